@@ -340,43 +340,72 @@ static bool any_takes(const struct below *b, below_takes *takes, const void *of,
     return false;
 }
 
-/* The median of v and its interval, no narrower than the noise of one of them. */
-static struct below_figure middle(double *v, double *like, int n, double half)
-{
-    double lo, hi;
-
-    if (!n)
-        return below_nothing();
-    stats_sort(v, n);
-    stats_median_ci(v, n, &lo, &hi);
-    struct below_figure f =
-        figure(stats_median(v, n), half / sqrt(n), like ? stats_median(like, n) : 1, n);
-    double rate = like ? stats_median(like, n) : 1;
-    f.share_lo = fmin(f.share_lo, lo);
-    f.share_hi = fmax(f.share_hi, hi);
-    f.lo = f.share_lo * rate;
-    f.hi = f.share_hi * rate;
-    return f;
-}
-
 struct gathered {
     double *v, *like, noise;
     int n, likes;
 };
 
+/* The median and its interval, no narrower than the noise of one of them allows. */
 static struct below_figure gathered_middle(struct gathered *g)
 {
-    struct below_figure f = middle(g->v, g->likes ? g->like : NULL, g->n, g->noise);
+    struct below_figure f = below_nothing();
+    double lo, hi;
 
+    if (g->n) {
+        const double rate = stats_median(g->like, g->likes);
+        stats_sort(g->v, g->n);
+        stats_median_ci(g->v, g->n, &lo, &hi);
+        f = figure(stats_median(g->v, g->n), g->noise / sqrt(g->n), rate, g->n);
+        f.share_lo = fmin(f.share_lo, lo);
+        f.share_hi = fmax(f.share_hi, hi);
+        f.lo = f.share_lo * rate;
+        f.hi = f.share_hi * rate;
+    }
     free(g->v);
     free(g->like);
     return f;
+}
+
+/* Which parts of the matrix below are others': fewer than half of these pairs cross them.  The caller
+ * frees. */
+static bool *others_parts(const struct below *b, below_takes *takes, const void *of)
+{
+    const struct below_side *s = &b->below;
+    const struct matrix *m = s->of.m;
+    int *crossed = mem_ints(m->exceptions, 0), all = 0;
+    bool *other = mem_calloc((size_t)m->exceptions + 1, sizeof(*other));
+
+    for (int i = first_of(s, OP_PAIR_BW, -1, -1); i < s->count && s->obs[i].op == OP_PAIR_BW; i++) {
+        const struct obs *o = &s->obs[i];
+        if (!m->exceptions || !any_takes(b, takes, of, o->src, o->dst))
+            continue;
+        const int tier = (int)(below_tier(s, o->src, o->dst) - m->tier);
+        all++;
+        for (int k = 0; k < m->exceptions; k++)
+            crossed[k] += matrix_crosses(m, &m->exception[k], o->src, o->dst, tier);
+    }
+    for (int k = 0; k < m->exceptions; k++)
+        other[k] = 2 * crossed[k] < all;
+    free(crossed);
+    return other;
+}
+
+static bool suffers(const struct below_side *s, const bool *other, int src, int dst)
+{
+    const struct matrix *m = s->of.m;
+    const int tier = (int)(below_tier(s, src, dst) - m->tier);
+
+    for (int k = 0; k < m->exceptions; k++)
+        if (other[k] && matrix_crosses(m, &m->exception[k], src, dst, tier))
+            return true;
+    return false;
 }
 
 struct below_figure below_over(const struct below *b, below_takes *takes, const void *of,
                                double bytes)
 {
     const struct below_side *s = &b->below;
+    bool *other = others_parts(b, takes, of);
     struct gathered g = {0};
 
     for (int i = first_of(s, OP_PAIR_BW, -1, -1), k; i < s->count && s->obs[i].op == OP_PAIR_BW;
@@ -386,7 +415,8 @@ struct below_figure below_over(const struct below *b, below_takes *takes, const 
                         s->obs[k].dst == o->dst;
              k++)
             ;
-        if (!any_takes(b, takes, of, o->src, o->dst) || !(o = pick(s, o->op, o->src, o->dst, 0)))
+        if (!any_takes(b, takes, of, o->src, o->dst) || suffers(s, other, o->src, o->dst) ||
+            !(o = pick(s, o->op, o->src, o->dst, 0)))
             continue;
         struct below_figure f = by_points(s, o, bytes);
         if (isnan(f.share))
@@ -395,6 +425,7 @@ struct below_figure below_over(const struct below *b, below_takes *takes, const 
         MEM_PUSH(g.like, g.likes) = below_like(s, o->src, o->dst, bytes);
         g.noise = fmax(g.noise, o->epochs ? 1.96 * observe_noise(o) : 0);
     }
+    free(other);
     return gathered_middle(&g);
 }
 

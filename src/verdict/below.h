@@ -91,7 +91,8 @@ json_t *below_json(const struct below *b, const struct below_said *s); /* new re
 /* --- for parts --- */
 
 /* Of all pairs of NICs measured below that `takes` as pairs of endpoints above: the median share,
- * and as rates what it is of their tiers at `bytes` (in the middle). */
+ * and as rates what it is of their tiers at `bytes` (in the middle).  Pairs that also cross a part
+ * of the matrix below which fewer than half of them cross are left out: another fault's. */
 typedef bool below_takes(const void *of, int src, int dst);
 struct below_figure below_over(const struct below *b, below_takes *takes, const void *of,
                                double bytes);
