@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/library.h"
+#include "kernels/libraries.h"
 
 struct cuda_api cuda;
 
@@ -16,10 +16,10 @@ enum { OLDEST = 12000 };
     {"cu" #name suffix, offsetof(struct cuda_api, name), LIBRARY_NEEDED},
 static const struct library_call functions[] = {CUDA_CALLS(ROW)};
 
-static int resolve(struct cuda_api *api, void *library, struct err *err)
+static int resolve(struct cuda_api *api, void *library, const char *file, struct err *err)
 {
-    if (library_resolve(api, library, functions, sizeof(functions) / sizeof(*functions), 0,
-                        "libcuda.so.1", err) < 0)
+    if (library_resolve(api, library, functions, sizeof(functions) / sizeof(*functions), 0, file,
+                        err) < 0)
         return err_wrap(err, "the driver is older than CUDA %d.%d, the oldest that is supported",
                         OLDEST / 1000, OLDEST % 1000 / 10);
     return 0;
@@ -69,17 +69,17 @@ static int start(struct cuda_api *api, struct err *err)
 
 int cuda_load(struct err *err)
 {
-    static const char *const names[] = {"libcuda.so.1", NULL};
     static struct cuda_api api;
+    struct library_found found;
     void *library;
     int rc = 0;
 
     if (cuda.version)
         return 0;
-    library = library_open(names, "the CUDA driver cannot be loaded", NULL, err);
+    library = libraries_open(LIBRARY_CUDA, &found, err);
     if (!library)
         return -1;
-    rc = resolve(&api, library, err);
+    rc = resolve(&api, library, found.file, err);
     if (rc == 0) {
         cuda = api; /* the texts of errors come from the driver, too */
         rc = start(&api, err);

@@ -3,11 +3,10 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "base/library.h"
+#include "kernels/libraries.h"
 
 struct nccl_api nccl;
 
@@ -23,14 +22,11 @@ static const struct library_call version_call = {
 
 static int read_version(struct nccl_api *api, void *library, struct err *err)
 {
-    Dl_info info;
     char text[24];
     int rc;
 
     if (library_resolve(api, library, &version_call, 1, 0, api->path, err) < 0)
         return -1;
-    if (dladdr(dlsym(library, version_call.symbol), &info) && info.dli_fname)
-        snprintf(api->path, sizeof(api->path), "%s", info.dli_fname);
     rc = api->GetVersion(&api->version);
     if (rc)
         return err_config(err, "%s: ncclGetVersion failed with %d", api->path, rc);
@@ -42,17 +38,17 @@ static int read_version(struct nccl_api *api, void *library, struct err *err)
 
 int nccl_load(struct err *err)
 {
-    const char *file = getenv("RAILGAUGE_NCCL");
+    struct library_found found;
     struct nccl_api api = {0};
+    void *library;
 
     if (nccl.version)
         return 0;
-    if (!file || !*file)
-        file = "libnccl.so.2";
-    snprintf(api.path, sizeof(api.path), "%s", file);
-    void *library = library_open((const char *[]){file, NULL}, "NCCL cannot be loaded", NULL, err);
+    library = libraries_open(LIBRARY_NCCL, &found, err);
     if (!library)
         return -1;
+    snprintf(api.path, sizeof(api.path), "%s", found.file);
+    api.by = found.by;
     if (read_version(&api, library, err) ||
         library_resolve(&api, library, functions, sizeof(functions) / sizeof(*functions),
                         api.version, api.path, err)) {

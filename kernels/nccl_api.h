@@ -126,15 +126,16 @@ const struct nccl_config_field *nccl_config_find(const char *name); /* NULL: non
 
 struct nccl_api {
     int version; /* 22809; 0: not loaded */
-    char path[256];
+    char path[512];
+    const char *by; /* what found it: library_find() */
     int (*GetVersion)(int *version);
 #define NCCL_MEMBER(name, since, type, arguments) type(*name) arguments;
     NCCL_CALLS(NCCL_MEMBER) /* NULL where the library is older */
 };
 extern struct nccl_api nccl;
 
-/* Load libnccl.so.2 (or the file that RAILGAUGE_NCCL names) once; EXIT_CONFIG with the loader's
- * words, or when it is older than 2.19. */
+/* Load libnccl.so.2 (libraries.h) once; EXIT_CONFIG with the loader's words and the places, or when
+ * it is older than 2.19. */
 int nccl_load(struct err *err);
 /* All fields "not set" but size, magic and version as the loaded library wants them. */
 void nccl_config(struct nccl_config *c);

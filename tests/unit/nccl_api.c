@@ -50,7 +50,7 @@ static void a_library_without_the_functions_is_refused_by_name(void **state)
     (void)state;
     assert_int_equal(load("libc.so.6", NULL, &err), -1);
     assert_int_equal(err.code, EXIT_CONFIG);
-    assert_string_equal(err.text, "libc.so.6 has no ncclGetVersion");
+    assert_non_null(strstr(err.text, "libc.so.6 has no ncclGetVersion"));
     assert_int_equal(nccl.version, 0);
 }
 

@@ -71,14 +71,13 @@ int nvml_open(struct nvml **out, struct err *err)
     const char *path = getenv("RAILGAUGE_NVML");
     unsigned count = 0;
 
-    path = path && *path ? path : NULL;
     struct nvml *n = mem_calloc(1, sizeof(*n));
     *out = NULL;
-    if (nvml_api_open(&n->api, path, err) < 0) {
+    if (nvml_api_open(&n->api, err) < 0) {
         free(n);
-        if (path && err)
+        if (path && *path && err)
             err->code = EXIT_NOINPUT;
-        return path ? err_wrap(err, "RAILGAUGE_NVML") : -1;
+        return path && *path ? err_wrap(err, "RAILGAUGE_NVML") : -1;
     }
     if (n->api.driver && n->api.driver(n->driver, sizeof(n->driver)) != NVML_SUCCESS)
         n->driver[0] = '\0';

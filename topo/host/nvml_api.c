@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/library.h"
+#include "kernels/libraries.h"
 #include "topo/host/nvml.h"
 
 #define NEEDED(member, symbol, takes) {#symbol, offsetof(struct nvml_api, member), LIBRARY_NEEDED},
@@ -14,23 +14,23 @@
 static const struct library_call calls[] = {NVML_NEEDED(NEEDED) NVML_OPTIONAL(OPTIONAL)
                                                 OPTIONAL(error, nvmlErrorString, )};
 
-int nvml_api_open(struct nvml_api *a, const char *path, struct err *err)
+int nvml_api_open(struct nvml_api *a, struct err *err)
 {
-    const char *const names[] = {path ? path : "libnvidia-ml.so.1", NULL};
+    struct library_found found;
     int rc;
 
     memset(a, 0, sizeof(*a));
-    a->library = library_open(names, NULL, &path, err);
+    a->library = libraries_open(LIBRARY_NVML, &found, err);
     if (!a->library)
         return -1;
     rc = library_resolve(a, a->library, calls, sizeof(calls) / sizeof(*calls), LIBRARY_OPTIONAL,
-                         path, err);
+                         found.file, err);
     if (rc < 0)
         err_wrap(err, "a driver older than R450");
     if (rc == 0) {
         int result = a->init();
         if (result != NVML_SUCCESS)
-            rc = err_config(err, "%s: nvmlInit: %s", path,
+            rc = err_config(err, "%s: nvmlInit: %s", found.file,
                             a->error ? a->error(result) : "no reason told");
     }
     if (rc < 0) {

@@ -155,9 +155,9 @@ struct nvml_api {
     void *library;
 };
 
-/* Load and start the library; path NULL is "libnvidia-ml.so.1".  EXIT_CONFIG: it is not there, not
- * complete, or does not start, with the loader's or its own words. */
-int nvml_api_open(struct nvml_api *a, const char *path, struct err *err);
+/* Load (libraries.h) and start the library.  EXIT_CONFIG: it is not there, not complete, or does not
+ * start, with the loader's or its own words. */
+int nvml_api_open(struct nvml_api *a, struct err *err);
 void nvml_api_close(struct nvml_api *a);
 
 #endif

@@ -86,13 +86,16 @@ struct cublaslt_found { /* cublasLtMatmulHeuristicResult_t */
 // clang-format on
 
 struct cublaslt_api {
-    char path[32]; /* "libcublasLt.so.13" */
+    int version;    /* 130100; 0: not loaded */
+    char name[64];  /* "libcublasLt.so.13" */
+    char path[512]; /* the file */
+    const char *by; /* what found it: library_find() */
 #define CUBLASLT_MEMBER(name, type, arguments) type(*name) arguments;
     CUBLASLT_CALLS(CUBLASLT_MEMBER)
 };
 
-/* gemm.c: load libcublasLt.so.13, else .12, once a process; it is never unloaded.  EXIT_CONFIG:
- * what the dynamic linker says about each. */
+/* Load libcublasLt.so.13, else .12 (libraries.h), once a process; it is never unloaded.  EXIT_CONFIG:
+ * the loader's words and the places; or a file that was named is of a newer CUDA than the driver. */
 extern struct cublaslt_api cublaslt;
 int cublaslt_load(struct err *err);
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/library.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "probe/gpu/cublaslt_api.h"
 
@@ -25,7 +25,7 @@ struct gemm {
     cublaslt_handle handle;
     int version;
     struct gpu_buffer workspace, operand[2], scale[2], product, block; /* block: pinned */
-    char name[64];
+    char name[96];
 };
 
 static const struct gemm_kind gemm_kind[GEMM_DTYPES] = {
@@ -44,32 +44,21 @@ struct gemm_job {
 
 /* --- the library --- */
 
-#define ROW(name, type, arguments)                                                                 \
-    {"cublasLt" #name, offsetof(struct cublaslt_api, name), LIBRARY_NEEDED},
-static const struct library_call functions[] = {CUBLASLT_CALLS(ROW)};
-struct cublaslt_api cublaslt;
-
-int cublaslt_load(struct err *err)
-{
-    static const char *const names[] = {"libcublasLt.so.13", "libcublasLt.so.12", NULL};
-    const char *name;
-
-    if (cublaslt.path[0])
-        return 0;
-    void *library = library_open(names, "no cuBLASLt", &name, err);
-    if (!library || library_resolve(&cublaslt, library, functions,
-                                    sizeof(functions) / sizeof(*functions), 0, name, err) < 0)
-        return -1;
-    snprintf(cublaslt.path, sizeof(cublaslt.path), "%s", name);
-    return 0;
-}
-
 /* "what: CUBLAS_STATUS_NOT_SUPPORTED" */
 static int check(int status, const char *what, struct err *err)
 {
     if (status == CUBLASLT_SUCCESS)
         return 0;
     return err_io(err, "%s: %s (%d)", what, cublaslt.GetStatusName(status), status);
+}
+
+static void note_library(const struct gemm *g)
+{
+    char text[sizeof(cublaslt.path) + sizeof(g->name)];
+
+    snprintf(text, sizeof(text), "%d.%d.%d (%s)", g->version / 10000, g->version / 100 % 100,
+             g->version % 100, cublaslt.path);
+    json_provenance_add("cublaslt", text);
 }
 
 int gemm_open(struct gemm **out, struct err *err)
@@ -79,8 +68,9 @@ int gemm_open(struct gemm **out, struct err *err)
     struct gemm *g = mem_calloc(1, sizeof(*g));
 
     g->version = (int)cublaslt.GetVersion();
-    snprintf(g->name, sizeof(g->name), "%s, %d.%d.%d", cublaslt.path, g->version / 10000,
+    snprintf(g->name, sizeof(g->name), "%s, %d.%d.%d", cublaslt.name, g->version / 10000,
              g->version / 100 % 100, g->version % 100);
+    note_library(g);
     if (check(cublaslt.Create(&g->handle), "cublasLtCreate", err) < 0 ||
         gpu_alloc(&g->workspace, GPU_PLAIN, WORKSPACE, err) < 0 ||
         gpu_alloc(&g->block, GPU_PINNED, BLOCK, err) < 0) {
@@ -284,7 +274,7 @@ static int choose(struct gemm_job *j, const struct gemm_shape *s, struct err *er
         cublaslt.MatmulPreferenceDestroy(p);
     if (status == CUBLASLT_SUCCESS && count > 0 && j->found.state == CUBLASLT_SUCCESS)
         return 0;
-    return err_config(err, "%s has no %s product %dx%dx%d for this GPU: %s", cublaslt.path,
+    return err_config(err, "%s has no %s product %dx%dx%d for this GPU: %s", cublaslt.name,
                       gemm_dtype_name[s->dtype], s->m, s->n, s->k,
                       cublaslt.GetStatusName(status ? status : j->found.state));
 }

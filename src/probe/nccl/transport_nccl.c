@@ -256,7 +256,7 @@ static int same_library(struct world *w, struct err *err)
 
 static void note_versions(void)
 {
-    char text[320], version[24];
+    char text[sizeof(nccl.path) + 32], version[24];
 
     snprintf(text, sizeof(text), "%s (%s)", nccl_version_text(nccl.version, version), nccl.path);
     json_provenance_add("nccl", text);

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where libraries of an application are found: environments of Python laid out below a folder of
+ * this test's own, with copies of a small library in them. */
+#include "base/library.h"
+
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/site.h"
+
+static char top[] = "/tmp/rg-library-XXXXXX";
+
+static const struct library_wanted wanted = {
+    "no such thing",
+    "RG_TEST_LIBRARY",
+    {"librgtest.so.8", "librgtest.so.7"},
+    {"nvidia/test/lib", "torch/lib"},
+};
+
+static char *below(const char *path)
+{
+    return path[0] == '/' ? mem_strdup(path) : mem_printf("%s/%s", top, path);
+}
+
+static void put(const char *path, const char *text, size_t len)
+{
+    char *file = below(path), *folder = file_beside(file, ".");
+    struct err err = {0};
+    FILE *f;
+
+    if (file_mkdir(folder, &err) < 0)
+        fail_msg("%s", err.text);
+    f = fopen(file, "w");
+    assert_non_null(f);
+    assert_int_equal(fwrite(text, 1, len, f), len);
+    assert_int_equal(fclose(f), 0);
+    free(folder);
+    free(file);
+}
+
+static void put_text(const char *path, const char *text)
+{
+    put(path, text, strlen(text));
+}
+
+/* The stand-in for libthreads is as good as any. */
+static void put_library(const char *path)
+{
+    const char *build = getenv("RG_BUILD");
+    char *from = mem_printf("%s/fake/libthreads.so", build ? build : "build"), *text;
+    struct err err = {0};
+    size_t len;
+
+    if (file_read(&text, &len, from, 64 << 20, &err) < 0)
+        fail_msg("%s", err.text);
+    put(path, text, len);
+    free(text);
+    free(from);
+}
+
+static void put_program(const char *path, const char *text)
+{
+    char *file = below(path);
+
+    put_text(path, text);
+    assert_int_equal(chmod(file, 0755), 0);
+    free(file);
+}
+
+static void put_link(const char *path, const char *to)
+{
+    char *file = below(path);
+
+    put_text(path, "");
+    assert_int_equal(unlink(file), 0);
+    assert_int_equal(symlink(to, file), 0);
+    free(file);
+}
+
+static void set(const char *variable, const char *path)
+{
+    char *value = path ? below(path) : NULL;
+
+    if (value)
+        setenv(variable, value, 1);
+    else
+        unsetenv(variable);
+    free(value);
+}
+
+/* Nothing of the environment that the test was started in; a python3 of which nothing is known. */
+static void forget(void)
+{
+    static const char *const variables[] = {"RG_TEST_LIBRARY", "PYTHONPATH",     "VIRTUAL_ENV",
+                                            "CONDA_PREFIX",    "PYTHONUSERBASE", "HOME"};
+
+    for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++)
+        unsetenv(variables[i]);
+    set("PATH", "nothing/bin");
+}
+
+static void finds(const char *file, const char *by)
+{
+    struct library_found found;
+    struct err err = {0};
+    char *path = below(file);
+    void *library = library_find(&wanted, &found, &err);
+
+    if (!library)
+        fail_msg("%s", err.text);
+    assert_string_equal(found.file, path);
+    assert_string_equal(found.by, by);
+    dlclose(library);
+    free(path);
+}
+
+static void a_file_that_is_named_wins(void **state)
+{
+    struct library_found found;
+    struct err err = {0};
+
+    (void)state;
+    forget();
+    put_library("venv/lib/python3.12/site-packages/nvidia/test/lib/librgtest.so.7");
+    put_library("mine/any.so");
+    set("VIRTUAL_ENV", "venv");
+    finds("venv/lib/python3.12/site-packages/nvidia/test/lib/librgtest.so.7", "Python's packages");
+    set("RG_TEST_LIBRARY", "mine/any.so");
+    finds("mine/any.so", "RG_TEST_LIBRARY");
+    set("RG_TEST_LIBRARY", "/no/such.so");
+    assert_null(library_find(&wanted, &found, &err));
+    assert_int_equal(err.code, EXIT_CONFIG);
+    assert_string_equal(err.text, "no such thing: /no/such.so: cannot open shared object file: No "
+                                  "such file or directory");
+}
+
+static void environments_that_are_active_are_searched(void **state)
+{
+    (void)state;
+    forget();
+    put_library("torch/lib/python3.11/site-packages/torch/lib/librgtest.so.8");
+    put_library("conda/lib/librgtest.so.7");
+    put_text("conda/conda-meta/history", "");
+    set("CONDA_PREFIX", "conda");
+    finds("conda/lib/librgtest.so.7", "conda");
+    set("VIRTUAL_ENV", "torch");
+    finds("torch/lib/python3.11/site-packages/torch/lib/librgtest.so.8", "Python's packages");
+    set("PYTHONPATH", "target");
+    put_library("target/nvidia/test/lib/librgtest.so.7");
+    finds("target/nvidia/test/lib/librgtest.so.7", "Python's packages");
+}
+
+static void the_python_of_the_path_is_followed(void **state)
+{
+    (void)state;
+    forget();
+    put_program("base/bin/python3.10", "\177ELF");
+    put_link("base/bin/python3", "python3.10");
+    put_library("base/lib/python3.10/site-packages/nvidia/test/lib/librgtest.so.7");
+    put_link("links/bin/python3", "../../base/bin/python3.10");
+    set("PATH", "links/bin");
+    finds("base/lib/python3.10/site-packages/nvidia/test/lib/librgtest.so.7", "Python's packages");
+    set("HOME", "home"); /* the user's own go before those of the system */
+    put_library("home/.local/lib/python3.10/site-packages/torch/lib/librgtest.so.7");
+    finds("home/.local/lib/python3.10/site-packages/torch/lib/librgtest.so.7", "Python's packages");
+}
+
+static void a_venv_sees_the_system_only_where_it_says_so(void **state)
+{
+    char *with, home[600];
+    struct library_found found;
+    struct err err = {0};
+
+    (void)state;
+    forget();
+    put_program("sys/bin/python3.9", "\177ELF");
+    put_link("sys/bin/python3", "python3.9");
+    put_library("sys/lib/python3/dist-packages/nvidia/test/lib/librgtest.so.7");
+    put_link("env/bin/python3", "../../sys/bin/python3");
+    put_text("env/lib/python3.9/site-packages/README", "");
+    snprintf(home, sizeof(home), "home = %s/sys/bin\nversion = 3.9\n", top);
+    put_text("env/pyvenv.cfg", home);
+    set("PATH", "env/bin");
+    assert_null(library_find(&wanted, &found, &err));
+    assert_non_null(strstr(err.text, "no such thing: librgtest.so.8: cannot open shared object"));
+    assert_non_null(strstr(err.text, "; librgtest.so.7: cannot open shared object"));
+    assert_non_null(strstr(err.text, "; nor in nvidia/test/lib, torch/lib of /tmp/rg-library-"));
+    assert_non_null(strstr(err.text, "/env/lib/python3.9/site-packages; set RG_TEST_LIBRARY=FILE"));
+    with = mem_printf("%sinclude-system-site-packages = true\n", home);
+    put_text("env/pyvenv.cfg", with);
+    finds("sys/lib/python3/dist-packages/nvidia/test/lib/librgtest.so.7", "Python's packages");
+    free(with);
+}
+
+static void only_a_script_is_asked(void **state)
+{
+    char text[1000];
+
+    (void)state;
+    forget();
+    put_library("hidden/lib/python3.12/site-packages/nvidia/test/lib/librgtest.so.7");
+    snprintf(text, sizeof(text), "#!/bin/sh\necho '%s/hidden'\necho /usr/lib/python312.zip\n", top);
+    put_program("shims/python3", text);
+    set("PATH", "shims");
+    finds("hidden/lib/python3.12/site-packages/nvidia/test/lib/librgtest.so.7",
+          "Python's packages");
+}
+
+static void a_file_that_is_none_is_told_and_the_next_one_taken(void **state)
+{
+    struct library_found found;
+    struct err err = {0};
+
+    (void)state;
+    forget();
+    put_text("broken/lib/python3.12/site-packages/nvidia/test/lib/librgtest.so.7", "no library");
+    set("VIRTUAL_ENV", "broken");
+    assert_null(library_find(&wanted, &found, &err));
+    assert_non_null(
+        strstr(err.text, "site-packages/nvidia/test/lib/librgtest.so.7: file too short"));
+    set("PYTHONPATH", "target");
+    finds("target/nvidia/test/lib/librgtest.so.7", "Python's packages");
+}
+
+static void a_folder_is_named_once_and_long_lists_end_in_a_number(void **state)
+{
+    struct library_found found;
+    struct err err = {0};
+    char *path = NULL;
+    struct site site;
+
+    (void)state;
+    forget();
+    for (int i = 0; i < 12; i++) {
+        char name[40];
+        snprintf(name, sizeof(name), "many/packages%d/README", i);
+        put_text(name, "");
+        path = mem_append(path, "%s%s/many/packages%d", i ? ":" : "", top, i);
+    }
+    path = mem_append(path, ":%s/many/packages3:/no/such/folder:", top);
+    setenv("PYTHONPATH", path, 1);
+    site_find(&site);
+    assert_int_equal(site.packages.count, 12);
+    assert_int_equal(site.lib.count, 0);
+    site_free(&site);
+    assert_null(library_find(&wanted, &found, &err));
+    assert_non_null(strstr(err.text, "/many/packages0, "));
+    assert_non_null(strstr(err.text, " more; set RG_TEST_LIBRARY=FILE"));
+    free(path);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    return mkdtemp(top) ? 0 : -1;
+}
+
+static int end(void **state)
+{
+    char command[200];
+
+    (void)state;
+    setenv("PATH", "/usr/bin:/bin", 1);
+    snprintf(command, sizeof(command), "rm -rf '%s'", top);
+    return system(command);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_file_that_is_named_wins),
+        cmocka_unit_test(environments_that_are_active_are_searched),
+        cmocka_unit_test(the_python_of_the_path_is_followed),
+        cmocka_unit_test(a_venv_sees_the_system_only_where_it_says_so),
+        cmocka_unit_test(only_a_script_is_asked),
+        cmocka_unit_test(a_file_that_is_none_is_told_and_the_next_one_taken),
+        cmocka_unit_test(a_folder_is_named_once_and_long_lists_end_in_a_number),
+    };
+
+    return cmocka_run_group_tests(tests, begin, end);
+}
