@@ -28,7 +28,9 @@ struct port_counter {
  *
  * hw_counters: mlx5 (NVIDIA, "Understanding mlx5 Linux Counters and Status Parameters"; queue
  * counters have 32 bits and wrap: drivers/infiniband/hw/mlx5/counters.c), bnxt_re
- * (drivers/infiniband/hw/bnxt_re/hw_counters.c), efa (AWS, "Monitor an Elastic Fabric Adapter").
+ * (drivers/infiniband/hw/bnxt_re/hw_counters.c), efa (AWS, "Monitor an Elastic Fabric Adapter"),
+ * soft-RoCE (drivers/infiniband/sw/rxe/rxe_hw_counters.c; the NAK of a lost packet is counted by its
+ * sender, who then sends again, as it does after a timeout: both are told).
  * Packets out of sequence are what adaptive routing does; a lost one shows at its sender, as a NAK.
  * SRD of efa sends again as it spreads packets over paths: only its timeouts are trouble.
  *
@@ -79,6 +81,14 @@ static const struct port_counter port_counter[] = {
     {"impaired_remote_conn_events", PORT_HARDWARE, PORT_RESENT, 0, "impaired connection*"},
     {"retrans_timeout_events", PORT_HARDWARE, PORT_RESENT, 0, "retransmission timeout*"},
     {"retrans_pkts", PORT_HARDWARE, PORT_CONGESTION, 0, "packet* sent again"},
+
+    {"retry_exceeded_err", PORT_HARDWARE, PORT_FAULT, 0, "connection* out of retries"},
+    {"retry_rnr_exceeded_err", PORT_HARDWARE, PORT_FAULT, 0,
+     "connection* whose receiver was never ready"},
+    {"completer_retry_err", PORT_HARDWARE, PORT_RESENT, 0, "retransmission*"},
+    {"rcvd_seq_err", PORT_HARDWARE, PORT_RESENT, 0, "sequence error NAK*"},
+    {"rcvd_rnr_err", PORT_HARDWARE, PORT_RESENT, 0, "receiver-not-ready NAK*"},
+    {"out_of_seq_request", PORT_HARDWARE, PORT_CONGESTION, 0, "packet* out of sequence"},
 
     {"carrier_changes", PORT_INTERFACE, PORT_FAULT, 32, "carrier change*"},
     {"rx_crc_errors", PORT_STATISTICS, PORT_FAULT, 0, "CRC error*"},
