@@ -30,15 +30,19 @@ CLANG   ?= $(firstword $(foreach c,clang clang-19 clang-16 clang-14,$(if $(shell
 FUZZ_CC ?= $(CLANG)
 
 comma := ,
+empty :=
 BUILD := build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
 Q     := $(if $(V),,@)
 
 CUDA_HOME ?= /usr/local/cuda
 CUDA_SRC  := $(wildcard kernels/*.cu)
 CUDA      ?= $(if $(and $(CUDA_SRC),$(wildcard $(CUDA_HOME)/bin/nvcc)),1,0)
-# Hopper and Blackwell, as far as this nvcc knows them (12.8: no 103); CUDA_SM="80 90" for others.
+# Ampere to Blackwell, as far as this nvcc knows them (12.0: to 90, 12.8: no 103); CUDA_SM="80 90" for others.
 NVCC_SM   := $(if $(filter 1,$(CUDA)),$(shell $(CUDA_HOME)/bin/nvcc --list-gpu-code | sed 's/sm_//'))
-CUDA_SM   ?= $(filter $(NVCC_SM),90 100 103 120)
+CUDA_SM   ?= $(filter $(NVCC_SM),80 86 89 90 100 103 120)
+# What a driver reads of PTX goes by the version in it, which nvcc makes its own (13.0: 9.0, driver 580); what the kernels
+# need is in 7.0 already.  8.0 is that of CUDA 12.0, driver 525, the oldest that kernels/cuda_api.c takes.
+PTX_ISA   ?= 8.0
 
 CFLAGS   ?= -O2 -g
 WARN     := -std=c11 -Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes -Werror=switch
@@ -73,7 +77,7 @@ BENCH := $(call bin,tests/bench/*.c)
 FUZZ  := $(call bin,tests/fuzz/*.c)
 GPU   := $(call bin,tests/gpu/*.c)
 
-# The kernels: one fat binary inside the program, SASS for each of CUDA_SM and PTX of the newest.
+# The kernels inside the program: a fat binary, SASS for each of CUDA_SM, and PTX of the first of them.
 GPU_IMAGE := $(if $(filter 1,$(CUDA)),$(BUILD)/kernels/image.o)
 # Stand-ins for the driver's and NVIDIA's libraries on machines without a GPU: tests/fake/NAME*.c
 fake  = $(if $(wildcard tests/fake/$(firstword $(subst ., ,$(1)))*.c),$(BUILD)/fake/lib$(1))
@@ -95,13 +99,22 @@ $(BUILD)/railgauge-probe: $(call obj,$(MPI_SRC)) $(ASAN_QUIET) $(GPU_IMAGE) $(LI
 	@echo "  LINK $@"
 	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -pthread -o $@ $^ $(JSON_LIBS) $(MPI_LIBS) -lm
 
+# One front end for all: the kernels have nothing for one architecture alone, and this takes a third of the time.
+NVCC = $(CUDA_HOME)/bin/nvcc -O3 -Werror all-warnings -Isrc -I.
+OLDEST_SM = $(firstword $(CUDA_SM))
 $(BUILD)/kernels/%.fatbin: kernels/%.cu $(wildcard kernels/*.h) $(BUILD)/flags
-	@mkdir -p $(@D) && echo "  NVCC $<"
-	$(Q)$(CUDA_HOME)/bin/nvcc -fatbin -O3 -Werror all-warnings -Isrc -I. $(foreach a,$(CUDA_SM),-gencode arch=compute_$a,code=sm_$a) \
-	    -gencode arch=compute_$(lastword $(CUDA_SM)),code=compute_$(lastword $(CUDA_SM)) -o $@ $<
+	@mkdir -p $(@D) && echo "  NVCC $< (sm_$(subst $(empty) ,$(comma) ,$(CUDA_SM)))"
+	$(Q)$(NVCC) -fatbin --threads 2 -gencode 'arch=compute_$(OLDEST_SM),code=[$(subst $(empty) ,$(comma),$(CUDA_SM:%=sm_%))]' -o $@ $<
+# Lowered, never raised; that it is still right for the first and the last architecture is the assembler's word.
+$(BUILD)/kernels/%.ptx: kernels/%.cu $(wildcard kernels/*.h) $(BUILD)/flags
+	@mkdir -p $(@D) && echo "  NVCC $< (PTX $(PTX_ISA) for sm_$(OLDEST_SM) and newer)"
+	$(Q)$(NVCC) -ptx -arch=compute_$(OLDEST_SM) -o $@ $<
+	$(Q)awk -v isa=$(PTX_ISA) '$$1 == ".version" && $$2 + 0 > isa + 0 { $$2 = isa } { print }' $@ >$@.lower
+	$(Q)for a in $(sort $(OLDEST_SM) $(lastword $(CUDA_SM))); do $(CUDA_HOME)/bin/ptxas -arch=sm_$$a -O0 -o /dev/null $@.lower || exit 1; done
+	$(Q)mv $@.lower $@
 
 # An archive gives up no member for a weak symbol: the image is linked by name.
-$(BUILD)/kernels/image.o: kernels/image.S $(BUILD)/kernels/kernels.fatbin
+$(BUILD)/kernels/image.o: kernels/image.S $(BUILD)/kernels/kernels.fatbin $(BUILD)/kernels/kernels.ptx
 	$(Q)$(CC) -I$(BUILD)/kernels -c -o $@ $<
 
 $(FAKE): $(wildcard tests/fake/*.h kernels/*.h kernels/*.cu) $(BUILD)/flags
@@ -172,7 +185,7 @@ warnings:
 .PHONY: warnings
 
 # Files that change only when the compiler or its flags (or the prefix) do, so that a change rebuilds.
-FLAGS_TEXT := $(CC) $(CFLAGS) $(WARN) $(SANFLAGS) $(PIC) $(CPPFLAGS) $(MPI_CFLAGS) CUDA=$(CUDA) $(CUDA_SM)
+FLAGS_TEXT := $(CC) $(CFLAGS) $(WARN) $(SANFLAGS) $(PIC) $(CPPFLAGS) $(MPI_CFLAGS) CUDA=$(CUDA) $(CUDA_SM) $(PTX_ISA)
 remember = mkdir -p $(BUILD) && echo '$(subst ','\'',$(1))' | cmp -s - $@ || echo '$(subst ','\'',$(1))' >$@
 $(BUILD)/flags: FORCE
 	@$(call remember,$(FLAGS_TEXT))
@@ -189,7 +202,7 @@ SUITE_ib   := $(wildcard tests/ib/*.bats)
 SUITE_verbs := $(wildcard tests/verbs/*.bats)
 SUITES     := unit cli mpi ib slurm lab verbs
 suite = RG_BUILD='$(abspath $(BUILD))' RG_SAN='$(SAN)' LD_LIBRARY_PATH='$(abspath $(BUILD))/fake:$(LD_LIBRARY_PATH)' \
-    RG_CUDA_SM='$(CUDA_SM)' $(if $(GPU_IMAGE),,RAILGAUGE_KERNELS='$(abspath $(KERNELS_ANY))') MAKEFLAGS= perl tests/suite.pl $(1)
+    RG_CUDA_SM='$(CUDA_SM)' RG_PTX_ISA='$(PTX_ISA)' $(if $(GPU_IMAGE),,RAILGAUGE_KERNELS='$(abspath $(KERNELS_ANY))') MAKEFLAGS= perl tests/suite.pl $(1)
 
 # TESTS: some files alone, as tests/cli/fit.bats or build/tests/unit/mem
 check: all $(or $(filter $(BUILD)/tests/unit/%,$(TESTS)),$(if $(TESTS),,$(UNIT))) $(FAKE) $(GPU)

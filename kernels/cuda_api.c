@@ -62,7 +62,7 @@ static int start(struct cuda_api *api, struct err *err)
                           error_text(rc, text));
     if (api->version < OLDEST)
         return err_config(
-            err, "the driver offers CUDA %d.%d; %d.%d is the oldest that is supported",
+            err, "the driver offers CUDA %d.%d; %d.%d (driver 525) is the oldest that is supported",
             api->version / 1000, api->version % 1000 / 10, OLDEST / 1000, OLDEST % 1000 / 10);
     return 0;
 }

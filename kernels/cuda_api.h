@@ -39,6 +39,10 @@ enum cuda_result {
     CUDA_CAPTURE_UNMATCHED = 903,
     CUDA_UNKNOWN = 999
 };
+enum { /* CUjit_option */
+       CUDA_JIT_ERROR_LOG = 5,
+       CUDA_JIT_ERROR_LOG_BYTES = 6
+};
 
 enum cuda_attribute {
     CUDA_MULTIPROCESSORS = 16,
@@ -158,7 +162,8 @@ struct cuda_uuid {
     CALL(GraphDestroy, "", (cuda_graph graph))                                                     \
     CALL(MemcpyAsync, "", (cuda_ptr to, cuda_ptr from, size_t bytes, gpu_stream stream))           \
     CALL(MemsetD8Async, "", (cuda_ptr at, unsigned char value, size_t bytes, gpu_stream stream))   \
-    CALL(ModuleLoadData, "", (cuda_module *module, const void *image))                             \
+    CALL(ModuleLoadDataEx, "", (cuda_module *module, const void *image, unsigned count,            \
+         int *options, void **values))                                                             \
     CALL(ModuleUnload, "", (cuda_module module))                                                   \
     CALL(ModuleGetFunction, "", (cuda_function *function, cuda_module module, const char *name))   \
     CALL(LaunchKernel, "", (cuda_function function, unsigned grid_x, unsigned grid_y,              \

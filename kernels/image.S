@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The fat binary of kernels.cu as data of the program. */
+/* The fat binary of kernels.cu, and its PTX as a text that ends with NUL, as data of the program. */
     .section .rodata
     .globl kernels_image
     .balign 16
 kernels_image:
     .incbin "kernels.fatbin"
+    .balign 16
+    .globl kernels_ptx
+kernels_ptx:
+    .incbin "kernels.ptx"
+    .byte 0
     .balign 16
     .section .note.GNU-stack, "", %progbits

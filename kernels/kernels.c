@@ -7,12 +7,15 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "kernels/cuda_api.h"
 #include "kernels/kernels_impl.h"
 #include "kernels/pattern.h"
 
-/* From image.S, in programs that were linked with it. */
+/* From image.S, in programs that were linked with it: a fat binary with code for each of the build's
+ * architectures, and PTX for every other GPU and for drivers that are older than the compiler. */
 extern const unsigned char kernels_image[] __attribute__((weak));
+extern const char kernels_ptx[] __attribute__((weak));
 
 /* Each kernel of kernels.cu, which is called rg_NAME there. */
 #define KERNEL_LIST(K)                                                                             \
@@ -21,6 +24,7 @@ extern const unsigned char kernels_image[] __attribute__((weak));
     K(FIND, find)                                                                                  \
     K(FILL_ONEHOT, fill_onehot)                                                                    \
     K(FIND_ONEHOT, find_onehot)                                                                    \
+    K(FIND_AVERAGE, find_average)                                                                  \
     K(COPY, copy)                                                                                  \
     K(COPY_BYTES, copy_bytes)                                                                      \
     K(READ, read)                                                                                  \
@@ -35,54 +39,93 @@ static const char *const names[KERNELS] = {KERNEL_LIST(KERNEL_NAME)};
 static struct {
     cuda_module module; /* NULL: not loaded, because ... */
     cuda_function function[KERNELS];
-    char why[256];
+    char why[720];
 } own = {.why = "no GPU is open"};
 
-/* A driver of CUDA 12 does not load what nvcc 13 made, a GPU that is older than the build's list
- * of architectures has no code in it: words that send the reader to the build, not to the GPU. */
-static void cannot_load(int rc)
-{
-    struct err err;
+/* One image of kernels, and what the driver said of it. */
+struct image {
+    const void *at;
+    int rc;
+    char log[160]; /* its compiler's own words, the first line */
+};
 
-    cuda_error(&err, rc,
-               "the driver (CUDA %d.%d) does not load the GPU kernels of this build for sm_%d",
-               cuda.version / 1000, cuda.version % 1000 / 10, gpu_now.facts.sm);
-    snprintf(own.why, sizeof(own.why), "%.255s", err.text);
-}
-
-static void load(const void *image)
+static int load(struct image *image)
 {
+    char log[1024] = "";
+    int options[] = {CUDA_JIT_ERROR_LOG, CUDA_JIT_ERROR_LOG_BYTES};
+    void *values[] = {log, (void *)(uintptr_t)(sizeof(log) - 1)};
     cuda_module module;
-    int rc = cuda.ModuleLoadData(&module, image);
 
-    for (int i = 0; rc == CUDA_GOOD && i < KERNELS; i++) {
-        rc = cuda.ModuleGetFunction(&own.function[i], module, names[i]);
-        if (rc)
+    image->rc = cuda.ModuleLoadDataEx(&module, image->at, 2, options, values);
+    for (int i = 0; image->rc == CUDA_GOOD && i < KERNELS; i++) {
+        image->rc = cuda.ModuleGetFunction(&own.function[i], module, names[i]);
+        if (image->rc)
             cuda.ModuleUnload(module);
     }
-    if (rc)
-        cannot_load(rc);
-    else
+    if (image->rc == CUDA_GOOD)
         own.module = module;
+    log[strcspn(log, "\n")] = '\0';
+    snprintf(image->log, sizeof(image->log), "%s%.150s", *log ? ": " : "", log);
+    return image->rc;
+}
+
+/* Words that send the reader to the build or the driver, not to the GPU. */
+static void cannot_load(const struct image *code, const struct image *ptx)
+{
+    struct err err;
+    char more[300] = "";
+
+    if (ptx) {
+        cuda_error(&err, ptx->rc, "; nor from PTX");
+        snprintf(more, sizeof(more), "%.140s%.150s", err.text, ptx->log);
+    }
+    cuda_error(&err, code->rc,
+               "the driver (CUDA %d.%d) does not load the GPU kernels of this build for sm_%d",
+               cuda.version / 1000, cuda.version % 1000 / 10, gpu_now.facts.sm);
+    snprintf(own.why, sizeof(own.why), "%.255s%.150s%.290s", err.text, code->log, more);
+}
+
+static void load_file(const char *file)
+{
+    struct image image = {0};
+    struct err err = {0, ""};
+    char *text = NULL;
+
+    if (file_read(&text, NULL, file, 64u << 20, &err)) {
+        snprintf(own.why, sizeof(own.why), "%.250s", err.text);
+        return;
+    }
+    image.at = text; /* NUL-terminated, as PTX has to be */
+    if (load(&image))
+        cannot_load(&image, NULL);
+    free(text);
+}
+
+/* A driver of CUDA 12 may not load what nvcc 13 made (another ABI of ELF), and a GPU that is not in
+ * the build's list has no code in it: which of its errors a driver then has differs, so that after
+ * any of them it is given the PTX, whose version is that of the oldest driver (Makefile). */
+static void load_own(void)
+{
+    struct image code = {.at = kernels_image}, ptx = {.at = kernels_ptx};
+
+    if (load(&code) == CUDA_GOOD)
+        return;
+    if (load(&ptx) == CUDA_GOOD)
+        json_provenance_add("gpu_kernels", "PTX, compiled by the driver");
+    else
+        cannot_load(&code, &ptx);
 }
 
 void kernels_open(void)
 {
     const char *file = getenv("RAILGAUGE_KERNELS");
-    struct err err = {0, ""};
-    char *text = NULL;
 
-    if (file && *file) {
-        if (file_read(&text, NULL, file, 64u << 20, &err))
-            snprintf(own.why, sizeof(own.why), "%.250s", err.text);
-        else
-            load(text);
-        free(text);
-    } else if (kernels_image) {
-        load(kernels_image);
-    } else {
+    if (file && *file)
+        load_file(file);
+    else if (kernels_image)
+        load_own();
+    else
         snprintf(own.why, sizeof(own.why), "this program was built without nvcc");
-    }
 }
 
 void kernels_close(void)
@@ -189,8 +232,8 @@ int kernel_find_onehot(const void *buf, size_t first, size_t elements, int type,
 
     if (is_aligned(buf, (size_t)onehot_width(type), "one-hot check", err) || preset(wrong, s, err))
         return -1;
-    return spread(FIND_ONEHOT, bytes ? cells(buf, bytes) : 0, (void *[]){&buf, &bytes, &h, &wrong},
-                  s, err);
+    return spread(redop == NCCL_AVG ? FIND_AVERAGE : FIND_ONEHOT, bytes ? cells(buf, bytes) : 0,
+                  (void *[]){&buf, &bytes, &h, &wrong}, s, err);
 }
 
 int kernel_copy(void *to, const void *from, size_t bytes, gpu_stream s, struct err *err)

@@ -126,7 +126,7 @@ KERNEL(256) rg_find(const void *buf, size_t bytes, struct pattern_args p, uint64
         locate(&c, 0, &p, wrong);
         locate(&c, last, &p, wrong);
     }
-    for (i += 1; i + 3 * n < last; i += 4 * n) {
+    ROLLED for (i += 1; i + 3 * n < last; i += 4 * n) {
         for (int j = 0; j < 4; j++)
             got[j] = cell[i + j * n];
         for (int j = 0; j < 4; j++)
@@ -135,7 +135,7 @@ KERNEL(256) rg_find(const void *buf, size_t bytes, struct pattern_args p, uint64
                 return; // what this thread would find from here on comes later in the buffer
             }
     }
-    for (; i < last; i += n) {
+    ROLLED for (; i < last; i += n) {
         got[0] = cell[i];
         if (is_wrong(&c, i, &p, &got[0])) {
             locate(&c, i, &p, wrong);
@@ -184,9 +184,13 @@ DEVICE void fill_onehot(void *buf, size_t bytes, const struct onehot_args *h)
     }
 }
 
-DEVICE bool onehot_is_wrong(const struct onehot_args *h, size_t element, uint64_t got)
+// `average` is a constant at each call: what rounds is judged element by element, in doubles.
+DEVICE bool onehot_is_wrong(const struct onehot_args *h, bool average, size_t element, uint64_t got)
 {
-    return !onehot_near(h->type, h->redop, h->ranks, pattern_word(h->k, h->first + element), got);
+    uint64_t word = pattern_word(h->k, h->first + element);
+
+    return average ? !onehot_near(h->type, NCCL_AVG, h->ranks, word, got)
+                   : got != onehot_value(h->type, NCCL_SUM, word);
 }
 
 DEVICE uint64_t element_at(const unsigned char *p, size_t width)
@@ -198,48 +202,70 @@ DEVICE uint64_t element_at(const unsigned char *p, size_t width)
     return v;
 }
 
-DEVICE bool onehot_cell_is_wrong(const struct onehot_args *h, size_t element, const struct cell *got)
+// What the owner put there is the result of all reductions but the average: eight bytes of it.
+DEVICE uint64_t onehot_result(const struct onehot_args *h, size_t element)
 {
-    int wrong = 0;
+    uint64_t out = 0;
 
+    for (int at = 0; at < 8; at += onehot_width(h->type), element++)
+        out |= onehot_value(h->type, NCCL_SUM, pattern_word(h->k, h->first + element)) << 8 * at;
+    return out;
+}
+
+DEVICE bool onehot_cell_is_wrong(const struct onehot_args *h, bool average, size_t element,
+                                 const struct cell *got)
+{
+    int each = 8 / onehot_width(h->type), wrong = 0;
+
+    if (!average)
+        return ((got->word[0] ^ onehot_result(h, element)) |
+                (got->word[1] ^ onehot_result(h, element + each))) != 0;
     for (int w = 0; w < 2; w++)
         for (int at = 0; at < 8; at += onehot_width(h->type), element++)
-            wrong |= onehot_is_wrong(h, element, got->word[w] >> 8 * at & onehot_all(h->type));
+            wrong |= onehot_is_wrong(h, true, element,
+                                     got->word[w] >> 8 * at & onehot_all(h->type));
     return wrong;
 }
 
 // The elements of cell i, one by one, for the first wrong one.
-DEVICE bool locate_onehot(const struct cells *c, size_t i, const struct onehot_args *h, uint64_t *wrong)
+DEVICE void locate_onehot(const struct cells *c, size_t i, const struct onehot_args *h, bool average,
+                          uint64_t *wrong)
 {
     size_t width = (size_t)onehot_width(h->type);
 
     for (size_t at = 16 * i; at < 16 * i + 16; at += width) {
         size_t element = (at - c->skip) / width;
 
-        if (!byte_is_inside(c, at) || !onehot_is_wrong(h, element, element_at(c->base + at, width)))
+        if (!byte_is_inside(c, at) ||
+            !onehot_is_wrong(h, average, element, element_at(c->base + at, width)))
             continue;
         if (element < *(volatile uint64_t *)wrong)
             min_shared(wrong, element);
-        return true;
+        return;
     }
-    return false;
 }
 
-DEVICE void find_onehot(const void *buf, size_t bytes, const struct onehot_args *h, uint64_t *wrong)
+// The first of this thread's cells that is wrong, of those between the buffer's first and last; at
+// least `last`: none.  Four loads of a thread are under way at a time; averages wait for doubles.
+DEVICE size_t wrong_onehot(const struct cells *c, size_t last, const struct onehot_args *h,
+                           bool average)
 {
-    struct cells c = cells_of(buf, bytes);
-    size_t width = (size_t)onehot_width(h->type);
-    struct cell got;
+    const struct cell *cell = (const struct cell *)c->base;
+    size_t each = 16 / (size_t)onehot_width(h->type), n = thread_count(), i = thread_index() + 1;
+    size_t skip = c->skip / (size_t)onehot_width(h->type);
+    struct cell got[4];
 
-    for (size_t i = thread_index(); i < c.count; i += thread_count()) {
-        if (cell_is_whole(&c, i)) {
-            got = ((const struct cell *)c.base)[i];
-            if (!onehot_cell_is_wrong(h, (16 * i - c.skip) / width, &got))
-                continue;
-        }
-        if (locate_onehot(&c, i, h, wrong))
-            return; // what this thread would find from here on comes later in the buffer
+    ROLLED for (; !average && i + 3 * n < last; i += 4 * n) {
+        for (int j = 0; j < 4; j++)
+            got[j] = cell[i + j * n];
+        for (int j = 0; j < 4; j++)
+            if (onehot_cell_is_wrong(h, average, (i + j * n) * each - skip, &got[j]))
+                return i + j * n;
     }
+    ROLLED for (; i < last; i += n)
+        if (onehot_cell_is_wrong(h, average, i * each - skip, &cell[i]))
+            return i;
+    return last;
 }
 
 // The type as a constant in each branch: pattern.h decides a lot by it.
@@ -270,9 +296,36 @@ rg_fill_onehot(void *buf, size_t bytes, struct onehot_args h)
     OF_EACH_TYPE(fill_onehot(buf, bytes, &h));
 }
 
+// The first and the last cell are looked at by element, by one thread.
+DEVICE void edges_onehot(const struct cells *c, size_t last, const struct onehot_args *h,
+                         bool average, uint64_t *wrong)
+{
+    if (thread_index() != 0 || !c->count)
+        return;
+    locate_onehot(c, 0, h, average, wrong);
+    locate_onehot(c, last, h, average, wrong);
+}
+
 KERNEL(256) rg_find_onehot(const void *buf, size_t bytes, struct onehot_args h, uint64_t *wrong)
 {
-    OF_EACH_TYPE(find_onehot(buf, bytes, &h, wrong));
+    struct cells c = cells_of(buf, bytes);
+    size_t last = c.count ? c.count - 1 : 0, at = last;
+
+    OF_EACH_TYPE(at = wrong_onehot(&c, last, &h, false));
+    if (at < last) // what this thread would find from there on comes later in the buffer
+        locate_onehot(&c, at, &h, false, wrong);
+    edges_onehot(&c, last, &h, false, wrong);
+}
+
+KERNEL(256) rg_find_average(const void *buf, size_t bytes, struct onehot_args h, uint64_t *wrong)
+{
+    struct cells c = cells_of(buf, bytes);
+    size_t last = c.count ? c.count - 1 : 0, at = last;
+
+    OF_EACH_TYPE(at = wrong_onehot(&c, last, &h, true));
+    if (at < last)
+        locate_onehot(&c, at, &h, true, wrong);
+    edges_onehot(&c, last, &h, true, wrong);
 }
 
 // --- measuring ---
@@ -286,13 +339,13 @@ KERNEL(256) rg_copy(void *to, const void *from, size_t bytes)
 
     for (size_t at = 16 * count + i; at < bytes; at += n)
         ((unsigned char *)to)[at] = ((const unsigned char *)from)[at];
-    for (; i + 3 * n < count; i += 4 * n) {
+    ROLLED for (; i + 3 * n < count; i += 4 * n) {
         for (int j = 0; j < 4; j++)
             c[j] = in[i + j * n];
         for (int j = 0; j < 4; j++)
             out[i + j * n] = c[j];
     }
-    for (; i < count; i += n)
+    ROLLED for (; i < count; i += n)
         out[i] = in[i];
 }
 
@@ -321,13 +374,13 @@ KERNEL(256) rg_read(const void *from, size_t bytes, uint64_t *out)
 
     if (i == 0)
         sum = tail_sum((const unsigned char *)from + 16 * count, bytes % 16);
-    for (; i + 3 * n < count; i += 4 * n) {
+    ROLLED for (; i + 3 * n < count; i += 4 * n) {
         for (int j = 0; j < 4; j++)
             c[j] = in[i + j * n];
         for (int j = 0; j < 4; j++)
             sum += c[j].word[0] + c[j].word[1];
     }
-    for (; i < count; i += n)
+    ROLLED for (; i < count; i += n)
         sum += in[i].word[0] + in[i].word[1];
     if (warp_sum(&sum))
         add_shared(out, sum);

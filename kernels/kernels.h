@@ -1,7 +1,7 @@
 /* kernels.h - what the CUDA kernels offer to C; all asynchronous in the stream.
  *
- * The kernels are compiled by nvcc into one fat binary that sits inside the program; the driver
- * loads it in gpu_open().  A program built without nvcc has none: kernels_there() says so, each
+ * The kernels are compiled by nvcc into one fat binary that sits inside the program, with PTX of an
+ * older version beside it; the driver loads it, or else the PTX, in gpu_open().  A program built without nvcc has none: kernels_there() says so, each
  * kernel is EXIT_CONFIG with the same words, and the callers fall back to copies to the host.  The
  * stand-in for the driver in tests/fake runs the same source, compiled for the CPU. */
 #ifndef RG_KERNELS_H
@@ -16,7 +16,7 @@
 
 /* Are they built in and loaded?  If not, *why (unless NULL) says so in words. */
 bool kernels_there(const char **why);
-/* For gpu_open() and gpu_close().  $RAILGAUGE_KERNELS names a file with another fat binary. */
+/* For gpu_open() and gpu_close().  $RAILGAUGE_KERNELS names a file with another fat binary or PTX. */
 void kernels_open(void);
 void kernels_close(void);
 

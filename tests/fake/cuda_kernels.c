@@ -10,6 +10,7 @@ static _Thread_local size_t index_now, count_now;
 
 #define KERNEL(threads) static void
 #define DEVICE static inline __attribute__((unused))
+#define ROLLED
 
 DEVICE size_t thread_index(void)
 {
@@ -80,6 +81,10 @@ static void found_onehot(union argument *a)
 {
     rg_find_onehot(a[0].p, a[1].n, a[2].onehot, a[3].p);
 }
+static void found_average(union argument *a)
+{
+    rg_find_average(a[0].p, a[1].n, a[2].onehot, a[3].p);
+}
 static void copy(union argument *a)
 {
     rg_copy(a[0].p, a[1].p, a[2].n);
@@ -119,6 +124,7 @@ static const struct fake_kernel kernels[] = {
     {"rg_find", "pnPw", 1, 1, false, find},
     {"rg_fill_onehot", "pnH", 1, 1, false, filled_onehot},
     {"rg_find_onehot", "pnHw", 1, 1, false, found_onehot},
+    {"rg_find_average", "pnHw", 1, 1, false, found_average},
     {"rg_copy", "qqn", 2, 1, false, copy},
     {"rg_copy_bytes", "ppn", 2, 1, false, copy_bytes},
     {"rg_read", "qnw", 1, 1, false, read},

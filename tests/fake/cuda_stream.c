@@ -408,21 +408,47 @@ API(cuLaunchKernel, cuda_function function, unsigned x, unsigned y, unsigned z, 
     return put(stream, e);
 }
 
-/* --- modules: any fat binary will do, what runs is the source, compiled for the CPU --- */
+/* --- modules: any fat binary and any PTX will do, what runs is the source, compiled for the CPU ---
+ * FAKE_FATBIN=209: what fat binaries get, as from a driver that is older than their compiler. */
 struct CUmod_st {
     int loaded;
 };
 
-API(cuModuleLoadData, cuda_module *module, const void *image)
+/* PTX is refused by its version, which is CUDA's with 4 off the first number, and never more than
+ * that (PTX ISA, release history: 8.0 came with CUDA 12.0, 8.7 with 12.8, 9.0 with 13.0). */
+static int take_ptx(const char *text, unsigned count, const int *options, void **values)
+{
+    int major, minor, driver = fake_profile()->driver;
+
+    if (!strstr(text, "\n.version ") || !strstr(text, "\n.target sm_") ||
+        sscanf(strstr(text, "\n.version "), " .version %d.%d", &major, &minor) != 2)
+        return CUDA_INVALID_IMAGE;
+    if (major * 10 + minor <= 10 * (driver / 1000 - 4) + driver % 1000 / 10)
+        return CUDA_GOOD;
+    for (unsigned i = 0; i + 1 < count; i++)
+        if (options[i] == CUDA_JIT_ERROR_LOG && options[i + 1] == CUDA_JIT_ERROR_LOG_BYTES)
+            snprintf(values[i], (size_t)(uintptr_t)values[i + 1],
+                     "ptxas application ptx input, line 9; fatal   : Unsupported .version %d.%d\n",
+                     major, minor);
+    return 222;
+}
+
+API(cuModuleLoadDataEx, cuda_module *module, const void *image, unsigned count, int *options,
+    void **values)
 {
     static const unsigned char fatbin[4] = {0x50, 0xed, 0x55, 0xba};
+    const char *word = getenv("FAKE_FATBIN");
     int rc;
 
     NEEDS_CONTEXT;
     if ((rc = fake_unsafe()))
         return rc;
     if (memcmp(image, fatbin, sizeof(fatbin)))
-        return CUDA_INVALID_IMAGE;
+        rc = take_ptx(image, count, options, values);
+    else
+        rc = word ? atoi(word) : CUDA_GOOD;
+    if (rc)
+        return rc;
     *module = calloc(1, sizeof(**module));
     return CUDA_GOOD;
 }

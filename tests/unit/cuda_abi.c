@@ -168,7 +168,7 @@ TAKES(GraphExecDestroy, EXEC);
 TAKES(GraphDestroy, GRAPH);
 TAKES(MemcpyAsync, AT, AT, SIZE, STREAM);
 TAKES(MemsetD8Async, AT, (unsigned char)0, SIZE, STREAM);
-TAKES(ModuleLoadData, (cuda_module *)0, ANY);
+TAKES(ModuleLoadDataEx, (cuda_module *)0, ANY, 1u, ANY, (void **)0);
 TAKES(ModuleUnload, MODULE);
 TAKES(ModuleGetFunction, (cuda_function *)0, MODULE, TEXTS[0]);
 TAKES(LaunchKernel, (cuda_function)0, 1u, 1u, 1u, 1u, 1u, 1u, 0u, STREAM, (void **)0, (void **)0);

@@ -66,7 +66,7 @@ static void why_there_is_no_gpu(void **state)
         {"FAKE_FAIL=cuInit:12345", NULL, "error 12345 that this driver has no name for"},
         {"FAKE_FAIL=cuDriverGetVersion:999", NULL, "does not say its version"},
         {NULL, "driver 11080\n",
-         "the driver offers CUDA 11.8; 12.0 is the oldest that is supported"},
+         "the driver offers CUDA 11.8; 12.0 (driver 525) is the oldest that is supported"},
         {NULL, "devices 0\n", "the CUDA driver sees no GPU"},
     };
 
@@ -701,7 +701,7 @@ static void every_call_of_the_driver_may_fail(void **state)
         "cuGraphLaunch",
         "cuMemcpyAsync",
         "cuMemsetD8Async",
-        "cuModuleLoadData",
+        "cuModuleLoadDataEx",
         "cuModuleGetFunction",
         "cuLaunchKernel",
     };

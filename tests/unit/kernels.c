@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/json.h"
 #include "fake_gpu.h"
 #include "kernels/pattern.h"
 #include "probe/verify.h"
@@ -334,7 +335,7 @@ static int without(void *words, struct err *err)
 static void why_there_are_no_kernels(void **state)
 {
     static char *const rows[][3] = {
-        {"FAKE_FAIL=cuModuleLoadData:209", "driver 12080\nsm 80\n",
+        {"FAKE_FAIL=cuModuleLoadDataEx:209", "driver 12080\nsm 80\n",
          "the driver (CUDA 12.8) does not load the GPU kernels of this build for sm_80: "
          "CUDA_ERROR_NO_BINARY_FOR_GPU"},
         {"FAKE_FAIL=cuModuleGetFunction:500:7", NULL, "CUDA_ERROR_NOT_FOUND"},
@@ -351,10 +352,100 @@ static void why_there_are_no_kernels(void **state)
     }
 }
 
+/* Inside the program: see kernels.c. */
+extern const unsigned char kernels_image[] __attribute__((weak));
+extern const char kernels_ptx[] __attribute__((weak));
+
+static int filled_from_ptx(void *unused, struct err *err)
+{
+    struct gpu_buffer b;
+    gpu_stream s;
+    const char *reason = NULL;
+    unsigned char wanted[64];
+    json_t *j;
+
+    (void)unused;
+    if (gpu_open(0, err) || gpu_stream_open(&s, err) || gpu_alloc(&b, GPU_PINNED, 64, err))
+        return -1;
+    if (!kernels_there(&reason))
+        return err_set(err, "no kernels: %s", reason);
+    if (kernel_fill(b.at, 64, verify_key(1, 2, 3), s, err) || gpu_stream_wait(s, err))
+        return -1;
+    verify_fill(wanted, 64, 1, 2, 3);
+    if (memcmp(b.at, wanted, 64))
+        return err_set(err, "filled with something else");
+    j = json_provenance();
+    if (!json_object_get(j, "gpu_kernels"))
+        return err_set(err, "the provenance does not say so");
+    json_decref(j);
+    gpu_free(&b);
+    gpu_stream_close(s);
+    gpu_close();
+    return 0;
+}
+
+static void a_driver_that_refuses_the_code_is_given_ptx(void **state)
+{
+    static char *const refusals[] = {"FAKE_FATBIN=200", "FAKE_FATBIN=209", "FAKE_FATBIN=222",
+                                     "FAKE_FATBIN=300"};
+
+    (void)state;
+    if (!kernels_image)
+        skip(); /* built without nvcc */
+    for (size_t i = 0; i < sizeof(refusals) / sizeof(*refusals); i++) {
+        struct told t = fake_child(filled_from_ptx, NULL, refusals[i], "driver 12000\nsm 90\n");
+        if (t.rc || t.signal)
+            fail_msg("%s: %s (signal %d)", refusals[i], t.err.text, t.signal);
+    }
+}
+
+static void ptx_that_is_refused_too_is_told_with_the_compilers_words(void **state)
+{
+    char name[] = "/tmp/rg-kernels-XXXXXX", environment[100];
+    FILE *f = fdopen(mkstemp(name), "w");
+    struct told t;
+
+    (void)state;
+    assert_non_null(f);
+    fputs("// made by hand\n.version 9.0\n.target sm_80\n.address_size 64\n", f);
+    fclose(f);
+    snprintf(environment, sizeof(environment), "RAILGAUGE_KERNELS=%s", name);
+    t = fake_child(without,
+                   "for sm_90: CUDA_ERROR_UNSUPPORTED_PTX_VERSION: the provided PTX was compiled "
+                   "with an unsupported toolchain.: ptxas application ptx input, line 9; fatal   : "
+                   "Unsupported .version 9.0",
+                   environment, "driver 12000\nsm 90\n");
+    unlink(name);
+    if (t.rc || t.signal)
+        fail_msg("%s (signal %d)", t.err.text, t.signal);
+    if (!kernels_image)
+        return;
+    t = fake_child(without, "CUDA_ERROR_NO_BINARY_FOR_GPU: ", "FAKE_FAIL=cuModuleLoadDataEx:209",
+                   "driver 12000\nsm 75\n");
+    assert_int_equal(t.rc, 0);
+    t = fake_child(without, "; nor from PTX: CUDA_ERROR_NO_BINARY_FOR_GPU: ",
+                   "FAKE_FAIL=cuModuleLoadDataEx:209", "driver 12000\nsm 75\n");
+    assert_int_equal(t.rc, 0);
+}
+
+static void the_ptx_is_of_the_oldest_driver_and_gpu(void **state)
+{
+    const char *isa = getenv("RG_PTX_ISA"), *list = getenv("RG_CUDA_SM");
+    char target[40], version[40];
+
+    (void)state;
+    if (!kernels_image)
+        skip(); /* built without nvcc */
+    snprintf(version, sizeof(version), "\n.version %s\n", isa && *isa ? isa : "8.0");
+    snprintf(target, sizeof(target), "\n.target sm_%d\n", list && *list ? atoi(list) : 80);
+    assert_non_null(strstr(kernels_ptx, version));
+    assert_non_null(strstr(kernels_ptx, target));
+    assert_non_null(strstr(kernels_ptx, ".entry rg_find_onehot("));
+}
+
 /* The fat binary: a head of 16 bytes, then one record for each architecture; kind (2 bytes: 1 PTX,
  * 2 SASS) first, its head's size at 4, what follows it at 8, the architecture at 28.  Source: what
  * nvcc 13.0 writes. */
-extern const unsigned char kernels_image[] __attribute__((weak));
 
 static uint64_t number(const unsigned char *p, int bytes)
 {
@@ -379,19 +470,18 @@ static void the_program_has_code_for_each_gpu(void **state)
 {
     const char *list = getenv("RG_CUDA_SM");
     char *words, *rest, *one;
-    int last = 0;
+    int sm;
 
     (void)state;
     if (!kernels_image)
         skip(); /* built without nvcc */
     assert_true(number(kernels_image, 4) == 0xBA55ED50);
-    words = rest = strdup(list && *list ? list : "90 100 103 120");
+    words = rest = strdup(list && *list ? list : "80 86 89 90 100 103 120");
     while ((one = strsep(&rest, " ")) != NULL) {
-        last = atoi(one);
-        if (!holds_code(last, 2))
-            fail_msg("no SASS for sm_%d", last);
+        sm = atoi(one);
+        if (!holds_code(sm, 2))
+            fail_msg("no SASS for sm_%d", sm);
     }
-    assert_true(holds_code(last, 1)); /* PTX, for GPUs that are newer than the newest */
     assert_false(holds_code(35, 2));
     free(words);
 }
@@ -436,6 +526,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         /* Those with processes of their own first: this one has no driver yet. */
         cmocka_unit_test(why_there_are_no_kernels),
+        cmocka_unit_test(a_driver_that_refuses_the_code_is_given_ptx),
+        cmocka_unit_test(ptx_that_is_refused_too_is_told_with_the_compilers_words),
+        cmocka_unit_test(the_ptx_is_of_the_oldest_driver_and_gpu),
         cmocka_unit_test(the_program_has_code_for_each_gpu),
         cmocka_unit_test(a_program_without_kernels_says_so),
         cmocka_unit_test_setup(fill_is_that_of_the_cpu_at_every_address, begin),
