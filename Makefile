@@ -66,12 +66,15 @@ MPI_SRC := src/probe_main.c $(filter-out %/mpi_opts.c,$(sort $(wildcard src/prob
     src/step/replay/replay_mpi.c src/step/replay/replay_player.c \
     topo/gather.c topo/host/hwloc.c
 CMD_SRC := src/main.c $(wildcard src/cmd/*.c src/cmd/*/*.c)
-LIB_SRC := $(filter-out $(MPI_SRC) $(CMD_SRC),$(SRC))
+# What NCCL loads into jobs (NCCL_PROFILER_PLUGIN): of libc alone.
+PLUGIN_SRC := $(filter src/probe/record/%,$(SRC))
+LIB_SRC := $(filter-out $(MPI_SRC) $(CMD_SRC) $(PLUGIN_SRC),$(SRC))
 
 obj   = $(patsubst %,$(BUILD)/%.o,$(1))
 bin   = $(patsubst %.c,$(BUILD)/%,$(wildcard $(1)))
 LIB   := $(BUILD)/librg.a
 PROBE := $(if $(MPI_PKG),$(BUILD)/railgauge-probe)
+PLUGIN := $(BUILD)/librailgauge-nccl.so
 UNIT  := $(call bin,tests/unit/*.c)
 BENCH := $(call bin,tests/bench/*.c)
 FUZZ  := $(call bin,tests/fuzz/*.c)
@@ -87,7 +90,7 @@ FAKE  := $(foreach l,cuda.so.1 nccl.so.2 cublasLt.so.13 nvidia-ml.so.1 verbs_fak
 KERNELS_ANY := $(BUILD)/fake/kernels.fatbin
 FAKE += $(if $(GPU_IMAGE),,$(KERNELS_ANY))
 
-all: $(BUILD)/railgauge $(PROBE) $(BUILD)/$(SONAME) $(BUILD)/railgauge.pc
+all: $(BUILD)/railgauge $(PROBE) $(BUILD)/$(SONAME) $(PLUGIN) $(BUILD)/railgauge.pc
 
 $(BUILD)/railgauge: $(call obj,$(CMD_SRC)) $(LIB)
 	@echo "  LINK $@"
@@ -135,6 +138,13 @@ $(BUILD)/$(SONAME): src/librailgauge.map $(LIB)
 	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--version-script,$< \
 	    $(if $(SAN),,-Wl,-z,defs) $(HELD:%=-Wl,--wrap=%) -Wl,--undefined=railgauge_open -Wl,--undefined=railgauge_job_open -o $@ $(LIB) $(JSON_LIBS) -lm
 	$(Q)ln -sf $(SONAME) $(BUILD)/librailgauge.so
+
+# It stays in the process: NCCL closes it with the last communicator, and may yet make another.
+$(PLUGIN): $(call obj,$(PLUGIN_SRC))
+	@echo "  LINK $@"
+	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,-z,nodelete $(if $(SAN),,-Wl,-z,defs) -o $@ $^ -pthread -ldl
+	$(Q)ln -sf $(@F) $(BUILD)/libnccl-profiler-railgauge.so
+$(call obj,$(PLUGIN_SRC)): CFLAGS += -fvisibility=hidden
 
 $(BUILD)/railgauge.pc: src/railgauge.pc.in $(BUILD)/prefix
 	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' $< >$@
@@ -207,7 +217,7 @@ suite = RG_BUILD='$(abspath $(BUILD))' RG_SAN='$(SAN)' LD_LIBRARY_PATH='$(abspat
 # TESTS: some files alone, as tests/cli/fit.bats or build/tests/unit/mem
 check: all $(or $(filter $(BUILD)/tests/unit/%,$(TESTS)),$(if $(TESTS),,$(UNIT))) $(FAKE) $(GPU)
 	$(Q)$(call suite,$(or $(TESTS),$(foreach s,$(SUITES),$(SUITE_$s))))
-check-unit: $(UNIT) $(FAKE)
+check-unit: $(UNIT) $(FAKE) $(PLUGIN)
 check-cli check-mpi check-ib check-slurm check-lab check-verbs: all $(FAKE) $(GPU)
 $(SUITES:%=check-%): check-%:
 	$(Q)$(if $(strip $(SUITE_$*)),$(call suite,$(SUITE_$*)),echo "suite $*: no tests"; exit 1)
@@ -271,6 +281,8 @@ install: all $(PAGES)
 	install $(BUILD)/railgauge $(PROBE) "$(D)/bin"
 	install -m 644 $(BUILD)/$(SONAME) "$(D)/lib"
 	ln -sf $(SONAME) "$(D)/lib/librailgauge.so"
+	install -m 644 $(PLUGIN) "$(D)/lib"
+	ln -sf $(notdir $(PLUGIN)) "$(D)/lib/libnccl-profiler-railgauge.so"
 	install -m 644 $(BUILD)/railgauge.pc "$(D)/lib/pkgconfig"
 	install -m 644 src/railgauge.h "$(D)/include"
 	@if [ -n '$(DESTDIR)' ]; then :; elif ldconfig -v 2>/dev/null | grep -q '^$(D)/lib:'; then \
@@ -281,7 +293,7 @@ install: all $(PAGES)
 	$(Q)for c in $(COMPLETIONS); do $(BUILD)/railgauge completion $${c%%:*} >$(BUILD)/completion && \
 	    install -D -m 644 $(BUILD)/completion "$(D)/$${c#*:}" || exit 1; done
 uninstall: $(PAGES)
-	$(Q)for f in bin/railgauge bin/railgauge-probe lib/$(SONAME) lib/librailgauge.so lib/pkgconfig/railgauge.pc include/railgauge.h \
+	$(Q)for f in bin/railgauge bin/railgauge-probe lib/$(SONAME) lib/librailgauge.so lib/$(notdir $(PLUGIN)) lib/libnccl-profiler-railgauge.so lib/pkgconfig/railgauge.pc include/railgauge.h \
 	    $(foreach f,$(MANUAL),share/man/man$(subst .,,$(suffix $f))/$(notdir $f)) $(foreach c,$(COMPLETIONS),$(lastword $(subst :, ,$c))); do $(RM) "$(D)/$$f" || exit 1; done
 	$(RM) -r "$(D)/share/railgauge"
 
@@ -335,7 +347,7 @@ aarch64:
 	+$(Q)$(CROSS) objects
 	+$(Q)$(if $(call AARCH64_LACKS,$(JSON_LIBS)),echo "not linked: no $(call AARCH64_LACKS,$(JSON_LIBS)) below $(AARCH64_LIB)",$(CROSS) build-aarch64/railgauge)
 	+$(Q)$(if $(PROBE),$(if $(call AARCH64_LACKS,$(JSON_LIBS) $(MPI_LIBS)),true,$(CROSS) build-aarch64/railgauge-probe))
-objects: $(call obj,$(CMD_SRC) $(LIB_SRC) $(if $(MPI_PKG),$(MPI_SRC)))
+objects: $(call obj,$(CMD_SRC) $(LIB_SRC) $(PLUGIN_SRC) $(if $(MPI_PKG),$(MPI_SRC)))
 .PHONY: aarch64 objects
 
 # --- coverage: an own tree with gcov's counters, the suites over it, a table, floors ---

@@ -10,7 +10,7 @@
  *
  *     bits 63..16  number of the record since the start, plus 1; 0: never written
  *     bit  15      it is being filled: not whole
- *     bits 7..0    threads that add to it now: of no account to a reader
+ *     bits 14..0   children under way (channels, threads that add to it): of no account to a reader
  *
  * Record n lies at n % capacity; a word that says another place is no record.  A collective's record is
  * whole when NCCL's call has begun and grows afterwards: every later field is one aligned word that is
@@ -108,12 +108,13 @@ struct record_head {
     uint32_t nccl_version;     /* 22809; 0: not known */
     uint32_t events;           /* the activation mask given to NCCL */
     uint64_t wall_ns,
-        mono_ns;           /* CLOCK_REALTIME and CLOCK_MONOTONIC of the same moment, at the start */
-    uint64_t next;         /* records begun so far */
-    uint64_t dropped;      /* events for which there was no place or no handle */
-    uint64_t foreign;      /* children whose parent was overwritten */
-    uint64_t closed_ns;    /* the last communicator was finalised; 0: it was not */
-    uint32_t comms, names; /* entries used; the name of index 0 is "" */
+        mono_ns;   /* CLOCK_REALTIME and CLOCK_MONOTONIC of the same moment, at the start */
+    uint64_t next; /* records begun so far */
+    uint64_t
+        dropped; /* events for which there was no place or no handle: their `next` was counted */
+    uint64_t foreign;       /* children whose parent was overwritten */
+    uint64_t closed_ns;     /* the last communicator was finalised; 0: it was not */
+    uint32_t comms, names;  /* entries used; the name of index 0 is "" */
     char host[64], job[64]; /* job: SLURM_JOB_ID and the like, or "" */
     int32_t job_rank;       /* SLURM_PROCID and the like; -1: not known */
     uint32_t spare[13];
