@@ -68,6 +68,46 @@ double stats_median(double *v, int n)
     return stats_quantile(v, n, 0.5);
 }
 
+double stats_select(double *v, int n, int k)
+{
+    int lo = 0, hi = n - 1;
+
+    while (lo < hi) {
+        double a = v[lo], b = v[lo + (hi - lo) / 2], c = v[hi];
+        double pivot = a < b ? (b < c ? b : a < c ? c : a) : (a < c ? a : b < c ? c : b);
+        int i = lo, j = hi;
+        while (i <= j) {
+            while (v[i] < pivot)
+                i++;
+            while (v[j] > pivot)
+                j--;
+            if (i <= j) {
+                double swap = v[i];
+                v[i++] = v[j];
+                v[j--] = swap;
+            }
+        }
+        if (k <= j)
+            hi = j;
+        else if (k >= i)
+            lo = i;
+        else
+            break;
+    }
+    return v[k];
+}
+
+double stats_middle(double *v, int n)
+{
+    double hi = stats_select(v, n, n / 2), lo = v[0];
+
+    if (n % 2)
+        return hi;
+    for (int i = 1; i < n / 2; i++)
+        lo = v[i] > lo ? v[i] : lo;
+    return (lo + hi) / 2;
+}
+
 double stats_mad(const double *v, int n, double median)
 {
     double small[256], *d = n <= 256 ? small : mem_calloc((size_t)n, sizeof(*d));

@@ -28,27 +28,31 @@ static void wait_times(struct late_work *w)
 {
     const struct record_job *j = w->j;
     int *last = mem_ints(j->teams, -1);
+    int64_t *call = mem_calloc((size_t)j->calls + 1, sizeof(*call)); /* last start; 0: not whole */
 
+    for (int c = 0; c < j->calls; c++) {
+        struct record_span s;
+        record_call_span(&s, j, c);
+        call[c] = s.whole ? s.last : 0;
+    }
     for (int p = 0; p < j->processes; p++) {
         const struct record_process *q = &j->process[p];
         double sum = 0;
         for (int i = q->first; i < q->first + q->entries; i++) {
             const struct record_entry *e = &j->entry[i];
             int comm = j->kind[e->kind].comm;
-            struct record_span s = {.whole = false};
             w->waited[i] = sum;
             w->before[i] = last[comm];
             last[comm] = i;
-            if (e->call >= 0)
-                record_call_span(&s, j, e->call);
-            if (s.whole)
-                sum += (double)(s.last - e->start) / 1e9;
+            if (e->call >= 0 && call[e->call])
+                sum += (double)(call[e->call] - e->start) / 1e9;
         }
         w->out->waited += sum / j->processes;
         for (int i = q->first; i < q->first + q->entries; i++)
             last[j->kind[j->entry[i].kind].comm] = -1;
     }
     free(last);
+    free(call);
 }
 
 /* --- one communicator --- */
@@ -109,10 +113,12 @@ static void take_call(struct late_comm *c, const struct late_work *w, int call)
         c->worked[i] = c->start[i] - since;
     }
     memcpy(c->buf, c->start, sizeof(*c->buf) * (size_t)c->n);
-    double start = stats_median(c->buf, c->n);
-    c->spread[c->calls] = stats_sigma(c->buf, c->n);
+    double start = stats_middle(c->buf, c->n);
+    for (int i = 0; i < c->n; i++)
+        c->buf[i] = fabs(c->buf[i] - start);
+    c->spread[c->calls] = 1.4826 * stats_middle(c->buf, c->n);
     memcpy(c->buf, c->worked, sizeof(*c->buf) * (size_t)c->n);
-    double worked = stats_median(c->buf, c->n);
+    double worked = stats_middle(c->buf, c->n);
     for (int i = 0; i < c->n; i++)
         c->m[i].own[c->calls] = (float)fmin(c->start[i] - start, c->worked[i] - worked);
     count_last(c, w);
@@ -123,7 +129,7 @@ static void take_call(struct late_comm *c, const struct late_work *w, int call)
 static void summarise(struct late_comm *c, const struct late_work *w)
 {
     memcpy(c->long_buf, c->spread, sizeof(*c->long_buf) * (size_t)c->calls);
-    c->typical = stats_median(c->long_buf, c->calls);
+    c->typical = stats_middle(c->long_buf, c->calls);
     double beyond = fmax(fmax(LATE_FAR * c->typical, 3 * w->unsure), 2 * LATE_LEAST);
     for (int i = 0; i < c->n; i++) {
         struct late_member *m = &c->m[i];
@@ -167,7 +173,7 @@ static enum late_kind judge(const struct late_comm *c, const struct late_work *w
         return LATE_USUAL;
     for (int k = 0; k < c->n; k++)
         c->buf[k] = c->m[k].often;
-    others = stats_median(c->buf, c->n);
+    others = stats_middle(c->buf, c->n);
     if (m->often < LATE_CALLS || m->often <= others + LATE_SIGMAS * sqrt(others + 1))
         return LATE_NOT;
     return m->often >= LATE_USUAL_SHARE * c->calls ? LATE_USUAL : LATE_SOMETIMES;

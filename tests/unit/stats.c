@@ -221,9 +221,30 @@ static void the_spread_of_few_values_is_not_too_small(void **state)
     }
 }
 
+/* As sorting finds it, among ties too. */
+static void test_select(void **state)
+{
+    struct rng r;
+    double v[200], sorted[200];
+
+    (void)state;
+    rng_seed(&r, 5);
+    for (int n = 1; n <= 200; n++) {
+        for (int i = 0; i < n; i++)
+            v[i] = sorted[i] = rng_below(&r, 1 + (unsigned)n % 37) * 0.5;
+        stats_sort(sorted, n);
+        int k = (int)rng_below(&r, (unsigned)n);
+        assert_true(stats_select(v, n, k) == sorted[k]);
+        for (int i = 0; i < n; i++)
+            assert_true(i < k ? v[i] <= v[k] : v[i] >= v[k]);
+        assert_true(stats_middle(v, n) == stats_quantile(sorted, n, 0.5));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_select),
         cmocka_unit_test(a_trend_has_the_tabulated_probability),
         cmocka_unit_test(a_slope_ignores_one_wild_value),
         cmocka_unit_test(the_interval_of_a_slope_holds_it),

@@ -10,7 +10,7 @@
 
 enum {
     CLOCK_CALLS = 300, /* looked at of each operation of each communicator */
-    CLOCK_TURNS = 12,
+    CLOCK_TURNS = 10,
     CLOCK_LINE = 12 /* ends, from which on drift is looked for */
 };
 
@@ -34,6 +34,7 @@ struct clock_work {
     int *joined; /* by process: 1 + the process whose clock is common to them; 0: not yet */
     struct clock_difference *d;
     int ds;
+    int *place; /* of each end in d, when that is by process and time */
     double *buf;
 };
 
@@ -156,59 +157,72 @@ static double common(const struct clock_work *w, int process, double own)
     return t - w->drift[process] * t / (1 + w->drift[process]);
 }
 
+/* Where each end is among those of its process, by time. */
+static void find_places(struct clock_work *w)
+{
+    for (int i = 0; i < w->ends; i++)
+        w->d[i] = (struct clock_difference){w->end[i].process, w->end[i].own, i};
+    if (w->ends)
+        qsort(w->d, (size_t)w->ends, sizeof(*w->d), by_process);
+    for (int i = 0; i < w->ends; i++)
+        w->place[(int)w->d[i].s] = i;
+}
+
 /* What each process' end differs by from the median end of its call. */
 static void differences(struct clock_work *w)
 {
-    w->ds = 0;
     for (int c = 0; c < w->calls; c++) {
         int n = w->at[c + 1] - w->at[c];
         const struct clock_end *e = &w->end[w->at[c]];
+        const int *place = &w->place[w->at[c]];
         for (int i = 0; i < n; i++)
             w->buf[i] = common(w, e[i].process, e[i].own);
-        double t = stats_median(w->buf, n);
+        double t = stats_middle(w->buf, n);
         for (int i = 0; i < n; i++)
-            w->d[w->ds++] =
+            w->d[place[i]] =
                 (struct clock_difference){e[i].process, t, common(w, e[i].process, e[i].own) - t};
     }
-    if (w->ds)
-        qsort(w->d, (size_t)w->ds, sizeof(*w->d), by_process);
+    w->ds = w->ends;
 }
 
 static double part_median(struct clock_work *w, const struct clock_difference *d, int n, bool time)
 {
     for (int i = 0; i < n; i++)
         w->buf[i] = time ? d[i].t : d[i].s;
-    return stats_median(w->buf, n);
+    return stats_middle(w->buf, n);
 }
 
-static void turn_process(struct clock_work *w, const struct clock_difference *d, int n)
+static void turn_process(struct clock_work *w, const struct clock_difference *d, int n, bool last)
 {
     struct record_process *p = &w->j->process[d->process];
     double slope = 0, lo, hi;
     int third = n / 3;
 
     if (n >= CLOCK_LINE) {
-        const struct clock_difference *last = d + n - third;
-        double t = part_median(w, last, third, true) - part_median(w, d, third, true);
+        const struct clock_difference *end = d + n - third;
+        double t = part_median(w, end, third, true) - part_median(w, d, third, true);
         if (t > 0)
-            slope = (part_median(w, last, third, false) - part_median(w, d, third, false)) / t;
+            slope = (part_median(w, end, third, false) - part_median(w, d, third, false)) / t;
     }
     for (int i = 0; i < n; i++)
         w->buf[i] = d[i].s - slope * d[i].t;
-    double offset = stats_median(w->buf, n);
-    stats_median_ci(w->buf, n, &lo, &hi);
+    double offset = stats_middle(w->buf, n);
     w->drift[d->process] += slope;
     w->offset[d->process] += offset;
-    p->unsure = (hi - lo) / 2;
+    if (last) {
+        stats_sort(w->buf, n);
+        stats_median_ci(w->buf, n, &lo, &hi);
+        p->unsure = (hi - lo) / 2;
+    }
 }
 
-static void turn(struct clock_work *w)
+static void turn(struct clock_work *w, bool last)
 {
     differences(w);
     for (int i = 0, next; i < w->ds; i = next) {
         for (next = i + 1; next < w->ds && w->d[next].process == w->d[i].process; next++)
             ;
-        turn_process(w, &w->d[i], next - i);
+        turn_process(w, &w->d[i], next - i, last);
     }
 }
 
@@ -306,11 +320,13 @@ void record_clock_align(struct record_job *j)
     w.joined = mem_calloc(n, sizeof(*w.joined));
     w.d = mem_calloc((size_t)w.ends + 1, sizeof(*w.d));
     w.buf = mem_calloc((size_t)w.ends + n, sizeof(*w.buf));
+    w.place = mem_calloc((size_t)w.ends + 1, sizeof(*w.place));
     for (int p = 0; p < j->processes; p++)
         j->process[p].unsure = NAN;
     guess(&w);
-    for (int i = 0; i < CLOCK_TURNS; i++)
-        turn(&w);
+    find_places(&w);
+    for (int i = 1; i <= CLOCK_TURNS; i++)
+        turn(&w, i == CLOCK_TURNS);
     share_hosts(&w);
     set_common(&w);
     apply(&w);
@@ -321,6 +337,7 @@ void record_clock_align(struct record_job *j)
     free(w.drift);
     free(w.joined);
     free(w.d);
+    free(w.place);
     free(w.buf);
 }
 

@@ -4,124 +4,23 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/stats.h"
 #include "base/units.h"
 #include "probe/import/record_messages.h"
-#include "probe/record/record.h"
+#include "probe/import/record_ring.h"
 #include "topo/topo.h"
 
 enum {
     LOAD_CHUNK = 4096,         /* records read at once */
     LOAD_MEMBERS_MAX = 1 << 24 /* ranks of all communicators together */
 };
-
-/* --- files --- */
-
-struct load_file {
-    const char *path;
-    int fd;
-    uint64_t bytes;
-    union {
-        struct record_head head;
-        char text[RECORD_HEAD_BYTES];
-    };
-    struct record_comm *comm;
-    int *slot; /* of each communicator: which of the file's ranks it is of */
-    int *team; /* and its index in the job, -1: none */
-    int slots;
-};
-
-static int read_at(const struct load_file *f, void *to, size_t bytes, uint64_t at, struct err *err)
-{
-    size_t have = 0;
-
-    while (have < bytes) {
-        ssize_t n = pread(f->fd, (char *)to + have, bytes - have, (off_t)(at + have));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return err_io(err, "%s: cannot read: %s", f->path, strerror(errno));
-        if (n == 0)
-            return err_data(err, "%s: ends at byte %llu while it is read", f->path,
-                            (unsigned long long)(at + have));
-        have += (size_t)n;
-    }
-    return 0;
-}
-
-/* What record_wrong() has no numbers for. */
-static int wrong(const struct load_file *f, const char *why, struct err *err)
-{
-    const struct record_head *h = &f->head;
-    bool ours = f->bytes >= RECORD_HEAD_BYTES &&
-                !memcmp(h->magic, RECORD_MAGIC, sizeof(h->magic)) && h->order == RECORD_ORDER;
-
-    if (ours && h->version > RECORD_VERSION)
-        return err_data(err, "%s: version %u of the record format; this program reads %u", f->path,
-                        h->version, RECORD_VERSION);
-    if (ours && h->capacity && h->ring_at < f->bytes && h->version == RECORD_VERSION)
-        return err_data(err, "%s: cut at byte %llu: %s, of %llu records from byte %llu on", f->path,
-                        (unsigned long long)f->bytes, why, (unsigned long long)h->capacity,
-                        (unsigned long long)h->ring_at);
-    return err_data(err, "%s: %s, of %llu bytes", f->path, why, (unsigned long long)f->bytes);
-}
-
-static bool text_ends(const char *text, size_t size)
-{
-    return memchr(text, 0, size) != NULL;
-}
-
-static int check_head(struct load_file *f, struct err *err)
-{
-    const char *why = record_wrong(&f->head, f->bytes);
-
-    if (why)
-        return wrong(f, why, err);
-    if (!text_ends(f->head.host, sizeof(f->head.host)) ||
-        !text_ends(f->head.job, sizeof(f->head.job)))
-        return err_data(err, "%s: host or job in its header has no end", f->path);
-    return topo_host_name_check(f->head.host, f->path, err);
-}
-
-static int open_file(struct load_file *f, const char *path, struct err *err)
-{
-    struct stat st;
-
-    *f = (struct load_file){.path = path, .fd = open(path, O_RDONLY | O_CLOEXEC)};
-    if (f->fd < 0 || fstat(f->fd, &st) < 0)
-        return err_noinput(err, "%s: %s", path, strerror(errno));
-    if (!S_ISREG(st.st_mode))
-        return err_data(err, "%s: is no regular file", path);
-    f->bytes = (uint64_t)st.st_size;
-    size_t head = f->bytes < RECORD_HEAD_BYTES ? (size_t)f->bytes : RECORD_HEAD_BYTES;
-    if (read_at(f, f->text, head, 0, err) < 0 || check_head(f, err) < 0)
-        return -1;
-    size_t n = f->head.comms;
-    f->comm = mem_calloc(n + 1, sizeof(*f->comm));
-    f->slot = mem_ints((int)n, 0);
-    f->team = mem_ints((int)n, -1);
-    return read_at(f, f->comm, n * sizeof(*f->comm), f->head.comm_at, err);
-}
-
-static void close_file(struct load_file *f)
-{
-    if (f->fd >= 0)
-        close(f->fd);
-    free(f->comm);
-    free(f->slot);
-    free(f->team);
-}
 
 /* --- communicators --- */
 
@@ -140,7 +39,7 @@ struct load_sizes {
     bool lost;         /* a file's oldest records were overwritten */
 };
 
-static int note_size(struct load_sizes *s, const struct load_file *f, const struct record_comm *c,
+static int note_size(struct load_sizes *s, const struct record_ring *f, const struct record_comm *c,
                      int i, struct err *err)
 {
     int size = c->ranks ? c->ranks : c->rank + 1;
@@ -165,7 +64,7 @@ static int note_size(struct load_sizes *s, const struct load_file *f, const stru
                           size);
 }
 
-static int note_sizes(struct load_sizes *s, const struct load_file *f, struct err *err)
+static int note_sizes(struct load_sizes *s, const struct record_ring *f, struct err *err)
 {
     for (uint32_t i = 0; i < f->head.comms; i++)
         if (in_use(&f->comm[i]) && note_size(s, f, &f->comm[i], (int)i, err) < 0)
@@ -175,7 +74,7 @@ static int note_sizes(struct load_sizes *s, const struct load_file *f, struct er
 
 /* A process with several GPUs is in a communicator several times: its ranks there, in ascending
  * order, are the slots of the file, and single ones go to the first. */
-static void find_slots(struct load_file *f)
+static void find_slots(struct record_ring *f)
 {
     f->slots = 1;
     for (uint32_t i = 0; i < f->head.comms; i++) {
@@ -187,7 +86,7 @@ static void find_slots(struct load_file *f)
     }
 }
 
-static int join_teams(struct record_job *j, struct load_file *f, int slot,
+static int join_teams(struct record_job *j, struct record_ring *f, int slot,
                       const struct load_sizes *s, struct err *err)
 {
     for (uint32_t i = 0; i < f->head.comms; i++) {
@@ -206,7 +105,7 @@ static int join_teams(struct record_job *j, struct load_file *f, int slot,
 /* What one rank's records are, before they become entries. */
 struct load_rank {
     struct record_job *j;
-    const struct load_file *f;
+    const struct record_ring *f;
     int slot;
     struct record_raw *raw;
     int raws;
@@ -237,7 +136,7 @@ static int word_of(struct record_job *j, const struct record_head *h, unsigned i
     return names_add(&j->words, name);
 }
 
-static bool under_way(const struct load_file *f, const struct record *r)
+static bool under_way(const struct record_ring *f, const struct record *r)
 {
     if (r->gpu_stop && r->channels_stopped >= r->channels_started)
         return f->head.abi >= 4 && r->channels > r->channels_stopped;
@@ -264,7 +163,7 @@ static bool times_of(struct record_raw *e, struct load_rank *k, const struct rec
 
 static void take_record(struct load_rank *k, const struct record *r)
 {
-    const struct load_file *f = k->f;
+    const struct record_ring *f = k->f;
     struct record_raw e = {.what = {.src = -1, .dst = -1}};
     const char *op = record_name(&f->head, r->op);
     int team = r->comm < f->head.comms && f->slot[r->comm] == k->slot ? f->team[r->comm] : -1;
@@ -317,7 +216,7 @@ static void look_at(struct load_rank *k, const struct record *r, uint64_t place)
 
 static int read_ring(struct load_rank *k, struct err *err)
 {
-    const struct load_file *f = k->f;
+    const struct record_ring *f = k->f;
     struct record *buf = mem_calloc(LOAD_CHUNK, sizeof(*buf));
     int rc = 0;
 
@@ -325,7 +224,7 @@ static int read_ring(struct load_rank *k, struct err *err)
         n = f->head.capacity - at < LOAD_CHUNK ? f->head.capacity - at : LOAD_CHUNK;
         if (f->head.next <= at) /* the rest was never written */
             break;
-        rc = read_at(f, buf, n * sizeof(*buf), f->head.ring_at + at * sizeof(*buf), err);
+        rc = record_ring_read(f, buf, n * sizeof(*buf), f->head.ring_at + at * sizeof(*buf), err);
         for (uint64_t i = 0; i < n && rc == 0; i++)
             look_at(k, &buf[i], at + i);
     }
@@ -336,7 +235,7 @@ static int read_ring(struct load_rank *k, struct err *err)
 /* --- entries --- */
 
 /* ns that the host's real time is ahead of its monotonic clock: one figure for all files of a host. */
-static int64_t wall_of(const struct record_job *j, const struct load_file *f)
+static int64_t wall_of(const struct record_job *j, const struct record_ring *f)
 {
     int64_t wall = (int64_t)(f->head.wall_ns - f->head.mono_ns);
 
@@ -363,7 +262,7 @@ static void add_entries(struct load_rank *k, struct record_process *p)
 
 static void say_counts(const struct load_rank *k)
 {
-    const struct load_file *f = k->f;
+    const struct record_ring *f = k->f;
     struct record_job *j = k->j;
 
     if (k->under_way)
@@ -379,7 +278,7 @@ static void say_counts(const struct load_rank *k)
         record_job_say(j, "%s: records that are not whole: %ld", f->path, k->torn);
 }
 
-static void say_file(struct record_job *j, const struct load_file *f)
+static void say_file(struct record_job *j, const struct record_ring *f)
 {
     const struct record_head *h = &f->head;
 
@@ -391,7 +290,7 @@ static void say_file(struct record_job *j, const struct load_file *f)
                        (unsigned long long)h->dropped);
 }
 
-static int load_rank(struct record_job *j, struct load_file *f, int slot,
+static int load_rank(struct record_job *j, struct record_ring *f, int slot,
                      const struct load_sizes *sizes, struct err *err)
 {
     const struct record_head *h = &f->head;
@@ -419,8 +318,8 @@ static int load_rank(struct record_job *j, struct load_file *f, int slot,
 static int load_file(struct record_job *j, const char *path, const struct load_sizes *sizes,
                      struct err *err)
 {
-    struct load_file f;
-    int rc = open_file(&f, path, err);
+    struct record_ring f;
+    int rc = record_ring_open(&f, path, err);
 
     if (rc == 0) {
         find_slots(&f);
@@ -428,7 +327,7 @@ static int load_file(struct record_job *j, const char *path, const struct load_s
     }
     for (int slot = 0; rc == 0 && slot < f.slots; slot++)
         rc = load_rank(j, &f, slot, sizes, err);
-    close_file(&f);
+    record_ring_close(&f);
     return rc;
 }
 
@@ -437,8 +336,8 @@ static int load_file(struct record_job *j, const char *path, const struct load_s
 /* Of one job, and how large its communicators are. */
 static int look_file(struct load_sizes *s, const char *path, struct err *err)
 {
-    struct load_file f;
-    int rc = open_file(&f, path, err);
+    struct record_ring f;
+    int rc = record_ring_open(&f, path, err);
 
     if (rc == 0 && !s->first) {
         s->first = mem_strdup(path);
@@ -450,7 +349,7 @@ static int look_file(struct load_sizes *s, const char *path, struct err *err)
         rc = note_sizes(s, &f, err);
     if (rc == 0)
         s->lost |= f.head.next > f.head.capacity;
-    close_file(&f);
+    record_ring_close(&f);
     return rc;
 }
 

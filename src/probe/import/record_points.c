@@ -19,7 +19,7 @@ static int by_time(const void *a, const void *b)
 {
     const struct overlap_step *x = a, *y = b;
 
-    return x->t != y->t ? (x->t > y->t) - (x->t < y->t) : (x->by > y->by) - (x->by < y->by);
+    return (x->t > y->t) - (x->t < y->t);
 }
 
 /* Time up to t that several communicators were busy; t[] and busy[] have n. */
@@ -54,17 +54,19 @@ struct overlap {
 static void overlap_process(struct overlap *o, const struct record_process *p)
 {
     const struct record_entry *e = &o->j->entry[p->first];
-    int n = 2 * p->entries, several = 0;
+    int n = 2 * p->entries, several = 0, starts = 0, ends = 0;
 
-    for (int i = 0; i < p->entries; i++) {
-        int comm = o->j->kind[e[i].kind].comm;
-        o->step[2 * i] = (struct overlap_step){e[i].start, comm, 1};
-        o->step[2 * i + 1] = (struct overlap_step){e[i].end, comm, -1};
-    }
+    for (int i = 0; i < p->entries; i++)
+        o->step[i] = (struct overlap_step){e[i].end, o->j->kind[e[i].kind].comm, -1};
     if (n)
-        qsort(o->step, (size_t)n, sizeof(*o->step), by_time);
+        qsort(o->step, (size_t)p->entries, sizeof(*o->step), by_time);
     for (int i = 0; i < n; i++) {
-        const struct overlap_step *s = &o->step[i];
+        struct overlap_step next = o->step[ends], *s = &next;
+        if (starts < p->entries && (ends == p->entries || e[starts].start < next.t)) {
+            next = (struct overlap_step){e[starts].start, o->j->kind[e[starts].kind].comm, 1};
+            starts++;
+        } else
+            ends++;
         o->t[i] = s->t;
         o->busy[i] = i ? o->busy[i - 1] + (several > 1 ? (double)(s->t - o->t[i - 1]) : 0) : 0;
         int *running = &o->running[s->comm];
