@@ -60,7 +60,7 @@ struct fake_port {
 struct fake_card {
     char name[VERBS_NAME], firmware[64];
     int ports, open_error, max_qp, max_qp_wr, max_sge, max_cqe, max_reads, max_inline;
-    bool dmabuf, peermem, ece;
+    bool dmabuf, peermem, ece, ordered;
     int host; /* -1: every host has one */
     double max_mr, memlock, rate_Bps, latency;
     struct fake_port port[FAKE_PORTS];

@@ -324,3 +324,9 @@ API(int, set_ece, struct verbs_qp *qp, struct verbs_ece *ece)
                ? EINVAL
                : 0;
 }
+
+/* Since 1.14: does the last byte of a message arrive last? */
+API(int, query_qp_data_in_order, struct verbs_qp *qp, int opcode, uint32_t flags)
+{
+    return hca_of(qp->hca)->card->ordered && opcode <= VERBS_READ && !flags;
+}

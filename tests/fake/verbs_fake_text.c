@@ -5,7 +5,8 @@
  *   device mlx5_0-3 layer=ib ...   four devices
  *     of all its ports: layer=ib|roce state=active|down|init|armed mtu=4096 max_mtu=4096
  *       speed=NDR width=4 lid=1 gids=8 pkeys=1 max_message=BYTES subnet=a
- *     ports=1 on=HOST open=EACCES firmware=28.39.1002 dmabuf=yes peermem=no ece=yes max_qp=
+ *     ports=1 on=HOST open=EACCES firmware=28.39.1002 dmabuf=yes peermem=no ece=yes ordered=yes
+ *     max_qp=
  *     max_qp_wr= max_sge= max_cqe= max_reads= max_inline= max_mr=BYTES memlock=BYTES
  *     rate=BYTES_PER_SECOND latency=SECONDS
  *   port 2 state=down              of the devices before
@@ -135,6 +136,7 @@ static bool of_card(struct fake_card *c, const char *key, const char *value)
                    {"dmabuf", offsetof(struct fake_card, dmabuf), 'b'},
                    {"peermem", offsetof(struct fake_card, peermem), 'b'},
                    {"ece", offsetof(struct fake_card, ece), 'b'},
+                   {"ordered", offsetof(struct fake_card, ordered), 'b'},
                    {"max_mr", offsetof(struct fake_card, max_mr), 'd'},
                    {"memlock", offsetof(struct fake_card, memlock), 'd'},
                    {"rate", offsetof(struct fake_card, rate_Bps), 'd'},
@@ -172,6 +174,7 @@ static const struct fake_card plain = {
     .max_inline = 256,
     .dmabuf = true,
     .ece = true,
+    .ordered = true,
     .host = -1,
     .max_mr = 1e18,
 };
