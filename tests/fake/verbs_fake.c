@@ -145,7 +145,6 @@ API(int, query_device, struct verbs_hca *hca, struct verbs_device_attr *attr)
                                        .max_pd = 1 << 20,
                                        .max_qp_reads = c->max_reads,
                                        .max_qp_init_reads = c->max_reads,
-                                       .max_qp_init_reads = c->max_reads,
                                        .max_pkeys = (uint16_t)c->port[0].pkeys,
                                        .ack_delay = 16,
                                        .ports = (uint8_t)c->ports};

@@ -6,8 +6,7 @@
  *     of all its ports: layer=ib|roce state=active|down|init|armed mtu=4096 max_mtu=4096
  *       speed=NDR width=4 lid=1 gids=8 pkeys=1 max_message=BYTES subnet=a
  *     ports=1 on=HOST open=EACCES firmware=28.39.1002 dmabuf=yes peermem=no ece=yes ordered=yes
- *     max_qp=
- *     max_qp_wr= max_sge= max_cqe= max_reads= max_inline= max_mr=BYTES memlock=BYTES
+ *     max_qp= max_qp_wr= max_sge= max_cqe= max_reads= max_inline= max_mr=BYTES memlock=BYTES
  *     rate=BYTES_PER_SECOND latency=SECONDS
  *   port 2 state=down              of the devices before
  *   gid 3 v2 ::ffff:10.0.%h.%d     or ib, v1, -; of the ports before: all, or port=2 at the end

@@ -155,7 +155,7 @@ static void is_slow(void)
         struct verbs_send_wr wr = request(VERBS_WRITE, 50000);
         CHECK(verbs_post_send(a.qp, &wr) == 0);
     }
-    CHECK(polled(a.cq).status == 0 && now() - begin >= 0.05 && now() - begin < 0.09);
+    CHECK(polled(a.cq).status == 0 && now() - begin >= 0.05);
     CHECK(polled(a.cq).status == 0 && now() - begin >= 0.1);
     begin = now();
     CHECK(status_of(request(VERBS_READ, 50000)) == 0 && now() - begin >= 0.05);
