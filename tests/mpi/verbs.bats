@@ -40,3 +40,254 @@ devices() { printf '%s\n' "$@" >devices.txt; }
     RAILGAUGE_IBVERBS=$PWD/none.so ranks 1 "$probe" discover --root "$PWD/root" -q -o t.json
     jq -r '.unseen[] | .what + ": " + .why' t.json | grep "verbs: libibverbs cannot be loaded: $PWD/none.so"
 }
+
+# --- the transport ---
+
+need_verbs() {
+    "$probe" probe --help 2>&1 | grep -q -- --hca || skip "railgauge-probe has no transport verbs"
+}
+
+# verbs RANKS WORDS... - the rounds of plan.tsv, or what the words say.
+verbs() {
+    local n=$1
+    shift
+    rm -f points.tsv
+    run ranks "$n" "$probe" probe -t verbs -n 2 -w 0 --epochs 1 --no-retest --max-run 60s "$@"
+    echo "$output"
+    [ ! -e points.tsv ] || cat points.tsv
+}
+
+# Everything is measured and every byte verified.
+all_ok() {
+    [ "$status" -eq 0 ]
+    [ "$(column stop points.tsv | sort -u)" = count ]
+    [ "$(column check points.tsv | sort -u)" = ok ]
+}
+
+every_op=(--op pair_latency,pair_bw,pair_bibw,sendrecv,all_to_all,all_gather -b 8 -e 256K -f 8 --pair-bytes 64K)
+pair() { plan "isolated pair_bw 65536 65536 2 0 0>1" >plan.tsv; }
+here=$(hostname)
+
+@test "campaigns: write, read and send of host memory, all verified, by one and by several queue pairs" {
+    need_verbs
+    devices "device mlx5_0-3 max_message=65536"
+    for verb in write read send; do
+        for more in "" "--qps 4 --depth 8"; do
+            # shellcheck disable=SC2086
+            verbs 4 "${every_op[@]}" --verb $verb $more
+            all_ok
+            [ "$(column op points.tsv | sort -u | wc -l)" -eq 6 ]
+        done
+    done
+}
+
+@test "campaigns: eight ranks over RoCE, and over devices that give little" {
+    need_verbs
+    devices "device mlx5_0-7 layer=roce"
+    verbs 8 --op pair_latency,all_to_all -b 8 -e 4K -f 8
+    all_ok
+    devices "device mlx5_0-1 max_inline=0 max_qp_wr=16 max_cqe=64 max_reads=1 ece=no ordered=no mtu=256 max_message=512"
+    for verb in write read send; do
+        verbs 2 "${every_op[@]}" --verb $verb
+        all_ok
+    done
+}
+
+@test "campaigns: memory of GPUs through dma-buf, through nvidia-peermem, and neither" {
+    need_stand_ins "devices 8"
+    need_verbs
+    for how in "dmabuf=yes" "dmabuf=no peermem=yes"; do
+        devices "device mlx5_0-1 $how"
+        for verb in write read send; do
+            verbs 2 "${every_op[@]}" --verb $verb --memory gpu
+            all_ok
+        done
+    done
+    devices "device mlx5_0-1 dmabuf=no"
+    pair
+    verbs 2 --plan plan.tsv --memory gpu
+    [ "$status" -ne 0 ]
+    [[ "$output$(cat points.tsv)" == *"GPU memory cannot be registered: dma-buf: mlx5_0:1: "*"; nvidia-peermem: mlx5_0:1: Bad address"* ]]
+}
+
+@test "wrong data: rank, source and byte are named, and everything is measured" {
+    need_verbs
+    devices "device mlx5_0-2"
+    plan "isolated pair_bw 4096 4096 2 0 0>1" "isolated pair_bw 4096 4096 2 0 2>0" >plan.tsv
+    FAKE_VERBS_FAULT=corrupt@0\>1:1:100 verbs 3 --plan plan.tsv
+    [ "$status" -eq 2 ]
+    [[ $(column stop points.tsv | xargs) == "count count" ]]
+    [[ $(column note points.tsv | grep -m 1 .) == *"rank 1 (host $here): byte 100 "*"is 0x"* ]]
+    [ "$(column check points.tsv | xargs)" = "wrong ok" ]
+}
+
+# Statuses of completions and their words.
+statuses=("local-length:local length error" "local-operation:local queue pair error" "local-protection:local protection error"
+    "bad-response:bad response" "local-access:local access error" "remote-invalid:remote invalid request"
+    "remote-access:remote access error" "remote-operation:remote operation error" "retry-exceeded:retry exceeded"
+    "rnr-exceeded:receiver not ready" "remote-aborted:remote abort" "fatal:fatal device error"
+    "response-timeout:response timeout" "general:general error")
+
+@test "each failed completion: in words, of whom to whom; the other pair is measured" {
+    need_verbs
+    devices "device mlx5_0-3"
+    plan "isolated pair_bw 4096 4096 2 0 0>1,2>3" >plan.tsv
+    for one in "${statuses[@]}"; do
+        FAKE_VERBS_FAULT=${one%%:*}@1\>0:1,${one%%:*}@0\>1:1 verbs 4 --plan plan.tsv
+        [ "$status" -eq 2 ]
+        [ "$(column stop points.tsv | sort | xargs)" = "count failed" ]
+        [[ $(column note points.tsv | grep -m 1 .) == *"${one#*:}: rank 0 ($here mlx5_0:1) to rank 1 ($here mlx5_1:1): "* ]]
+    done
+}
+
+@test "a receive that fails, and a queue pair that is mended for the next size" {
+    need_verbs
+    devices "device mlx5_0-1"
+    plan "isolated pair_bw 4096 4096 2 0 0>1" >plan.tsv
+    FAKE_VERBS_FAULT=recv-general@1:1 verbs 2 --plan plan.tsv --verb send
+    [ "$status" -eq 2 ]
+    [[ $(column note points.tsv) == *"general error: rank 0 ($here mlx5_0:1) to rank 1 ($here mlx5_1:1): "* ]]
+}
+
+@test "a port that goes down, and a device that is lost: which" {
+    need_verbs
+    devices "device mlx5_0-3"
+    plan "isolated pair_bw 4096 4096 2 0 0>1" "isolated pair_bw 4096 4096 2 0 2>3" >plan.tsv
+    FAKE_VERBS_FAULT=down@mlx5_0:5 verbs 4 --plan plan.tsv
+    [ "$status" -eq 2 ]
+    [[ $(column note points.tsv | grep -m 1 .) == *"rank 0 ($here mlx5_0:1)"*"port went down"* ]]
+    [[ $(column stop points.tsv | xargs) == "failed count" ]]
+    rm -f devices.txt.fabric
+    FAKE_VERBS_FAULT=gone@mlx5_0:5 verbs 4 --plan plan.tsv
+    [ "$status" -eq 2 ]
+    [[ $(column note points.tsv | grep -m 1 .) == *"rank 0 ($here mlx5_0:1)"*"device failed"* ]]
+}
+
+@test "a path that loses everything: after so many retries of so long, and not before" {
+    need_verbs
+    devices "device mlx5_0-1"
+    pair
+    FAKE_VERBS_FAULT=lost@0\>1:1 verbs 2 --plan plan.tsv --ib-timeout 12 --ib-retries 2
+    [ "$status" -eq 2 ]
+    [[ $(column note points.tsv) == *"retry exceeded: rank 0 ($here mlx5_0:1) to rank 1 ($here mlx5_1:1): path down"* ]]
+}
+
+@test "which port: in turn, as told, by the second number; and none that is not there, down or shut" {
+    need_verbs
+    devices "device mlx5_0 state=down" "device mlx5_1-2 ports=2" "port 1 state=down"
+    plan "isolated pair_bw 64 64 2 0 0>1" >plan.tsv
+    export FAKE_VERBS_FAULT=general@0:1
+    used() { column note points.tsv | grep -o 'mlx5_[0-9]*:[0-9]' | xargs; }
+    verbs 2 --plan plan.tsv
+    [ "$(used)" = "mlx5_1:2 mlx5_2:2" ]
+    verbs 2 --plan plan.tsv --hca mlx5_2
+    [ "$(used)" = "mlx5_2:2 mlx5_2:2" ]
+    verbs 2 --plan plan.tsv --hca mlx5_2:2,mlx5_1:2
+    [ "$(used)" = "mlx5_2:2 mlx5_1:2" ]
+    unset FAKE_VERBS_FAULT
+    refused() { # WORDS OPTION...
+        local words=$1
+        shift
+        verbs 2 --plan plan.tsv "$@"
+        [ "$status" -ne 0 ]
+        [[ $output == *"$words"* ]]
+    }
+    refused "no port mlx5_7 here (--hca); there are mlx5_0:1 (DOWN), mlx5_1:1 (DOWN), mlx5_1:2 (ACTIVE)" --hca mlx5_7
+    refused "mlx5_1:1 is DOWN, not ACTIVE (--hca)" --hca mlx5_1:1
+    refused "--hca mlx5_1:2, has an empty name" --hca mlx5_1:2,
+    devices "device mlx5_0 state=init"
+    refused "no port is ACTIVE; there are mlx5_0:1 (INIT)"
+    devices "device mlx5_0 open=EACCES"
+    refused "libibverbs finds no port to use; mlx5_0: Permission denied"
+    devices "list ENOSYS"
+    refused "libibverbs finds no device: Function not implemented"
+    devices "device mlx5_0-1 mtu=1024"
+    refused "--path-mtu 4096: mlx5_0 port 1 on $here has 1024" --path-mtu 4096
+    verbs 2 --plan plan.tsv --path-mtu 512 --sl 3 --traffic-class 104
+    all_ok
+    RAILGAUGE_IBVERBS=$PWD/none.so refused "libibverbs cannot be loaded: $PWD/none.so"
+}
+
+@test "addresses that do not meet are refused with the reason, and those that do are found" {
+    need_verbs
+    plan "isolated pair_bw 64 64 2 0 0>1" >plan.tsv
+    devices "device mlx5_0-1 layer=roce"
+    for index in 0 1 2 3; do
+        verbs 2 --plan plan.tsv --gid-index $index
+        all_ok
+    done
+    verbs 2 --plan plan.tsv --gid-index 5
+    [[ $status -ne 0 && $output == *"--gid-index 5: that entry of mlx5_0 port 1 is empty"* ]]
+    verbs 2 --plan plan.tsv --gid-index 9
+    [[ $status -ne 0 && $output == *"--gid-index 9: mlx5_0 port 1 has 8 entries"* ]]
+    devices "device mlx5_0 layer=roce" "gid 1 v2 fe80::1" "device mlx5_1 layer=roce" "gid 1 v1 fe80::2"
+    verbs 2 --plan plan.tsv --gid-index 1
+    [[ $status -ne 0 && $output == *"GID 1 of mlx5_"*"no packet would arrive"* ]]
+    verbs 2 --plan plan.tsv
+    [[ $status -ne 0 && $output == *"have no addresses of one type and family"* ]]
+    devices "device mlx5_0 layer=roce" "device mlx5_1"
+    verbs 2 --plan plan.tsv
+    [[ $status -ne 0 && $output == *" is Ethernet"*" is InfiniBand"*"no packet would arrive"* ]]
+    devices "device mlx5_0 layer=roce" "device mlx5_1 layer=roce subnet=b"
+    verbs 2 --plan plan.tsv
+    [[ $status -eq 2 && $(column note points.tsv) == *"queue pair to RTR: Connection timed out (nobody answers for the peer's address)"* ]]
+}
+
+@test "no room: memory that may not be locked, queue pairs that are all in use" {
+    need_verbs
+    pair
+    devices "device mlx5_0-1 memlock=65536"
+    verbs 2 --plan plan.tsv
+    [[ $status -ne 0 && "$output$(cat points.tsv)" == *"mlx5_"*"cannot be registered: Cannot allocate memory"* ]]
+    devices "device mlx5_0-1 max_qp=2"
+    verbs 2 --plan plan.tsv --qps 3
+    [[ $status -ne 0 && "$output$(cat points.tsv)" == *"no queue pair: Cannot allocate memory"* ]]
+}
+
+@test "a rank that is killed is named at once" {
+    need_verbs
+    devices "device mlx5_0-3"
+    FAKE_VERBS_FAULT=die@2:40 run timeout 120 railgauge run -o dir -t verbs --ranks 4 --no-plots "${every_op[@]}" -n 4 -w 0
+    ended=$EPOCHREALTIME
+    echo "$output"
+    [ "$status" -eq 75 ]
+    [ "$(jq -r '.kind, .culprit.rank' dir/verdict.json | xargs)" = "dead 2" ]
+    took=$((10#${ended/./} - $(stat -c %.6Y dir/verdict.json | tr -d .)))
+    echo "$took us from the verdict to the end"
+    [ "$took" -lt 2000000 ]
+}
+
+@test "a NIC that does nothing any more: who waits for what" {
+    need_verbs
+    devices "device mlx5_0-1"
+    pair
+    FAKE_VERBS_FAULT=hang@mlx5_0:5 RAILGAUGE_WATCH=off verbs 2 --plan plan.tsv --hang-after 1s
+    [ "$status" -eq 2 ]
+    [[ $(column note points.tsv) == *"nothing is done or arrives for "*", and no error is told"* ]]
+}
+
+# hosts N NICS FILE - a topology of N hosts with so many ranks and NICs (mlx5_0 ...) each.
+hosts() {
+    ranks $(($1 * $2)) "$probe" discover -q -o live.json
+    jq --argjson n "$1" --argjson each "$2" 'def rows(all): .columns as $c | .rows = [all | . as $one | [$c[] | $one[.]]];
+        [range($n) as $h | range($each) as $i | {host: $h, name: "mlx5_\($i)", link_layer: "infiniband", rate_Bps: 2e8, up: true,
+            rdma: true, source: "sysfs", use: "compute", why: "told", leaf_source: "none", rail_source: "none",
+            plane_source: "none", use_source: "sysfs"}] as $nics
+        | .hosts.rows = [range($n) as $h | .hosts.rows[0] | .[0] = "n0\($h)"]
+        | .nics |= rows($nics[]) | .ports |= rows($nics | to_entries[] | .value + {nic: .key})
+        | .endpoints.rows = [.endpoints.rows | to_entries[] | .value[0] = (.key / $each | floor)
+            | .value[5] = .key % $each | .value[8] = .key | .value]' live.json >"$3"
+    railgauge seal "$3"
+}
+
+@test "railgauge run: a slow NIC is the part that is named, with its factor" {
+    need_verbs
+    devices "host n00 0-1" "host n01 2-3" "host n02 4-5" "host n03 6-7" "device mlx5_0-1 rate=2e8"
+    hosts 4 2 four.json
+    FAKE_VERBS_FAULT=slow@n02/mlx5_1:1:1e8 run timeout 280 railgauge run -o dir -t verbs --topology four.json --ranks 8 --no-plots \
+        --op pairs --pair-bytes 64K,256K -n 3 -w 1 --no-retest
+    echo "$output"
+    [ "$status" -eq 1 ]
+    [ "$(jq -r '[.exceptions[] | "\(.part) \(.a)"] | join(",")' dir/matrix.json)" = "endpoint 5" ]
+    jq -e '.exceptions[0].factor > 0.4 and .exceptions[0].factor < 0.6' dir/matrix.json
+}
