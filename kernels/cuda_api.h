@@ -65,6 +65,7 @@ enum {
     CUDA_ALLOCATION_PINNED = 1,
     CUDA_LOCATION_DEVICE = 1,
     CUDA_HANDLE_FABRIC = 8,
+    CUDA_RANGE_DMA_BUF = 1,
     CUDA_ACCESS_READ_WRITE = 3,
     CUDA_GRANULARITY_RECOMMENDED = 1,
     CUDA_HOST_PORTABLE = 1 /* page-locked for every context */
@@ -146,6 +147,8 @@ struct cuda_uuid {
     CALL(MemExportToShareableHandle, "", (void *handle, cuda_allocation allocation, int type,      \
          unsigned long long flags))                                                                \
     CALL(MemImportFromShareableHandle, "", (cuda_allocation *allocation, void *handle, int type))  \
+    CALL(MemGetHandleForAddressRange, "", (void *handle, cuda_ptr at, size_t bytes, int type,      \
+         unsigned long long flags))                                                                \
     CALL(StreamCreateWithPriority, "", (gpu_stream *stream, unsigned flags, int priority))         \
     CALL(StreamDestroy, "_v2", (gpu_stream stream))                                                \
     CALL(StreamQuery, "", (gpu_stream stream))                                                     \

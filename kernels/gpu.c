@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -250,6 +251,18 @@ int gpu_import(struct gpu_buffer *out, const struct gpu_export *from, struct err
         return -1;
     *out = b;
     return 0;
+}
+
+/* The driver takes whole pages of the host only. */
+int gpu_dma_buf(const struct gpu_buffer *b, int *fd, size_t *offset, struct err *err)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    cuda_ptr from = gpu_ptr(b->at) / page * page;
+    size_t bytes = (gpu_ptr(b->at) + b->bytes - from + page - 1) / page * page;
+    int rc = cuda.MemGetHandleForAddressRange(fd, from, bytes, CUDA_RANGE_DMA_BUF, 0);
+
+    *offset = gpu_ptr(b->at) - from;
+    return rc ? cuda_error(err, rc, "a dma-buf of %zu bytes of GPU memory", bytes) : 0;
 }
 
 /* --- streams, the clock, graphs --- */

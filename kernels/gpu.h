@@ -68,6 +68,10 @@ int gpu_export(const struct gpu_buffer *b, struct gpu_export *out, struct err *e
 /* Not what this process exported itself: the driver refuses to open such a CUDA IPC handle. */
 int gpu_import(struct gpu_buffer *out, const struct gpu_export *from, struct err *err);
 
+/* A dma-buf of GPU_PLAIN memory, for NICs: its file, which the caller closes, and where in it the
+ * buffer begins. */
+int gpu_dma_buf(const struct gpu_buffer *b, int *fd, size_t *offset, struct err *err);
+
 /* --- streams and the clock --- */
 typedef struct CUstream_st *gpu_stream; /* the driver's own type */
 

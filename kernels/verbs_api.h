@@ -79,7 +79,14 @@ enum { VERBS_PORT_DOWN = 1, VERBS_PORT_INIT, VERBS_PORT_ARMED, VERBS_PORT_ACTIVE
 enum { VERBS_LINK_UNSPECIFIED, VERBS_LINK_INFINIBAND, VERBS_LINK_ETHERNET };
 enum { VERBS_GID_IB, VERBS_GID_ROCE_V1, VERBS_GID_ROCE_V2 };
 enum { VERBS_TRANSPORT_IB, VERBS_TRANSPORT_IWARP };
-enum { VERBS_EVENT_QP_FATAL = 1, VERBS_EVENT_DEVICE_FATAL = 8, VERBS_EVENT_PORT_ERROR = 10 };
+enum {
+    VERBS_EVENT_CQ_ERROR,
+    VERBS_EVENT_QP_FATAL,
+    VERBS_EVENT_QP_REQUEST, /* of the peer's, which made no sense */
+    VERBS_EVENT_QP_ACCESS,  /* the peer's, which was not allowed */
+    VERBS_EVENT_DEVICE_FATAL = 8,
+    VERBS_EVENT_PORT_ERROR = 10
+};
 
 struct verbs_device { /* of the list; lives as long as that, or as its opened hca */
     void *unused[2];
@@ -297,14 +304,15 @@ struct verbs_event {
     CALL(reg_dmabuf_mr, struct verbs_mr *, (struct verbs_pd *pd, uint64_t offset, size_t bytes,    \
          uint64_t iova, int fd, int access))                                                       \
     CALL(query_ece, int, (struct verbs_qp *qp, struct verbs_ece *ece))                             \
-    CALL(set_ece, int, (struct verbs_qp *qp, struct verbs_ece *ece))
+    CALL(set_ece, int, (struct verbs_qp *qp, struct verbs_ece *ece))                               \
+    CALL(query_qp_data_in_order, int, (struct verbs_qp *qp, int opcode, uint32_t flags))
 // clang-format on
 
 struct verbs_api {
     void *library; /* NULL: not loaded */
 #define VERBS_MEMBER(name, type, arguments) type(*name) arguments;
     VERBS_NEEDED(VERBS_MEMBER)
-    VERBS_OPTIONAL(VERBS_MEMBER) /* NULL where the library is older: 1.8, 1.12, 1.10 */
+    VERBS_OPTIONAL(VERBS_MEMBER) /* NULL where the library is older: 1.8, 1.12, 1.10, 1.14 */
     /* `size` is that of *entry, `flags` 0; ENODATA: the entry is empty.  NULL before 1.11. */
     int (*query_gid_ex)(struct verbs_hca *hca, uint32_t port, uint32_t index,
                         struct verbs_gid_entry *entry, uint32_t flags, size_t size);

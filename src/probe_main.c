@@ -183,7 +183,8 @@ static int learn(const struct transport *tr, struct campaign_files *f, const str
 {
     int rc = tr->calls->learn(a, w, &f->topo, f->log ? points_all(f->log) : NULL, err);
 
-    if (w->rank == 0 && f->topo.nccl && !a->probe.measure.nics) /* of what is used otherwise */
+    if (w->rank == 0 && (f->topo.nccl || !tr->nics) &&
+        !a->probe.measure.nics) /* of what is used otherwise */
         campaign_files_save_topology(f, rc < 0 ? NULL : err);
     return rc;
 }

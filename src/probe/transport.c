@@ -7,11 +7,12 @@
 #include "probe/gpu/gpu_opts.h"
 #include "probe/mpi/mpi_opts.h"
 #include "probe/nccl/nccl_opts.h"
+#include "probe/verbs/verbs_opts.h"
 
 /* A program has the calls that were linked into it: without MPI there is only the simulated one. */
 #define LINKED __attribute__((weak, visibility("hidden")))
 extern const struct transport_calls transport_mpi LINKED, transport_nccl LINKED,
-    transport_copy LINKED, transport_sim LINKED;
+    transport_copy LINKED, transport_verbs LINKED, transport_sim LINKED;
 
 enum { ALL = (1 << OP_COUNT) - 1 };
 
@@ -54,6 +55,18 @@ const struct transport transports[] = {
      .patience = 30,
      .options = {&nccl_options, &copy_options}, /* --share-gpu */
      .calls = &transport_copy},
+    {.name = "verbs",
+     .help = "RDMA verbs between NICs (InfiniBand, RoCE), the layer below NCCL",
+     .ops = 1 << OP_PAIR_LATENCY | 1 << OP_PAIR_BW | 1 << OP_PAIR_BIBW | 1 << OP_SENDRECV |
+            1 << OP_ALL_TO_ALL | 1 << OP_ALL_GATHER,
+     .only = "a NIC adds nothing up and forwards nothing: it writes, reads or sends from one "
+             "memory to another (pair_latency, pair_bw, pair_bibw, sendrecv, all_to_all, "
+             "all_gather)",
+     .memory = TRANSPORT_HOST,
+     .ranks = true,
+     .patience = 8,
+     .options = {&verbs_options},
+     .calls = &transport_verbs},
     {.name = "sim",
      .help = "a preset's fabric as a formula, with noise and faults of your choice",
      .ops = ALL,

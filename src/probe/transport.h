@@ -92,7 +92,7 @@ const struct transport *transport_solo(void);
 const struct transport *transport_of_gpus(void);
 /* The options of all of them, each set once: for opt_line.more. */
 const struct opt_set *const *transport_options(void);
-/* "mpi, nccl and copy": those that need ranks, or all. */
+/* "mpi, nccl, copy and verbs": those that need ranks, or all. */
 enum { TRANSPORT_NAMES = 128 };
 const char *transport_names(char out[TRANSPORT_NAMES], bool all);
 void transport_each(name_taker *take, void *to);

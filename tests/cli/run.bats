@@ -247,7 +247,7 @@ beta() { railgauge show "$1/matrix.json" tiers --json | jq -r --arg t "$2" ".tie
     [[ $stderr == *"--fabric hgx-h100 belongs to --transport sim"* ]]
     run --separate-stderr railgauge run --transport carrier-pigeon
     [ "$status" -eq 64 ]
-    [[ $stderr == *'no transport "carrier-pigeon"; known are auto, mpi, nccl, copy and sim'* ]]
+    [[ $stderr == *'no transport "carrier-pigeon"; known are auto, mpi, nccl, copy, verbs and sim'* ]]
     run --separate-stderr railgauge run -e 8X
     [ "$status" -eq 64 ]
     [[ $stderr == *'"8X" is not a size such as 8, 32K, 1M or 8G'* ]]

@@ -62,7 +62,7 @@ finalized() { [[ $output != *'without calling "finalize"'* ]]; }
     [[ $output == *"transport sim needs no ranks: use railgauge probe --transport sim"* ]]
     run ranks 2 "$probe" probe --transport carrier-pigeon
     [ "$status" -eq 64 ]
-    [[ $output == *'no transport "carrier-pigeon"; this program has mpi, nccl and copy'* ]]
+    [[ $output == *'no transport "carrier-pigeon"; this program has mpi, nccl, copy and verbs'* ]]
 }
 
 @test "more memory than there is becomes a failed point with its reason, not a killed job" {

@@ -122,8 +122,8 @@ static void rows_say_what_they_are(void **state)
     char names[TRANSPORT_NAMES];
 
     (void)state;
-    assert_string_equal(transport_names(names, true), "mpi, nccl, copy and sim");
-    assert_string_equal(transport_names(names, false), "mpi, nccl and copy");
+    assert_string_equal(transport_names(names, true), "mpi, nccl, copy, verbs and sim");
+    assert_string_equal(transport_names(names, false), "mpi, nccl, copy and verbs");
     assert_ptr_equal(transport_find("mpi"), &transports[0]);
     assert_string_equal(transport_solo()->name, "sim");
     assert_string_equal(transport_of_gpus()->name, "nccl");
@@ -150,7 +150,7 @@ static void options_of_all_rows_are_there_once_and_lie_with_the_transport(void *
     for (; sets[n]; n++)
         for (int k = 0; k < n; k++)
             assert_ptr_not_equal(sets[k], sets[n]);
-    assert_int_equal(n, 3); /* copy has nccl's as well */
+    assert_int_equal(n, 4); /* copy has nccl's as well */
     assert_int_equal(opt_parse(&line, 3, block, OPT_SILENT, NULL), 0);
     assert_int_equal(mpi_opts_asked.scatter_by_block, 1);
     assert_int_equal(copy_opts_asked.way, COPY_READ);
