@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "kernels/verbs_api.h"
 #include "probe/mpi/world_mpi.h"
 #include "probe/watch/watch.h"
 
@@ -310,6 +311,18 @@ static int lane_of(uint64_t id)
     return (int)(id >> 32 & 0xffff);
 }
 
+/* Nobody answers where one's own port is down. */
+static void say_own_port(const struct verbs_conn *c, struct err *words)
+{
+    struct verbs_port_attr now = {0};
+    const struct verbs_end me = verbs_port_end(c->port, c->port->rank);
+
+    if (verbs.query_port(c->port->hca, (uint8_t)c->port->number, &now) ||
+        now.state == VERBS_PORT_ACTIVE)
+        return;
+    err_wrap(words, "%s on %s is %s", me.port, me.host, verbs_port_state(now.state));
+}
+
 static int wc_failed(struct verbs_conn *c, const struct verbs_link *l, const struct verbs_wc *wc)
 {
     const struct verbs_end me = verbs_port_end(c->port, c->port->rank),
@@ -319,6 +332,8 @@ static int wc_failed(struct verbs_conn *c, const struct verbs_link *l, const str
     struct err words;
 
     verbs_words_fail(wc->status, wc->vendor_error, recv ? &peer : &me, recv ? &me : &peer, &words);
+    if (rank == verbs_words_rank(VERBS_WC_RETRY_EXCEEDED))
+        say_own_port(c, &words);
     if (!c->failed || c->failed > rank + 1)
         c->err = words;
     return verbs_conn_fail(c, rank);
@@ -331,11 +346,6 @@ static int post_failed(struct verbs_conn *c, const struct verbs_link *l, const c
     err_io(&c->err, "rank %d (%s %s): %s to rank %d is refused: %s", me.rank, me.host, me.port,
            what, l->peer, strerror(code));
     return verbs_conn_fail(c, 6);
-}
-
-long verbs_conn_pieces(const struct verbs_link *l, size_t bytes)
-{
-    return bytes ? (long)((bytes + l->max_message - 1) / l->max_message) : 1;
 }
 
 static int post_recv(struct verbs_conn *c, struct verbs_link *l, int lane)
@@ -369,7 +379,7 @@ int verbs_conn_expect(struct verbs_conn *c, struct verbs_link *l, int lane, size
                       long messages)
 {
     l->lane[lane].expected =
-        (struct verbs_expected){at, bytes, 0, messages * verbs_conn_pieces(l, bytes)};
+        (struct verbs_expected){at, bytes, 0, messages * verbs_link_pieces(l, bytes)};
     return fill_recvs(c, l, lane);
 }
 

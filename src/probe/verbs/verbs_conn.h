@@ -47,8 +47,6 @@ int verbs_conn_post(struct verbs_conn *c, struct verbs_link *l, int lane,
  * as they are filled. */
 int verbs_conn_expect(struct verbs_conn *c, struct verbs_link *l, int lane, size_t at, size_t bytes,
                       long messages);
-/* Receives that a message of so many bytes fills. */
-long verbs_conn_pieces(const struct verbs_link *l, size_t bytes);
 /* Take what is done off the queue: how much, or -1. */
 int verbs_conn_look(struct verbs_conn *c, struct verbs_link *l);
 

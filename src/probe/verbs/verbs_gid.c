@@ -98,12 +98,17 @@ static int worth_pair(const struct verbs_gid_row *x, const struct verbs_gid_row 
            same_subnet(x, y) * 10 + !x->other + !y->other;
 }
 
-/* Both ends must find the same two, so one order of the ends holds for both. */
+/* Both ends must find the same two, so one order of the ends holds for both; names of hosts may be
+ * alike in containers. */
 static bool turned(const struct verbs_address *one, const struct verbs_address *two)
 {
     int order = strcmp(one->host, two->host);
 
-    return (order ? order : strcmp(one->who, two->who)) > 0;
+    if (!order)
+        order = strcmp(one->who, two->who);
+    for (int i = 0; i < one->rows && i < two->rows && !order; i++)
+        order = memcmp(&one->row[i].gid, &two->row[i].gid, sizeof(one->row[i].gid));
+    return order > 0;
 }
 
 static int find_rows(const struct verbs_address *one, const struct verbs_address *two,

@@ -24,6 +24,11 @@ static int pooled;
 
 /* --- make and unmake --- */
 
+long verbs_link_pieces(const struct verbs_link *l, size_t bytes)
+{
+    return bytes ? (long)((bytes + l->max_message - 1) / l->max_message) : 1;
+}
+
 static void close_link(struct verbs_link *l)
 {
     if (!l)

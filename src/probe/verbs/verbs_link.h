@@ -51,6 +51,8 @@ struct verbs_card {
     } lane[]; /* of each of --qps */
 };
 
+/* Requests that a message of so many bytes takes; one of none takes one. */
+long verbs_link_pieces(const struct verbs_link *l, size_t bytes);
 /* The link to this rank, made unless it is there. */
 int verbs_link_get(struct verbs_link **out, const struct verbs_port *p, const struct verbs_opts *o,
                    int peer, struct err *err);

@@ -159,7 +159,7 @@ static unsigned long window_receives(const struct verbs_conn *c, const struct ve
 {
     const struct verbs_link *l = c->link[1 - c->self];
 
-    return (unsigned long)(n * (long)j->window * verbs_conn_pieces(l, j->bytes));
+    return (unsigned long)(n * (long)j->window * verbs_link_pieces(l, j->bytes));
 }
 
 static int expect_windows(struct verbs_conn *c, const struct verbs_job *j, int n)
@@ -218,7 +218,7 @@ static int wait_landed(struct verbs_conn *c, const struct verbs_job *j, unsigned
 static int wait_ping(struct verbs_conn *c, const struct verbs_job *j, int i, bool land)
 {
     struct verbs_link *l = c->link[1 - c->self];
-    long pieces = sends(c) ? verbs_conn_pieces(l, j->bytes) : 1;
+    long pieces = sends(c) ? verbs_link_pieces(l, j->bytes) : 1;
 
     return land ? wait_landed(c, j, (unsigned char)(i + 1))
                 : wait_for(c, l, &l->arrived, (unsigned long)((i + 1) * pieces));
@@ -352,7 +352,7 @@ static unsigned long arrivals(const struct verbs_conn *c, const struct verbs_flo
     unsigned long n = 0;
 
     for (int i = 0; i < lanes; i++)
-        n += (unsigned long)(sends(c) ? verbs_conn_pieces(l, part_of(f, i, lanes).bytes) : 1);
+        n += (unsigned long)(sends(c) ? verbs_link_pieces(l, part_of(f, i, lanes).bytes) : 1);
     return n;
 }
 
