@@ -106,6 +106,8 @@ static int start(struct ncclComm *c)
         cost_init(c);
     if (!rc)
         rc = story_complete(c);
+    if (!rc)
+        prof_open(c);
     if (rc)
         meet_fail(c, rc);
     else
@@ -190,6 +192,7 @@ static void close_comm(struct ncclComm *c)
     c->starting = false;
     pthread_mutex_lock(&c->turn);
     c->closed = true;
+    prof_close(c);
     meet_close(c);
     story_free(c);
     pthread_mutex_unlock(&c->turn);
@@ -543,15 +546,23 @@ EXPORT int ncclGroupEnd(void)
     rc = group.error;
     if (!rc && group.count)
         rc = submit(group.request, group.count);
+    prof_group_called();
     free(group.request);
     memset(&group, 0, sizeof(group));
     return rc;
 }
 
+static bool capturing(gpu_stream s)
+{
+    int status = 0;
+
+    return cuda.StreamIsCapturing && !cuda.StreamIsCapturing(s, &status) && status;
+}
+
 static int enqueue(enum op_kind kind, const void *send, void *recv, size_t count, int dtype,
                    int redop, int root, struct ncclComm *c, gpu_stream s)
 {
-    struct request r = {c, s, {{kind, dtype, redop, root, count}, send, recv}};
+    struct request r = {c, s, {{kind, dtype, redop, root, count}, send, recv, NULL}};
     int rc = comm_check(c, op_name[kind]);
 
     if (!rc)
@@ -564,8 +575,13 @@ static int enqueue(enum op_kind kind, const void *send, void *recv, size_t count
         group.error = rc;
     if (rc || (!count && kind < OP_SEND))
         return rc;
-    if (!group.depth)
-        return submit(&r, 1);
+    prof_call(c, &r.op, group.depth, capturing(s));
+    prof_called(&r.op);
+    if (!group.depth) {
+        rc = submit(&r, 1);
+        prof_group_called();
+        return rc;
+    }
     group.request = realloc(group.request, (size_t)(group.count + 1) * sizeof(r));
     if (!group.request)
         return NCCL_SYSTEM;

@@ -134,6 +134,8 @@ struct ncclComm {
     bool starting;
     struct profile *profile;
     unsigned long ops;
+    void *profiler;        /* context of the profiler plugin */
+    uint64_t seq[OP_SEND]; /* collectives so far, as profilers count them */
 };
 
 int meet_make(struct nccl_id *id);
@@ -188,12 +190,14 @@ struct op {
     struct call call; /* root: the peer of send and recv */
     const void *send;
     void *recv;
+    void *api; /* the profiler's handle of the call */
 };
 struct work { /* what one group puts into one stream for one communicator */
     struct work *next;
     struct ncclComm *comm;
     gpu_stream stream;
     bool captured;
+    struct prof_events *events; /* that a profiler was told of */
     int ops;
     struct op op[];
 };
@@ -255,6 +259,27 @@ int story_op(struct ncclComm *c, const struct op *op, gpu_stream s);
 /* One host or clique? */
 bool story_near(const struct ncclComm *c, int a, int b);
 void story_free(struct ncclComm *c);
+
+struct story_choice {
+    int algo, proto, channels; /* numbers as NCCL_ALGO_* and NCCL_PROTO_* are */
+    const char *algo_text, *proto_text;
+};
+/* What carries a collective; the first of them all on one rank. */
+void story_choice(struct ncclComm *c, const struct call *call, struct story_choice *choice);
+/* Does the way to the next rank of the ring (from the last one) go over the network; who is it? */
+bool story_ring(struct ncclComm *c, bool next, int *peer);
+const char *story_dtype(int dtype); /* "ncclFloat32" */
+
+/* --- profiler plugins (nccl_profiler.c), told what src/plugin/profiler.cc tells them --- */
+void prof_open(struct ncclComm *c);
+void prof_close(struct ncclComm *c);
+void prof_call(struct ncclComm *c, struct op *op, int depth, bool captured);
+void prof_called(struct op *op);
+void prof_group_called(void);
+void prof_launch(struct work *w);                /* by who launches */
+void prof_kernel(struct work *w, int op, int n); /* by the stream, before and after */
+void prof_kernel_done(struct work *w, int op, int n);
+void prof_free(struct work *w);
 
 #pragma GCC visibility pop
 #endif

@@ -238,7 +238,7 @@ static bool same_call(struct ncclComm *c, const struct op *op, char why[256])
 static int run_collective(struct ncclComm *c, const struct op *op)
 {
     struct seat *seat = &c->table->seat[c->rank];
-    struct op here = {op->call, NULL, NULL};
+    struct op here = {op->call, NULL, NULL, NULL};
     char why[256];
 
     if (!rules_reach(c, op))
@@ -430,12 +430,16 @@ static void run(void *arg)
     for (int i = 0, n; i < w->ops && !rc && !c->closed && !atomic_load(&c->abort); i += n) {
         for (n = 1; is_p2p(&w->op[i]) && i + n < w->ops && is_p2p(&w->op[i + n]); n++)
             ;
+        prof_kernel(w, i, n);
         rc = run_some(c, &w->op[i], n);
+        if (!c->closed && !atomic_load(&c->abort) && !atomic_load(&c->async))
+            prof_kernel_done(w, i, n);
     }
     if (rc && c->table)
         meet_fail(c, rc);
     pthread_mutex_unlock(&c->turn);
     if (!captured) {
+        prof_free(w);
         free(w);
         atomic_fetch_sub(&c->queued, 1);
     }
@@ -455,10 +459,13 @@ int work_launch(struct work *w)
     } else {
         atomic_fetch_add(&c->queued, 1);
     }
+    if (!w->captured)
+        prof_launch(w);
     if (!cuda.LaunchHostFunc(w->stream, run, w))
         return NCCL_SUCCESS;
     if (!w->captured) {
         atomic_fetch_sub(&c->queued, 1);
+        prof_free(w);
         free(w);
     }
     return NCCL_UNHANDLED_CUDA;

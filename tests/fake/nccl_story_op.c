@@ -408,3 +408,32 @@ int story_op(struct ncclComm *c, const struct op *op, gpu_stream s)
     tell_choice(c, call, algo, proto);
     return NCCL_SUCCESS;
 }
+
+void story_choice(struct ncclComm *c, const struct call *call, struct story_choice *choice)
+{
+    int algo = RING, proto = SIMPLE;
+
+    if (c->ranks > 1 && call->kind < FUNCTIONS)
+        choose(c, call, choice_bytes(c, call), &algo, &proto);
+    *choice =
+        (struct story_choice){algo, proto, algo == NVLS ? c->profile->nvls : c->profile->channels,
+                              algo_text[algo], proto_text[proto]};
+}
+
+bool story_ring(struct ncclComm *c, bool next, int *peer)
+{
+    const struct profile *p = c->profile;
+    int at = p->at[c->rank], n = c->ranks;
+    char via[80];
+
+    *peer = p->order[(at + (next ? 1 : n - 1)) % n];
+    if (n == 1)
+        return false;
+    story_via(c, next ? c->rank : *peer, next ? *peer : c->rank, via);
+    return !strncmp(via, "NET/", 4);
+}
+
+const char *story_dtype(int dtype)
+{
+    return dtype_text[dtype];
+}

@@ -14,24 +14,21 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-struct profiler me = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
 /* --- words for people --- */
-/* Through NCCL's log where somebody reads it, else on stderr. */
+/* What goes wrong on stderr, where it is seen without NCCL_DEBUG; else through NCCL's log. */
 static void say(int level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void say(int level, const char *fmt, ...)
 {
-    const char *debug = getenv("NCCL_DEBUG");
     char text[512];
     va_list args;
 
     va_start(args, fmt);
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
-    if (me.log && debug && *debug)
-        me.log(level, 0x4001, __func__, __LINE__, "railgauge: %s", text); /* INIT and PROFILE */
-    else if (level == 2)
+    if (level == 2)
         fprintf(stderr, "railgauge-nccl[%d]: %s\n", (int)getpid(), text);
+    else if (me.log)
+        me.log(level, 0x4001, __func__, __LINE__, "railgauge: %s", text); /* INIT and PROFILE */
 }
 
 /* --- options --- */

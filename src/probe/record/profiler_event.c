@@ -2,6 +2,8 @@
 /* Events as they begin, change and end: tasks, channels, proxy ops and their steps. */
 #include "probe/record/profiler_impl.h"
 
+struct profiler me = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
 /* --- events with a record of their own --- */
 static void lower(uint64_t *least, uint64_t value)
 {
