@@ -14,6 +14,8 @@ setup_file() {
     [ -x usr/local/bin/railgauge ]
     [ -f usr/local/lib/librailgauge.so.0 ]
     [ "$(readlink usr/local/lib/librailgauge.so)" = librailgauge.so.0 ]
+    [ "$(readlink usr/local/lib/libnccl-profiler-railgauge.so)" = librailgauge-nccl.so ]
+    [ -f usr/local/lib/librailgauge-nccl.so ]
     [ -f usr/local/include/railgauge.h ]
     for page in man1/railgauge.1 man1/railgauge-check-placement.1 man3/railgauge.3 man5/railgauge-matrix.5; do
         [ -f "usr/local/share/man/$page" ]
@@ -53,6 +55,13 @@ setup_file() {
     exported=$(nm -D --defined-only "$lib" | awk '$2 ~ /[TDBRW]/ { sub(/@.*/, "", $3); print $3 }' | grep -v '^RAILGAUGE_' | sort)
     declared=$(grep -oE 'railgauge_[a-z_]+\(' src/railgauge.h | tr -d '(' | sort -u)
     [ "$exported" = "$declared" ]
+}
+
+@test "the profiler plugin exports NCCL's tables only and needs libc only" {
+    lib="$ROOT/usr/local/lib/librailgauge-nccl.so"
+    exported=$(nm -D --defined-only "$lib" | awk '$2 ~ /[TDBRW]/ && $3 !~ /^_/ { print $3 }' | sort | xargs)
+    [ "$exported" = "$(printf 'ncclProfiler_v%d\n' 1 2 3 4 5 6 7 | xargs)" ]
+    [ -n "$RG_SAN" ] || [ "$(readelf -d "$lib" | grep -c '(NEEDED)')" -eq "$(readelf -d "$lib" | grep -c 'libc\.so\.6')" ]
 }
 
 @test "a program builds with pkg-config's answer alone" {

@@ -127,3 +127,15 @@ tally() {
     # Both had begun the channels of what was not finished.
     [ "$(tally kind=COLL started=16 stopped=0)" -ge 2 ]
 }
+
+@test "the libnccl of this machine asks for no interface but these" {
+    local lib="" l
+    for l in "${CUDA_HOME:-/usr/local/cuda}"/lib*/libnccl.so.2 /usr/lib/*/libnccl.so.2; do
+        [ ! -e "$l" ] || lib=$l
+    done
+    [ -n "$lib" ] || skip "NCCL is not installed"
+    grep -aoE 'ncclProfiler_v[0-9]+' "$lib" | sort -u >asked.txt
+    [ -s asked.txt ]
+    nm -D --defined-only "$build/librailgauge-nccl.so" | awk '{ print $3 }' | sort >there.txt
+    [ -z "$(comm -23 asked.txt there.txt)" ]
+}

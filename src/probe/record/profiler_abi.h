@@ -3,7 +3,7 @@
  * Facts of NCCL's src/include/plugin/nccl_profiler.h and profiler/profiler_v1.h to _v7.h: order, type and
  * meaning of the fields.  The library asks the plugin for ncclProfiler_vN from the newest it knows
  * downwards: v1 came with NCCL 2.23, v2 with 2.24, v3 with 2.26, v4 with 2.27, v5 with 2.28, v6 with
- * 2.29, v7 after 2.30 (src/plugin/profiler.cc of the releases).
+ * 2.29, v7 with 2.31 (src/plugin/profiler.cc of the releases; of 2.31.2 and 2.32.3 what libnccl asks for).
  *
  * A descriptor is a type, a parent, a rank, and a union; here the union's members are structs of their
  * own, which lie as they do there. */
