@@ -104,6 +104,21 @@ fails() {
     railgauge place --fabric hgx-h100 --racks 1 --traffic t.tsv >/dev/null
 }
 
+@test "its JSON is what the schema says" {
+    python3 -c 'import jsonschema' || skip "no python3 jsonschema"
+    scene d exchange=1 fault=1 culprit=5
+    railgauge import -q --nccl-profile d -o c/points.tsv
+    railgauge fit -q c
+    for more in "" "--against c/matrix.json" "--for-job --layout=dp=16"; do
+        rm -rf e
+        # shellcheck disable=SC2086
+        railgauge import --nccl-profile d --json -o e/points.tsv ${more/ /=} >answer 2>/dev/null
+        python3 -c 'import json, jsonschema, sys
+jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))' \
+            "$BATS_TEST_DIRNAME/../../src/schema/import.schema.json" answer
+    done
+}
+
 @test "what is lost or missing is said: overwritten records, a rank without a file, calls under way" {
     scene d capacity=300
     railgauge import --nccl-profile d -o c/points.tsv 2>said >answer
