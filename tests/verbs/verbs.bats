@@ -40,6 +40,24 @@ did() {
     [ "$(grep -c '^link rxe[0-3]/1 state ACTIVE physical_state LINK_UP netdev nic[0-3]' rdma_devices.out)" -eq 8 ]
 }
 
+# In columns of topology.json: rows TABLE COLUMN...
+rows() {
+    jq -r --arg table "$1" '.[$table] as $t | $t.rows[] | [.[($ARGS.positional | map(. as $c | $t.columns | index($c)))[]]]
+        | @tsv' two.json --args "${@:2}"
+}
+
+@test "discover reads the ports through libibverbs as the kernel has them" {
+    did discovered
+    rows verbs up link_layer mtu gid | tee verbs
+    rows ports netdev gid_type gid_index gid | grep '^nic' | tee ports
+    for node in 1 2; do
+        for i in 0 1 2 3; do
+            grep -qx "true	ethernet	4096	::ffff:10.9.0.$node$i" verbs
+            grep -qx "nic$i	RoCE v2	1	::ffff:10.9.0.$node$i" ports
+        done
+    done
+}
+
 @test "a command on the other machine: input, output, errors, exit code, its end" {
     did carried
     [ "$(<carried.out)" = $'node2\nword\ncode 7 errors wrong\nended' ]
