@@ -62,7 +62,7 @@ $(if $(MPI_PKG),,$(info no MPI with hwloc found by $(PKG): railgauge-probe is le
 # One folder per step of the flow, one inside it per noun of many files.
 SRC     := $(wildcard kernels/*.c topo/*.c topo/*/*.c src/*/*.c src/*/*/*.c)
 # The MPI program's own files; everything else builds without MPI.
-MPI_SRC := src/probe_main.c $(filter-out %/mpi_opts.c,$(sort $(wildcard src/probe/mpi/*.c src/probe/*/transport_*.c))) \
+MPI_SRC := src/probe_main.c $(filter-out %/mpi_opts.c %/mpi_used.c,$(sort $(wildcard src/probe/mpi/*.c src/probe/*/transport_*.c))) \
     src/step/replay/replay_mpi.c src/step/replay/replay_player.c \
     topo/gather.c topo/host/hwloc.c
 CMD_SRC := src/main.c $(wildcard src/cmd/*.c src/cmd/*/*.c)
@@ -100,7 +100,7 @@ $(BUILD)/railgauge: $(call obj,$(CMD_SRC)) $(LIB)
 ASAN_QUIET := $(if $(findstring address,$(SAN)),$(BUILD)/tests/asan_probe.c.o)
 $(BUILD)/railgauge-probe: $(call obj,$(MPI_SRC)) $(ASAN_QUIET) $(GPU_IMAGE) $(LIB)
 	@echo "  LINK $@"
-	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -pthread -o $@ $^ $(JSON_LIBS) $(MPI_LIBS) -lm
+	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -Wl,--export-dynamic-symbol=fi_fabric -pthread -o $@ $^ $(JSON_LIBS) $(MPI_LIBS) -lm
 
 # One front end for all: the kernels have nothing for one architecture alone, and this takes a third of the time.
 NVCC = $(CUDA_HOME)/bin/nvcc -O3 -Werror all-warnings -Isrc -I.

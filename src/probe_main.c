@@ -21,6 +21,7 @@
 #include "kernels/nccl_api.h"
 #include "probe/campaign_files.h"
 #include "probe/gpu_binding.h"
+#include "probe/mpi/mpi_readback.h"
 #include "probe/mpi/world_mpi.h"
 #include "probe/nccl/nccl_conn.h"
 #include "probe/nccl/nccl_readback.h"
@@ -423,6 +424,7 @@ int main(int argc, char **argv)
         return listen_main(argc - 1, argv + 1);
     const struct probe_command *command = find_command(argc > 1 ? argv[1] : NULL);
     int threads;
+    mpi_readback_open();
     MPI_Init_thread(&argc, &argv, threads_of(command, argc, argv), &threads);
     campaign_files_catch_signals();
     note_library(threads);

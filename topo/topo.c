@@ -80,6 +80,7 @@ void topo_free(struct topo *t)
     free(t->unseen);
     free(t->fabric);
     json_decref(t->nccl);
+    json_decref(t->mpi);
     topo_init(t);
 }
 
@@ -277,6 +278,7 @@ void topo_copy(struct topo *to, const struct topo *from)
     to->tiers = from->tiers;
     to->fabric = from->fabric ? mem_strdup(from->fabric) : NULL;
     to->nccl = json_incref(from->nccl);
+    to->mpi = json_incref(from->mpi);
 }
 
 /* --- tiers --- */

@@ -128,6 +128,8 @@ struct topo {
     char *fabric; /* name of the preset that this came from, or NULL */
     /* What NCCL built here (nccl_profile_read() gives it back), or NULL; shared by copies. */
     struct json_t *nccl;
+    /* What MPI used here (mpi_used.h), "text" in one line, or NULL; shared by copies. */
+    struct json_t *mpi;
 };
 
 void topo_init(struct topo *t);

@@ -29,6 +29,41 @@ static int load_nccl(struct topo *t, json_t *from, const char *path, struct err 
     return 0;
 }
 
+/* A line of text, and lists of names. */
+static int load_mpi(struct topo *t, json_t *from, const char *path, struct err *err)
+{
+    static const char *const list[] = {"pml",     "mtl",        "provider", "within",
+                                       "between", "interfaces", "ucx",      "devices"};
+    char where[WHERE];
+    const char *key;
+    json_t *value, *x;
+    size_t n = 0, i;
+
+    snprintf(where, sizeof(where), "%s: mpi", path);
+    json_object_foreach(from, key, value)
+    {
+        if (!strcmp(key, "text")) {
+            if (!json_is_string(value))
+                return err_data(err, "%s: \"text\" is not a text", where);
+            if (topo_text_check(json_string_value(value), TEXT_LEN, where, err) < 0)
+                return -1;
+            continue;
+        }
+        for (n = 0; n < sizeof(list) / sizeof(*list) && strcmp(list[n], key) != 0; n++)
+            ;
+        if (n == sizeof(list) / sizeof(*list))
+            return err_data(err, "%s: \"%.40s\" is not known", where, key);
+        if (!json_is_array(value))
+            return err_data(err, "%s: \"%s\" is not a list", where, key);
+        json_array_foreach(value, i, x) if (!json_is_string(x)) return err_data(
+            err, "%s: \"%s\" is not a list of names", where, key);
+    }
+    if (from && !json_string_value(json_object_get(from, "text")))
+        return err_data(err, "%s: has no \"text\"", where);
+    t->mpi = json_incref(from);
+    return 0;
+}
+
 static int load_fabric(struct topo *t, json_t *fabric, const char *path, struct err *err)
 {
     const char *name = json_string_value(fabric);
@@ -179,6 +214,7 @@ enum {
     MODELS,
     SOURCES,
     NCCL,
+    MPI_USED,
     SEAL,
     TABLE,
     KEYS = TABLE + ROWS_TABLES
@@ -187,10 +223,10 @@ enum {
 static int take_keys(json_t *root, const char *path, json_t **is, struct err *err)
 {
     struct json_key key[KEYS] = {
-        [FORMAT].name = "format",   [VERSION].name = "version",  [PROVENANCE].name = "provenance",
-        [FABRIC].name = "fabric",   [TIERS].name = "tiers",      [UNSEEN].name = "unseen",
-        [LEVELS].name = "levels",   [MODELS].name = "models",    [SOURCES].name = "sources",
-        [NCCL] = {"nccl", true, 0}, [SEAL] = {SEAL_KEY, true, 0}};
+        [FORMAT].name = "format",   [VERSION].name = "version",    [PROVENANCE].name = "provenance",
+        [FABRIC].name = "fabric",   [TIERS].name = "tiers",        [UNSEEN].name = "unseen",
+        [LEVELS].name = "levels",   [MODELS].name = "models",      [SOURCES].name = "sources",
+        [NCCL] = {"nccl", true, 0}, [MPI_USED] = {"mpi", true, 0}, [SEAL] = {SEAL_KEY, true, 0}};
 
     for (int i = 0; i < ROWS_TABLES; i++)
         key[TABLE + i] =
@@ -211,7 +247,8 @@ static int load_topo(struct topo *t, json_t *root, const char *path, struct err 
         return err_data(err, "%s: \"provenance\" is not an object", path);
     if (load_fabric(t, is[FABRIC], path, err) < 0 || load_tiers(t, is[TIERS], path, err) < 0 ||
         load_unseen(t, is[UNSEEN], path, err) < 0 || load_levels(t, is[LEVELS], path, err) < 0 ||
-        load_tables(&r, is + TABLE, path, err) < 0 || load_nccl(t, is[NCCL], path, err) < 0)
+        load_tables(&r, is + TABLE, path, err) < 0 || load_nccl(t, is[NCCL], path, err) < 0 ||
+        load_mpi(t, is[MPI_USED], path, err) < 0)
         return -1;
     topo_link_gpus(t);
     return 0;

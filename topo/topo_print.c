@@ -421,4 +421,6 @@ void topo_print(const struct topo *t, FILE *f)
     for (int i = 0; i < t->unseens; i++)
         fprintf(f, "  %-20s %s\n", t->unseen[i].what, t->unseen[i].why);
     print_nccl(f, t);
+    if (t->mpi)
+        fprintf(f, "%-10s %s\n", "MPI", json_string_value(json_object_get(t->mpi, "text")));
 }

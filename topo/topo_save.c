@@ -130,6 +130,8 @@ static void write_topo(FILE *f, const struct topo *t)
     put_key(f, "sources", w.sources.values);
     if (t->nccl)
         put_key(f, "nccl", json_incref(t->nccl));
+    if (t->mpi)
+        put_key(f, "mpi", json_incref(t->mpi));
     fputs("\n}\n", f);
 }
 

@@ -307,6 +307,8 @@ static void summarise(const struct chain *c)
     char text[3][UNITS_TEXT];
 
     print_head(c->dir, &c->matrix);
+    if (c->topo.mpi)
+        printf("MPI: %s\n\n", json_string_value(json_object_get(c->topo.mpi, "text")));
     matrix_report_tiers(stdout, &c->matrix, 0);
     putchar('\n');
     matrix_report_findings(stdout, &c->matrix, PARTS_SHOWN);

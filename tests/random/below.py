@@ -184,7 +184,8 @@ class Pair:
         for f in self.faults:
             row = [r for r in o["parts"] if f.is_row(self.spec, r)]
             seen = f.rack < self.below_racks
-            want = f.expected(seen)
+            apart = seen and (self.below_racks > 1 or self.spec["hosts"] < 18)  # not all in one NVLink domain
+            want = f.expected(apart)
             listed = [x for x in o["below_only"] if f"r{f.rack:02d}n{f.host % self.spec['hosts']:02d}" in x]
             if want is None or f.above == 1:
                 self.asked["listed" if seen and f.above == 1 else "not listed"] += 1

@@ -406,6 +406,21 @@ static int compute(struct chain *c, struct err *err)
     return rc;
 }
 
+/* What the ranks learned of MPI meanwhile. */
+static int learn_mpi(struct chain *c, struct err *err)
+{
+    char *path = file_join(c->dir, "topology.json");
+    struct topo now;
+    int rc = topo_load(&now, path, err);
+
+    if (rc == 0 && now.mpi && !c->topo.mpi)
+        c->topo.mpi = json_incref(now.mpi);
+    if (rc == 0)
+        topo_free(&now);
+    free(path);
+    return rc;
+}
+
 int chain_run(struct chain *c, struct err *err)
 {
     int rc = discover(c, err);
@@ -419,7 +434,8 @@ int chain_run(struct chain *c, struct err *err)
         return -1;
     log_info("%s: %d endpoint%s, %d round%s over %s", c->dir, c->topo.endpoints,
              units_s(c->topo.endpoints), c->plan.rounds, units_s(c->plan.rounds), c->transport);
-    return probe(c, err) < 0 || compute(c, err) < 0 ? -1 : chain_fit(c, err);
+    return probe(c, err) < 0 || learn_mpi(c, err) < 0 || compute(c, err) < 0 ? -1
+                                                                             : chain_fit(c, err);
 }
 
 /* What the plan costs is known when the ranks are started; on other hosts they are not. */

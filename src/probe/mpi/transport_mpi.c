@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "probe/mpi/mpi_ops.h"
+#include "probe/mpi/mpi_readback.h"
 #include "probe/mpi/world_mpi.h"
 #include "probe/transport.h"
 #include "probe/verify.h"
@@ -314,10 +315,19 @@ static int mpi_start(const struct probe_args *a, struct world *w, struct err *er
     return 0;
 }
 
+static int mpi_learn(const struct probe_args *a, struct world *w, struct topo *t,
+                     const struct points *p, struct err *err)
+{
+    (void)a;
+    (void)p;
+    return mpi_readback_learn(w, t, err);
+}
+
 const struct transport_calls transport_mpi = {
     .start = mpi_start,
     .open = mpi_open,
     .run = mpi_run,
     .check = mpi_check,
     .close = mpi_close,
+    .learn = mpi_learn,
 };
