@@ -14,9 +14,9 @@ setup() {
     one=(--op pair_bw -b 64K -e 64K --epochs 1)
 }
 
-# used OPTION...: a campaign in c, whose line of MPI is in $line
+# used - a campaign in c, whose line of MPI is in $line
 used() {
-    run -0 railgauge run -t mpi -n 2 "${one[@]}" --no-plots -o c "$@"
+    run -0 railgauge run -t mpi -n 2 "${one[@]}" --no-plots -o c
     line=$(grep "^MPI: " <<<"$output")
     # the same in the campaign's topology
     [ "MPI: $(jq -r .mpi.text c/topology.json)" = "$line" ]
@@ -44,27 +44,27 @@ has() {
 
 @test "UCX: transports as it logs them, and by connections" {
     has "pml: ucx"
-    export OMPI_MCA_pml=ucx OMPI_MCA_pml_ucx_tls=any OMPI_MCA_pml_ucx_devices=any
-    UCX_TLS=posix,self used
+    ucx() { OMPI_MCA_pml=ucx OMPI_MCA_pml_ucx_tls=any OMPI_MCA_pml_ucx_devices=any used; }
+    UCX_TLS=posix,self ucx
     [[ $line == *", pml ucx, posix within hosts" ]]
     jq -e '.mpi.ucx | index("posix/memory")' c/topology.json
     rm -r c
-    UCX_TLS=tcp,self used
+    UCX_TLS=tcp,self ucx
     [[ $line == *", pml ucx, tcp within hosts" ]]
     jq -e '[.mpi.ucx[] | select(startswith("tcp/"))] | length > 0' c/topology.json
     # a user's own log is his: then connections alone tell
     rm -r c
-    UCX_TLS=tcp,self UCX_LOG_LEVEL=warn used
+    UCX_TLS=tcp,self UCX_LOG_LEVEL=warn ucx
     [ "$(jq -c '[.mpi.ucx, .mpi.within]' c/topology.json)" = '[[],["tcp"]]' ]
 }
 
 @test "libfabric: the provider that the selected component opened" {
     has "mtl: ofi" "pml: cm"
-    export OMPI_MCA_pml=cm OMPI_MCA_mtl=ofi
-    FI_PROVIDER=sockets OMPI_MCA_mtl_ofi_provider_include=sockets used
+    ofi() { OMPI_MCA_pml=cm OMPI_MCA_mtl=ofi used; }
+    FI_PROVIDER=sockets OMPI_MCA_mtl_ofi_provider_include=sockets ofi
     [[ $line == *", pml cm, mtl ofi, libfabric's sockets, tcp within hosts" ]]
     rm -r c
-    FI_PROVIDER=tcp OMPI_MCA_mtl_ofi_provider_include="tcp;ofi_rxm" used
+    FI_PROVIDER=tcp OMPI_MCA_mtl_ofi_provider_include="tcp;ofi_rxm" ofi
     [[ $line == *", pml cm, mtl ofi, libfabric's tcp;ofi_rxm, tcp within hosts" ]]
 }
 
@@ -75,7 +75,7 @@ has() {
     [ -n "$first" ] || skip "no network interface with an address here"
     printf '%s slots=2\n' n1 n2 >hosts
     run -0 timeout 100 mpirun --mca plm_rsh_agent "$PWD/ssh" --hostfile hosts -n 4 \
-        "$probe" probe "${one[@]}" -q
+        "${probe:?}" probe "${one[@]}" -q
     jq .mpi topology.json
     [ "$(jq -c '[.mpi.within, .mpi.between]' topology.json)" = '[["vader"],["tcp"]]' ]
     [[ $(jq -r .mpi.text topology.json) == *", pml ob1, btl vader within hosts, tcp ("*") between" ]]
@@ -83,7 +83,9 @@ has() {
 }
 
 @test "asked is not used: an error, and the points stay" {
-    [ "$(id -u)" -eq 0 ] && [ -d /etc/openmpi ] && unshare -m true 2>/dev/null || skip "files of /etc/openmpi cannot be replaced here"
+    if [ "$(id -u)" -ne 0 ] || [ ! -d /etc/openmpi ] || ! unshare -m true 2>/dev/null; then
+        skip "files of /etc/openmpi cannot be replaced here"
+    fi
     # What an administrator overrides goes before a user's variable.
     cat >overridden <<'END'
 mkdir etc && cp -r /etc/openmpi/. etc && echo "pml = ob1" >etc/openmpi-mca-params-override.conf
