@@ -426,6 +426,7 @@ int main(int argc, char **argv)
     int threads;
     mpi_readback_open();
     MPI_Init_thread(&argc, &argv, threads_of(command, argc, argv), &threads);
+    mpi_readback_opened();
     campaign_files_catch_signals();
     note_library(threads);
     int rc = world_mpi_open(&w, &err);

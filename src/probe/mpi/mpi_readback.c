@@ -27,7 +27,9 @@ void mpi_readback_open(void)
 {
     char path[32];
 
-    if (getenv("UCX_LOG_LEVEL") || getenv("UCX_LOG_FILE"))
+    /* Elsewhere UCX is part of MPI's library and has read its variables before main(). */
+    if (!dlsym(RTLD_DEFAULT, "ompi_mpi_init") || dlsym(RTLD_DEFAULT, "ucp_get_version") ||
+        getenv("UCX_LOG_LEVEL") || getenv("UCX_LOG_FILE"))
         return;
     ucx_log = memfd_create("ucx-log", MFD_CLOEXEC);
     if (ucx_log < 0)
@@ -35,6 +37,14 @@ void mpi_readback_open(void)
     snprintf(path, sizeof(path), "/proc/self/fd/%d", ucx_log);
     setenv("UCX_LOG_FILE", path, 1);
     setenv("UCX_LOG_LEVEL", "info", 1);
+}
+
+void mpi_readback_opened(void)
+{
+    if (ucx_log < 0)
+        return;
+    unsetenv("UCX_LOG_FILE");
+    unsetenv("UCX_LOG_LEVEL");
 }
 
 /* A name once in a list of texts. */

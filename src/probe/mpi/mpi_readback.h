@@ -19,8 +19,10 @@
 #include "topo/topo.h"
 
 /* Before MPI_Init(): UCX reads its variables when it is loaded.  Its log goes to a file in memory,
- * unless UCX_LOG_LEVEL or UCX_LOG_FILE is the user's. */
+ * unless UCX_LOG_LEVEL or UCX_LOG_FILE is the user's, or UCX was loaded with the program. */
 void mpi_readback_open(void);
+/* After MPI_Init(): nobody who is started from here on shall look for that file. */
+void mpi_readback_opened(void);
 /* Collective, after traffic: on rank 0 into t->mpi, one line of words in its "text".  Nothing is
  * kept where no traffic shows and t has what an earlier part of the campaign found.  EXIT_CONFIG:
  * "asked OMPI_MCA_pml=ucx, used ob1", also of btl, mtl, interfaces, UCX's and libfabric's. */
