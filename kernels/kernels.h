@@ -16,6 +16,8 @@
 
 /* Are they built in and loaded?  If not, *why (unless NULL) says so in words. */
 bool kernels_there(const char **why);
+/* What this program has of them: "sm_80, sm_90; PTX 8.0", or "none (built without nvcc)". */
+void kernels_built(char *text, size_t size);
 /* For gpu_open() and gpu_close().  $RAILGAUGE_KERNELS names a file with another fat binary or PTX. */
 void kernels_open(void);
 void kernels_close(void);

@@ -18,6 +18,7 @@
 #include "emit/text/nccl_tests.h"
 #include "emit/text/report.h"
 #include "kernels/gpu.h"
+#include "kernels/kernels.h"
 #include "kernels/nccl_api.h"
 #include "probe/campaign_files.h"
 #include "probe/gpu_binding.h"
@@ -400,7 +401,8 @@ static int run_command(const struct probe_command *c, int argc, char **argv, str
 
 static void note_library(int threads)
 {
-    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    static char words[MPI_MAX_LIBRARY_VERSION_STRING + 300];
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "", built[200];
     int len;
 
     MPI_Get_library_version(version, &len);
@@ -408,6 +410,9 @@ static void note_library(int threads)
     json_provenance_add("mpi", version);
     json_provenance_add("mpi_threads", threads_name(threads));
     simulated = strstr(version, "SMPI");
+    kernels_built(built, sizeof(built));
+    snprintf(words, sizeof(words), "%s\n%s\nGPU kernels: %s", opt_version, version, built);
+    opt_version = words;
 }
 
 int main(int argc, char **argv)

@@ -188,22 +188,21 @@ static void add_python(struct site *s, const char *python)
     free(prefix);
 }
 
-/* The first python3 of PATH; the caller frees. */
-static char *find_python(void)
+char *site_program(const char *name)
 {
     const char *path = getenv("PATH");
     char *list = mem_strdup(path ? path : "/usr/local/bin:/usr/bin:/bin"), *rest = list, *folder;
-    char *python = NULL;
+    char *file = NULL;
 
-    while (!python && (folder = strsep(&rest, ":")) != NULL) {
-        python = file_join(*folder ? folder : ".", "python3");
-        if (access(python, X_OK) || is_folder(python)) {
-            free(python);
-            python = NULL;
+    while (!file && (folder = strsep(&rest, ":")) != NULL) {
+        file = file_join(*folder ? folder : ".", name);
+        if (access(file, X_OK) || is_folder(file)) {
+            free(file);
+            file = NULL;
         }
     }
     free(list);
-    return python;
+    return file;
 }
 
 static void add_python_path(struct site *s)
@@ -220,7 +219,7 @@ static void add_python_path(struct site *s)
 void site_find(struct site *s)
 {
     static const char *const variables[] = {"VIRTUAL_ENV", "CONDA_PREFIX"};
-    char *python = find_python();
+    char *python = site_program("python3");
 
     *s = (struct site){0};
     add_python_path(s);

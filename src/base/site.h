@@ -15,6 +15,9 @@ struct site {
     struct words lib; /* PREFIX/lib of conda environments, whose packages put libraries there */
 };
 
+/* The first program of this name in PATH, NULL: none; the caller frees. */
+char *site_program(const char *name);
+
 void site_find(struct site *s);
 void site_free(struct site *s);
 

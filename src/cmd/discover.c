@@ -22,7 +22,7 @@
 struct args {
     const char *out, *root;
     int per_host;
-    bool list, paths, nccl;
+    bool list, paths, nccl, libraries;
     struct discover_report report;
     struct input_args in;
 };
@@ -32,7 +32,7 @@ static const struct opt options[] = {
      "write topology.json here (default: ./topology.json for this machine, nowhere for others)",
      OPT_INTO(struct args, out)},
     {"quiet", 'q', NULL, "print nothing", OPT_INTO(struct args, report.quiet)},
-    {"json", 0, NULL, "print the verdict on NVLink of each host as JSON",
+    {"json", 0, NULL, "print the verdict on NVLink of each host (or --libraries) as JSON",
      OPT_INTO(struct args, report.json)},
     {"check", 0, NULL, "exit with 1 when NVLink is bad on a host, 2 when nothing is known of GPUs",
      OPT_INTO(struct args, report.check)},
@@ -42,6 +42,9 @@ static const struct opt options[] = {
      OPT_INTO(struct args, list)},
     {"list-paths", 0, NULL, "print what --path of railgauge probe can ask of NCCL",
      OPT_INTO(struct args, paths)},
+    {"libraries", 0, NULL,
+     "print which libraries are found here, what for, and what helps the others",
+     OPT_INTO(struct args, libraries)},
     {"nccl", 0, NULL, "also what NCCL builds on the GPUs of this machine",
      OPT_INTO(struct args, nccl)},
     {"gpus-per-host", 0, "N", "GPUs of hosts that are known by name only",
@@ -70,6 +73,8 @@ static int check(void *args, struct err *err)
         return err_usage(err, "what others say is added to FILE or --fabric, or stands alone");
     if (a->nccl && (other || in->fabric || in->file))
         return err_usage(err, "--nccl looks at this machine, not at a file or a preset");
+    if (a->libraries && (other || in->fabric || in->file || in->sources.count || a->nccl || a->out))
+        return err_usage(err, "--libraries looks at this machine alone, and writes no file");
     return 0;
 }
 
@@ -86,6 +91,7 @@ static const struct opt_line command = {
         "starting railgauge-probe under its launcher:\n\n"
         "  railgauge discover\n"
         "  railgauge discover -o topology.json\n"
+        "  railgauge discover --libraries\n"
         "  railgauge discover topology.json\n"
         "  railgauge discover topology.json --check --quiet && echo NVLink is good\n"
         "  railgauge discover --fabric gb200-nvl72 --racks 8\n"
@@ -233,6 +239,16 @@ static int exec_probe(const struct args *a, struct err *err)
     return rc;
 }
 
+static int list_libraries(bool json, struct err *err)
+{
+    struct err why = {0, ""};
+    char *probe = launch_program(&why);
+    int rc = libraries_report(stdout, probe, why.text, json, err);
+
+    free(probe);
+    return rc;
+}
+
 static int cmd_discover(int argc, char **argv, struct err *err)
 {
     struct args a = {0};
@@ -243,6 +259,10 @@ static int cmd_discover(int argc, char **argv, struct err *err)
     if (a.paths) {
         nccl_path_print(stdout);
         return EXIT_GOOD;
+    }
+    if (a.libraries) {
+        int rc = list_libraries(a.report.json, err);
+        return rc < 0 ? rc : EXIT_GOOD;
     }
     bool given = a.in.fabric || a.in.file || a.in.sources.count;
     int rc = a.list  ? list_fabrics(err)

@@ -49,6 +49,7 @@ cost $matrix all_gather 0-7 4K
 curves $top/tests/bad/curves/good.tsv
 declared c
 discover --fabric gb200-nvl72 --racks 1
+discover --libraries
 explain c 0 8
 fit c -o fitted.json
 import r.json -o imported/points.tsv

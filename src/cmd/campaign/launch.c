@@ -39,9 +39,7 @@ const struct opt launch_options[] = {
     {0},
 };
 
-/* "railgauge-probe" beside our own executable, else found in PATH; NULL with a message when there
- * is none.  The caller frees. */
-static char *probe_path(struct err *err)
+char *launch_program(struct err *err)
 {
     char exe[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
@@ -69,7 +67,8 @@ static char *probe_path(struct err *err)
 
 int launch_exec(const struct words *args, struct err *err)
 {
-    char *program = probe_path(err), **argv = mem_calloc((size_t)args->count + 2, sizeof(*argv));
+    char *program = launch_program(err),
+         **argv = mem_calloc((size_t)args->count + 2, sizeof(*argv));
 
     argv[0] = program;
     memcpy(argv + 1, args->word, (size_t)args->count * sizeof(*argv));
@@ -165,7 +164,7 @@ static int add_mpirun(struct words *w, const struct launch *l, struct err *err)
 static int make_words(struct words *w, const struct launch *l, const struct words *args,
                       struct err *err)
 {
-    char *program = probe_path(err);
+    char *program = launch_program(err);
     int rc = program ? 0 : -1;
 
     if (rc == 0 && l->command)

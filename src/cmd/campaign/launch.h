@@ -33,6 +33,9 @@ int launch_run(const struct launch *l, const struct words *args, int *code, stru
 /* Print the command that launch_run() would start, for --dry-run. */
 int launch_print(const struct launch *l, const struct words *args, FILE *out, struct err *err);
 
+/* "railgauge-probe" beside our own executable, else found in PATH; NULL: EXIT_CONFIG, there is none.
+ * The caller frees. */
+char *launch_program(struct err *err);
 /* Replace this process by railgauge-probe, which is beside our own executable or in PATH, with these
  * words behind its name; returns only on failure. */
 int launch_exec(const struct words *args, struct err *err);

@@ -31,6 +31,10 @@ struct discover_report {
 int discover_report(FILE *out, const struct topo *t, const struct discover_report *what,
                     struct err *err);
 
+/* The libraries and programs that are used where they are, which were found and what for; for those
+ * that were not, why and what helps.  probe: file of railgauge-probe, or NULL and `why`. */
+int libraries_report(FILE *out, const char *probe, const char *why, bool json, struct err *err);
+
 /* A predicted step: total, one line per term, notes; with `explain` each term's source, group and
  * formula below it. */
 void predict_text(FILE *out, const struct prediction *p, const struct matrix *m,
