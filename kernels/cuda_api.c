@@ -76,7 +76,7 @@ int cuda_load(struct err *err)
 
     if (cuda.version)
         return 0;
-    library = libraries_open(LIBRARY_CUDA, &found, err);
+    library = libraries_open(LIBRARY_CUDA, 0, &found, err);
     if (!library)
         return -1;
     rc = resolve(&api, library, found.file, err);

@@ -8,6 +8,25 @@
 
 #include "base/library.h"
 
+struct library_wanted {
+    const char *what;     /* "NCCL cannot be loaded", or NULL */
+    const char *variable; /* of the environment: a file that is taken, and nothing else then */
+    const char *names[4]; /* by preference; NULL at the end */
+    const char
+        *folder[4]; /* of site-packages (site.h); NULL at the end, or at once: no wheel has it */
+};
+
+struct library_found {
+    char file[512]; /* as the loader has it, or as the variable says */
+    const char *by; /* "RAILGAUGE_NCCL", "the loader", "Python's packages", "conda" */
+};
+
+/* The file that the variable names, else the first of the names that the loader finds by itself,
+ * else the first in a folder of Python's packages or in lib of a conda environment.  NULL:
+ * EXIT_CONFIG with "WHAT: ", the loader's words for each, where else it was looked for, and the
+ * variable that helps.  `found` (not NULL) is filled where something was loaded. */
+void *library_find(const struct library_wanted *w, struct library_found *found, struct err *err);
+
 enum library_id {
     LIBRARY_CUDA,
     LIBRARY_NVML,
@@ -19,9 +38,10 @@ enum library_id {
 
 extern const struct library_wanted libraries[LIBRARY_IDS];
 
-/* library_find() of a row.  Of cuBLASLt what is newer than the driver's CUDA is left out, once the
- * driver is loaded: a toolkit's libraries run on drivers of their own major version and newer ones
+/* library_find() of a row.  Of cuBLASLt what is newer than the driver's CUDA (12080; 0: not known) is
+ * left out: a toolkit's libraries run on drivers of their own major version and newer ones
  * (NVIDIA, "CUDA Compatibility": minor version and backward compatibility). */
-void *libraries_open(enum library_id id, struct library_found *found, struct err *err);
+void *libraries_open(enum library_id id, int cuda_version, struct library_found *found,
+                     struct err *err);
 
 #endif

@@ -44,7 +44,7 @@ int nccl_load(struct err *err)
 
     if (nccl.version)
         return 0;
-    library = libraries_open(LIBRARY_NCCL, &found, err);
+    library = libraries_open(LIBRARY_NCCL, 0, &found, err);
     if (!library)
         return -1;
     snprintf(api.path, sizeof(api.path), "%s", found.file);

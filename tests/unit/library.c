@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where libraries of an application are found: environments of Python laid out below a folder of
  * this test's own, with copies of a small library in them. */
-#include "base/library.h"
+#include "kernels/libraries.h"
 
 #include <dlfcn.h>
 #include <setjmp.h>
@@ -17,7 +17,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/site.h"
+#include "kernels/site.h"
 
 static char top[] = "/tmp/rg-library-XXXXXX";
 

@@ -20,7 +20,7 @@ int nvml_api_open(struct nvml_api *a, struct err *err)
     int rc;
 
     memset(a, 0, sizeof(*a));
-    a->library = libraries_open(LIBRARY_NVML, &found, err);
+    a->library = libraries_open(LIBRARY_NVML, 0, &found, err);
     if (!a->library)
         return -1;
     rc = library_resolve(a, a->library, calls, sizeof(calls) / sizeof(*calls), LIBRARY_OPTIONAL,

@@ -10,13 +10,13 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/process.h"
-#include "base/site.h"
 #include "base/table.h"
 #include "emit/text/report.h"
 #include "emit/text/term.h"
 #include "kernels/cuda_api.h"
 #include "kernels/libraries.h"
 #include "kernels/nccl_api.h"
+#include "kernels/site.h"
 #include "probe/gpu/cublaslt_api.h"
 #include "topo/host/nvml_api.h"
 
@@ -38,7 +38,7 @@ static void found_at(struct row *r, const char *file, const char *by)
 static bool open_file(struct row *r, enum library_id id)
 {
     struct library_found found;
-    void *library = libraries_open(id, &found, &r->why);
+    void *library = libraries_open(id, 0, &found, &r->why);
     char *real = library ? realpath(found.file, NULL) : NULL,
          *at = real ? strstr(real, ".so.") : NULL;
 

@@ -31,7 +31,7 @@ int cublaslt_load(struct err *err)
 
     if (cublaslt.version)
         return 0;
-    void *library = libraries_open(LIBRARY_CUBLASLT, &found, err);
+    void *library = libraries_open(LIBRARY_CUBLASLT, cuda.version, &found, err);
     if (!library || library_resolve(&api, library, functions,
                                     sizeof(functions) / sizeof(*functions), 0, found.file, err) < 0)
         return -1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "base/site.h"
+#include "kernels/site.h"
 
 #include <glob.h>
 #include <stdbool.h>
