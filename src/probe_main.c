@@ -194,8 +194,10 @@ static int learn(const struct transport *tr, struct campaign_files *f, const str
 static int measure(struct campaign_files *f, const struct transport *tr, const struct probe_args *a,
                    struct world *w, struct err *err)
 {
-    int rc = campaign_files_open(f, a, w, tr->name, err);
+    int rc = tr->calls->prepare ? tr->calls->prepare(tr, a, w, &f->topo, &f->plan, err) : 0;
 
+    if (rc == 0)
+        rc = campaign_files_open(f, a, w, tr->name, err);
     if (rc == 0)
         rc = measure_plan(w, tr, &f->topo, &f->plan, &a->probe.measure, f->log, err);
     if (rc == 0 && tr->calls->sweep && nccl_opts_asked.sweep && !a->probe.measure.nics)

@@ -355,7 +355,9 @@ static int my_group(const struct round *r, int rank)
 
 static int measure_round(struct campaign *c, const struct round *r, int epoch, struct err *err)
 {
+    const struct transport_calls *calls = c->sampler.transport->calls;
     int mine = c->world->solo ? -1 : my_group(r, c->world->rank), n = plan_steps(r), rc = 0;
+    bool began = !calls->round;
 
     /* A sampler lives on only through rounds of the same members, or one of them would open it anew
      * while another still has it. */
@@ -373,6 +375,9 @@ static int measure_round(struct campaign *c, const struct round *r, int epoch, s
             break;
         if (slow)
             break;
+        if (!began && (rc = calls->round(c->world, c->topo, r, err)) < 0)
+            break;
+        began = true;
         rc = c->world->solo ? solo_size(c, r, epoch, i, err) : rank_size(c, r, mine, epoch, i, err);
         rc = finish_size(c, r, bytes, rc, err);
     }

@@ -153,6 +153,10 @@ void plan_cost_print(FILE *out, const struct plan *p, const struct topo *t,
                      const struct measure_opts *o);
 json_t *plan_cost_json(const struct plan *p, const struct topo *t, const struct measure_opts *o);
 
+/* s for the pairs' communicators of this pass, where each is made when it is needed and `pool` of
+ * them are kept; 0 of CPUs. */
+enum { PLAN_POOL = 16 };
+double plan_connect_seconds(const struct plan *p, const struct topo *t, int pool, bool by_nic);
 /* The same of one round of pairs of NICs, both ways: connecting, and messages at the NIC's rate. */
 double plan_cable_seconds(const struct topo *t, size_t bytes);
 

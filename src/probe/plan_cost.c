@@ -2,6 +2,7 @@
 /* What a plan will cost, and what it will see. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/units.h"
@@ -16,6 +17,9 @@
 #define MAX_RUN_CPU 0.1 /* s */
 #define MAX_RUN_GPU 1.0
 #define TURN_OVERHEAD 2e-3 /* s: gathering and agreeing after each size */
+/* s to make a connection of two GPUs, where nothing is known */
+#define CONNECT_GPU 0.2
+#define CONNECT_TOLD 10 /* s: what takes less is not told */
 
 /* Turns of a round: sizes times epochs; its groups run at the same time. */
 static double turns(const struct round *r)
@@ -123,6 +127,12 @@ void plan_cost_print(FILE *out, const struct plan *p, const struct topo *t,
                 nics.rounds, units_seconds_text(took, nics.seconds),
                 units_seconds_text(most, fmax(nics.seconds, nics.at_most)));
     print_cables(out, p, t);
+    double connect = plan_connect_seconds(p, t, PLAN_POOL, false);
+    if (connect > CONNECT_TOLD)
+        fprintf(out,
+                "about %s more for the communicators of pairs, where NCCL makes them one by one "
+                "(--pair-comms)\n",
+                units_seconds_text(took, connect));
 }
 
 json_t *plan_cost_json(const struct plan *p, const struct topo *t, const struct measure_opts *o)
@@ -138,9 +148,32 @@ json_t *plan_cost_json(const struct plan *p, const struct topo *t, const struct 
                      "nic_pairs_measured", seen, "nic_pairs", pairs);
 }
 
-/* s to make a connection of two GPUs, where nothing is known */
-#define CONNECT_GPU 0.2
 #define NIC_BPS 25e9
+
+/* What pairs' communicators take where each is made when it is needed: a round's at once.  They are
+ * kept while a rank has no more partners than its pool has room. */
+double plan_connect_seconds(const struct plan *p, const struct topo *t, int pool, bool by_nic)
+{
+    int steps[PLAN_EPOCHS] = {0}, first = 0, all = 0;
+    const struct round *before = NULL;
+
+    for (int i = 0; i < p->rounds; i++) {
+        const struct round *r = &p->round[i];
+        if (!op_is_pair(r->op) || stage_by_nic(r->stage) != by_nic)
+            continue;
+        bool same = before && before->groups == r->groups;
+        for (int g = 0; g < r->groups && same; g++)
+            same = !memcmp(before->group[g].members, r->group[g].members, 2 * sizeof(int));
+        for (int e = 0; e < PLAN_EPOCHS; e++)
+            steps[e] += !same && (r->epochs >> e & 1);
+        before = r;
+    }
+    for (int e = 0; e < PLAN_EPOCHS; e++) {
+        first = steps[e] > first ? steps[e] : first;
+        all += steps[e];
+    }
+    return t->endpoint[0].kind == ENDPOINT_GPU ? CONNECT_GPU * (first <= pool ? first : all) : 0;
+}
 
 double plan_cable_seconds(const struct topo *t, size_t bytes)
 {

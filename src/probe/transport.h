@@ -27,13 +27,14 @@ struct group {
 };
 
 struct plan;
+struct round;
 struct points;
 struct probe_args;
 struct topo;
 struct transport;
 struct world;
 
-/* What a transport does.  NULL in the last four: there is nothing to do. */
+/* What a transport does.  NULL in those once a campaign or a round: there is nothing to do. */
 struct transport_calls { /* a fifth call on a group must displace a line elsewhere */
     int (*open)(void **ctx, const struct group *g, size_t max_bytes, struct err *err);
     int (*run)(void *ctx, enum op op, size_t bytes, int n, double *sec,
@@ -45,6 +46,11 @@ struct transport_calls { /* a fifth call on a group must displace a line elsewhe
     /* Once a campaign, collective over w.  start() before the topology is made: the ranks' GPUs,
      * libraries, what its options ask for. */
     int (*start)(const struct probe_args *a, struct world *w, struct err *err);
+    /* Before the points' files are begun: what must be measured to know how to measure. */
+    int (*prepare)(const struct transport *tr, const struct probe_args *a, struct world *w,
+                   const struct topo *topo, const struct plan *plan, struct err *err);
+    /* Before each round that has something to measure. */
+    int (*round)(struct world *w, const struct topo *topo, const struct round *r, struct err *err);
     /* After the points: --sweep, into files beside `points`. */
     int (*sweep)(const struct transport *tr, const struct probe_args *a, struct world *w,
                  const struct topo *topo, const struct plan *plan, const char *points,

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probe/nccl/nccl_conn.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/stats.h"
 #include "probe/mpi/world_mpi.h"
 #include "probe/nccl/nccl_opts.h"
 #include "probe/nccl/nccl_wait.h"
@@ -23,199 +19,10 @@ static struct nccl_denial {
     struct err why;
 } * denial;
 static int denials;
+static struct nccl_conn *everyone; /* that of all ranks, if it is kept: in the pool, too */
+static bool lost_everyone;         /* since the campaign began, here */
 static int pooled;
 static unsigned long long turns;
-
-/* --- what connecting cost: a row a communicator, kept by its first member --- */
-
-/* Goes over the wire as it is, between equal programs. */
-struct nccl_cost {
-    int ranks, made, slow_init, slow_first, op; /* op -1: none was done */
-    double init, first;                         /* s */
-    size_t bytes;
-    char members[64]; /* "0-7", cut with "..." */
-};
-
-static struct nccl_cost *costs; /* of communicators whose first member is here */
-static int cost_count;
-
-static void spell_members(char text[64], const int *member, int n)
-{
-    size_t used = 0;
-
-    for (int i = 0, last; i < n; i = last + 1) {
-        char one[32];
-        for (last = i; last + 1 < n && member[last + 1] == member[last] + 1; last++)
-            ;
-        int len = last == i ? snprintf(one, sizeof(one), "%d", member[i])
-                            : snprintf(one, sizeof(one), "%d-%d", member[i], member[last]);
-        if (used + (size_t)len + 5 > 64) {
-            snprintf(text + used, 64 - used, "...");
-            return;
-        }
-        used += (size_t)snprintf(text + used, 64 - used, "%s%s", used ? "," : "", one);
-    }
-}
-
-static int cost_made(const int *members, int size, double sec, int slowest)
-{
-    struct nccl_cost r = {.ranks = size, .op = -1, .first = NAN};
-    int i = 0;
-
-    spell_members(r.members, members, size);
-    while (i < cost_count && (costs[i].ranks != size || strcmp(costs[i].members, r.members)))
-        i++;
-    if (i == cost_count)
-        MEM_PUSH(costs, cost_count) = r;
-    costs[i].made++;
-    if (sec >= costs[i].init) {
-        costs[i].init = sec;
-        costs[i].slow_init = slowest;
-    }
-    return i;
-}
-
-static void cost_first(int row, enum op op, size_t bytes, double sec, int slowest)
-{
-    struct nccl_cost *r = &costs[row];
-
-    if (r->op >= 0 && r->first >= sec)
-        return;
-    r->op = (int)op;
-    r->bytes = bytes;
-    r->first = sec;
-    r->slow_first = slowest;
-}
-
-static void print_cost(FILE *out, const struct nccl_cost *r)
-{
-    fprintf(out, "%d\t%s\t%d\t%.9f\t%d\t", r->ranks, r->members, r->made, r->init, r->slow_init);
-    if (r->op < 0)
-        fputs("-\t-\t-\t-\n", out);
-    else
-        fprintf(out, "%.9f\t%d\t%s\t%zu\n", r->first, r->slow_first, op_name((enum op)r->op),
-                r->bytes);
-}
-
-static int save_costs(const struct nccl_cost *all, int n, const char *path, struct err *err)
-{
-    struct file_out f;
-
-    if (file_begin(&f, path, err) < 0)
-        return -1;
-    fputs("ranks\tmembers\tmade\tinit_s\tinit_slowest\tfirst_s\tfirst_slowest\tfirst_op\t"
-          "first_bytes\n",
-          f.stream);
-    for (int i = 0; i < n; i++)
-        print_cost(f.stream, &all[i]);
-    int rc = file_commit(&f, err);
-    file_abort(&f);
-    return rc;
-}
-
-static char *costs_sentence(const struct nccl_cost *all, int n)
-{
-    double *init = mem_calloc((size_t)n + 1, sizeof(*init)), *first = mem_calloc((size_t)n + 1, 8);
-    int worst = 0, firsts = 0;
-
-    for (int i = 0; i < n; i++) {
-        init[i] = all[i].init;
-        worst = all[i].init > all[worst].init ? i : worst;
-        if (all[i].op >= 0)
-            first[firsts++] = all[i].first;
-    }
-    char *text =
-        n ? mem_printf("%d communicator%s: made in %.3g s (median; slowest %.3g s, ranks %s, rank "
-                       "%d), first operation %.3g s (median)",
-                       n, n == 1 ? "" : "s", stats_median(init, n), all[worst].init,
-                       all[worst].members, all[worst].slow_init,
-                       firsts ? stats_median(first, firsts) : 0.0)
-          : mem_strdup("");
-    free(init);
-    free(first);
-    return text;
-}
-
-static int gather_costs(struct world *w, struct nccl_cost **all, int *n, struct err *err)
-{
-    char **part = mem_calloc((size_t)w->size, sizeof(*part));
-    size_t *len = mem_calloc((size_t)w->size, sizeof(*len));
-    int rc = world_collect(w, costs, sizeof(*costs) * (size_t)cost_count, part, len, err);
-
-    for (int r = 0; r < w->size; r++) {
-        struct nccl_cost one;
-        for (size_t at = 0; rc == 0 && part[r] && at < len[r]; at += sizeof(one)) {
-            memcpy(&one, part[r] + at, sizeof(one));
-            MEM_PUSH(*all, *n) = one;
-        }
-        free(part[r]);
-    }
-    free(len);
-    free(part);
-    return rc;
-}
-
-/* --- agreeing --- */
-
-/* What each member tells of a step; the words follow only when it failed. */
-struct nccl_told {
-    int blame;
-    enum world_alarm raised;
-    double sec;
-};
-
-/* Who is nearest to the cause, or was slowest. */
-static int first_of(const struct nccl_told *all, int n, bool slowest)
-{
-    int first = 0;
-
-    for (int i = 1; i < n; i++)
-        if (slowest ? all[i].sec > all[first].sec : all[i].blame > all[first].blame)
-            first = i;
-    return first;
-}
-
-/* The words of member `who` to all, and every alarm taken in. */
-static int share_words(struct nccl_conn *c, const struct nccl_told *all, int who,
-                       struct nccl_step *s, struct err *err)
-{
-    struct err *words = mem_calloc((size_t)c->size, sizeof(*words));
-    enum world_alarm *raised = mem_calloc((size_t)c->size, sizeof(*raised));
-    int rc = world_mpi_trade(c->shared, &s->err, sizeof(s->err), words, err);
-
-    for (int i = 0; i < c->size; i++)
-        raised[i] = all[i].raised;
-    if (rc == 0 && world_mpi_alarm_take(c->shared, raised) < 0)
-        rc = err_set(err, "MPI cannot take in the members' alarm");
-    if (rc == 0) {
-        words[who].text[sizeof(words[who].text) - 1] = '\0';
-        err_code(err, words[who].code, "%s", words[who].text);
-    }
-    free(raised);
-    free(words);
-    return -1;
-}
-
-int nccl_conn_agree(struct nccl_conn *c, struct nccl_step *s, double *longest, int *slowest,
-                    struct err *err)
-{
-    struct nccl_told mine = {(int)s->blame, s->raised, s->sec};
-    struct nccl_told *all = mem_calloc((size_t)c->size, sizeof(*all));
-    int rc = world_mpi_trade(c->shared, &mine, sizeof(mine), all, err);
-
-    if (rc == 0) {
-        int who = first_of(all, c->size, false), slow = first_of(all, c->size, true);
-        if (longest)
-            *longest = all[slow].sec;
-        if (slowest)
-            *slowest = c->member[slow];
-        s->blame = (enum nccl_blame)all[who].blame;
-        if (s->blame != NCCL_FINE)
-            rc = share_words(c, all, who, s, err);
-    }
-    free(all);
-    return rc;
-}
 
 /* --- what is denied --- */
 
@@ -246,10 +53,10 @@ void nccl_conn_deny(const struct nccl_conn *c, enum op op, const struct err *why
 
 /* --- the pool --- */
 
-static struct nccl_conn *find(const struct group *g)
+static struct nccl_conn *find(const int *member, int size, bool shared)
 {
     for (struct nccl_conn *c = pool; c; c = c->next)
-        if (same_members(c->member, c->size, g->members, g->size))
+        if (same_members(c->member, c->size, member, size) && (c->way == NCCL_SHARED) == shared)
             return c;
     return NULL;
 }
@@ -263,17 +70,43 @@ static void unlink_conn(struct nccl_conn *c)
     if (!*at)
         return;
     *at = c->next;
-    pooled--;
+    pooled -= c->way != NCCL_SHARED;
+    if (c == everyone)
+        everyone = NULL;
+}
+
+static void lose_everyone(void)
+{
+    lost_everyone = true;
+    nccl_conn_lose(everyone, NULL);
+}
+
+/* Pairs on the communicator of all go with it. */
+static void forget_sharers(const struct nccl_conn *of)
+{
+    for (struct nccl_conn *c = pool; c; c = c->next)
+        if (c->way == NCCL_SHARED && c->comm == of->comm)
+            c->comm = NULL;
 }
 
 void nccl_conn_lose(struct nccl_conn *c, const struct err *why)
 {
     if (!c)
         return;
+    struct nccl_conn *all = c->way == NCCL_SHARED ? everyone : NULL;
+
     unlink_conn(c);
+    if (c->way == NCCL_SHARED && !c->inside)
+        c->comm = NULL; /* that of all is aborted instead */
+    if (c->way != NCCL_SHARED)
+        forget_sharers(c);
     if (c->comm && !c->inside)
         nccl_wait_abort(c->comm);
-    if (why)
+    if (all) {
+        all->inside |= c->inside;
+        lose_everyone();
+    }
+    if (why && c->way != NCCL_SHARED)
         deny(c->member, c->size, OP_COUNT, why);
     else
         free(c->member);
@@ -297,6 +130,13 @@ static void close_conn(struct nccl_conn *c)
     struct nccl_step s = {.blame = NCCL_FINE};
 
     c->comm = NULL;
+    if (c->way == NCCL_SHARED) {
+        unlink_conn(c);
+        free(c->member);
+        free(c);
+        return;
+    }
+    forget_sharers(c);
     if (nccl_wait_call(c, &call, 2, &s) < 0)
         c->comm = comm;
     nccl_conn_lose(c, NULL);
@@ -306,10 +146,10 @@ static void close_conn(struct nccl_conn *c)
  * close_conn() waits; its thread ends when they close it, too. */
 static void evict(void)
 {
-    while (pooled && pooled >= nccl_opts_now()->pool) {
-        struct nccl_conn *oldest = pool;
+    while (pooled - (everyone != NULL) >= nccl_opts_now()->pool) {
+        struct nccl_conn *oldest = NULL;
         for (struct nccl_conn *c = pool; c; c = c->next)
-            if (c->turn < oldest->turn)
+            if (c->way != NCCL_SHARED && c != everyone && (!oldest || c->turn < oldest->turn))
                 oldest = c;
         oldest->shared = NULL;
         close_conn(oldest);
@@ -368,9 +208,7 @@ static int make(struct nccl_conn *c, struct err *err)
 
     if (share_id(c, &init.id, err) < 0)
         return -1;
-    nccl_config(&init.config);
-    init.config.blocking = 1;
-    init.config.net_name = nccl_opts_net();
+    nccl_opts_config(&init.config);
     double from = log_now();
     nccl_wait_call(c, &call, nccl_wait_limit(), &s);
     c->comm = c->inside ? NULL : init.comm;
@@ -378,11 +216,11 @@ static int make(struct nccl_conn *c, struct err *err)
     if (nccl_conn_agree(c, &s, &longest, &slowest, err) < 0)
         return -1;
     if (c->self == 0)
-        c->row = cost_made(c->member, c->size, longest, slowest);
+        c->row = nccl_cost_made(c->member, c->size, NCCL_OWN, longest, slowest);
     return 0;
 }
 
-static struct nccl_conn *fresh(const struct group *g)
+static struct nccl_conn *fresh(const struct group *g, enum nccl_way way)
 {
     struct nccl_conn *c = mem_calloc(1, sizeof(*c));
 
@@ -390,10 +228,11 @@ static struct nccl_conn *fresh(const struct group *g)
     c->self = g->self;
     c->shared = g->comm;
     c->row = -1;
+    c->way = way;
     c->member = mem_dup(g->members, (size_t)g->size, sizeof(*c->member));
     c->next = pool;
     pool = c;
-    pooled++;
+    pooled += way != NCCL_SHARED;
     return c;
 }
 
@@ -410,15 +249,11 @@ static int all_have(const struct group *g, bool mine, bool *all, struct err *err
     return rc;
 }
 
-int nccl_conn_get(struct nccl_conn **out, const struct group *g, struct err *err)
+static int get_own(struct nccl_conn **out, const struct group *g, struct err *err)
 {
-    struct nccl_conn *c = find(g);
-    const struct err *dead = nccl_conn_denied(g->members, g->size, OP_COUNT);
+    struct nccl_conn *c = find(g->members, g->size, false);
     bool all;
 
-    *out = NULL;
-    if (dead)
-        return err_code(err, dead->code, "%s", dead->text);
     if (all_have(g, c != NULL, &all, err) < 0)
         return -1;
     if (c)
@@ -429,8 +264,10 @@ int nccl_conn_get(struct nccl_conn **out, const struct group *g, struct err *err
     }
     if (!c) {
         evict();
-        c = fresh(g);
-        watch_enter("making a communicator of %d ranks", g->size);
+        c = fresh(g, NCCL_OWN);
+        watch_enter("connecting %d ranks (ncclCommInitRankConfig)", g->size);
+        watch_expect(20 +
+                     0.05 * g->size); /* the first one loads kernels; roots take ranks in turn */
         int rc = make(c, err);
         watch_leave();
         if (rc < 0) {
@@ -443,11 +280,206 @@ int nccl_conn_get(struct nccl_conn **out, const struct group *g, struct err *err
     return 0;
 }
 
+/* 1: the communicator of all is there for both; 0: it is not. */
+static int get_shared(struct nccl_conn **out, const struct group *g, struct err *err)
+{
+    struct nccl_conn *c = find(g->members, g->size, true);
+    bool all;
+
+    if (all_have(g, everyone != NULL, &all, err) < 0)
+        return -1;
+    if (!all)
+        return 0;
+    if (!c)
+        c = fresh(g, NCCL_SHARED);
+    c->worked &= c->comm == everyone->comm;
+    c->comm = everyone->comm;
+    c->shared = g->comm;
+    if (c->self == 0 && c->row < 0)
+        c->row = nccl_cost_made(c->member, c->size, NCCL_SHARED, 0, c->member[0]);
+    *out = c;
+    return 1;
+}
+
+int nccl_conn_get(struct nccl_conn **out, const struct group *g, bool shared, struct err *err)
+{
+    const struct err *dead = nccl_conn_denied(g->members, g->size, OP_COUNT);
+    int there = 0;
+
+    *out = NULL;
+    if (dead)
+        return err_code(err, dead->code, "%s", dead->text);
+    if (shared)
+        there = get_shared(out, g, err);
+    return there ? (there < 0 ? -1 : 0) : get_own(out, g, err);
+}
+
+/* --- that of all ranks, and its parts --- */
+
+/* Everybody's communicator for MPI, by which the ranks agree; as enter() of struct world. */
+static int enter_all(struct world *w, struct group *g, struct err *err)
+{
+    int *member = mem_calloc((size_t)w->size, sizeof(*member));
+
+    for (int r = 0; r < w->size; r++)
+        member[r] = r;
+    *g = (struct group){.members = member, .size = w->size, .self = w->rank};
+    return w->enter(w, member, w->size, 0, &g->comm, err);
+}
+
+static void leave_all(struct world *w, struct group *g)
+{
+    if (everyone)
+        everyone->shared = NULL;
+    if (g->comm)
+        w->leave(w, &g->comm);
+    free((void *)g->members);
+}
+
+/* Once a pair was lost on it, or a split failed, it is not made again: who is ill makes all others
+ * his victims there. */
+static int get_everyone(const struct group *g, struct err *err)
+{
+    struct nccl_conn *all = NULL;
+    bool fine;
+
+    if (all_have(g, !lost_everyone, &fine, err) < 0)
+        return -1;
+    if (!fine) {
+        if (everyone)
+            lose_everyone();
+        return err_set(err, "the communicator of all ranks was lost with one of them");
+    }
+    if (nccl_conn_get(&all, g, false, err) < 0)
+        return -1;
+    everyone = all;
+    return 0;
+}
+
+int nccl_conn_everyone(struct world *w, struct err *err)
+{
+    struct group g;
+    int rc = enter_all(w, &g, err);
+
+    if (rc == 0)
+        rc = get_everyone(&g, err);
+    leave_all(w, &g);
+    return rc;
+}
+
+/* What ncclCommSplit is given. */
+struct nccl_part {
+    nccl_comm of, comm;
+    int color, key;
+    struct nccl_config config;
+};
+
+static int split_comm(void *arg)
+{
+    struct nccl_part *p = arg;
+
+    return nccl.CommSplit(p->of, p->color, p->key, &p->comm, &p->config);
+}
+
+static nccl_comm split_late(void *arg)
+{
+    return ((struct nccl_part *)arg)->comm;
+}
+
+/* Who needs one?  Pairs of which a member has none: of both, and -1 of all others. */
+static int choose_parts(struct group *g, const struct group *mine, int *color, struct err *err)
+{
+    struct nccl_want {
+        int other; /* -1: nothing is wanted */
+        bool lacks;
+    } want = {-1, false}, *all = mem_calloc((size_t)g->size, sizeof(*all));
+    int rc, any = 0;
+
+    if (mine && !nccl_conn_denied(mine->members, 2, OP_COUNT))
+        want = (struct nccl_want){mine->members[1 - mine->self],
+                                  !find(mine->members, mine->size, false)};
+    rc = world_mpi_trade(g->comm, &want, sizeof(want), all, err);
+    *color = NCCL_NO_COLOR;
+    if (rc == 0 && want.other >= 0 && (want.lacks || all[want.other].lacks))
+        *color = mine->members[0];
+    for (int r = 0; r < g->size && rc == 0; r++)
+        any |= all[r].lacks;
+    free(all);
+    return rc < 0 ? -1 : any;
+}
+
+static void keep_part(const struct group *mine, nccl_comm comm, double sec, int slowest)
+{
+    struct nccl_conn *old = find(mine->members, 2, false);
+
+    nccl_conn_lose(old, NULL);
+    evict();
+    struct nccl_conn *c = fresh(mine, NCCL_SPLIT);
+    c->comm = comm;
+    c->shared = NULL;
+    c->turn = ++turns;
+    if (c->self == 0)
+        c->row = nccl_cost_made(c->member, 2, NCCL_SPLIT, sec, slowest);
+}
+
+static int split(const struct group *mine, int color, double *longest, struct err *err)
+{
+    struct nccl_part part = {.of = everyone->comm, .color = color, .key = mine ? mine->self : 0};
+    const struct nccl_call call = {"ncclCommSplit", split_comm, &part, sizeof(part), split_late};
+    struct nccl_step s = {.blame = NCCL_FINE};
+    double from = log_now();
+    int slowest;
+
+    nccl_opts_config(&part.config);
+    watch_enter("connecting pairs (ncclCommSplit of %d ranks)", everyone->size);
+    watch_expect(20 + 0.05 * everyone->size);
+    nccl_wait_call(everyone, &call, nccl_wait_limit(), &s);
+    s.sec = log_now() - from;
+    watch_leave();
+    if (nccl_conn_agree(everyone, &s, longest, &slowest, err) < 0) {
+        if (part.comm && !everyone->inside)
+            nccl_wait_abort(part.comm);
+        lose_everyone();
+        return -1;
+    }
+    nccl_cost_split(*longest);
+    if (part.comm)
+        keep_part(mine, part.comm, *longest, slowest);
+    return 0;
+}
+
+int nccl_conn_split(struct world *w, const struct group *mine, double *longest, struct err *err)
+{
+    struct group g;
+    int color, rc = enter_all(w, &g, err), need = 0;
+
+    *longest = 0;
+    if (rc == 0)
+        rc = need = choose_parts(&g, mine, &color, err);
+    if (need > 0) {
+        rc = get_everyone(&g, err);
+        if (rc == 0)
+            rc = split(mine, color, longest, err);
+    }
+    leave_all(w, &g);
+    return rc < 0 ? -1 : 0;
+}
+
 void nccl_conn_first(struct nccl_conn *c, enum op op, size_t bytes, double sec, int slowest)
 {
     c->worked = true;
     if (c->row >= 0)
-        cost_first(c->row, op, bytes, sec, slowest);
+        nccl_cost_first(c->row, op, bytes, sec, slowest);
+}
+
+void nccl_conn_close(const int *member, int size)
+{
+    struct nccl_conn *c = find(member, size, false);
+
+    if (!c)
+        return;
+    c->shared = NULL;
+    close_conn(c);
 }
 
 /* The newest first, on every member: the ranks of one host destroy a communicator together (NCCL
@@ -462,23 +494,11 @@ void nccl_conn_close_all(void)
         free(denial[--denials].member);
     free(denial);
     denial = NULL;
+    lost_everyone = false;
 }
 
 int nccl_conn_finish(struct world *w, const char *path, char **words, struct err *err)
 {
-    struct nccl_cost *all = NULL;
-    int n = 0;
-
     nccl_conn_close_all();
-    int rc = gather_costs(w, &all, &n, err);
-    *words = NULL;
-    if (rc == 0 && w->rank == 0) {
-        *words = costs_sentence(all, n);
-        rc = n ? save_costs(all, n, path, err) : 0;
-    }
-    free(all);
-    free(costs);
-    costs = NULL;
-    cost_count = 0;
-    return w->agree(w, rc, err);
+    return w->agree(w, nccl_cost_finish(w, path, words, err), err);
 }

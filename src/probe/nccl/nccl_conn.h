@@ -10,15 +10,11 @@
  * the one nearest to the cause: an error of its own before a "remote" one before one whose time was
  * up.
  *
- * What connecting costs is kept apart from what moving data costs: seconds of making the
- * communicator and of its first operation (NCCL connects peers lazily), of the slowest member.
- * connections.tsv has a row a communicator:
+ * A communicator of two can also be a part of that of all ranks (ncclCommSplit: one call makes all
+ * pairs of a round), or a pair can do with that of all itself: nccl_pairs.h says which.  Who fails
+ * on that of all ends it for himself, and is tried once more on one of his own.
  *
- *   ranks, members       "0-7"; a long list is cut with "..."
- *   made                 how often: evicted ones are made anew
- *   init_s               ncclCommInitRankConfig on the slowest member, the longest time of all
- *   first_s              its first operation, the same; first_op, first_bytes: what that was
- *   init_slowest ...     the slowest member of each */
+ * What connecting costs: nccl_cost.h. */
 #ifndef RG_NCCL_CONN_H
 #define RG_NCCL_CONN_H
 
@@ -29,6 +25,7 @@
 #include "base/op.h"
 #include "kernels/nccl_api.h"
 #include "probe/mpi/world_mpi.h"
+#include "probe/nccl/nccl_cost.h"
 #include "probe/transport.h"
 #include "probe/world.h"
 
@@ -54,17 +51,26 @@ struct nccl_conn {
     void *shared; /* group->comm of the present session */
     int *member;
     int size, self;
-    bool worked; /* an operation was done: its peers are connected */
-    bool inside; /* a call of NCCL with it did not come back (nccl_wait_call()) */
-    int row;     /* of the table of costs; -1: not the first member */
+    enum nccl_way way; /* NCCL_SHARED: comm is that of all, in which a rank is a member's number */
+    bool worked;       /* an operation was done: its peers are connected */
+    bool inside;       /* a call of NCCL with it did not come back (nccl_wait_call()) */
+    int row;           /* of the table of costs; -1: not the first member */
     unsigned long long turn;
     struct nccl_conn *next;
 };
 
-/* The members' communicator from the pool, if all still have it, or a new one.  Collective over
- * g->comm; all members fail together.  Of members whose communicator was lost for a reason none is
+/* The members' communicator from the pool, if all still have it, or a new one; shared: that of all
+ * ranks where it is there.  Collective over g->comm; all members fail together.  Of members whose communicator was lost for a reason none is
  * made again: that reason is the error. */
-int nccl_conn_get(struct nccl_conn **out, const struct group *g, struct err *err);
+int nccl_conn_get(struct nccl_conn **out, const struct group *g, bool shared, struct err *err);
+/* Collective over w: the communicator of all ranks is there, and stays until it is lost. */
+int nccl_conn_everyone(struct world *w, struct err *err);
+/* Collective over w: this rank's pair (NULL: it has none) and all others that lack a communicator
+ * get theirs by one split of that of all.  What the call took on the slowest rank; 0: none was
+ * needed.  Where it fails none of them has one, and that of all is lost. */
+int nccl_conn_split(struct world *w, const struct group *mine, double *longest, struct err *err);
+/* By each member: take theirs out of the pool. */
+void nccl_conn_close(const int *member, int size);
 /* Abort it, unless a call is still in it, and forget it; NULL is fine.  why unless NULL: for good.
  */
 void nccl_conn_lose(struct nccl_conn *c, const struct err *why);

@@ -41,14 +41,19 @@ static bool went_well(int code)
     return code == NCCL_SUCCESS || code == NCCL_IN_PROGRESS;
 }
 
+static int rank_of(const struct nccl_side *c, int peer)
+{
+    return c->by_id ? c->member[peer] : peer;
+}
+
 static int send_to(const struct nccl_side *c, const struct nccl_job *j, size_t at, int peer)
 {
-    return nccl.Send(j->from + at, j->count, j->dtype, peer, c->comm, c->stream);
+    return nccl.Send(j->from + at, j->count, j->dtype, rank_of(c, peer), c->comm, c->stream);
 }
 
 static int recv_from(const struct nccl_side *c, const struct nccl_job *j, size_t at, int peer)
 {
-    return nccl.Recv(j->to + at, j->count, j->dtype, peer, c->comm, c->stream);
+    return nccl.Recv(j->to + at, j->count, j->dtype, rank_of(c, peer), c->comm, c->stream);
 }
 
 static int do_all_to_all(const struct nccl_side *c, const struct nccl_job *j)

@@ -21,6 +21,7 @@ struct nccl_side {
     gpu_stream stream;
     int self, size;
     const int *member;          /* endpoint ids */
+    bool by_id;                 /* the communicator is that of all: its ranks are endpoint ids */
     unsigned char *send, *recv; /* device addresses */
     size_t capacity, room;      /* largest S; bytes in each buffer */
     int dtype, sum_dtype;       /* of what is moved, and of what is reduced */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probe/nccl/nccl_opts.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,6 +85,54 @@ static int take_redop(void *into, char *text, struct err *err)
     return o->redop < 0 ? err_usage(err, "\"%s\" is none of sum, prod, max, min, avg", text) : 0;
 }
 
+static const char *const pair_comms_name[] = {"own", "split", "shared", "auto", NULL};
+
+static int take_pair_comms(void *into, char *text, struct err *err)
+{
+    int how = find(pair_comms_name, text);
+
+    ((struct nccl_opts *)into)->pair_comms = (enum nccl_pair_comms)(how + 1);
+    return how < 0 ? err_usage(err, "\"%s\" is none of own, split, shared, auto", text) : 0;
+}
+
+/* The next "NAME=NUMBER" of the list at *rest; false: the list is at its end. */
+static bool next_field(const char **rest, const struct nccl_config_field **field, int *value,
+                       struct err *err)
+{
+    char name[32], *end;
+    size_t n = strcspn(*rest, ",");
+
+    err->code = 0;
+    if (!**rest)
+        return false;
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(*rest, "=,"), *rest);
+    *field = nccl_config_find(name);
+    const char *text = *rest + strlen(name) + 1;
+    errno = 0;
+    long number = strtol(text, &end, 10);
+    if (!*field)
+        err_usage(err, "ncclConfig_t has no number \"%s\"", name);
+    else if (text[-1] != '=' || end == text || end != *rest + n || errno || number < 0 ||
+             number > INT_MAX)
+        err_usage(err, "\"%.*s\" is not NAME=NUMBER", (int)n, *rest);
+    *value = (int)number;
+    *rest += n + ((*rest)[n] == ',');
+    return true;
+}
+
+static int take_config(void *into, char *list, struct err *err)
+{
+    const struct nccl_config_field *field;
+    const char *rest = list;
+    int value;
+
+    ((struct nccl_opts *)into)->config = list;
+    while (next_field(&rest, &field, &value, err))
+        if (err->code)
+            return -1;
+    return 0;
+}
+
 static const struct opt rows[] = {
     {.help = "NCCL (--transport nccl):", .group = 40},
     {"path", 0, "NAME",
@@ -120,6 +170,13 @@ static const struct opt rows[] = {
      .group = 40},
     {"pool", 0, "N", "communicators kept open (default 16)",
      OPT_INT(struct nccl_opts, pool, 1, 4096), .group = 40},
+    {"pair-comms", 0, "HOW",
+     "a pair's communicator: own, split, shared or auto, which measures first (default: auto where "
+     "connecting takes long, else own)",
+     OPT_CALL(take_pair_comms), .group = 40},
+    {"nccl-config", 0, "LIST",
+     "fields of ncclConfig_t: CTAPolicy=2,splitShare=1 ... (default: as NCCL chooses)",
+     OPT_CALL(take_config), .group = 40},
     {0},
 };
 
@@ -134,6 +191,9 @@ static int check(void *into, struct err *err)
                          "--sweep tries every algorithm and protocol: not with --algo, --proto");
     if (o->registration != NCCL_REG_SYMMETRIC)
         return 0;
+    if (o->pair_comms == NCCL_PAIRS_SHARED)
+        return err_usage(err, "--register symmetric: a pair cannot register windows on the "
+                              "communicator of all (--pair-comms shared)");
     if (!o->mem_alloc)
         return err_usage(err, "--register symmetric needs --nccl-mem: windows lie in such memory");
     if (o->sweep || o->algo || o->proto)
@@ -263,9 +323,48 @@ static bool in_list(const char *list, const char *word)
     return false;
 }
 
+static const char *opts_net(void)
+{
+    const struct nccl_opts *o = now;
+    const struct nccl_path *path = o->path ? nccl_path_find(o->path) : NULL;
+
+    return path ? path->net_name : o->share_gpu ? "Socket" : NULL;
+}
+
+static int check_config(const char *list, int version, struct err *err)
+{
+    const struct nccl_config_field *field;
+    char text[24], since[24];
+    int value;
+
+    while (list && next_field(&list, &field, &value, err))
+        if (field->since > version)
+            return err_config(err, "--nccl-config %s needs NCCL %s or newer: this is NCCL %s",
+                              field->name, nccl_version_text(field->since, since),
+                              nccl_version_text(version, text));
+    return 0;
+}
+
+void nccl_opts_config(struct nccl_config *c)
+{
+    const struct nccl_config_field *field;
+    const char *rest = now->config;
+    struct err err;
+    int value;
+
+    nccl_config(c);
+    c->blocking = 1;
+    c->net_name = opts_net();
+    while (rest && next_field(&rest, &field, &value, &err))
+        memcpy((char *)c + field->at, &value, sizeof(value));
+}
+
 int nccl_opts_check(const struct nccl_opts *o, int version, struct err *err)
 {
     char text[24];
+
+    if (check_config(o->config, version, err) < 0)
+        return -1;
 
     if (version >= 22400 || (!o->sweep && (!o->algo || in_list(o->algo, "Ring"))))
         return 0;
@@ -295,14 +394,6 @@ void nccl_opts_leave_nvlink(void)
     for (const struct nccl_path_var *v = p ? p->var : NULL; v && v->name; v++)
         if (strncmp(v->name, "NCCL_NET", 8) != 0 && strncmp(v->name, "NCCL_IB", 7) != 0)
             unsetenv(v->name);
-}
-
-const char *nccl_opts_net(void)
-{
-    const struct nccl_opts *o = nccl_opts_now();
-    const struct nccl_path *path = o->path ? nccl_path_find(o->path) : NULL;
-
-    return path ? path->net_name : o->share_gpu ? "Socket" : NULL;
 }
 
 /* --- the options of nccl-tests --- */

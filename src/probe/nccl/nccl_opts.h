@@ -9,6 +9,16 @@
 
 enum nccl_register { NCCL_REG_NONE, NCCL_REG_BUFFER, NCCL_REG_SYMMETRIC };
 
+/* Whose communicator the messages of a pair are on; DEFAULT: AUTO where connecting would take long,
+ * else OWN (nccl_pairs.h). */
+enum nccl_pair_comms {
+    NCCL_PAIRS_DEFAULT,
+    NCCL_PAIRS_OWN,
+    NCCL_PAIRS_SPLIT,
+    NCCL_PAIRS_SHARED,
+    NCCL_PAIRS_AUTO
+};
+
 struct nccl_opts {
     const char *path;  /* --path: NULL as NCCL chooses, else a row of the table in nccl_path.h */
     const char *algo;  /* --algo ring,tree,...: NULL as NCCL chooses */
@@ -21,9 +31,11 @@ struct nccl_opts {
     enum nccl_register registration; /* --register none|buffer|symmetric */
     int dtype;                       /* --datatype, default NCCL_UINT8; reductions NCCL_UINT32 */
     bool dtype_given;
-    int redop;      /* --redop, default sum */
-    bool share_gpu; /* --share-gpu */
-    int pool;       /* --pool N: communicators kept open, default 16 */
+    int redop;                       /* --redop, default sum */
+    bool share_gpu;                  /* --share-gpu */
+    int pool;                        /* --pool N: communicators kept open, default 16 */
+    enum nccl_pair_comms pair_comms; /* --pair-comms */
+    const char *config;              /* --nccl-config NAME=NUMBER,...; NULL: as NCCL chooses */
 };
 
 #define NCCL_OPTS_DEFAULTS                                                                         \
@@ -58,10 +70,12 @@ void nccl_opts_leave_nvlink(void);
  * nothing where no algorithm of NCCL_ALGO can be used (v2.19.3 to v2.23.4: src/graph/tuning.cc,
  * "at least set ring algo available" and ringbdw, the backup of src/enqueue.cc, topoGetAlgoInfo; it
  * is gone in v2.24.3, which returns ncclInvalidUsage), so that --sweep and an --algo without ring
- * need 2.24: EXIT_CONFIG.  Every protocol has a ring. */
+ * need 2.24: EXIT_CONFIG.  Every protocol has a ring.  And a field of --nccl-config that its
+ * ncclConfig_t has not. */
 int nccl_opts_check(const struct nccl_opts *o, int version, struct err *err);
-/* ncclConfig_t.netName of --path and --share-gpu ("IB", "Socket"), NULL: as NCCL chooses. */
-const char *nccl_opts_net(void);
+/* What every communicator is made with: a blocking one, on the network of --path and --share-gpu
+ * (ncclConfig_t.netName "IB", "Socket"), and what --nccl-config says; the library is loaded. */
+void nccl_opts_config(struct nccl_config *c);
 
 /* The options of nccl-tests that railgauge has not: -b -e -f -n -w -c -d mean the same there and
  * here.  Each of the others is accepted with the value that says what is done here anyway, and

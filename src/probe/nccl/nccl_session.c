@@ -168,6 +168,7 @@ static void drop_memory(struct nccl_session *c, bool usable)
 static void lose(struct nccl_session *c, const struct err *why)
 {
     c->inside |= c->conn->inside;
+    c->on_shared = false; /* the next one is their own */
     nccl_conn_lose(c->conn, why);
     c->conn = NULL;
     c->turn = 0; /* how far each came may differ now */
@@ -188,9 +189,10 @@ static int get_conn(struct nccl_session *c, const struct group *g, struct err *e
 {
     struct nccl_step s = {.blame = NCCL_FINE};
 
-    if (nccl_conn_get(&c->conn, g, err) < 0)
+    if (nccl_conn_get(&c->conn, g, c->on_shared, err) < 0)
         return -1;
     c->side.comm = c->conn->comm;
+    c->side.by_id = c->conn->way == NCCL_SHARED;
     nccl_readback_mark(c->side.comm);
     if (nccl_opts_now()->registration == NCCL_REG_NONE)
         return 0;
@@ -209,6 +211,10 @@ int nccl_session_ready(struct nccl_session *c, enum op op, struct err *err)
 
     if (why)
         return err_code(err, why->code, "%s", why->text);
+    if (c->conn && c->conn->way == NCCL_SHARED && (!op_is_pair(op) || !c->conn->comm)) {
+        c->on_shared = false; /* another operation of these two, or that of all was lost */
+        c->conn = NULL;
+    }
     return c->conn ? 0 : get_conn(c, &g, err);
 }
 
@@ -322,12 +328,13 @@ static int open_gpu_side(struct nccl_session *c, struct err *err)
     return 0;
 }
 
-int nccl_session_open(struct nccl_session **out, const struct group *g, size_t max_bytes,
-                      struct err *err)
+int nccl_session_open(struct nccl_session **out, const struct group *g, bool shared,
+                      size_t max_bytes, struct err *err)
 {
     struct nccl_session *c = mem_calloc(1, sizeof(*c));
 
     c->shared = g->comm;
+    c->on_shared = shared;
     fill_side(&c->side, g, max_bytes);
     host_self(c->host, sizeof(c->host));
     if (world_mpi_together(g->comm, open_gpu_side(c, err), err) < 0 || get_conn(c, g, err) < 0) {

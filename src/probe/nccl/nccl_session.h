@@ -14,6 +14,7 @@ struct nccl_session {
     struct nccl_side side;
     struct nccl_conn *conn;               /* NULL: lost */
     void *shared;                         /* group->comm */
+    bool on_shared;                       /* a pair that may do with the communicator of all */
     struct gpu_buffer buffer[NCCL_SIDES]; /* in place: the receiving one only */
     bool library[NCCL_SIDES];             /* from ncclMemAlloc */
     void *handle[NCCL_SIDES];             /* of ncclCommRegister */
@@ -30,9 +31,10 @@ struct nccl_session {
     double last;
 };
 
-/* Collective over the group, whose members fail together. */
-int nccl_session_open(struct nccl_session **out, const struct group *g, size_t max_bytes,
-                      struct err *err);
+/* Collective over the group, whose members fail together; shared: a pair on the communicator of
+ * all. */
+int nccl_session_open(struct nccl_session **out, const struct group *g, bool shared,
+                      size_t max_bytes, struct err *err);
 /* Buffers and stream that the GPU may still work on stay; NULL is fine. */
 void nccl_session_close(struct nccl_session *c);
 

@@ -16,6 +16,7 @@
 #include "probe/measure.h"
 #include "probe/mpi/world_mpi.h"
 #include "probe/nccl/nccl_conn.h"
+#include "probe/nccl/nccl_pairs.h"
 #include "probe/nccl/nccl_ras.h"
 #include "probe/nccl/nccl_readback.h"
 #include "probe/nccl/nccl_session.h"
@@ -226,7 +227,7 @@ static int nccl_run(void *ctx, enum op op, size_t bytes, int n, double *sec, str
 static int nccl_open(void **ctx, const struct group *g, size_t max_bytes, struct err *err)
 {
     struct nccl_session *c = NULL;
-    int rc = nccl_session_open(&c, g, max_bytes, err);
+    int rc = nccl_session_open(&c, g, nccl_pairs_shared(g), max_bytes, err);
 
     *ctx = c;
     return rc;
@@ -264,6 +265,8 @@ static void note_versions(void)
              gpu_facts()->driver % 1000 / 10);
     json_provenance_add("cuda_driver", text);
     json_provenance_add("gpu", gpu_facts()->name);
+    if (nccl_opts_asked.config)
+        json_provenance_add("nccl_config", nccl_opts_asked.config);
 }
 
 /* Settings that change NCCL behind the measurement's back. */
@@ -306,6 +309,12 @@ static int nccl_start(const struct probe_args *a, struct world *w, struct err *e
     if (nic_pass)
         nccl_opts_leave_nvlink();
     return transport_nccl_start(a->dry_run ? NULL : &readback, false, w, err);
+}
+
+static int nccl_prepare(const struct transport *tr, const struct probe_args *a, struct world *w,
+                        const struct topo *topo, const struct plan *plan, struct err *err)
+{
+    return nccl_pairs_prepare(tr, w, topo, plan, a->probe.measure.nics, err);
 }
 
 static int nccl_learn(const struct probe_args *a, struct world *w, struct topo *t,
@@ -438,6 +447,8 @@ const struct transport_calls transport_nccl = {
     .check = nccl_check,
     .close = nccl_close,
     .start = nccl_start,
+    .prepare = nccl_prepare,
+    .round = nccl_pairs_round,
     .sweep = nccl_sweep,
     .learn = nccl_learn,
     .finish = nccl_finish,
