@@ -5,6 +5,7 @@
 #include "topo/nccl/nccl_log.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,6 +84,21 @@ static void on_net(struct nccl_log *l, const char *s)
         log_copy(nic->name, sizeof(nic->name), hca, strcspn(hca, "'"));
 }
 
+/* A part (ncclCommSplit) has no commId but what it was split from, how often that had been split
+ * (2.28), and its color: the same on all of its ranks.  0: not a part, or of nothing that is known.
+ * Without the count parts of one color are told apart by their ranks' number only. */
+static uint64_t part_hash(const struct nccl_log *l, const char *s, int ranks)
+{
+    const char *parent = strstr(s, " parent 0x");
+    int of = parent ? nccl_log_comm_at(l, strtoull(parent + 8, NULL, 16)) : -1, count = 0, color;
+
+    if (of < 0 || !l->p->comm[of].hash || !log_named(parent, " color ", INT_MAX, &color))
+        return 0;
+    log_named(parent, " splitCount ", INT_MAX, &count);
+    return map_mix(map_mix(l->p->comm[of].hash, (uint64_t)count << 32 | (unsigned)color),
+                   (uint64_t)ranks);
+}
+
 /* All that is said of a communicator by its address: Init START and COMPLETE, its host counts. */
 static void on_comm(struct nccl_log *l, const char *s)
 {
@@ -108,6 +124,8 @@ static void on_comm(struct nccl_log *l, const char *s)
     struct nccl_comm_profile *m = &l->p->comm[c];
     if (id)
         m->hash = strtoull(id + 7, NULL, 16);
+    else if (begins)
+        m->hash = part_hash(l, at, m->ranks);
     const char *bus = strstr(at, " busId ");
     if (bus && !l->p->rank[0].busid[0]) {
         unsigned long b = strtoul(bus + 7, NULL, 16); /* domain, bus, device, function: 4 bits */
@@ -325,6 +343,8 @@ static const struct log_row {
     {"NET/Socket : Using", NULL, on_nics, false},
     {"NET/", "GPU Direct RDMA", on_net, false},
     {"NCCL version ", NULL, log_version, false},
+    {"RCCL version : ", NULL, log_version, false}, /* ROCm 6.3 and later */
+    {"RCCL version ", NULL, log_version, false},
     {"NCCL_", " set ", on_env, true}, /* "set by environment to", "set to" */
     {"Comm config ", " set to ", on_env, true},
 };
@@ -375,9 +395,14 @@ static void take_line(struct nccl_log *l, char *line, size_t len)
         l->p->lines++;
         if (at[10] && !nccl_profile_note(&l->p->warn, &l->p->warns, at + 10))
             l->p->dropped++;
-    } else if (!strncmp(line, "NCCL version ", 13)) {
+    } else {
+        for (at = line; *at == '>' || *at == ' '; at++) /* as mail quotes */
+            ;
+        if (!log_take(&at, "NCCL version ") && !log_take(&at, "RCCL version : ") &&
+            !log_take(&at, "RCCL version "))
+            return;
         l->p->lines++;
-        log_version(l, line + 13);
+        log_version(l, at);
     }
 }
 
