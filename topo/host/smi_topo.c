@@ -239,7 +239,7 @@ static int smi_table_parse(struct smi_table *b, const char *text, size_t len, co
             *next++ = '\0';
         p.line++;
         clean(line);
-        at += strspn(at, " \t");
+        at += strspn(at, " \t>"); /* '>': as mail quotes */
         snprintf(first, sizeof(first), "%.*s", (int)strcspn(at, " \t"), at);
         struct smi_device d;
         if (!b->devices) {
