@@ -102,7 +102,8 @@ static int save_costs(const struct nccl_cost *all, int n, const char *path, stru
     if (file_begin(&f, path, err) < 0)
         return -1;
     fputs("ranks\tmembers\tmade\tinit_s\tinit_slowest\tfirst_s\tfirst_slowest\tfirst_op\t"
-          "first_bytes\thow\n",
+          "first_bytes\t"
+          "how\n",
           f.stream);
     for (int i = 0; i < n; i++)
         print_cost(f.stream, &all[i]);
