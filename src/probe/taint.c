@@ -190,6 +190,28 @@ static int sort_ranks(const struct topo *t, int *first, int *rank)
     return hosts;
 }
 
+/* What a transport said that it uses. */
+static struct used_port {
+    char host[64], name[40];
+} * used;
+static int uses;
+
+void taint_uses(const char *host, const char *nic)
+{
+    struct used_port *u = &MEM_PUSH(used, uses);
+
+    snprintf(u->host, sizeof(u->host), "%s", host);
+    snprintf(u->name, sizeof(u->name), "%s", nic);
+}
+
+static bool is_used(const struct topo *t, const struct nic *n)
+{
+    for (int i = 0; i < uses; i++)
+        if (!strcmp(used[i].name, n->name) && !strcmp(used[i].host, t->host[n->host].name))
+            return true;
+    return false;
+}
+
 static void deal_out(struct watch_orders *o, const struct topo *t, const int *first,
                      const int *rank)
 {
@@ -201,7 +223,7 @@ static void deal_out(struct watch_orders *o, const struct topo *t, const int *fi
     for (int i = 0; i < t->nics; i++) {
         const struct nic *n = &t->nic[i];
         int ranks = first[n->host + 1] - first[n->host];
-        if (!ranks || (compute[n->host] ? n->use != NIC_COMPUTE : !n->up))
+        if (!ranks || !(is_used(t, n) || (compute[n->host] ? n->use == NIC_COMPUTE : n->up)))
             continue;
         int turn = dealt[n->host]++;
         o->one[o->count++] =

@@ -20,8 +20,8 @@ enum { TAINT_TEXT = 96 };
  *
  * Network ports: the error counters of port_counters.h before and after each size, of every host
  * once: a host's ports are dealt out to its ranks.  Looked at are the NICs that the topology has
- * for compute (all that are up where it knows of none), and only where a campaign has several
- * hosts.  What a host's port counts taints each group that has this host and another one: which
+ * for compute (all that are up where it knows of none), those that the transport says it uses, and
+ * only where a campaign has several hosts.  What a host's port counts taints each group that has this host and another one: which
  * port a message took is not known.  RAILGAUGE_COUNTERS names the folder that holds sys/; "off":
  * nobody looks. */
 struct taint; /* NULL in a world of one process: nothing is watched */
@@ -34,6 +34,8 @@ struct taint_said {
     int more; /* other ports of this rank with troubles of their own */
 };
 
+/* On rank 0, before taint_open(): this NIC of the topology carries messages, whatever else it is for. */
+void taint_uses(const char *host, const char *nic);
 /* Collective.  The endpoint of this rank names its GPU; the ports are rank 0's to deal out. */
 int taint_open(struct taint **out, struct world *w, const struct topo *t, struct err *err);
 void taint_close(struct taint *t);

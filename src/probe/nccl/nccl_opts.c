@@ -425,7 +425,7 @@ void nccl_opts_leave_nvlink(void)
     O("report_timestamps", 'S', " 0 ", "points.tsv says when it was measured")                     \
     O("output_file", 'J', "", "points.tsv is made for programs: -o FILE; show --json prints "      \
       "the matrix")                                                                                \
-    O("memory", 'M', " 0 ", "memory is not reported")                                              \
+    O("memory_report", 'M', " 0 ", "memory is not reported; --memory is that of --transport verbs") \
     O("unalign", 'u', " 0 ", "buffers are aligned")                                                \
     O("per_iter_timing", 'I', " 0 1 ", "")                                                         \
     O("per_iter_skip", 'K', " 0 ", "-w N runs are not counted")

@@ -13,6 +13,7 @@
 #include "probe/mpi/world_mpi.h"
 #include "probe/nccl/nccl_opts.h"
 #include "probe/probe_args.h"
+#include "probe/taint.h"
 #include "probe/transport.h"
 #include "probe/verbs/verbs_ops.h"
 #include "probe/verify.h"
@@ -242,6 +243,16 @@ static int verbs_open(void **ctx, const struct group *g, size_t max_bytes, struc
 
 enum { NIC_NAME = sizeof(((struct nic *)0)->name) };
 
+/* The topology's name of a port: "mlx5_0" of mlx5_0:1, "mlx5_0:2". */
+static void nic_name(char name[NIC_NAME], const char *port_name)
+{
+    snprintf(name, NIC_NAME, "%s", port_name);
+    size_t n = strlen(name);
+
+    if (n > 2 && !strcmp(name + n - 2, ":1"))
+        name[n - 2] = '\0';
+}
+
 static void nearest_names(char *all, const struct topo *t)
 {
     for (int e = 0; e < t->endpoints; e++) {
@@ -350,6 +361,29 @@ static void note_opts(void)
         json_provenance_add("verbs_latency", "of a read: the whole round trip");
 }
 
+static void use_ports(void)
+{
+    for (int r = 0; r < port.size; r++) {
+        char name[NIC_NAME];
+        nic_name(name, port.all[r].port);
+        taint_uses(port.all[r].address.host, name);
+    }
+}
+
+/* Whether and how memory can be registered shows now, and not with the first point. */
+static int start_memory(struct world *w, struct err *err)
+{
+    int rc = verbs_memory_take(&memory, &port, verbs_opts_asked.memory, 1, 1, err);
+
+    if (w->agree(w, rc, err) < 0)
+        return -1;
+    char *text = mem_printf("%s%s", memory.how, memory.relaxed ? ", relaxed ordering" : "");
+    json_provenance_add("verbs_memory", text);
+    log_debug("%s: %s", port.all[port.rank].port, text);
+    free(text);
+    return 0;
+}
+
 static int verbs_start(const struct probe_args *a, struct world *w, struct err *err)
 {
     char nearest[NIC_NAME] = "";
@@ -366,22 +400,20 @@ static int verbs_start(const struct probe_args *a, struct world *w, struct err *
     if (w->rank == 0) {
         note_ports();
         note_ways();
+        use_ports();
     }
-    return 0;
+    return start_memory(w, err);
 }
 
 /* --- what was used goes into the topology --- */
 
-static int find_nic(const struct topo *t, int host, const char *name)
+static int find_nic(const struct topo *t, int host, const char *port_name)
 {
-    char first[64];
+    char name[NIC_NAME];
 
-    snprintf(first, sizeof(first), "%s", name);
-    if (strlen(first) > 2 && !strcmp(first + strlen(first) - 2, ":1"))
-        first[strlen(first) - 2] = '\0';
+    nic_name(name, port_name);
     for (int i = 0; i < t->nics; i++)
-        if (t->nic[i].host == host &&
-            (!strcmp(t->nic[i].name, name) || !strcmp(t->nic[i].name, first)))
+        if (t->nic[i].host == host && !strcmp(t->nic[i].name, name))
             return i;
     return -1;
 }
@@ -401,11 +433,6 @@ static int verbs_learn(const struct probe_args *a, struct world *w, struct topo 
                        const struct points *p, struct err *err)
 {
     (void)a, (void)p, (void)err;
-    char *memory_note = mem_printf("%s%s", memory.how ? memory.how : "none taken",
-                                   memory.relaxed ? ", relaxed ordering" : "");
-
-    json_provenance_add("verbs_memory", memory_note);
-    free(memory_note);
     log_debug("%d groups were connected in %.3g ms each", connections,
               connections ? 1e3 * connecting / connections : 0.0);
     for (int e = 0; w->rank == 0 && e < t->endpoints; e++) {

@@ -73,7 +73,11 @@ static int by_dma_buf(struct verbs_memory *m, const struct verbs_port *p, struct
         return err_config(err, "the GPU's driver has none (kernel 5.12 and the open modules)");
     if (gpu_dma_buf(&m->buffer, &fd, &offset, err) < 0)
         return -1;
-    m->mr = verbs.reg_dmabuf_mr(p->pd, offset, m->bytes, (uintptr_t)m->at, fd, rights);
+    m->mr = verbs.reg_dmabuf_mr(p->pd, offset, m->bytes, (uintptr_t)m->at, fd,
+                                rights | VERBS_ACCESS_RELAXED_ORDERING);
+    m->relaxed = m->mr != NULL;
+    if (!m->mr)
+        m->mr = verbs.reg_dmabuf_mr(p->pd, offset, m->bytes, (uintptr_t)m->at, fd, rights);
     int code = errno;
     close(fd);
     m->how = "dma-buf";
