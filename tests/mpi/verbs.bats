@@ -128,22 +128,32 @@ statuses=("local-length:local length error" "local-operation:local queue pair er
     "rnr-exceeded:receiver not ready" "remote-aborted:remote abort" "fatal:fatal device error"
     "response-timeout:response timeout" "general:general error")
 
-@test "each failed completion: in words, of whom to whom; the other pair is measured" {
+@test "each failed completion: in words, of whom to whom; who has no fault is measured" {
     need_verbs
-    devices "device mlx5_0-3"
-    plan "isolated pair_bw 4096 4096 2 0 0>1,2>3" >plan.tsv
-    for one in "${statuses[@]}"; do
-        FAKE_VERBS_FAULT=${one%%:*}@1\>0:1,${one%%:*}@0\>1:1 verbs 4 --plan plan.tsv
-        [ "$status" -eq 2 ]
-        [ "$(column stop points.tsv | sort | xargs)" = "count failed" ]
-        [[ $(column note points.tsv | grep -m 1 .) == *"${one#*:}: rank 0 ($here mlx5_0:1) to rank 1 ($here mlx5_1:1): "* ]]
+    devices "device mlx5_0-5"
+    local faults="" rounds=() i=0 one a=0 b=0
+    for one in "${statuses[@]}"; do # each has a pair of its own
+        a=$((a + 1))
+        [ "$a" -lt "$b" ] || a=0 b=$((b + 1))
+        rounds+=("isolated pair_bw 4096 4096 2 0 $b>$a")
+        faults+=,${one%%:*}@$b\>$a:1
     done
+    plan "${rounds[@]}" "isolated pair_bw 4096 4096 2 0 0>1" >plan.tsv
+    FAKE_VERBS_FAULT=${faults#,} verbs 6 --plan plan.tsv
+    [ "$status" -eq 2 ]
+    i=0
+    while IFS=$'\t' read -r a b note; do
+        [ "$i" -eq "${#statuses[@]}" ] || [[ $note == "${statuses[i]#*:}: rank $a ($here mlx5_$a:1) to rank $b ($here mlx5_$b:1): "* ]]
+        i=$((i + 1))
+    done < <(paste <(column src points.tsv) <(column dst points.tsv) <(column note points.tsv))
+    [ "$i" -eq $((${#statuses[@]} + 1)) ]
+    [ "$(column stop points.tsv | tail -n 1)" = count ]
 }
 
 @test "a receive that fails, and a queue pair that is mended for the next size" {
     need_verbs
     devices "device mlx5_0-1"
-    plan "isolated pair_bw 4096 4096 2 0 0>1" >plan.tsv
+    pair
     FAKE_VERBS_FAULT=recv-general@1:1 verbs 2 --plan plan.tsv --verb send
     [ "$status" -eq 2 ]
     [[ $(column note points.tsv) == *"general error: rank 0 ($here mlx5_0:1) to rank 1 ($here mlx5_1:1): "* ]]
@@ -266,28 +276,13 @@ statuses=("local-length:local length error" "local-operation:local queue pair er
     [[ $(column note points.tsv) == *"nothing is done or arrives for "*", and no error is told"* ]]
 }
 
-# hosts N NICS FILE - a topology of N hosts with so many ranks and NICs (mlx5_0 ...) each.
-hosts() {
-    ranks $(($1 * $2)) "$probe" discover -q -o live.json
-    jq --argjson n "$1" --argjson each "$2" 'def rows(all): .columns as $c | .rows = [all | . as $one | [$c[] | $one[.]]];
-        [range($n) as $h | range($each) as $i | {host: $h, name: "mlx5_\($i)", link_layer: "infiniband", rate_Bps: 2e8, up: true,
-            rdma: true, source: "sysfs", use: "compute", why: "told", leaf_source: "none", rail_source: "none",
-            plane_source: "none", use_source: "sysfs"}] as $nics
-        | .hosts.rows = [range($n) as $h | .hosts.rows[0] | .[0] = "n0\($h)"]
-        | .nics |= rows($nics[]) | .ports |= rows($nics | to_entries[] | .value + {nic: .key})
-        | .endpoints.rows = [.endpoints.rows | to_entries[] | .value[0] = (.key / $each | floor)
-            | .value[5] = .key % $each | .value[8] = .key | .value]' live.json >"$3"
-    railgauge seal "$3"
-}
-
 @test "railgauge run: a slow NIC is the part that is named, with its factor" {
     need_verbs
-    devices "host n00 0-1" "host n01 2-3" "host n02 4-5" "host n03 6-7" "device mlx5_0-1 rate=2e8"
-    hosts 4 2 four.json
-    FAKE_VERBS_FAULT=slow@n02/mlx5_1:1:1e8 run timeout 280 railgauge run -o dir -t verbs --topology four.json --ranks 8 --no-plots \
-        --op pairs --pair-bytes 64K,256K -n 3 -w 1 --no-retest
+    devices "device mlx5_0-5 rate=1e8"
+    FAKE_VERBS_FAULT=slow@mlx5_4:1:5e7 run timeout 280 railgauge run -o dir -t verbs --ranks 6 --no-plots --op pairs \
+        --pair-bytes 256K --depth 4 -n 3 -w 1 --no-retest
     echo "$output"
     [ "$status" -eq 1 ]
-    [ "$(jq -r '[.exceptions[] | "\(.part) \(.a)"] | join(",")' dir/matrix.json)" = "endpoint 5" ]
+    [ "$(jq -r '[.exceptions[] | "\(.part) \(.a)"] | join(",")' dir/matrix.json)" = "endpoint 4" ]
     jq -e '.exceptions[0].factor > 0.4 and .exceptions[0].factor < 0.6' dir/matrix.json
 }
