@@ -49,9 +49,9 @@ int verbs_job_make(struct verbs_job *j, const struct verbs_conn *c, enum op op, 
     j->from = mem_calloc((size_t)c->size, sizeof(*j->from));
     for (int by = 1; by < (ring || first ? 2 : c->size); by++) {
         if (!first || c->self == 0)
-            j->to[j->tos++] = flow_to(j, c, by);
+            j->to[j->n_to++] = flow_to(j, c, by);
         if (!first || c->self == 1)
-            j->from[j->froms++] = flow_from(j, c, by);
+            j->from[j->n_from++] = flow_from(j, c, by);
     }
     return 0;
 }
@@ -179,9 +179,9 @@ static int windows(struct verbs_conn *c, const struct verbs_job *j, int n, doubl
     struct verbs_link *l = c->link[1 - c->self];
     int rc = 0;
 
-    if (reads(c) ? j->froms : j->tos)
+    if (reads(c) ? j->n_from : j->n_to)
         rc = time_windows(c, j, n, sec);
-    if (rc == 0 && sends(c) && j->froms)
+    if (rc == 0 && sends(c) && j->n_from)
         rc = wait_for(c, l, &l->arrived, window_receives(c, j, n));
     return rc;
 }
@@ -360,7 +360,7 @@ static int expect_flows(struct verbs_conn *c, const struct verbs_job *j, int n)
 {
     int rc = 0;
 
-    for (int k = 0; k < j->froms && rc == 0; k++) {
+    for (int k = 0; k < j->n_from && rc == 0; k++) {
         struct verbs_link *l = c->link[j->from[k].peer];
         int lanes = lanes_for(l, j->from[k].bytes);
         for (int i = 0; i < lanes && rc == 0; i++) {
@@ -375,13 +375,13 @@ static int expect_flows(struct verbs_conn *c, const struct verbs_job *j, int n)
 static int wait_flows(struct verbs_conn *c, const struct verbs_job *j, unsigned long times)
 {
     const struct verbs_flow *own = reads(c) ? j->from : j->to;
-    int owns = reads(c) ? j->froms : j->tos, rc = 0;
+    int owns = reads(c) ? j->n_from : j->n_to, rc = 0;
 
     for (int k = 0; k < owns && rc == 0; k++) {
         struct verbs_link *l = c->link[own[k].peer];
         rc = wait_for(c, l, &l->ended, times * (unsigned long)lanes_for(l, own[k].bytes));
     }
-    for (int k = 0; k < j->froms && rc == 0 && !reads(c); k++) {
+    for (int k = 0; k < j->n_from && rc == 0 && !reads(c); k++) {
         struct verbs_link *l = c->link[j->from[k].peer];
         rc = wait_for(c, l, &l->arrived, times * arrivals(c, &j->from[k]));
     }
@@ -391,7 +391,7 @@ static int wait_flows(struct verbs_conn *c, const struct verbs_job *j, unsigned 
 static int exchange(struct verbs_conn *c, const struct verbs_job *j, int n, double *sec)
 {
     const struct verbs_flow *own = reads(c) ? j->from : j->to;
-    int owns = reads(c) ? j->froms : j->tos, rc = 0;
+    int owns = reads(c) ? j->n_from : j->n_to, rc = 0;
     double from = log_now(), to;
 
     for (int i = 0; i < n && rc == 0; i++) {
@@ -422,7 +422,7 @@ int verbs_job_ready(struct verbs_conn *c, const struct verbs_job *j, int n)
     if (j->op == OP_PAIR_LATENCY)
         return reads(c) ? 0 : expect_pings(c, j, n);
     if (op_is_pair(j->op))
-        return sends(c) && j->froms ? expect_windows(c, j, n) : 0;
+        return sends(c) && j->n_from ? expect_windows(c, j, n) : 0;
     return reads(c) ? 0 : expect_flows(c, j, n);
 }
 

@@ -36,7 +36,7 @@ struct verbs_job {
     size_t bytes, block;
     int window;
     struct verbs_flow *to, *from; /* of each peer at most one; owned */
-    int tos, froms;
+    int n_to, n_from;
 };
 
 /* Refuses (EXIT_UNJUDGED) what the members or their memory do not allow. */
