@@ -379,9 +379,13 @@ static void drop_unlike(struct record_job *j)
 int record_job_end(struct record_job *j, struct err *err)
 {
     if (!j->entries)
-        return err_data(err, "%s: no collective was recorded%s",
+        return err_data(err, "%s: no collective was recorded%s%s",
                         j->processes ? j->process[0].path : "the folder",
-                        j->processes > 1 ? ", nor in the other files" : "");
+                        j->processes > 1 ? ", nor in the other files" : "",
+                        j->untimed
+                            ? ", of which NCCL told the end: without proxies it does so from "
+                              "2.26 on"
+                            : "");
     find_ranks(j);
     order_processes(j);
     order_entries(j);

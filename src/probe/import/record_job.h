@@ -88,6 +88,7 @@ struct record_job {
     int *part; /* entries, call by call, each by rank */
     struct names words, hosts;
     int64_t origin; /* ns: the first process' first start */
+    long untimed;   /* records that do not tell when the call ended */
     int unlike;     /* calls whose ranks recorded different sizes or operations */
     char **said;    /* sentences on what is not there */
     int saids;

@@ -181,6 +181,7 @@ static void take_record(struct load_rank *k, const struct record *r)
         k->alone++;
     } else if (!times_of(&e, k, r)) {
         k->untimed++;
+        k->j->untimed++;
     } else {
         e.what.comm = team;
         e.what.op = (enum op)known;
@@ -193,10 +194,10 @@ static void take_record(struct load_rank *k, const struct record *r)
         e.number = (uint32_t)r->nccl_seq;
         e.wait = (double)(r->send_peer_ns + r->send_net_ns + r->recv_net_ns) / 1e9;
         if (r->kind == RECORD_P2P)
-            record_messages_add(&k->messages,
-                                (struct record_message){team, f->comm[r->comm].rank, r->peer,
-                                                        k->raws, !strcasecmp(op, "send"),
-                                                        record_seq(r), r->parent});
+            record_messages_add(
+                &k->messages, (struct record_message){team, f->comm[r->comm].rank, r->peer, k->raws,
+                                                      !strcasecmp(op, "send"), record_seq(r),
+                                                      r->parent, r->start_ns, r->stop_ns});
         MEM_PUSH(k->raw, k->raws) = e;
     }
 }

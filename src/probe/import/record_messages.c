@@ -25,16 +25,36 @@ void record_messages_free(struct record_messages *m)
     memset(m, 0, sizeof(*m));
 }
 
-/* What was launched together: the parent, or where that is a call its parent; else itself alone. */
+static int by_number(const void *a, const void *b)
+{
+    const struct record_message *x = a, *y = b;
+
+    if (x->team != y->team)
+        return (x->team > y->team) - (x->team < y->team);
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+/* What was launched together: the parent, or where that is a call its parent.  Without any: NCCL starts
+ * the events of all that a kernel does before the launch and stops them after it (2.23 to 2.28,
+ * enqueue.cc, ncclProfilerStartTaskEvents and ncclProfilerStopTaskEvents). */
 static void find_groups(struct record_messages *m)
 {
+    const struct record_message *first = NULL;
+    uint64_t over = 0;
+
     for (int i = 0; i < m->count; i++) {
         struct record_message *x = &m->message[i];
         int call = x->group ? map_find(&m->call_at, x->group - 1, NULL, NULL) : MAP_NONE;
         if (call != MAP_NONE && m->parent[call])
             x->group = m->parent[call];
-        if (!x->group)
-            x->group = x->number + 1;
+        if (x->group)
+            continue;
+        if (!first || first->team != x->team || !over || x->from >= over) {
+            first = x;
+            over = x->to;
+        }
+        x->group = first->number + 1;
+        over = x->to && x->to < over ? x->to : over;
     }
 }
 
@@ -88,6 +108,8 @@ static void make_one(struct record_raw *raw, const struct record_message *x, int
         one->start = r->start < one->start ? r->start : one->start;
         one->end = r->end > one->end ? r->end : one->end;
         one->wait += r->wait;
+        if (r->what.channels > one->what.channels) /* to itself it has fewer */
+            one->what.channels = r->what.channels;
         r->what.comm = -1;
     }
 }
@@ -160,6 +182,8 @@ static void number_all(struct record_messages *m, struct record_raw *raw, bool f
 void record_messages_end(struct record_messages *m, const struct record_job *j,
                          struct record_raw *raw, bool from_end)
 {
+    if (m->count)
+        qsort(m->message, (size_t)m->count, sizeof(*m->message), by_number);
     find_groups(m);
     if (m->count)
         qsort(m->message, (size_t)m->count, sizeof(*m->message), by_group);

@@ -1,7 +1,7 @@
 /* record_messages.h - sends and receives of one rank, as what the application meant by them.
  *
  * NCCL knows no all_to_all before 2.28 and makes one of sends and receives even then: those of one
- * communicator that were launched together are an all_to_all where as many bytes go to each other
+ * communicator that were launched together (one parent, or before the launch of any of them was over) are an all_to_all where as many bytes go to each other
  * rank and come from it, a sendrecv where one goes to the next rank and one comes from the rank
  * before, else messages.  NCCL numbers none of them; they are numbered in their order, from the end
  * where files of the job have lost their beginnings. */
@@ -27,11 +27,11 @@ struct record_messages {
     int parents;
 };
 
-/* raw[at] is this rank's, `me`, to or from peer; parent as in struct record. */
+/* raw[at] is this rank's, `me`, to or from peer; group: the parent, as in struct record. */
 struct record_message {
     int team, me, peer, at;
     bool send;
-    uint64_t number, group;
+    uint64_t number, group, from, to; /* the host launched it from .. to, ns */
 };
 void record_messages_add(struct record_messages *m, struct record_message message);
 /* The application's call of this number has this parent. */
