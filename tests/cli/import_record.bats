@@ -3,6 +3,7 @@
 # nothing else.
 
 bats_require_minimum_version 1.5.0
+# shellcheck disable=SC2154  # stderr is run's
 
 setup_file() {
     cd "$BATS_TEST_DIRNAME/../.." || return
@@ -24,7 +25,7 @@ scene() {
 
 # poke FILE BYTE HEX: other bytes there
 poke() {
-    # shellcheck disable=SC2059  # the format is the bytes
+    # shellcheck disable=SC2001,SC2059  # the format is the bytes
     printf "$(sed 's/../\\x&/g' <<<"$3")" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
 }
 

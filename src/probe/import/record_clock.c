@@ -19,6 +19,8 @@ struct clock_end {
     double own; /* s since the job's first start */
 };
 
+static const double DRIFT_MAX = 1e-2; /* no clock is so bad */
+
 /* Differences of clocks, by process. */
 struct clock_difference {
     int process;
@@ -207,7 +209,7 @@ static void turn_process(struct clock_work *w, const struct clock_difference *d,
     for (int i = 0; i < n; i++)
         w->buf[i] = d[i].s - slope * d[i].t;
     double offset = stats_middle(w->buf, n);
-    w->drift[d->process] += slope;
+    w->drift[d->process] = fmax(-DRIFT_MAX, fmin(w->drift[d->process] + slope, DRIFT_MAX));
     w->offset[d->process] += offset;
     if (last) {
         stats_sort(w->buf, n);
@@ -265,7 +267,7 @@ static void share_hosts(struct clock_work *w)
         host[p] = names_find(&j->hosts, j->process[p].host);
     lists_make(&of, host, NULL, j->processes, j->hosts.count);
     for (int h = 0; h < j->hosts.count; h++) {
-        const int *member = &of.at[of.start[h]];
+        const int *member = of.at + of.start[h];
         int n = of.start[h + 1] - of.start[h];
         bool joined = n > 1;
         for (int i = 1; i < n; i++)

@@ -246,6 +246,9 @@ static int64_t wall_of(const struct record_job *j, const struct record_ring *f)
     return wall;
 }
 
+/* Beyond nine years beside the first host's clock nothing is a time. */
+static const int64_t TIME_MAX = (int64_t)1 << 58;
+
 static void add_entries(struct load_rank *k, struct record_process *p)
 {
     int64_t ahead = k->aheads ? (int64_t)stats_median(k->ahead, k->aheads) : 0;
@@ -253,11 +256,17 @@ static void add_entries(struct load_rank *k, struct record_process *p)
     p->wall = wall_of(k->j, k->f);
     for (int i = 0; i < k->raws; i++) {
         const struct record_raw *e = &k->raw[i];
-        int64_t by = (int64_t)((uint64_t)p->wall + (e->gpu ? (uint64_t)ahead : 0));
+        uint64_t by = (uint64_t)p->wall - (uint64_t)k->j->process[0].wall;
+        by += e->gpu ? (uint64_t)ahead : 0;
+        int64_t start = (int64_t)(by + e->start), end = (int64_t)(by + e->end);
+        if (e->what.comm < 0)
+            continue;
+        if (start < -TIME_MAX || start > TIME_MAX || end < start || end > TIME_MAX) {
+            k->untimed++;
+            continue;
+        }
         p->own_clock |= e->gpu;
-        if (e->what.comm >= 0)
-            record_job_add(k->j, &e->what, e->number, by + (int64_t)e->start, by + (int64_t)e->end,
-                           e->wait);
+        record_job_add(k->j, &e->what, e->number, start, end, e->wait);
     }
 }
 
