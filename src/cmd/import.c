@@ -11,9 +11,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/units.h"
+#include "cmd/campaign/recorded.h"
 #include "cmd/command.h"
 #include "cmd/input.h"
-#include "cmd/recorded.h"
 #include "probe/import/import.h"
 
 struct args {
