@@ -15,7 +15,7 @@ setup_file() {
     elif [ ! -x "$RG_BUILD/railgauge-probe" ]; then
         VM_WHY="railgauge-probe is not built: no MPI was found"
     else
-        "$BATS_TEST_DIRNAME/vm.sh" --limit 400 "$VM" "$BATS_TEST_DIRNAME/checks.sh" 2>"$why" || rc=$?
+        "$BATS_TEST_DIRNAME/vm.sh" --limit 700 "$VM" "$BATS_TEST_DIRNAME/checks.sh" 2>"$why" || rc=$?
         [ $rc -eq 0 ] || cat "$why" >&2
         [ $rc -ne 77 ] || VM_WHY=$(<"$why")
         [ $rc -eq 0 ] || [ $rc -eq 77 ]
@@ -79,4 +79,86 @@ figures() { awk '/^ *[0-9]+ +[0-9]+ +[0-9.]+/ { last = $0 } END { print last }' 
     [ "$(figures perftest_lat | awk '{ print $1, $2, ($5 > 0) }')" = "8 500 1" ]
     did perftest_bw
     [ "$(figures perftest_bw | awk '{ print $1, $2, ($4 > 0) }')" = "65536 100 1" ]
+}
+
+# column NAME FILE - the cells of one column of points
+column() {
+    awk -F'\t' -v name="$1" '/^#/ { next } !c { for (i = 1; i <= NF; i++) if ($i == name) c = i; next } { print $c }' "$2"
+}
+
+# all_right FILE: it has the three points of pairs.tsv, none failed, the data of each verified.
+all_right() {
+    column bytes "$1" | tee sizes
+    [ "$(paste -sd' ' sizes)" = "8 65536 1048576" ]
+    ! column stop "$1" | grep -x failed
+    [ "$(column check "$1" | sort -u)" = ok ]
+}
+
+@test "verbs: what is written, read and sent arrives, verified" {
+    for way in read send; do
+        did by_$way
+        all_right $way.tsv
+    done
+    did beside_perftest
+    all_right turn1.tsv
+}
+
+@test "verbs: a GID that is empty, or does not meet the peer's, is refused with the reason" {
+    did empty_gid 78
+    grep -F -- '--gid-index 200: that entry of rxe0 port 1 is empty' empty_gid.out
+    did other_gid 78
+    grep -E 'GID 1 of rxe3 port 1 on node[12] is RoCE v2 [^;]*; peer node[12] uses RoCE v2 .*: no packet would arrive' \
+        other_gid.out
+    grep -F fd00::23 other_gid.out
+}
+
+@test "verbs: on a wire that loses packets and flips bits the data is right, and retries are named" {
+    did lossy_wire
+    all_right lossy.tsv
+    column note lossy.tsv | grep -E '^tainted: rxe0 port 1 on node1: .*[0-9]+ sequence error NAKs?'
+    # On a busy machine time runs out in between, but nothing is lost.
+    ! column note send.tsv | grep 'sequence error'
+}
+
+@test "verbs: a peer that is killed in flight is named within 2 s" {
+    did peer_killed 75
+    grep -E 'railgauge run: rank 1 \(host node2, pid [0-9]+\) died in pair_bw of [0-9]+ [KM]iB' peer_killed.out
+    [ "$(jq -r '.culprit.host' killed/verdict.json)" = node2 ]
+    # From its last word, before it died, to the verdict.
+    jq -e '.since_s < 2' killed/verdict.json
+}
+
+@test "verbs: a slow NIC is named" {
+    did slow_nic 1
+    grep -E 'slow' slow_nic.out
+}
+
+# beside BYTES FACTOR: medians of both, in us or MB/s; exit 1 where ours is worse by more than the factor beyond what
+# perftest itself moved by.
+beside() {
+    local op=pair_bw
+    [ "$1" != 8 ] || op=pair_latency
+    {
+        awk -v s="$1" '$1 == "perftest" && $2 == s { print "p", $3 }' beside_perftest.out
+        for t in turn*.tsv; do
+            paste <(column op "$t") <(column bytes "$t") <(column sec "$t") |
+                awk -v s="$1" -v op=$op '$1 == op && $2 == s { print "o", s == 8 ? $3 * 1e6 : s / $3 / 1e6 }'
+        done
+    } | sort -k1,1 -k2,2g | awk -v s="$1" -v most="$2" '
+        { v[$1, ++n[$1]] = $2 }
+        END {
+            if (n["p"] < 3 || n["o"] < 3) { print "too few"; exit 1 }
+            p = v["p", int((n["p"] + 1) / 2)]; o = v["o", int((n["o"] + 1) / 2)]
+            noise = v["p", n["p"]] / v["p", 1]
+            printf "%d B: perftest %.4g (%.4g to %.4g), railgauge %.4g (%.4g to %.4g) %s: %.2f of it\n", s, p,
+                v["p", 1], v["p", n["p"]], o, v["o", 1], v["o", n["o"]], s == 8 ? "us" : "MB/s", o / p
+            exit (s == 8 ? o / p : p / o) > most * noise
+        }'
+}
+
+@test "verbs: latency and bandwidth beside perftest, in turns" {
+    did beside_perftest
+    beside 8 1.25
+    beside 65536 1.25
+    beside 1048576 1.25
 }
