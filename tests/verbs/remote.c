@@ -153,7 +153,7 @@ static int obey(int wire, struct child *c, struct frame *f)
 static void serve_one(int wire)
 {
     static struct frame folder, f;
-    struct child c;
+    struct child c = {0, -1, -1, -1};
     int status = 0;
 
     if (receive_frame(wire, &folder) < 0 || receive_frame(wire, &f) < 0)
