@@ -50,6 +50,7 @@ fails() {
             .inside_host and .algorithm == "RING" and .protocol == "SIMPLE" and .channels == 4 and .overlap > 0.3' answer
         # What was put in: 0.9 ms and 2 % of noise at most, usually.
         jq -e '.recorded.traffic[] | select(.op == "all_gather") | .s / .count | . > 0.9e-3 and . < 0.94e-3' answer
+        jq -e '.recorded.traffic[] | select(.op == "all_gather") | .proxy_wait_s | . > 12 * 0.299e-3 and . < 12 * 0.301e-3' answer
         railgauge fit -q c$gpu
         railgauge show c$gpu/matrix.json >/dev/null
         railgauge cost c$gpu/matrix.json all_gather 0,4,8,12 64M --json |

@@ -75,6 +75,9 @@ static void write_entry(struct writing *w, const struct scene_entry *e)
     r->algo = record_file_name(w->f, "RING");
     r->proto = record_file_name(w->f, e->kind.bytes < 1 << 20 ? "LL" : "SIMPLE");
     r->peer = 0;
+    r->proxy_started = r->proxy_stopped = share;
+    r->send_net_ns = share ? 100000 : 0; /* of those across hosts */
+    r->recv_net_ns = share ? 200000 : 0;
     set_times(r, w, e);
 }
 

@@ -92,6 +92,7 @@ static const struct table_column traffic_columns[] = {{"op", "operation", "text"
                                                       {"channels", NULL, "count"},
                                                       {"s", "time", "seconds"},
                                                       {"waiting_s", "waiting", "seconds"},
+                                                      {"proxy_wait_s", NULL, "exact"},
                                                       {"overlap", "loaded", "100*%.0f %%"},
                                                       {0}};
 
@@ -125,7 +126,7 @@ static void traffic_table(struct table *t, const struct recorded *r)
                      x->channels);
         table_add(t, op_name(x->op), group, x->size, x->stride, x->inside, x->axis < 0, x->groups,
                   (double)x->bytes, x->count, *by ? by : NULL, algorithm, protocol, x->channels,
-                  x->sec, x->waiting, x->overlap);
+                  x->sec, x->waiting, x->proxies, x->overlap);
     }
 }
 

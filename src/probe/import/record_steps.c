@@ -213,9 +213,16 @@ static bool describe(struct record_row *r, const struct record_job *j, const str
     const struct record_team *c = &j->team[k->comm];
     const struct record_axis *a = &j->axis[c->axis];
 
-    *r = (struct record_row){
-        c->axis,     a->size, a->stride, a->inside, k->op, k->bytes, k->algorithm, k->protocol,
-        k->channels, 0,       0,         0,         0,     0,        NAN};
+    *r = (struct record_row){.axis = c->axis,
+                             .size = a->size,
+                             .stride = a->stride,
+                             .inside = a->inside,
+                             .op = k->op,
+                             .bytes = k->bytes,
+                             .algorithm = k->algorithm,
+                             .protocol = k->protocol,
+                             .channels = k->channels,
+                             .overlap = NAN};
     if (!record_is_message(k))
         return true;
     if (c->member[k->src] < 0 || c->member[k->dst] < 0)
@@ -292,7 +299,7 @@ static double middle(const struct steps_work *w, int *in_step, const int *call, 
 
 static void fill_row(struct steps_work *w, struct record_row *r, const int *call, int calls)
 {
-    double sec = 0, waiting = 0, both = 0;
+    double sec = 0, waiting = 0, both = 0, proxies = 0;
     int timed = 0, parts = 0;
 
     for (int i = 0; i < calls; i++) {
@@ -305,13 +312,16 @@ static void fill_row(struct steps_work *w, struct record_row *r, const int *call
         sec += took;
         both += took * (double)w->overlap[call[i]];
         for (int k = 0; k < s.entries; k++) {
-            waiting += (double)(s.last - record_call_entry(w->j, call[i], k)->start) / 1e9;
+            const struct record_entry *e = record_call_entry(w->j, call[i], k);
+            waiting += (double)(s.last - e->start) / 1e9;
+            proxies += (double)e->wait;
             parts++;
         }
     }
     r->calls = calls;
     r->sec = timed ? sec / timed * r->count : NAN;
     r->waiting = parts ? waiting / parts * r->count : NAN;
+    r->proxies = parts ? proxies / parts * r->count : 0;
     r->overlap = timed && r->axis >= 0 ? both / sec : NAN;
 }
 

@@ -25,6 +25,8 @@ struct record_row {
     double count;   /* of one group in a step; without steps: in all */
     double sec;     /* of a step and group: from the last start to the last end */
     double waiting; /* of a step and rank: from its own start to the last */
+    double proxies; /* of a step and rank: its proxies' waits for peer and network, summed over what
+                       they have in flight; 0: not recorded */
     double overlap; /* share of sec beside other communicators; NAN: messages */
 };
 
