@@ -337,6 +337,9 @@ static int wc_failed(struct verbs_conn *c, const struct verbs_link *l, const str
     verbs_words_fail(wc->status, wc->vendor_error, recv ? &peer : &me, recv ? &me : &peer, &words);
     if (rank == verbs_words_rank(VERBS_WC_RETRY_EXCEEDED))
         say_own_port(c, &words);
+    /* Where everything is flushed the device has told why. */
+    if (wc->status == VERBS_WC_FLUSHED && verbs_port_events(c->port, &words) < 0)
+        rank = 0;
     if (!c->failed || c->failed > rank + 1)
         c->err = words;
     return verbs_conn_fail(c, rank);
