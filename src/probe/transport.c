@@ -63,6 +63,8 @@ const struct transport transports[] = {
              "memory to another (pair_latency, pair_bw, pair_bibw, sendrecv, all_to_all, "
              "all_gather)",
      .memory = TRANSPORT_HOST,
+     .words = "RDMA",
+     .wire = true,
      .ranks = true,
      .patience = 8,
      .options = {&verbs_options},

@@ -12,7 +12,7 @@
 #include "probe/import/record_points.h"
 #include "probe/import/record_steps.h"
 #include "tests/unit/record_file.h"
-#include "verdict/late.h"
+#include "verdict/job/late.h"
 
 static char dir[64];
 

@@ -16,7 +16,7 @@
 #include "probe/import/record_points.h"
 #include "probe/import/record_steps.h"
 #include "tests/unit/record_scene.h"
-#include "verdict/late.h"
+#include "verdict/job/late.h"
 
 static unsigned long long seed;
 

@@ -8,9 +8,9 @@
 #include "probe/import/import.h"
 #include "probe/import/record_job.h"
 #include "probe/import/record_steps.h"
-#include "verdict/late.h"
-#include "verdict/priced.h"
-#include "verdict/sent.h"
+#include "verdict/job/late.h"
+#include "verdict/job/priced.h"
+#include "verdict/job/sent.h"
 
 /* As typed. */
 struct recorded_args {

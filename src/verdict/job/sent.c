@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "verdict/sent.h"
+#include "verdict/job/sent.h"
 
 #include <math.h>
 #include <stdlib.h>

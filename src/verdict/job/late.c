@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "verdict/late.h"
+#include "verdict/job/late.h"
 
 #include <math.h>
 #include <stdlib.h>

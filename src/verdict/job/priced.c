@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "verdict/priced.h"
+#include "verdict/job/priced.h"
 
 #include <math.h>
 #include <stdlib.h>
