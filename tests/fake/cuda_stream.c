@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The stand-in's streams, events and graphs. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -7,7 +7,10 @@
 #include "base/mem.h"
 #include "probe/watch/watch.h"
 
-enum { SPLIT = 4096 }; /* a block is split over queue pairs in multiples of this */
+enum {
+    SPLIT = 4096, /* a block is split over queue pairs in multiples of this */
+    PARTS = 4     /* of a window are a sample's messages */
+};
 
 /* --- who moves what --- */
 
@@ -45,6 +48,7 @@ int verbs_job_make(struct verbs_job *j, const struct verbs_conn *c, enum op op, 
     *j = (struct verbs_job){.op = op, .bytes = bytes};
     j->block = bytes / (size_t)op_blocks(op, c->size);
     j->window = verbs_opts_depth(c->how, bytes);
+    j->part = j->window < 2 * PARTS ? 1 : j->window / PARTS;
     j->to = mem_calloc((size_t)c->size, sizeof(*j->to));
     j->from = mem_calloc((size_t)c->size, sizeof(*j->from));
     for (int by = 1; by < (ring || first ? 2 : c->size); by++) {
@@ -119,70 +123,75 @@ static int wait_for(struct verbs_conn *c, struct verbs_link *l, const unsigned l
     return 0;
 }
 
-/* --- windows --- */
+/* --- streams --- */
 
-static int put_window(struct verbs_conn *c, struct verbs_link *l, const struct verbs_message *m,
-                      int messages)
+/* As many messages as the window has are under way until the last one is posted. */
+static int top_up(struct verbs_conn *c, struct verbs_link *l, const struct verbs_job *j,
+                  const struct verbs_message *m, unsigned long *posted, unsigned long all)
 {
     int rc = 0;
 
-    for (int i = 0; i < messages && rc == 0; i++)
-        rc = verbs_conn_post(c, l, i % l->lanes, m);
+    for (; *posted < all && *posted - l->ended < (unsigned long)j->window && rc == 0; ++*posted)
+        rc = verbs_conn_post(c, l, (int)(*posted % (unsigned long)l->lanes), m);
     return rc;
 }
 
-/* Those that this member asks for, and (both directions at once) what the other one sends; windows
- * follow each other. */
-static int time_windows(struct verbs_conn *c, const struct verbs_job *j, int n, double *sec)
+/* The messages that this member asks for.  When each of several was done that one look found, nobody
+ * knows: they share its time. */
+static int time_stream(struct verbs_conn *c, const struct verbs_job *j, int n, double *sec)
 {
-    const struct verbs_flow *f = reads(c) ? j->from : j->to;
     struct verbs_link *l = c->link[1 - c->self];
-    struct verbs_message m = message_of(c, f, false);
+    struct verbs_message m = message_of(c, reads(c) ? j->from : j->to, false);
+    unsigned long posted = 0, part = (unsigned long)j->part, all = (unsigned long)n * part;
     double from = log_now(), to;
-    int rc = 0;
 
     l->ended = 0;
-    for (int i = 0; i < n && rc == 0; i++) {
-        watch_step();
-        rc = put_window(c, l, &m, j->window);
-        if (rc == 0)
-            rc = wait_for(c, l, &l->ended, (unsigned long)(i + 1) * (unsigned long)j->window);
+    for (int i = 0, k; i < n; i = k) {
+        struct verbs_wait w = {0};
+        while (l->ended < (unsigned long)(i + 1) * part) {
+            int got = top_up(c, l, j, &m, &posted, all) < 0 ? -1 : verbs_conn_look(c, l);
+            if (got < 0 || (got == 0 && verbs_conn_idle(c, &w) < 0))
+                return -1;
+        }
         to = log_now();
-        sec[i] = (to - from) / j->window;
+        k = (int)(l->ended / part);
+        for (int s = i; s < k; s++)
+            sec[s] = (to - from) / (double)((unsigned long)(k - i) * part);
         from = to;
+        watch_step();
     }
-    return rc;
+    return 0;
 }
 
-/* What the other one's windows of n samples fill here. */
-static unsigned long window_receives(const struct verbs_conn *c, const struct verbs_job *j, int n)
+/* What the other one's n samples fill here. */
+static unsigned long stream_receives(const struct verbs_conn *c, const struct verbs_job *j, int n)
 {
     const struct verbs_link *l = c->link[1 - c->self];
 
-    return (unsigned long)(n * (long)j->window * verbs_link_pieces(l, j->bytes));
+    return (unsigned long)(n * (long)j->part * verbs_link_pieces(l, j->bytes));
 }
 
-static int expect_windows(struct verbs_conn *c, const struct verbs_job *j, int n)
+static int expect_stream(struct verbs_conn *c, const struct verbs_job *j, int n)
 {
     struct verbs_link *l = c->link[1 - c->self];
+    long all = (long)n * j->part;
     int rc = 0;
 
-    for (int i = 0; i < l->lanes && rc == 0; i++) {
-        long each = j->window / l->lanes + (i < j->window % l->lanes);
-        rc = verbs_conn_expect(c, l, i, j->from->mine, j->bytes, n * each);
-    }
+    for (int i = 0; i < l->lanes && rc == 0; i++)
+        rc = verbs_conn_expect(c, l, i, j->from->mine, j->bytes,
+                               all / l->lanes + (i < all % l->lanes));
     return rc;
 }
 
-static int windows(struct verbs_conn *c, const struct verbs_job *j, int n, double *sec)
+static int stream(struct verbs_conn *c, const struct verbs_job *j, int n, double *sec)
 {
     struct verbs_link *l = c->link[1 - c->self];
     int rc = 0;
 
     if (reads(c) ? j->n_from : j->n_to)
-        rc = time_windows(c, j, n, sec);
+        rc = time_stream(c, j, n, sec);
     if (rc == 0 && sends(c) && j->n_from)
-        rc = wait_for(c, l, &l->arrived, window_receives(c, j, n));
+        rc = wait_for(c, l, &l->arrived, stream_receives(c, j, n));
     return rc;
 }
 
@@ -422,14 +431,14 @@ int verbs_job_ready(struct verbs_conn *c, const struct verbs_job *j, int n)
     if (j->op == OP_PAIR_LATENCY)
         return reads(c) ? 0 : expect_pings(c, j, n);
     if (op_is_pair(j->op))
-        return sends(c) && j->n_from ? expect_windows(c, j, n) : 0;
+        return sends(c) && j->n_from ? expect_stream(c, j, n) : 0;
     return reads(c) ? 0 : expect_flows(c, j, n);
 }
 
 int verbs_job_time(struct verbs_conn *c, const struct verbs_job *j, int n, double *sec)
 {
     return j->op == OP_PAIR_LATENCY ? latency(c, j, n, sec)
-           : op_is_pair(j->op)      ? windows(c, j, n, sec)
+           : op_is_pair(j->op)      ? stream(c, j, n, sec)
                                     : exchange(c, j, n, sec);
 }
 

@@ -6,8 +6,9 @@
  *                 immediate and are waited for at the completion queue.  send: a receive completes.
  *                 Half of the round trip.  read: members[1] reads, from the request to the last
  *                 byte: the whole round trip
- *   pair_bw       a window of verbs_opts_depth() messages, over all queue pairs in turn, and then
- *                 the next; time per message at the member that asks for them (read: members[1])
+ *   pair_bw       a stream: verbs_opts_depth() messages are under way all the time, over all queue
+ *                 pairs in turn; a sample is the time until the next few of them are done, by their
+ *                 number, at the member that asks for them (read: members[1])
  *   pair_bibw     both do that at the same time
  *   sendrecv, all_to_all, all_gather
  *                 each writes (sends, reads) straight to (from) all others at once, each beginning
@@ -34,7 +35,7 @@ struct verbs_flow {
 struct verbs_job {
     enum op op;
     size_t bytes, block;
-    int window;
+    int window, part;             /* messages under way; of a sample */
     struct verbs_flow *to, *from; /* of each peer at most one; owned */
     int n_to, n_from;
 };
