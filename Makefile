@@ -354,7 +354,7 @@ objects: $(call obj,$(CMD_SRC) $(LIB_SRC) $(PLUGIN_SRC) $(if $(MPI_PKG),$(MPI_SR
 # What installs, cross-compiles or starts simulators says nothing about lines; neither do lint-like checks.
 COVER_LEAVE := tests/install.bats tests/walls.sh tests/cli/aarch64.bats tests/cli/jobs.bats tests/mpi/smpi.bats tests/mpi/trixie.bats
 COVER       ?= $(filter-out $(COVER_LEAVE),$(foreach s,unit cli mpi,$(SUITE_$s)))
-COVER_FLOOR ?= src/probe/nccl/transport_nccl.c=90 src/probe/nccl/nccl_session.c=90 src/probe/nccl/nccl_check.c=90 topo/host/nvml*.c=90
+COVER_FLOOR ?= src/probe/nccl/transport_nccl.c=90 src/probe/nccl/nccl_session.c=90 src/probe/nccl/nccl_check.c=90 src/probe/verbs/*.c=90 topo/host/nvml*.c=90
 COVER_EXIT  := $(CURDIR)/build-coverage/exit.o
 coverage:
 	$(Q)mkdir -p build-coverage && find build-coverage -name '*.gcda' -delete

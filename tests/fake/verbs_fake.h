@@ -19,7 +19,7 @@
  *   down@mlx5_0:5      the port goes down, everyone hears of it
  *   gone@mlx5_0:5      the device is lost (VERBS_EVENT_DEVICE_FATAL): everything is flushed
  *   slow@mlx5_0:1:1e8  it carries so many bytes a second (counts from the start)
- *   die@3:5            the process is killed */
+ *   die@3:5            the process is killed; $FAKE_VERBS.died is made just before */
 #ifndef VERBS_FAKE_H
 #define VERBS_FAKE_H
 

@@ -143,6 +143,20 @@ static bool due(struct fault *f, size_t bytes)
     return f->in_bytes ? f->bytes > f->after : f->requests >= f->after;
 }
 
+/* When it was is the time of a file, for tests of how soon others notice. */
+static void die(void)
+{
+    const char *text = getenv("FAKE_VERBS");
+    char path[4200];
+    FILE *f;
+
+    snprintf(path, sizeof(path), "%s.died", text ? text : "/dev/null");
+    f = fopen(path, "w");
+    if (f)
+        fclose(f);
+    kill(getpid(), SIGKILL);
+}
+
 struct fake_harm fault_of_send(struct fake_place mine, int peer_rank, size_t bytes)
 {
     struct fake_harm h = {.corrupt = -1};
@@ -153,7 +167,7 @@ struct fake_harm fault_of_send(struct fake_place mine, int peer_rank, size_t byt
             !due(f, bytes))
             continue;
         if (f->kind == DIE)
-            kill(getpid(), SIGKILL);
+            die();
         h.status = f->kind == STATUS ? f->status : h.status;
         h.lost |= f->kind == LOST;
         h.hang |= f->kind == HANG;
