@@ -331,9 +331,6 @@ static int wc_failed(struct verbs_conn *c, const struct verbs_link *l, const str
     bool recv = wc->id & id_recv;
     struct err words;
 
-    /* What comes too late is flushed; the device may have told why. */
-    if (wc->status == VERBS_WC_FLUSHED && !c->failed && verbs_port_events(c->port, &c->err) < 0)
-        return verbs_conn_fail(c, 0);
     verbs_words_fail(wc->status, wc->vendor_error, recv ? &peer : &me, recv ? &me : &peer, &words);
     if (rank == verbs_words_rank(VERBS_WC_RETRY_EXCEEDED))
         say_own_port(c, &words);
