@@ -285,5 +285,5 @@ json_t *explain_json(const struct explain *e, const struct topo *t, const struct
         "of_narrowest", known(e->share), "inferred", e->inferred, "nccl_Bps", known(e->nccl), "odd",
         json_texts(e->odd.text, e->odd.count), "unseen",
         json_texts(e->unseen.text, e->unseen.count), "below",
-        e->has_below ? below_json(below, &e->below) : NULL);
+        below && e->has_below ? below_json(below, &e->below) : NULL);
 }

@@ -151,6 +151,8 @@ static void evict(void)
         for (struct nccl_conn *c = pool; c; c = c->next)
             if (c->way != NCCL_SHARED && c != everyone && (!oldest || c->turn < oldest->turn))
                 oldest = c;
+        if (!oldest) /* what is left is shared by pairs: it stays */
+            return;
         oldest->shared = NULL;
         close_conn(oldest);
     }
