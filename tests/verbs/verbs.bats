@@ -130,9 +130,10 @@ all_right() {
 
 @test "verbs: a slow NIC is named" {
     did slow_nic 1
-    # rxe1 of node2, at a third; a busy machine may make another look slower, never as slow.
-    [ "$(jq -r '.exceptions | min_by(.factor) | "\(.part) \(.a) \(.factor > 0.2 and .factor < 0.5)"' slow.json)" = \
-        "endpoint 4 true" ]
+    # rxe1 of node2, at a third; a busy machine may make another look slower, never by half.
+    jq -c '.exceptions[]' slow.json
+    jq -e '[.exceptions[] | select(.part == "endpoint")] | any(.a == 4 and .factor > 0.2 and .factor < 0.5)
+        and all(.a == 4 or .factor > 0.5)' slow.json
 }
 
 # beside BYTES FACTOR: medians of both, in us or MB/s; exit 1 where ours is worse by more than the factor beyond what
