@@ -390,13 +390,14 @@ whole_run() {
 recorded() {
     local bare with
     limited python3 tests/gpu/job.py 2 30 >"$out/job-bare" || return 1
-    RAILGAUGE_NCCL_PROFILE=$out/record NCCL_PROFILER_PLUGIN=$(realpath "$plugin") \
+    RAILGAUGE_NCCL_DIR=$out/record NCCL_PROFILER_PLUGIN=$(realpath "$plugin") \
         limited python3 tests/gpu/job.py 2 30 >"$out/job-with" || return 1
     bare=$(awk '$1 == "step" {print $3}' "$out/job-bare" | median) with=$(awk '$1 == "step" {print $3}' "$out/job-with" | median)
     row 'a recorded step of a PyTorch job against an unrecorded one, time' "$(awk "BEGIN {printf \"%.3f\", $with / $bare}")" '' '<= 1.05'
     [ -n "$(ls -A "$out/record" 2>/dev/null)" ] || { echo 'the plugin has recorded nothing'; return 1; }
     [[ $(railgauge import --help) == *--nccl-profile* ]] || { echo '# import knows no --nccl-profile: the record was not read'; return 0; }
-    limited railgauge import --nccl-profile "$out/record" -o "$out/recorded" && [ -n "$(ls -A "$out/recorded")" ]
+    mkdir -p "$out/recorded"
+    limited railgauge import --nccl-profile "$out/record" -o "$out/recorded/points.tsv" && [ -s "$out/recorded/points.tsv" ]
 }
 
 # The same sizes by nccl-tests: all GPUs in one process there, a rank each here.
@@ -433,7 +434,7 @@ several() {
 # Ranks that share the GPU over the NIC of this machine; the transport says what memory it registered.
 verbs() {
     rm -rf "$out/verbs" && mkdir "$out/verbs" &&
-        ranks 2 "$probe" probe -t verbs --share-gpu -o "$out/verbs/points.tsv" -e "$top" -n 5 "${quick[@]}" || return 1
+        ranks 2 "$probe" probe -t verbs --memory gpu --share-gpu -o "$out/verbs/points.tsv" -e "$top" -n 5 "${quick[@]}" || return 1
     [ "$(column check "$out/verbs/points.tsv" | sort -u)" = ok ]
 }
 
