@@ -122,6 +122,28 @@ static void what_logs_do_to_the_table_changes_nothing(void **state)
     free(glued);
 }
 
+/* What the driver leaves out (a GPU that fell off the bus, or is another container's) leaves a gap. */
+static void gaps_in_the_numbers_stay(void **state)
+{
+    static const char text[] = "\tGPU0\tGPU2\tGPU3\tNIC0\tCPU Affinity\tNUMA Affinity\n"
+                               "GPU0\t X \tNV18\tNV18\tPIX\t0-47\t0\n"
+                               "GPU2\tNV18\t X \tNV18\tNODE\t0-47\t0\n"
+                               "GPU3\tNV18\tNV18\t X \tSYS\t48-95\t1\n"
+                               "NIC0\tPIX\tNODE\tSYS\t X \n";
+    static const int number[] = {0, 2, 3}, numa[] = {0, 0, 1};
+    struct topo t;
+
+    (void)state;
+    parse(&t, text);
+    assert_int_equal(t.endpoints, 3);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(t.endpoint[i].local, number[i]);
+        assert_int_equal(t.gpu[t.endpoint[i].gpu].index, number[i]);
+        assert_int_equal(t.endpoint[i].numa, numa[i]);
+    }
+    topo_free(&t);
+}
+
 /* A row that ends early goes on with its CPUs: the cells that it lacks are not told, the next rows
  * are read as they are. */
 static void rows_may_end_early(void **state)
@@ -257,6 +279,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_board_with_switches_has_links_paths_and_nearest_nics),
         cmocka_unit_test(what_logs_do_to_the_table_changes_nothing),
+        cmocka_unit_test(gaps_in_the_numbers_stay),
         cmocka_unit_test(rows_may_end_early),
         cmocka_unit_test(across_sockets_nothing_is_near),
         cmocka_unit_test(a_gpu_that_lost_its_links_stands_out),

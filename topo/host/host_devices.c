@@ -183,6 +183,7 @@ void host_finish(struct topo *t, int host, enum source source)
             int id = topo_add_endpoint(t, host, ENDPOINT_GPU); /* moves t->endpoint */
             struct endpoint *e = &t->endpoint[id];
             memcpy(e->busid, t->gpu[i].busid, sizeof(e->busid));
+            e->local = t->gpu[i].index; /* as the driver counts, which may leave some out */
             e->source[LEVEL_HOST] = (unsigned char)source;
         }
     exchange(t, host);
