@@ -122,6 +122,29 @@ static void what_logs_do_to_the_table_changes_nothing(void **state)
     free(glued);
 }
 
+/* Every row of the table broken at each of its blanks in turn, as mail programs do. */
+static void rows_may_be_broken(void **state)
+{
+    char *good = load("hgx-h100-8gpu-8nic.txt"), *end = strstr(good, "\nGPU3");
+    struct topo a, b;
+
+    (void)state;
+    parse(&a, good);
+    assert_non_null(end);
+    end = strchr(end + 1, '\n');
+    for (char *c = strstr(good, "\nGPU3") + 6; c < end; c++) {
+        if (*c != '\t' || c[1] == '\t' || c[1] == '\n' || strncmp(c + 1, "N/A", 3) == 0)
+            continue;
+        char *broken = mem_printf("%.*s\n%s", (int)(c - good), good, c + 1);
+        parse(&b, broken);
+        same_facts(&a, &b);
+        topo_free(&b);
+        free(broken);
+    }
+    topo_free(&a);
+    free(good);
+}
+
 /* What the driver leaves out (a GPU that fell off the bus, or is another container's) leaves a gap. */
 static void gaps_in_the_numbers_stay(void **state)
 {
@@ -279,6 +302,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_board_with_switches_has_links_paths_and_nearest_nics),
         cmocka_unit_test(what_logs_do_to_the_table_changes_nothing),
+        cmocka_unit_test(rows_may_be_broken),
         cmocka_unit_test(gaps_in_the_numbers_stay),
         cmocka_unit_test(rows_may_end_early),
         cmocka_unit_test(across_sockets_nothing_is_near),

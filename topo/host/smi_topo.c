@@ -17,7 +17,8 @@
  *     GPU0     X      NV18    PIX     0-47            0                N/A
  *
  * As it comes out of logs and tickets: the header underlined by escape codes, tabs turned into
- * blanks, cells glued together ("NODENODE"), cells missing at the end of a row.  A row whose X is
+ * blanks, cells glued together ("NODENODE"), cells missing at the end of a row, a row that goes on
+ * in the next line, quotes of mail.  A row whose X is
  * not in its own column cannot be trusted and is refused.  Codes: the legend that the command
  * prints, and SOC, the word of drivers of 2017 for SYS. */
 enum { SMI_DEVICES = 128, SMI_NVLINKS = 1000 };
@@ -33,6 +34,8 @@ struct smi_table {
     /* What a cell says: SMI_NVLINKS + NVLinks, enum gpu_path, or -1. */
     short cell[SMI_DEVICES][SMI_DEVICES];
     int numa[SMI_DEVICES];
+    int open, column; /* the row of the line before, -1: none; its cells so far */
+    bool cpus;        /* and its CPUs */
 };
 
 enum { CELL = 64 };
@@ -144,11 +147,12 @@ static int find_device(const struct smi_table *b, const char *name)
 
 /* The last columns: CPUs, NUMA nodes ("0,3-9,11-17"; the first is that of the CPUs), and the GPU's
  * own memory.  Some releases put an empty cell between them. */
-static int numa_of(char *rest, bool tabs)
+static int numa_of(char *rest, bool tabs, bool cpus)
 {
     char cell[CELL], *end;
 
-    next_cell(&rest, tabs, cell);
+    if (!cpus) /* they are in front, unless the line before had them */
+        next_cell(&rest, tabs, cell);
     if (!next_cell(&rest, tabs, cell) || !isdigit((unsigned char)cell[0]))
         return -1;
     long numa = strtol(cell, &end, 10);
@@ -161,16 +165,12 @@ struct where {
     struct err *err;
 };
 
-static int read_row(struct smi_table *b, int at, char *line, const struct where *p)
+/* What is left of a row. */
+static int read_cells(struct smi_table *b, int at, char *line, bool tabs, const struct where *p)
 {
-    bool tabs = strchr(line, '\t') != NULL;
     char cell[CELL];
-    int column = 0;
+    int column = b->column;
 
-    if (b->device[at].seen)
-        return err_data(p->err, "%s:%d: %s has two rows", p->path, p->line, b->device[at].name);
-    b->device[at].seen = true;
-    next_cell(&line, tabs, cell); /* its name */
     while (column < b->devices && line) {
         char *before = line;
         int code, length;
@@ -202,8 +202,36 @@ static int read_row(struct smi_table *b, int at, char *line, const struct where 
             b->cell[at][column++] = (short)code;
         }
     }
-    b->numa[at] = line ? numa_of(line, tabs) : -1;
+    b->numa[at] = line ? numa_of(line, tabs, b->cpus) : -1;
+    b->cpus = line != NULL;
+    b->open = at;
+    b->column = column;
     return 0;
+}
+
+static int read_row(struct smi_table *b, int at, char *line, const struct where *p)
+{
+    bool tabs = strchr(line, '\t') != NULL;
+    char cell[CELL];
+
+    if (b->device[at].seen)
+        return err_data(p->err, "%s:%d: %s has two rows", p->path, p->line, b->device[at].name);
+    b->device[at].seen = true;
+    b->column = 0;
+    b->cpus = false;
+    next_cell(&line, tabs, cell); /* its name */
+    return read_cells(b, at, line, tabs, p);
+}
+
+/* A mail program broke the row: more of its cells, or its CPUs. */
+static bool goes_on(const struct smi_table *b, const char *first, const char *line)
+{
+    int code;
+
+    if (b->open < 0 || b->numa[b->open] >= 0 || strchr(line, '='))
+        return false;
+    return b->column < b->devices ? take_code(first, &code) > 0 || isdigit((unsigned char)*first)
+                                  : isdigit((unsigned char)*first);
 }
 
 /* "  NIC0: mlx5_0" below "NIC Legend:". */
@@ -232,6 +260,7 @@ static int smi_table_parse(struct smi_table *b, const char *text, size_t len, co
 
     memset(b, 0, sizeof(*b));
     memset(b->cell, -1, sizeof(b->cell));
+    b->open = -1;
     for (char *line; rc == 0 && (line = next);) {
         char first[CELL], *at = line;
         next = strchr(line, '\n');
@@ -242,6 +271,8 @@ static int smi_table_parse(struct smi_table *b, const char *text, size_t len, co
         at += strspn(at, " \t>"); /* '>': as mail quotes */
         snprintf(first, sizeof(first), "%.*s", (int)strcspn(at, " \t"), at);
         struct smi_device d;
+        int row = b->open;
+        b->open = -1; /* an empty line ends it */
         if (!b->devices) {
             if (is_device(first, &d) && !read_header(b, at))
                 rc = err_data(err, "%s:%d: more than %d columns", path, p.line, SMI_DEVICES);
@@ -251,7 +282,10 @@ static int smi_table_parse(struct smi_table *b, const char *text, size_t len, co
             rc = err_data(err, "%s:%d: row \"%.20s\" has no column", path, p.line, first);
         } else if (strchr(at, ':')) {
             read_legend(b, at);
-        }
+        } else if ((b->open = row) >= 0 && goes_on(b, first, at)) {
+            rc = read_cells(b, row, at, strchr(at, '\t') != NULL, &p);
+        } else
+            b->open = -1;
     }
     if (rc == 0 && !b->devices)
         rc = err_data(err, "%s: no header with GPU0 ... as nvidia-smi topo -m prints it", path);
