@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/process.h"
@@ -32,11 +33,32 @@ int campaign_files_plan(struct campaign_files *f, const struct probe_args *a, st
     return w->agree(w, rc, err);
 }
 
+/* What whoever made this file knew of it and this process does not say itself. */
+static void keep_provenance(const char *path)
+{
+    static const char *const own[] = {"tool", "tool_version", "command",
+                                      "host", "time_utc",     "environment"};
+    json_t *file = json_load_file(path, 0, NULL), *now = json_provenance(), *was;
+    const char *key;
+
+    json_object_foreach(json_object_get(file, "provenance"), key, was)
+    {
+        bool ours = json_object_get(now, key) != NULL;
+        for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+            ours = ours || !strcmp(key, own[i]);
+        if (!ours && json_is_string(was))
+            json_provenance_add(key, json_string_value(was));
+    }
+    json_decref(now);
+    json_decref(file);
+}
+
 int campaign_files_save_topology(const struct campaign_files *f, struct err *err)
 {
     char *path = file_beside(f->output, "topology.json");
-    int rc = topo_save(&f->topo, path, err);
 
+    keep_provenance(path);
+    int rc = topo_save(&f->topo, path, err);
     free(path);
     return rc;
 }

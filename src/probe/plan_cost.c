@@ -126,13 +126,13 @@ void plan_cost_print(FILE *out, const struct plan *p, const struct topo *t,
                 "crosses otherwise (--no-nic-pass leaves it out)\n",
                 nics.rounds, units_seconds_text(took, nics.seconds),
                 units_seconds_text(most, fmax(nics.seconds, nics.at_most)));
-    print_cables(out, p, t);
     double connect = plan_connect_seconds(p, t, PLAN_POOL, false);
     if (connect > CONNECT_TOLD)
         fprintf(out,
                 "about %s more for the communicators of pairs, where NCCL makes them one by one "
                 "(--pair-comms)\n",
                 units_seconds_text(took, connect));
+    print_cables(out, p, t);
 }
 
 json_t *plan_cost_json(const struct plan *p, const struct topo *t, const struct measure_opts *o)

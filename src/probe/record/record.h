@@ -142,12 +142,16 @@ static inline bool record_whole(const struct record *r, uint64_t place, uint64_t
 
 static inline const struct record *record_at(const struct record_head *h, uint64_t seq)
 {
-    return (const struct record *)((const char *)h + h->ring_at) + seq % h->capacity;
+    const void *ring = (const char *)h + h->ring_at;
+
+    return (const struct record *)ring + seq % h->capacity;
 }
 
 static inline const struct record_comm *record_comm_at(const struct record_head *h, uint32_t i)
 {
-    return (const struct record_comm *)((const char *)h + h->comm_at) + i;
+    const void *comms = (const char *)h + h->comm_at;
+
+    return (const struct record_comm *)comms + i;
 }
 
 /* NULL: the first `bytes` of a file are one of ours, and all of it is there.  Else what is wrong. */

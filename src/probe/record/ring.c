@@ -304,8 +304,8 @@ static void fill_head(struct ring *r, const struct ring_options *o, const char *
     h->job_rank = o->job_rank;
     snprintf(h->host, sizeof(h->host), "%s", host);
     snprintf(h->job, sizeof(h->job), "%s", o->job);
-    r->comm = (struct record_comm *)((char *)h + h->comm_at);
-    r->record = (struct record *)((char *)h + h->ring_at);
+    r->comm = (void *)((char *)h + h->comm_at);
+    r->record = (void *)((char *)h + h->ring_at);
     __atomic_thread_fence(__ATOMIC_RELEASE);
     memcpy(h->magic, RECORD_MAGIC, sizeof(h->magic));
 }
