@@ -37,7 +37,7 @@ setup_file() {
     [ "$status" -eq 0 ]
     grep -q '/dest/opt/rg/bin' <<<"$output"
     grep -q 's|@PREFIX@|/opt/rg|' <<<"$output"
-    ! grep -v '/bin/nvcc ' <<<"$output" | grep -q '/usr/local'
+    ! grep -vE '/bin/(nvcc|ptxas)' <<<"$output" | grep -q '/usr/local'
 }
 
 @test "the installed program finds its data beside itself" {
