@@ -53,20 +53,27 @@ static void keep_provenance(const char *path)
     json_decref(file);
 }
 
-int campaign_files_save_topology(const struct campaign_files *f, struct err *err)
+/* again: the file is of this campaign already. */
+static int save_topology(const struct campaign_files *f, bool again, struct err *err)
 {
     char *path = file_beside(f->output, "topology.json");
 
-    keep_provenance(path);
+    if (again)
+        keep_provenance(path);
     int rc = topo_save(&f->topo, path, err);
     free(path);
     return rc;
 }
 
+int campaign_files_save_topology(const struct campaign_files *f, struct err *err)
+{
+    return save_topology(f, true, err);
+}
+
 static int save_inputs(const struct campaign_files *f, const struct probe_args *a, struct err *err)
 {
     char *plan = file_beside(f->output, "plan.tsv");
-    int rc = a->topology ? 0 : campaign_files_save_topology(f, err);
+    int rc = a->topology ? 0 : save_topology(f, false, err);
 
     if (rc == 0 && !a->plan)
         rc = plan_save(&f->plan, plan, err);

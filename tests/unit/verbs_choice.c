@@ -218,6 +218,7 @@ static void a_port_that_is_not_active_is_an_error(void **state)
     assert_string_equal(err.text, "no port mlx5_7 here (--hca); there are mlx5_0:1 (ACTIVE), "
                                   "mlx5_1:1 (DOWN), mlx5_1:2 (ACTIVE)");
     assert_int_equal(choose("mlx5_0:2", "", 0, &err), -1);
+    assert_int_equal(choose("mlx5_0:x", "", 0, &err), -1); /* no number is not any port */
     assert_int_equal(choose("", "", 0, &err), -1);
     assert_int_equal(verbs_port_choose(three + 1, 1, &(struct verbs_wish){0}, &err), -1);
     assert_string_equal(err.text, "no port is ACTIVE; there are mlx5_1:1 (DOWN)");

@@ -255,18 +255,6 @@ static int time_samples(struct copy_ctx *c, enum op op, size_t bytes, int n, dou
     return 0;
 }
 
-/* The others' samples are the mover's. */
-static int spread_samples(struct copy_ctx *c, int from, int n, double *sec, struct err *err)
-{
-    double *all = mem_calloc((size_t)n * (size_t)c->size, sizeof(*all));
-    int rc = world_mpi_trade(c->comm, sec, (size_t)n * sizeof(*sec), all, err);
-
-    if (rc == 0)
-        memcpy(sec, all + (size_t)from * (size_t)n, (size_t)n * sizeof(*sec));
-    free(all);
-    return rc;
-}
-
 static int refuse(enum op op, struct err *err)
 {
     return err_config(err, "transport copy has no %s: %s", op_name(op),
@@ -299,7 +287,7 @@ static int copy_run(void *ctx, enum op op, size_t bytes, int n, double *sec, str
     watch_leave();
     if (world_mpi_together(c->comm, rc, err))
         return -1;
-    return ops[op].everybody ? 0 : spread_samples(c, mover(op, bytes), n, sec, err);
+    return ops[op].everybody ? 0 : world_mpi_follow(c->comm, mover(op, bytes), sec, n, err);
 }
 
 /* --- check --- */

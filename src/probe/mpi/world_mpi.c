@@ -274,6 +274,12 @@ static int gather(struct world *w, const void *mine, size_t len, void *out, stru
     return world_mpi_error(code, "gathering from all ranks", err);
 }
 
+int world_mpi_follow(void *comm, int from, double *sec, int n, struct err *err)
+{
+    return world_mpi_error(MPI_Bcast(sec, n, MPI_DOUBLE, from, *(MPI_Comm *)comm),
+                           "following the member that has the clock", err);
+}
+
 int world_mpi_trade(void *comm, const void *mine, size_t len, void *all, struct err *err)
 {
     int code = MPI_Allgather(mine, (int)len, MPI_BYTE, all, (int)len, MPI_BYTE, *(MPI_Comm *)comm);

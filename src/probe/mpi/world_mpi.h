@@ -23,6 +23,9 @@ int world_mpi_together(void *comm, int rc, struct err *err);
 /* Every member's `len` bytes to every member: all has size * len bytes, in the members' order. */
 int world_mpi_trade(void *comm, const void *mine, size_t len, void *all, struct err *err);
 
+/* n samples of member `from` to every member. */
+int world_mpi_follow(void *comm, int from, double *sec, int n, struct err *err);
+
 /* Seconds on the clock that the members of a communicator of enter() share. */
 double world_mpi_clock(void *comm);
 /* Equal on ranks that share CLOCK_MONOTONIC: a hash of boot id and time namespace. */

@@ -35,17 +35,6 @@ struct verbs_ctx {
 
 /* --- run --- */
 
-static int spread_samples(struct verbs_conn *c, int from, int n, double *sec, struct err *err)
-{
-    double *all = mem_calloc((size_t)n * (size_t)c->size, sizeof(*all));
-    int rc = world_mpi_trade(c->comm, sec, (size_t)n * sizeof(*sec), all, err);
-
-    if (rc == 0)
-        memcpy(sec, all + (size_t)from * (size_t)n, (size_t)n * sizeof(*sec));
-    free(all);
-    return rc;
-}
-
 static int time_job(struct verbs_conn *c, const struct verbs_job *j, int n, double *sec,
                     struct err *err)
 {
@@ -61,7 +50,7 @@ static int time_job(struct verbs_conn *c, const struct verbs_job *j, int n, doub
         return -1;
     for (int i = 0; i < n; i++)
         sec[i] = sec[i] > 0 ? sec[i] : 1e-9;
-    return who < 0 ? 0 : spread_samples(c, who, n, sec, err);
+    return who < 0 ? 0 : world_mpi_follow(c->comm, who, sec, n, err);
 }
 
 static int refuse(enum op op, struct err *err)

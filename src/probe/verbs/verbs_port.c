@@ -14,6 +14,7 @@
 #include "base/host.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/units.h"
 #include "kernels/verbs_api.h"
 #include "probe/gpu_binding.h"
 
@@ -42,8 +43,10 @@ static void list_ports(char *out, size_t size, const struct verbs_candidate *c, 
 static int find_port(const struct verbs_candidate *c, int n, const char *name)
 {
     size_t len = strcspn(name, ":");
-    int port = name[len] ? atoi(name + len + 1) : 0, best = -1;
+    int port = 0, best = -1;
 
+    if (name[len] && units_int(&port, name + len + 1, 1, 255, NULL) < 0)
+        return -1;
     for (int i = 0; i < n; i++) {
         if (strlen(c[i].device) != len || strncmp(c[i].device, name, len) != 0 ||
             (port && c[i].port != port))
