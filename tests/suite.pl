@@ -75,7 +75,8 @@ exit(!$whole || $sum->has_errors ? 1 : 0);
 __DATA__
 # Files that do not simply come beside the others.  early: it takes long; alone: it judges times; any other word is what
 # files share and take in turns.
-tests/verbs/.*                         early
+tests/verbs/.*                         alone
+tests/mpi/(verbs_slow|nccl_scale)\.bats alone
 tests/slurm/forky\.bats                early
 tests/(slurm|mpi|ib)/trixie\.bats      trixie
 tests/slurm/health\.bats               trixie

@@ -7,7 +7,7 @@
 #include "probe/point.h"
 #include "probe/schedule.h"
 
-/* One parallel point with its class and how slow it is against that class. */
+/* One point of a pair with its class and how slow it is against that class. */
 struct suspect {
     int tier;
     const struct point *p;
@@ -16,19 +16,24 @@ struct suspect {
     int racks;     /* one number for the two racks, whichever way; -1: not two */
 };
 
-static bool parallel(const struct point *p)
+static bool of_the_matrix(const struct point *p)
 {
-    return op_is_pair(p->op) && p->flows > 1 && p->stop != STOP_FAILED &&
-           !stage_is_retest(p->stage) && p->stage != STAGE_LADDER;
+    return op_is_pair(p->op) && p->stop != STOP_FAILED && !stage_is_retest(p->stage) &&
+           p->stage != STAGE_LADDER && p->stage != STAGE_NIC_LADDER;
+}
+
+static bool was_alone(const struct suspect *s)
+{
+    return s->p->flows == 1;
 }
 
 static int by_class(const void *a, const void *b)
 {
     const struct suspect *x = a, *y = b;
-    const double v[] = {x->p->op, (double)x->p->bytes, x->tier, x->p->sec.median};
-    const double w[] = {y->p->op, (double)y->p->bytes, y->tier, y->p->sec.median};
+    const double v[] = {was_alone(x), x->p->op, (double)x->p->bytes, x->tier, x->p->sec.median};
+    const double w[] = {was_alone(y), y->p->op, (double)y->p->bytes, y->tier, y->p->sec.median};
 
-    return stats_order(v, w, 4);
+    return stats_order(v, w, 5);
 }
 
 /* How slow it is beyond what its ends and racks are; 0: no slower. */
@@ -69,7 +74,8 @@ static void judge(struct suspect *s, int n)
         limit = 0.1;
     for (int i = 0; i < n; i++)
         s[i].excess = t[i] > median * (1 + limit) ? t[i] / median : 0;
-    s[n / 2].excess = s[n / 2].excess > 0 ? s[n / 2].excess : 1; /* the healthy reference */
+    if (!was_alone(s) && !(s[n / 2].excess > 0))
+        s[n / 2].excess = 1; /* the healthy reference */
     free(t);
 }
 
@@ -154,7 +160,7 @@ void schedule_retest(struct plan *out, const struct topo *t, const struct points
     int n = 0, *times = mem_calloc((size_t)t->endpoints, sizeof(*times));
 
     for (int i = 0; i < p->count; i++)
-        if (parallel(&p->point[i]) && stage_by_nic(p->point[i].stage) == by_nic) {
+        if (of_the_matrix(&p->point[i]) && stage_by_nic(p->point[i].stage) == by_nic) {
             const struct point *q = &p->point[i];
             struct suspect one = {.tier = topo_tier_by(t, q->src, q->dst, by_nic),
                                   .p = q,
@@ -164,13 +170,15 @@ void schedule_retest(struct plan *out, const struct topo *t, const struct points
     if (n)
         qsort(s, (size_t)n, sizeof(*s), by_class);
     for (int i = 0, j; i < n; i = j) {
-        for (j = i + 1; j < n && s[j].p->op == s[i].p->op && s[j].p->bytes == s[i].p->bytes &&
-                        s[j].tier == s[i].tier;
+        for (j = i + 1; j < n && was_alone(&s[j]) == was_alone(&s[i]) && s[j].p->op == s[i].p->op &&
+                        s[j].p->bytes == s[i].p->bytes && s[j].tier == s[i].tier;
              j++)
             ;
         judge(s + i, j - i);
         for (int k = 0; k < 3 && s[i].p->op == OP_PAIR_BW; k++)
             judge_ends(s + i, j - i, orders[k]);
+        for (int k = i; k < j && was_alone(&s[i]); k++)
+            s[k].excess = alone(&s[k]);
     }
     if (n)
         qsort(s, (size_t)n, sizeof(*s), by_excess);

@@ -72,7 +72,7 @@ int *schedule_leaf_order(const struct topo *t);
 
 enum { RETEST_PER_ENDPOINT = 6, RETEST_PARTNERS = 3, RETEST_MAX = 256 };
 
-/* Which pairs of the parallel stages are measured again: out gets rounds of one pair each, stage
+/* Which pairs are measured again: out gets rounds of one pair each, stage
  * RETEST, every epoch; none when nothing stands out.
  *
  * An outlier of a parallel round can be a bad link or the neighbours' traffic; only the same pair
@@ -84,6 +84,9 @@ enum { RETEST_PER_ENDPOINT = 6, RETEST_PARTNERS = 3, RETEST_MAX = 256 };
  *   slow ends  RETEST_PARTNERS pairs of an endpoint, or of two racks, whose median of n pairs is slower than the
  *              class's by more than max(3 %, 3 * 1.25 sigma / sqrt(n)), each direction of pair_bw
  *   healthy    one pair of each class, so that "alone" can be compared with "in parallel"
+ *
+ * Pairs that ran alone are classes of their own, of which only outliers are chosen that their ends and racks do not
+ * explain: before one is named, it is slow twice.
  *
  * by_nic: of the pairs that left NVLink (STAGE_NIC_RETEST), else of the others. */
 struct points;

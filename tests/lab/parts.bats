@@ -41,6 +41,7 @@ parts() {
     measure half
     lab slow uplink 1 400
     run parts half
+    echo "$output"
     [ "$output" = "uplinks of rack rack-01 0.5" ]
     run railgauge accept half --against good
     [ "$status" -eq 1 ]
@@ -51,6 +52,7 @@ parts() {
     measure quarter
     lab slow uplink 2 400
     run parts quarter
+    echo "$output"
     [ "$output" = "uplinks of rack rack-02 0.25" ]
 }
 
@@ -70,8 +72,10 @@ parts() {
     run railgauge show all parts
     [ "$output" = "no part stands out from its like" ]
     run parts all
+    echo "$output"
     [ "$output" = "all pairs of fabric, beside good 0.5" ]
     run railgauge accept all --against good
+    echo "${lines[0]}"
     [ "$status" -eq 1 ]
     [[ ${lines[0]} == FAIL:*"tier fabric, bandwidth of a pair: 24."*" MB/s, limit 4"* ]]
 }
@@ -80,5 +84,6 @@ parts() {
     for rack in 0 1 2; do lab slow uplink $rack 400; done
     measure again
     run parts again
+    echo "$output"
     [ -z "$output" ]
 }

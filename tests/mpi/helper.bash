@@ -33,6 +33,18 @@ need_stand_ins() {
     export LD_LIBRARY_PATH=$build/fake FAKE_GPU=$PWD/gpus.txt
 }
 
+# The stand-in of libibverbs, for what devices says (tests/fake/verbs_fake_text.c).
+need_fake_verbs() {
+    need_mpi
+    cd "$BATS_TEST_TMPDIR" || return 1
+    [ -e "$build/fake/libverbs_fake.so.1" ] || skip "the stand-in is not built (make check builds it)"
+    export RAILGAUGE_IBVERBS=$build/fake/libverbs_fake.so.1 FAKE_VERBS=$PWD/devices.txt
+}
+devices() { printf '%s\n' "$@" >devices.txt; }
+need_verbs() {
+    "$probe" probe --help 2>&1 | grep -q -- --hca || skip "railgauge-probe has no transport verbs"
+}
+
 # More ranks than cores are fine.
 mpirun=(mpirun --oversubscribe --bind-to none --mca btl vader,self --mca mpi_yield_when_idle 1)
 

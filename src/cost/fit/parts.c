@@ -266,7 +266,7 @@ static int by_score(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What is much slower than a group has a cause of its own. */
+/* What is much slower than a group, in every epoch, has a cause of its own. */
 static void accept(struct hunt *h, const struct element *x)
 {
     struct fit *f = h->f;
@@ -275,7 +275,7 @@ static void accept(struct hunt *h, const struct element *x)
     MEM_PUSH(f->m->exception, f->m->exceptions) = x->e;
     for (int i = 0; i < x->samples; i++) {
         struct fit_sample *s = &f->sample[x->index[i]];
-        if (s->explained < 0 && s->residual >= least)
+        if (s->explained < 0 && s->best >= least)
             s->explained = f->m->exceptions - 1;
     }
 }
