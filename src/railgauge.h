@@ -45,6 +45,10 @@ const char *railgauge_level(const struct railgauge *r, int id, const char *level
  * unknown; INFINITY: a part on the way is dead.  src == dst: 0. */
 double railgauge_pair(const struct railgauge *r, int src, int dst, size_t bytes);
 
+/* The same of n pairs, src[i] to dst[i], all of one size: seconds[i]. */
+void railgauge_pairs(const struct railgauge *r, const int *src, const int *dst, size_t n,
+                     size_t bytes, double *seconds);
+
 /* Seconds for a collective ("all_gather", ...) on n endpoints; bytes as nccl-tests counts them (the
  * largest buffer of one rank).  NAN: unknown op or id, or n < 2. */
 double railgauge_collective(const struct railgauge *r, const char *op, const int *ids, int n,

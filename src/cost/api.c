@@ -24,16 +24,18 @@ struct cell {
     double sec, slope; /* at the cell's lower end; s/B inside */
 };
 
-/* All that a query needs of an endpoint, in one cache line. */
-struct spot {
-    struct place place;
-    int odd; /* an exception may concern it */
-};
+/* Where an endpoint is, as one number: KEY_ODD, and its group at each level that rules ask for, side by side.  What is
+ * not known has a number of its own, as it is the same as nothing.  Two endpoints share the levels whose bits are 0 in
+ * the exclusive or of their keys. */
+enum { KEY_ODD = 1 }; /* an exception may concern it */
+enum { KEY_BITS = 64 };
 
 struct railgauge {
     struct matrix m;
-    struct spot *spot;
-    struct cell *grid;                 /* [tier][CELLS] of healthy pairs */
+    uint64_t *key;
+    uint64_t *differ;  /* [tier]: the bits that are 0 in it */
+    bool packed;       /* all levels have their bits; else keys hold KEY_ODD alone */
+    struct cell *grid; /* [tier][CELLS] of healthy pairs */
     struct lists by_endpoint, by_rack; /* exceptions that concern it */
     struct lists by_host;              /* its endpoints by index */
 };
@@ -116,11 +118,60 @@ static bool concerned(const struct lists *l, int item)
     return item >= 0 && l->start[item + 1] > l->start[item];
 }
 
+/* --- keys --- */
+
+/* Codes of a level: its groups, then one for each endpoint of which it is not known. */
+static uint64_t codes(const struct topo *t, int level)
+{
+    uint64_t n = (uint64_t)(level == LEVEL_HOST ? t->hosts : t->group[level].count);
+
+    for (int i = 0; i < t->endpoints; i++)
+        n += topo_at(t, i, level) < 0;
+    return n;
+}
+
+static void pack_level(struct railgauge *r, int level, int shift)
+{
+    const struct topo *t = &r->m.topo;
+    uint64_t unknown = (uint64_t)(level == LEVEL_HOST ? t->hosts : t->group[level].count);
+
+    for (int i = 0; i < t->endpoints; i++) {
+        int at = topo_at(t, i, level);
+        r->key[i] |= (at < 0 ? unknown++ : (uint64_t)at) << shift;
+    }
+}
+
+static void pack(struct railgauge *r)
+{
+    const struct topo *t = &r->m.topo;
+    int bits[LEVEL_COUNT] = {0}, used = 1;
+    unsigned asked = 0;
+
+    for (int i = 0; i < t->tiers; i++)
+        asked |= t->tier[i].same;
+    for (int l = 0; l < LEVEL_COUNT; l++) {
+        for (uint64_t n = asked >> l & 1 ? codes(t, l) : 1; n > 1; n = (n + 1) / 2)
+            bits[l]++;
+        used += bits[l];
+    }
+    r->packed = used <= KEY_BITS;
+    for (int l = 0, shift = 1; l < LEVEL_COUNT && r->packed; shift += bits[l++]) {
+        if (!bits[l])
+            continue;
+        pack_level(r, l, shift);
+        for (int i = 0; i < t->tiers; i++)
+            if (t->tier[i].same >> l & 1)
+                r->differ[i] |= (UINT64_MAX >> (KEY_BITS - bits[l])) << shift;
+    }
+}
+
 static void mark_odd(struct railgauge *r)
 {
-    for (int i = 0; i < r->m.topo.endpoints; i++)
-        r->spot[i].odd = concerned(&r->by_endpoint, i) ||
-                         concerned(&r->by_rack, r->spot[i].place.at[LEVEL_RACK]);
+    const struct topo *t = &r->m.topo;
+
+    for (int i = 0; i < t->endpoints; i++)
+        if (concerned(&r->by_endpoint, i) || concerned(&r->by_rack, topo_at(t, i, LEVEL_RACK)))
+            r->key[i] |= KEY_ODD;
 }
 
 static void compile_hosts(struct railgauge *r)
@@ -138,15 +189,15 @@ static void compile(struct railgauge *r)
 {
     const struct topo *t = &r->m.topo;
 
-    r->spot = mem_calloc((size_t)t->endpoints, sizeof(*r->spot));
+    r->key = mem_calloc((size_t)t->endpoints + 1, sizeof(*r->key));
+    r->differ = mem_calloc((size_t)t->tiers + 1, sizeof(*r->differ));
     r->grid = mem_calloc((size_t)r->m.tiers * CELLS, sizeof(*r->grid));
-    for (int i = 0; i < t->endpoints; i++)
-        r->spot[i].place = t->endpoint[i].place;
     for (int i = 0; i < r->m.tiers; i++)
         compile_tier(r->grid + (size_t)i * CELLS, &r->m.tier[i]);
     compile_hosts(r);
     compile_lists(r, &r->by_endpoint, t->endpoints, false);
     compile_lists(r, &r->by_rack, t->group[LEVEL_RACK].count, true);
+    pack(r);
     mark_odd(r);
 }
 
@@ -192,7 +243,8 @@ void railgauge_close(struct railgauge *r)
     if (!r)
         return;
     matrix_free(&r->m);
-    free(r->spot);
+    free(r->key);
+    free(r->differ);
     free(r->grid);
     lists_free(&r->by_endpoint);
     lists_free(&r->by_rack);
@@ -255,40 +307,65 @@ static void slow_down(const struct railgauge *r, const struct lists *l, int item
     }
 }
 
-/* topo_tier() in line, without branches inside a rule: levels of two endpoints are compared at
- * once. */
-static inline int tier_of(const struct railgauge *r, const struct place *a, const struct place *b)
+/* topo_tier() of two keys: every rule is asked, so that nothing waits for a guess of which comes first. */
+static inline int tier_of(const struct railgauge *r, int src, int dst)
 {
-    unsigned shared = 0;
+    uint64_t differ = r->key[src] ^ r->key[dst];
+    int last = r->m.topo.tiers - 1, tier = last;
 
-    for (int l = 0; l < LEVEL_COUNT; l++)
-        shared |= (unsigned)((a->at[l] == b->at[l]) & (a->at[l] >= 0)) << l;
-    for (int i = 0; i < r->m.topo.tiers; i++)
-        if (!(r->m.topo.tier[i].same & ~shared))
-            return i;
-    return r->m.topo.tiers - 1;
+    if (!r->packed)
+        return topo_tier(&r->m.topo, src, dst);
+    for (int i = last - 1; i >= 0; i--)
+        tier = differ & r->differ[i] ? tier : i;
+    return tier;
 }
 
-double railgauge_pair(const struct railgauge *r, int src, int dst, size_t bytes)
+/* A pair that an exception may concern. */
+static double odd_pair(const struct railgauge *r, int src, int dst, int tier, double size)
 {
-    double factor = 1, add = 0, size = bytes ? (double)bytes : 1;
+    const struct topo *t = &r->m.topo;
+    double factor = 1, add = 0;
+
+    slow_down(r, &r->by_endpoint, src, src, dst, tier, &factor, &add);
+    slow_down(r, &r->by_endpoint, dst, src, dst, tier, &factor, &add);
+    slow_down(r, &r->by_rack, topo_at(t, src, LEVEL_RACK), src, dst, tier, &factor, &add);
+    slow_down(r, &r->by_rack, topo_at(t, dst, LEVEL_RACK), src, dst, tier, &factor, &add);
+    if (factor >= 1)
+        return look_up(r->grid + (size_t)tier * CELLS, size) + add;
+    return matrix_tier_time(&r->m.tier[tier], size, factor) + add;
+}
+
+static inline double pair(const struct railgauge *r, int src, int dst, double size)
+{
     unsigned count = (unsigned)r->m.topo.endpoints;
 
     if ((unsigned)src >= count || (unsigned)dst >= count)
         return NAN;
     if (src == dst)
         return 0;
-    const struct spot *a = &r->spot[src], *b = &r->spot[dst];
-    int tier = tier_of(r, &a->place, &b->place);
-    if (!(a->odd | b->odd))
-        return look_up(r->grid + (size_t)tier * CELLS, size);
-    slow_down(r, &r->by_endpoint, src, src, dst, tier, &factor, &add);
-    slow_down(r, &r->by_endpoint, dst, src, dst, tier, &factor, &add);
-    slow_down(r, &r->by_rack, a->place.at[LEVEL_RACK], src, dst, tier, &factor, &add);
-    slow_down(r, &r->by_rack, b->place.at[LEVEL_RACK], src, dst, tier, &factor, &add);
-    if (factor >= 1)
-        return look_up(r->grid + (size_t)tier * CELLS, size) + add;
-    return matrix_tier_time(&r->m.tier[tier], size, factor) + add;
+    int tier = tier_of(r, src, dst);
+    if ((r->key[src] | r->key[dst]) & KEY_ODD)
+        return odd_pair(r, src, dst, tier, size);
+    return look_up(r->grid + (size_t)tier * CELLS, size);
+}
+
+static double size_of(size_t bytes)
+{
+    return bytes ? (double)bytes : 1;
+}
+
+double railgauge_pair(const struct railgauge *r, int src, int dst, size_t bytes)
+{
+    return pair(r, src, dst, size_of(bytes));
+}
+
+void railgauge_pairs(const struct railgauge *r, const int *src, const int *dst, size_t n,
+                     size_t bytes, double *seconds)
+{
+    double size = size_of(bytes);
+
+    for (size_t i = 0; i < n; i++)
+        seconds[i] = pair(r, src[i], dst[i], size);
 }
 
 double railgauge_collective(const struct railgauge *r, const char *op, const int *ids, int n,

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* place_greedy.c - slots filled one after another, each with the rank that has most to do with
- * those on the same host, then in the same box, then anywhere. */
+ * those on the same host, then in the same box, then anywhere.
+ *
+ * Ranks that wait stand in heaps, one a box where ranks are told their box: n slots cost what their
+ * ties do, each the height of a heap. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,11 +18,14 @@ struct greedy {
     const struct placer *placer;
     const struct ties *ties;
     const struct row *row;
-    const int *box_of;   /* of each rank: the box that it must be in; NULL: any */
     double worth[NEARS]; /* s that a byte saves when its peer is so near, against the farthest */
     double *near[NEARS]; /* bytes of each rank to those on this host, in this box, placed */
-    bool *placed;
+    int *met[NEARS], meets[NEARS]; /* the ranks whose bytes are not 0, of the first two */
     int *order;
+    /* Ranks that wait, the best of each heap first: heap h is in heap[first[h]] and the places behind
+     * it, `count[h]` of them.  at: of each rank its place in its heap, -1: it has a slot. */
+    const int *box_of; /* of each rank: the heap that it is in; NULL: the only one */
+    int *heap, *first, *count, *at;
 };
 
 /* Seconds a byte takes between two slots of the pool. */
@@ -63,35 +69,86 @@ static double score(const struct greedy *f, int rank)
     return sum;
 }
 
-static int pick(const struct greedy *f, int box)
+/* The one with most to do there; of equals the first. */
+static bool before(const struct greedy *f, int a, int b)
 {
-    double most = -1;
-    int best = -1;
+    double one = score(f, a), other = score(f, b);
 
-    for (int r = 0; r < f->placer->ranks; r++) {
-        if (f->placed[r] || (f->box_of && f->box_of[r] != box))
-            continue;
-        double s = score(f, r);
-        if (s > most) {
-            most = s;
-            best = r;
-        }
-    }
-    return best;
+    return one > other || (!(one < other) && a < b);
 }
 
+static int heap_of(const struct greedy *f, int rank)
+{
+    return f->box_of ? f->box_of[rank] : 0;
+}
+
+static void swap(struct greedy *f, int *heap, int i, int k)
+{
+    int rank = heap[i];
+
+    heap[i] = heap[k];
+    heap[k] = rank;
+    f->at[heap[i]] = i;
+    f->at[heap[k]] = k;
+}
+
+/* The rank at place i to where it belongs. */
+static void settle(struct greedy *f, int h, int i)
+{
+    int *heap = f->heap + f->first[h], n = f->count[h];
+
+    for (; i > 0 && before(f, heap[i], heap[(i - 1) / 2]); i = (i - 1) / 2)
+        swap(f, heap, i, (i - 1) / 2);
+    for (int best = i;; i = best) {
+        for (int k = 2 * i + 1; k <= 2 * i + 2 && k < n; k++)
+            if (before(f, heap[k], heap[best]))
+                best = k;
+        if (best == i)
+            break;
+        swap(f, heap, i, best);
+    }
+}
+
+static void settle_rank(struct greedy *f, int rank)
+{
+    if (f->at[rank] >= 0)
+        settle(f, heap_of(f, rank), f->at[rank]);
+}
+
+static int pick(const struct greedy *f, int h)
+{
+    return f->count[h] ? f->heap[f->first[h]] : -1;
+}
+
+/* `rank` is the first of its heap. */
 static void put(struct greedy *f, int rank, int slot)
 {
+    int h = heap_of(f, rank);
+
     f->order[rank] = slot;
-    f->placed[rank] = true;
-    for (int i = f->ties->start[rank]; i < f->ties->start[rank + 1]; i++)
-        for (int k = 0; k < NEARS; k++)
-            f->near[k][f->ties->tie[i].peer] += f->ties->tie[i].out + f->ties->tie[i].in;
+    swap(f, f->heap + f->first[h], 0, --f->count[h]);
+    f->at[rank] = -1;
+    settle(f, h, 0);
+    for (int i = f->ties->start[rank]; i < f->ties->start[rank + 1]; i++) {
+        int peer = f->ties->tie[i].peer;
+        double bytes = f->ties->tie[i].out + f->ties->tie[i].in;
+        for (int k = 0; k < NEARS && bytes > 0; k++) {
+            if (k < NEAR_ANY && f->near[k][peer] == 0)
+                f->met[k][f->meets[k]++] = peer;
+            f->near[k][peer] += bytes;
+        }
+        settle_rank(f, peer);
+    }
 }
 
 static void forget(struct greedy *f, int near)
 {
-    memset(f->near[near], 0, (size_t)f->placer->ranks * sizeof(double));
+    for (int i = 0; i < f->meets[near]; i++) {
+        int rank = f->met[near][i];
+        f->near[near][rank] = 0;
+        settle_rank(f, rank);
+    }
+    f->meets[near] = 0;
 }
 
 /* Every slot of the row in turn; false: ranks are left. */
@@ -106,7 +163,7 @@ static bool fill_row(struct greedy *f)
             int host = f->row->host[i];
             forget(f, NEAR_HOST);
             for (int s = p->start[host]; s < p->start[host + 1] && left; s++) {
-                int rank = pick(f, b);
+                int rank = pick(f, f->box_of ? b : 0);
                 if (rank < 0)
                     break;
                 put(f, rank, p->endpoint[s]);
@@ -132,32 +189,60 @@ static void fill_line(struct greedy *f, int size)
     }
 }
 
-static void fill_open(struct greedy *f, struct placer *pl, const struct row *row, int *order)
+/* Nobody has anything to do with anybody yet: ranks in ascending order are heaps. */
+static void heaps_make(struct greedy *f, int ranks, int heaps)
+{
+    int *next = mem_calloc((size_t)heaps + 1, sizeof(int));
+
+    f->heap = mem_calloc((size_t)ranks + 1, sizeof(int));
+    f->at = mem_calloc((size_t)ranks + 1, sizeof(int));
+    f->first = mem_calloc((size_t)heaps + 1, sizeof(int));
+    for (int r = 0; r < ranks; r++)
+        f->first[heap_of(f, r) + 1]++;
+    for (int h = 0; h < heaps; h++)
+        f->first[h + 1] += f->first[h];
+    f->count = next;
+    for (int r = 0; r < ranks; r++) {
+        int h = heap_of(f, r);
+        f->at[r] = next[h]++;
+        f->heap[f->first[h] + f->at[r]] = r;
+    }
+}
+
+static void fill_open(struct greedy *f, struct placer *pl, const struct row *row, const int *box_of,
+                      int *order)
 {
     size_t n = (size_t)pl->ranks + 1;
 
-    *f = (struct greedy){.placer = pl, .ties = placer_ties(pl), .row = row, .order = order};
-    for (int k = 0; k < NEARS; k++)
+    *f = (struct greedy){
+        .placer = pl, .ties = placer_ties(pl), .row = row, .box_of = box_of, .order = order};
+    for (int k = 0; k < NEARS; k++) {
         f->near[k] = mem_calloc(n, sizeof(double));
-    f->placed = mem_calloc(n, sizeof(bool));
+        f->met[k] = k < NEAR_ANY ? mem_calloc(n, sizeof(int)) : NULL;
+    }
+    heaps_make(f, pl->ranks, box_of ? row->boxes : 1);
     weigh(f);
-    /* an array is read, where a unit of work is a look-up */
-    pl->spent += (double)pl->ranks * pl->ranks / 32;
+    /* a tie goes through a heap, where a unit of work is a look-up */
+    pl->spent += 4.0 * (f->ties->start[pl->ranks] + pl->ranks);
 }
 
 static void fill_close(struct greedy *f)
 {
-    for (int k = 0; k < NEARS; k++)
+    for (int k = 0; k < NEARS; k++) {
         free(f->near[k]);
-    free(f->placed);
+        free(f->met[k]);
+    }
+    free(f->heap);
+    free(f->first);
+    free(f->count);
+    free(f->at);
 }
 
 bool greedy_fill(struct placer *pl, const struct row *row, const int *box_of, int *order)
 {
     struct greedy f;
 
-    fill_open(&f, pl, row, order);
-    f.box_of = box_of;
+    fill_open(&f, pl, row, box_of, order);
     bool done = fill_row(&f);
     fill_close(&f);
     return done;
@@ -215,7 +300,7 @@ static void lines(struct place_best *b, struct placer *pl, int level, bool split
     for (int size = from; size > 1 && placer_may(pl, share); size--) {
         if (pl->ranks % size || (size % per && per % size))
             continue;
-        fill_open(&f, pl, &row[0], at);
+        fill_open(&f, pl, &row[0], NULL, at);
         fill_line(&f, size);
         fill_close(&f);
         try_rows(b, pl, row, at, size, split, share, order);

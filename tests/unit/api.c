@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/stats.h"
 #include "railgauge.h"
 #include "small.h"
 
@@ -82,6 +83,63 @@ static void slow_and_dead_parts_are_the_same_too(void **state)
     (void)state;
     open_both(&b, slow_parts);
     compare_all(&b);
+    close_both(&b);
+}
+
+/* Levels of which much is not known, and more groups than a key has bits for. */
+static void forget_places(struct matrix *m, unsigned seed)
+{
+    struct rng rng;
+
+    rng_seed(&rng, seed);
+    for (int i = 0; i < m->topo.endpoints; i++)
+        for (int l = LEVEL_HOST + 1; l < LEVEL_COUNT; l++)
+            if (!rng_below(&rng, 3))
+                m->topo.endpoint[i].place.at[l] = -1;
+}
+
+static unsigned forgotten;
+
+static void forget_some(struct matrix *m)
+{
+    slow_parts(m);
+    forget_places(m, forgotten);
+}
+
+static void what_is_not_known_is_the_same_as_nothing(void **state)
+{
+    (void)state;
+    for (forgotten = 1; forgotten <= 20; forgotten++) {
+        struct both b;
+        open_both(&b, forget_some);
+        compare_all(&b);
+        close_both(&b);
+    }
+}
+
+/* A vector says the same as its pairs, to the bit; what is out of range is unknown. */
+static void many_pairs_are_pairs(void **state)
+{
+    enum { N = 18 * 18 };
+    int src[N], dst[N];
+    double sec[N + 1];
+    struct both b;
+
+    (void)state;
+    open_both(&b, slow_parts);
+    for (int i = 0; i < N; i++) {
+        src[i] = i / 18 - 1;
+        dst[i] = i % 18 - 1;
+    }
+    for (size_t s = 0; s < 1 << 20; s = 3 * s + 1) {
+        sec[N] = -7;
+        railgauge_pairs(b.r, src, dst, N, s, sec);
+        assert_true(sec[N] == -7);
+        for (int i = 0; i < N; i++) {
+            double one = railgauge_pair(b.r, src[i], dst[i], s);
+            assert_true(sec[i] == one || (isnan(sec[i]) && isnan(one)));
+        }
+    }
     close_both(&b);
 }
 
@@ -272,6 +330,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pairs_are_within_a_thousandth_of_the_curves),
         cmocka_unit_test(slow_and_dead_parts_are_the_same_too),
+        cmocka_unit_test(what_is_not_known_is_the_same_as_nothing),
+        cmocka_unit_test(many_pairs_are_pairs),
         cmocka_unit_test(endpoints_are_found_by_host_and_index),
         cmocka_unit_test(hosts_and_their_groups_have_names),
         cmocka_unit_test(jobs_cost_what_their_collectives_do),
