@@ -54,6 +54,20 @@ void railgauge_pairs(const struct railgauge *r, const int *src, const int *dst, 
 double railgauge_collective(const struct railgauge *r, const char *op, const int *ids, int n,
                             size_t bytes);
 
+/* --- one group, any size --- */
+
+struct railgauge_group;
+
+/* A collective on n >= 2 endpoints in rank order, resolved once, in time that grows with n.  Returns 0, or
+ * -1 with a sentence in err; the caller closes it before r. */
+int railgauge_group_open(struct railgauge_group **out, const struct railgauge *r, const char *op,
+                         const int *ids, int n, char err[256]);
+
+/* What railgauge_collective() says of the group, to the bit, in time that does not grow with it; allocates nothing. */
+double railgauge_group_time(const struct railgauge_group *g, size_t bytes);
+
+void railgauge_group_close(struct railgauge_group *g); /* NULL is fine */
+
 /* --- jobs on nodes: these allocate, and free what they took before they return --- */
 
 struct railgauge_job;

@@ -12,7 +12,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
-#include "cost/matrix.h"
+#include "cost/collective.h"
 
 enum {
     OCTAVES = 50, /* 1 B .. 2^50 B; beyond, the last cell's line goes on */
@@ -378,4 +378,61 @@ double railgauge_collective(const struct railgauge *r, const char *op, const int
         return NAN;
     matrix_collective(&r->m, (enum op)which, ids, n, (double)bytes, &cost);
     return cost.sec;
+}
+
+struct railgauge_group {
+    const struct matrix *m;
+    struct collective_quote quote;
+};
+
+struct group_opening {
+    const struct matrix *m;
+    const char *op;
+    const int *ids;
+    int n;
+    struct railgauge_group *group;
+    struct err *err;
+};
+
+static int open_group(void *opening)
+{
+    struct group_opening *o = opening;
+    int which = o->op ? op_find(o->op) : -1;
+    struct ways ways;
+
+    if (which < 0 || op_is_pair((enum op)which))
+        return err_usage(o->err, "%s is no collective", o->op ? o->op : "nothing");
+    if (o->n < 2)
+        return err_usage(o->err, "a group of %d: it takes two endpoints", o->n);
+    for (int i = 0; i < o->n; i++)
+        if (o->ids[i] < 0 || o->ids[i] >= o->m->topo.endpoints)
+            return err_usage(o->err, "endpoint %d of %d", o->ids[i], o->m->topo.endpoints);
+    o->group = mem_calloc(1, sizeof(*o->group));
+    o->group->m = o->m;
+    ways_of(&ways, o->m, o->ids, o->n, (enum op)which, false);
+    collective_resolve(&o->group->quote, o->m, (enum op)which, &ways, false);
+    return 0;
+}
+
+int railgauge_group_open(struct railgauge_group **out, const struct railgauge *r, const char *op,
+                         const int *ids, int n, char text[256])
+{
+    struct err err = {0, ""};
+    struct group_opening o = {&r->m, op, ids, n, NULL, &err};
+    int rc = mem_guarded(open_group, &o, &err);
+
+    if (rc < 0 && text)
+        snprintf(text, 256, "%.255s", err.text);
+    *out = o.group;
+    return rc;
+}
+
+double railgauge_group_time(const struct railgauge_group *g, size_t bytes)
+{
+    return collective_time(&g->quote, g->m, (double)bytes);
+}
+
+void railgauge_group_close(struct railgauge_group *g)
+{
+    free(g);
 }

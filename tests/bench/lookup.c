@@ -1,4 +1,4 @@
-/* lookup.c - how fast a matrix of 100,000 endpoints opens and answers; three lines "name value".
+/* lookup.c - how fast a matrix of 100,000 endpoints opens and answers; lines "name value".
  * Processor time, so that neighbours on the machine do not count. */
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -57,12 +57,39 @@ static double ask(const struct railgauge *r, double *sum)
     return QUERIES / (cpu() - start);
 }
 
+/* Seconds of one look-up of a group of ranks dealt over racks: by its members, and resolved. */
+static int ask_group(const struct railgauge *r, double *members, double *resolved)
+{
+    enum { RANKS = 8192, BY_MEMBERS = 50, RESOLVED = 5000000 };
+    static int ids[RANKS];
+    struct railgauge_group *g;
+    char text[256];
+    double sum = 0;
+
+    for (int i = 0; i < RANKS; i++)
+        ids[i] = i;
+    double start = cpu();
+    for (int q = 0; q < BY_MEMBERS; q++)
+        sum += railgauge_collective(r, "all_gather", ids, RANKS, (size_t)1 << (q % 30));
+    *members = (cpu() - start) / BY_MEMBERS;
+    if (railgauge_group_open(&g, r, "all_gather", ids, RANKS, text) < 0) {
+        fprintf(stderr, "lookup: %s\n", text);
+        return -1;
+    }
+    start = cpu();
+    for (int q = 0; q < RESOLVED; q++)
+        sum += railgauge_group_time(g, (size_t)1 << (q % 30));
+    *resolved = (cpu() - start) / RESOLVED;
+    railgauge_group_close(g);
+    return sum > 0 ? 0 : -1;
+}
+
 int main(void)
 {
     char path[] = "/tmp/railgauge-lookup-XXXXXX", text[256];
     struct railgauge *r;
     struct stat st;
-    double sum = 0;
+    double sum = 0, members, resolved;
     int fd = mkstemp(path), rc = 1;
 
     if (fd < 0 || write_matrix(path) < 0)
@@ -75,7 +102,9 @@ int main(void)
         printf("queries_per_s %.0f\n", ask(r, &sum));
         if (stat(path, &st) == 0)
             printf("file_bytes %lld\n", (long long)st.st_size);
-        rc = sum > 0 ? 0 : 1;
+        rc = sum > 0 && ask_group(r, &members, &resolved) == 0 ? 0 : 1;
+        if (rc == 0)
+            printf("group_members_s %.3g\ngroup_resolved_s %.3g\n", members, resolved);
         railgauge_close(r);
     }
     close(fd);

@@ -12,9 +12,9 @@ setup() {
     [ "$status" -eq 0 ]
     exported=$(awk '$2 ~ /[TDBRW]/ {sub(/@.*/, "", $3); print $3}' <<<"$output" | sort | tr '\n' ' ')
     echo "$exported"
-    [ "$exported" = "railgauge_close railgauge_collective railgauge_count railgauge_find railgauge_host_count \
-railgauge_host_find railgauge_host_name railgauge_job_close railgauge_job_open railgauge_level \
-railgauge_nodes_best railgauge_nodes_cost railgauge_open railgauge_pair railgauge_place " ]
+    [ "$exported" = "railgauge_close railgauge_collective railgauge_count railgauge_find railgauge_group_close \
+railgauge_group_open railgauge_group_time railgauge_host_count railgauge_host_find railgauge_host_name railgauge_job_close railgauge_job_open railgauge_level \
+railgauge_nodes_best railgauge_nodes_cost railgauge_open railgauge_pair railgauge_pairs railgauge_place " ]
 }
 
 @test "a C program of 30 lines compiles against header and library and answers" {

@@ -314,6 +314,48 @@ static void collectives_are_the_matrix_own(void **state)
     close_both(&b);
 }
 
+/* A group resolved once says of any size what is said of its members. */
+static void a_group_is_its_collective(void **state)
+{
+    static const char *ops[] = {"all_gather", "reduce_scatter", "all_to_all", "all_reduce",
+                                "broadcast"};
+    struct railgauge_group *g;
+    char text[256];
+    struct both b;
+    struct rng rng;
+
+    (void)state;
+    rng_seed(&rng, 11);
+    open_both(&b, slow_parts);
+    for (int k = 0; k < 200; k++) {
+        int ids[16], n = 2 + (int)rng_below(&rng, 15);
+        const char *op = ops[k % 5];
+        for (int i = 0; i < 16; i++)
+            ids[i] = i;
+        rng_shuffle(&rng, ids, 16);
+        if (railgauge_group_open(&g, b.r, op, ids, n, text) < 0)
+            fail_msg("%s", text);
+        for (size_t s = 0; s < (size_t)1 << 33; s = 5 * s + 1) {
+            double want = railgauge_collective(b.r, op, ids, n, s),
+                   got = railgauge_group_time(g, s);
+            if (!(got == want || (isnan(got) && isnan(want))))
+                fail_msg("%s of %d, %zu bytes: %g, by its members %g", op, n, s, got, want);
+        }
+        railgauge_group_close(g);
+    }
+    railgauge_group_close(NULL);
+    assert_int_equal(railgauge_group_open(&g, b.r, "all_gossip", (int[]){0, 1}, 2, text), -1);
+    assert_null(g);
+    assert_string_equal(text, "all_gossip is no collective");
+    assert_int_equal(railgauge_group_open(&g, b.r, "pair_bw", (int[]){0, 1}, 2, text), -1);
+    assert_int_equal(railgauge_group_open(&g, b.r, NULL, (int[]){0, 1}, 2, NULL), -1);
+    assert_int_equal(railgauge_group_open(&g, b.r, "all_gather", (int[]){0}, 1, text), -1);
+    assert_string_equal(text, "a group of 1: it takes two endpoints");
+    assert_int_equal(railgauge_group_open(&g, b.r, "all_gather", (int[]){0, 16}, 2, text), -1);
+    assert_string_equal(text, "endpoint 16 of 16");
+    close_both(&b);
+}
+
 static void a_file_that_cannot_be_read_is_refused_with_a_reason(void **state)
 {
     struct railgauge *r = (struct railgauge *)1;
@@ -339,6 +381,7 @@ int main(void)
         cmocka_unit_test(a_place_has_nodes_and_an_order),
         cmocka_unit_test(unknown_things_are_nan_and_nothing_takes_no_time),
         cmocka_unit_test(collectives_are_the_matrix_own),
+        cmocka_unit_test(a_group_is_its_collective),
         cmocka_unit_test(a_file_that_cannot_be_read_is_refused_with_a_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
