@@ -141,12 +141,12 @@ json_t *plan_cost_json(const struct plan *p, const struct topo *t, const struct 
     double seen, pairs;
 
     plan_cables_seen(p, t, &seen, &pairs);
-    return json_pack("{s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:i, s:f, s:f}", "endpoints", t->endpoints,
-                     "rounds", p->rounds, "points", plan_points(p, false) + plan_points(p, true),
-                     "bytes", all.bytes, "seconds", all.seconds, "at_most_seconds",
-                     fmax(all.seconds, all.at_most), "connect_seconds",
-                     plan_connect_seconds(p, t, PLAN_POOL, false), "nic_pass_rounds", nics.rounds,
-                     "nic_pairs_measured", seen, "nic_pairs", pairs);
+    return json_pack(
+        "{s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:i, s:f, s:f}", "endpoints", t->endpoints, "rounds",
+        p->rounds, "points", plan_points(p, false) + plan_points(p, true), "bytes", all.bytes,
+        "seconds", all.seconds, "at_most_seconds", fmax(all.seconds, all.at_most),
+        "connect_seconds", plan_connect_seconds(p, t, PLAN_POOL, false), "nic_pass_rounds",
+        nics.rounds, "nic_pairs_measured", seen, "nic_pairs", pairs);
 }
 
 #define NIC_BPS 25e9
