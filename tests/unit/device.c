@@ -90,11 +90,11 @@ static void rates_are_those_of_the_machine(void **state)
 {
     struct device_opts o = opts();
     int n = device_rows(&o);
-    struct device_row *rows = mem_calloc((size_t)n, sizeof(*rows));
     struct err err;
     const char *why;
 
     NEED_FAKE;
+    struct device_row *rows = mem_calloc((size_t)n, sizeof(*rows));
     if (measure(rows, &o, &err) < 0)
         fail_msg("%s", err.text);
     near(find(rows, n, DEVICE_HBM_COPY)->value, 2e7, 0.06); /* read and written */
@@ -125,10 +125,10 @@ static void products_take_what_the_library_does(void **state)
 {
     struct device_opts o = opts();
     int n = device_rows(&o);
-    struct device_row *rows = mem_calloc((size_t)n, sizeof(*rows));
     struct err err;
 
     NEED_FAKE;
+    struct device_row *rows = mem_calloc((size_t)n, sizeof(*rows));
     assert_int_equal(measure(rows, &o, &err), 0);
     const struct device_row *g = &rows[n - SHAPES];
     near(g[0].value, 5e9 * 256 / 512, 0.06);
@@ -153,10 +153,10 @@ static void wrong_products_end_it(void **state)
                                       "the mxfp8 product 144x160x256 of this GPU is wrong: row 0, "
                                       "column 0 is "};
     struct device_opts o = opts();
-    struct device_row *rows = mem_calloc((size_t)device_rows(&o), sizeof(*rows));
     struct err err;
 
     NEED_FAKE;
+    struct device_row *rows = mem_calloc((size_t)device_rows(&o), sizeof(*rows));
     for (int i = 0; i < 2; i++) {
         setenv("FAKE_FAULT", fault[i], 1);
         assert_int_equal(measure(rows, &o, &err), -1);
@@ -194,11 +194,11 @@ static void a_library_from_before_scales_of_blocks_is_named(void **state)
 {
     struct device_opts o = opts();
     int n = device_rows(&o);
-    struct device_row *rows = mem_calloc((size_t)n, sizeof(*rows));
-    const struct device_row *g = &rows[n - SHAPES];
     struct err err;
 
     NEED_FAKE;
+    struct device_row *rows = mem_calloc((size_t)n, sizeof(*rows));
+    const struct device_row *g = &rows[n - SHAPES];
     setenv("FAKE_GEMM", "version=120605", 1);
     assert_int_equal(measure(rows, &o, &err), 0);
     setenv("FAKE_GEMM", RATES, 1);
@@ -213,10 +213,10 @@ static void a_library_from_before_scales_of_blocks_is_named(void **state)
 static void a_gpu_that_fails_is_not_measured(void **state)
 {
     struct device_opts o = opts();
-    struct device_row *rows = mem_calloc((size_t)device_rows(&o), sizeof(*rows));
     struct err err;
 
     NEED_FAKE;
+    struct device_row *rows = mem_calloc((size_t)device_rows(&o), sizeof(*rows));
     setenv("FAKE_FAIL", "cuMemAlloc_v2:2", 1);
     assert_int_equal(measure(rows, &o, &err), -1);
     unsetenv("FAKE_FAIL");
@@ -227,10 +227,10 @@ static void a_gpu_that_fails_is_not_measured(void **state)
 static void a_signal_ends_it(void **state)
 {
     struct device_opts o = opts();
-    struct device_row *rows = mem_calloc((size_t)device_rows(&o), sizeof(*rows));
     struct err err;
 
     NEED_FAKE;
+    struct device_row *rows = mem_calloc((size_t)device_rows(&o), sizeof(*rows));
     measure_stop = 1;
     assert_int_equal(measure(rows, &o, &err), -1);
     measure_stop = 0;
