@@ -226,14 +226,22 @@ static int open_matrix(void *opening)
     return 0;
 }
 
+/* open(opening), which says why not in err; so does text, unless NULL. */
+static int guarded(int (*open)(void *), void *opening, struct err *err, char text[256])
+{
+    int rc = mem_guarded(open, opening, err);
+
+    if (rc < 0 && text)
+        snprintf(text, 256, "%.255s", err->text);
+    return rc;
+}
+
 int railgauge_open(struct railgauge **out, const char *path, char text[256])
 {
     struct err err = {0, ""};
     struct opening o = {NULL, path, &err};
-    int rc = mem_guarded(open_matrix, &o, &err);
+    int rc = guarded(open_matrix, &o, &err, text);
 
-    if (rc < 0 && text)
-        snprintf(text, 256, "%.255s", err.text);
     *out = o.r;
     return rc;
 }
@@ -419,10 +427,8 @@ int railgauge_group_open(struct railgauge_group **out, const struct railgauge *r
 {
     struct err err = {0, ""};
     struct group_opening o = {&r->m, op, ids, n, NULL, &err};
-    int rc = mem_guarded(open_group, &o, &err);
+    int rc = guarded(open_group, &o, &err, text);
 
-    if (rc < 0 && text)
-        snprintf(text, 256, "%.255s", err.text);
     *out = o.group;
     return rc;
 }

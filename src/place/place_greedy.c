@@ -192,19 +192,17 @@ static void fill_line(struct greedy *f, int size)
 /* Nobody has anything to do with anybody yet: ranks in ascending order are heaps. */
 static void heaps_make(struct greedy *f, int ranks, int heaps)
 {
-    int *next = mem_calloc((size_t)heaps + 1, sizeof(int));
-
     f->heap = mem_calloc((size_t)ranks + 1, sizeof(int));
     f->at = mem_calloc((size_t)ranks + 1, sizeof(int));
     f->first = mem_calloc((size_t)heaps + 1, sizeof(int));
+    f->count = mem_calloc((size_t)heaps + 1, sizeof(int));
     for (int r = 0; r < ranks; r++)
         f->first[heap_of(f, r) + 1]++;
     for (int h = 0; h < heaps; h++)
         f->first[h + 1] += f->first[h];
-    f->count = next;
     for (int r = 0; r < ranks; r++) {
         int h = heap_of(f, r);
-        f->at[r] = next[h]++;
+        f->at[r] = f->count[h]++;
         f->heap[f->first[h] + f->at[r]] = r;
     }
 }

@@ -27,13 +27,20 @@ static bool was_alone(const struct suspect *s)
     return s->p->flows == 1;
 }
 
+static int class_order(const struct suspect *x, const struct suspect *y)
+{
+    const double v[] = {was_alone(x), x->p->op, (double)x->p->bytes, x->tier};
+    const double w[] = {was_alone(y), y->p->op, (double)y->p->bytes, y->tier};
+
+    return stats_order(v, w, 4);
+}
+
 static int by_class(const void *a, const void *b)
 {
     const struct suspect *x = a, *y = b;
-    const double v[] = {was_alone(x), x->p->op, (double)x->p->bytes, x->tier, x->p->sec.median};
-    const double w[] = {was_alone(y), y->p->op, (double)y->p->bytes, y->tier, y->p->sec.median};
+    int c = class_order(x, y);
 
-    return stats_order(v, w, 5);
+    return c ? c : stats_order(&x->p->sec.median, &y->p->sec.median, 1);
 }
 
 /* How slow it is beyond what its ends and racks are; 0: no slower. */
@@ -170,9 +177,7 @@ void schedule_retest(struct plan *out, const struct topo *t, const struct points
     if (n)
         qsort(s, (size_t)n, sizeof(*s), by_class);
     for (int i = 0, j; i < n; i = j) {
-        for (j = i + 1; j < n && was_alone(&s[j]) == was_alone(&s[i]) && s[j].p->op == s[i].p->op &&
-                        s[j].p->bytes == s[i].p->bytes && s[j].tier == s[i].tier;
-             j++)
+        for (j = i + 1; j < n && class_order(&s[j], &s[i]) == 0; j++)
             ;
         judge(s + i, j - i);
         for (int k = 0; k < 3 && s[i].p->op == OP_PAIR_BW; k++)

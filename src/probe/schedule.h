@@ -72,8 +72,8 @@ int *schedule_leaf_order(const struct topo *t);
 
 enum { RETEST_PER_ENDPOINT = 6, RETEST_PARTNERS = 3, RETEST_MAX = 256 };
 
-/* Which pairs are measured again: out gets rounds of one pair each, stage
- * RETEST, every epoch; none when nothing stands out.
+/* Which pairs are measured again: out gets rounds of one pair each, stage RETEST, every
+ * epoch; none when nothing stands out.
  *
  * An outlier of a parallel round can be a bad link or the neighbours' traffic; only the same pair
  * alone tells which.  A class are the pairs of one op, size and tier, its sigma 1.4826 * MAD /

@@ -57,7 +57,7 @@ static double ask(const struct railgauge *r, double *sum)
     return QUERIES / (cpu() - start);
 }
 
-/* Seconds of one look-up of a group of ranks dealt over racks: by its members, and resolved. */
+/* Seconds of one look-up of a group of ranks in a row: by its members, and resolved. */
 static int ask_group(const struct railgauge *r, double *members, double *resolved)
 {
     enum { RANKS = 8192, BY_MEMBERS = 50, RESOLVED = 5000000 };

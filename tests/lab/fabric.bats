@@ -103,9 +103,9 @@ soonest() {
     for us in 60 260; do
         RACKS=2 PER=2 NIC=800 TRUNK=300 DELAY_US=$us lab up
         far+=("$(soonest 0 2)")
-        near=$(soonest 0 1)
-        lab down
+        [ "$us" = 260 ] || lab down
     done
+    near=$(soonest 0 1)
     awk -v n="$near" -v a="${far[0]}" -v b="${far[1]}" 'BEGIN {
         us = (b - a) * 1e6
         printf "near %.1f us, far %.1f and %.1f us, difference %.1f us, truth 200\n", n * 1e6, a * 1e6, b * 1e6, us
