@@ -178,16 +178,19 @@ tell() { # INDEX LOG - a line of TAP and what it measured
     esac
 }
 verdicts() { printf '%s\n' "${verdict[@]}" | grep -cx "$1"; }
-pages() { # what is known so far
+put() { # FILE - what is read, whole or not at all: who is cut off while writing leaves what was there
+    cat >"$1.new" && mv "$1.new" "$1"
+}
+pages() { # what is known so far; the table last, so that it never tells more than the page
     local i
+    page_text | put "$out/results.md"
     {
         printf 'check\tverdict\tseconds\treason\tlog\n'
         for i in "${!name[@]}"; do
             printf '%s\t%s\t%s\t%s\t%s\n' "${name[i]}" "${verdict[i]}" "${took[i]}" "${reason[i]:--}" \
                 "$(printf '%02d-%s.log' "$((i + 1))" "${name[i]}")"
         done
-    } >"$out/checks.tsv"
-    page_text >"$out/results.md"
+    } | put "$out/checks.tsv"
     [ -n "$fake" ] || [ -z "$page" ] || cp "$out/results.md" "$page"
     [ -z "$copy" ] || cp "$out"/{results.md,checks.tsv,figures.tsv,facts.tsv} "$copy"
     [ -z "$copy" ] || tar -C "$build" -czf "$copy/logs.tar.gz" "${out##*/}" 2>/dev/null
