@@ -3,7 +3,9 @@
 #                      check-verbs: one suite)
 # make check TESTS=tests/cli/fit.bats      some files of them; RG_JOBS=N test files at once (two a core)
 # make lint            formatting, cppcheck, shellcheck, spelling, includes point down
-# make bench           pairs beside a bare MPI loop (exit 1 when slower) and OSU's programs; stop rule, look-ups
+# make bench           what takes how long, with goals, beside a bare MPI loop and peers on PATH; exit 1 where one is missed;
+#                      TURNS=3, JSON=FILE adds the table to a history
+# make accuracy        how well curves and steps are predicted, over tables of measured ones
 # make campaigns       random faults on simulated fabrics, and what is said of them (N=100 SEED=1)
 # make below           the same of two campaigns, one below the other
 # make bench-gpu       the same and more on a machine with a GPU: tests/gpu/results.md
@@ -232,7 +234,10 @@ campaigns: all
 	$(Q)RG_BUILD='$(abspath $(BUILD))' python3 tests/random/campaigns.py -n $(or $(N),100) --seed $(or $(SEED),1)
 
 bench: all $(BENCH)
-	$(Q)code=0; for b in $(wildcard tests/bench/*.sh); do RG_BUILD='$(abspath $(BUILD))' ./$$b || code=$$?; done; exit $$code
+	$(Q)code=0; for b in tests/bench/bench.sh tests/bench/pair.sh; do RG_BUILD='$(abspath $(BUILD))' JSON='$(JSON)' ./$$b || code=$$?; done; exit $$code
+
+accuracy: all $(BENCH)
+	$(Q)code=0; for b in tests/bench/curves.sh tests/bench/steps.sh; do RG_BUILD='$(abspath $(BUILD))' ./$$b || code=$$?; done; exit $$code
 
 fuzz: $(FUZZ)
 	$(Q)for f in $(notdir $(FUZZ)); do mkdir -p $(BUILD)/corpus/$$f && echo "  FUZZ $$f" && \
@@ -317,7 +322,7 @@ clean:
 	$(RM) -r build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all check $(SUITES:%=check-%) lint bench below campaigns bench-gpu fuzz tables install uninstall dist help clean FORCE
+.PHONY: all check $(SUITES:%=check-%) lint bench accuracy below campaigns bench-gpu fuzz tables install uninstall dist help clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 

@@ -37,4 +37,4 @@ fi
 "$build/tests/bench/collective" | while read -r name value unit; do
     row "${name//_/ }" "$value" "$unit"
 done
-echo "  values: $out"
+table_close || true

@@ -43,14 +43,14 @@ pair() {
 @test "as fast as the bare loop: every target is met" {
     pair 1
     [ "$status" -eq 0 ]
-    [ "$(cut -f 5 out.tsv | grep -c '^met$')" -eq 5 ]
+    [ "$(cut -f 7 out.tsv | grep -c '^met$')" -eq 5 ]
     [ "$(grep -c probe log)" -eq 9 ]
 }
 
 @test "a tenth slower: every target is missed after three times the turns, and the exit code is 1" {
     pair 1.1
     [ "$status" -eq 1 ]
-    [ "$(cut -f 5 out.tsv | grep -c '^missed (')" -eq 5 ]
+    [ "$(cut -f 7 out.tsv | grep -c '^missed (')" -eq 5 ]
     [ "$(grep -c probe log)" -eq 27 ]
 }
 
@@ -67,12 +67,34 @@ pair() {
     chmod +x bin/osu_*
     pair 1
     [ "$status" -eq 0 ]
-    grep -q $'^pair_latency, 8 B: osu_latency\t0.50\tus' out.tsv
-    grep -q $'^pair_latency, 8 B: ours / OSU.s\t2\tx' out.tsv           # 1 us beside 0.5
-    grep -q $'^pair_bibw, 1048576 B: osu_bibw\t10\tGB/s' out.tsv        # both directions are 20
-    grep -q $'^pair_bibw, 1048576 B: ours / OSU.s\t104.9\tx' out.tsv    # 1 MiB in 1 us
+    grep -q $'^pair_latency, 8 B\t1\tus\t-\tosu_latency 0.50\t2\t-$' out.tsv                    # 1 us beside 0.5
+    grep -q $'^pair_bibw, 1048576 B\t1049\tGB/s\t-\tosu_bibw 10\t104.9\t-$' out.tsv # 1 MiB in 1 us; both directions are 20
     ! grep -q osu_bw out.tsv
     grep -q -- '--window 64' log
+}
+
+@test "the table: a goal is missed where every turn misses, open where some do, and a run is a line of JSON" {
+    . "$top/tests/bench/table.bash"
+    JSON=$PWD/history.json
+    for values in '9 11 10.5' '10.6 11 12' '1 2 3'; do
+        table_open "$PWD/t.tsv" >/dev/null
+        row 'a row of "three"' "$values" ms '<= 10'
+        row 'and its peer' "$values" ms '<= 2' peer '9 10 11'
+        table_close || echo "exit $?"
+    done >said
+    cat said
+    diff <(cut -f 7 t.tsv) <(printf 'verdict\nmet\nmet\n')
+    [ "$(grep -c 'missed within the noise (9 to 11)$' said)" = 1 ]
+    [ "$(grep -c 'missed (10.6 to 12)$' said)" = 1 ]
+    [ "$(grep -c '^exit 1$' said)" = 1 ] # the second table alone
+    python3 - <<'PY'
+import json
+lines = [json.loads(line) for line in open("history.json")]
+assert [line["table"] for line in lines] == ["t"] * 3
+row = lines[2]["rows"][1]
+assert (row["name"], row["value"], row["peer"], row["ratio"], row["verdict"]) == ("and its peer", 2, "peer 10", 0.2, "met")
+assert lines[0]["rows"][0]["name"] == 'a row of "three"' and lines[0]["rows"][0]["peer"] is None
+PY
 }
 
 # Series of random seeds (printed): 40 % of the turns are disturbed, up to threefold, on either side.
