@@ -5,6 +5,7 @@
 # make lint            formatting, cppcheck, shellcheck, spelling, includes point down
 # make bench           what takes how long, with goals, beside a bare MPI loop and peers on PATH; exit 1 where one is missed;
 #                      TURNS=3, JSON=FILE adds the table to a history
+# make performance     what the last bench said, into tests/performance.md
 # make accuracy        how well curves and steps are predicted, over tables of measured ones
 # make campaigns       random faults on simulated fabrics, and what is said of them (N=100 SEED=1)
 # make below           the same of two campaigns, one below the other
@@ -236,6 +237,13 @@ campaigns: all
 bench: all $(BENCH)
 	$(Q)code=0; for b in tests/bench/bench.sh tests/bench/pair.sh; do RG_BUILD='$(abspath $(BUILD))' JSON='$(JSON)' ./$$b || code=$$?; done; exit $$code
 
+# What the last bench of this build said, into its page.
+performance:
+	$(Q)test -s $(BUILD)/bench.tsv -a -s $(BUILD)/pair.tsv || { echo 'nothing was measured: make bench' >&2; exit 66; }
+	$(Q)awk -F'\t' 'FNR == 1 && NR > 1 {next} {gsub(/\|/, "\\|"); print "| " $$1 " | " $$4 " | " $$2 " " $$3 " | " $$5 " | " $$6 " | " $$7 " |"} \
+	    NR == 1 {print "|---|---|---|---|---|---|"}' $(BUILD)/bench.tsv $(BUILD)/pair.tsv | sed '1s/value unit/ours/; s/| - /|  /g' >$(BUILD)/performance.md
+	$(Q)sed -i -e '/^<!-- bench -->/,/^<!-- end of bench -->/{//!d}' -e '/^<!-- bench -->/r $(BUILD)/performance.md' tests/performance.md
+
 accuracy: all $(BENCH)
 	$(Q)code=0; for b in tests/bench/curves.sh tests/bench/steps.sh; do RG_BUILD='$(abspath $(BUILD))' ./$$b || code=$$?; done; exit $$code
 
@@ -322,7 +330,7 @@ clean:
 	$(RM) -r build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all check $(SUITES:%=check-%) lint bench accuracy below campaigns bench-gpu fuzz tables install uninstall dist help clean FORCE
+.PHONY: all check $(SUITES:%=check-%) lint bench performance accuracy below campaigns bench-gpu fuzz tables install uninstall dist help clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 

@@ -57,7 +57,8 @@ table_close() {
     return "$missed"
 }
 
-words() { printf '%s\n' $1; } # shellcheck disable=SC2086 # its words are the values
+# shellcheck disable=SC2086 # its words are the values
+words() { printf '%s\n' $1; }
 median() { sort -g | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}'; }
 each() { words "$2" | awk "{v = \$1; printf \"%.4g \", $1}"; } # FORMULA-OF-v VALUES
 calc() { awk "BEGIN {printf \"%.4g\", $*}"; }
