@@ -416,7 +416,7 @@ static int check_microbatches(int pp, const struct recipe *r, long count, struct
     return 0;
 }
 
-static int check_batch(const struct layout *l, struct recipe *r, struct err *err)
+int layout_check_batch(const struct layout *l, struct recipe *r, struct err *err)
 {
     int pp = l->size[AXIS_PP];
     long unit = (long)l->size[AXIS_DP_SHARD] * l->size[AXIS_DP_REPLICATE] * r->micro_batch;
@@ -474,12 +474,17 @@ static int check_experts(const struct layout *l, const struct model *m, const st
     return 0;
 }
 
-int layout_check(const struct layout *l, const struct model *m, struct recipe *r, struct err *err)
+int layout_check_mesh(const struct layout *l, const struct model *m, struct recipe *r,
+                      struct err *err)
 {
     if (recipe_check(r, err) < 0 || check_experts(l, m, r, err) < 0 ||
         check_strategy(l, r, err) < 0 || check_order(l, err) < 0 || check_tp(l, m, err) < 0 ||
-        check_sequence(l, m, r, err) < 0 || check_pp(l, m, r, err) < 0 ||
-        check_batch(l, r, err) < 0)
+        check_sequence(l, m, r, err) < 0 || check_pp(l, m, r, err) < 0)
         return -1;
     return 0;
+}
+
+int layout_check(const struct layout *l, const struct model *m, struct recipe *r, struct err *err)
+{
+    return layout_check_mesh(l, m, r, err) < 0 || layout_check_batch(l, r, err) < 0 ? -1 : 0;
 }

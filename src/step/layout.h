@@ -82,6 +82,10 @@ unsigned layout_shard_axes(const struct layout *l, const struct recipe *r, bool 
  * r->global_batch when it is 0: one microbatch per data-parallel rank, 4 pp of them with a
  * pipeline. */
 int layout_check(const struct layout *l, const struct model *m, struct recipe *r, struct err *err);
+/* Its two halves: all that does not depend on the micro batch, and what does. */
+int layout_check_mesh(const struct layout *l, const struct model *m, struct recipe *r,
+                      struct err *err);
+int layout_check_batch(const struct layout *l, struct recipe *r, struct err *err);
 /* m: microbatches that one pipeline runs per step; after layout_check(). */
 static inline int layout_microbatches(const struct layout *l, const struct recipe *r)
 {

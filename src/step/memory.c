@@ -375,7 +375,9 @@ void memory_fullest(struct memory *mem, const struct memory_stage *stage, const 
                                          : CONSTANT_MEMORY_FRAGMENTATION_FIXED)
                       ->value;
 
-    *mem = (struct memory){.total = -1};
+    const struct memory *fullest = &stage[0].fixed;
+
+    mem->total = -1;
     for (int i = 0; i < s->stages; i++) {
         const struct memory_stage *from = &stage[i];
         const struct memory *f = &from->fixed;
@@ -389,13 +391,20 @@ void memory_fullest(struct memory *mem, const struct memory_stage *stage, const 
                        fragmentation;
         if (!(total > mem->total))
             continue;
-        *mem = *f;
+        fullest = f;
         mem->activations = activations;
         mem->logits = logits;
         mem->gathered = gathered;
         mem->fragmentation = fragmentation;
         mem->total = total;
     }
+    mem->weights = fullest->weights;
+    mem->gradients = fullest->gradients;
+    mem->optimizer = fullest->optimizer;
+    mem->adapters = fullest->adapters;
+    mem->comm = fullest->comm;
+    mem->context = fullest->context;
+    mem->stage = fullest->stage;
     mem->capacity = capacity;
     add_error(mem, grows, c);
 }

@@ -128,20 +128,27 @@ static bool is_state(const struct message *m)
     return m->phase == PHASE_FORWARD || m->phase == PHASE_BACKWARD;
 }
 
+/* Seconds of messages that are seen, but of weights and gradients. */
+struct timing_seen {
+    double all;    /* of the step */
+    double inside; /* of those inside layers, in one pass of each kind together */
+};
+
 /* What has a share of its own that stays: inside layers, between stages, and what runs beside
- * nothing.  Returns what is seen of the first two. */
-static double shares(struct timing *t, const struct traffic *tr, const double *one,
-                     const struct coefficients *c)
+ * nothing. */
+static struct timing_seen shares(struct timing *t, const struct traffic *tr, const double *one,
+                                 const struct coefficients *c)
 {
-    double seen = 0;
+    struct timing_seen s = {0, 0};
 
     for (int i = 0; i < tr->messages; i++) {
         const struct message *m = &tr->message[i];
         t->raw[i] = one[i] * m->count * links(m, c);
         t->seen[i] = is_window(m) ? 0 : t->raw[i] * c->exposed[m->exposure];
-        seen += is_state(m) ? 0 : t->seen[i];
+        s.all += is_state(m) ? 0 : t->seen[i];
+        s.inside += m->phase == PHASE_LAYER ? t->seen[i] / m->rounds : 0;
     }
-    return seen;
+    return s;
 }
 
 /* Neither of these has compute beside it: the first gather of a forward pass, the last reduction.
@@ -151,21 +158,11 @@ static bool has_edge(const struct message *m)
     return m->phase == PHASE_FORWARD || m->op != OP_ALL_GATHER;
 }
 
-/* Seconds that messages inside layers are seen in one pass of each kind together. */
-static double inside(const struct timing *t, const struct traffic *tr)
-{
-    double sum = 0;
-
-    for (int i = 0; i < tr->messages; i++)
-        if (tr->message[i].phase == PHASE_LAYER)
-            sum += t->seen[i] / tr->message[i].rounds;
-    return sum;
-}
-
 /* The messages of one pass, and what they may hide behind. */
 struct timing_window {
     int at[TRAFFIC_MAX], n;
-    double compute, inside; /* s of a pass */
+    double each[TRAFFIC_MAX]; /* s of what one pass has of it, nothing hidden */
+    double compute, inside;   /* s of a pass */
 };
 
 /* What is seen in `passes` equal passes of the messages whose `rounds` is at least `rounds`.  Layers
@@ -176,10 +173,10 @@ static void window(struct timing *t, const struct traffic *tr, const struct timi
 {
     double comm = 0;
 
-    for (int k = 0; k < w->n; k++)
+    for (int k = 0; k < w->n && passes > 0; k++)
         if (tr->message[w->at[k]].rounds >= rounds)
-            comm += t->raw[w->at[k]] / tr->message[w->at[k]].rounds;
-    if (!(comm > 0) || passes <= 0)
+            comm += w->each[k];
+    if (!(comm > 0))
         return;
     double hides = c->overlap * w->compute + c->beside * w->inside;
     double seen = fmax(c->exposed[EXPOSE_WINDOW] * comm, comm - hides) / comm;
@@ -189,7 +186,7 @@ static void window(struct timing *t, const struct traffic *tr, const struct timi
         if (m->rounds < rounds)
             continue;
         double edge = has_edge(m) ? one[i] * links(m, c) * (1 - seen) : 0;
-        t->seen[i] += passes * (edge + t->raw[i] / m->rounds * seen);
+        t->seen[i] += passes * (edge + w->each[k] * seen);
     }
 }
 
@@ -202,17 +199,22 @@ static bool waits(const struct message *m, const struct recipe *r)
 /* m-1 microbatches have the messages of every round, the last one has all.  What is seen inside
  * layers is shared out over the passes as the compute is. */
 static void windows(struct timing *t, const struct traffic *tr, const double *one,
-                    const struct coefficients *c, double microbatches, const struct recipe *r)
+                    const struct coefficients *c, double layers, double microbatches,
+                    const struct recipe *r)
 {
-    double layers = inside(t, tr), share = t->forward / (t->forward + t->backward);
+    double share = t->forward / (t->forward + t->backward);
+    struct timing_window w;
 
     for (int phase = PHASE_FORWARD; phase <= PHASE_BACKWARD; phase++) {
         bool forward = phase == PHASE_FORWARD;
-        struct timing_window w = {.compute = forward ? t->forward : t->backward,
-                                  .inside = layers * (forward ? share : 1 - share)};
+        w.n = 0;
+        w.compute = forward ? t->forward : t->backward;
+        w.inside = layers * (forward ? share : 1 - share);
         for (int i = 0; i < tr->messages; i++)
-            if ((int)tr->message[i].phase == phase && is_window(&tr->message[i]))
+            if ((int)tr->message[i].phase == phase && is_window(&tr->message[i])) {
+                w.each[w.n] = t->raw[i] / tr->message[i].rounds;
                 w.at[w.n++] = i;
+            }
         window(t, tr, &w, one, c, 1, 1);
         window(t, tr, &w, one, c, 2, microbatches - 1);
     }
@@ -244,25 +246,42 @@ static double bubble(const struct timing *t, double mean, double weights, double
     }
 }
 
-void timing_at(struct timing *t, const struct traffic *tr, const double *one, const struct pace *p,
-               double times, const struct coefficients *c, const struct layout *l,
-               const struct recipe *r)
+/* All but the messages that are seen, which make the host's waiting shorter and the bubble longer. */
+static void without_messages(struct timing *t, const struct timing_seen *seen, const struct pace *p,
+                             double times, double updated, const struct coefficients *c,
+                             const struct layout *l, const struct recipe *r)
 {
     double m = layout_microbatches(l, r);
 
-    double messages = shares(t, tr, one, c);
-    double inner = inside(t, tr);
-    compute(t, p, times, inner, c, m);
+    compute(t, p, times, seen->inside, c, m);
     t->weights = p->weights * times * c->stretch;
-    t->bubble =
-        bubble(t, both(&p->mean, times, inner, c), t->weights, messages / m, l->size[AXIS_PP], r);
-    windows(t, tr, one, c, m, r);
-    t->optimizer = tr->updated * c->optimizer;
+    t->bubble = bubble(t, both(&p->mean, times, seen->inside, c), t->weights, seen->all / m,
+                       l->size[AXIS_PP], r);
+    t->optimizer = updated * c->optimizer;
     t->fixed = c->fixed;
     t->eval = r->eval_seconds;
     t->checkpoint = r->checkpoint_seconds;
     t->other = r->fixed_seconds;
     t->sec = t->bubble + t->optimizer + t->fixed + t->eval + t->checkpoint + t->other + t->compute;
+}
+
+double timing_least(const struct pace *p, double times, double updated,
+                    const struct coefficients *c, const struct layout *l, const struct recipe *r)
+{
+    struct timing t;
+
+    without_messages(&t, &(struct timing_seen){0, 0}, p, times, updated, c, l, r);
+    return t.sec - (r->schedule == SCHEDULE_DUALPIPE ? t.bubble : 0);
+}
+
+void timing_at(struct timing *t, const struct traffic *tr, const double *one, const struct pace *p,
+               double times, const struct coefficients *c, const struct layout *l,
+               const struct recipe *r)
+{
+    struct timing_seen seen = shares(t, tr, one, c);
+
+    without_messages(t, &seen, p, times, tr->updated, c, l, r);
+    windows(t, tr, one, c, seen.inside, layout_microbatches(l, r), r);
     for (int i = 0; i < tr->messages; i++)
         t->sec += t->seen[i];
 }

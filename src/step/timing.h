@@ -74,6 +74,12 @@ struct timing {
 void timing_at(struct timing *t, const struct traffic *tr, const double *one, const struct pace *p,
                double times, const struct coefficients *c, const struct layout *l,
                const struct recipe *r);
+/* s that timing_at() gives at least, whatever the messages are.  The pace of a stage with its messages,
+ * max(compute + inside, host), and that of the mean stage grow with what is seen of messages, and the
+ * step with both (all factors of T = (m - 1/v) T_mb + p/v T_mean are positive), so it is the step
+ * without messages; DualPipe's bubble may shrink as the host waits for less, and is left out. */
+double timing_least(const struct pace *p, double times, double updated,
+                    const struct coefficients *c, const struct layout *l, const struct recipe *r);
 void timing_of(struct timing *t, const struct traffic *tr, const double *one, const struct work *w,
                const struct coefficients *c, const struct layout *l, const struct recipe *r);
 

@@ -381,8 +381,12 @@ static void random_job(struct asked **a, struct rng *rng)
 {
     static const char *const models[] = {"llama3.1-8b", "qwen3-30b-a3b", "deepseek-v3",
                                          "nemotron-h-56b", "gpt-oss-120b"};
-    static const char *const constraints[] = {"tp<=8", "pp<=8", "strategy=hsdp|zero1",
-                                              "cp=1",  "ep<=8", "recompute=full"};
+    static const char *const constraints[] = {"tp<=8",
+                                              "schedule=1f1b|zb-h1|zb-h2|dualpipe",
+                                              "strategy=hsdp|zero1",
+                                              "cp=1",
+                                              "ep<=8",
+                                              "recompute=full"};
     static const int ranks[] = {6, 8, 12, 16, 32, 48};
     struct recipe *r;
 
@@ -433,6 +437,172 @@ static void the_winner_is_that_of_candidates_asked_alone(void **state)
         done(a);
     }
     assert_true(compared > 20);
+}
+
+/* --- what a bound leaves out is on no list --- */
+
+struct full {
+    struct eval *eval;
+    struct evaluation now;
+    struct search_candidate *at; /* that have a time, in order of the walk */
+    int count;
+};
+
+static bool collect_all(void *context, const struct layout *l, const struct recipe *r, long serial)
+{
+    struct full *f = context;
+
+    if (!eval_fits(&f->now, f->eval, l, r))
+        return false;
+    eval_price(&f->now, f->eval);
+    double least = f->now.least, sec = f->now.timing.sec;
+    if (!(sec < INFINITY))
+        return true;
+    if (!(least > 0 && least <= sec))
+        fail_msg("%.17g s are no lower bound of %.17g s", least, sec);
+    MEM_PUSH(f->at, f->count) = (struct search_candidate){*l, *r, sec, f->now.memory.total, serial};
+    return true;
+}
+
+static int by_sec(const void *x, const void *y)
+{
+    const struct search_candidate *a = x, *b = y;
+
+    return a->sec != b->sec ? (a->sec < b->sec ? -1 : 1) : a->serial < b->serial ? -1 : 1;
+}
+
+/* Ascending in time: what is smaller than all before it. */
+static int full_front(const struct full *f, long *serial)
+{
+    double least = INFINITY;
+    int n = 0;
+
+    for (int i = 0; i < f->count; i++) {
+        const struct search_candidate *c = &f->at[i];
+        if (c->bytes >= least)
+            continue;
+        least = c->bytes;
+        serial[n++] = c->serial;
+        for (int k = i + 1; k < f->count && f->at[k].sec == c->sec; k++)
+            if (f->at[k].bytes < least) { /* as fast, and smaller */
+                least = f->at[k].bytes;
+                serial[n - 1] = f->at[k].serial;
+            }
+    }
+    return n;
+}
+
+static bool same_family(const struct search_candidate *a, const struct search_candidate *b)
+{
+    static const enum axis axes[] = {AXIS_TP, AXIS_CP, AXIS_PP, AXIS_EP};
+
+    for (int i = 0; i < 4; i++)
+        if ((a->layout.size[axes[i]] > 1) != (b->layout.size[axes[i]] > 1))
+            return false;
+    return a->recipe.strategy == b->recipe.strategy;
+}
+
+static bool leads(const struct full *f, int at)
+{
+    for (int i = 0; i < at; i++)
+        if (same_family(&f->at[i], &f->at[at]))
+            return false;
+    return true;
+}
+
+/* The first `top`, and families that are as fast, asked again and ranked. */
+static void full_best(struct search *s, const struct full *f, const struct asked *a, int top)
+{
+    struct err err = {0, ""};
+    struct question q = a->question;
+
+    for (int i = 0; i < f->count; i++) {
+        if (i >= top && (f->at[i].sec > f->at[0].sec * (1 + SEARCH_EQUAL) || !leads(f, i) ||
+                         f->at[i].sec == f->at[top - 1].sec))
+            continue;
+        struct search_finalist *one = &MEM_PUSH(s->best, s->bests);
+        *one = (struct search_finalist){.candidate = f->at[i]};
+        q.layout = &one->candidate.layout;
+        q.recipe = &one->candidate.recipe;
+        assert_int_equal(predict_step(&one->step, &q, NULL), 0);
+    }
+    if (search_rank(s, &a->question, top, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+static void same_lists(const struct search *s, const struct full *f, const struct asked *a, int top)
+{
+    struct search mine = {0};
+    long *front = mem_calloc((size_t)f->count, sizeof(*front));
+    int rivals = 0;
+
+    full_best(&mine, f, a, top);
+    assert_int_equal(s->bests, mine.bests);
+    for (int i = 0; i < s->bests; i++)
+        assert_int_equal(s->best[i].candidate.serial, mine.best[i].candidate.serial);
+    assert_int_equal(s->fronts, full_front(f, front));
+    for (int i = 0; i < s->fronts; i++) {
+        bool there = false; /* they are in the order of exact times */
+        for (int k = 0; k < s->fronts; k++)
+            there |= s->front[i].candidate.serial == front[k];
+        assert_true(there);
+    }
+    long next = s->bests > 1 ? s->best[1].candidate.serial : 0;
+    long rival[SEARCH_RIVALS] = {0};
+    for (int i = 0; i < f->count && rivals < SEARCH_RIVALS; i++)
+        if (leads(f, i) && !same_family(&f->at[i], &s->best[0].candidate) &&
+            f->at[i].serial != next)
+            rival[rivals++] = f->at[i].serial;
+    assert_int_equal(s->rivals, rivals);
+    for (int i = 0; i < rivals; i++) {
+        bool there = false;
+        for (int k = 0; k < rivals; k++)
+            there |= s->rival[i].candidate.serial == rival[k];
+        assert_true(there);
+    }
+    free(front);
+    search_free(&mine);
+}
+
+static void what_a_bound_leaves_out_is_on_no_list(void **state)
+{
+    static const int tops[] = {1, 3, 10};
+    long bounded = 0, priced = 0;
+
+    (void)state;
+    for (uint64_t seed = 101; seed <= 160; seed++) {
+        struct space_count count;
+        struct full f = {0};
+        struct search s;
+        struct asked *a;
+        struct eval e;
+        struct rng rng;
+        rng_seed(&rng, seed);
+        random_job(&a, &rng);
+        int top = tops[rng_below(&rng, 3)], endpoints = a->matrix.topo.endpoints;
+        for (int i = (int)rng_below(&rng, 4); i > 0; i--)
+            small_exception(&a->matrix, i == 1 ? PART_HOST : PART_ENDPOINT,
+                            (int)rng_below(&rng, i == 1 ? 8 : (uint32_t)endpoints), -1, -1,
+                            0.3 + 0.2 * i);
+        assert_int_equal(eval_open(&e, &a->question, &a->space.base, a->ranks, NULL), 0);
+        f.eval = &e;
+        space_each(&a->space, &a->model, 0, 1, collect_all, &f, &count);
+        if (f.count)
+            qsort(f.at, (size_t)f.count, sizeof(*f.at), by_sec);
+        int rc = search_run(&s, &a->question, &a->space, top, 1 + (int)rng_below(&rng, 3), NULL);
+        assert_int_equal(rc == 0, f.count > 0);
+        assert_int_equal(s.priced, f.count);
+        if (f.count)
+            same_lists(&s, &f, a, top);
+        bounded += s.bounded;
+        priced += s.priced;
+        search_free(&s);
+        eval_close(&e);
+        free(f.at);
+        done(a);
+    }
+    print_message("%ld of %ld by a bound\n", bounded, priced);
+    assert_true(bounded > priced / 10);
 }
 
 /* Every candidate that fits, as the search sees it. */
@@ -733,6 +903,7 @@ int main(void)
         cmocka_unit_test(the_winner_is_that_of_candidates_asked_alone),
         cmocka_unit_test(a_slow_nic_moves_the_winner_to_layouts_that_cross_nodes_less),
         cmocka_unit_test(experts_stay_inside_a_domain),
+        cmocka_unit_test(what_a_bound_leaves_out_is_on_no_list),
         cmocka_unit_test(the_front_is_what_no_other_beats),
         cmocka_unit_test(what_does_not_fit_is_dropped),
         cmocka_unit_test(alike_is_what_the_errors_that_are_not_shared_allow),

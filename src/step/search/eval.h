@@ -20,9 +20,10 @@ struct eval {
 /* Everything that one (layout, recipe) comes to; zero before the first.  What does not depend on the
  * micro batch is kept until something else changes. */
 struct evaluation {
-    struct timing timing;
     struct memory memory;
     bool fits;
+    double least; /* s that timing.sec is never below; of work alone, no message is looked at */
+    struct timing timing;
     struct traffic traffic;
     double one[TRAFFIC_MAX]; /* s of a message on its slowest group */
     /* kept */
@@ -30,11 +31,14 @@ struct evaluation {
     struct recipe recipe;
     struct step step; /* of these two */
     struct memory_stage stage[STEP_STAGES];
-    bool listed; /* all below and the traffic are of them: not before one has fitted */
-    struct price_curve *curve[TRAFFIC_MAX];
+    int first;     /* micro batch that all below and the traffic were made for, 0: not yet */
+    double tokens; /* of it */
     struct work work;
     struct pace pace;
-    double tokens; /* that work and pace were made for */
+    const struct coefficients *rates; /* of the candidate: those of all, or */
+    struct coefficients own;
+    bool listed; /* the traffic is there */
+    struct price_curve *curve[TRAFFIC_MAX];
 };
 
 /* A pricer for `ranks` ranks, and the rates of base's precision and software. */
@@ -47,11 +51,19 @@ void eval_close(struct eval *e);
 int eval_coefficients(struct coefficients *c, double *peak, const struct question *q,
                       const struct layout *l, const struct recipe *r, struct err *err);
 
-/* After layout_check(), with the same e as before.  Memory first: what does not fit has no timing.
- * timing.sec is NAN when a message's cost is unknown, INFINITY when it needs a dead part.
- * timing.part is not set.  Allocates nothing but what the pricer keeps. */
-void eval_candidate(struct evaluation *v, const struct eval *e, const struct layout *l,
-                    const struct recipe *r);
+/* After layout_check(), with the same e as before.  Memory first: what does not fit has no timing, and
+ * no v->least.  Allocates nothing but what the pricer keeps. */
+bool eval_fits(struct evaluation *v, const struct eval *e, const struct layout *l,
+               const struct recipe *r);
+/* Then the timing of the same.  timing.sec is NAN when a message's cost is unknown, INFINITY when it
+ * needs a dead part.  timing.part is not set. */
+void eval_price(struct evaluation *v, const struct eval *e);
+static inline void eval_candidate(struct evaluation *v, const struct eval *e,
+                                  const struct layout *l, const struct recipe *r)
+{
+    if (eval_fits(v, e, l, r))
+        eval_price(v, e);
+}
 
 /* --- what two layouts of one job do not share --- *
  *

@@ -29,12 +29,12 @@ struct search_shortlist {
 
 static const enum axis family_axis[FAMILY_AXES] = {AXIS_TP, AXIS_CP, AXIS_PP, AXIS_EP};
 
-static int family_of(const struct search_candidate *c)
+static int family_of(const struct layout *l, const struct recipe *r)
 {
-    int family = c->recipe.strategy;
+    int family = r->strategy;
 
     for (int i = 0; i < FAMILY_AXES; i++)
-        family = family << 1 | (c->layout.size[family_axis[i]] > 1);
+        family = family << 1 | (l->size[family_axis[i]] > 1);
     return family;
 }
 
@@ -66,8 +66,7 @@ static void keep_best(struct search_shortlist *k, const struct search_candidate 
     k->best[at] = *c;
 }
 
-/* The front ascends in time and descends in bytes, so the last one that is not
- * slower is the smallest of those. */
+/* Of these the last is the smallest. */
 static int not_slower(const struct search_shortlist *k, double sec)
 {
     int at = 0, to = k->fronts;
@@ -105,7 +104,7 @@ static void keep_front(struct search_shortlist *k, const struct search_candidate
 
 static void keep_family(struct search_shortlist *k, const struct search_candidate *c)
 {
-    struct search_candidate *best = &k->family[family_of(c)];
+    struct search_candidate *best = &k->family[family_of(&c->layout, &c->recipe)];
 
     if (best->sec == 0 || candidate_sooner(c, best))
         *best = *c;
@@ -116,6 +115,17 @@ static void shortlist_init(struct search_shortlist *k, int top)
     memset(k, 0, sizeof(*k));
     k->top = top;
     k->best = mem_calloc((size_t)top, sizeof(*k->best));
+}
+
+/* Is everything that takes more than `sec` seconds and at least so many bytes worse than what is
+ * kept of all three? */
+static bool shortlist_beats(const struct search_shortlist *k, double sec, double bytes, int family)
+{
+    if (k->bests < k->top || !(k->best[k->bests - 1].sec <= sec) || k->family[family].sec == 0 ||
+        !(k->family[family].sec <= sec))
+        return false;
+    int at = not_slower(k, sec);
+    return at > 0 && k->front[at - 1].bytes <= bytes;
 }
 
 static void shortlist_add(struct search_shortlist *k, const struct search_candidate *c)
@@ -145,100 +155,131 @@ static void shortlist_free(struct search_shortlist *k)
 
 /* --- a whole space evaluated by table --- *
  *
- * Parts that threads walk at the same time, what they met counted, the best of it kept.  The answer
- * does not depend on how many threads there are. */
+ * Cheap questions first: does it fit, may it be kept if it takes no longer than a step without
+ * messages does, and only then what it takes.  The space is walked in parts, whose number is fixed:
+ * what a part meets, and so every count, does not depend on how many threads share them.  The first
+ * part is over before the others begin, and what it found is what these are measured by from their
+ * start: the better that is, the less is priced. */
 
+/* What one part met. */
 struct search_survey {
-    struct eval eval; /* for questions about what was kept */
     struct search_shortlist list;
-    struct space_count count;
-    long priced;        /* candidates with a time */
-    long unfit;         /* do not fit in memory */
-    long may_fit;       /* of them, those that may */
-    long dead, unknown; /* need a dead part; a message's cost is unknown */
-    double sec;         /* that the walk took */
+    struct search met; /* counts only */
 };
 
-enum { PROGRESS_EVERY = 1 << 14, PROGRESS_AFTER = 2 /* s */ };
-/* Below this many ranks a search is over before a second thread has started. */
-enum { THREADS_FROM = 512 };
+/* PARTS is a prime, so that the loop over no axis keeps step with it. */
+enum { PARTS = 17, PROGRESS_EVERY = 1 << 14, PROGRESS_AFTER = 2 /* s */ };
+enum { THREADS_FROM = 512 }; /* ranks: a smaller search is over before a second thread starts */
 
-/* One part of the walk. */
-struct search_walker {
-    struct search_survey survey;
+struct search_walk {
     const struct space *space;
-    int part, parts;
-    pthread_t thread;
-    struct evaluation now;
-    long visited;
-    double started, total;
+    struct search_survey part[PARTS];
+    _Atomic int next; /* part that nobody has begun */
     struct progress progress;
 };
 
-static bool count_only(void *context, const struct layout *l, const struct recipe *r, long serial)
+/* One thread. */
+struct search_walker {
+    struct search_walk *walk;
+    struct search_survey *at; /* the part that it is at */
+    struct eval eval;
+    struct evaluation now;
+    long visited;
+    bool shows; /* progress */
+    pthread_t thread;
+};
+
+/* Nothing is shown of a search that is over at once. */
+static void show_progress(struct search_walk *w)
 {
-    (void)l;
-    (void)r;
-    (void)serial;
-    ++*(double *)context;
-    return true;
+    if (log_now() - w->progress.started < PROGRESS_AFTER)
+        return;
+    progress_show(&w->progress, w->next - 1, "parts of the layouts");
 }
 
-/* Nothing is shown of a search that is over at once; how much there is to do is
- * counted then. */
-static void show_progress(struct search_walker *w)
+/* Whatever its messages take, none of the lists keeps it. */
+static bool is_beaten(const struct search_walker *w)
 {
-    struct space_count count;
+    int family = family_of(&w->now.layout, &w->now.recipe);
+    const struct search_shortlist *own = &w->at->list, *first = &w->walk->part[0].list;
+    double least = w->now.least, bytes = w->now.memory.total;
 
-    if (!w->total && log_now() - w->started > PROGRESS_AFTER) {
-        space_each(w->space, w->survey.eval.question->model, w->part, w->parts, count_only,
-                   &w->total, &count);
-        progress_start(&w->progress, w->total);
-        w->progress.started = w->started;
+    return shortlist_beats(own, least, bytes, family) ||
+           (first != own && shortlist_beats(first, least, bytes, family));
+}
+
+static void take(struct search_walker *w, long serial)
+{
+    struct search *s = &w->at->met;
+    double sec = w->now.timing.sec;
+
+    if (sec < INFINITY) {
+        struct search_candidate c = {w->now.layout, w->now.recipe, sec, w->now.memory.total,
+                                     serial};
+        s->priced++;
+        shortlist_add(&w->at->list, &c);
+    } else {
+        s->dead += isinf(sec);
+        s->unknown += isnan(sec);
     }
-    if (w->total > 0)
-        progress_show(&w->progress, (double)w->visited, "layouts");
 }
 
 static bool visit(void *context, const struct layout *l, const struct recipe *r, long serial)
 {
     struct search_walker *w = context;
-    struct search_survey *s = &w->survey;
-    const struct timing *t = &w->now.timing;
+    struct search *s = &w->at->met;
 
-    if (++w->visited % PROGRESS_EVERY == 0 && w->part == 0)
-        show_progress(w);
-    eval_candidate(&w->now, &s->eval, l, r);
-    if (!w->now.fits) {
+    if (++w->visited % PROGRESS_EVERY == 0 && w->shows)
+        show_progress(w->walk);
+    if (!eval_fits(&w->now, &w->eval, l, r)) {
         s->unfit++;
         s->may_fit += memory_fit(&w->now.memory) == MEMORY_MAY_NOT_FIT;
         return false; /* nor does a larger micro batch */
     }
-    if (t->sec < INFINITY) {
-        struct search_candidate c = {*l, *r, t->sec, w->now.memory.total, serial};
+    if (is_beaten(w)) {
         s->priced++;
-        shortlist_add(&s->list, &c);
-    } else {
-        s->dead += isinf(t->sec);
-        s->unknown += isnan(t->sec);
+        s->bounded++;
+        return true;
     }
+    eval_price(&w->now, &w->eval);
+    take(w, serial);
     return true;
 }
 
-static void *walk(void *context)
+static void walk_part(struct search_walker *w, int part)
+{
+    w->at = &w->walk->part[part];
+    space_each(w->walk->space, w->eval.question->model, part, PARTS, visit, w, &w->at->met.count);
+}
+
+static void *walk_parts(void *context)
 {
     struct search_walker *w = context;
 
-    w->started = log_now();
-    space_each(w->space, w->survey.eval.question->model, w->part, w->parts, visit, w,
-               &w->survey.count);
-    if (w->total > 0)
-        progress_end(&w->progress);
+    for (int part; (part = w->walk->next++) < PARTS;)
+        walk_part(w, part);
     return NULL;
 }
 
+/* The first part, then all others at the same time. */
+static void walk_all(struct search_walk *walk, struct search_walker *w, int threads)
+{
+    bool started[SEARCH_THREADS] = {false};
+
+    w[0].shows = true;
+    progress_start(&walk->progress, PARTS);
+    walk_part(&w[0], walk->next++);
+    for (int i = 1; i < threads; i++)
+        started[i] = pthread_create(&w[i].thread, NULL, walk_parts, &w[i]) == 0;
+    walk_parts(&w[0]);
+    for (int i = 1; i < threads; i++)
+        if (started[i])
+            pthread_join(w[i].thread, NULL);
+    progress_end(&walk->progress);
+}
+
 /* What another part met, into the first. */
-static void join(struct search_survey *to, const struct search_survey *from)
+static void join(struct search *to, const struct search *from)
 {
     to->count.meshes += from->count.meshes;
     for (int i = 0; i < REFUSALS; i++)
@@ -247,33 +288,14 @@ static void join(struct search_survey *to, const struct search_survey *from)
     to->count.refused_candidates += from->count.refused_candidates;
     to->count.larger += from->count.larger;
     to->priced += from->priced;
+    to->bounded += from->bounded;
     to->unfit += from->unfit;
     to->may_fit += from->may_fit;
     to->dead += from->dead;
     to->unknown += from->unknown;
-    shortlist_join(&to->list, &from->list);
 }
 
-/* All parts at the same time; what has no thread of its own runs here. */
-static void walk_all(struct search_walker *w, int parts)
-{
-    bool started[SEARCH_THREADS] = {false};
-    double start = log_now();
-
-    for (int i = 1; i < parts; i++)
-        started[i] = pthread_create(&w[i].thread, NULL, walk, &w[i]) == 0;
-    walk(&w[0]);
-    for (int i = 1; i < parts; i++) {
-        if (started[i])
-            pthread_join(w[i].thread, NULL);
-        else
-            walk(&w[i]);
-        join(&w[0].survey, &w[i].survey);
-    }
-    w[0].survey.sec = log_now() - start;
-}
-
-static int parts_of(const struct space *space, int threads)
+static int threads_of(const struct space *space, int threads)
 {
     long cores = threads > 0 ? threads : sysconf(_SC_NPROCESSORS_ONLN);
 
@@ -282,46 +304,48 @@ static int parts_of(const struct space *space, int threads)
     return cores < SEARCH_THREADS ? (int)cores : SEARCH_THREADS;
 }
 
-static void survey_free(struct search_survey *s)
-{
-    eval_close(&s->eval);
-    shortlist_free(&s->list);
-}
-
-/* q without layout and recipe; top and threads as in search_run().
- * survey_free() also after an error. */
-static int survey_space(struct search_survey *s, const struct question *q,
+/* q without layout and recipe; top and threads as in search_run().  *out: all parts together; *eval:
+ * for questions about what was kept.  Both are to be freed also after an error. */
+static int survey_space(struct search_survey *out, struct eval *eval, const struct question *q,
                         const struct space *space, int top, int threads, struct err *err)
 {
-    int parts = parts_of(space, threads), rc = 0;
-    struct search_walker *w = mem_calloc((size_t)parts, sizeof(*w));
+    struct search_walk *walk = mem_calloc(1, sizeof(*walk));
+    struct search_walker *w = mem_calloc((size_t)threads, sizeof(*w));
+    int rc = 0;
 
-    for (int i = 0; i < parts && rc == 0; i++) {
-        w[i].space = space;
-        w[i].part = i;
-        w[i].parts = parts;
-        shortlist_init(&w[i].survey.list, top);
-        rc = eval_open(&w[i].survey.eval, q, &space->base, space->ranks, err);
+    walk->space = space;
+    for (int i = 0; i < PARTS; i++)
+        shortlist_init(&walk->part[i].list, top);
+    for (int i = 0; i < threads && rc == 0; i++) {
+        w[i].walk = walk;
+        rc = eval_open(&w[i].eval, q, &space->base, space->ranks, err);
     }
     if (rc == 0)
-        walk_all(w, parts);
-    *s = w[0].survey;
-    for (int i = 1; i < parts; i++)
-        survey_free(&w[i].survey);
+        walk_all(walk, w, threads);
+    for (int i = 1; i < PARTS; i++) {
+        join(&walk->part[0].met, &walk->part[i].met);
+        shortlist_join(&walk->part[0].list, &walk->part[i].list);
+        shortlist_free(&walk->part[i].list);
+    }
+    for (int i = 1; i < threads; i++)
+        eval_close(&w[i].eval);
+    *out = walk->part[0];
+    *eval = w[0].eval;
     free(w);
+    free(walk);
     return rc;
 }
 
 /* --- the best of it asked again --- */
 
-static int finalist(struct search_finalist *f, const struct search_survey *v,
+static int finalist(struct search_finalist *f, const struct eval *e,
                     const struct search_candidate *c, struct err *err)
 {
-    struct question q = *v->eval.question;
+    struct question q = *e->question;
 
     q.layout = &c->layout;
     q.recipe = &c->recipe;
-    q.pricer = v->eval.pricer;
+    q.pricer = e->pricer;
     *f = (struct search_finalist){.candidate = *c};
     family_text(f->family, sizeof(f->family), c);
     int rc = predict_step(&f->step, &q, err);
@@ -330,7 +354,6 @@ static int finalist(struct search_finalist *f, const struct search_survey *v,
     return rc;
 }
 
-/* qsort has no order among equals: the serial number decides. */
 static int by_time(const void *x, const void *y)
 {
     const struct search_finalist *a = x, *b = y;
@@ -341,12 +364,12 @@ static int by_time(const void *x, const void *y)
            (a->candidate.serial < b->candidate.serial);
 }
 
-static int finalists(struct search_finalist **out, int *count, const struct search_survey *v,
+static int finalists(struct search_finalist **out, int *count, const struct eval *e,
                      const struct search_candidate *from, int n, struct err *err)
 {
     *out = mem_calloc((size_t)n, sizeof(**out));
     for (*count = 0; *count < n; ++*count)
-        if (finalist(&(*out)[*count], v, &from[*count], err) < 0)
+        if (finalist(&(*out)[*count], e, &from[*count], err) < 0)
             return -1;
     qsort(*out, (size_t)n, sizeof(**out), by_time);
     return 0;
@@ -357,7 +380,7 @@ static int by_table(const void *x, const void *y)
     return candidate_sooner(x, y) ? -1 : 1;
 }
 
-/* The fastest, and of each family one that is as fast: it may be simpler.  The caller frees. */
+/* The fastest, and of each family one that is as fast: it may be simpler. */
 static struct search_candidate *shortlist_pool(const struct search_shortlist *k, int *count)
 {
     struct search_candidate *pool = mem_calloc((size_t)k->bests + FAMILIES, sizeof(*pool));
@@ -371,42 +394,43 @@ static struct search_candidate *shortlist_pool(const struct search_shortlist *k,
     return pool;
 }
 
-static int rank(struct search *s, const struct search_survey *v, const struct question *q,
-                struct err *err)
+static int rank(struct search *s, const struct search_shortlist *k, const struct eval *e,
+                const struct question *q, struct err *err)
 {
     int n;
-    struct search_candidate *pool = shortlist_pool(&v->list, &n);
-    int rc = finalists(&s->best, &s->bests, v, pool, n, err) < 0 ||
-             search_rank(s, q, v->list.top, err) < 0;
+    struct search_candidate *pool = shortlist_pool(k, &n);
+    int rc =
+        finalists(&s->best, &s->bests, e, pool, n, err) < 0 || search_rank(s, q, k->top, err) < 0;
 
     free(pool);
     return rc ? -1 : 0;
 }
 
-/* The best of each family but the winner's; the one that is next anyway is
- * spoken of already. */
-static int rivals(struct search *s, struct search_survey *v, struct err *err)
+/* The best of each family but the winner's; the next one is spoken of already. */
+static int rivals(struct search *s, struct search_shortlist *k, const struct eval *e,
+                  struct err *err)
 {
-    int own = family_of(&s->best[0].candidate), n = 0;
+    const struct search_candidate *first = &s->best[0].candidate;
+    int own = family_of(&first->layout, &first->recipe), n = 0;
     long next = s->bests > 1 ? s->best[1].candidate.serial : 0;
 
     for (int i = 0; i < FAMILIES; i++)
-        if (i != own && v->list.family[i].sec > 0 && v->list.family[i].serial != next)
-            v->list.family[n++] = v->list.family[i];
-    qsort(v->list.family, (size_t)n, sizeof(*v->list.family), by_table);
-    return finalists(&s->rival, &s->rivals, v, v->list.family,
-                     n < SEARCH_RIVALS ? n : SEARCH_RIVALS, err);
+        if (i != own && k->family[i].sec > 0 && k->family[i].serial != next)
+            k->family[n++] = k->family[i];
+    qsort(k->family, (size_t)n, sizeof(*k->family), by_table);
+    return finalists(&s->rival, &s->rivals, e, k->family, n < SEARCH_RIVALS ? n : SEARCH_RIVALS,
+                     err);
 }
 
-static void why(struct search *s, struct search_survey *v)
+static void why(struct search *s, struct eval *e)
 {
     const struct search_candidate *first = &s->best[0].candidate;
 
     s->why = mem_calloc((size_t)s->rivals + 1, sizeof(*s->why));
     if (s->bests > 1)
-        search_compare(s->why[s->whys++], &v->eval, first, &s->best[1].candidate);
+        search_compare(s->why[s->whys++], e, first, &s->best[1].candidate);
     for (int i = 0; i < s->rivals; i++)
-        search_compare(s->why[s->whys++], &v->eval, first, &s->rival[i].candidate);
+        search_compare(s->why[s->whys++], e, first, &s->rival[i].candidate);
 }
 
 static void mark_front(struct search *s)
@@ -419,44 +443,43 @@ static void mark_front(struct search *s)
     }
 }
 
-static int finish(struct search *s, struct search_survey *v, struct err *err)
+static int finish(struct search *s, struct search_shortlist *k, struct eval *e, struct err *err)
 {
-    struct question q = *v->eval.question;
+    struct question q = *e->question;
 
     if (!s->priced)
         return search_none_runs(s, err);
-    q.pricer = v->eval.pricer;
-    if (rank(s, v, &q, err) < 0 ||
-        finalists(&s->front, &s->fronts, v, v->list.front, v->list.fronts, err) < 0 ||
-        rivals(s, v, err) < 0 || search_tell(s->front, s->fronts, s, &q, err) < 0 ||
+    q.pricer = e->pricer;
+    if (rank(s, k, e, &q, err) < 0 ||
+        finalists(&s->front, &s->fronts, e, k->front, k->fronts, err) < 0 ||
+        rivals(s, k, e, err) < 0 || search_tell(s->front, s->fronts, s, &q, err) < 0 ||
         search_tell(s->rival, s->rivals, s, &q, err) < 0)
         return -1;
     mark_front(s);
-    why(s, v);
+    why(s, e);
     return 0;
 }
 
 int search_run(struct search *s, const struct question *q, const struct space *space, int top,
                int threads, struct err *err)
 {
+    double start = log_now();
     struct search_survey v;
-    int rc = survey_space(&v, q, space, top, threads, err);
+    struct eval eval;
+    int rc = survey_space(&v, &eval, q, space, top, threads_of(space, threads), err);
 
-    *s = (struct search){
-        .batch = space->base.global_batch, .seq = space->base.seq, .ranks = space->ranks};
-    if (rc == 0) {
-        s->capacity = v.eval.capacity;
-        s->peak = v.eval.peak;
-        s->count = v.count;
-        s->priced = v.priced;
-        s->unfit = v.unfit + v.count.larger;
-        s->may_fit = v.may_fit;
-        s->dead = v.dead;
-        s->unknown = v.unknown;
-        s->sec = v.sec;
-        rc = finish(s, &v, err);
-    }
-    survey_free(&v);
+    *s = v.met;
+    s->unfit += s->count.larger;
+    s->batch = space->base.global_batch;
+    s->seq = space->base.seq;
+    s->ranks = space->ranks;
+    s->capacity = eval.capacity;
+    s->peak = eval.peak;
+    s->sec = log_now() - start;
+    if (rc == 0)
+        rc = finish(s, &v.list, &eval, err);
+    eval_close(&eval);
+    shortlist_free(&v.list);
     return rc;
 }
 

@@ -1,6 +1,6 @@
 /* search.h - the best layouts of a model on N GPUs: every candidate of a space
- * priced, those that do not fit dropped, the best ones asked again exactly and
- * compared term by term. */
+ * priced as far as its rank depends on it, those that do not fit dropped, the best
+ * ones asked again exactly and compared term by term. */
 #ifndef RG_SEARCH_H
 #define RG_SEARCH_H
 
@@ -48,7 +48,8 @@ struct search {
                                    each rival */
     int whys;
     struct space_count count;
-    long priced;           /* candidates with a time */
+    long priced;           /* candidates with a time, or with a lower bound of it */
+    long bounded;          /* of them, those whose bound says that they are on no list here */
     long unfit;            /* do not fit in memory, as predicted */
     long may_fit;          /* of them, those that do at the lower end of that prediction */
     long dead, unknown;    /* need a dead part; a message's cost is unknown */

@@ -357,12 +357,13 @@ static json_t *walk_json(const struct search *s)
 
     for (int i = 0; i < REFUSALS; i++)
         json_object_set_new(refused, refusal_key[i], json_integer(s->count.refused[i]));
-    return json_pack("{s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "meshes",
+    return json_pack("{s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "meshes",
                      (json_int_t)s->count.meshes, "refused_meshes", refused, "candidates",
                      (json_int_t)s->count.candidates, "refused_settings",
                      (json_int_t)s->count.refused_candidates, "priced", (json_int_t)s->priced,
-                     "do_not_fit", (json_int_t)s->unfit, "may_fit", (json_int_t)s->may_fit, "dead",
-                     (json_int_t)s->dead, "unknown", (json_int_t)s->unknown, "seconds", s->sec);
+                     "bounded", (json_int_t)s->bounded, "do_not_fit", (json_int_t)s->unfit,
+                     "may_fit", (json_int_t)s->may_fit, "dead", (json_int_t)s->dead, "unknown",
+                     (json_int_t)s->unknown, "seconds", s->sec);
 }
 
 json_t *search_json(const struct search *s, const char *model, const char *command)

@@ -30,7 +30,6 @@ struct space_walk {
     int *micro, micros;
     int part, parts;
     long meshes, serial;
-    bool enough; /* larger micro batches are not visited */
 };
 
 enum { SERIALS_PER_MESH = 1 << 20 };
@@ -48,28 +47,24 @@ static bool allows(const struct space_range *r, int value)
     return r->onlys == 0;
 }
 
-/* One candidate is whole: check and hand over. */
-static void candidate(struct space_walk *w)
-{
-    struct recipe r = w->recipe;
-
-    w->count->candidates++;
-    if (layout_check(&w->layout, w->m, &r, NULL) < 0)
-        w->count->refused_candidates++;
-    else if (w->enough)
-        w->count->larger++;
-    else
-        w->enough = !w->visit(w->context, &w->layout, &r, ++w->serial);
-}
-
+/* Candidates are whole: checked, and handed over until one says that larger ones need not be. */
 static void each_micro(struct space_walk *w)
 {
     long dp = (long)w->layout.size[AXIS_DP_SHARD] * w->layout.size[AXIS_DP_REPLICATE];
+    struct recipe r = w->recipe;
+    bool enough = false;
 
-    w->enough = false;
-    for (int i = 0; i < w->micros && dp * w->micro[i] <= w->recipe.global_batch; i++) {
-        w->recipe.micro_batch = w->micro[i];
-        candidate(w);
+    r.micro_batch = 1;
+    bool runs = layout_check_mesh(&w->layout, w->m, &r, NULL) == 0;
+    for (int i = 0; i < w->micros && dp * w->micro[i] <= r.global_batch; i++) {
+        r.micro_batch = w->micro[i];
+        w->count->candidates++;
+        if (!runs || layout_check_batch(&w->layout, &r, NULL) < 0)
+            w->count->refused_candidates++;
+        else if (enough)
+            w->count->larger++;
+        else
+            enough = !w->visit(w->context, &w->layout, &r, ++w->serial);
     }
 }
 
