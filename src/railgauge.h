@@ -2,7 +2,7 @@
  *
  * A handle and a job are immutable: any number of threads may query them at once.  Sizes are bytes,
  * times are seconds; NAN means unknown, INFINITY that a part on the way is dead.  Where a function
- * takes err, it may be NULL (not in the two that open), and holds a sentence whenever the answer is
+ * takes err, it may be NULL, and holds a sentence whenever the answer is
  * -1, NAN or INFINITY.  railgauge(3) has examples; link with `pkg-config --libs railgauge`.
  */
 #ifndef RAILGAUGE_H
@@ -81,6 +81,27 @@ int railgauge_job_open(struct railgauge_job **out, const struct railgauge *r, co
 /* Seconds of a step with the ranks dealt over these n hosts in turn. */
 double railgauge_nodes_cost(const struct railgauge_job *job, const int *hosts, int n,
                             char err[256]);
+
+/* The same of n lists at once, a fraction of the time: list i is hosts[start[i]] .. hosts[start[i + 1] - 1]
+ * (start has n + 1 numbers) and costs seconds[i], what railgauge_nodes_cost() says of it to the bit: NAN
+ * where it has no price.  order, unless NULL: the lists, cheapest first, equals as they came, then dead ones,
+ * then those without a price.  Returns how many have a finite price, err then says what the first other one
+ * lacks; -1 with a sentence: no memory, or n < 0. */
+int railgauge_rank(const struct railgauge_job *job, const int *hosts, const size_t *start, int n,
+                   double *seconds, int *order, char err[256]);
+
+/* A list that changes a host at a time: of one thread at a time. */
+struct railgauge_list;
+
+/* Returns 0, or -1 with a sentence where railgauge_nodes_cost() is NAN; the caller closes it before the job. */
+int railgauge_list_open(struct railgauge_list **out, const struct railgauge_job *job,
+                        const int *hosts, int n, char err[256]);
+/* Seconds of a step on the list as it is. */
+double railgauge_list_cost(const struct railgauge_list *list);
+/* Put `host` at position `at` (from 0): seconds of the list that is there then, as railgauge_nodes_cost()
+ * says to the bit.  NAN with a sentence: it stays as it was.  Only what the host touches is priced again. */
+double railgauge_list_swap(struct railgauge_list *list, int at, int host, char err[256]);
+void railgauge_list_close(struct railgauge_list *list); /* NULL is fine */
 
 /* The k cheapest sets of `need` of the n free hosts, each in the order of the free list: set i is
  * hosts[i * need] .. hosts[i * need + need - 1] and costs seconds[i], ascending.  Returns how many

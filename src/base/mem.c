@@ -45,18 +45,33 @@ static int try(jmp_buf *back, int (*body)(void *), void *arg, bool *failed)
     return -1;
 }
 
-int mem_guarded(int (*body)(void *), void *arg, struct err *err)
+static int guarded(int (*body)(void *), void *arg, bool *failed)
 {
     jmp_buf back, *outer = way_back;
+
+    way_back = &back;
+    int rc = try(&back, body, arg, failed);
+    way_back = outer;
+    return rc;
+}
+
+int mem_guarded(int (*body)(void *), void *arg, struct err *err)
+{
     bool failed = false;
 
     if (mem_hold && !mem_hold())
         return err_io(err, "out of memory");
-    way_back = &back;
-    int rc = try(&back, body, arg, &failed);
-    way_back = outer;
+    int rc = guarded(body, arg, &failed);
     if (mem_release)
         mem_release(failed);
+    return failed ? err_io(err, "out of memory") : rc;
+}
+
+int mem_guarded_kept(int (*body)(void *), void *arg, struct err *err)
+{
+    bool failed = false;
+    int rc = guarded(body, arg, &failed);
+
     return failed ? err_io(err, "out of memory") : rc;
 }
 

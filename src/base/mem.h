@@ -45,7 +45,9 @@ void mem_at_end(void (*clean)(void));
  * In librailgauge.so what body had taken is then given back (mem_held.c); it must leave no pointer
  * of its own behind. */
 int mem_guarded(int (*body)(void *), void *arg, struct err *err);
-/* Book-keeping of the above, where the linker was told to wrap malloc() and free(). */
+/* The same, and what body had taken stays: it is where arg leads to, whole enough to be freed. */
+int mem_guarded_kept(int (*body)(void *), void *arg, struct err *err);
+/* Book-keeping of mem_guarded(), where the linker was told to wrap malloc() and free(). */
 bool mem_hold(void) __attribute__((weak));
 void mem_release(bool failed) __attribute__((weak));
 

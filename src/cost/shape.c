@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CHUNK = 4096 }; /* keys counted per pass, on the stack */
+enum { CHUNK = 4096 }; /* numbers on the stack */
 
 typedef int key_fn(const struct topo *t, int id);
 
@@ -35,40 +35,102 @@ static int nic_of(const struct topo *t, int id)
     return t->nics + (e->kind == ENDPOINT_GPU ? t->hosts + id : e->place.at[LEVEL_HOST]);
 }
 
-/* Distinct keys of the group and the fewest members with one key; keys are counted in slices so
- * that nothing has to be allocated, and only between the smallest and the largest key. */
-static int distinct(const struct topo *t, const int *ids, int n, key_fn *key, int *fewest)
-{
-    int count[CHUNK], groups = 0, least = INT_MAX;
-    bool few = n < CHUNK / 4; /* many fill a slice anyway */
-    long from = 0, next = few ? INT_MAX : 0, last = few ? 0 : INT_MAX - 1;
+/* Keys that are there: how many, and the fewest members with one. */
+struct counted {
+    int groups, fewest;
+};
 
-    for (int i = 0; few && i < n; i++) {
-        long k = key(t, ids[i]);
-        next = k >= 0 && k < next ? k : next;
-        last = k > last ? k : last;
+static void count_one(struct counted *c, int members)
+{
+    if (!members)
+        return;
+    c->groups++;
+    c->fewest = members < c->fewest ? members : c->fewest;
+}
+
+/* Of keys that ascend, as those of nodes in order do; false: they do not. */
+static bool count_runs(struct counted *c, const struct topo *t, const int *ids, int n, key_fn *key)
+{
+    int last = -1, members = 0;
+
+    for (int i = 0; i < n; i++) {
+        int k = key(t, ids[i]);
+        if (k < 0)
+            continue;
+        if (k < last)
+            return false;
+        if (k > last) {
+            count_one(c, members);
+            members = 0;
+        }
+        last = k;
+        members++;
     }
-    while (next < INT_MAX) {
+    count_one(c, members);
+    return true;
+}
+
+/* Of few members: an open hash. */
+static void count_hashed(struct counted *c, const struct topo *t, const int *ids, int n,
+                         key_fn *key)
+{
+    int slot[CHUNK / 2], members[CHUNK / 2], slots = 2;
+
+    while (slots < 2 * n)
+        slots *= 2;
+    memset(slot, -1, (size_t)slots * sizeof(*slot));
+    memset(members, 0, (size_t)slots * sizeof(*members));
+    for (int i = 0; i < n; i++) {
+        int k = key(t, ids[i]);
+        unsigned at = (unsigned)k * 0x9e3779b1u >> 16 & (unsigned)(slots - 1);
+        if (k < 0)
+            continue;
+        while (slot[at] >= 0 && slot[at] != k)
+            at = (at + 1) & (unsigned)(slots - 1);
+        slot[at] = k;
+        members[at]++;
+    }
+    for (int i = 0; i < slots; i++)
+        count_one(c, members[i]);
+}
+
+/* Of many: in slices of keys, so that nothing has to be allocated. */
+static void count_sliced(struct counted *c, const struct topo *t, const int *ids, int n,
+                         key_fn *key)
+{
+    int members[CHUNK];
+
+    for (long from, next = 0; next < INT_MAX;) {
         from = next;
         next = INT_MAX;
-        int span = last - from < CHUNK ? (int)(last - from) + 1 : CHUNK;
-        memset(count, 0, (size_t)span * sizeof(*count));
+        memset(members, 0, sizeof(members));
         for (int i = 0; i < n; i++) {
             long k = key(t, ids[i]);
-            if (k >= from && k < from + span)
-                count[k - from]++;
-            else if (k >= from + span && k < next)
+            if (k >= from && k < from + CHUNK)
+                members[k - from]++;
+            else if (k >= from + CHUNK && k < next)
                 next = k; /* the next slice begins at the smallest key that is left */
         }
-        for (int i = 0; i < span; i++)
-            if (count[i]) {
-                groups++;
-                least = count[i] < least ? count[i] : least;
-            }
+        for (int i = 0; i < CHUNK; i++)
+            count_one(c, members[i]);
+    }
+}
+
+/* Distinct keys of the group; *fewest, unless NULL: members with one key. */
+static int distinct(const struct topo *t, const int *ids, int n, key_fn *key, int *fewest)
+{
+    struct counted c = {0, INT_MAX};
+
+    if (!count_runs(&c, t, ids, n, key)) {
+        c = (struct counted){0, INT_MAX};
+        if (n <= CHUNK / 4)
+            count_hashed(&c, t, ids, n, key);
+        else
+            count_sliced(&c, t, ids, n, key);
     }
     if (fewest)
-        *fewest = least;
-    return groups;
+        *fewest = c.fewest;
+    return c.groups;
 }
 
 void shape_of(struct shape *s, const struct topo *t, const int *ids, int n)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* api.c - librailgauge: jobs on nodes, the part of railgauge.h that knows steps. */
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,8 @@ struct api_call {
     double limit, sec, *secs;
     int *out;
     struct railgauge_placed *placed;
+    const size_t *start;
+    struct railgauge_list *list;
     struct err why;
 };
 
@@ -86,6 +89,155 @@ double railgauge_nodes_cost(const struct railgauge_job *job, const int *hosts, i
     say(err, &c);
     return c.sec;
 }
+
+/* --- many lists --- */
+
+struct priced {
+    double sec;
+    int index;
+};
+
+/* Cheapest first, then dead ones, then those without a price; equals as they came. */
+static int cheaper(const void *a, const void *b)
+{
+    const struct priced *x = a, *y = b;
+
+    if (isnan(x->sec) != isnan(y->sec))
+        return isnan(x->sec) ? 1 : -1;
+    if (x->sec != y->sec && !isnan(x->sec))
+        return x->sec < y->sec ? -1 : 1;
+    return x->index - y->index;
+}
+
+static void rank(int *out, const double *sec, int n)
+{
+    struct priced *p = mem_calloc((size_t)n, sizeof(*p));
+
+    for (int i = 0; i < n; i++)
+        p[i] = (struct priced){sec[i], i};
+    qsort(p, (size_t)n, sizeof(*p), cheaper);
+    for (int i = 0; i < n; i++)
+        out[i] = p[i].index;
+    free(p);
+}
+
+/* A list of start's that ends before it begins, or with more hosts than any. */
+static int hosts_of(const struct api_call *c, int i)
+{
+    size_t from = c->start[i], to = c->start[i + 1];
+
+    return to < from ? -1 : to - from > INT_MAX ? INT_MAX : (int)(to - from);
+}
+
+static int rank_lists(void *call)
+{
+    struct api_call *c = call;
+    struct place_list l;
+    struct err why;
+
+    place_list_open(&l, c->job);
+    c->count = 0;
+    for (int i = 0; i < c->most; i++) {
+        why = (struct err){0, ""};
+        c->secs[i] = place_list_cost(&l, c->host + c->start[i], hosts_of(c, i), &why);
+        if (isfinite(c->secs[i]))
+            c->count++;
+        else if (!*c->why.text)
+            err_set(&c->why, "list %d: %.240s", i, why.text);
+    }
+    place_list_close(&l);
+    if (c->out)
+        rank(c->out, c->secs, c->most);
+    return 0;
+}
+
+int railgauge_rank(const struct railgauge_job *job, const int *hosts, const size_t *start, int n,
+                   double *seconds, int *order, char err[256])
+{
+    struct api_call c = {.job = &job->job,
+                         .host = hosts,
+                         .start = start,
+                         .most = n,
+                         .secs = seconds,
+                         .out = order,
+                         .count = -1};
+
+    if (n < 0)
+        err_usage(&c.why, "%d lists", n);
+    else if (mem_guarded(rank_lists, &c, &c.why) < 0)
+        c.count = -1;
+    say(err, &c);
+    return c.count;
+}
+
+/* --- a list that changes --- */
+
+struct railgauge_list {
+    struct place_list list;
+    double sec;
+};
+
+static int open_list(void *call)
+{
+    struct api_call *c = call;
+    struct railgauge_list *l = mem_calloc(1, sizeof(*l));
+
+    place_list_open(&l->list, c->job);
+    l->sec = place_list_cost(&l->list, c->host, c->hosts, &c->why);
+    if (isnan(l->sec)) {
+        railgauge_list_close(l);
+        return -1;
+    }
+    c->list = l;
+    return 0;
+}
+
+int railgauge_list_open(struct railgauge_list **out, const struct railgauge_job *job,
+                        const int *hosts, int n, char err[256])
+{
+    struct api_call c = {.job = &job->job, .host = hosts, .hosts = n};
+    int rc = mem_guarded(open_list, &c, &c.why);
+
+    if (rc < 0)
+        say(err, &c);
+    *out = c.list;
+    return rc;
+}
+
+static int swap_host(void *call)
+{
+    struct api_call *c = call;
+
+    c->sec = place_list_swap(&c->list->list, c->need, c->most, &c->why);
+    return 0;
+}
+
+double railgauge_list_swap(struct railgauge_list *list, int at, int host, char err[256])
+{
+    struct api_call c = {.list = list, .need = at, .most = host, .sec = NAN};
+
+    if (mem_guarded_kept(swap_host, &c, &c.why) < 0)
+        place_list_forget(&list->list);
+    if (!isnan(c.sec))
+        list->sec = c.sec;
+    say(err, &c);
+    return c.sec;
+}
+
+double railgauge_list_cost(const struct railgauge_list *list)
+{
+    return list->sec;
+}
+
+void railgauge_list_close(struct railgauge_list *list)
+{
+    if (!list)
+        return;
+    place_list_close(&list->list);
+    free(list);
+}
+
+/* --- the best of them --- */
 
 static int choose_nodes(void *call)
 {

@@ -30,6 +30,9 @@ int place_step_of(struct place_step *s, const struct question *q, struct err *er
  * what is left when the slowest group of each message counts no more than the others. */
 double place_price(const struct place_step *s, const struct matrix *m, const int *order,
                    double *mean, struct err *err);
+/* The same in the order that a pricer has. */
+struct pricer;
+double place_price_by(const struct place_step *s, struct pricer *p, double *mean, struct err *err);
 
 /* Bytes that ranks exchange in one step when there is no model: symmetric or not. */
 struct demand {
@@ -132,6 +135,27 @@ int place_job_step(struct place_step *s, const struct place_job *j, int given, s
  * is not there, listed twice, or that would be idle; too few endpoints; a rate that nobody knows).
  * INFINITY: a part is dead, err says what needs it.  Allocates and frees. */
 double place_job_cost(const struct place_job *j, const int *host, int hosts, struct err *err);
+
+/* Many lists, one after the other: what the one before has found out is kept, so that a list which lies
+ * like another, or which differs in few hosts, is priced again in part only.  The answers are those of
+ * place_job_cost(), to the bit.  Of one thread. */
+struct place_list {
+    const struct place_job *job;
+    int *host, hosts; /* the last that was dealt; 0: none was */
+    bool *taken;      /* scratch, of each host of the matrix */
+    int *next;        /* scratch, as many */
+    int *order;       /* rank -> endpoint, as many as the matrix has */
+    struct place_step step;
+    int given;             /* endpoints that step was made for; 0: none was */
+    struct pricer *pricer; /* NULL: none yet */
+};
+void place_list_open(struct place_list *l, const struct place_job *j); /* the job outlives it */
+double place_list_cost(struct place_list *l, const int *host, int hosts, struct err *err);
+/* The last list with another host at position `at`, which becomes the last one unless the answer is NAN. */
+double place_list_swap(struct place_list *l, int at, int host, struct err *err);
+/* After memory ended in one of the two: what was kept goes, the last list stays. */
+void place_list_forget(struct place_list *l);
+void place_list_close(struct place_list *l);
 
 /* place_run() for a job: `need` of these hosts (0: as many as are worth it), `limit` seconds of
  * search (0: 1). */

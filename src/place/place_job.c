@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "place/place_impl.h"
+#include "step/pricer.h"
 
 /* --- its words --- */
 
@@ -293,22 +294,29 @@ static int check_host(const struct place_job *j, const bool *taken, int host, st
     return 0;
 }
 
-/* Known, each once, with room for per_node ranks; -1 with the reason, else the sum of rooms. */
-static int check_hosts(const struct place_job *j, const int *host, int hosts, struct err *err)
+/* Known, each once, with room for per_node ranks; -1 with the reason, else the sum of rooms.  taken: of
+ * each host of the matrix, false before and after. */
+static int check_list(const struct place_job *j, bool *taken, const int *host, int hosts,
+                      struct err *err)
 {
-    int sum = 0, most = j->matrix.topo.hosts;
+    int sum = 0, n, most = j->matrix.topo.hosts;
 
     if (hosts < 1 || hosts > most)
         return err_usage(err, "a list of %d hosts: the matrix has %d", hosts, most);
-    bool *taken = mem_calloc((size_t)most, sizeof(*taken));
-    for (int i = 0; i < hosts && sum >= 0; i++) {
-        if (check_host(j, taken, host[i], err) < 0) {
-            sum = -1;
-        } else {
-            taken[host[i]] = true;
-            sum += room_of(j, host[i]);
-        }
+    for (n = 0; n < hosts && check_host(j, taken, host[n], err) == 0; n++) {
+        taken[host[n]] = true;
+        sum += room_of(j, host[n]);
     }
+    for (int i = 0; i < n; i++)
+        taken[host[i]] = false;
+    return n < hosts ? -1 : sum;
+}
+
+static int check_hosts(const struct place_job *j, const int *host, int hosts, struct err *err)
+{
+    bool *taken = mem_calloc((size_t)j->matrix.topo.hosts + 1, sizeof(*taken));
+    int sum = check_list(j, taken, host, hosts, err);
+
     free(taken);
     return sum;
 }
@@ -329,18 +337,90 @@ static int check_fill(const struct place_job *j, const struct place_step *s, con
     return 0;
 }
 
+/* --- node lists --- */
+
+void place_list_open(struct place_list *l, const struct place_job *j)
+{
+    size_t hosts = (size_t)j->matrix.topo.hosts + 1;
+
+    *l = (struct place_list){.job = j};
+    l->host = mem_calloc(hosts, sizeof(*l->host));
+    l->next = mem_calloc(hosts, sizeof(*l->next));
+    l->taken = mem_calloc(hosts, sizeof(*l->taken));
+    l->order = mem_calloc((size_t)j->matrix.topo.endpoints + 1, sizeof(*l->order));
+}
+
+void place_list_forget(struct place_list *l)
+{
+    pricer_close(l->pricer);
+    l->pricer = NULL;
+    l->given = 0;
+}
+
+void place_list_close(struct place_list *l)
+{
+    place_list_forget(l);
+    free(l->host);
+    free(l->next);
+    free(l->taken);
+    free(l->order);
+    *l = (struct place_list){.job = NULL};
+}
+
+/* The step on so many endpoints, which the last list mostly had, too. */
+static int step_given(struct place_list *l, int given, struct err *err)
+{
+    if (given == l->given)
+        return 0;
+    place_list_forget(l);
+    if (place_job_step(&l->step, l->job, given, err) < 0)
+        return -1;
+    l->given = given;
+    return 0;
+}
+
+static int pricer_given(struct place_list *l, struct err *err)
+{
+    return l->pricer ? pricer_order(l->pricer, l->order, err)
+                     : pricer_open(&l->pricer, &l->job->matrix, l->order, l->step.ranks, err);
+}
+
+double place_list_cost(struct place_list *l, const int *host, int hosts, struct err *err)
+{
+    const struct place_job *j = l->job;
+    int given = check_list(j, l->taken, host, hosts, err);
+
+    if (given < 0 || step_given(l, given, err) < 0 ||
+        check_fill(j, &l->step, host, hosts, given, err) < 0)
+        return NAN;
+    host_slots_deal(&j->slots, host, hosts, j->per_node, j->opts.place.spread, l->step.ranks,
+                    l->order);
+    double sec = pricer_given(l, err) < 0 ? NAN : place_price_by(&l->step, l->pricer, NULL, err);
+    if (!isnan(sec)) {
+        memmove(l->host, host, (size_t)hosts * sizeof(*host));
+        l->hosts = hosts;
+    }
+    return sec;
+}
+
+double place_list_swap(struct place_list *l, int at, int host, struct err *err)
+{
+    if (at < 0 || at >= l->hosts) {
+        err_usage(err, "there is no host %d in the list: it has %d, from 0", at, l->hosts);
+        return NAN;
+    }
+    memcpy(l->next, l->host, (size_t)l->hosts * sizeof(*l->next));
+    l->next[at] = host;
+    return place_list_cost(l, l->next, l->hosts, err);
+}
+
 double place_job_cost(const struct place_job *j, const int *host, int hosts, struct err *err)
 {
-    struct place_step step;
-    int given = check_hosts(j, host, hosts, err);
+    struct place_list l;
 
-    if (given < 0 || place_job_step(&step, j, given, err) < 0 ||
-        check_fill(j, &step, host, hosts, given, err) < 0)
-        return NAN;
-    int *order = mem_calloc((size_t)step.ranks, sizeof(*order));
-    host_slots_deal(&j->slots, host, hosts, j->per_node, j->opts.place.spread, step.ranks, order);
-    double sec = place_price(&step, &j->matrix, order, NULL, err);
-    free(order);
+    place_list_open(&l, j);
+    double sec = place_list_cost(&l, host, hosts, err);
+    place_list_close(&l);
     return sec;
 }
 

@@ -67,16 +67,10 @@ static void say_why(struct pricer *p, const struct message *msg, double sec, str
         err_set(err, "%s: the matrix has no rate for it: %.200s", msg->label, cost.source);
 }
 
-double place_price(const struct place_step *s, const struct matrix *m, const int *order,
-                   double *mean, struct err *err)
+double place_price_by(const struct place_step *s, struct pricer *p, double *mean, struct err *err)
 {
     double one[TRAFFIC_MAX], each[TRAFFIC_MAX], sec = 0;
-    struct pricer *p;
 
-    if (mean)
-        *mean = NAN;
-    if (pricer_open(&p, m, order, s->ranks, err) < 0)
-        return NAN;
     for (int i = 0; i < s->traffic.messages && sec < INFINITY; i++) {
         const struct message *msg = &s->traffic.message[i];
         one[i] = pricer_message_mean(p, msg, &each[i]);
@@ -86,11 +80,24 @@ double place_price(const struct place_step *s, const struct matrix *m, const int
                 say_why(p, msg, sec, err);
         }
     }
-    pricer_close(p);
     if (sec < INFINITY)
         sec = place_step_sec(s, one);
     if (mean)
         *mean = sec < INFINITY ? place_step_sec(s, each) : sec;
+    return sec;
+}
+
+double place_price(const struct place_step *s, const struct matrix *m, const int *order,
+                   double *mean, struct err *err)
+{
+    struct pricer *p;
+
+    if (mean)
+        *mean = NAN;
+    if (pricer_open(&p, m, order, s->ranks, err) < 0)
+        return NAN;
+    double sec = place_price_by(s, p, mean, err);
+    pricer_close(p);
     return sec;
 }
 

@@ -71,6 +71,11 @@ static inline int span_rank(const struct span *s, int group, int i)
 {
     return group / s->stride * s->stride * s->size + group % s->stride + i * s->stride;
 }
+/* The group of a rank. */
+static inline int span_group(const struct span *s, int rank)
+{
+    return rank / s->stride / s->size * s->stride + rank % s->stride;
+}
 char *axes_text(char buf[AXES_TEXT], unsigned axes); /* "dp_shard x cp" */
 
 /* Axes whose ranks hold the same weights or shards of them, and of those the ones that shard; of

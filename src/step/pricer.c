@@ -24,15 +24,17 @@ struct label_slot {
     int label;
 };
 
-/* Where each rank lies, as folding reads it; made once for a matrix and an order. */
+/* Where each rank lies, as folding reads it. */
 struct places {
     const struct matrix *matrix;
-    const int *order; /* rank -> endpoint; NULL: rank i is endpoint i */
-    int ranks;
-    bool pairs; /* some exception is of a pair: rings of neighbours may miss it */
+    int *order, ranks; /* rank -> endpoint */
+    bool pairs;        /* some exception is of a pair: rings of neighbours may miss it */
     struct rank_place *rank;
+    uint64_t *mark;          /* of each endpoint */
+    int base[KEYS + 1];      /* slots of each key begin here */
     struct label_slot *slot; /* scratch: labels of the group at hand */
     unsigned stamp;          /* the group at hand */
+    int *ids;                /* scratch: its endpoints */
 };
 
 /* splitmix64's finaliser (Vigna 2015). */
@@ -73,36 +75,45 @@ static int nic_of(const struct topo *t, int id)
     return t->nics + (e->kind == ENDPOINT_GPU ? t->hosts + id : e->place.at[LEVEL_HOST]);
 }
 
+static void place_rank(struct places *p, int rank, int id)
+{
+    const struct topo *t = &p->matrix->topo;
+    struct rank_place *r = &p->rank[rank];
+
+    p->order[rank] = id;
+    for (int k = 0; k < LEVEL_COUNT; k++) {
+        int at = t->endpoint[id].place.at[k];
+        r->key[k] = at < 0 ? -1 : p->base[k] + at;
+    }
+    r->key[KEY_NIC] = p->base[KEY_NIC] + nic_of(t, id);
+    r->mark = p->mark[id];
+}
+
 static void places_open(struct places *p, const struct matrix *m, const int *order, int ranks)
 {
     const struct topo *t = &m->topo;
-    int base[KEYS + 1] = {0};
-    uint64_t *mark = places_marks(m);
 
-    *p = (struct places){.matrix = m, .order = order, .ranks = ranks};
+    *p = (struct places){.matrix = m, .ranks = ranks, .mark = places_marks(m)};
     for (int i = 0; i < m->exceptions; i++)
         p->pairs |= m->exception[i].part == PART_PAIR;
-    p->rank = mem_calloc((size_t)ranks, sizeof(*p->rank));
     for (int k = 0; k < LEVEL_COUNT; k++)
-        base[k + 1] = base[k] + (k == LEVEL_HOST ? t->hosts : t->group[k].count);
-    base[KEYS] = base[KEY_NIC] + t->nics + t->hosts + t->endpoints;
-    for (int r = 0; r < ranks; r++) {
-        int id = order ? order[r] : r;
-        for (int k = 0; k < LEVEL_COUNT; k++) {
-            int at = t->endpoint[id].place.at[k];
-            p->rank[r].key[k] = at < 0 ? -1 : base[k] + at;
-        }
-        p->rank[r].key[KEY_NIC] = base[KEY_NIC] + nic_of(t, id);
-        p->rank[r].mark = mark[id];
-    }
-    p->slot = mem_calloc((size_t)base[KEYS], sizeof(*p->slot));
-    free(mark);
+        p->base[k + 1] = p->base[k] + (k == LEVEL_HOST ? t->hosts : t->group[k].count);
+    p->base[KEYS] = p->base[KEY_NIC] + t->nics + t->hosts + t->endpoints;
+    p->order = mem_calloc((size_t)ranks, sizeof(*p->order));
+    p->rank = mem_calloc((size_t)ranks, sizeof(*p->rank));
+    p->ids = mem_calloc((size_t)ranks, sizeof(*p->ids));
+    p->slot = mem_calloc((size_t)p->base[KEYS], sizeof(*p->slot));
+    for (int r = 0; r < ranks; r++)
+        place_rank(p, r, order ? order[r] : r);
 }
 
 static void places_close(struct places *p)
 {
+    free(p->order);
     free(p->rank);
+    free(p->mark);
     free(p->slot);
+    free(p->ids);
     memset(p, 0, sizeof(*p));
 }
 
@@ -113,7 +124,10 @@ static uint64_t signature(struct places *p, const struct span *span, int group)
     int next[KEYS] = {0}, first = span_rank(span, group, 0);
     uint64_t sum = 0;
 
-    p->stamp++;
+    if (!++p->stamp) { /* after four thousand million groups */
+        memset(p->slot, 0, (size_t)p->base[KEYS] * sizeof(*p->slot));
+        p->stamp = 1;
+    }
     for (int i = 0; i < span->size; i++) {
         const struct rank_place *r = &p->rank[first + i * span->stride];
         uint64_t labels = r->mark;
@@ -139,16 +153,26 @@ static bool ways_equal(const struct ways *a, const struct ways *b)
            a->alpha_add == b->alpha_add && !memcmp(a->share, b->share, sizeof(a->share));
 }
 
+/* Does an exception touch a member? */
+static bool marked(const struct places *p, const struct span *span, int group)
+{
+    for (int i = 0; i < span->size; i++)
+        if (p->rank[span_rank(span, group, i)].mark)
+            return true;
+    return false;
+}
+
 /* The kind that prices as this group does; a new one if there is none. */
-static int kind_of(struct groups *g, const struct places *p, int index, int *ids)
+static int kind_of(struct groups *g, const struct places *p, int index)
 {
     struct group_kind kind = {.index = index};
+    bool healthy = !marked(p, &g->span, index);
 
-    groups_ids(g, p->order, index, ids);
-    ways_of(&kind.ring, p->matrix, ids, g->span.size, OP_ALL_GATHER, false);
+    groups_ids(g, p->order, index, p->ids);
+    ways_of(&kind.ring, p->matrix, p->ids, g->span.size, OP_ALL_GATHER, healthy);
     kind.across = kind.ring;
-    if (p->pairs)
-        ways_of(&kind.across, p->matrix, ids, g->span.size, OP_ALL_TO_ALL, false);
+    if (p->pairs && !healthy)
+        ways_of(&kind.across, p->matrix, p->ids, g->span.size, OP_ALL_TO_ALL, false);
     kind.ring.at_once = kind.across.at_once = g->total;
     for (int k = 0; k < g->kinds; k++)
         if (ways_equal(&g->kind[k].ring, &kind.ring) &&
@@ -158,26 +182,43 @@ static int kind_of(struct groups *g, const struct places *p, int index, int *ids
     return g->kinds - 1;
 }
 
-/* The groups of all p->ranks along a span of at least two ranks. */
-static void groups_find(struct groups *g, struct places *p, struct span span)
+/* The groups that are of no kind are given theirs. */
+static void groups_fold(struct groups *g, struct places *p)
 {
-    struct map known = {0}; /* signature -> kind */
-    int *ids = mem_calloc((size_t)span.size, sizeof(*ids));
-
-    *g = (struct groups){.span = span, .total = span_groups(&span, p->ranks)};
     for (int i = 0; i < g->total; i++) {
-        int *kind = map_at(&known, signature(p, &span, i), NULL, NULL);
+        if (g->of[i] >= 0)
+            continue;
+        int *kind = map_at(&g->known, signature(p, &g->span, i), NULL, NULL);
         if (*kind == MAP_NONE)
-            *kind = kind_of(g, p, i, ids);
+            *kind = kind_of(g, p, i);
+        g->of[i] = *kind;
         g->kind[*kind].like++;
     }
-    map_free(&known);
-    free(ids);
+}
+
+/* A rank of them lies elsewhere. */
+static void groups_move(struct groups *g, int rank)
+{
+    int group = span_group(&g->span, rank);
+
+    if (group >= g->total || g->of[group] < 0)
+        return;
+    g->kind[g->of[group]].like--;
+    g->of[group] = -1;
+}
+
+/* The first group of each kind, as the ranks lie now. */
+static void groups_index(struct groups *g)
+{
+    for (int i = g->total; i-- > 0;)
+        g->kind[g->of[i]].index = i;
 }
 
 static void groups_free(struct groups *g)
 {
     free(g->kind);
+    free(g->of);
+    map_free(&g->known);
     memset(g, 0, sizeof(*g));
 }
 
@@ -191,6 +232,7 @@ enum {
     GRID = ((LAST_OCTAVE - FIRST_OCTAVE) << STEP_BITS) + 1,
     GRID_FROM = (EXPONENT_BIAS + FIRST_OCTAVE) << STEP_BITS,
     CURVES = OP_COUNT + EP_COMBINE, /* ops, and kernels in place of all_to_all */
+    KINDS_KEPT = 128,               /* of a span over orders: more are looked for in vain */
 };
 
 struct price_curve {
@@ -198,11 +240,13 @@ struct price_curve {
     enum ep_kernel kernel;
     struct routing route;           /* ranks 0: tokens spread evenly */
     struct collective_quote *quote; /* of each kind of group */
-    double sec[GRID];               /* 0: not asked yet */
+    int quotes;
+    double *sec; /* [GRID], 0: not asked yet; NULL: none was */
 };
 
 struct entry {
     struct groups groups;
+    bool folded; /* as the ranks lie now */
     struct price_curve *curve[CURVES];
 };
 
@@ -241,25 +285,82 @@ int pricer_open(struct pricer **out, const struct matrix *m, const int *order, i
 
 static void entry_free(struct entry *e)
 {
-    for (int i = 0; i < CURVES; i++) {
-        if (e->curve[i])
+    for (int i = 0; e && i < CURVES; i++) {
+        if (e->curve[i]) {
             free(e->curve[i]->quote);
+            free(e->curve[i]->sec);
+        }
         free(e->curve[i]);
     }
-    groups_free(&e->groups);
+    if (e)
+        groups_free(&e->groups);
     free(e);
+}
+
+static void forget(struct pricer *p)
+{
+    for (int i = 0; i < p->entries; i++)
+        entry_free(p->entry[i]);
+    free(p->entry);
+    p->entry = NULL;
+    p->entries = 0;
+    map_free(&p->index);
 }
 
 void pricer_close(struct pricer *p)
 {
     if (!p)
         return;
-    for (int i = 0; i < p->entries; i++)
-        entry_free(p->entry[i]);
-    free(p->entry);
-    map_free(&p->index);
+    forget(p);
     places_close(&p->places);
     free(p);
+}
+
+int pricer_order(struct pricer *p, const int *order, struct err *err)
+{
+    struct places *at = &p->places;
+    int kinds = 0;
+
+    if (check_order(at->matrix, order, at->ranks, err) < 0)
+        return -1;
+    for (int i = 0; i < p->entries; i++)
+        kinds = p->entry[i]->groups.kinds > kinds ? p->entry[i]->groups.kinds : kinds;
+    if (kinds > KINDS_KEPT)
+        forget(p);
+    for (int r = 0; r < at->ranks; r++) {
+        if (at->order[r] == order[r])
+            continue;
+        place_rank(at, r, order[r]);
+        for (int i = 0; i < p->entries; i++)
+            groups_move(&p->entry[i]->groups, r);
+    }
+    for (int i = 0; i < p->entries; i++)
+        p->entry[i]->folded = false;
+    return 0;
+}
+
+static struct entry *entry_new(struct pricer *p, struct span span)
+{
+    struct entry **at = &MEM_PUSH(p->entry, p->entries), *e;
+
+    *at = NULL; /* where memory ends now */
+    *at = e = mem_calloc(1, sizeof(*e));
+    e->groups = (struct groups){.span = span, .total = span_groups(&span, p->places.ranks)};
+    e->groups.of = mem_ints(e->groups.total, -1);
+    return e;
+}
+
+/* Groups as the ranks lie now; of the sizes that were asked before none is known then. */
+static void fold(struct entry *e, struct places *places)
+{
+    groups_fold(&e->groups, places);
+    groups_index(&e->groups);
+    for (int i = 0; i < CURVES; i++)
+        if (e->curve[i] && e->curve[i]->sec) {
+            free(e->curve[i]->sec);
+            e->curve[i]->sec = NULL;
+        }
+    e->folded = true;
 }
 
 static struct entry *entry_of(struct pricer *p, struct span span)
@@ -268,12 +369,13 @@ static struct entry *entry_of(struct pricer *p, struct span span)
     int *at = map_at(&p->index, key, NULL, NULL);
 
     if (*at == MAP_NONE) {
-        struct entry *e = mem_calloc(1, sizeof(*e));
-        *at = p->entries;
-        MEM_PUSH(p->entry, p->entries) = e;
-        groups_find(&e->groups, &p->places, span);
+        entry_new(p, span);
+        *at = p->entries - 1;
     }
-    return p->entry[*at];
+    struct entry *e = p->entry[*at];
+    if (!e->folded)
+        fold(e, &p->places);
+    return e;
 }
 
 static struct price_curve *curve_of(const struct pricer *p, struct entry *e,
@@ -284,17 +386,18 @@ static struct price_curve *curve_of(const struct pricer *p, struct entry *e,
         &e->curve[msg->kernel == EP_NONE ? (int)msg->op : OP_COUNT - 1 + (int)msg->kernel];
 
     struct price_curve *t = *at;
-    if (t)
-        return t;
-    *at = t = mem_calloc(1, sizeof(*t));
-    t->groups = g;
-    t->kernel = msg->kernel;
-    t->route = msg->route;
-    t->quote = mem_calloc((size_t)g->kinds, sizeof(*t->quote));
-    for (int k = 0; k < g->kinds; k++)
-        collective_resolve(
-            &t->quote[k], p->places.matrix, msg->op,
-            op_table[msg->op].links == OP_EXCHANGE ? &g->kind[k].across : &g->kind[k].ring, false);
+    if (!t) {
+        *at = t = mem_calloc(1, sizeof(*t));
+        t->groups = g;
+        t->kernel = msg->kernel;
+        t->route = msg->route;
+    }
+    while (t->quotes < g->kinds) {
+        const struct group_kind *k = &g->kind[t->quotes];
+        struct collective_quote *q = &MEM_PUSH(t->quote, t->quotes);
+        collective_resolve(q, p->places.matrix, msg->op,
+                           op_table[msg->op].links == OP_EXCHANGE ? &k->across : &k->ring, false);
+    }
     return t;
 }
 
@@ -341,6 +444,8 @@ static double slowest(const struct pricer *p, const struct price_curve *t,
 
     *kind = 0;
     for (int k = 0; k < t->groups->kinds; k++) {
+        if (!t->groups->kind[k].like)
+            continue;
         double sec = quoted(&t->quote[k], p->places.matrix, msg);
         if (sec <= most)
             continue;
@@ -387,6 +492,8 @@ double pricer_curve_at(struct pricer *p, struct price_curve *t, const struct mes
     /* a curve is of one routing, as a model mostly has: another one is priced exactly */
     if (at >= GRID - 1 || (t->kernel != EP_NONE && !same_route(&t->route, &msg->route)))
         return slowest(p, t, msg, &kind);
+    if (!t->sec)
+        t->sec = mem_calloc(GRID, sizeof(*t->sec));
     double a = t->sec[at], b = t->sec[at + 1];
     if (a == 0)
         a = fill(p, t, msg, at);
@@ -411,6 +518,8 @@ double pricer_message_mean(struct pricer *p, const struct message *msg, double *
     struct entry *e = entry_of(p, msg->span);
     struct price_curve *t = curve_of(p, e, msg);
     for (int k = 0; k < e->groups.kinds; k++) {
+        if (!e->groups.kind[k].like)
+            continue;
         double sec = quoted(&t->quote[k], p->places.matrix, msg);
         *mean += sec * e->groups.kind[k].like / e->groups.total;
         most = isnan(sec) || sec > most ? sec : most;

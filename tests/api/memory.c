@@ -59,15 +59,22 @@ static int use(const char *path, char why[256])
     struct railgauge *r = NULL;
     struct railgauge_job *job = NULL;
     struct railgauge_placed placed = {0};
+    static const size_t start[] = {0, 2, 4};
+    struct railgauge_list *list = NULL;
     int best[2], order[64], rc = -1;
-    double sec[1];
+    double sec[2];
 
     if (railgauge_open(&r, path, why) == 0 &&
         railgauge_job_open(&job, r, "model=llama3.1-8b layout=dp_shard=auto", why) == 0 &&
         !isnan(railgauge_nodes_cost(job, hosts, 4, why)) &&
         railgauge_nodes_best(job, hosts, 4, 2, 1, best, sec, NULL, why) == 1 &&
+        railgauge_rank(job, hosts, start, 2, sec, order, why) == 2 &&
+        railgauge_list_open(&list, job, hosts, 3, why) == 0 &&
+        !isnan(railgauge_list_swap(list, 1, 5, why)) &&
+        !isnan(railgauge_list_swap(list, 0, 7, why)) &&
         railgauge_place(job, hosts, 4, 2, 1e-4, order, 64, &placed, why) == 0)
         rc = 0;
+    railgauge_list_close(list);
     railgauge_job_close(job);
     railgauge_close(r);
     return rc;

@@ -51,6 +51,8 @@ figures=(
     "lookup|pair_s|1e9|ns|<= 12|100,008 endpoints: a pair"
     "lookup|group_members_s|1e3|ms||100,008 endpoints: a group of 8,192 by its members"
     "lookup|group_resolved_s|1e9|ns|<= 100|100,008 endpoints: the same, resolved"
+    "lookup|rank_s|1|s|<= 1|100,008 endpoints: 10,000 lists of 128 nodes, two cores"
+    "lookup|swap_s|1e6|us|<= 30|100,008 endpoints: one of 128 nodes swapped"
     "lookup|file_bytes|1e-6|MB|<= 10|100,008 endpoints: file"
     "nodes|*_cost_8_ms|1|ms|<= 1|nodes, *"
     "nodes|*_cost_128_ms|1|ms|<= 1|nodes, *"

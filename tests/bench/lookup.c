@@ -1,6 +1,7 @@
 /* lookup.c - how fast a matrix of 100,000 endpoints opens and answers; lines "name value".
  * Processor time, so that neighbours on the machine do not count. */
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -85,6 +86,100 @@ static int ask_group(const struct railgauge *r, double *members, double *resolve
     return sum > 0 ? 0 : -1;
 }
 
+/* Seconds of 10,000 lists of 128 nodes, by two threads, and of one swap; both of processor time. */
+enum { LISTS = 10000, NODES = 128, THREADS = 2, SWAPS = 5000 };
+
+struct share {
+    const struct railgauge_job *job;
+    const int *hosts;
+    const size_t *start;
+    double *seconds;
+    int priced;
+};
+
+static void *rank_share(void *arg)
+{
+    struct share *s = arg;
+    char text[256];
+
+    s->priced = railgauge_rank(s->job, s->hosts, s->start, LISTS / THREADS, s->seconds, NULL, text);
+    if (s->priced < LISTS / THREADS)
+        fprintf(stderr, "lookup: %s\n", text);
+    return NULL;
+}
+
+/* Nodes of a list ascend, as schedulers have them, and lie all over the cluster. */
+static void fill_lists(int *hosts, size_t *start, int count)
+{
+    unsigned long long x = 54321;
+
+    for (int i = 0; i <= LISTS; i++)
+        start[i] = (size_t)i * NODES;
+    for (int i = 0; i < LISTS; i++)
+        for (int k = 0, at = -1; k < NODES; k++) {
+            int left = NODES - k, room = count - at - left, most = 2 * room / left;
+            x = x * 6364136223846793005ULL + 1442695040888963407ULL;
+            at += 1 + (int)((x >> 33) % (unsigned)(most < 1 ? 1 : most < room ? most : room));
+            hosts[i * NODES + k] = at;
+        }
+}
+
+static int ask_lists(const struct railgauge_job *job, const int *hosts, const size_t *start)
+{
+    static double seconds[LISTS];
+    struct share share[THREADS];
+    pthread_t thread[THREADS];
+    double from = cpu();
+    int priced = 0;
+
+    for (int i = 0; i < THREADS; i++) {
+        int first = i * LISTS / THREADS;
+        share[i] = (struct share){job, hosts, start + first, seconds + first, 0};
+        if (pthread_create(&thread[i], NULL, rank_share, &share[i]) != 0)
+            return -1;
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(thread[i], NULL);
+        priced += share[i].priced;
+    }
+    printf("rank_s %.3f\n", (cpu() - from) / THREADS);
+    return priced == LISTS ? 0 : -1;
+}
+
+static int ask_swaps(const struct railgauge_job *job, const int *hosts)
+{
+    struct railgauge_list *list;
+    char text[256];
+    int good = 0;
+
+    if (railgauge_list_open(&list, job, hosts, NODES, text) < 0)
+        return -1;
+    double from = cpu();
+    for (int i = 0; i < SWAPS; i++) /* by one of another list, which may be there already */
+        good += isfinite(railgauge_list_swap(list, i % NODES, hosts[NODES + i], NULL));
+    printf("swap_s %.3g\n", (cpu() - from) / SWAPS);
+    railgauge_list_close(list);
+    return good > SWAPS * 9 / 10 ? 0 : -1;
+}
+
+static int ask_jobs(const struct railgauge *r)
+{
+    static int hosts[LISTS * NODES];
+    static size_t start[LISTS + 1];
+    struct railgauge_job *job;
+    char text[256];
+
+    fill_lists(hosts, start, railgauge_host_count(r));
+    if (railgauge_job_open(&job, r, "all_gather 64M x 12; all_to_all 8M x 4 groups of 8", text) <
+        0) {
+        fprintf(stderr, "lookup: %s\n", text);
+        return -1;
+    }
+    int rc = ask_lists(job, hosts, start) < 0 || ask_swaps(job, hosts) < 0 ? -1 : 0;
+    railgauge_job_close(job);
+    return rc;
+}
+
 int main(void)
 {
     char path[] = "/tmp/railgauge-lookup-XXXXXX", text[256];
@@ -103,7 +198,7 @@ int main(void)
         printf("pair_s %.4g\n", ask(r, &sum));
         if (stat(path, &st) == 0)
             printf("file_bytes %lld\n", (long long)st.st_size);
-        rc = sum > 0 && ask_group(r, &members, &resolved) == 0 ? 0 : 1;
+        rc = sum > 0 && ask_group(r, &members, &resolved) == 0 && ask_jobs(r) == 0 ? 0 : 1;
         if (rc == 0)
             printf("group_members_s %.3g\ngroup_resolved_s %.3g\n", members, resolved);
         railgauge_close(r);

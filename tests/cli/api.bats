@@ -14,7 +14,8 @@ setup() {
     echo "$exported"
     [ "$exported" = "railgauge_close railgauge_collective railgauge_count railgauge_find railgauge_group_close \
 railgauge_group_open railgauge_group_time railgauge_host_count railgauge_host_find railgauge_host_name railgauge_job_close railgauge_job_open railgauge_level \
-railgauge_nodes_best railgauge_nodes_cost railgauge_open railgauge_pair railgauge_pairs railgauge_place " ]
+railgauge_list_close railgauge_list_cost railgauge_list_open railgauge_list_swap railgauge_nodes_best railgauge_nodes_cost \
+railgauge_open railgauge_pair railgauge_pairs railgauge_place railgauge_rank " ]
 }
 
 @test "a C program of 30 lines compiles against header and library and answers" {

@@ -51,6 +51,14 @@ static void slow_parts(struct matrix *m)
     small_exception(m, PART_HOST, 3, -1, -1, 0);
 }
 
+static void rack_parts(struct matrix *m)
+{
+    small_exception(m, PART_RACK_UPLINKS, 1, -1, -1, 0.5);
+    small_exception(m, PART_RACK_PAIR, 0, 1, -1, 0.7);
+    small_exception(m, PART_PAIR, 2, 9, -1, 0.3);
+    small_exception(m, PART_HOST, 2, -1, 0, 0.9);
+}
+
 static void compare_all(struct both *b)
 {
     struct cost c;
@@ -206,6 +214,145 @@ static void jobs_cost_what_their_collectives_do(void **state)
     railgauge_job_close(job);
     railgauge_job_close(NULL);
     close_both(&b);
+}
+
+static const char *const jobs[] = {
+    "all_gather 16M x 3",
+    "all_gather 64M x 12; all_to_all 8M x 4 groups of 4; per_node=1",
+    "all_reduce 1G groups of 2; all_to_all 1M; spread=cyclic",
+    "sendrecv 1M groups of 4 apart 2; reduce_scatter 3M",
+    "ep_dispatch 8M groups of 4; ep_combine 16M",
+    "model=llama3.1-8b layout=tp=2,dp=auto flops=1e14",
+};
+enum { JOBS = sizeof(jobs) / sizeof(*jobs) };
+
+/* Some of the eight hosts, in any order; at times one that is not there, or one twice. */
+static int random_list(struct rng *rng, int *hosts)
+{
+    int all[8] = {0, 1, 2, 3, 4, 5, 6, 7}, n = 1 + (int)rng_below(rng, 8);
+
+    rng_shuffle(rng, all, 8);
+    memcpy(hosts, all, sizeof(all));
+    if (!rng_below(rng, 10))
+        hosts[rng_below(rng, (unsigned)n)] = (int)rng_below(rng, 10) - 1;
+    return n;
+}
+
+static void same_price(const struct railgauge_job *job, const int *hosts, int n, double sec)
+{
+    double one = railgauge_nodes_cost(job, hosts, n, NULL);
+
+    if (!(sec == one || (isnan(sec) && isnan(one))))
+        fail_msg("%.17g where the list alone costs %.17g", sec, one);
+}
+
+static void rank_random_lists(const struct railgauge_job *job, struct rng *rng)
+{
+    enum { LISTS = 200 };
+    int hosts[8 * LISTS], order[LISTS], finite = 0;
+    size_t start[LISTS + 1] = {0};
+    double sec[LISTS + 1];
+    char text[256] = "before";
+
+    for (int i = 0; i < LISTS; i++)
+        start[i + 1] = start[i] + (size_t)random_list(rng, hosts + start[i]);
+    sec[LISTS] = -7;
+    int n = railgauge_rank(job, hosts, start, LISTS, sec, order, text);
+    assert_true(sec[LISTS] == -7);
+    for (int i = 0; i < LISTS; i++) {
+        same_price(job, hosts + start[i], (int)(start[i + 1] - start[i]), sec[i]);
+        finite += isfinite(sec[i]);
+        double a = sec[order[i ? i - 1 : 0]], b = sec[order[i]];
+        assert_true(a <= b || isnan(b));
+        assert_true(i == 0 || a != b || order[i - 1] < order[i]);
+    }
+    assert_int_equal(n, finite);
+    assert_true(n == LISTS ? !*text : !strncmp(text, "list ", 5));
+}
+
+/* Lists priced at once cost to the bit what each does alone, slow and dead parts or none. */
+static void many_lists_are_lists(void **state)
+{
+    struct railgauge_job *job;
+    char text[256];
+    struct both b;
+    struct rng rng;
+
+    (void)state;
+    rng_seed(&rng, 5);
+    for (int k = 0; k < 3 * JOBS; k++) {
+        open_both(&b, k % 3 == 1 ? slow_parts : k % 3 == 2 ? rack_parts : NULL);
+        if (railgauge_job_open(&job, b.r, jobs[k / 3], text) < 0)
+            fail_msg("%s", text);
+        rank_random_lists(job, &rng);
+        railgauge_job_close(job);
+        close_both(&b);
+    }
+}
+
+static void lists_that_are_none_are_refused(void **state)
+{
+    static const int hosts[] = {0, 1, 2};
+    static const size_t start[] = {0, 3, 1, 1, 3}, huge[] = {0, SIZE_MAX / 2};
+    struct railgauge_list *list = (struct railgauge_list *)1;
+    struct railgauge_job *job;
+    char text[256];
+    struct both b;
+    double sec[4];
+
+    (void)state;
+    open_both(&b, NULL);
+    assert_int_equal(railgauge_job_open(&job, b.r, "all_gather 1M", text), 0);
+    assert_int_equal(railgauge_rank(job, hosts, start, 4, sec, NULL, text), 2);
+    assert_string_equal(text, "list 1: a list of -1 hosts: the matrix has 8");
+    assert_true(isfinite(sec[0]) && isnan(sec[1]) && isnan(sec[2]) && isfinite(sec[3]));
+    assert_int_equal(railgauge_rank(job, hosts, huge, 1, sec, NULL, NULL), 0);
+    assert_int_equal(railgauge_rank(job, hosts, start, 0, sec, NULL, text), 0);
+    assert_string_equal(text, "");
+    assert_int_equal(railgauge_rank(job, hosts, start, -1, sec, NULL, text), -1);
+    assert_string_equal(text, "-1 lists");
+    assert_int_equal(railgauge_list_open(&list, job, hosts, 0, text), -1);
+    assert_null(list);
+    assert_string_equal(text, "a list of 0 hosts: the matrix has 8");
+    railgauge_list_close(NULL);
+    railgauge_job_close(job);
+    close_both(&b);
+}
+
+/* Hosts put in one after the other: the price is that of the whole list, to the bit. */
+static void a_list_that_changes_costs_what_it_is(void **state)
+{
+    struct railgauge_list *list;
+    struct railgauge_job *job;
+    char text[256];
+    struct both b;
+    struct rng rng;
+    int swaps = 0;
+
+    (void)state;
+    rng_seed(&rng, 6);
+    for (int k = 0; k < 3 * JOBS; k++) {
+        int hosts[8], n;
+        open_both(&b, k % 3 == 1 ? slow_parts : k % 3 == 2 ? rack_parts : NULL);
+        assert_int_equal(railgauge_job_open(&job, b.r, jobs[k / 3], text), 0);
+        do
+            n = random_list(&rng, hosts);
+        while (n < 3 || railgauge_list_open(&list, job, hosts, n, NULL) < 0);
+        same_price(job, hosts, n, railgauge_list_cost(list));
+        for (int i = 0; i < 300; i++) {
+            int at = (int)rng_below(&rng, (unsigned)n + 2) - 1, host = (int)rng_below(&rng, 10) - 1;
+            double sec = railgauge_list_swap(list, at, host, text);
+            assert_true(isfinite(sec) == !*text);
+            if (!isnan(sec))
+                hosts[at] = host;
+            swaps += !isnan(sec);
+            same_price(job, hosts, n, railgauge_list_cost(list));
+        }
+        railgauge_list_close(list);
+        railgauge_job_close(job);
+        close_both(&b);
+    }
+    assert_true(swaps > 1000);
 }
 
 static void the_best_hosts_share_a_rack(void **state)
@@ -377,6 +524,9 @@ int main(void)
         cmocka_unit_test(endpoints_are_found_by_host_and_index),
         cmocka_unit_test(hosts_and_their_groups_have_names),
         cmocka_unit_test(jobs_cost_what_their_collectives_do),
+        cmocka_unit_test(many_lists_are_lists),
+        cmocka_unit_test(lists_that_are_none_are_refused),
+        cmocka_unit_test(a_list_that_changes_costs_what_it_is),
         cmocka_unit_test(the_best_hosts_share_a_rack),
         cmocka_unit_test(a_place_has_nodes_and_an_order),
         cmocka_unit_test(unknown_things_are_nan_and_nothing_takes_no_time),
