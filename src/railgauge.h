@@ -123,7 +123,7 @@ struct railgauge_placed {
  * it.  Rank i runs on endpoint order[i]; on each host ranks take endpoints in ascending order.  The
  * step is never dearer than railgauge_nodes_cost() of the listed hosts, nor than the best set of
  * railgauge_nodes_best().  order has room for `max` ranks: railgauge_count() is always enough.
- * limit: seconds that orders are searched, 0: 1; with `need` sets of hosts are searched before that,
+ * limit: seconds that orders are searched, about, 0: 0.1 to 0.4; with `need` sets of hosts are searched before that,
  * for about two seconds where they are many.  Work is counted, so that the answer is the same on
  * every machine.  Returns 0, or -1 with a sentence: then nothing is written. */
 int railgauge_place(const struct railgauge_job *job, const int *free_hosts, int n, int need,

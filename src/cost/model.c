@@ -95,21 +95,6 @@ static void slow_part(struct ways *w, const struct matrix *m, int index)
         w->exception = index;
 }
 
-/* The member with the fewest others in its domain: what leaves a domain is the most there. */
-static int loneliest(const struct shape *s, const struct matrix *m, const int *ids, int n)
-{
-    for (int i = 0; i < n && n != s->domains * s->per_domain; i++) {
-        int beside = 0;
-        if (i && same_domain(m, ids[i - 1], ids[i]))
-            continue;
-        for (int k = 0; k < n; k++)
-            beside += same_domain(m, ids[i], ids[k]);
-        if (beside == s->per_domain)
-            return i;
-    }
-    return 0;
-}
-
 /* The tier of two members that share a domain, though no neighbours do: dealt out round robin they
  * are as far apart as there are domains.  -1: none. */
 static int inside_tier(const struct matrix *m, const int *ids, int n, int domains)
@@ -124,14 +109,23 @@ static int inside_tier(const struct matrix *m, const int *ids, int n, int domain
     return -1;
 }
 
-static void hops(struct ways *w, const struct matrix *m, const int *ids, int n)
+/* lone: what shape_of() returned. */
+static void hops(struct ways *w, const struct matrix *m, const int *ids, int n, int lone)
 {
-    int lone = loneliest(&w->shape, m, ids, n);
+    int crossings[TIER_MAX] = {0};
+    unsigned met[2] = {0, 0}; /* tiers between domains, and inside */
 
     for (int i = 0; i < n; i++) {
-        int a = ids[i], b = ids[(i + 1) % n];
-        if (a != b)
-            slower(m, same_domain(m, a, b) ? &w->inner : &w->outer, matrix_tier(m, a, b));
+        int a = ids[i], b = ids[i + 1 < n ? i + 1 : 0];
+        const int *x = m->topo.endpoint[a].place.at, *y = m->topo.endpoint[b].place.at;
+        if (a == b)
+            continue;
+        bool inside = same_domain(m, a, b);
+        int tier = matrix_tier(m, a, b);
+        crossings[tier] += x[LEVEL_RACK] != y[LEVEL_RACK];
+        if (!(met[inside] & 1u << tier))
+            slower(m, inside ? &w->inner : &w->outer, tier);
+        met[inside] |= 1u << tier;
     }
     for (int i = 0; i < n; i++) {
         if (i == lone)
@@ -141,12 +135,7 @@ static void hops(struct ways *w, const struct matrix *m, const int *ids, int n)
     }
     if (w->inner < 0 && w->shape.domains < n)
         w->inner = inside_tier(m, ids, n, w->shape.domains);
-    for (int i = 0; i < n; i++) {
-        int a = ids[i], b = ids[(i + 1) % n];
-        const int *x = m->topo.endpoint[a].place.at, *y = m->topo.endpoint[b].place.at;
-        if (x[LEVEL_RACK] != y[LEVEL_RACK] && matrix_tier(m, a, b) == w->outer)
-            w->crossings++;
-    }
+    w->crossings = w->outer < 0 ? 0 : crossings[w->outer];
 }
 
 void ways_of(struct ways *w, const struct matrix *m, const int *ids, int n, enum op op,
@@ -154,8 +143,8 @@ void ways_of(struct ways *w, const struct matrix *m, const int *ids, int n, enum
 {
     *w = (struct ways){.inner = -1, .outer = -1, .exception = -1, .at_once = 1};
     w->inner_factor = w->outer_factor = 1;
-    shape_of(&w->shape, &m->topo, ids, n);
-    hops(w, m, ids, n);
+    int lone = shape_of(&w->shape, &m->topo, ids, n);
+    hops(w, m, ids, n, lone);
     for (int i = 0; i < m->exceptions && !healthy; i++)
         if (member(m, &m->exception[i], ids, n, op))
             slow_part(w, m, i);

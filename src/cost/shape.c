@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CHUNK = 4096 }; /* numbers on the stack */
+/* Keys counted, and marked, in a pass: 16 KiB of the stack. */
+enum { CHUNK = 4096, MARKS = 32 * CHUNK };
 
 typedef int key_fn(const struct topo *t, int id);
 
@@ -35,115 +36,121 @@ static int nic_of(const struct topo *t, int id)
     return t->nics + (e->kind == ENDPOINT_GPU ? t->hosts + id : e->place.at[LEVEL_HOST]);
 }
 
-/* Keys that are there: how many, and the fewest members with one. */
-struct counted {
-    int groups, fewest;
+struct slice {
+    long from, end;
 };
 
-static void count_one(struct counted *c, int members)
+/* The smallest and the largest key of a small group; of a large one, that fills slices anyway, all
+ * there may be. */
+static struct slice range_of(const struct topo *t, const int *ids, int n, key_fn *key)
 {
-    if (!members)
-        return;
-    c->groups++;
-    c->fewest = members < c->fewest ? members : c->fewest;
+    struct slice s = {LONG_MAX, 0};
+
+    if (n >= CHUNK / 4)
+        return (struct slice){0, INT_MAX};
+    for (int i = 0; i < n; i++) {
+        long k = key(t, ids[i]);
+        s.from = k >= 0 && k < s.from ? k : s.from;
+        s.end = k >= s.end ? k + 1 : s.end;
+    }
+    return s;
 }
 
-/* Of keys that ascend, as those of nodes in order do; false: they do not. */
-static bool count_runs(struct counted *c, const struct topo *t, const int *ids, int n, key_fn *key)
+/* Of keys that ascend, as those of nodes in order do; -1: they do not. */
+static int runs(const struct topo *t, const int *ids, int n, key_fn *key)
 {
-    int last = -1, members = 0;
+    int last = -1, groups = 0;
 
     for (int i = 0; i < n; i++) {
         int k = key(t, ids[i]);
         if (k < 0)
             continue;
         if (k < last)
-            return false;
-        if (k > last) {
-            count_one(c, members);
-            members = 0;
-        }
+            return -1;
+        groups += k > last;
         last = k;
-        members++;
     }
-    count_one(c, members);
-    return true;
+    return groups;
 }
 
-/* Of few members: an open hash. */
-static void count_hashed(struct counted *c, const struct topo *t, const int *ids, int n,
-                         key_fn *key)
+/* Distinct keys of the group; they are marked in slices, so that nothing has to be allocated. */
+static int distinct(const struct topo *t, const int *ids, int n, key_fn *key)
 {
-    int slot[CHUNK / 2], members[CHUNK / 2], slots = 2;
+    uint64_t mark[MARKS / 64];
+    int groups = runs(t, ids, n, key);
 
-    while (slots < 2 * n)
-        slots *= 2;
-    memset(slot, -1, (size_t)slots * sizeof(*slot));
-    memset(members, 0, (size_t)slots * sizeof(*members));
-    for (int i = 0; i < n; i++) {
-        int k = key(t, ids[i]);
-        unsigned at = (unsigned)k * 0x9e3779b1u >> 16 & (unsigned)(slots - 1);
-        if (k < 0)
-            continue;
-        while (slot[at] >= 0 && slot[at] != k)
-            at = (at + 1) & (unsigned)(slots - 1);
-        slot[at] = k;
-        members[at]++;
-    }
-    for (int i = 0; i < slots; i++)
-        count_one(c, members[i]);
-}
-
-/* Of many: in slices of keys, so that nothing has to be allocated. */
-static void count_sliced(struct counted *c, const struct topo *t, const int *ids, int n,
-                         key_fn *key)
-{
-    int members[CHUNK];
-
-    for (long from, next = 0; next < INT_MAX;) {
-        from = next;
-        next = INT_MAX;
-        memset(members, 0, sizeof(members));
+    if (groups >= 0)
+        return groups;
+    struct slice all = range_of(t, ids, n, key);
+    groups = 0;
+    for (long from = all.from, next; from < all.end; from = next) {
+        long span = all.end - from < MARKS ? all.end - from : MARKS;
+        next = LONG_MAX;
+        memset(mark, 0, (size_t)(span + 63) / 64 * sizeof(*mark));
         for (int i = 0; i < n; i++) {
-            long k = key(t, ids[i]);
-            if (k >= from && k < from + CHUNK)
-                members[k - from]++;
-            else if (k >= from + CHUNK && k < next)
-                next = k; /* the next slice begins at the smallest key that is left */
+            long k = key(t, ids[i]) - from;
+            if (k >= 0 && k < span)
+                mark[k / 64] |= 1ULL << k % 64;
+            else if (k >= span && k + from < next)
+                next = k + from; /* the next slice begins at the smallest key that is left */
         }
-        for (int i = 0; i < CHUNK; i++)
-            count_one(c, members[i]);
+        for (long i = 0; i < (span + 63) / 64; i++)
+            groups += __builtin_popcountll(mark[i]);
     }
+    return groups;
 }
 
-/* Distinct keys of the group; *fewest, unless NULL: members with one key. */
-static int distinct(const struct topo *t, const int *ids, int n, key_fn *key, int *fewest)
+/* The same of domains; *fewest: members of that which has the fewest, *lone: the first member of
+ * such a domain. */
+static int domains_of(const struct topo *t, const int *ids, int n, int *fewest, int *lone)
 {
-    struct counted c = {0, INT_MAX};
+    int count[CHUNK], groups = 0, first = 0;
+    struct slice all = range_of(t, ids, n, domain_of);
 
-    if (!count_runs(&c, t, ids, n, key)) {
-        c = (struct counted){0, INT_MAX};
-        if (n <= CHUNK / 4)
-            count_hashed(&c, t, ids, n, key);
-        else
-            count_sliced(&c, t, ids, n, key);
+    *fewest = INT_MAX;
+    for (long from = all.from, next; from < all.end; from = next) {
+        long span = all.end - from < CHUNK ? all.end - from : CHUNK;
+        int least = INT_MAX;
+        next = LONG_MAX;
+        memset(count, 0, (size_t)span * sizeof(*count));
+        for (int i = 0; i < n; i++) {
+            long k = domain_of(t, ids[i]) - from;
+            if (k >= 0 && k < span)
+                count[k]++;
+            else if (k >= span && k + from < next)
+                next = k + from;
+        }
+        for (long i = 0; i < span; i++) {
+            groups += count[i] > 0;
+            least = count[i] && count[i] < least ? count[i] : least;
+        }
+        for (int i = 0; i < n && least <= *fewest; i++) {
+            long k = domain_of(t, ids[i]) - from;
+            if (k < 0 || k >= span || count[k] != least)
+                continue;
+            first = least < *fewest || i < first ? i : first;
+            *fewest = least;
+            break;
+        }
     }
-    if (fewest)
-        *fewest = c.fewest;
-    return c.groups;
+    *lone = first;
+    return groups;
 }
 
-void shape_of(struct shape *s, const struct topo *t, const int *ids, int n)
+int shape_of(struct shape *s, const struct topo *t, const int *ids, int n)
 {
+    int lone;
+
     s->ranks = n;
-    s->domains = distinct(t, ids, n, domain_of, &s->per_domain);
-    s->nodes = distinct(t, ids, n, host_of, NULL);
-    int nics = distinct(t, ids, n, nic_of, NULL) / s->domains;
+    s->domains = domains_of(t, ids, n, &s->per_domain, &lone);
+    s->nodes = distinct(t, ids, n, host_of);
+    int nics = distinct(t, ids, n, nic_of) / s->domains;
     s->nics = nics < 1 ? 1 : nics > s->per_domain ? s->per_domain : nics;
-    s->racks = distinct(t, ids, n, rack_of, NULL);
+    s->racks = distinct(t, ids, n, rack_of);
     for (int i = 0; i < n; i++)
         if (rack_of(t, ids[i]) < 0)
             s->racks = 0;
+    return lone;
 }
 
 bool shape_equal(const struct shape *a, const struct shape *b)

@@ -17,8 +17,9 @@ struct shape {
 };
 
 /* n >= 1 and every id valid.  Allocates nothing; O(n) up to thousands of domains.  Where no NIC was
- * seen, a GPU is taken to have one of its own and the CPUs of a host to share one. */
-void shape_of(struct shape *s, const struct topo *t, const int *ids, int n);
+ * seen, a GPU is taken to have one of its own and the CPUs of a host to share one.  Returns the first
+ * member of a domain that has the fewest of them: what leaves a domain is the most there. */
+int shape_of(struct shape *s, const struct topo *t, const int *ids, int n);
 /* Do both cost the same?  Ranks, domains and members per domain are equal; when domains are
  * crossed, NICs too, and racks where both know them (nodes inside a domain do not matter). */
 bool shape_equal(const struct shape *a, const struct shape *b);

@@ -344,7 +344,7 @@ static int run_sets(struct placed *out, const struct place_ask *ask, const struc
         const int *set = sets.host + (size_t)i * (size_t)ask->need;
         struct place_ask one = *ask;
         struct placed placed = {.order = NULL};
-        one.limit = (ask->limit > 0 ? ask->limit : 1) / (2 * SETS_TRIED);
+        one.share = 1.0 / (2 * SETS_TRIED);
         one.progress = false;
         rc = node_pool_make(&p, ask->matrix, slots, set, ask->need, ask->per_host, err);
         if (rc == 0)

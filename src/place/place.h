@@ -62,7 +62,9 @@ struct place_ask {
     int need;     /* at most so many of them; 0: as many as are worth it; 0 with demand */
     int per_host; /* ranks of a host; 0: all its endpoints */
     int spread;   /* enum spread of the default order */
-    double limit; /* seconds of search; 0: 1 */
+    double limit; /* seconds of search, about; 0: 0.1, up to 2,048 ranks 0.3, over 16,384 in
+                     proportion more; of a demand 1 */
+    double share; /* of that, 0: all of it */
     unsigned seed;
     bool scotch;   /* use it where it is installed */
     bool progress; /* a line on stderr while it lasts, where that is a terminal (log.h) */
@@ -158,7 +160,7 @@ void place_list_forget(struct place_list *l);
 void place_list_close(struct place_list *l);
 
 /* place_run() for a job: `need` of these hosts (0: as many as are worth it), `limit` seconds of
- * search (0: 1). */
+ * search (0: as place_ask). */
 int place_job_run(struct placed *p, const struct place_job *j, const int *host, int hosts, int need,
                   double limit, struct err *err);
 

@@ -22,7 +22,6 @@
 
 #include "base/mem.h"
 #include "place/place_impl.h"
-#include "step/pricer.h"
 
 enum { SHARES = 20 }; /* values of K that are told apart, of a domain of up to 128 and more */
 

@@ -249,12 +249,28 @@ static void traffic_flows(struct demand *d, const struct traffic *t, int ranks)
             group_flows(d, &t->message[i], g);
 }
 
+enum { FEW_TIES = 24 }; /* more are sorted by qsort() */
+
+static void sort_few(struct tie *t, int n)
+{
+    for (int i = 1; i < n; i++) {
+        struct tie one = t[i];
+        int k = i;
+        for (; k > 0 && t[k - 1].peer > one.peer; k--)
+            t[k] = t[k - 1];
+        t[k] = one;
+    }
+}
+
 /* One tie for each peer. */
 static int merge(struct tie *t, int n)
 {
     int kept = 0;
 
-    qsort(t, (size_t)n, sizeof(*t), stats_by_int);
+    if (n <= FEW_TIES)
+        sort_few(t, n);
+    else
+        qsort(t, (size_t)n, sizeof(*t), stats_by_int);
     for (int i = 0; i < n; i++)
         if (kept && t[kept - 1].peer == t[i].peer) {
             t[kept - 1].out += t[i].out;

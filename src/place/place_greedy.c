@@ -20,6 +20,7 @@ struct greedy {
     const struct row *row;
     double worth[NEARS]; /* s that a byte saves when its peer is so near, against the farthest */
     double *near[NEARS]; /* bytes of each rank to those on this host, in this box, placed */
+    double *score;       /* of each rank: what they are worth */
     int *met[NEARS], meets[NEARS]; /* the ranks whose bytes are not 0, of the first two */
     int *order;
     /* Ranks that wait, the best of each heap first: heap h is in heap[first[h]] and the places behind
@@ -60,19 +61,19 @@ static void weigh(struct greedy *f)
     f->worth[NEAR_ANY] = 1e-3 * far; /* neighbours stay near where boxes do not say */
 }
 
-static double score(const struct greedy *f, int rank)
+static void rate(struct greedy *f, int rank)
 {
     double sum = 0;
 
     for (int k = 0; k < NEARS; k++)
         sum += f->worth[k] * f->near[k][rank];
-    return sum;
+    f->score[rank] = sum;
 }
 
 /* The one with most to do there; of equals the first. */
 static bool before(const struct greedy *f, int a, int b)
 {
-    double one = score(f, a), other = score(f, b);
+    double one = f->score[a], other = f->score[b];
 
     return one > other || (!(one < other) && a < b);
 }
@@ -111,6 +112,7 @@ static void settle(struct greedy *f, int h, int i)
 
 static void settle_rank(struct greedy *f, int rank)
 {
+    rate(f, rank);
     if (f->at[rank] >= 0)
         settle(f, heap_of(f, rank), f->at[rank]);
 }
@@ -218,6 +220,7 @@ static void fill_open(struct greedy *f, struct placer *pl, const struct row *row
         f->near[k] = mem_calloc(n, sizeof(double));
         f->met[k] = k < NEAR_ANY ? mem_calloc(n, sizeof(int)) : NULL;
     }
+    f->score = mem_calloc(n, sizeof(double));
     heaps_make(f, pl->ranks, box_of ? row->boxes : 1);
     weigh(f);
     /* a tie goes through a heap, where a unit of work is a look-up */
@@ -230,6 +233,7 @@ static void fill_close(struct greedy *f)
         free(f->near[k]);
         free(f->met[k]);
     }
+    free(f->score);
     free(f->heap);
     free(f->first);
     free(f->count);
@@ -312,6 +316,32 @@ static void lines(struct place_best *b, struct placer *pl, int level, bool split
     free(at);
 }
 
+static bool same_row(const struct row *a, const struct row *b)
+{
+    return a->hosts == b->hosts && a->boxes == b->boxes &&
+           !memcmp(a->host, b->host, (size_t)a->hosts * sizeof(int)) &&
+           !memcmp(a->first, b->first, (size_t)a->boxes * sizeof(int));
+}
+
+/* Rows of all kinds that differ; alike in most machines. */
+static void by_level(struct place_best *b, struct placer *pl, int level, int *order)
+{
+    struct row row[ROW_HOWS];
+    char words[64];
+
+    snprintf(words, sizeof(words), "greedy, by %s", level < 0 ? "host" : level_name[level]);
+    for (int how = 0; how < ROW_HOWS; how++) {
+        bool again = false;
+        row_make(&row[how], pl->pool, level, (enum row_how)how, -1, -1);
+        for (int i = 0; i < how; i++)
+            again |= same_row(&row[i], &row[how]);
+        if (!again && placer_may(pl, 0.65) && greedy_fill(pl, &row[how], NULL, order))
+            place_try(b, pl, order, words, NULL);
+    }
+    for (int how = 0; how < ROW_HOWS; how++)
+        row_free(&row[how]);
+}
+
 void place_greedy(struct place_best *b, struct placer *pl)
 {
     int level[LEVEL_COUNT], levels = node_pool_levels(pl->pool, level);
@@ -320,16 +350,7 @@ void place_greedy(struct place_best *b, struct placer *pl)
     if (levels == 0)
         level[levels++] = -1;
     for (int k = 0; k < levels; k++)
-        for (int how = ROW_NEAR; how < ROW_HOWS && placer_may(pl, 0.65); how++) {
-            struct row r;
-            char words[64];
-            row_make(&r, pl->pool, level[k], (enum row_how)how, -1, -1);
-            snprintf(words, sizeof(words), "greedy, by %s",
-                     level[k] < 0 ? "host" : level_name[level[k]]);
-            if (greedy_fill(pl, &r, NULL, order))
-                place_try(b, pl, order, words, NULL);
-            row_free(&r);
-        }
+        by_level(b, pl, level[k], order);
     free(order);
     for (int k = 0; pl->ask->demand && k < levels; k++)
         lines(b, pl, level[k], false, 0.65 + 0.15 * (k + 1) / levels);

@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "base/stats.h"
 #include "place/place.h"
+#include "step/pricer.h"
 
 enum { DIGITS = 8 };
 
@@ -22,6 +23,7 @@ struct node_pool {
     int *start; /* slots of the i-th: endpoint[start[i]] .. endpoint[start[i + 1] - 1] */
     int *endpoint, slots;
     int *row;     /* of each host of the topology: its index here, -1: not free */
+    int *row_of;  /* of each free slot, by endpoint: that index */
     int per_host; /* the most that one has */
     int asked;    /* per_host as it was asked for, 0: all */
     bool *slow;   /* of each host: a slow part touches it; of a slow pair of racks, one of both */
@@ -72,6 +74,10 @@ void row_free(struct row *r);
  * parts. */
 bool row_fill(const struct row *r, const struct node_pool *p, const int *block, int blocks,
               int ranks, bool roomy, int *slot);
+/* The same for parts of any size, each whole into the first box that has room for it; false: one
+ * found none. */
+bool row_fill_parts(const struct row *r, const struct node_pool *p, const int *part, int parts,
+                    int *slot);
 
 /* --- place_classes.c: free hosts folded to those that differ --- */
 
@@ -129,6 +135,9 @@ struct place_sec {
     double most, mean;
 };
 bool place_better(struct place_sec a, struct place_sec b);
+/* A pricer for one order after another, opened for the first. */
+int place_reorder(struct pricer **p, const struct matrix *m, const int *order, int ranks,
+                  struct err *err);
 /* The step when message i takes one[i]. */
 double place_step_sec(const struct place_step *s, const double *one);
 
@@ -148,6 +157,7 @@ struct placer {
     int spans;                     /* different ones of the traffic */
     double least_one[TRAFFIC_MAX]; /* of each message: its share of the bound */
     double least;                  /* the bound; 0 until placer_bound() */
+    struct pricer *pricer;         /* of all orders; NULL until the first */
     struct ties *ties;             /* who talks to whom; of a step: from its traffic, when asked */
     struct progress progress;
     long tried;

@@ -381,7 +381,7 @@ static int step_given(struct place_list *l, int given, struct err *err)
 
 static int pricer_given(struct place_list *l, struct err *err)
 {
-    return l->pricer ? pricer_order(l->pricer, l->order, err)
+    return l->pricer ? pricer_reorder(l->pricer, l->order, err)
                      : pricer_open(&l->pricer, &l->job->matrix, l->order, l->step.ranks, err);
 }
 

@@ -143,6 +143,7 @@ struct mesh_plan {
     const int *turn;
     int whole; /* digits in it: the product of the first `whole` radices */
     int part;  /* times so much of the next one, a divisor of its radix; 1: nothing of it */
+    int cuts;  /* 0, or the next one is cut into so many parts, as equal as can be */
     struct place_sec sec;
 };
 
@@ -188,7 +189,10 @@ static void say(char how[256], const struct mesh_search *h, const struct mesh_pl
     for (int i = 0; i < h->mesh.digits && n < 200; i++)
         n += snprintf(how + n, (size_t)(256 - n), "%s%d/%d", i ? ", " : "",
                       h->mesh.radix[p->turn[i]], h->mesh.stride[p->turn[i]]);
-    if (n < 256)
+    if (p->cuts)
+        snprintf(how + n, (size_t)(256 - n), "; each %d in %d parts, of one %s each",
+                 h->mesh.radix[p->turn[p->whole]], p->cuts, level_word(r->level));
+    else if (n < 256)
         snprintf(how + n, (size_t)(256 - n), "; blocks of %d inside a %s", size,
                  level_word(r->level));
 }
@@ -204,16 +208,33 @@ static void keep(struct mesh_search *h, struct mesh_plan p)
         h->kept[at] = p;
 }
 
+/* The parts of a digit that is cut, in turn, whole into boxes. */
+static bool fill_parts(struct mesh_search *h, const struct mesh_plan *p, const struct row *r)
+{
+    int size = 1, radix = h->mesh.radix[p->turn[p->whole]], parts = 0;
+
+    for (int i = 0; i < p->whole; i++)
+        size *= h->mesh.radix[p->turn[i]];
+    int lines = h->mesh.ranks / size / radix;
+    int *part = mem_calloc((size_t)lines * (size_t)p->cuts + 1, sizeof(int));
+    for (; parts < lines * p->cuts; parts++)
+        part[parts] = size * (radix / p->cuts + (parts % p->cuts < radix % p->cuts));
+    bool fits = row_fill_parts(r, h->placer->pool, part, parts, h->slot);
+    free(part);
+    return fits;
+}
+
 static void try_plan(struct mesh_search *h, struct mesh_plan p, const struct row *r)
 {
-    int block[DIGITS + 3], blocks = blocks_of(h, &p, block);
+    int block[DIGITS + 3], blocks = p.cuts ? 0 : blocks_of(h, &p, block);
     char how[256];
 
-    if (!row_fill(r, h->placer->pool, block, blocks, h->mesh.ranks, false, h->slot))
+    if (p.cuts ? !fill_parts(h, &p, r)
+               : !row_fill(r, h->placer->pool, block, blocks, h->mesh.ranks, false, h->slot))
         return;
     for (int s = 0; s < h->mesh.ranks; s++)
         h->order[mesh_rank(&h->mesh, p.turn, s)] = h->slot[s];
-    say(how, h, &p, r, block[0]);
+    say(how, h, &p, r, p.cuts ? 0 : block[0]);
     enum place_tried tried = place_try(h->best, h->placer, h->order, how, &p.sec);
     if (tried == TRIED_BEST)
         memcpy(h->best->turn, p.turn, sizeof(h->best->turn));
@@ -241,11 +262,14 @@ static void try_turn(struct mesh_search *h, const int *turn, const struct row *r
         size *= h->mesh.radix[turn[i]];
         fits = i + 1;
     }
-    int part = fits < h->mesh.digits ? divisor(h->mesh.radix[turn[fits]], room / size) : 1;
+    int most = room / size, radix = fits < h->mesh.digits ? h->mesh.radix[turn[fits]] : 1;
+    int part = divisor(radix, most);
+    if (radix > 1 && part < most && radix % most && placer_may(h->placer, share))
+        try_plan(h, (struct mesh_plan){turn, fits, 1, (radix + most - 1) / most, {0, 0}}, r);
     for (int whole = fits; whole >= 0 && placer_may(h->placer, share); whole--, part = 1) {
         if (part > 1)
-            try_plan(h, (struct mesh_plan){turn, whole, part, {0, 0}}, r);
-        try_plan(h, (struct mesh_plan){turn, whole, 1, {0, 0}}, r);
+            try_plan(h, (struct mesh_plan){turn, whole, part, 0, {0, 0}}, r);
+        try_plan(h, (struct mesh_plan){turn, whole, 1, 0, {0, 0}}, r);
     }
 }
 

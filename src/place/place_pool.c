@@ -114,6 +114,10 @@ int node_pool_make(struct node_pool *p, const struct matrix *m, const struct hos
     p->slots = p->start[p->hosts];
     p->endpoint = mem_calloc((size_t)p->slots + 1, sizeof(int));
     host_slots_deal(of, p->host, p->hosts, per_host, SPREAD_BLOCK, p->slots, p->endpoint);
+    p->row_of = mem_calloc((size_t)m->topo.endpoints + 1, sizeof(int));
+    for (int i = 0; i < p->hosts; i++)
+        for (int s = p->start[i]; s < p->start[i + 1]; s++)
+            p->row_of[p->endpoint[s]] = i;
     mark_slow(p);
     return 0;
 }
@@ -125,6 +129,7 @@ void node_pool_free(struct node_pool *p)
     free(p->endpoint);
     free(p->slow);
     free(p->row);
+    free(p->row_of);
     memset(p, 0, sizeof(*p));
 }
 
@@ -184,7 +189,7 @@ void node_pool_in_slot_order(const struct node_pool *p, int *order, int ranks)
     int *taken = mem_calloc((size_t)p->hosts + 1, sizeof(int));
 
     for (int r = 0; r < ranks; r++) {
-        int i = p->row[topo_at(&p->matrix->topo, order[r], LEVEL_HOST)];
+        int i = p->row_of[order[r]];
         order[r] = p->endpoint[p->start[i] + taken[i]++];
     }
     free(taken);
@@ -392,4 +397,31 @@ bool row_fill(const struct row *r, const struct node_pool *p, const int *block, 
     free(turn);
     free(flat);
     return next == ranks;
+}
+
+bool row_fill_parts(const struct row *r, const struct node_pool *p, const int *part, int parts,
+                    int *slot)
+{
+    int *begin = mem_calloc((size_t)r->boxes + 2, sizeof(int));
+    int *used = mem_calloc((size_t)r->boxes + 1, sizeof(int));
+    int *flat = flatten(r, p, begin), least = parts ? part[0] : 0, full = 0, next = 0, i = 0;
+
+    for (int k = 1; k < parts; k++)
+        least = part[k] < least ? part[k] : least;
+    for (; i < parts; i++) {
+        int b = full; /* no part fits into those before it */
+        while (b < r->boxes && begin[b + 1] - begin[b] - used[b] < part[i])
+            b++;
+        if (b == r->boxes)
+            break;
+        memcpy(slot + next, flat + begin[b] + used[b], (size_t)part[i] * sizeof(int));
+        used[b] += part[i];
+        next += part[i];
+        while (full < r->boxes && begin[full + 1] - begin[full] - used[full] < least)
+            full++;
+    }
+    free(begin);
+    free(used);
+    free(flat);
+    return i == parts;
 }

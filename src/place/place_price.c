@@ -7,13 +7,24 @@
 
 #include "base/mem.h"
 #include "place/place_impl.h"
-#include "step/pricer.h"
 #include "step/search/eval.h"
 
-/* Units of work in a second; an ordinary core does three times as many, so that a busy machine
- * keeps the limit too. */
-static const double WORK_PER_SECOND = 0.9e7;
-enum { UNIT_LEAST = 500 }; /* of an order, however few ranks */
+/* Units of work in a second, about as an ordinary core does them; those of a demand are pairs of
+ * endpoints, which take longer.  Without a limit: 0.1 s, of few ranks more, where moves
+ * pay off, and of many, where few orders would be tried. */
+static const double STEP_WORK_PER_SECOND = 0.9e8, DEMAND_WORK_PER_SECOND = 0.9e7;
+static const double STEP_LIMIT = 0.1, DEMAND_LIMIT = 1; /* s */
+enum { UNIT_LEAST = 500 };                              /* of an order, however few ranks */
+enum { FEW_RANKS = 2048, MANY_RANKS = 16384 };          /* those get more time */
+
+static double budget_of(const struct place_ask *ask)
+{
+    if (ask->demand)
+        return DEMAND_WORK_PER_SECOND * (ask->limit > 0 ? ask->limit : DEMAND_LIMIT);
+    int ranks = ask->step->ranks;
+    double more = ranks <= FEW_RANKS ? 3 : fmax(1, (double)ranks / MANY_RANKS);
+    return STEP_WORK_PER_SECOND * (ask->limit > 0 ? ask->limit : more * STEP_LIMIT);
+}
 
 /* Less than a millionth is nothing: regular orders are worth more. */
 bool place_better(struct place_sec a, struct place_sec b)
@@ -87,6 +98,14 @@ double place_price_by(const struct place_step *s, struct pricer *p, double *mean
     return sec;
 }
 
+int place_reorder(struct pricer **p, const struct matrix *m, const int *order, int ranks,
+                  struct err *err)
+{
+    if (!*p && pricer_open(p, m, order, ranks, err) < 0)
+        return -1;
+    return pricer_reorder(*p, order, err);
+}
+
 double place_price(const struct place_step *s, const struct matrix *m, const int *order,
                    double *mean, struct err *err)
 {
@@ -110,7 +129,7 @@ void placer_open(struct placer *pl, const struct place_ask *ask, struct node_poo
 
     *pl = (struct placer){.ask = ask, .step = s, .pool = pool};
     pl->ranks = ask->demand ? ask->demand->ranks : s->ranks;
-    pl->budget = WORK_PER_SECOND * (ask->limit > 0 ? ask->limit : 1);
+    pl->budget = budget_of(ask) * (ask->share > 0 ? ask->share : 1);
     for (int i = 0; i < s->traffic.messages; i++) {
         const struct span *span = &s->traffic.message[i].span;
         bool again = false;
@@ -132,6 +151,7 @@ void placer_close(struct placer *pl)
         free(pl->ties->tie);
     }
     free(pl->ties);
+    pricer_close(pl->pricer);
     if (pl->ask && pl->ask->progress)
         progress_end(&pl->progress);
     *pl = (struct placer){.ask = NULL};
@@ -189,13 +209,13 @@ double placer_unit(const struct placer *pl)
 }
 
 /* What each message has too much, of the step; one of them by chance, as likely as that is much. */
-static int slow_message(const struct placer *pl, struct pricer *pricer, struct rng *rng)
+static int slow_message(const struct placer *pl, struct rng *rng)
 {
     double much[TRAFFIC_MAX], sum = 0, mean;
 
     for (int i = 0; i < pl->step->traffic.messages; i++) {
         const struct message *m = &pl->step->traffic.message[i];
-        double one = pricer_message_mean(pricer, m, &mean);
+        double one = pricer_message_mean(pl->pricer, m, &mean);
         much[i] = fmin(fmax(m->count * (one - pl->least_one[i]), 0), 1e30); /* dead parts too */
         sum += much[i];
     }
@@ -208,20 +228,18 @@ static int slow_message(const struct placer *pl, struct pricer *pricer, struct r
 
 static int slow_group(struct placer *pl, const int *order, struct rng *rng, int *rank)
 {
-    struct pricer *pricer;
     struct cost cost;
     int n = 0, group;
 
-    if (pricer_open(&pricer, pl->ask->matrix, order, pl->ranks, NULL) < 0)
+    if (place_reorder(&pl->pricer, pl->ask->matrix, order, pl->ranks, NULL) < 0)
         return 0;
-    int i = slow_message(pl, pricer, rng);
+    int i = slow_message(pl, rng);
     if (i >= 0) {
         const struct message *m = &pl->step->traffic.message[i];
-        pricer_message_cost(pricer, m, &cost, &group);
+        pricer_message_cost(pl->pricer, m, &cost, &group);
         for (; group >= 0 && n < m->span.size; n++)
             rank[n] = span_rank(&m->span, group, n);
     }
-    pricer_close(pricer);
     return n;
 }
 
@@ -255,8 +273,9 @@ struct place_sec placer_order(struct placer *pl, const int *order)
     pl->spent += placer_unit(pl);
     if (pl->ask->demand)
         return demand_of(pl, order);
-    struct place_sec sec;
-    sec.most = place_price(pl->step, pl->ask->matrix, order, &sec.mean, NULL);
+    struct place_sec sec = {NAN, NAN};
+    if (place_reorder(&pl->pricer, pl->ask->matrix, order, pl->ranks, NULL) == 0)
+        sec.most = place_price_by(pl->step, pl->pricer, &sec.mean, NULL);
     return sec;
 }
 

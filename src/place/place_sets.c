@@ -23,6 +23,7 @@ struct pattern {
 };
 
 struct sets_search {
+    struct pricer *pricer; /* of all patterns */
     const struct place_step *step;
     const struct node_pool *pool;
     int spread, need;
@@ -53,7 +54,8 @@ static double price(struct sets_search *s, const int *at)
         s->ids[i] = p->host[at[i]];
     host_slots_deal(p->of, s->ids, s->need, p->asked, s->spread, s->step->ranks, s->order);
     *memo = s->priced;
-    MEM_PUSH(s->sec, s->priced) = place_price(s->step, p->matrix, s->order, NULL, &s->why);
+    int rc = place_reorder(&s->pricer, p->matrix, s->order, s->step->ranks, &s->why);
+    MEM_PUSH(s->sec, s->priced) = rc < 0 ? NAN : place_price_by(s->step, s->pricer, NULL, &s->why);
     return s->sec[*memo];
 }
 
@@ -437,6 +439,7 @@ static void search_free(struct sets_search *s)
         free(s->pattern[i].at);
     free(s->pattern);
     free(s->sec);
+    pricer_close(s->pricer);
     map_free(&s->memo);
     map_free(&s->known);
     free(s->row);

@@ -14,7 +14,6 @@
 
 #include <stdint.h>
 
-#include "base/map.h"
 #include "cost/collective.h"
 #include "step/layout.h"
 #include "step/traffic.h"
@@ -37,9 +36,7 @@ struct groups {
     struct span span;
     int total; /* groups */
     struct group_kind *kind;
-    int kinds;        /* of orders before this one, too: like is 0 then */
-    int *of;          /* the kind of each group */
-    struct map known; /* kinds by how their members lie */
+    int kinds; /* of orders before this one, too: like is 0 then */
 };
 
 /* Endpoints of group `index`, in rank order; ids has room for span.size. */
@@ -62,9 +59,10 @@ struct pricer; /* of one thread */
 int pricer_open(struct pricer **out, const struct matrix *m, const int *order, int ranks,
                 struct err *err);
 void pricer_close(struct pricer *p);
-/* As many ranks in another order: only the groups of ranks that lie elsewhere are folded again, and those
- * that lie like one of an order before are not priced again.  Curves of pricer_curve() are asked for again. */
-int pricer_order(struct pricer *p, const int *order, struct err *err);
+/* As many ranks in another order: only the groups of ranks that lie elsewhere are folded again, and
+ * those that lie as one of an order before did are not priced again.  Curves of pricer_curve() are
+ * asked for again; kinds that no group is of now have like 0. */
+int pricer_reorder(struct pricer *p, const int *order, struct err *err);
 
 /* Seconds of one message on its slowest group: NAN when any group's cost is unknown, INFINITY when
  * a part is dead, 0 for groups of one rank.  Within 0.5 % of pricer_message_cost(). */

@@ -309,6 +309,56 @@ static void tokens_of_a_kernel_cross_once_a_domain(void **state)
     matrix_free(&m);
 }
 
+/* One order after another in one pricer is as each in its own: to the bit what the slowest costs,
+ * and the same group.  Orders of hosts, of ranks, and the same again. */
+static void the_next_order_is_as_the_first(void **state)
+{
+    static const struct span spans[] = {{8, 1}, {4, 8}, {16, 32}, {512, 1}, {128, 4}};
+    struct matrix m;
+    struct pricer *kept, *fresh;
+    struct rng rng;
+
+    (void)state;
+    open_preset(&m, "gb200-nvl72", 9);
+    small_exception(&m, PART_ENDPOINT, 17, -1, -1, 0.5);
+    small_exception(&m, PART_RACK_PAIR, 2, 5, -1, 0.3);
+    small_exception(&m, PART_PAIR, 40, 140, -1, 0.2);
+    rng_seed(&rng, 5);
+    int *order = shuffled(648, 3);
+    assert_int_equal(pricer_open(&kept, &m, order, 512, NULL), 0);
+    for (int turn = 0; turn < 60; turn++) {
+        int from = (int)rng_below(&rng, 640);
+        for (int i = 0; i < 648 && turn % 3 == 0; i++)
+            order[i] = (i + from) % 648;
+        for (int i = 0; i < 4 && turn % 3 == 1; i++) {
+            int to = (int)rng_below(&rng, 648), keep = order[to];
+            order[to] = order[(from + i) % 648];
+            order[(from + i) % 648] = keep;
+        }
+        assert_int_equal(pricer_open(&fresh, &m, order, 512, NULL), 0);
+        assert_int_equal(pricer_reorder(kept, order, NULL), 0);
+        for (size_t k = 0; k < sizeof(spans) / sizeof(*spans); k++)
+            for (int op = OP_ALL_GATHER; op <= OP_ALL_TO_ALL; op += OP_ALL_TO_ALL - OP_ALL_GATHER) {
+                struct message msg = {.span = spans[k], .op = (enum op)op, .bytes = 3e7};
+                double mean[2], sec = pricer_message_mean(fresh, &msg, &mean[0]);
+                int group[2];
+                struct cost cost;
+                assert_true(pricer_message_mean(kept, &msg, &mean[1]) == sec);
+                assert_float_equal(mean[0], mean[1], 1e-12 * mean[0]);
+                assert_true(pricer_message(kept, &msg) == pricer_message(fresh, &msg));
+                pricer_message_cost(fresh, &msg, &cost, &group[0]);
+                pricer_message_cost(kept, &msg, &cost, &group[1]);
+                assert_true(cost.sec == sec);
+            }
+        pricer_close(fresh);
+    }
+    order[3] = 648;
+    assert_int_equal(pricer_reorder(kept, order, NULL), -1);
+    pricer_close(kept);
+    free(order);
+    matrix_free(&m);
+}
+
 static void an_order_beyond_the_matrix_is_refused(void **state)
 {
     int order[] = {0, 1, 99};
@@ -361,6 +411,7 @@ int main(void)
         cmocka_unit_test(dead_parts_take_for_ever_and_unknown_tiers_are_not_numbers),
         cmocka_unit_test(kernels_have_prices_of_their_own),
         cmocka_unit_test(tokens_of_a_kernel_cross_once_a_domain),
+        cmocka_unit_test(the_next_order_is_as_the_first),
         cmocka_unit_test(an_order_beyond_the_matrix_is_refused),
         cmocka_unit_test(folding_is_fast_enough_for_a_search),
     };

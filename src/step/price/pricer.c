@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "step/pricer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "step/price/pricer_impl.h"
+
+/* The grid is made of the first bits of a double: exponent, and STEP_BITS of the fraction. */
+enum {
+    STEP_BITS = 6,
+    REST_BITS = 52 - STEP_BITS,
+    EXPONENT_BIAS = 1023,
+    FIRST_OCTAVE = 3,
+    LAST_OCTAVE = 46, /* 8 B .. 64 TiB; beyond them exactly */
+    GRID = ((LAST_OCTAVE - FIRST_OCTAVE) << STEP_BITS) + 1,
+    GRID_FROM = (EXPONENT_BIAS + FIRST_OCTAVE) << STEP_BITS,
+    CURVES = OP_COUNT + EP_COMBINE, /* ops, and kernels in place of all_to_all */
+    KINDS_KEPT = 4096,              /* of a span over orders: more are looked for in vain */
+};
+
+struct price_curve {
+    const struct groups *groups;
+    enum ep_kernel kernel;
+    struct routing route;           /* ranks 0: tokens spread evenly */
+    struct collective_quote *quote; /* of each kind of group */
+    int quotes;
+    int turn;         /* of the groups, that sec is of */
+    double sec[GRID]; /* 0: not asked yet */
+};
+
+struct entry {
+    struct folded folded;
+    struct price_curve *curve[CURVES];
+};
+
+struct pricer {
+    struct places places;
+    struct entry **entry;
+    int entries;
+    struct map index; /* of entries, by span */
+    long moves;       /* of ranks, by orders after the first */
+    bool fewer_keys;
+};
+
+static int check_order(const struct matrix *m, const int *order, int ranks, struct err *err)
+{
+    int endpoints = m->topo.endpoints;
+
+    if (ranks > endpoints)
+        return err_usage(err, "the layout needs %d ranks and the matrix has %d endpoints", ranks,
+                         endpoints);
+    for (int i = 0; order && i < ranks; i++)
+        if (order[i] < 0 || order[i] >= endpoints)
+            return err_usage(err, "rank %d is placed on endpoint %d, and the matrix has 0..%d", i,
+                             order[i], endpoints - 1);
+    return 0;
+}
+
+int pricer_open(struct pricer **out, const struct matrix *m, const int *order, int ranks,
+                struct err *err)
+{
+    *out = NULL;
+    if (check_order(m, order, ranks, err) < 0)
+        return -1;
+    struct pricer *p = mem_calloc(1, sizeof(*p));
+    places_open(&p->places, m, order, ranks);
+    *out = p;
+    return 0;
+}
+
+static void forget_kinds(struct entry *e)
+{
+    folded_forget(&e->folded);
+    for (int i = 0; i < CURVES; i++)
+        if (e->curve[i])
+            e->curve[i]->quotes = 0;
+}
+
+/* A look at all endpoints pays off once as many ranks were looked at. */
+static void drop_keys(struct pricer *p)
+{
+    if (p->fewer_keys || p->moves < p->places.matrix->topo.endpoints)
+        return;
+    p->fewer_keys = true;
+    places_keys(&p->places);
+    for (int i = 0; i < p->entries; i++)
+        map_free(&p->entry[i]->folded.seen);
+}
+
+int pricer_reorder(struct pricer *p, const int *order, struct err *err)
+{
+    struct places *at = &p->places;
+
+    if (check_order(at->matrix, order, at->ranks, err) < 0)
+        return -1;
+    drop_keys(p);
+    for (int i = 0; i < p->entries; i++)
+        if (p->entry[i]->folded.groups.kinds > KINDS_KEPT)
+            forget_kinds(p->entry[i]);
+    for (int r = 0; r < at->ranks; r++) {
+        if (at->order[r] == order[r])
+            continue;
+        p->moves++;
+        places_move(at, r, order[r]);
+        for (int i = 0; i < p->entries; i++)
+            folded_move(&p->entry[i]->folded, r);
+    }
+    return 0;
+}
+
+static void entry_free(struct entry *e)
+{
+    if (!e)
+        return;
+    for (int i = 0; i < CURVES; i++) {
+        if (e->curve[i])
+            free(e->curve[i]->quote);
+        free(e->curve[i]);
+    }
+    folded_free(&e->folded);
+    free(e);
+}
+
+void pricer_close(struct pricer *p)
+{
+    if (!p)
+        return;
+    for (int i = 0; i < p->entries; i++)
+        entry_free(p->entry[i]);
+    free(p->entry);
+    map_free(&p->index);
+    places_close(&p->places);
+    free(p);
+}
+
+static void entry_new(struct pricer *p, struct span span)
+{
+    struct entry **at = &MEM_PUSH(p->entry, p->entries);
+
+    *at = NULL; /* where memory ends now */
+    *at = mem_calloc(1, sizeof(**at));
+    folded_open(&(*at)->folded, span, p->places.ranks);
+}
+
+static struct entry *entry_of(struct pricer *p, struct span span)
+{
+    uint64_t key = (uint64_t)(unsigned)span.size << 32 | (unsigned)span.stride;
+    int *at = map_at(&p->index, key, NULL, NULL);
+
+    if (*at == MAP_NONE) {
+        entry_new(p, span);
+        *at = p->entries - 1;
+    }
+    struct entry *e = p->entry[*at];
+    folded_find(&e->folded, &p->places);
+    return e;
+}
+
+static struct price_curve *curve_of(const struct pricer *p, struct entry *e,
+                                    const struct message *msg)
+{
+    const struct groups *g = &e->folded.groups;
+    struct price_curve **at =
+        &e->curve[msg->kernel == EP_NONE ? (int)msg->op : OP_COUNT - 1 + (int)msg->kernel];
+
+    struct price_curve *t = *at;
+    if (!t) {
+        *at = t = mem_calloc(1, sizeof(*t));
+        *t = (struct price_curve){
+            .groups = g, .kernel = msg->kernel, .route = msg->route, .turn = e->folded.turn};
+    }
+    while (t->quotes < g->kinds) {
+        const struct group_kind *kind = &g->kind[t->quotes];
+        collective_resolve(&MEM_PUSH(t->quote, t->quotes), p->places.matrix, msg->op,
+                           op_table[msg->op].links == OP_EXCHANGE ? &kind->across : &kind->ring,
+                           false);
+    }
+    return t;
+}
+
+/* What a rank receives over the links of its own domain, and from other domains.  Routing that is
+ * known crosses once a domain, and all of it goes on over the links inside (DeepSeek-V3 2024,
+ * 3.2.2). */
+static void parts_of(const struct message *msg, const struct shape *s, double *inside,
+                     double *across)
+{
+    *inside = ep_inside(s, msg->bytes);
+    *across = msg->bytes - *inside;
+    if (msg->route.ranks && s->domains > 1) {
+        *inside = msg->bytes;
+        *across = message_crossing_bytes(msg, s->per_domain);
+    }
+}
+
+/* As matrix_ep(): where no kernel is known, the all_to_all that it replaces. */
+static double quoted(const struct collective_quote *q, const struct matrix *m,
+                     const struct message *msg)
+{
+    double inside, across;
+
+    if (msg->kernel == EP_NONE)
+        return collective_time(q, m, msg->bytes);
+    parts_of(msg, &q->ways.shape, &inside, &across);
+    double sec = ep_time(m, &q->ways, inside, across, msg->kernel == EP_DISPATCH);
+    return isnan(sec) ? collective_time(q, m, msg->bytes) : sec;
+}
+
+double pricer_ways(const struct matrix *m, const struct message *msg, const struct ways *ways)
+{
+    struct collective_quote q;
+
+    collective_resolve(&q, m, msg->op, ways, false);
+    return quoted(&q, m, msg);
+}
+
+/* Seconds of the dearest kind, and which one it is. */
+static double slowest(const struct pricer *p, const struct price_curve *t,
+                      const struct message *msg, int *kind)
+{
+    double most = 0;
+
+    *kind = 0;
+    for (int k = 0; k < t->groups->kinds; k++) {
+        double sec = t->groups->kind[k].like ? quoted(&t->quote[k], p->places.matrix, msg) : 0;
+        if (sec <= most)
+            continue;
+        *kind = k;
+        most = sec;
+        if (isnan(sec))
+            break;
+    }
+    return most;
+}
+
+static double fill(const struct pricer *p, struct price_curve *t, const struct message *msg,
+                   uint64_t at)
+{
+    uint64_t bits = (at + GRID_FROM) << REST_BITS;
+    struct message one = *msg;
+    int kind;
+
+    memcpy(&one.bytes, &bits, sizeof(one.bytes));
+    return t->sec[at] = slowest(p, t, &one, &kind);
+}
+
+static bool same_route(const struct routing *a, const struct routing *b)
+{
+    return a->ranks == b->ranks && a->experts == b->experts && a->topk == b->topk &&
+           a->groups == b->groups && a->groups_max == b->groups_max &&
+           a->domains_max == b->domains_max;
+}
+
+struct price_curve *pricer_curve(struct pricer *p, const struct message *msg)
+{
+    if (msg->span.size < 2)
+        return NULL;
+    struct entry *e = entry_of(p, msg->span);
+    struct price_curve *t = curve_of(p, e, msg);
+    if (t->turn != e->folded.turn)
+        memset(t->sec, 0, sizeof(t->sec));
+    t->turn = e->folded.turn;
+    return t;
+}
+
+double pricer_curve_at(struct pricer *p, struct price_curve *t, const struct message *msg)
+{
+    uint64_t bits;
+    int kind;
+
+    if (!t)
+        return 0;
+    memcpy(&bits, &msg->bytes, sizeof(bits));
+    uint64_t at = (bits >> REST_BITS) - GRID_FROM; /* beyond GRID below the first octave too */
+    /* a curve is of one routing, as a model mostly has: another one is priced exactly */
+    if (at >= GRID - 1 || (t->kernel != EP_NONE && !same_route(&t->route, &msg->route)))
+        return slowest(p, t, msg, &kind);
+    double a = t->sec[at], b = t->sec[at + 1];
+    if (a == 0)
+        a = fill(p, t, msg, at);
+    if (b == 0)
+        b = fill(p, t, msg, at + 1);
+    double share = (double)(int64_t)(bits & ((1ULL << REST_BITS) - 1)) * 0x1p-46;
+    return b < INFINITY ? a + share * (b - a) : b;
+}
+
+double pricer_message(struct pricer *p, const struct message *msg)
+{
+    return pricer_curve_at(p, pricer_curve(p, msg), msg);
+}
+
+double pricer_message_mean(struct pricer *p, const struct message *msg, double *mean)
+{
+    double most = 0;
+
+    *mean = 0;
+    if (msg->span.size < 2)
+        return 0;
+    struct entry *e = entry_of(p, msg->span);
+    struct price_curve *t = curve_of(p, e, msg);
+    for (int k = 0; k < t->groups->kinds; k++) {
+        const struct group_kind *kind = &t->groups->kind[k];
+        if (!kind->like)
+            continue;
+        double sec = quoted(&t->quote[k], p->places.matrix, msg);
+        *mean += sec * kind->like / t->groups->total;
+        most = isnan(sec) || sec > most ? sec : most;
+        if (isnan(sec))
+            break;
+    }
+    return most;
+}
+
+static void cost_kernel(const struct pricer *p, const struct message *msg, const int *ids,
+                        struct cost *out)
+{
+    const struct matrix *m = p->places.matrix;
+    bool dispatch = msg->kernel == EP_DISPATCH;
+    double inside, across;
+    struct shape s;
+
+    shape_of(&s, &m->topo, ids, msg->span.size);
+    if (!msg->route.ranks || s.domains == 1) {
+        matrix_ep(m, ids, msg->span.size, msg->bytes, NAN, NAN, dispatch, out);
+        return;
+    }
+    parts_of(msg, &s, &inside, &across);
+    matrix_ep(m, ids, msg->span.size, msg->bytes, inside, across, dispatch, out);
+}
+
+void pricer_message_cost(struct pricer *p, const struct message *msg, struct cost *out, int *group)
+{
+    const struct matrix *m = p->places.matrix;
+    int kind, n = msg->span.size;
+
+    *group = -1;
+    if (n < 2) {
+        *out = (struct cost){0, 0, 0, BASIS_ASSUMED, "one rank: nothing to move", -1, 0};
+        return;
+    }
+    struct entry *e = entry_of(p, msg->span);
+    int *ids = mem_calloc((size_t)n, sizeof(*ids));
+    double sec = slowest(p, curve_of(p, e, msg), msg, &kind);
+    *group = e->folded.groups.kind[kind].index;
+    groups_ids(&e->folded.groups, p->places.order, *group, ids);
+    if (msg->kernel == EP_NONE)
+        matrix_collective_at(m, msg->op, ids, n, e->folded.groups.total, msg->bytes, false, out);
+    else
+        cost_kernel(p, msg, ids, out);
+    if (sec < INFINITY && sec != out->sec) { /* an all_to_all beside others, for a kernel */
+        out->lo *= sec / out->sec;
+        out->hi *= sec / out->sec;
+        out->sec = sec;
+    }
+    free(ids);
+}
+
+const struct groups *pricer_groups(struct pricer *p, struct span span)
+{
+    return &entry_of(p, span)->folded.groups;
+}

@@ -1,0 +1,61 @@
+/* pricer_impl.h - where ranks lie, and the groups of a span folded to those that differ; one
+ * pricer's, for one order after another. */
+#ifndef RG_PRICER_IMPL_H
+#define RG_PRICER_IMPL_H
+
+#include "base/map.h"
+#include "step/pricer.h"
+
+/* What two ranks may share: the levels, and the NIC. */
+enum { KEY_NIC = LEVEL_COUNT, KEYS };
+
+struct rank_place {
+    int key[KEYS]; /* index into places.slot, -1: not visible */
+    uint64_t mark; /* made of the exceptions that touch the endpoint, 0: none */
+};
+
+/* The label of a key in the group that was stamped so. */
+struct label_slot {
+    unsigned stamp;
+    int label;
+};
+
+/* Where each rank lies, as folding reads it; made once for a matrix, for one order after another. */
+struct places {
+    const struct matrix *matrix;
+    int *order, ranks;     /* rank -> endpoint */
+    bool pairs;            /* some exception is of a pair: rings of neighbours may miss it */
+    struct rank_place *at; /* of endpoints that some order held */
+    bool *known;           /* those of them */
+    uint64_t *mark;
+    int base[KEYS + 1];      /* keys of kind k are from base[k] on */
+    int keys;                /* so many kinds are looked at */
+    struct label_slot *slot; /* scratch: labels of the group at hand */
+    unsigned stamp;          /* the group at hand */
+    int *ids;                /* scratch: its endpoints */
+};
+/* The first `ranks` ranks; the matrix must outlive it. */
+void places_open(struct places *p, const struct matrix *m, const int *order, int ranks);
+void places_close(struct places *p);
+void places_move(struct places *p, int rank, int endpoint);
+/* For many orders: keys that say nothing beside the others are left out.  Signatures change. */
+void places_keys(struct places *p);
+
+/* The groups of a span of at least two ranks, in this order and in those before it. */
+struct folded {
+    struct groups groups;
+    int *of;                /* kind of each group; -1: it is not known how it lies now */
+    bool moved;             /* of some group */
+    int turn;               /* how often that was found out */
+    struct map seen, kinds; /* signature, ways -> kind */
+};
+void folded_open(struct folded *f, struct span span, int ranks);
+/* A rank lies elsewhere. */
+void folded_move(struct folded *f, int rank);
+/* Every group has a kind again, as its ranks lie in p. */
+void folded_find(struct folded *f, struct places *p);
+/* No kind is known. */
+void folded_forget(struct folded *f);
+void folded_free(struct folded *f);
+
+#endif
