@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/table.h"
 #include "base/units.h"
 #include "cmd/command.h"
 #include "cmd/input.h"
@@ -23,7 +24,7 @@
 
 struct place_args {
     struct job_opts job; /* place.nodes: the free ones, from --nodes or --nodes-file */
-    const char *nodes_file, *exclude, *traffic, *output;
+    const char *nodes_file, *exclude, *traffic, *jobs, *output;
     struct written {
         const struct rank_file *form;
         const char *path; /* "-": standard output */
@@ -31,7 +32,7 @@ struct place_args {
     int writes;
     double limit;
     int seed, per_node;
-    bool json, no_scotch;
+    bool json, no_scotch, dry_run;
 };
 
 enum { DAY = 86400 }; /* s */
@@ -69,6 +70,13 @@ static const struct opt options[] = {
      "instead of a model: who sends how many bytes to whom in a step, a table with the columns "
      "src, dst and bytes, or Matrix Market",
      OPT_INTO(struct place_args, traffic), .group = 4},
+    {"jobs", 0, "FILE",
+     "instead of a model: several jobs at once, each on nodes of its own, a line each: its name, "
+     "how "
+     "many nodes or - where its layout says so, and the job in the words of railgauge nodes --job",
+     OPT_INTO(struct place_args, jobs), .group = 4},
+    {"dry-run", 0, NULL, "with --jobs: only read the file, and say what each job needs",
+     OPT_INTO(struct place_args, dry_run), .group = 5},
     {"nodes-file", 0, "FILE", "the free nodes, a host list a line (--nodes LIST names them here)",
      OPT_INTO(struct place_args, nodes_file), .group = 4},
     {"exclude", 'x', "LIST", "nodes that are not free", OPT_INTO(struct place_args, exclude),
@@ -110,7 +118,8 @@ static const char doc[] =
     "      --write slurm-hostfile=hosts\n"
     "  railgauge place matrix.json --layout tp=4,dp=8 \\\n"
     "      --write order=order.txt --write sbatch\n"
-    "  railgauge place matrix.json --traffic bytes.tsv --write rankfile=ranks.txt\n\n" EXIT_CODES(
+    "  railgauge place matrix.json --traffic bytes.tsv --write rankfile=ranks.txt\n"
+    "  railgauge place matrix.json --jobs jobs.txt --write slurm-hostfile=hosts\n\n" EXIT_CODES(
         "1 the job does not fit in a GPU's memory, 2 could not judge (no curve, no compute rate, a "
         "dead part), ",
         "");
@@ -130,6 +139,13 @@ static int check(void *args, struct err *err)
                               "belong to railgauge predict");
     if (a->job.place.nodes && a->nodes_file)
         return err_usage(err, "--nodes and --nodes-file both say which nodes are free");
+    if (a->jobs && (a->traffic || a->job.layout || a->per_node))
+        return err_usage(err, "--jobs takes the place of --traffic, --model, --layout and "
+                              "--per-node: its lines say that of each job");
+    if (a->jobs && screens > a->json)
+        return err_usage(err, "with --jobs, --write needs a file: each job's is FILE.NAME");
+    if (a->dry_run && !a->jobs)
+        return err_usage(err, "--dry-run belongs to --jobs");
     if (a->traffic && a->job.layout)
         return err_usage(err, "--traffic takes the place of --model and --layout");
     return 0;
@@ -301,18 +317,140 @@ static int show(const struct placing *p, struct err *err)
     return rc;
 }
 
+/* --- several jobs --- */
+
+static const struct table_column job_columns[] = {{"name", "job", "text"},
+                                                  {"ranks", "ranks", "count"},
+                                                  {"node_count", "nodes", "count"},
+                                                  {"step_s", "step", "seconds"},
+                                                  {"alone_s", "alone", "seconds"},
+                                                  {"bound_s", "bound", "seconds"},
+                                                  {NULL, "lies in", "text"},
+                                                  {"groups", NULL, "json"},
+                                                  {"how", NULL, "text"},
+                                                  {"nodes", NULL, "text"},
+                                                  {"order", NULL, "json"},
+                                                  {0}};
+static const struct table_column level_columns[] = {{"level", "level", "text"},
+                                                    {"groups", "groups", "count"},
+                                                    {"whole", "all free", "count"},
+                                                    {"split", "free in part", "count"},
+                                                    {"split_nodes", "nodes", "count"},
+                                                    {"largest", "most in one", "count"},
+                                                    {0}};
+static const struct table_column need_columns[] = {
+    {"name", "job", "text"}, {"ranks", "ranks", "count"}, {"node_count", "nodes", "count"}, {0}};
+
+static void add_job(struct table *t, const struct placing *p, const struct place_pack *b, int i)
+{
+    const struct place_entry *e = &b->entry[i];
+    const struct topo *topo = &p->job.matrix.topo;
+    struct rank_map map = {topo, e->placed.order, e->placed.ranks};
+    char *nodes = rank_map_list(&map), lies[160] = "", *at = lies;
+    json_t *groups = json_object(), *order = json_array();
+
+    for (int l = 0; l < b->levels; l++) {
+        int level = b->level[l].level;
+        at += snprintf(at, 32, "%s%d %s", l ? ", " : "", e->touched[l],
+                       e->touched[l] == 1 ? level_name[level] : level_many[level]);
+        at += e->touched[l] > e->fewest[l] ? snprintf(at, 24, " (%d would do)", e->fewest[l]) : 0;
+        json_object_set_new(
+            groups, level_name[level],
+            json_pack("{s:i,s:i}", "touched", e->touched[l], "fewest", e->fewest[l]));
+    }
+    for (int r = 0; r < e->placed.ranks; r++) {
+        const struct endpoint *x = &topo->endpoint[e->placed.order[r]];
+        json_array_append_new(
+            order, json_sprintf("%s %d", topo->host[x->place.at[LEVEL_HOST]].name, x->local));
+    }
+    table_add(t, b->entry[i].name, e->placed.ranks, e->need, e->placed.sec, e->alone,
+              e->placed.bound, lies, groups, e->placed.how, nodes, order);
+    free(nodes);
+}
+
+static int write_jobs(const struct placing *p, const struct place_pack *b, struct err *err)
+{
+    int rc = 0;
+
+    for (int i = 0; rc == 0 && i < b->entries; i++)
+        for (int k = 0; rc == 0 && k < p->args.writes; k++) {
+            const struct placed *placed = &b->entry[i].placed;
+            struct rank_map map = {&p->job.matrix.topo, placed->order, placed->ranks};
+            char *path = mem_printf("%s.%s", p->args.write[k].path, b->entry[i].name);
+            struct written w = {p->args.write[k].form, path};
+            rc = write_form(&w, &map, p->args.json ? NULL : stdout, err);
+            free(path);
+        }
+    return rc;
+}
+
+static int show_jobs(const struct placing *p, const struct place_pack *b, struct err *err)
+{
+    bool dry = p->args.dry_run;
+    struct table jobs, levels;
+    json_t *root = json_pack("{s:s,s:i,s:o}", "format", "railgauge-place-jobs", "version", 1,
+                             "provenance", json_provenance());
+
+    table_open(&jobs, dry ? need_columns : job_columns);
+    table_open(&levels, level_columns);
+    for (int i = 0; i < b->entries; i++)
+        if (dry)
+            table_add(&jobs, b->entry[i].name, b->entry[i].ranks, b->entry[i].need);
+        else
+            add_job(&jobs, p, b, i);
+    for (int l = 0; l < b->levels; l++) {
+        const struct place_level *x = &b->level[l];
+        table_add(&levels, level_name[x->level], x->groups, x->whole, x->split, x->nodes,
+                  x->largest);
+    }
+    if (!p->args.json) {
+        table_print(stdout, &jobs, 0);
+        if (!dry)
+            printf("\n%d of %d nodes stay free\n", b->free_hosts, p->hosts);
+        if (b->levels)
+            table_print(stdout, &levels, 0);
+    }
+    json_object_set_new(root, "jobs", table_rows(&jobs));
+    json_object_set_new(root, "free_nodes", json_integer(dry ? p->hosts : b->free_hosts));
+    json_object_set_new(root, "levels", table_rows(&levels));
+    int rc = json_answer(root, p->args.output, p->args.json, err);
+    return rc == 0 && !dry ? write_jobs(p, b, err) : rc;
+}
+
+static int run_jobs(struct placing *p, struct err *err)
+{
+    const struct place_args *a = &p->args;
+    struct place_pack b = {.path = a->jobs};
+    int rc = a->nodes_file ? read_nodes(&p->listed, a->nodes_file, err) : 0;
+
+    if (p->listed)
+        p->args.job.place.nodes = p->listed;
+    if (rc == 0)
+        rc = matrix_open(&p->job.matrix, a->job.matrix, a->job.fabric, a->job.racks, err);
+    if (rc == 0)
+        rc = free_hosts(p, err);
+    if (rc == 0)
+        rc = place_pack_read(&b, &p->job.matrix, p->hosts, err);
+    if (rc == 0 && !a->dry_run)
+        rc = place_pack(&b, &p->job.matrix, p->host, p->hosts, a->limit, err);
+    if (rc == 0)
+        rc = show_jobs(p, &b, err);
+    place_pack_free(&b);
+    return rc;
+}
+
 static int cmd_place(int argc, char **argv, struct err *err)
 {
     struct placing p = {.args = {.seed = 1}};
 
     job_defaults(&p.args.job);
     opt_parse(&command, argc, argv, OPT_EXITS, &p.args);
-    int rc = open_job(&p, err);
-    if (rc == 0)
+    int rc = p.args.jobs ? run_jobs(&p, err) : open_job(&p, err);
+    if (rc == 0 && !p.args.jobs)
         rc = free_hosts(&p, err);
-    if (rc == 0)
+    if (rc == 0 && !p.args.jobs)
         rc = run(&p, err);
-    if (rc == 0)
+    if (rc == 0 && !p.args.jobs)
         rc = show(&p, err);
     bool fits =
         memory_fit(&p.now.memory) != MEMORY_UNFIT; /* traffic: nothing is known, so it does */

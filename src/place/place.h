@@ -164,6 +164,41 @@ void place_list_close(struct place_list *l);
 int place_job_run(struct placed *p, const struct place_job *j, const int *host, int hosts, int need,
                   double limit, struct err *err);
 
+/* One of several jobs that share the free hosts: a line "NAME NODES WORDS" of a file, where nodes
+ * may be -: as many as the ranks of its layout fill. */
+struct place_entry {
+    char *name;
+    int line;
+    struct place_job *job;
+    int need, ranks; /* hosts; ranks on them */
+    struct placed placed;
+    double alone; /* s of a step with all hosts to choose from */
+    /* Groups of each place_level that it lies in, and as few as could hold it. */
+    int touched[LEVEL_COUNT], fewest[LEVEL_COUNT];
+};
+/* What is left at a level that groups hosts: groups that are all free, those that are free in part,
+ * with how many hosts, and the most free hosts of one. */
+struct place_level {
+    int level, groups, whole, split, nodes, largest;
+};
+struct place_pack {
+    const char *path; /* set by the caller */
+    struct place_entry *entry;
+    int entries, free_hosts;
+    struct place_level level[LEVEL_COUNT];
+    int levels;
+};
+/* EXIT_DATA with file and line.  The matrix must outlive it; place_pack_free() also after an error.
+ */
+int place_pack_read(struct place_pack *p, const struct matrix *m, int hosts, struct err *err);
+/* Each job on hosts of its own, by place_job_run() with `limit`: large jobs first or as listed,
+ * whichever makes the sum of step / step alone smaller, then each again on what the others leave.
+ * That jobs slow each other where they share uplinks is not priced.  A job that finds no place:
+ * EXIT_USAGE or EXIT_UNJUDGED with its line. */
+int place_pack(struct place_pack *p, const struct matrix *m, const int *host, int hosts,
+               double limit, struct err *err);
+void place_pack_free(struct place_pack *p);
+
 struct place_sets {
     int *host;   /* [count][need], each in the order of the free list */
     double *sec; /* [count], ascending */
