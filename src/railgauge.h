@@ -9,6 +9,7 @@
 #define RAILGAUGE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,9 +17,13 @@ extern "C" {
 
 struct railgauge;
 
-/* Open a matrix.json, or the one in a campaign's directory.  Returns 0, or -1 with a sentence in
- * err; the caller closes. */
+/* Open a matrix.json, the one in a campaign's directory, or a preset: "preset:hgx-h100" or, with so many
+ * racks, "preset:hgx-h100:8".  Returns 0, or -1 with a sentence in err; the caller closes. */
 int railgauge_open(struct railgauge **out, const char *path, char err[256]);
+
+/* 1 when the file is another one by now, or gone: open it anew, and close this handle when nobody asks it
+ * any more.  A preset never changes: 0.  A look-up in the file system. */
+int railgauge_changed(const struct railgauge *r);
 
 /* --- endpoints and pairs: these allocate nothing --- */
 
@@ -36,6 +41,10 @@ const char *railgauge_host_name(const struct railgauge *r, int host);
 
 /* The host of this name, or -1. */
 int railgauge_host_find(const struct railgauge *r, const char *name);
+
+/* Hosts whose bit is set, host h in bit h % 64 of bits[h / 64], which has one for every host: their
+ * numbers, ascending.  Returns how many; hosts has room for railgauge_host_count(). */
+int railgauge_hosts_in(const struct railgauge *r, const uint64_t *bits, int *hosts);
 
 /* The group that an endpoint is in at a level: "host", "domain" (NVLink), "leaf", "rack", "rail" or
  * "spine".  NULL: no such id or level, or its group is not known.  Lives as long as r. */
@@ -77,6 +86,11 @@ struct railgauge_job;
  * or -1 with a sentence in err; the caller closes the job before r. */
 int railgauge_job_open(struct railgauge_job **out, const struct railgauge *r, const char *text,
                        char err[256]);
+
+/* Only these GPUs (or sockets) are free: bit i of gpus[h] is number i of host h; NULL: all.  From now on
+ * the calls below give ranks to no others, in ascending order.  Not while another thread asks the job, or
+ * a list of it is open.  Returns 0, or -1 with a sentence: a host has more than 64, or no memory. */
+int railgauge_job_free_gpus(struct railgauge_job *job, const uint64_t *gpus, char err[256]);
 
 /* Seconds of a step with the ranks dealt over these n hosts in turn. */
 double railgauge_nodes_cost(const struct railgauge_job *job, const int *hosts, int n,

@@ -4,14 +4,18 @@
  * rack, empty for almost all. */
 #include "railgauge.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/units.h"
 #include "cost/collective.h"
 
 enum {
@@ -38,6 +42,11 @@ struct railgauge {
     struct cell *grid; /* [tier][CELLS] of healthy pairs */
     struct lists by_endpoint, by_rack; /* exceptions that concern it */
     struct lists by_host;              /* its endpoints by index */
+    char *path;
+    struct file_seen {
+        uint64_t device, inode;
+        int64_t size, sec, nsec; /* of what was written last */
+    } seen;
 };
 
 static double cell_bytes(int i)
@@ -212,15 +221,59 @@ struct opening {
     struct err *err;
 };
 
+/* "preset:NAME" or "preset:NAME:RACKS"; NULL: none. */
+static const char *preset_of(const char *path)
+{
+    static const char mark[] = "preset:";
+
+    return strncmp(path, mark, sizeof(mark) - 1) ? NULL : path + sizeof(mark) - 1;
+}
+
+static int open_preset(struct matrix *m, const char *words, struct err *err)
+{
+    char *name = mem_strdup(words), *colon = strchr(name, ':');
+    int racks = 0, rc = 0;
+    struct err why;
+
+    if (colon && units_int(&racks, colon + 1, 1, INT_MAX, &why) < 0)
+        rc = err_usage(err, "preset:%.80s: racks %.100s", words, why.text);
+    if (colon)
+        *colon = '\0';
+    if (rc == 0 && (strchr(name, '/') || !*name))
+        rc = err_usage(err, "preset:%.80s: a preset has a name, and is no file", words);
+    if (rc == 0)
+        rc = matrix_open(m, NULL, name, racks, err);
+    free(name);
+    return rc;
+}
+
+/* Which file the matrix is in; a preset and what is not there are zeros. */
+static void see(struct file_seen *s, const char *path)
+{
+    struct stat st = {0};
+
+    if (!preset_of(path) && stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+        char *file = file_join(path, "matrix.json");
+        if (stat(file, &st) < 0)
+            st = (struct stat){0};
+        free(file);
+    }
+    *s = (struct file_seen){(uint64_t)st.st_dev, (uint64_t)st.st_ino, (int64_t)st.st_size,
+                            st.st_mtim.tv_sec, st.st_mtim.tv_nsec};
+}
+
 static int open_matrix(void *opening)
 {
     struct opening *o = opening;
     struct railgauge *r = mem_calloc(1, sizeof(*r));
+    const char *preset = preset_of(o->path);
 
-    if (matrix_load(&r->m, o->path, o->err) < 0) {
+    see(&r->seen, o->path); /* before it is read: one that is replaced meanwhile has changed */
+    if ((preset ? open_preset(&r->m, preset, o->err) : matrix_load(&r->m, o->path, o->err)) < 0) {
         free(r);
         return -1;
     }
+    r->path = mem_strdup(o->path);
     compile(r);
     o->r = r;
     return 0;
@@ -246,10 +299,36 @@ int railgauge_open(struct railgauge **out, const char *path, char text[256])
     return rc;
 }
 
+struct looking {
+    const struct railgauge *r;
+    struct file_seen now;
+};
+
+static int look(void *looking)
+{
+    struct looking *l = looking;
+
+    see(&l->now, l->r->path);
+    return 0;
+}
+
+int railgauge_changed(const struct railgauge *r)
+{
+    struct looking l = {.r = r};
+    struct err err;
+    const struct file_seen *a = &l.now, *b = &r->seen;
+
+    if (mem_guarded(look, &l, &err) < 0)
+        return 0; /* no memory to know it: the next time, then */
+    return a->device != b->device || a->inode != b->inode || a->size != b->size ||
+           a->sec != b->sec || a->nsec != b->nsec;
+}
+
 void railgauge_close(struct railgauge *r)
 {
     if (!r)
         return;
+    free(r->path);
     matrix_free(&r->m);
     free(r->key);
     free(r->differ);
@@ -286,6 +365,16 @@ const char *railgauge_host_name(const struct railgauge *r, int host)
 int railgauge_host_find(const struct railgauge *r, const char *name)
 {
     return name ? topo_find_host(&r->m.topo, name) : -1;
+}
+
+int railgauge_hosts_in(const struct railgauge *r, const uint64_t *bits, int *hosts)
+{
+    int n = 0;
+
+    for (int h = 0; h < r->m.topo.hosts; h++)
+        if (bits[h / 64] >> h % 64 & 1)
+            hosts[n++] = h;
+    return n;
 }
 
 const char *railgauge_level(const struct railgauge *r, int id, const char *level)
@@ -376,16 +465,73 @@ void railgauge_pairs(const struct railgauge *r, const int *src, const int *dst, 
         seconds[i] = pair(r, src[i], dst[i], size);
 }
 
+/* --- collectives --- */
+
+/* Exceptions that may concern members of a group, each once, ascending. */
+enum { NEARBY_MAX = 64 };
+struct nearby {
+    int at[NEARBY_MAX], count;
+};
+
+/* false: they are more than it holds. */
+static bool add_near(struct nearby *near, const struct lists *l, int item)
+{
+    for (int k = item < 0 ? 0 : l->start[item]; item >= 0 && k < l->start[item + 1]; k++) {
+        int i = near->count;
+        while (i > 0 && near->at[i - 1] > l->at[k])
+            i--;
+        if (i > 0 && near->at[i - 1] == l->at[k])
+            continue;
+        if (near->count == NEARBY_MAX)
+            return false;
+        memmove(near->at + i + 1, near->at + i, (size_t)(near->count++ - i) * sizeof(int));
+        near->at[i] = l->at[k];
+    }
+    return true;
+}
+
+static void resolve(struct collective_quote *q, const struct railgauge *r, enum op op,
+                    const int *ids, int n)
+{
+    struct nearby near = {.count = 0};
+    struct ways ways;
+    bool all = false;
+
+    for (int i = 0; i < n && !all; i++)
+        if (r->key[ids[i]] & KEY_ODD)
+            all = !add_near(&near, &r->by_endpoint, ids[i]) ||
+                  !add_near(&near, &r->by_rack, topo_at(&r->m.topo, ids[i], LEVEL_RACK));
+    ways_of_some(&ways, &r->m, ids, n, op, all ? NULL : near.at,
+                 all ? r->m.exceptions : near.count);
+    collective_resolve(q, &r->m, op, &ways, false);
+}
+
+static int check_group(const struct railgauge *r, const char *op, const int *ids, int n,
+                       struct err *err)
+{
+    int which = op ? op_find(op) : -1;
+
+    if (which < 0 || op_is_pair((enum op)which))
+        return err_usage(err, "%s is no collective", op ? op : "nothing");
+    if (n < 2)
+        return err_usage(err, "a group of %d: it takes two endpoints", n);
+    for (int i = 0; i < n; i++)
+        if (ids[i] < 0 || ids[i] >= r->m.topo.endpoints)
+            return err_usage(err, "endpoint %d of %d", ids[i], r->m.topo.endpoints);
+    return which;
+}
+
 double railgauge_collective(const struct railgauge *r, const char *op, const int *ids, int n,
                             size_t bytes)
 {
-    struct cost cost;
-    int which = op_find(op);
+    struct collective_quote q;
+    struct err err;
+    int which = check_group(r, op, ids, n, &err);
 
-    if (which < 0 || n < 2)
+    if (which < 0)
         return NAN;
-    matrix_collective(&r->m, (enum op)which, ids, n, (double)bytes, &cost);
-    return cost.sec;
+    resolve(&q, r, (enum op)which, ids, n);
+    return collective_time(&q, &r->m, (double)bytes);
 }
 
 struct railgauge_group {
@@ -394,7 +540,7 @@ struct railgauge_group {
 };
 
 struct group_opening {
-    const struct matrix *m;
+    const struct railgauge *r;
     const char *op;
     const int *ids;
     int n;
@@ -405,20 +551,13 @@ struct group_opening {
 static int open_group(void *opening)
 {
     struct group_opening *o = opening;
-    int which = o->op ? op_find(o->op) : -1;
-    struct ways ways;
+    int which = check_group(o->r, o->op, o->ids, o->n, o->err);
 
-    if (which < 0 || op_is_pair((enum op)which))
-        return err_usage(o->err, "%s is no collective", o->op ? o->op : "nothing");
-    if (o->n < 2)
-        return err_usage(o->err, "a group of %d: it takes two endpoints", o->n);
-    for (int i = 0; i < o->n; i++)
-        if (o->ids[i] < 0 || o->ids[i] >= o->m->topo.endpoints)
-            return err_usage(o->err, "endpoint %d of %d", o->ids[i], o->m->topo.endpoints);
+    if (which < 0)
+        return -1;
     o->group = mem_calloc(1, sizeof(*o->group));
-    o->group->m = o->m;
-    ways_of(&ways, o->m, o->ids, o->n, (enum op)which, false);
-    collective_resolve(&o->group->quote, o->m, (enum op)which, &ways, false);
+    o->group->m = &o->r->m;
+    resolve(&o->group->quote, o->r, (enum op)which, o->ids, o->n);
     return 0;
 }
 
@@ -426,7 +565,7 @@ int railgauge_group_open(struct railgauge_group **out, const struct railgauge *r
                          const int *ids, int n, char text[256])
 {
     struct err err = {0, ""};
-    struct group_opening o = {&r->m, op, ids, n, NULL, &err};
+    struct group_opening o = {r, op, ids, n, NULL, &err};
     int rc = guarded(open_group, &o, &err, text);
 
     *out = o.group;

@@ -40,6 +40,10 @@ struct ways {
 /* With `healthy`, exceptions are not looked at. */
 void ways_of(struct ways *w, const struct matrix *m, const int *ids, int n, enum op op,
              bool healthy);
+/* The same by one who knows which exceptions may concern a member: their indices, ascending; NULL: the first
+ * so many. */
+void ways_of_some(struct ways *w, const struct matrix *m, const int *ids, int n, enum op op,
+                  const int *exception, int exceptions);
 /* As many ranks inside one healthy domain; false: these ways are of one already, or no domain has
  * so many endpoints. */
 bool ways_near(struct ways *near, const struct matrix *m, const struct ways *w);

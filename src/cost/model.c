@@ -138,16 +138,24 @@ static void hops(struct ways *w, const struct matrix *m, const int *ids, int n, 
     w->crossings = w->outer < 0 ? 0 : crossings[w->outer];
 }
 
-void ways_of(struct ways *w, const struct matrix *m, const int *ids, int n, enum op op,
-             bool healthy)
+void ways_of_some(struct ways *w, const struct matrix *m, const int *ids, int n, enum op op,
+                  const int *exception, int exceptions)
 {
     *w = (struct ways){.inner = -1, .outer = -1, .exception = -1, .at_once = 1};
     w->inner_factor = w->outer_factor = 1;
     int lone = shape_of(&w->shape, &m->topo, ids, n);
     hops(w, m, ids, n, lone);
-    for (int i = 0; i < m->exceptions && !healthy; i++)
-        if (member(m, &m->exception[i], ids, n, op))
-            slow_part(w, m, i);
+    for (int i = 0; i < exceptions; i++) {
+        int at = exception ? exception[i] : i;
+        if (member(m, &m->exception[at], ids, n, op))
+            slow_part(w, m, at);
+    }
+}
+
+void ways_of(struct ways *w, const struct matrix *m, const int *ids, int n, enum op op,
+             bool healthy)
+{
+    ways_of_some(w, m, ids, n, op, NULL, healthy ? 0 : m->exceptions);
 }
 
 bool ways_near(struct ways *near, const struct matrix *m, const struct ways *w)

@@ -73,6 +73,42 @@ void railgauge_job_close(struct railgauge_job *job)
     free(job);
 }
 
+struct freeing {
+    const struct place_job *job;
+    const uint64_t *gpus;
+    struct host_slots slots;
+    struct err why;
+};
+
+static int make_slots(void *freeing)
+{
+    struct freeing *f = freeing;
+    const struct topo *t = &f->job->matrix.topo;
+
+    for (int i = 0; f->gpus && i < t->endpoints; i++)
+        if (t->endpoint[i].local >= 64)
+            return err_usage(&f->why, "host %.200s has more than 64 endpoints",
+                             t->host[topo_at(t, i, LEVEL_HOST)].name);
+    host_slots_make(&f->slots, t);
+    if (f->gpus)
+        host_slots_keep(&f->slots, t->hosts, f->gpus);
+    return 0;
+}
+
+int railgauge_job_free_gpus(struct railgauge_job *job, const uint64_t *gpus, char err[256])
+{
+    struct freeing f = {.job = &job->job, .gpus = gpus};
+    int rc = mem_guarded(make_slots, &f, &f.why);
+
+    if (rc == 0) {
+        host_slots_free(&job->job.slots);
+        job->job.slots = f.slots;
+    }
+    if (err)
+        snprintf(err, 256, "%.255s", f.why.text);
+    return rc;
+}
+
 static int cost_nodes(void *call)
 {
     struct api_call *c = call;

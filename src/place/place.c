@@ -397,13 +397,14 @@ static int run_need(struct placed *out, const struct place_ask *ask, struct node
 
 int place_run(struct placed *out, const struct place_ask *ask, struct err *err)
 {
-    struct host_slots slots;
+    struct host_slots own;
     struct node_pool p;
     double from = log_now();
 
     *out = (struct placed){.order = NULL};
-    host_slots_make(&slots, &ask->matrix->topo);
-    int rc = node_pool_make(&p, ask->matrix, &slots, ask->host, ask->hosts, ask->per_host, err);
+    host_slots_make(&own, &ask->matrix->topo);
+    const struct host_slots *slots = ask->slots ? ask->slots : &own;
+    int rc = node_pool_make(&p, ask->matrix, slots, ask->host, ask->hosts, ask->per_host, err);
     if (rc == 0)
         rc = ask->need && ask->need < p.hosts ? run_need(out, ask, &p, err)
                                               : run_pool(out, ask, &p, err);
@@ -414,7 +415,7 @@ int place_run(struct placed *out, const struct place_ask *ask, struct err *err)
         out->took = log_now() - from;
     }
     node_pool_free(&p);
-    host_slots_free(&slots);
+    host_slots_free(&own);
     return rc;
 }
 

@@ -59,6 +59,7 @@ struct place_ask {
     const struct matrix *matrix;
     const int *host; /* free hosts, indices into matrix->topo; NULL: all */
     int hosts;
+    const struct host_slots *slots; /* free endpoints; NULL: all */
     int need;     /* at most so many of them; 0: as many as are worth it; 0 with demand */
     int per_host; /* ranks of a host; 0: all its endpoints */
     int spread;   /* enum spread of the default order */

@@ -169,6 +169,20 @@ void host_slots_free(struct host_slots *s)
     *s = (struct host_slots){NULL, NULL};
 }
 
+void host_slots_keep(struct host_slots *s, int hosts, const uint64_t *mask)
+{
+    int kept = 0;
+
+    for (int h = 0, from = 0; h < hosts; h++) { /* first[h] is the new one already */
+        int to = s->first[h + 1];
+        for (int i = from; i < to; i++)
+            if (mask[h] >> (i - from) & 1)
+                s->endpoint[kept++] = s->endpoint[i];
+        from = to;
+        s->first[h + 1] = kept;
+    }
+}
+
 int host_slots_deal(const struct host_slots *s, const int *host, int hosts, int per_host,
                     int spread, int ranks, int *order)
 {

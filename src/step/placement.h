@@ -14,6 +14,8 @@
 #ifndef RG_PLACEMENT_H
 #define RG_PLACEMENT_H
 
+#include <stdint.h>
+
 #include "base/err.h"
 #include "topo/fabrics/fabric.h"
 #include "topo/topo.h"
@@ -56,6 +58,8 @@ struct host_slots {
 };
 void host_slots_make(struct host_slots *s, const struct topo *t);
 void host_slots_free(struct host_slots *s);
+/* Of host h those whose bits are set in mask[h], the first in bit 0; a host has 64 at most. */
+void host_slots_keep(struct host_slots *s, int hosts, const uint64_t *mask);
 /* How many a host has for a job: at most per_host, unless that is 0. */
 static inline int host_slots_room(const struct host_slots *s, int host, int per_host)
 {

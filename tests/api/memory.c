@@ -61,6 +61,7 @@ static int use(const char *path, char why[256])
     struct railgauge_placed placed = {0};
     static const size_t start[] = {0, 2, 4};
     struct railgauge_list *list = NULL;
+    uint64_t gpus[64];
     int best[2], order[64], rc = -1;
     double sec[2];
 
@@ -68,6 +69,8 @@ static int use(const char *path, char why[256])
         railgauge_job_open(&job, r, "model=llama3.1-8b layout=dp_shard=auto", why) == 0 &&
         !isnan(railgauge_nodes_cost(job, hosts, 4, why)) &&
         railgauge_nodes_best(job, hosts, 4, 2, 1, best, sec, NULL, why) == 1 &&
+        !railgauge_changed(r) && memset(gpus, -1, sizeof(gpus)) &&
+        railgauge_job_free_gpus(job, gpus, why) == 0 &&
         railgauge_rank(job, hosts, start, 2, sec, order, why) == 2 &&
         railgauge_list_open(&list, job, hosts, 3, why) == 0 &&
         !isnan(railgauge_list_swap(list, 1, 5, why)) &&

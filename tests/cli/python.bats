@@ -84,6 +84,48 @@ refused(lambda: job.cost(hosts), 'closed')"
     done
 }
 
+@test "many lists, lists that change, and many pairs cost to the bit what each does alone" {
+    library
+    for job in 'all_gather 64M x 3; all_to_all 1M groups of 2' 'model=llama3.1-8b layout=tp=2,dp=auto flops=2e14'; do
+        python "
+import random
+rnd = random.Random($seed)
+def alone(hosts):
+    try:
+        return job.cost(hosts)
+    except Error:
+        return None
+with m.job('$job') as job:
+    lists = [rnd.sample(m.hosts(), rnd.randint(1, 8)) for _ in range(100)] + [['n00', 'n00'], []]
+    for hosts, seconds in zip(lists, job.rank(lists)):
+        assert seconds == alone(hosts) or (seconds != seconds and alone(hosts) is None), hosts
+    assert job.rank([]) == []
+    hosts = ['n00', 'n03', 'n05']
+    with job.nodes(hosts) as nodes:
+        assert nodes.cost() == job.cost(hosts)
+        for _ in range(100):
+            at, host = rnd.randrange(3), rnd.choice(m.hosts())
+            new = hosts[:at] + [host] + hosts[at + 1:]
+            if len(set(new)) == 3:
+                assert nodes.swap(at, host) == job.cost(new)
+                hosts = new
+            else:
+                refused(lambda: nodes.swap(at, host), 'listed twice') if host != hosts[at] else nodes.swap(at, host)
+            assert nodes.cost() == job.cost(hosts)
+        refused(lambda: nodes.swap(3, 'n00'), 'there is no host 3 in the list')
+        refused(lambda: nodes.swap(0, 'n99'), 'n99 is not in the matrix')
+    refused(lambda: nodes.cost(), 'closed')
+    refused(lambda: job.nodes([]), 'a list of 0 hosts')
+    refused(lambda: job.rank([['n99']]), 'n99 is not in the matrix')
+src = [rnd.randrange(-1, len(m) + 1) for _ in range(500)]
+dst = [rnd.randrange(-1, len(m) + 1) for _ in range(500)]
+for bytes in (1, 4096, 3 << 20):
+    each = [m.pair(a, b, bytes) for a, b in zip(src, dst)]
+    assert all(x == y or (x != x and y != y) for x, y in zip(m.pair_times(src, dst, bytes), each))
+refused(lambda: m.pair_times([0], [], 1), '1 sources and 0 destinations')"
+    done
+}
+
 @test "a place: predict and place say of its order what the library does, and it is no dearer than the list" {
     library
     python "

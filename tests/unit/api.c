@@ -461,6 +461,50 @@ static void collectives_are_the_matrix_own(void **state)
     close_both(&b);
 }
 
+/* Many slow parts, of all kinds, on any group: what concerns nobody of it is not looked at. */
+static void many_parts(struct matrix *m)
+{
+    struct rng rng;
+
+    slow_parts(m);
+    rack_parts(m);
+    rng_seed(&rng, forgotten);
+    for (int i = 0; i < 100; i++) {
+        int a = (int)rng_below(&rng, 16), b = (a + 1 + (int)rng_below(&rng, 15)) % 16;
+        if (i % 2)
+            small_exception(m, PART_PAIR, a, b, -1, 0.2 + 0.007 * i);
+        else if (forgotten % 2)
+            small_exception(m, PART_ENDPOINT, a, -1, i % 3 - 1, 0.9 - 0.007 * i)->alpha_add =
+                1e-7 * i;
+    }
+}
+
+static void only_parts_near_a_group_slow_it(void **state)
+{
+    static const char *const ops[] = {"all_gather", "all_to_all", "all_reduce", "sendrecv"};
+    struct rng rng;
+
+    (void)state;
+    rng_seed(&rng, 12);
+    for (forgotten = 1; forgotten <= 6; forgotten++) {
+        struct both b;
+        struct cost c;
+        open_both(&b, many_parts);
+        for (int i = 0; i < 500; i++) {
+            int ids[16], n = 2 + (int)rng_below(&rng, 15), op = op_find(ops[i % 4]);
+            for (int k = 0; k < 16; k++)
+                ids[k] = k;
+            rng_shuffle(&rng, ids, 16);
+            double size = (double)((size_t)1 << rng_below(&rng, 33));
+            double sec = railgauge_collective(b.r, ops[i % 4], ids, n, (size_t)size);
+            matrix_collective(&b.m, (enum op)op, ids, n, size, &c);
+            if (!(isinf(c.sec) ? isinf(sec) : fabs(sec - c.sec) <= 1e-12 * c.sec))
+                fail_msg("%s of %d: %.17g where the matrix says %.17g", ops[i % 4], n, sec, c.sec);
+        }
+        close_both(&b);
+    }
+}
+
 /* A group resolved once says of any size what is said of its members. */
 static void a_group_is_its_collective(void **state)
 {
@@ -503,6 +547,125 @@ static void a_group_is_its_collective(void **state)
     close_both(&b);
 }
 
+/* Lists, sets and orders of a job with some GPUs taken: what is left is priced, and given. */
+static void ranks_run_on_free_gpus(void **state)
+{
+    static const uint64_t one[8] = {1, 2, 1, 2, 1, 2, 1, 2}, none[8] = {0, 3, 3, 3, 3, 3, 3, 3};
+    static const int hosts[] = {0, 1, 6, 7}, ids[] = {0, 3, 12, 15};
+    struct railgauge_placed placed;
+    struct railgauge_job *job;
+    char text[256] = "before";
+    int order[16], best[4];
+    struct both b;
+    double sec;
+
+    (void)state;
+    open_both(&b, slow_parts);
+    assert_int_equal(railgauge_job_open(&job, b.r, "all_gather 16M", text), 0);
+    double whole = railgauge_nodes_cost(job, hosts, 4, text);
+    assert_int_equal(railgauge_job_free_gpus(job, one, text), 0);
+    assert_string_equal(text, "");
+    sec = railgauge_nodes_cost(job, hosts, 4, text);
+    assert_true(fabs(sec / railgauge_collective(b.r, "all_gather", ids, 4, 16 << 20) - 1) < 1e-12);
+    assert_int_equal(railgauge_place(job, hosts, 4, 0, 0.1, order, 16, &placed, text), 0);
+    assert_int_equal(placed.ranks, 4);
+    for (int i = 0; i < 4; i++)
+        assert_true(order[i] == 0 || order[i] == 3 || order[i] == 12 || order[i] == 15);
+    assert_int_equal(railgauge_place(job, hosts, 4, 2, 0.1, order, 16, &placed, text), 0);
+    assert_int_equal(railgauge_nodes_best(job, hosts, 4, 2, 1, best, &sec, NULL, text), 1);
+    assert_true(placed.seconds <= sec * (1 + 1e-12));
+    assert_true(sec == railgauge_nodes_cost(job, best, 2, text));
+    assert_int_equal(railgauge_job_free_gpus(job, none, NULL), 0);
+    assert_true(isnan(railgauge_nodes_cost(job, hosts, 4, text)));
+    assert_non_null(strstr(text, "host n00 has 0 endpoints"));
+    assert_int_equal(railgauge_job_free_gpus(job, NULL, text), 0);
+    assert_true(railgauge_nodes_cost(job, hosts, 4, text) == whole);
+    railgauge_job_close(job);
+    close_both(&b);
+}
+
+static void bits_are_hosts(void **state)
+{
+    const uint64_t bits[] = {0xa1 | 1ULL << 60}; /* of hosts that there are */
+    int hosts[9] = {[3] = -7};
+    struct both b;
+
+    (void)state;
+    open_both(&b, NULL);
+    assert_int_equal(railgauge_hosts_in(b.r, bits, hosts), 3);
+    assert_true(hosts[0] == 0 && hosts[1] == 5 && hosts[2] == 7 && hosts[3] == -7);
+    close_both(&b);
+}
+
+static void a_preset_is_a_matrix(void **state)
+{
+    static const struct {
+        const char *path, *says;
+    } bad[] = {
+        {"preset:no-such", "no-such"},
+        {"preset:", "a preset has a name"},
+        {"preset:../topo/fabrics/hgx-h100.json", "is no file"},
+        {"preset:hgx-h100:0", "racks"},
+        {"preset:hgx-h100:1e3", "racks"},
+        {"preset:hgx-h100:-1", "racks"},
+        {"preset:hgx-h100:99999999999", "racks"},
+        {"preset:hgx-h100:2000000000", "endpoints"},
+    };
+    struct railgauge *r;
+    char text[256];
+
+    (void)state;
+    if (railgauge_open(&r, "preset:gb200-nvl72:2", text) < 0)
+        fail_msg("%s", text);
+    assert_int_equal(railgauge_count(r), 144);
+    assert_true(railgauge_pair(r, 0, 100, 1 << 20) > railgauge_pair(r, 0, 4, 1 << 20));
+    assert_int_equal(railgauge_changed(r), 0);
+    railgauge_close(r);
+    assert_int_equal(railgauge_open(&r, "preset:hgx-h100", text), 0);
+    railgauge_close(r);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        assert_int_equal(railgauge_open(&r, bad[i].path, text), -1);
+        assert_null(r);
+        if (!strstr(text, bad[i].says))
+            fail_msg("%s: \"%s\" where \"%s\" is expected", bad[i].path, text, bad[i].says);
+    }
+}
+
+/* Replaced by rename, as files are here, in place, or gone; by its own name or its directory's. */
+static void a_file_that_is_another_by_now_has_changed(void **state)
+{
+    char dir[] = "/tmp/railgauge-api-XXXXXX", path[64], text[256];
+    struct railgauge *r[2];
+    struct matrix m;
+    struct err err;
+
+    (void)state;
+    small_matrix(&m);
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof(path), "%s/matrix.json", dir);
+    for (int round = 0; round < 3; round++) {
+        assert_int_equal(matrix_save(&m, path, &err), 0);
+        for (int i = 0; i < 2; i++) {
+            if (railgauge_open(&r[i], i ? dir : path, text) < 0)
+                fail_msg("%s", text);
+            assert_int_equal(railgauge_changed(r[i]), 0);
+        }
+        if (round == 0)
+            assert_int_equal(matrix_save(&m, path, &err), 0);
+        else if (round == 1)
+            assert_int_equal(truncate(path, 10), 0);
+        else
+            unlink(path);
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(railgauge_changed(r[i]), 1);
+            assert_true(railgauge_pair(r[i], 0, 5, 1 << 20) > 0); /* it answers as before */
+            railgauge_close(r[i]);
+        }
+    }
+    rmdir(dir);
+    matrix_free(&m);
+}
+
 static void a_file_that_cannot_be_read_is_refused_with_a_reason(void **state)
 {
     struct railgauge *r = (struct railgauge *)1;
@@ -532,6 +695,11 @@ int main(void)
         cmocka_unit_test(unknown_things_are_nan_and_nothing_takes_no_time),
         cmocka_unit_test(collectives_are_the_matrix_own),
         cmocka_unit_test(a_group_is_its_collective),
+        cmocka_unit_test(only_parts_near_a_group_slow_it),
+        cmocka_unit_test(ranks_run_on_free_gpus),
+        cmocka_unit_test(bits_are_hosts),
+        cmocka_unit_test(a_preset_is_a_matrix),
+        cmocka_unit_test(a_file_that_is_another_by_now_has_changed),
         cmocka_unit_test(a_file_that_cannot_be_read_is_refused_with_a_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

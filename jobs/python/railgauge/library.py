@@ -10,7 +10,7 @@ import ctypes
 import functools
 import math
 import os
-from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_void_p
+from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_size_t, c_void_p
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
 
 from .files import Error, Path
@@ -59,6 +59,11 @@ def _load() -> Any:
         ("job_close", None, c_void_p),
         ("nodes_cost", c_double, c_void_p, ints, c_int, text),
         ("nodes_best", c_int, c_void_p, ints, c_int, c_int, c_int, ints, POINTER(c_double), ints, text),
+        ("rank", c_int, c_void_p, ints, POINTER(c_size_t), c_int, POINTER(c_double), ints, text),
+        ("list_open", c_int, POINTER(c_void_p), c_void_p, ints, c_int, text),
+        ("list_close", None, c_void_p),
+        ("list_cost", c_double, c_void_p),
+        ("list_swap", c_double, c_void_p, c_int, c_int, text),
         ("place", c_int, c_void_p, ints, c_int, c_int, c_double, ints, c_int, POINTER(_Placed), text),
     ):
         function = getattr(lib, "railgauge_" + name)
@@ -135,6 +140,24 @@ class Job(Handle):
             raise Error(why.value.decode("utf-8", "replace"))
         return seconds
 
+    def rank(self, lists: Sequence[Sequence[str]]) -> list[float]:
+        """cost() of each list, all at once; nan where it has none."""
+        start, names = [0], []
+        for some in lists:
+            names += some
+            start.append(len(names))
+        seconds, why = (c_double * len(lists))(), ctypes.create_string_buffer(256)
+        hosts = self._hosts(names)
+        if self._lib.railgauge_rank(
+            self.at, hosts, (c_size_t * len(start))(*start), len(lists), seconds, None, why
+        ) < 0:
+            raise Error(why.value.decode("utf-8", "replace"))
+        return list(seconds)
+
+    def nodes(self, hosts: Sequence[str]) -> Nodes:
+        """A list that changes a host at a time."""
+        return Nodes(self, hosts)
+
     def best(self, free: Sequence[str], need: int, k: int = 1) -> Best:
         """The k cheapest sets of `need` of the free hosts."""
         if need < 1 or need > len(free) or k < 1 or need * k > 1 << 22:
@@ -161,3 +184,27 @@ class Job(Handle):
         return Place(
             order[: placed.ranks], placed.seconds, placed.as_listed, placed.bound, placed.how.decode()
         )
+
+
+class Nodes(Handle):
+    """Hosts of a job, which must stay open as long; of one thread at a time."""
+
+    def __init__(self, job: Job, hosts: Sequence[str]):
+        self._job, self._lib = job, job._lib
+        super().__init__(
+            self._lib.railgauge_list_open, self._lib.railgauge_list_close, job.at, job._hosts(hosts), len(hosts)
+        )
+
+    def cost(self) -> float:
+        """Seconds of a step on them, as Job.cost() says; inf: a part is dead."""
+        self._job.at
+        return self._lib.railgauge_list_cost(self.at)
+
+    def swap(self, at: int, host: str) -> float:
+        """Another host at this position, and cost() then; refused: they stay as they were."""
+        why = ctypes.create_string_buffer(256)
+        self._job.at
+        seconds = self._lib.railgauge_list_swap(self.at, at, self._job._hosts([host])[0], why)
+        if math.isnan(seconds):
+            raise Error(why.value.decode("utf-8", "replace"))
+        return seconds

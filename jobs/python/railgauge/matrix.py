@@ -188,6 +188,24 @@ class Matrix:
         factor, add = self.slowed(src, dst)
         return price.tier_time(self.tier[tier], float(bytes), factor) + add
 
+    def pair_times(self, src: Sequence[int], dst: Sequence[int], bytes: float) -> list[float]:
+        """pair() of each src[i] and dst[i]; what many have in common is priced once."""
+        if len(src) != len(dst):
+            raise Error(f"{len(src)} sources and {len(dst)} destinations")
+        known: dict[tuple[int, float, float], float] = {}
+        times = []
+        for a, b in zip(src, dst):
+            tier = self._tier_of(a, b)
+            if tier is None:
+                times.append(self.pair(a, b, bytes))
+                continue
+            factor, add = self.slowed(a, b)
+            key = (tier, factor, add)
+            if key not in known:
+                known[key] = price.tier_time(self.tier[tier], float(bytes), factor) + add
+            times.append(known[key])
+        return times
+
     def pair_GBps(self, src: int, dst: int, bytes: float) -> float:
         """GB/s (1e9 bytes a second) of one direction between two endpoints, by pair()."""
         sec = self.pair(src, dst, bytes)
