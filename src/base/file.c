@@ -19,54 +19,93 @@
 
 #define DIGITS "0123456789"
 
+/* A regular file, open; -1. */
+static int open_regular(const char *path, struct stat *st, struct err *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0 || fstat(fd, st) < 0)
+        err_noinput(err, "%s: %s", path, strerror(errno));
+    else if (!S_ISREG(st->st_mode))
+        err_noinput(err, "%s: not a regular file", path);
+    else {
+        log_debug("reading %s", path);
+        return fd;
+    }
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+/* As much as there is of `want` bytes. */
+static int read_bytes(int fd, char *buf, size_t want, size_t *n, const char *path, struct err *err)
+{
+    for (*n = 0; *n < want;) {
+        ssize_t got = read(fd, buf + *n, want - *n);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return err_io(err, "%s: %s", path, strerror(errno));
+        if (got == 0)
+            break;
+        *n += (size_t)got;
+    }
+    return 0;
+}
+
 int file_read(char **text, size_t *len, const char *path, size_t max, struct err *err)
 {
     struct stat st;
     char *buf = NULL;
     size_t n = 0;
-    int rc = -1, fd = open(path, O_RDONLY | O_CLOEXEC);
+    int rc = -1, fd = open_regular(path, &st, err);
 
-    if (fd < 0 || fstat(fd, &st) < 0) {
-        err_noinput(err, "%s: %s", path, strerror(errno));
-        goto out;
-    }
-    log_debug("reading %s", path);
-    if (!S_ISREG(st.st_mode)) {
-        err_noinput(err, "%s: not a regular file", path);
-        goto out;
-    }
-    if ((size_t)st.st_size > max) {
+    if (fd < 0)
+        return -1;
+    if ((size_t)st.st_size > max)
         err_data(err, "%s: %zu bytes is more than the %zu that this format may have", path,
                  (size_t)st.st_size, max);
-        goto out;
-    }
-    buf = malloc((size_t)st.st_size + 1);
-    if (!buf) {
+    else if (!(buf = malloc((size_t)st.st_size + 1)))
         err_io(err, "%s: no memory for %zu bytes", path, (size_t)st.st_size);
-        goto out;
-    }
-    while (n < (size_t)st.st_size) {
-        ssize_t got = read(fd, buf + n, (size_t)st.st_size - n);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0) {
-            err_io(err, "%s: %s", path, strerror(errno));
-            goto out;
-        }
-        if (got == 0)
-            break;
-        n += (size_t)got;
+    else
+        rc = read_bytes(fd, buf, (size_t)st.st_size, &n, path, err);
+    close(fd);
+    if (rc < 0) {
+        free(buf);
+        return -1;
     }
     buf[n] = '\0';
     *text = buf;
     if (len)
         *len = n;
-    buf = NULL;
-    rc = 0;
-out:
+    return 0;
+}
+
+int file_blocks(const char *path, file_taker *take, void *to, struct err *err)
+{
+    struct stat st;
+    size_t room = 1 << 20, held = 0, left, n, used;
+    int rc = 0, fd = open_regular(path, &st, err);
+
+    if (fd < 0)
+        return -1;
+    char *buf = mem_calloc(room + 1, 1);
+    left = (size_t)st.st_size;
+    do {
+        if (held == room)
+            buf = mem_realloc(buf, (room *= 2) + 1, 1);
+        size_t want = left < room - held ? left : room - held;
+        rc = read_bytes(fd, buf + held, want, &n, path, err);
+        left = n < want ? 0 : left - n; /* it may have become shorter */
+        used = held += rc < 0 ? 0 : n;
+        buf[held] = '\0';
+        if (rc == 0)
+            rc = take(to, buf, &used, !left, err);
+        held -= used;
+        memmove(buf, buf + used, held);
+    } while (rc == 0 && left);
     free(buf);
-    if (fd >= 0)
-        close(fd);
+    close(fd);
     return rc;
 }
 
@@ -254,10 +293,9 @@ int file_mkdir(const char *path, struct err *err)
     return err_io(err, "%s: cannot make the folder: %s", path, strerror(why));
 }
 
-uint32_t file_crc32c(uint32_t crc, const void *data, size_t len)
+static uint32_t crc_by_table(uint32_t crc, const unsigned char *p, size_t len)
 {
     static uint32_t table[256]; /* filled once; the same values whoever fills it */
-    const unsigned char *p = data;
 
     if (!table[255])
         for (uint32_t i = 0; i < 256; i++) {
@@ -266,10 +304,47 @@ uint32_t file_crc32c(uint32_t crc, const void *data, size_t len)
                 c = c & 1 ? (c >> 1) ^ 0x82F63B78u : c >> 1;
             table[i] = c;
         }
-    crc = ~crc;
     while (len--)
         crc = table[(crc ^ *p++) & 0xff] ^ (crc >> 8);
-    return ~crc;
+    return crc;
+}
+
+/* Processors have an instruction for this very polynomial: SSE 4.2, and the CRC extension of Arm. */
+#if defined(__x86_64__)
+#define CRC_TARGET "sse4.2"
+#define CRC_8(crc, v) ((uint32_t)__builtin_ia32_crc32di(crc, v))
+#define CRC_1(crc, v) __builtin_ia32_crc32qi(crc, v)
+#define CRC_KNOWN() __builtin_cpu_supports("sse4.2")
+#elif defined(__aarch64__) && !defined(__clang__)
+#include <sys/auxv.h>
+#define CRC_TARGET "+crc"
+#define CRC_8(crc, v) __builtin_aarch64_crc32cx(crc, v)
+#define CRC_1(crc, v) __builtin_aarch64_crc32cb(crc, v)
+#define CRC_KNOWN() (getauxval(AT_HWCAP) >> 7 & 1) /* HWCAP_CRC32 */
+#endif
+
+#ifdef CRC_TARGET
+__attribute__((target(CRC_TARGET))) static uint32_t crc_by_cpu(uint32_t crc, const unsigned char *p,
+                                                               size_t len)
+{
+    uint64_t v;
+
+    for (; len >= sizeof(v); p += sizeof(v), len -= sizeof(v)) {
+        memcpy(&v, p, sizeof(v));
+        crc = CRC_8(crc, v);
+    }
+    while (len--)
+        crc = CRC_1(crc, *p++);
+    return crc;
+}
+#else
+#define crc_by_cpu crc_by_table
+#define CRC_KNOWN() 0
+#endif
+
+uint32_t file_crc32c(uint32_t crc, const void *data, size_t len)
+{
+    return ~(CRC_KNOWN() ? crc_by_cpu : crc_by_table)(~crc, data, len);
 }
 
 /* Readable "dir + name", or NULL. */

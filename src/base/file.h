@@ -3,6 +3,7 @@
 #ifndef RG_FILE_H
 #define RG_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,6 +13,12 @@
 /* Read a whole regular file; *text is NUL-terminated and the caller frees it.  Missing or
  * unreadable: EXIT_NOINPUT with the path and errno; larger than max: EXIT_DATA. */
 int file_read(char **text, size_t *len, const char *path, size_t max, struct err *err);
+
+/* The same, a block after the other: take() gets text[*len], which it may change and which has room for
+ * a NUL behind it, and says in *len what of it is used; the rest comes again, with more.  over: nothing
+ * follows.  A failure of take() is file_blocks()'s. */
+typedef int file_taker(void *to, char *text, size_t *len, bool over, struct err *err);
+int file_blocks(const char *path, file_taker *take, void *to, struct err *err);
 
 /* Write under a temporary name in the same folder; file_commit() flushes, fsyncs and renames, so
  * that readers see the old file or the new one and a full disk leaves the old one.  file_abort()

@@ -38,9 +38,30 @@ static int split(char *line, char **cell, int max)
     return n;
 }
 
+/* 0x80 where a byte of v is less than `limit` <= 128, all of them ASCII: exact, without carries. */
+static uint64_t below(uint64_t v, unsigned limit)
+{
+    return ~(v + (128 - limit) * (~0ULL / 255)) & 0x80 * (~0ULL / 255);
+}
+
+/* How much of the text, in eights, is plain: printable ASCII and tabs. */
+static size_t plain(const char *text, size_t len)
+{
+    const uint64_t ones = ~0ULL / 255;
+    size_t i = 0;
+
+    for (uint64_t v; i + sizeof(v) <= len; i += sizeof(v)) {
+        memcpy(&v, text + i, sizeof(v));
+        if (v & 0x80 * ones || (below(v, 0x20) & ~below(v ^ '\t' * ones, 1)) ||
+            below(v ^ 0x7f * ones, 1))
+            break;
+    }
+    return i;
+}
+
 int tsv_clean(const char *path, int line, const char *text, size_t len, struct err *err)
 {
-    for (size_t i = 0; i < len; i++) {
+    for (size_t i = plain(text, len); i < len; i++) {
         unsigned char c = (unsigned char)text[i];
         if ((c < 0x20 && c != '\t') || c == 0x7f ||
             (c == 0xc2 && i + 1 < len && ((unsigned char)text[i + 1] & 0xe0) == 0x80))

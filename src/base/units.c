@@ -8,6 +8,49 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const double ten[] = {
+    1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}; /* exact all */
+enum { TEN_MAX = sizeof(ten) / sizeof(*ten) - 1, EXACT_DIGITS = 15 };
+
+static const char *take_digits(const char *s, uint64_t *v, int *digits)
+{
+    for (; isdigit((unsigned char)*s); s++) {
+        *v = *v * 10 + (uint64_t)(*s - '0');
+        *digits += *v > 0 || *digits;
+    }
+    return s;
+}
+
+/* Most numbers: 15 digits and a power of ten up to 22 are doubles without an error, so that one product
+ * or quotient of them is rounded once, as strtod() does (Clinger, PLDI 1990).  NULL: others. */
+static const char *short_number(double *out, const char *text)
+{
+    const char *s = text + (*text == '-'), *from;
+    uint64_t v = 0, power = 0;
+    int digits = 0, scale, unused = 0;
+
+    s = take_digits(s, &v, &digits);
+    if (s - text > EXACT_DIGITS + 1 || (*s | 32) == 'x')
+        return NULL;
+    from = *s == '.' ? ++s : s;
+    s = take_digits(s, &v, &digits);
+    scale = s - from > TEN_MAX ? -TEN_MAX - 1 : -(int)(s - from);
+    if ((*s | 32) == 'e') {
+        bool minus = s[1] == '-';
+        from = s + 1 + (minus || s[1] == '+');
+        s = take_digits(from, &power, &unused);
+        if (s == from || s - from > 4)
+            return NULL;
+        scale += minus ? -(int)power : (int)power;
+    }
+    if (digits > EXACT_DIGITS || abs(scale) > TEN_MAX)
+        return NULL;
+    *out = scale < 0 ? (double)v / ten[-scale] : (double)v * ten[scale];
+    *out = *text == '-' ? -*out : *out;
+    return s;
+}
+
 /* A plain decimal number: no hex, no inf, no nan, no leading space.  Returns the end, or NULL. */
 static const char *number(double *out, const char *text)
 {
@@ -16,6 +59,9 @@ static const char *number(double *out, const char *text)
     if (!isdigit((unsigned char)text[text[0] == '-' || text[0] == '.']) ||
         (text[0] == '0' && (text[1] | 32) == 'x'))
         return NULL;
+    const char *behind = short_number(out, text);
+    if (behind)
+        return behind;
     errno = 0;
     *out = strtod(text, &end);
     return errno || end == text || !isfinite(*out) ? NULL : end;
@@ -47,7 +93,17 @@ int units_bytes(size_t *out, const char *text, struct err *err)
 
 int units_int(int *out, const char *text, int min, int max, struct err *err)
 {
+    uint64_t few = 0;
+    int digits = 0;
+    const bool minus = *text == '-';
+    const char *s = take_digits(text + minus, &few, &digits);
+    int whole = minus ? -(int)few : (int)few;
     char *end;
+
+    if (!*s && s != text + minus && s - text < 10 && whole >= min && whole <= max) {
+        *out = whole;
+        return 0;
+    }
     errno = 0;
     long v = strtol(text, &end, 10);
 
@@ -133,6 +189,69 @@ int units_rate(double *out, const char *text, struct err *err)
                          text);
     *out = v * unit / (*end == 'b' ? 8 : 1);
     return 0;
+}
+
+/* The text of digits[0..n) times 10^(power - n + 1): as %e, or as %f. */
+static size_t write_digits(char *to, const char *digit, int n, int power, bool scientific)
+{
+    char *at = to;
+
+    if (!scientific && power < 0) {
+        *at++ = '0';
+        *at++ = '.';
+        for (int i = power + 1; i < 0; i++)
+            *at++ = '0';
+    }
+    for (int i = 0; i < n || (!scientific && i <= power); i++) {
+        if (i == (scientific ? 1 : power + 1) && i > 0)
+            *at++ = '.';
+        *at++ = i < n ? digit[i] : '0';
+    }
+    if (scientific) {
+        *at++ = 'e';
+        *at++ = power < 0 ? '-' : '+';
+        *at++ = (char)('0' + abs(power) / 10);
+        *at++ = (char)('0' + abs(power) % 10);
+    }
+    *at = '\0';
+    return (size_t)(at - to);
+}
+
+/* As whole number of `digits` digits the double is off by less than 1e-6 after one product, so that
+ * only what lies near the middle of two is left to printf(). */
+size_t units_print(char to[UNITS_TEXT], double v, int digits)
+{
+    char digit[16];
+    int power, binary, n = digits;
+
+    if (v == 0 && !signbit(v))
+        return write_digits(to, "0", 1, 0, false);
+    if (!(v >= 1e-12 && v < 1e12) || digits > 9)
+        return (size_t)snprintf(to, UNITS_TEXT, "%.*g", digits, v);
+    frexp(v, &binary);
+    power = (int)floor((binary - 1) * 0.30102999566398120);
+    double q = v;
+    for (int i = 0; i < 2; i++) { /* the power is that, or one more */
+        int scale = digits - 1 - power;
+        q = scale < 0 ? v / ten[-scale] : v * ten[scale];
+        if (q < ten[digits])
+            break;
+        power++;
+    }
+    uint64_t whole = (uint64_t)q;
+    double rest = q - (double)whole;
+    if (fabs(rest - 0.5) < 1e-4)
+        return (size_t)snprintf(to, UNITS_TEXT, "%.*g", digits, v);
+    whole += rest > 0.5;
+    if ((double)whole >= ten[digits]) {
+        whole /= 10;
+        power++;
+    }
+    for (int i = digits - 1; i >= 0; i--, whole /= 10)
+        digit[i] = (char)('0' + whole % 10);
+    while (n > 1 && digit[n - 1] == '0')
+        n--;
+    return write_digits(to, digit, n, power, power < -4 || power >= digits);
 }
 
 /* Three significant digits, with the unit of the thousand (or 1024) that fits. */

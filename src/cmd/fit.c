@@ -81,13 +81,15 @@ static int cmd_fit(int argc, char **argv, struct err *err)
 {
     struct args a = {0};
     struct matrix m;
+    struct points points = {0};
     char *path[5];
 
     fit_defaults(&a.fit);
     matrix_init(&m);
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
     find_files(&a, path);
-    int rc = chain_fit_files(&m, path[0], path[1], path[2], path[4], &a.fit, err);
+    int rc = chain_fit_files(&m, path[0], path[1], path[2], &points, path[4], &a.fit, err);
+    points_free(&points);
     if (rc == 0)
         rc = matrix_save(&m, path[3], err);
     if (rc == 0 && a.json)

@@ -421,8 +421,8 @@ static int draw(const struct args *a, struct err *err)
 {
     struct plot_result r;
     int rc = a->of_files ? plot_files_draw(&a->files, a->out, a->format, &a->look, &r, err)
-                         : plot_campaign(a->path, a->out, a->figures, a->format, &a->only, &a->look,
-                                         &r, err);
+                         : plot_campaign(a->path, NULL, a->out, a->figures, a->format, &a->only,
+                                         &a->look, &r, err);
 
     json_t *list = a->json ? json_array() : NULL;
     for (int i = 0; rc == 0 && i < PLOT_FIGURES; i++) {

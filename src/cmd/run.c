@@ -337,8 +337,8 @@ static int draw(struct args *a, struct err *err)
     int rc = 0;
 
     if (!a->no_plots)
-        rc = plot_campaign(a->chain.dir, NULL, PLOT_ALL, PLOT_PNG, &(struct pair_only){0},
-                           &(struct plot_look){0}, &r, err);
+        rc = plot_campaign(a->chain.dir, &a->chain.points, NULL, PLOT_ALL, PLOT_PNG,
+                           &(struct pair_only){0}, &(struct plot_look){0}, &r, err);
     for (int i = 0; i < PLOT_FIGURES && rc == 0 && r.gnuplot; i++)
         if (r.why[i])
             log_info("no %s picture: %s", plot_name[i], r.why[i]);
@@ -353,18 +353,13 @@ static int draw(struct args *a, struct err *err)
 /* --format nccl-tests: the table that existing parsers read, before the summary. */
 static int print_format(const struct args *a, struct err *err)
 {
-    char *path = file_join(a->chain.dir, "points.tsv");
-    struct points p;
-    int rc = 0;
+    const struct chain *c = &a->chain;
 
-    if (a->format && (rc = points_load(&p, path, err)) == 0) {
-        rc = nccl_tests_print(
-            stdout, &p, &a->chain.plan, &a->chain.topo,
-            &(struct nccl_tests_how){a->chain.probe.measure.warmup, &nccl_opts_asked}, err);
-        points_free(&p);
-    }
-    free(path);
-    return rc;
+    return !a->format
+               ? 0
+               : nccl_tests_print(
+                     stdout, &c->points, &c->plan, &c->topo,
+                     &(struct nccl_tests_how){c->probe.measure.warmup, &nccl_opts_asked}, err);
 }
 
 static int chain(struct args *a, struct err *err)

@@ -14,6 +14,7 @@ struct sim_bed {
     struct topo truth, seen;
     struct matrix healthy; /* the preset, of the truth's endpoints, nothing else running */
     struct sim sim;
+    struct sim_quote *last; /* of healthy, the last that was asked for */
 };
 /* Also makes it the bed of world_solo.  The caller frees, also after a failure. */
 int sim_bed_open(struct sim_bed *b, const struct sim_opts *o, struct err *err);

@@ -122,7 +122,7 @@ char *campaign_files_trouble(const struct points *all)
         wrong += p->wrong;
         failed += p->stop == STOP_FAILED;
         tainted += taint_is(p);
-        first = !first && bad ? p->note : first;
+        first = !first && bad ? point_words(p) : first;
         taint = !taint && taint_is(p) ? p->note : taint;
     }
     char *text = first ? mem_printf("data were wrong in %d of %d points and %d failed; first: %s",

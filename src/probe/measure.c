@@ -22,6 +22,7 @@ struct campaign_record {
     int state; /* 0: took no part, 1: member, 2: first member, whose numbers count */
     struct taint_said taint;
     struct point point;
+    char note[POINT_NOTE]; /* the point's, which is no use elsewhere as an address */
 };
 
 /* The worst pair so far, for the progress line: slowest against the running median of its class,
@@ -81,8 +82,8 @@ static void campaign_log_open(struct campaign_log *l, struct points_log *points,
 
 static void campaign_log_add(struct campaign_log *l, const struct round *r, struct point *p)
 {
-    if ((p->stop == STOP_FAILED || p->wrong) && !p->note[0])
-        snprintf(p->note, sizeof(p->note), "a member failed without a word");
+    if ((p->stop == STOP_FAILED || p->wrong) && !p->note)
+        point_note(p, "a member failed without a word");
     points_add(l->points, p);
     note_worst(&l->worst, l->topo, r, p);
 }
@@ -96,12 +97,16 @@ static void campaign_log_merge(struct campaign_log *l, const struct round *r, st
         if (l->inbox[rank].state != 2)
             continue;
         struct point p = l->inbox[rank].point;
+        const char *said = l->inbox[rank].note;
         const struct plan_group *pg = &r->group[p.group];
-        for (int i = 0; i < pg->size && !p.note[0]; i++) {
+        for (int i = 0; i < pg->size && !*said; i++) {
             const struct campaign_record *other = &l->inbox[pg->members[i]];
-            if (other->state && other->point.note[0])
-                memcpy(p.note, other->point.note, sizeof(p.note));
+            if (other->state)
+                said = other->note;
         }
+        p.note = NULL;
+        if (*said)
+            point_note(&p, "%s", said);
         if (p.stop != STOP_FAILED && !p.wrong)
             taint_mark(taint, &p, pg->members, pg->size);
         campaign_log_add(l, r, &p);
@@ -256,7 +261,7 @@ static int measure_group(struct campaign *c, const struct round *r, int g, int e
     announce(r, g, bytes, reach);
     if (sample_open(&c->sampler, r, g, epoch, reach, &why) < 0) {
         p->stop = STOP_FAILED;
-        snprintf(p->note, sizeof(p->note), "%s", why.text);
+        point_note(p, "%s", why.text);
         sample_close(&c->sampler);
         watch_leave();
         return 0;
@@ -312,6 +317,7 @@ static int rank_size(struct campaign *c, const struct round *r, int mine, int ep
     taint_begin(c->taint, measures);
     if (measures) {
         rc = measure_group(c, r, mine, epoch, bytes, &rec.point, err);
+        snprintf(rec.note, sizeof(rec.note), "%s", point_words(&rec.point));
         rec.state = r->group[mine].members[0] == c->world->rank ? 2 : 1;
     }
     if (taint_end(c->taint, &rec.taint, err) < 0 ||

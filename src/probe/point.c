@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probe/point_impl.h"
 
+#include <ctype.h>
 #include <math.h>
+#include <search.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,8 +13,6 @@
 #include "base/tsv.h"
 #include "base/units.h"
 #include "topo/topo.h"
-
-#define POINTS_MAX_BYTES ((size_t)8 << 30)
 
 static const char *const stop_name[] = {"ci", "time", "count", "failed", NULL};
 static const char *const check_name[] = {"no", "ok", "wrong", NULL};
@@ -95,7 +96,8 @@ static int read_cell(const struct column *c, struct point *p, const char *text, 
         p->wrong = word == 2;
         return 0;
     case NOTE:
-        snprintf(at, sizeof(p->note), "%s", text);
+        if (*text)
+            point_note(p, "%s", text);
         return 0;
     case CRC:
         break;
@@ -103,40 +105,82 @@ static int read_cell(const struct column *c, struct point *p, const char *text, 
     return 0;
 }
 
-static int format_cell(char *buf, size_t room, const struct column *c, const struct point *p)
+static size_t put_text(char *to, const char *text)
+{
+    size_t n = strlen(text);
+
+    memcpy(to, text, n);
+    return n;
+}
+
+static size_t put_whole(char *to, size_t v)
+{
+    char digit[24];
+    size_t n = 0, at = 0;
+
+    do
+        digit[n++] = (char)('0' + v % 10);
+    while (v /= 10);
+    while (n)
+        to[at++] = digit[--n];
+    return at;
+}
+
+static size_t put_int(char *to, int v)
+{
+    if (v >= 0)
+        return put_whole(to, (size_t)v);
+    *to = '-';
+    return 1 + put_whole(to + 1, -(size_t)v);
+}
+
+static size_t put_cell(char *to, const struct column *c, const struct point *p)
 {
     const void *at = (const char *)p + c->at;
 
     switch (c->kind) {
     case INT:
-        return snprintf(buf, room, "%d\t", *(const int *)at);
+        return put_int(to, *(const int *)at);
     case WORD:
-        return snprintf(buf, room, "%s\t", c->words[*(const int *)at]);
+        return put_text(to, c->words[*(const int *)at]);
     case OP:
-        return snprintf(buf, room, "%s\t", op_name(p->op));
+        return put_text(to, op_name(p->op));
     case BYTES:
-        return snprintf(buf, room, "%zu\t", p->bytes);
+        return put_whole(to, p->bytes);
     case SEC:
-        return snprintf(buf, room, "%.7g\t", *(const double *)at);
+        return units_print(to, *(const double *)at, 7);
     case SHORT:
-        return snprintf(buf, room, "%.3g\t", fabs(*(const double *)at));
+        return units_print(to, fabs(*(const double *)at), 3);
     case CHECK:
-        return snprintf(buf, room, "%s\t", check_name[p->checked ? 1 + p->wrong : 0]);
+        return put_text(to, check_name[p->checked ? 1 + p->wrong : 0]);
     case NOTE:
-        return snprintf(buf, room, "%s\t", p->note);
+        return put_text(to, point_words(p));
     case CRC:
         break;
     }
     return 0;
 }
 
+/* The last column of a row of which this is the text before it. */
+static void put_crc(char to[8], const char *text, size_t len)
+{
+    uint32_t crc = file_crc32c(0, text, len);
+
+    for (int i = 7; i >= 0; i--, crc >>= 4)
+        to[i] = "0123456789abcdef"[crc & 15];
+}
+
 size_t point_row(char buf[POINT_TEXT], const struct point *p)
 {
     size_t n = 0;
 
-    for (int i = 0; i < COLUMNS; i++)
-        n += (size_t)format_cell(buf + n, POINT_TEXT - n, &columns[i], p);
-    return n + (size_t)snprintf(buf + n, POINT_TEXT - n, "%08x\n", file_crc32c(0, buf, n));
+    for (int i = 0; columns[i].kind != CRC; i++) {
+        n += put_cell(buf + n, &columns[i], p);
+        buf[n++] = '\t';
+    }
+    put_crc(buf + n, buf, n);
+    buf[n + 8] = '\n';
+    return n + 9;
 }
 
 char *points_header(void)
@@ -160,9 +204,12 @@ static int parse_row(struct point *p, const char *path, int line, char *text, in
 
     for (char *next = text; next; n++) {
         char *here = next;
-        next = strchr(here, '\t');
-        if (next)
+        while (*next && *next != '\t')
+            next++;
+        if (*next)
             *next++ = '\0';
+        else
+            next = NULL;
         if (n < COLUMNS)
             cell[n] = here;
     }
@@ -182,11 +229,11 @@ static int parse_row(struct point *p, const char *path, int line, char *text, in
 static bool row_whole(const char *text, size_t len)
 {
     const char *tab = memrchr(text, '\t', len);
-    char want[9];
+    char want[8];
 
     if (!tab || text + len - tab != 9)
         return false;
-    snprintf(want, sizeof(want), "%08x", file_crc32c(0, text, (size_t)(tab + 1 - text)));
+    put_crc(want, text, (size_t)(tab + 1 - text));
     return !memcmp(want, tab + 1, 8);
 }
 
@@ -228,71 +275,118 @@ static bool is_torn(int line, const char *text, size_t len, bool header)
            (header && *text != '#' && !row_whole(text, len));
 }
 
-static int parse_line(struct points *p, const char *path, int line, char *text, size_t len,
-                      bool *header, struct err *err)
+/* Text of a points.tsv, as much of it as was read so far. */
+struct reader {
+    struct points *p;
+    const char *path;
+    int line; /* the last one that is over */
+    bool header;
+};
+
+static int parse_line(struct reader *r, char *text, size_t len, struct err *err)
 {
+    struct points *p = r->p;
     struct point one;
 
-    if (tsv_clean(path, line, text, len, err) < 0)
+    if (tsv_clean(r->path, r->line, text, len, err) < 0)
         return -1;
-    if (line == 1)
-        return parse_head(p, path, text, err);
+    if (r->line == 1)
+        return parse_head(p, r->path, text, err);
     if (*text == '#')
         return 0; /* provenance, for people */
-    if (!*header) {
-        *header = true;
-        return parse_header(path, line, text, err);
+    if (!r->header) {
+        r->header = true;
+        return parse_header(r->path, r->line, text, err);
     }
     if (!row_whole(text, len))
-        return err_data(err, "%s:%d: CRC does not match the row", path, line);
-    if (parse_row(&one, path, line, text, p->endpoints, err) < 0)
+        return err_data(err, "%s:%d: CRC does not match the row", r->path, r->line);
+    if (parse_row(&one, r->path, r->line, text, p->endpoints, err) < 0)
         return -1;
     MEM_PUSH(p->point, p->count) = one;
     return 0;
 }
 
-int points_parse(struct points *p, const char *path, char *text, size_t len, struct err *err)
+/* The lines of the text; the last one is only looked at when nothing follows. */
+static int parse_lines(void *arg, char *text, size_t *len, bool over, struct err *err)
 {
-    char *end = text + len, *next;
-    bool header = false;
-    int line = 0, rc = 0;
+    struct reader *r = arg;
+    char *end = text + *len, *here = text;
 
-    memset(p, 0, sizeof(*p));
-    for (char *here = text; here < end && rc == 0; here = next) {
+    while (here < end) {
         char *nl = memchr(here, '\n', (size_t)(end - here));
         size_t used = (size_t)((nl ? nl : end) - here);
-        next = nl ? nl + 1 : end;
-        line++;
+        bool last = here + used + 1 >= end;
+        if (last && !over)
+            break;
+        r->line++;
         here[used] = '\0';
-        if (!nl || (next == end && is_torn(line, here, used, header)))
-            p->torn = (int)(end - here);
-        else
-            rc = parse_line(p, path, line, here, used, &header, err);
+        if (!nl || (last && is_torn(r->line, here, used, r->header))) {
+            r->p->torn = (int)(end - here);
+            break;
+        }
+        if (parse_line(r, here, used, err) < 0)
+            return -1;
+        here = nl + 1;
     }
-    if (rc == 0 && (line == 0 || (line == 1 && p->torn)))
-        rc = err_data(err, "%s: no header", path);
+    *len = (size_t)(here - text);
+    return 0;
+}
+
+static int finish(struct reader *r, int rc, struct err *err)
+{
+    if (rc == 0 && (r->line == 0 || (r->line == 1 && r->p->torn)))
+        rc = err_data(err, "%s: no header", r->path);
     if (rc < 0)
-        points_free(p);
+        points_free(r->p);
     return rc;
+}
+
+int points_parse(struct points *p, const char *path, char *text, size_t len, struct err *err)
+{
+    struct reader r = {.p = p, .path = path};
+
+    memset(p, 0, sizeof(*p));
+    return finish(&r, parse_lines(&r, text, &len, true, err), err);
 }
 
 int points_load(struct points *p, const char *path, struct err *err)
 {
-    char *text;
-    size_t len;
+    struct reader r = {.p = p, .path = path};
 
     memset(p, 0, sizeof(*p));
-    if (file_read(&text, &len, path, POINTS_MAX_BYTES, err) < 0)
-        return -1;
-    int rc = points_parse(p, path, text, len, err);
-    free(text);
-    return rc;
+    return finish(&r, file_blocks(path, parse_lines, &r, err), err);
 }
 
 void points_free(struct points *p)
 {
     free(p->point);
     memset(p, 0, sizeof(*p));
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+void point_note(struct point *p, const char *fmt, ...)
+{
+    static void *kept; /* a tree of texts */
+    char text[POINT_NOTE];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    for (char *c = text; *c; c++)
+        if (iscntrl((unsigned char)*c))
+            *c = ' ';
+    char **found = tfind(text, &kept, by_text);
+    if (!found)
+        found = tsearch(mem_strdup(text), &kept, by_text);
+    if (found)
+        p->note = *found;
+    else
+        mem_ended();
 }
 
 void point_describe(struct point *p, const struct round *r, int g, int epoch, size_t bytes)

@@ -23,18 +23,27 @@ struct point {
     int round, group, epoch;
     enum stage stage;
     enum op op;
+    enum stop stop;
+    bool checked, wrong; /* data verified; found wrong */
     int ranks;
     int src, dst; /* pairs: endpoint ids; collectives: first and last member */
     int flows;    /* groups that ran at the same time, this one included */
+    int slowest;  /* endpoint that took longest most often, -1: not known (sim) */
+    int late;     /* endpoint that arrived last most often, -1: not known */
     size_t bytes;
     struct summary sec; /* over samples; a sample is the slowest rank's time */
-    int slowest;        /* endpoint that took longest most often, -1: not known (sim) */
     double skew;        /* s, median spread of the start times; NAN: no common clock */
-    int late;           /* endpoint that arrived last most often, -1: not known */
-    enum stop stop;
-    bool checked, wrong; /* data verified; found wrong */
-    char note[256];      /* what check() or run() said, "" if nothing; no control characters */
+    const char *note;   /* what check() or run() said, NULL: nothing (point_note()) */
 };
+enum { POINT_NOTE = 256 };
+
+/* Say something of a point, of POINT_NOTE characters at most and none that steers a terminal.  Of
+ * millions of points few have words, and many the same: each is kept once, until the program ends. */
+void point_note(struct point *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static inline const char *point_words(const struct point *p)
+{
+    return p->note ? p->note : "";
+}
 
 /* Who, what and when of group g of a round; nothing is measured yet. */
 void point_describe(struct point *p, const struct round *r, int g, int epoch, size_t bytes);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probe/measure_impl.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,14 +76,6 @@ struct state {
     int batches, late_count;
 };
 
-static void note(struct point *p, const char *text)
-{
-    snprintf(p->note, sizeof(p->note), "%s", text);
-    for (char *c = p->note; *c; c++)
-        if (iscntrl((unsigned char)*c))
-            *c = ' ';
-}
-
 /* The members agree whether anybody failed; rc is this rank's. */
 static int any_failed(struct sampler *s, int rc, struct err *err)
 {
@@ -100,7 +91,7 @@ static int fail_point(struct state *st, const struct err *why)
     st->p->stop = STOP_FAILED;
     st->p->checked = st->p->wrong = false; /* what did not arrive is not wrong */
     memset(&st->p->sec, 0, sizeof(st->p->sec));
-    note(st->p, why->text);
+    point_note(st->p, "%s", why->text);
     return 0;
 }
 
@@ -271,7 +262,7 @@ static int verify(struct state *st, struct err *err)
     st->p->checked = true;
     st->p->wrong = bad;
     if (bad)
-        note(st->p, why.text);
+        point_note(st->p, "%s", why.text);
     return 0;
 }
 

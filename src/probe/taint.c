@@ -27,14 +27,14 @@ void taint_note(struct point *p, const struct topo *t, int endpoint, const char 
 {
     const struct endpoint *e = &t->endpoint[endpoint];
 
-    snprintf(p->note, sizeof(p->note), "%sendpoint %d (%.40s:%d): %s", prefix, endpoint,
-             t->host[e->place.at[LEVEL_HOST]].name, e->local, text);
+    point_note(p, "%sendpoint %d (%.40s:%d): %s", prefix, endpoint,
+               t->host[e->place.at[LEVEL_HOST]].name, e->local, text);
 }
 
 void taint_note_port(struct point *p, const struct topo *t, int host, const char *port,
                      const char *text)
 {
-    snprintf(p->note, sizeof(p->note), "%s%s on %.40s: %s", prefix, port, t->host[host].name, text);
+    point_note(p, "%s%s on %.40s: %s", prefix, port, t->host[host].name, text);
 }
 
 bool taint_is(const struct point *p)
@@ -46,10 +46,10 @@ bool taint_is(const struct point *p)
 
 int taint_subject(const struct point *p, const char **subject)
 {
-    const char *s = *subject = p->note + sizeof(prefix) - 1, *end;
+    const char *note = point_words(p), *s = *subject = note + sizeof(prefix) - 1, *end;
     int endpoint;
 
-    if (strncmp(p->note, prefix, sizeof(prefix) - 1) != 0 || !(end = strstr(s, ": ")))
+    if (strncmp(note, prefix, sizeof(prefix) - 1) != 0 || !(end = strstr(s, ": ")))
         return 0;
     const char *on = strstr(s, " on ");
     bool good = !strncmp(s, "endpoint ", 9) ? sscanf(s, "endpoint %9d (", &endpoint) == 1
@@ -483,10 +483,10 @@ void taint_hear(struct taint *t, const struct taint_said *first, size_t stride)
 /* A point that failed or is wrong has its own words. */
 void taint_mark(const struct taint *t, struct point *p, const int *members, int n)
 {
-    for (int i = 0; t && i < n && !p->note[0]; i++)
+    for (int i = 0; t && i < n && !p->note; i++)
         if (said_of(t, members[i])->gpu[0])
             taint_note(p, t->topo, members[i], said_of(t, members[i])->gpu);
-    if (t && t->ports.any && !p->note[0])
+    if (t && t->ports.any && !p->note)
         mark_ports(t, p, members, n);
 }
 

@@ -254,7 +254,7 @@ static struct suffered *all_suffered(const struct points *p, int *count)
     *count = 0;
     for (int i = 0; p && i < p->count; i++) {
         const char *subject;
-        int k = 0, len = *p->point[i].note ? taint_subject(&p->point[i], &subject) : 0;
+        int k = 0, len = p->point[i].note ? taint_subject(&p->point[i], &subject) : 0;
         if (!len)
             continue;
         while (k < *count &&

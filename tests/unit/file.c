@@ -241,6 +241,15 @@ static void crc32c_matches_rfc_3720(void **state)
         data[i] = (unsigned char)i;
     assert_true(file_crc32c(0, data, 32) == 0x46dd794eu);
     assert_true(file_crc32c(file_crc32c(0, data, 10), data + 10, 22) == 0x46dd794eu);
+    for (size_t n = 0; n <= sizeof(data); n++) { /* bit after bit, wherever the eights begin */
+        uint32_t crc = ~0u;
+        for (size_t i = 0; i < n; i++) {
+            crc ^= data[sizeof(data) - n + i];
+            for (int k = 0; k < 8; k++)
+                crc = crc & 1 ? (crc >> 1) ^ 0x82F63B78u : crc >> 1;
+        }
+        assert_true(file_crc32c(0, data + sizeof(data) - n, n) == ~crc);
+    }
 }
 
 static void data_files_are_found_by_environment_or_beside_the_program(void **state)

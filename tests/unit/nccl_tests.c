@@ -205,7 +205,7 @@ static void a_failed_size_is_a_comment_with_its_reason(void **state)
     add(&p, 1, 0, 0, OP_ALL_REDUCE, 4096, 10e-6);
     add(&p, 1, 0, 0, OP_ALL_REDUCE, 8192, 0);
     p.point[1].stop = STOP_FAILED;
-    snprintf(p.point[1].note, sizeof(p.point[1].note), "rank 3 ran out of memory");
+    point_note(&p.point[1], "rank 3 ran out of memory");
     char *text = print(&p, NULL, NULL);
     assert_non_null(strstr(text, "\n# 8192 bytes: not measured: rank 3 ran out of memory\n"));
     assert_null(data_row(text, 1));

@@ -84,6 +84,52 @@ static void rows_come_back_as_they_went_in(void **state)
     points_free(&p);
 }
 
+/* Lines of all lengths, so that blocks of the file end anywhere in them. */
+static void many_rows_are_read_block_by_block(void **state)
+{
+    enum { MANY = 20000 };
+    struct points_log *log;
+    struct points p;
+    struct err err;
+    char *text, words[200];
+    size_t len;
+
+    (void)state;
+    unlink(path);
+    memset(words, 'w', sizeof(words));
+    assert_int_equal(points_open(&log, path, 1, &four, "sim", &err), 0);
+    for (int i = 0; i < MANY; i++) {
+        struct point one = sample(i);
+        if (i % 3)
+            point_note(&one, "%.*s%d", (i * 7) % 150, words, i % 11);
+        points_add(log, &one);
+    }
+    assert_int_equal(points_close(log, &err), 0);
+    assert_int_equal(file_read(&text, &len, path, (size_t)1 << 30, &err), 0);
+    assert_true(len > 3 << 20);
+    assert_int_equal(points_load(&p, path, &err), 0);
+    assert_int_equal(p.count, MANY);
+    assert_int_equal(p.torn, 0);
+    for (int i = 0; i < MANY; i++) {
+        assert_int_equal(p.point[i].round, i);
+        assert_int_equal(strlen(point_words(&p.point[i])),
+                         i % 3 ? (i * 7) % 150 + (i % 11 > 9 ? 2 : 1) : 0);
+    }
+    points_free(&p);
+    assert_int_equal(truncate(path, (off_t)len - 5), 0);
+    assert_int_equal(points_load(&p, path, &err), 0);
+    assert_int_equal(p.count, MANY - 1);
+    assert_true(p.torn > 100);
+    points_free(&p);
+    text[len / 2] ^= 4;
+    FILE *out = fopen(path, "w");
+    assert_int_equal(fwrite(text, 1, len, out), len);
+    fclose(out);
+    assert_int_equal(points_load(&p, path, &err), -1);
+    assert_non_null(strstr(err.text, ".tsv:"));
+    free(text);
+}
+
 /* Cut the file at every length: what was complete comes back, or the header is missing and it says
  * so. */
 static void a_torn_tail_is_ignored_at_every_length(void **state)
@@ -241,6 +287,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_come_back_as_they_went_in),
+        cmocka_unit_test(many_rows_are_read_block_by_block),
         cmocka_unit_test(a_torn_tail_is_ignored_at_every_length),
         cmocka_unit_test(every_flipped_bit_before_the_last_row_is_refused_with_its_line),
         cmocka_unit_test(a_log_of_another_plan_is_refused),

@@ -130,6 +130,21 @@ static void a_missing_file_is_no_input(void **state)
     tsv_free(&t);
 }
 
+static void what_is_clean_does_not_depend_on_where_it_stands(void **state)
+{
+    char text[40];
+
+    (void)state;
+    for (size_t at = 0; at < sizeof(text); at++)
+        for (int c = 0; c < 256; c++) {
+            struct err e;
+            memset(text, at % 2 ? '\t' : '~', sizeof(text));
+            text[at] = (char)c;
+            bool bad = (c < 0x20 && c != '\t') || c == 0x7f;
+            assert_int_equal(tsv_clean("p", 1, text, sizeof(text), &e), bad ? -1 : 0);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -138,6 +153,7 @@ int main(void)
         cmocka_unit_test(a_file_without_a_header_is_refused),
         cmocka_unit_test(too_many_columns_are_refused_before_they_are_stored),
         cmocka_unit_test(a_bad_cell_is_named_by_line_column_and_value),
+        cmocka_unit_test(what_is_clean_does_not_depend_on_where_it_stands),
         cmocka_unit_test(characters_that_steer_a_terminal_are_refused),
         cmocka_unit_test(a_missing_file_is_no_input),
     };

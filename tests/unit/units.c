@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/units.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
+
+#include "base/stats.h"
 
 static void sizes_are_binary_and_whole(void **state)
 {
@@ -160,6 +165,86 @@ static void texts_have_three_digits_and_the_unit_that_fits(void **state)
     assert_string_equal(units_rate_text(b, 7.2e12), "7200 GB/s");
 }
 
+/* Any bits, times as they are measured, and numbers with few digits. */
+static double any_double(struct rng *r, int kind)
+{
+    unsigned long long bits = rng_u64(r);
+    double v;
+
+    if (kind == 0) {
+        memcpy(&v, &bits, sizeof(v));
+        return isfinite(v) ? v : 0;
+    }
+    v = exp(rng_normal(r) * 5 - 9);
+    if (kind == 1)
+        return v;
+    char text[64];
+    snprintf(text, sizeof(text), "%.*e", (int)rng_below(r, 9), v);
+    return strtod(text, NULL);
+}
+
+static void numbers_are_written_as_printf_writes_them(void **state)
+{
+    struct rng r;
+    char got[UNITS_TEXT], want[64];
+
+    (void)state;
+    rng_seed(&r, 20);
+    for (int i = 0; i < 600000; i++) {
+        int digits = 1 + (int)rng_below(&r, 9);
+        double v = any_double(&r, i % 3);
+        snprintf(want, sizeof(want), "%.*g", digits, v);
+        size_t n = units_print(got, v, digits);
+        if (strcmp(got, want) != 0 || n != strlen(want))
+            fail_msg("%.17g with %d digits is \"%s\", not \"%s\"", v, digits, got, want);
+    }
+    static const double edge[] = {0,         -0.0,     1,   9.9999995, 9.99999949, 0.00009999999,
+                                  0.0001,    1e15,     0.5, 1234567.5, 12345675,   1e-5,
+                                  9999999.5, INFINITY, 2.5, 1e-12};
+    for (size_t i = 0; i < sizeof(edge) / sizeof(*edge); i++)
+        for (int digits = 1; digits <= 9; digits++) {
+            snprintf(want, sizeof(want), "%.*g", digits, edge[i]);
+            units_print(got, edge[i], digits);
+            assert_string_equal(got, want);
+        }
+}
+
+static void numbers_are_read_as_strtod_reads_them(void **state)
+{
+    static const char *const odd[] = {"0",
+                                      "00012.50",
+                                      "0.000000000000000000000000000001",
+                                      "12345678901234567890123",
+                                      "1e22",
+                                      "1e23",
+                                      "9007199254740993",
+                                      "000000000000000000000001",
+                                      "1.",
+                                      "0e999",
+                                      "123456789012345",
+                                      "1e+05"};
+    struct rng r;
+    char text[64];
+    double got;
+    struct err e;
+
+    (void)state;
+    rng_seed(&r, 21);
+    for (int i = 0; i < 600000; i++) {
+        double v = fabs(any_double(&r, i % 3));
+        if (v != 0 && (v < 1e-300 || v > 1e300))
+            continue;
+        snprintf(text, sizeof(text), i % 5 ? "%.*g" : "%.*e", 1 + (int)rng_below(&r, 18), v);
+        assert_int_equal(units_double(&got, text, 0, 1e308, &e), 0);
+        if (got != strtod(text, NULL))
+            fail_msg("\"%s\" is read as %.17g", text, got);
+    }
+    for (size_t i = 0; i < sizeof(odd) / sizeof(*odd); i++) {
+        assert_int_equal(units_double(&got, odd[i], 0, 1e308, &e), 0);
+        assert_true(got == strtod(odd[i], NULL));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -169,6 +254,8 @@ int main(void)
         cmocka_unit_test(numbers_are_decimal_finite_and_bounded),
         cmocka_unit_test(shares_and_durations_know_their_units),
         cmocka_unit_test(rates_are_bytes_or_bits_and_say_which),
+        cmocka_unit_test(numbers_are_written_as_printf_writes_them),
+        cmocka_unit_test(numbers_are_read_as_strtod_reads_them),
         cmocka_unit_test(texts_have_three_digits_and_the_unit_that_fits),
     };
 

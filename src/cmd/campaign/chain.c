@@ -319,13 +319,12 @@ static int probe_pass(struct chain *c, const char *path, const struct measure_op
 /* Points that failed or were wrong end nothing: what was measured is fitted, and run says so. */
 static int look_for_trouble(struct chain *c, const char *path, int rc, struct err *err)
 {
-    struct points p;
+    struct points *p = &c->points;
     struct err why;
 
-    if (points_load(&p, path, rc < 0 ? &why : err) < 0)
+    if (points_load(p, path, rc < 0 ? &why : err) < 0)
         return -1;
-    c->trouble = campaign_files_failed(&p) ? campaign_files_trouble(&p) : NULL;
-    points_free(&p);
+    c->trouble = campaign_files_failed(p) ? campaign_files_trouble(p) : NULL;
     return c->trouble ? 0 : rc;
 }
 
@@ -476,6 +475,7 @@ void chain_close(struct chain *c)
     free(c->made);
     free(c->trouble);
     matrix_free(&c->matrix);
+    points_free(&c->points);
     plan_free(&c->plan);
     topo_free(&c->topo);
     if (is_sim(c))

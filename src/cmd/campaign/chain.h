@@ -38,6 +38,7 @@ struct chain {
     struct sim_bed bed;
     struct topo topo;
     struct plan plan;
+    struct points points; /* as the file has them */
     struct matrix matrix;
     struct prediction predicted[CHAIN_LAYOUTS];
     int predictions;
@@ -64,8 +65,10 @@ int chain_dry_run(struct chain *c, FILE *out, struct err *err);
 /* topology.json, plan.tsv and points.tsv must belong together (EXIT_DATA).  Adds what no point
  * tells: what devices do alone, from `compute` (compute.tsv, NULL: not measured), the data-sheet
  * peaks of the preset that the topology names, and on hosts without GPUs the compute rate of this
- * host, measured.  The caller frees m with matrix_free(), also after a failure. */
-int chain_fit_files(struct matrix *m, const char *topology, const char *plan, const char *points,
-                    const char *compute, const struct fit_opts *o, struct err *err);
+ * host, measured.  Points that are there are not read again.  The caller frees m with matrix_free() and
+ * points, also after a failure. */
+int chain_fit_files(struct matrix *m, const char *topology, const char *plan_path,
+                    const char *points_path, struct points *points, const char *compute,
+                    const struct fit_opts *o, struct err *err);
 
 #endif

@@ -59,27 +59,26 @@ static int note_compute(struct matrix *m, struct err *err)
 }
 
 int chain_fit_files(struct matrix *m, const char *topology, const char *plan_path,
-                    const char *points_path, const char *compute, const struct fit_opts *o,
-                    struct err *err)
+                    const char *points_path, struct points *points, const char *compute,
+                    const struct fit_opts *o, struct err *err)
 {
     struct device_table alone = {NULL, 0};
     struct topo topo;
     struct plan plan = {0};
-    struct points points = {0};
 
     topo_init(&topo);
     int rc = topo_load(&topo, topology, err);
     if (rc == 0)
         rc = plan_load(&plan, plan_path, topo.endpoints, err);
-    if (rc == 0)
-        rc = points_load(&points, points_path, err);
-    if (rc == 0 && plan_crc(&plan) != points.plan_crc)
+    if (rc == 0 && !points->count)
+        rc = points_load(points, points_path, err);
+    if (rc == 0 && plan_crc(&plan) != points->plan_crc)
         rc = err_data(err, "%s was measured by another plan (%08x) than %s (%08x)", points_path,
-                      points.plan_crc, plan_path, plan_crc(&plan));
+                      points->plan_crc, plan_path, plan_crc(&plan));
     if (rc == 0)
-        rc = points_check(&points, points_path, &topo, topology, err);
+        rc = points_check(points, points_path, &topo, topology, err);
     if (rc == 0)
-        rc = fit_matrix(m, &topo, &plan, &points, o, err);
+        rc = fit_matrix(m, &topo, &plan, points, o, err);
     if (rc == 0 && compute)
         rc = device_load(&alone, compute, err);
     if (rc == 0)
@@ -87,7 +86,6 @@ int chain_fit_files(struct matrix *m, const char *topology, const char *plan_pat
     if (rc == 0)
         rc = note_compute(m, err);
     device_free(&alone);
-    points_free(&points);
     plan_free(&plan);
     topo_free(&topo);
     return rc;
@@ -156,7 +154,8 @@ int chain_fit(struct chain *c, struct err *err)
     char *compute = file_join(c->dir, "compute.tsv");
     bool alone = access(compute, F_OK) == 0;
     fit_defaults(&o);
-    int rc = chain_fit_files(&c->matrix, topology, plan, points, alone ? compute : NULL, &o, err);
+    int rc = chain_fit_files(&c->matrix, topology, plan, points, &c->points, alone ? compute : NULL,
+                             &o, err);
     if (rc == 0)
         rc = matrix_save(&c->matrix, path, err);
     free(topology);

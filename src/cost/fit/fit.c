@@ -194,18 +194,14 @@ static int curve_of(struct matrix *m, enum op op, const struct ways *w)
     return m->collectives - 1;
 }
 
-static struct item make_item(struct fit *f, const struct obs *o, const struct round *r)
+static struct item make_item(struct fit *f, const struct obs *o, const struct ways *slow)
 {
-    const struct plan_group *g = &r->group[o->dst];
-    struct ways slow;
+    struct ways healthy = ways_healthy(slow);
+    struct item x = {curve_of(f->m, o->op, slow), slow->exception < 0, 1, o};
 
-    ways_of(&slow, f->m, g->members, g->size, o->op, false);
-    slow.at_once = r->groups;
-    struct ways healthy = ways_healthy(&slow);
-    struct item x = {curve_of(f->m, o->op, &slow), slow.exception < 0, 1, o};
     if (!x.clean)
         x.ratio =
-            model_time(f->m, &slow, o->op, o->bytes) / model_time(f->m, &healthy, o->op, o->bytes);
+            model_time(f->m, slow, o->op, o->bytes) / model_time(f->m, &healthy, o->op, o->bytes);
     if (!isfinite(x.ratio) || x.ratio < 1)
         x.ratio = 1;
     return x;
@@ -279,13 +275,20 @@ static void collective_curves(struct fit *f)
     struct obs *obs;
     struct item *item = NULL;
     int count = observe(&obs, f->points, false), n = 0, lost = 0;
+    const struct obs *of = NULL; /* a size of the group whose ways these are */
+    struct ways slow;
 
     for (int i = 0; i < count; i++) {
-        const struct round *r = fit_round(f, obs[i].src, obs[i].dst);
-        if (!r || r->group[obs[i].dst].size < 2)
+        const struct obs *o = &obs[i];
+        const struct round *r = fit_round(f, o->src, o->dst);
+        if (!r || r->group[o->dst].size < 2)
             lost++;
-        else if (obs[i].sec > 0) {
-            struct item x = make_item(f, &obs[i], r);
+        else if (o->sec > 0) {
+            if (!of || of->op != o->op || of->src != o->src || of->dst != o->dst)
+                ways_of(&slow, f->m, r->group[o->dst].members, r->group[o->dst].size, o->op, false);
+            slow.at_once = r->groups;
+            of = o;
+            struct item x = make_item(f, o, &slow);
             MEM_PUSH(item, n) = x;
         }
     }

@@ -127,7 +127,7 @@ static const char *settle(struct jury *j, int a, int b)
         if (!has_a || !has_b || w->explained || (b >= 0 && w->size > 2))
             continue;
         w->explained = true;
-        note = w->p->wrong && *w->p->note ? w->p->note : note;
+        note = w->p->wrong && w->p->note ? w->p->note : note;
     }
     return note;
 }

@@ -83,7 +83,7 @@ static void note_refusal(struct tuner *t, const struct point *p, int nodes, int 
     for (int i = 0; i < t->refusals; i++)
         if (t->refusal[i].combo == combo && same_refusal(&t->refusal[i], &r))
             return;
-    snprintf(r.why, sizeof(r.why), "%s", p->note);
+    snprintf(r.why, sizeof(r.why), "%s", point_words(p));
     MEM_PUSH(t->refusal, t->refusals) = r;
 }
 

@@ -314,15 +314,17 @@ int plot_draw(const struct plot_source *s, const char *out, unsigned figures,
     return draw(s, out, figures, format, look, r, err);
 }
 
-int plot_load(const char *path, struct matrix *m, struct points **points, struct err *err)
+/* points NULL: not wanted. */
+static int load(const char *path, struct matrix *m, struct points **points, struct err *err)
 {
     struct stat st;
     bool folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
     char *matrix = folder ? file_join(path, "matrix.json") : mem_strdup(path);
-    char *table = folder ? file_join(path, "points.tsv") : NULL;
+    char *table = folder && points ? file_join(path, "points.tsv") : NULL;
     int rc = -1;
 
-    *points = NULL;
+    if (points)
+        *points = NULL;
     if (matrix_load(m, matrix, err) < 0)
         goto out;
     if (table && access(table, F_OK) == 0) {
@@ -339,6 +341,11 @@ out:
     free(matrix);
     free(table);
     return rc;
+}
+
+int plot_load(const char *path, struct matrix *m, struct points **points, struct err *err)
+{
+    return load(path, m, points, err);
 }
 
 char *plot_folder(const char *path)
@@ -377,21 +384,22 @@ static int load_steps(struct step_bars *b, const char *path, unsigned *figures,
     return rc;
 }
 
-int plot_campaign(const char *path, const char *out, unsigned figures, enum plot_format format,
-                  const struct pair_only *only, const struct plot_look *look, struct plot_result *r,
-                  struct err *err)
+int plot_campaign(const char *path, const struct points *points, const char *out, unsigned figures,
+                  enum plot_format format, const struct pair_only *only,
+                  const struct plot_look *look, struct plot_result *r, struct err *err)
 {
     struct step_bars steps = {0};
-    struct points *p;
+    struct points *p = NULL;
     struct matrix m;
     int rc;
 
     *r = (struct plot_result){.gnuplot = true};
-    if (plot_load(path, &m, &p, err) < 0)
+    if (load(path, &m, points ? NULL : &p, err) < 0)
         return -1;
     rc = load_steps(&steps, path, &figures, r, err);
     if (rc == 0) {
-        const struct plot_source s = {.matrix = &m, .points = p, .steps = &steps, .only = *only};
+        const struct plot_source s = {
+            .matrix = &m, .points = points ? points : p, .steps = &steps, .only = *only};
         char *folder = out ? mem_strdup(out) : plot_folder(path);
         rc = draw(&s, folder, figures, format, look, r, err);
         free(folder);

@@ -52,11 +52,11 @@ int plot_draw(const struct plot_source *s, const char *out, unsigned figures,
               enum plot_format format, const struct plot_look *look, struct plot_result *r,
               struct err *err);
 /* The same for a campaign folder (matrix.json and, if there, points.tsv and prediction.json) or a
- * matrix file; out NULL: plot_folder().  Of PLOT_ALL the step is left out when nothing was
+ * matrix file; points NULL: those of the folder; out NULL: plot_folder().  Of PLOT_ALL the step is left out when nothing was
  * predicted. */
-int plot_campaign(const char *path, const char *out, unsigned figures, enum plot_format format,
-                  const struct pair_only *only, const struct plot_look *look, struct plot_result *r,
-                  struct err *err);
+int plot_campaign(const char *path, const struct points *points, const char *out, unsigned figures,
+                  enum plot_format format, const struct pair_only *only,
+                  const struct plot_look *look, struct plot_result *r, struct err *err);
 /* Where the pictures of path go: "DIR/plots" of a campaign folder or of its matrix.json; of any
  * other file a folder of its own beside it ("best-plots" of best.json), so that nothing is drawn
  * into a folder "plots" that somebody else made.  The caller frees. */

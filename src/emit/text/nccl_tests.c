@@ -63,7 +63,8 @@ static void print_row(FILE *out, const struct epochs_point *s, const struct nccl
     int type = type_of(s, o);
 
     if (isnan(s->sec)) {
-        fprintf(out, "# %zu bytes: not measured%s%s\n", s->bytes, *p->note ? ": " : "", p->note);
+        fprintf(out, "# %zu bytes: not measured%s%s\n", s->bytes, p->note ? ": " : "",
+                point_words(p));
         return;
     }
     fprintf(out, "%12zu  %12zu  %8s  %6s  %6d", s->bytes, count / nccl_dtype_size(type),

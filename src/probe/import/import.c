@@ -299,7 +299,8 @@ static void fill(struct point *p, const struct recording_half *h, int groups)
     p->stop = STOP_COUNT;
     p->checked = h->wrong >= 0;
     p->wrong = h->wrong > 0;
-    snprintf(p->note, sizeof(p->note), "%s", note);
+    if (*note)
+        point_note(p, "%s", note);
 }
 
 /* What of a table did not become a point. */

@@ -234,8 +234,7 @@ static void add_point(struct points_work *w, struct round *r, int group, int epo
     fill_late(&p, w, call, n);
     stats_summary(&p.sec, sec, n);
     p.stop = STOP_COUNT;
-    snprintf(p.note, sizeof(p.note), "of a job, %.0f %% of the time beside other communicators",
-             100 * both / all);
+    point_note(&p, "of a job, %.0f %% of the time beside other communicators", 100 * both / all);
     MEM_PUSH(w->im->point, w->im->points) = p;
     r->epochs |= 1u << epoch;
     r->first = r->first && r->first < bytes ? r->first : bytes;
