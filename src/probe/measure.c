@@ -17,13 +17,24 @@
 
 /* --- the log: what the ranks tell rank 0 of one size becomes rows of points.tsv --- */
 
-/* What a rank tells rank 0 about one size. */
+/* What a rank tells rank 0 about one size, as far as it has something to tell. */
 struct campaign_record {
     int state; /* 0: took no part, 1: member, 2: first member, whose numbers count */
-    struct taint_said taint;
+    int rc;    /* not 0: this rank cannot go on */
     struct point point;
     char note[POINT_NOTE]; /* the point's, which is no use elsewhere as an address */
+    struct taint_said taint;
 };
+
+/* ... in bytes: members of which nothing is to be said send none, a first member its numbers. */
+static size_t record_bytes(const struct campaign_record *rec)
+{
+    bool words = rec->note[0] || rec->taint.gpu[0] || rec->taint.port[0];
+
+    return words || rec->rc  ? sizeof(*rec)
+           : rec->state == 2 ? offsetof(struct campaign_record, note)
+                             : 0;
+}
 
 /* The worst pair so far, for the progress line: slowest against the running median of its class,
  * which moves up or down by a fixed share with each value: good enough to glance at. */
@@ -40,7 +51,9 @@ struct campaign_log {
     struct points_log *points; /* NULL on other ranks; the caller's */
     const struct topo *topo;
     int ranks;
-    struct campaign_record *inbox; /* one a rank, to be gathered into; NULL on other ranks */
+    struct campaign_record
+        *inbox;         /* one a rank, zeros where nothing was said; NULL on other ranks */
+    int *heard, heards; /* who said something */
     struct worst_pair worst;
     struct progress progress;
     double work_done, work; /* points; of the whole plan */
@@ -77,6 +90,7 @@ static void campaign_log_open(struct campaign_log *l, struct points_log *points,
     if (!points)
         return;
     l->inbox = mem_calloc((size_t)ranks, sizeof(*l->inbox));
+    l->heard = mem_calloc((size_t)ranks, sizeof(*l->heard));
     progress_start(&l->progress, l->work);
 }
 
@@ -86,6 +100,14 @@ static void campaign_log_add(struct campaign_log *l, const struct round *r, stru
         point_note(p, "a member failed without a word");
     points_add(l->points, p);
     note_worst(&l->worst, l->topo, r, p);
+}
+
+static void campaign_log_hear(void *log, int rank, const void *data, size_t len)
+{
+    struct campaign_log *l = log;
+
+    memcpy(&l->inbox[rank], data, len);
+    l->heard[l->heards++] = rank;
 }
 
 /* All of the inbox: the first member's record of each group, with the words of the member that saw
@@ -111,6 +133,14 @@ static void campaign_log_merge(struct campaign_log *l, const struct round *r, st
             taint_mark(taint, &p, pg->members, pg->size);
         campaign_log_add(l, r, &p);
     }
+}
+
+/* The inbox is empty again. */
+static void campaign_log_forget(struct campaign_log *l)
+{
+    for (int i = 0; i < l->heards; i++)
+        memset(&l->inbox[l->heard[i]], 0, sizeof(*l->inbox));
+    l->heards = 0;
 }
 
 /* By the time of the size before it: would a message of `bytes` take longer than max_run seconds?
@@ -150,54 +180,6 @@ static int campaign_log_commit(struct campaign_log *l, const struct round *r, si
              l->worst.text);
     progress_show(&l->progress, l->work_done, note);
     return rc;
-}
-
-/* A hook for tests of the watch: RAILGAUGE_FAULT="KIND:RANK:POINT" in the environment makes that
- * rank ill 0.2 s into its POINT-th point (from 1), where the others of its group wait. */
-static const struct fault_hook {
-    const char *name;
-    int signal;   /* that it raises */
-    bool symptom; /* says "device does not answer" */
-} faults[] = {
-    {"kill", SIGKILL, false}, {"segv", SIGSEGV, false},
-    {"stop", SIGSTOP, false}, {"exit", -1, false}, /* _exit(0) */
-    {"spin", 0, false},                            /* never ends */
-    {"ill", 0, true},                              /* nor does this */
-};
-
-static void strike(const struct fault_hook *k)
-{
-    usleep(200000);
-    watch_flush(); /* the verdict is to say what it died in */
-    if (k->symptom)
-        watch_symptom("device does not answer");
-    if (k->signal < 0)
-        _exit(0);
-    if (k->signal)
-        raise(k->signal);
-    for (volatile unsigned i = 0; !k->signal; i++)
-        ;
-}
-
-static int injected_fault(int rank, int point, struct err *err)
-{
-    const char *text = getenv("RAILGAUGE_FAULT");
-    char kind[8];
-    int who, when, used = 0;
-
-    if (!text || !*text)
-        return 0;
-    if (sscanf(text, "%7[a-z]:%7d:%7d%n", kind, &who, &when, &used) == 3 && !text[used])
-        for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++)
-            if (!strcmp(kind, faults[i].name)) {
-                if (who == rank && when == point)
-                    strike(&faults[i]);
-                return 0;
-            }
-    return err_config(err,
-                      "RAILGAUGE_FAULT=\"%s\": not KIND:RANK:POINT, KIND one of kill, segv, "
-                      "exit, stop, spin, ill",
-                      text);
 }
 
 volatile sig_atomic_t measure_stop;
@@ -267,7 +249,7 @@ static int measure_group(struct campaign *c, const struct round *r, int g, int e
         return 0;
     }
     watch_expect(0);
-    int rc = injected_fault(c->world->rank, ++c->struck, err);
+    int rc = measure_fault(c->world->rank, ++c->struck, err);
     if (rc == 0)
         rc = sample_point(&c->sampler, p, &c->opts, c->opts.check && first_epoch(r, epoch), err);
     watch_leave();
@@ -290,8 +272,18 @@ static int cut(const struct campaign *c, struct err *err)
 
 /* --- one size of one round --- */
 
-static int solo_size(struct campaign *c, const struct round *r, int epoch, int step,
-                     struct err *err)
+/* The size of a step before it is rounded up to a group's whole blocks. */
+static size_t ladder_size(const struct round *r, int step)
+{
+    size_t bytes = r->first;
+
+    for (int k = 0; k < step; k++)
+        bytes *= (size_t)r->factor;
+    return bytes;
+}
+
+static int solo_size(struct campaign *c, const struct round *r, int epoch, int step, size_t after,
+                     int *slow, struct err *err)
 {
     struct point p;
 
@@ -303,31 +295,77 @@ static int solo_size(struct campaign *c, const struct round *r, int epoch, int s
             return -1;
         campaign_log_add(&c->log, r, &p);
     }
-    return 0;
+    *slow = after && campaign_log_too_slow(&c->log, r, epoch, after, c->opts.max_run);
+    return campaign_log_commit(&c->log, r, ladder_size(r, step), err) < 0 ? -1 : cut(c, err);
+}
+
+/* Rank 0 heard everybody: what was measured is kept; *end: the campaign is over. */
+static int hear_turn(struct campaign *c, const struct round *r, size_t bytes, bool *end,
+                     struct err *err)
+{
+    struct campaign_log *l = &c->log;
+
+    for (int i = 0; i < l->heards; i++)
+        *end = *end || l->inbox[l->heard[i]].rc != 0;
+    campaign_log_merge(l, r, c->taint);
+    campaign_log_forget(l);
+    int rc = campaign_log_commit(l, r, bytes, err);
+    if (rc == 0)
+        rc = cut(c, err);
+    *end = *end || rc < 0;
+    return rc;
+}
+
+/* The one exchange of a turn: everybody's record to rank 0, its verdict to everybody.  `after` is
+ * the size that comes next, 0: none; *slow: it would take too long. */
+static int exchange(struct campaign *c, const struct round *r, int epoch, size_t bytes,
+                    size_t after, struct campaign_record *rec, int *slow, struct err *err)
+{
+    struct world *w = c->world;
+    struct {
+        int end, slow;
+    } verdict = {0, 0};
+    bool end = false;
+
+    if (rec->rc == 0)
+        rec->rc = measure_stop ? cut(c, err) : 0;
+    if (w->report(w, rec, record_bytes(rec), campaign_log_hear, &c->log, err) < 0 ||
+        watch_verdict_now(err) < 0) /* what is kept was said: nothing comes later */
+        return -1;
+    if (c->log.points) {
+        struct err why;
+        if (hear_turn(c, r, bytes, &end, rec->rc ? &why : err) < 0)
+            rec->rc = -1;
+        verdict.end = end;
+        verdict.slow = after && campaign_log_too_slow(&c->log, r, epoch, after, c->opts.max_run);
+    }
+    if (w->tell(w, &verdict, sizeof(verdict), err) < 0 ||
+        (r->groups > 1 && w->wait_ready(w, err) < 0))
+        return -1;
+    *slow = verdict.slow;
+    return verdict.end ? w->agree(w, rec->rc, err) : 0;
 }
 
 static int rank_size(struct campaign *c, const struct round *r, int mine, int epoch, int step,
-                     struct err *err)
+                     size_t after, int *slow, struct err *err)
 {
     struct campaign_record rec = {0};
     size_t bytes = mine < 0 ? 0 : plan_size(r, r->group[mine].size, step);
-    int rc = 0;
-
     bool measures = bytes && !is_done(c, r, mine, epoch, bytes);
+
+    if (measures)
+        rec.state = r->group[mine].members[0] == c->world->rank ? 2 : 1;
+    c->sampler.unready = r->groups > 1;
+    if (rec.state != 2 && sample_ready(&c->sampler, err) < 0)
+        return -1;
     taint_begin(c->taint, measures);
     if (measures) {
-        rc = measure_group(c, r, mine, epoch, bytes, &rec.point, err);
+        rec.rc = measure_group(c, r, mine, epoch, bytes, &rec.point, err);
         snprintf(rec.note, sizeof(rec.note), "%s", point_words(&rec.point));
-        rec.state = r->group[mine].members[0] == c->world->rank ? 2 : 1;
     }
-    if (taint_end(c->taint, &rec.taint, err) < 0 ||
-        c->world->gather(c->world, &rec, sizeof(rec), c->log.inbox, err) < 0)
+    if (sample_ready(&c->sampler, err) < 0 || taint_end(c->taint, &rec.taint, err) < 0)
         return -1;
-    if (watch_verdict_now(err) < 0) /* what is kept was said: nothing comes later */
-        return -1;
-    if (c->log.points)
-        campaign_log_merge(&c->log, r, c->taint);
-    return rc;
+    return exchange(c, r, epoch, ladder_size(r, step), after, &rec, slow, err);
 }
 
 static bool all_done(const struct campaign *c, const struct round *r, int epoch, int step)
@@ -340,14 +378,12 @@ static bool all_done(const struct campaign *c, const struct round *r, int epoch,
     return true;
 }
 
-static int finish_size(struct campaign *c, const struct round *r, size_t bytes, int rc,
-                       struct err *err)
+/* The first step from this one on that is not in the log; behind the last: none. */
+static int next_step(const struct campaign *c, const struct round *r, int epoch, int step)
 {
-    if (rc == 0 && c->log.points)
-        rc = campaign_log_commit(&c->log, r, bytes, err);
-    if (rc == 0)
-        rc = cut(c, err);
-    return c->world->agree(c->world, rc, err);
+    while (step < plan_steps(r) && all_done(c, r, epoch, step))
+        step++;
+    return step;
 }
 
 static int my_group(const struct round *r, int rank)
@@ -363,29 +399,24 @@ static int measure_round(struct campaign *c, const struct round *r, int epoch, s
 {
     const struct transport_calls *calls = c->sampler.transport->calls;
     int mine = c->world->solo ? -1 : my_group(r, c->world->rank), n = plan_steps(r), rc = 0;
-    bool began = !calls->round;
+    int i = next_step(c, r, epoch, 0), slow = 0, next;
 
     /* A sampler lives on only through rounds of the same members, or one of them would open it anew
      * while another still has it. */
     if (mine < 0 || !sample_same(&c->sampler, &r->group[mine]))
         sample_close(&c->sampler);
-    for (int i = 0; i < n && rc == 0; i++) {
-        size_t bytes = r->first;
-        for (int k = 0; k < i; k++)
-            bytes *= (size_t)r->factor;
-        if (all_done(c, r, epoch, i))
-            continue;
-        int slow = c->log.points && i > 0 &&
-                   campaign_log_too_slow(&c->log, r, epoch, bytes, c->opts.max_run);
-        if (i > 0 && (rc = world_tell(c->world, &slow, sizeof(slow), err)) < 0)
-            break;
-        if (slow)
-            break;
-        if (!began && (rc = calls->round(c->world, c->topo, r, err)) < 0)
-            break;
-        began = true;
-        rc = c->world->solo ? solo_size(c, r, epoch, i, err) : rank_size(c, r, mine, epoch, i, err);
-        rc = finish_size(c, r, bytes, rc, err);
+    if (i > 0 && i < n) { /* goes on where an earlier campaign was cut */
+        slow = c->log.points &&
+               campaign_log_too_slow(&c->log, r, epoch, ladder_size(r, i), c->opts.max_run);
+        rc = c->world->tell(c->world, &slow, sizeof(slow), err);
+    }
+    if (rc == 0 && i < n && !slow && calls->round)
+        rc = calls->round(c->world, c->topo, r, err);
+    for (; rc == 0 && i < n && !slow; i = next) {
+        next = next_step(c, r, epoch, i + 1);
+        size_t after = next < n ? ladder_size(r, next) : 0;
+        rc = c->world->solo ? solo_size(c, r, epoch, i, after, &slow, err)
+                            : rank_size(c, r, mine, epoch, i, after, &slow, err);
     }
     return rc;
 }
@@ -469,6 +500,7 @@ out:
     sample_free(&c.sampler);
     progress_end(&c.log.progress);
     free(c.log.inbox);
+    free(c.log.heard);
     plan_free(&again);
     free(c.done);
     return rc;

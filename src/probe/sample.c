@@ -74,6 +74,7 @@ struct state {
     int slow_count; /* how often this rank was the slowest */
     double skews[64];
     int batches, late_count;
+    bool good; /* narrow when it said that it is ready */
 };
 
 /* The members agree whether anybody failed; rc is this rank's. */
@@ -198,19 +199,43 @@ static bool narrow(const struct state *st)
     return (hi - lo) / 2 <= st->o->half_width * stats_quantile(s->sec, st->n, 0.5);
 }
 
-/* The leader's choice: how many samples next (> 0), or -1 - enum stop.  A parallel round runs until
- * its time is up, so that everybody loads the fabric for as long as anybody measures. */
-static int decide(const struct state *st, int last_batch)
+int sample_ready(struct sampler *s, struct err *err)
+{
+    bool owes = s->unready;
+
+    s->unready = false;
+    return owes ? s->world->ready(s->world, err) : 0;
+}
+
+/* A parallel round runs until every group is ready, so that everybody loads the fabric for as long as
+ * anybody measures; and for a quarter of its time, because groups do not begin at the same moment.
+ * A failure shows at the end of the turn. */
+static bool all_loaded(struct state *st)
+{
+    struct sampler *s = st->s;
+
+    if (st->s->unready && st->spent >= st->o->time_cap / 4 && narrow(st)) {
+        st->good = true;
+        sample_ready(s, NULL);
+    }
+    return !s->unready && s->world->all_ready(s->world);
+}
+
+/* The leader's choice: how many samples next (> 0), or -1 - enum stop. */
+static int decide(struct state *st, int last_batch)
 {
     double per = st->n ? st->spent / st->n : 0, left = st->o->time_cap - st->spent;
     bool loaded = st->p->flows > 1 && !st->s->world->solo;
+    bool leads = st->s->group.self == 0;
     int fixed = st->o->iters;
 
     if (fixed)
         return st->n >= fixed               ? -1 - STOP_COUNT
                : fixed - st->n > LAST_BATCH ? LAST_BATCH
                                             : fixed - st->n;
-    if (st->n >= 2 && !loaded && narrow(st))
+    if (st->n >= 2 && leads && (loaded ? all_loaded(st) : narrow(st)))
+        return -1 - STOP_CI;
+    if (st->good && left < per)
         return -1 - STOP_CI;
     if ((st->n >= 2 && left < per) || st->n >= SAMPLES_MAX)
         return -1 - STOP_TIME;

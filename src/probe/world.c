@@ -27,6 +27,33 @@ static int solo_gather(struct world *w, const void *mine, size_t len, void *out,
     return 0;
 }
 
+static int solo_report(struct world *w, const void *mine, size_t len, world_hear *hear, void *ctx,
+                       struct err *err)
+{
+    (void)w, (void)err;
+    if (len)
+        hear(ctx, 0, mine, len);
+    return 0;
+}
+
+static int solo_tell(struct world *w, void *value, size_t bytes, struct err *err)
+{
+    (void)w, (void)value, (void)bytes, (void)err;
+    return 0;
+}
+
+static int solo_ready(struct world *w, struct err *err)
+{
+    (void)w, (void)err;
+    return 0;
+}
+
+static bool solo_all_ready(struct world *w)
+{
+    (void)w;
+    return true;
+}
+
 static int solo_enter(struct world *w, const int *members, int n, int tag, void **comm,
                       struct err *err)
 {
@@ -66,6 +93,11 @@ struct world world_solo = {
     .agree = solo_agree,
     .share = solo_share,
     .gather = solo_gather,
+    .report = solo_report,
+    .tell = solo_tell,
+    .ready = solo_ready,
+    .all_ready = solo_all_ready,
+    .wait_ready = solo_ready,
     .enter = solo_enter,
     .leave = solo_leave,
     .maximum = solo_maximum,
@@ -86,20 +118,6 @@ int world_trade(struct world *w, const void *mine, size_t len, void **all, struc
     return rc;
 }
 
-int world_tell(struct world *w, void *value, size_t bytes, struct err *err)
-{
-    void *data = value;
-    size_t len = bytes;
-
-    if (w->share(w, &data, &len, err) < 0)
-        return -1;
-    if (data != value) {
-        memcpy(value, data, bytes);
-        free(data);
-    }
-    return 0;
-}
-
 enum { PIECE = 1 << 16 };
 #define PART_MAX ((size_t)256 << 20)
 
@@ -111,7 +129,7 @@ static int share_lengths(struct world *w, size_t mine, size_t *len, size_t *most
     *most = 0;
     for (int r = 0; w->rank == 0 && r < w->size; r++)
         *most = len[r] > *most ? len[r] : *most;
-    return rc < 0 ? -1 : world_tell(w, most, sizeof(*most), err);
+    return rc < 0 ? -1 : w->tell(w, most, sizeof(*most), err);
 }
 
 /* gather() takes equal records: piece by piece, the last of each rank filled up. */

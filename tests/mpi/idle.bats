@@ -26,3 +26,14 @@ END
         awk -v w="$wall" -v u="$user" -v s="$sys" 'BEGIN { exit !(w > 4 && u + s < 0.2 * w) }'
     done
 }
+
+@test "twenty ranks, more than the first ranks of the tree: what the last ones measured comes home" {
+    plan "collective all_reduce 64 64 2 0 0-19" \
+        "tournament pair_latency 8 8 2 0 0>1+18>19" \
+        "isolated pair_latency 8 8 2 0 19>17" | tr + " " >plan.tsv
+    run ranks 20 "$probe" probe --plan plan.tsv --time-cap 200ms --no-retest
+    echo "$output"
+    [ "$status" -eq 0 ]
+    [ "$(column src points.tsv | xargs)" = "0 0 18 19" ]
+    [ "$(column check points.tsv | xargs)" = "ok ok ok ok" ]
+}

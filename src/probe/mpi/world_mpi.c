@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "probe/mpi/mpi_meet.h"
 #include "probe/watch/watch.h"
 
 /* --- one clock for the members of a communicator: by how much is mine off? ---
@@ -121,66 +122,30 @@ struct pooled_comm {
 };
 
 struct world_mpi {
+    struct mpi_meet meet; /* first, for mpi_meet.h */
     MPI_Comm comm;
     MPI_Group group;
     struct pooled_comm *pool; /* newest last: everybody frees in the order of creation */
     uint64_t clock_id;
 };
 
-int world_mpi_error(int code, const char *what, struct err *err)
+static int wait_awake(const struct mpi_meet *m, MPI_Request *request)
 {
-    char text[MPI_MAX_ERROR_STRING] = "unknown error";
-    int len;
-
-    if (code == MPI_SUCCESS)
-        return 0;
-    MPI_Error_string(code, text, &len);
-    return err_set(err, "%s: %s", what, text);
-}
-
-/* An idle rank sleeps between polls, 20 us first and 1 ms at most: eight spinning ranks on two
- * cores make everybody's latency three times what it is.  A verdict of the watch ends the wait: the
- * others will not come. */
-static int sleep_until_done(MPI_Request *request)
-{
-    struct timespec pause = {0, 20000};
-    int done = 0, rc;
-
-    for (;;) {
-        rc = MPI_Test(request, &done, MPI_STATUS_IGNORE);
-        if (rc != MPI_SUCCESS || done)
-            return rc;
-        if (watch_verdict(NULL) < 0)
-            return MPI_ERR_OTHER;
-        nanosleep(&pause, NULL);
-        if (pause.tv_nsec < 1000000)
-            pause.tv_nsec = pause.tv_nsec * 2 < 1000000 ? pause.tv_nsec * 2 : 1000000;
-    }
-}
-
-static int wait_asleep(MPI_Request *request)
-{
-    watch_waiting(true);
-    int rc = sleep_until_done(request);
-    watch_waiting(false);
-    return rc;
-}
-
-static int wait_awake(MPI_Request *request)
-{
+    (void)m;
     return MPI_Wait(request, MPI_STATUS_IGNORE);
 }
 
 /* A call that begins something, and then its end. */
-static int asleep(int code, MPI_Request *request)
+static int asleep(const struct world_mpi *m, int code, MPI_Request *request)
 {
-    return code == MPI_SUCCESS ? wait_asleep(request) : code;
+    return code == MPI_SUCCESS ? mpi_meet_wait(&m->meet, request) : code;
 }
 
-/* Everybody learns the lowest rank that failed and its err; returns that rank, -1 when none failed,
+/* Everybody learns the lowest rank that failed and its err, asleep with m, else awake; returns that rank, -1 when none failed,
  * -2 when MPI itself did. */
-static int failed_rank(MPI_Comm comm, int rc, struct err *err, int (*wait)(MPI_Request *))
+static int failed_rank(MPI_Comm comm, int rc, struct err *err, const struct mpi_meet *m)
 {
+    int (*wait)(const struct mpi_meet *, MPI_Request *) = m ? mpi_meet_wait : wait_awake;
     struct {
         int failed, rank;
     } mine = {rc != 0, 0}, worst;
@@ -191,13 +156,13 @@ static int failed_rank(MPI_Comm comm, int rc, struct err *err, int (*wait)(MPI_R
     MPI_Comm_rank(comm, &mine.rank);
     code = MPI_Iallreduce(&mine, &worst, 1, MPI_2INT, MPI_MAXLOC, comm, &request);
     if (code == MPI_SUCCESS)
-        code = wait(&request);
+        code = wait(m, &request);
     if (code == MPI_SUCCESS && !worst.failed)
         return -1;
     if (code == MPI_SUCCESS)
         code = MPI_Ibcast(&first, sizeof(first), MPI_BYTE, worst.rank, comm, &request);
     if (code == MPI_SUCCESS)
-        code = wait(&request);
+        code = wait(m, &request);
     if (code != MPI_SUCCESS) {
         world_mpi_error(code, "asking all ranks for errors", err);
         return -2;
@@ -210,13 +175,13 @@ static int failed_rank(MPI_Comm comm, int rc, struct err *err, int (*wait)(MPI_R
 
 int world_mpi_together(void *comm, int rc, struct err *err)
 {
-    return failed_rank(*(MPI_Comm *)comm, rc, err, wait_awake) == -1 ? 0 : -1;
+    return failed_rank(*(MPI_Comm *)comm, rc, err, NULL) == -1 ? 0 : -1;
 }
 
 static int agree(struct world *w, int rc, struct err *err)
 {
     struct world_mpi *m = w->ctx;
-    int who = failed_rank(m->comm, rc, err, wait_asleep);
+    int who = failed_rank(m->comm, rc, err, &m->meet);
 
     if (who >= 0 && who != w->rank)
         err_wrap(err, "rank %d failed", who);
@@ -228,7 +193,7 @@ static int share(struct world *w, void **data, size_t *len, struct err *err)
     struct world_mpi *m = w->ctx;
     uint64_t n = w->rank == 0 ? *len : 0;
     MPI_Request request;
-    int rc = 0, code = asleep(MPI_Ibcast(&n, 1, MPI_UINT64_T, 0, m->comm, &request), &request);
+    int rc = 0, code = asleep(m, MPI_Ibcast(&n, 1, MPI_UINT64_T, 0, m->comm, &request), &request);
 
     if (code != MPI_SUCCESS)
         return world_mpi_error(code, "sharing a buffer", err);
@@ -242,8 +207,8 @@ static int share(struct world *w, void **data, size_t *len, struct err *err)
         goto out;
     for (uint64_t at = 0; at < n && code == MPI_SUCCESS; at += PIECE) {
         int piece = n - at < PIECE ? (int)(n - at) : PIECE;
-        code =
-            asleep(MPI_Ibcast((char *)*data + at, piece, MPI_BYTE, 0, m->comm, &request), &request);
+        code = asleep(m, MPI_Ibcast((char *)*data + at, piece, MPI_BYTE, 0, m->comm, &request),
+                      &request);
     }
     if (code != MPI_SUCCESS) {
         world_mpi_error(code, "sharing a buffer", err);
@@ -268,9 +233,9 @@ static int gather(struct world *w, const void *mine, size_t len, void *out, stru
 
     if (len > PIECE)
         return err_set(err, "cannot gather records of %zu bytes, at most %d", len, (int)PIECE);
-    int code =
-        asleep(MPI_Igather(mine, (int)len, MPI_BYTE, out, (int)len, MPI_BYTE, 0, m->comm, &request),
-               &request);
+    int code = asleep(
+        m, MPI_Igather(mine, (int)len, MPI_BYTE, out, (int)len, MPI_BYTE, 0, m->comm, &request),
+        &request);
     return world_mpi_error(code, "gathering from all ranks", err);
 }
 
@@ -379,6 +344,11 @@ int world_mpi_open(struct world *w, struct err *err)
                         .agree = agree,
                         .share = share,
                         .gather = gather,
+                        .report = mpi_meet_report,
+                        .tell = mpi_meet_tell,
+                        .ready = mpi_meet_ready,
+                        .all_ready = mpi_meet_all_ready,
+                        .wait_ready = mpi_meet_wait_ready,
                         .enter = enter,
                         .leave = leave,
                         .maximum = maximum,
@@ -394,6 +364,7 @@ int world_mpi_open(struct world *w, struct err *err)
     MPI_Comm_size(m->comm, &w->size);
     MPI_Comm_group(m->comm, &m->group);
     m->clock_id = world_mpi_clock_id();
+    mpi_meet_open(&m->meet, m->comm);
     return 0;
 }
 
@@ -407,6 +378,7 @@ void world_mpi_close(struct world *w)
         drop_comm(m, m->pool);
     MPI_Group_free(&m->group);
     MPI_Comm_free(&m->comm);
+    mpi_meet_close(&m->meet);
     free(m);
     w->ctx = NULL;
 }

@@ -87,7 +87,7 @@ void world_mpi_topo_try(struct world *w, struct topo *t, bool share_gpu)
     int wanted = w->rank == 0 && w->size > 1 && t->endpoint[0].kind == ENDPOINT_GPU;
     struct fabric_handle *each = NULL;
 
-    if (world_tell(w, &wanted, sizeof(wanted), NULL) < 0 || !wanted ||
+    if (w->tell(w, &wanted, sizeof(wanted), NULL) < 0 || !wanted ||
         (!gpu_facts() && gpu_binding_take(w, share_gpu, NULL, NULL) < 0) ||
         fabric_handle_try(w, &each, NULL) < 0)
         return;

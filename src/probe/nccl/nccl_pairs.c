@@ -35,7 +35,7 @@ static int tell_ways(unsigned char *way, struct world *w, const struct topo *top
         const int *pair = r->group[g].members;
         way[g] = (unsigned char)ways[topo_tier_by(topo, pair[0], pair[1], nic_tiers)];
     }
-    return world_tell(w, way, (size_t)r->groups, err);
+    return w->tell(w, way, (size_t)r->groups, err);
 }
 
 /* Where that of all is lost pairs go on with their own. */
@@ -301,7 +301,7 @@ static int trial(struct trial_plan *p, struct err *err)
         log_warn("pairs have communicators of their own: no trial of others: %s", why.text);
     for (int tier = 0; rc < 0 && tier < TIER_MAX; tier++)
         ways[tier] = NCCL_OWN;
-    return world_tell(p->w, ways, sizeof(ways), err);
+    return p->w->tell(p->w, ways, sizeof(ways), err);
 }
 
 /* --- before the campaign --- */
@@ -345,7 +345,7 @@ int nccl_pairs_prepare(const struct transport *tr, struct world *w, const struct
     no_split = false;
     if (w->rank == 0)
         choose_how(&p, plan);
-    int rc = world_tell(w, &p.now, sizeof(p.now), err);
+    int rc = w->tell(w, &p.now, sizeof(p.now), err);
     for (int tier = 0; tier < TIER_MAX; tier++)
         ways[tier] = p.now.how == NCCL_PAIRS_SPLIT    ? NCCL_SPLIT
                      : p.now.how == NCCL_PAIRS_SHARED ? NCCL_SHARED

@@ -1,0 +1,33 @@
+/* mpi_meet.h - how all ranks of a world over MPI meet once a turn, and how they wait for it. */
+#ifndef RG_MPI_MEET_H
+#define RG_MPI_MEET_H
+
+#include <mpi.h>
+#include <stdbool.h>
+
+#include "probe/world.h"
+
+/* What struct world of such a world has first in its ctx. */
+struct mpi_meet {
+    MPI_Comm comm;     /* the caller's */
+    bool spins;        /* every rank of this host has a core */
+    MPI_Request ready; /* MPI_REQUEST_NULL: nothing to wait for */
+    char *report;      /* of this rank and those below it in the tree */
+    int reported, room;
+};
+
+void mpi_meet_open(struct mpi_meet *m, MPI_Comm comm); /* collective */
+void mpi_meet_close(struct mpi_meet *m);
+
+/* Asleep, as world.h says, until a request is done or the watch has a verdict; an MPI error code. */
+int mpi_meet_wait(const struct mpi_meet *m, MPI_Request *request);
+
+/* Members of struct world. */
+int mpi_meet_report(struct world *w, const void *mine, size_t len, world_hear *hear, void *ctx,
+                    struct err *err);
+int mpi_meet_tell(struct world *w, void *value, size_t bytes, struct err *err);
+int mpi_meet_ready(struct world *w, struct err *err);
+bool mpi_meet_all_ready(struct world *w);
+int mpi_meet_wait_ready(struct world *w, struct err *err);
+
+#endif
