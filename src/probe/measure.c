@@ -461,7 +461,7 @@ static int share_done(struct campaign *c, struct err *err)
 static int make_retest(struct campaign *c, struct plan *out, int first_id, struct err *err)
 {
     if (c->log.points)
-        schedule_retest(out, c->topo, points_all(c->log.points), c->opts.nics);
+        schedule_retest(out, c->topo, points_all(c->log.points), c->opts.nics, c->opts.quick);
     int rc = plan_share(out, "retest plan", c->world, c->topo->endpoints, err);
     for (int i = 0; i < out->rounds; i++)
         out->round[i].id += first_id;

@@ -29,6 +29,8 @@ struct measure_opts {
     int iters;         /* > 0: exactly this many samples instead of the stop rule (-n) */
     bool check;        /* verify data once per (round, group, size), in its first epoch */
     bool retest;       /* outliers of parallel stages again, alone */
+    bool quick;        /* at most QUICK_CAP s or, if that is more, QUICK_MESSAGES a point; of what
+                        * stands out the worst again, once */
     double max_run;    /* s: a size whose message is expected to take longer ends the ladder;
                         * 0: 0.1 between CPUs, 1 between GPUs */
     double hang_after; /* s without any movement until a rank is said to hang, 0: by transport */
@@ -37,6 +39,9 @@ struct measure_opts {
 };
 #define MEASURE_DEFAULTS                                                                           \
     ((struct measure_opts){.half_width = 0.05, .warmup = 16, .check = true, .retest = true})
+
+#define QUICK_CAP 5e-3
+enum { QUICK_MESSAGES = 10 };
 
 /* Set by a signal handler: the campaign ends after the point in flight with EXIT_CUT. */
 extern volatile sig_atomic_t measure_stop;

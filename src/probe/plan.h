@@ -85,6 +85,7 @@ struct plan_opts {
     int epochs;       /* 1..PLAN_EPOCHS */
     unsigned long long seed;
     bool full;     /* ladders on more groups and sizes */
+    bool quick;    /* no ladders of pairs, whatever else is asked for */
     double cables; /* s for rounds that join as many pairs of NICs as fit; 0: none */
     bool nics;     /* where topo_hides_nics(): rounds through the NICs, for a second pass */
 };
@@ -99,7 +100,8 @@ void plan_known(struct fabric *known, const struct topo *t, bool sized);
 size_t plan_last_size(const struct fabric *known, const struct topo *t, enum op op,
                       const struct plan_group *g, size_t usual);
 
-/* Rounds for pairs by o->pairs, ladders per tier, collectives per level (host, domain, rack,
+/* Rounds for pairs by o->pairs, ladders per tier (none where only latency and bandwidth of pairs are
+ * asked for and no sizes), collectives per level (host, domain, rack,
  * growing numbers of the outermost level, one endpoint of each, world).  When nothing above the
  * host is visible, one endpoint of every host plays a tournament so that racks can be found by
  * measuring, pairs of hosts measure latency between any two of their endpoints so that rails can,

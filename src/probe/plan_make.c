@@ -296,11 +296,18 @@ static void pairs_of_all_kinds(struct maker *m, struct pairs *out, int wanted)
     free(v);
 }
 
+/* Who asks for the matrix alone gets no curves, unless sizes are given; pair_bibw has nothing else. */
+static bool wants_ladders(const struct maker *m)
+{
+    const unsigned matrix = 1u << OP_PAIR_LATENCY | 1u << OP_PAIR_BW;
+    return !m->o.quick && (m->o.ops & ~matrix || m->sized || m->o.full);
+}
+
 /* A few pairs of each tier, alone, over all sizes: the tier's curves. */
 static void add_ladders(struct maker *m, enum stage stage)
 {
     const struct topo *t = m->topo;
-    int wanted = m->o.full ? 8 : 3;
+    int wanted = !wants_ladders(m) ? 0 : m->o.full ? 8 : 3;
     size_t from = m->o.min_bytes > 4096 ? m->o.min_bytes : 4096;
 
     if (from > m->o.pair_max)

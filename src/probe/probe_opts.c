@@ -64,6 +64,25 @@ static int take_exact(void *into, char *none, struct err *err)
     return 0;
 }
 
+/* Words that say otherwise count, before it or after. */
+static int take_quick(void *into, char *none, struct err *err)
+{
+    struct probe_opts *o = into, usual;
+    (void)none, (void)err;
+
+    probe_opts_defaults(&usual);
+    if (o->plan.ops == usual.plan.ops)
+        o->plan.ops = 1u << OP_PAIR_LATENCY | 1u << OP_PAIR_BW;
+    if (o->plan.pairs == usual.plan.pairs)
+        o->plan.pairs = STAGE_TOURNAMENT;
+    if (o->plan.epochs == usual.plan.epochs)
+        o->plan.epochs = 1;
+    if (!(o->measure.time_cap > 0))
+        o->measure.time_cap = QUICK_CAP;
+    o->plan.quick = o->measure.quick = true;
+    return 0;
+}
+
 static int take_hang_after(void *into, char *text, struct err *err)
 {
     struct probe_opts *o = into;
@@ -108,6 +127,11 @@ const struct opt probe_options[] = {
      OPT_SECONDS(struct probe_opts, plan.cables), .group = 20},
     {"exact", 0, NULL, "every pair: all rounds of the tournament, at any size",
      OPT_CALL(take_exact), .group = 20},
+    {"quick", 0, NULL,
+     "the matrix of all pairs at a glance: latency and one bandwidth, rounds of disjoint pairs, "
+     "one "
+     "epoch, 5ms or 10 messages a point, the worst pairs again alone",
+     OPT_CALL(take_quick), .group = 20},
     {"no-nic-pass", 0, NULL,
      "where NVLink joins everybody: leave out the second pass, with NVLink left, through the NICs",
      OPT_UNSET(struct probe_opts, plan.nics), .group = 20},

@@ -134,7 +134,7 @@ static void judge_ends(struct suspect *s, int n, int (*order)(const void *, cons
     free(t);
 }
 
-static void add_alone(struct plan *out, const struct point *p, enum stage stage)
+static void add_alone(struct plan *out, const struct point *p, enum stage stage, int epochs)
 {
     for (int i = 0; i < out->rounds; i++) {
         const struct round *r = &out->round[i];
@@ -144,7 +144,7 @@ static void add_alone(struct plan *out, const struct point *p, enum stage stage)
     }
     struct round *r = plan_add(out, stage, p->op, 1);
     r->first = r->last = p->bytes;
-    r->epochs = (1u << PLAN_EPOCHS) - 1;
+    r->epochs = (1u << epochs) - 1;
     r->group[0].members = mem_calloc(2, sizeof(int));
     r->group[0].members[0] = p->src;
     r->group[0].members[1] = p->dst;
@@ -160,10 +160,14 @@ static int racks_of(const struct topo *t, int src, int dst)
     return a < b ? a * t->group[LEVEL_RACK].count + b : b * t->group[LEVEL_RACK].count + a;
 }
 
-void schedule_retest(struct plan *out, const struct topo *t, const struct points *p, bool by_nic)
+void schedule_retest(struct plan *out, const struct topo *t, const struct points *p, bool by_nic,
+                     bool quick)
 {
     static int (*const orders[])(const void *, const void *) = {by_src, by_dst, by_racks};
     struct suspect *s = NULL;
+    int most = t->endpoints < RETEST_QUICK ? RETEST_QUICK : t->endpoints;
+    if (!quick || most > RETEST_MAX)
+        most = RETEST_MAX;
     int n = 0, *times = mem_calloc((size_t)t->endpoints, sizeof(*times));
 
     for (int i = 0; i < p->count; i++)
@@ -187,13 +191,13 @@ void schedule_retest(struct plan *out, const struct topo *t, const struct points
     }
     if (n)
         qsort(s, (size_t)n, sizeof(*s), by_excess);
-    for (int i = 0; i < n && s[i].excess > 0 && out->rounds < RETEST_MAX; i++) {
+    for (int i = 0; i < n && s[i].excess > 0 && out->rounds < most; i++) {
         int *a = &times[s[i].p->src], *b = &times[s[i].p->dst];
         if (s[i].excess > 1 && (*a >= RETEST_PER_ENDPOINT || *b >= RETEST_PER_ENDPOINT))
             continue;
         ++*a;
         ++*b;
-        add_alone(out, s[i].p, by_nic ? STAGE_NIC_RETEST : STAGE_RETEST);
+        add_alone(out, s[i].p, by_nic ? STAGE_NIC_RETEST : STAGE_RETEST, quick ? 1 : PLAN_EPOCHS);
     }
     free(s);
     free(times);

@@ -221,6 +221,16 @@ static bool all_loaded(struct state *st)
     return !s->unready && s->world->all_ready(s->world);
 }
 
+/* Fewer samples are never enough: what disturbs one would be the median. */
+static int least_samples(const struct state *st)
+{
+    bool window = st->p->op == OP_PAIR_BW || st->p->op == OP_PAIR_BIBW;
+
+    if (!st->o->quick)
+        return 2;
+    return window ? 1 + (QUICK_MESSAGES - 1) / OP_PAIR_WINDOW : QUICK_MESSAGES;
+}
+
 /* The leader's choice: how many samples next (> 0), or -1 - enum stop. */
 static int decide(struct state *st, int last_batch)
 {
@@ -237,13 +247,15 @@ static int decide(struct state *st, int last_batch)
         return -1 - STOP_CI;
     if (st->good && left < per)
         return -1 - STOP_CI;
-    if ((st->n >= 2 && left < per) || st->n >= SAMPLES_MAX)
+    if ((st->n >= least_samples(st) && left < per) || st->n >= SAMPLES_MAX)
         return -1 - STOP_TIME;
     int next = last_batch ? last_batch * 2 : FIRST_BATCH;
     if (next > LAST_BATCH)
         next = LAST_BATCH;
     if (per > 0 && next * per > left)
         next = left > 2 * per ? (int)(left / per) : 2;
+    if (next < least_samples(st) - st->n)
+        next = least_samples(st) - st->n;
     return next;
 }
 

@@ -70,7 +70,7 @@ int *schedule_leaf_order(const struct topo *t);
 
 /* --- what is measured again --- */
 
-enum { RETEST_PER_ENDPOINT = 6, RETEST_PARTNERS = 3, RETEST_MAX = 256 };
+enum { RETEST_PER_ENDPOINT = 6, RETEST_PARTNERS = 3, RETEST_MAX = 256, RETEST_QUICK = 8 };
 
 /* Which pairs are measured again: out gets rounds of one pair each, stage RETEST, every
  * epoch; none when nothing stands out.
@@ -88,8 +88,10 @@ enum { RETEST_PER_ENDPOINT = 6, RETEST_PARTNERS = 3, RETEST_MAX = 256 };
  * Pairs that ran alone are classes of their own, of which only outliers are chosen that their ends and racks do not
  * explain: before one is named, it is slow twice.
  *
+ * quick: in one epoch, and no more pairs than RETEST_QUICK, or as many as there are endpoints.
  * by_nic: of the pairs that left NVLink (STAGE_NIC_RETEST), else of the others. */
 struct points;
-void schedule_retest(struct plan *out, const struct topo *t, const struct points *p, bool by_nic);
+void schedule_retest(struct plan *out, const struct topo *t, const struct points *p, bool by_nic,
+                     bool quick);
 
 #endif

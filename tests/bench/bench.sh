@@ -33,6 +33,33 @@ bench_matrix() {
         pairs=$((n * (n - 1)))
         row "full pair matrix, $n ranks ($pairs pairs, both ways)" "$(calc "$to - $from")" s
     done
+    bench_quick 8
+}
+
+# seconds PROGRAM... - of N ranks, with starting and ending them
+seconds() {
+    local from to
+    from=$(date +%s.%N)
+    ranks "$@" >"$work/log" 2>&1 || return 1
+    to=$(date +%s.%N)
+    calc "$to - $from"
+}
+
+# The same pairs at a glance, beside LinkTest's where that is on PATH, in turn; starting ranks is part of both.
+bench_quick() {
+    local i ours theirs
+    : >"$work/quick"
+    : >"$work/linktest"
+    for i in 1 2 3 4 5; do
+        rm -f "$work"/*.tsv "$work"/*.json
+        seconds "$1" "$build/railgauge-probe" probe --quick -o "$work/points.tsv" >>"$work/quick"
+        ! command -v mpilinktest >/dev/null || seconds "$1" mpilinktest >>"$work/linktest"
+    done
+    ours=$(median <"$work/quick")
+    row "quick pair matrix, $1 ranks" "$ours" s
+    [ -s "$work/linktest" ] || return 0
+    theirs=$(median <"$work/linktest")
+    row "quick pair matrix, $1 ranks, beside LinkTest" "$(calc "$ours / $theirs")" x "<= 1"
 }
 
 bench_stop_rule() {

@@ -47,6 +47,28 @@ setup() {
     [ "$(awk -F'\t' 'NR > 2 { print $3 }' plan.tsv | sort -u)" = pair_latency ]
 }
 
+@test "--quick plays every pair in one epoch, without ladders; other words count" {
+    stages() { awk -F'\t' 'NR > 2 { print $2 }' plan.tsv | sort -u | xargs; }
+    railgauge plan topology.json --quick
+    [ "$(stages)" = tournament ]
+    [ "$(awk -F'\t' '$2 == "tournament"' plan.tsv | wc -l)" -eq $((3 * 143)) ]
+    [ "$(awk -F'\t' 'NR > 2 { print $7 }' plan.tsv | sort -u)" = 0 ]
+    railgauge plan topology.json --quick --op pair_latency --epochs 2
+    [ "$(awk -F'\t' 'NR > 2 { print $3 }' plan.tsv | sort -u)" = pair_latency ]
+    railgauge plan topology.json --op pair_latency,all_reduce --quick
+    [ "$(stages)" = "collective tournament" ]
+}
+
+@test "the matrix of pairs alone has no ladder, unless a size is asked for" {
+    ladders() { awk -F'\t' '$2 == "ladder"' plan.tsv | wc -l; }
+    railgauge plan topology.json --op pair_latency,pair_bw
+    [ "$(ladders)" -eq 0 ]
+    railgauge plan topology.json --op pair_latency,pair_bw -e 64M
+    [ "$(ladders)" -gt 0 ]
+    railgauge plan topology.json --op pairs
+    [ "$(ladders)" -gt 0 ]
+}
+
 @test "wrong words exit with 64 and say why" {
     run railgauge plan
     [ "$status" -eq 64 ]

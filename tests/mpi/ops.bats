@@ -131,3 +131,16 @@ once=(-n 1 -w 0 --epochs 1 --no-retest)
     run -0 railgauge run --dry-run -t mpi --ranks 2 --window 9 --reduce-scatter block
     [[ $output == *" --window=9 --reduce-scatter=block"* ]]
 }
+
+@test "--quick: all pairs once, at least ten messages a point, the worst again alone" {
+    run -0 ranks 4 "$probe" probe --quick -o quick.tsv
+    count() { awk -F'\t' -v s="$1" -v o="$2" '$4 == s && $5 == o' quick.tsv | wc -l; }
+    [ "$(count tournament pair_latency)" -eq 6 ]
+    [ "$(count tournament pair_bw)" -eq 12 ]
+    again=$(($(count retest pair_latency) + $(count retest pair_bw)))
+    [ "$again" -ge 1 ]
+    [ "$again" -le 8 ]
+    [ "$(column epoch quick.tsv | sort -u)" = 0 ]
+    awk -F'\t' '/^[0-9]/ && $11 < ($5 == "pair_bw" ? 3 : 10)' quick.tsv >few
+    [ ! -s few ]
+}

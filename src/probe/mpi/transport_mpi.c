@@ -236,6 +236,41 @@ static size_t room_for(const struct mpi_ctx *c, size_t bytes)
     return room;
 }
 
+/* The buffers of the group before, if they are not large: pairs follow each other by the hundred, and
+ * fresh pages cost more than the messages of a quick matrix. */
+static struct {
+    unsigned char *send, *recv;
+    size_t room;
+} spare;
+
+static bool take_spare(struct mpi_ctx *c)
+{
+    bool fits = spare.room >= c->room;
+
+    if (fits) {
+        c->send = spare.send;
+        c->recv = spare.recv;
+        c->room = spare.room;
+    } else {
+        free(spare.send);
+        free(spare.recv);
+    }
+    memset(&spare, 0, sizeof(spare));
+    return fits;
+}
+
+static void keep_spare(struct mpi_ctx *c)
+{
+    if (!c->send || !c->recv || c->room > WINDOW_ROOM)
+        return;
+    free(spare.send);
+    free(spare.recv);
+    spare.send = c->send;
+    spare.recv = c->recv;
+    spare.room = c->room;
+    c->send = c->recv = NULL;
+}
+
 /* Linux promises memory that it does not have and kills whoever touches it: so ask first; then
  * touch every page here, so that no page fault is measured later. */
 static int take_buffers(struct mpi_ctx *c, size_t bytes, struct err *err)
@@ -248,6 +283,8 @@ static int take_buffers(struct mpi_ctx *c, size_t bytes, struct err *err)
     c->capacity = bytes;
     c->room = room_for(c, bytes);
     units_bytes_text(need, (double)c->room);
+    if (take_spare(c))
+        return 0;
     if (2.0 * (double)c->room * sharers > have)
         return err_io(err, "rank %d (host %s): two buffers of %s for %d ranks here, but %s is free",
                       me, c->host, need, sharers, units_bytes_text(left, have));
@@ -258,6 +295,7 @@ static int take_buffers(struct mpi_ctx *c, size_t bytes, struct err *err)
     if (!c->send || !c->recv)
         return err_io(err, "rank %d (host %s): cannot allocate two buffers of %s", me, c->host,
                       need);
+    c->fresh = true;
     return 0;
 }
 
@@ -267,6 +305,7 @@ static void mpi_close(void *ctx)
 
     if (!c)
         return;
+    keep_spare(c);
     free(c->send);
     free(c->recv);
     free(c->member);
@@ -289,8 +328,9 @@ static int mpi_open(void **ctx, const struct group *g, size_t max_bytes, struct 
         return -1;
     }
     /* Touch every page here, so that no page fault is measured later. */
-    memset(c->send, 0, c->room);
-    memset(c->recv, 0, c->room);
+    if (c->fresh)
+        memset(c->send, 0, c->room);
+    memset(c->recv, 0, c->room); /* what lies there from before would be taken for what arrived */
     *ctx = c;
     return 0;
 }
