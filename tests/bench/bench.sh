@@ -47,10 +47,10 @@ seconds() {
 
 # The same pairs at a glance, beside LinkTest's where that is on PATH, in turn; starting ranks is part of both.
 bench_quick() {
-    local i ours theirs
+    local ours theirs
     : >"$work/quick"
     : >"$work/linktest"
-    for i in 1 2 3 4 5; do
+    for _ in 1 2 3 4 5; do
         rm -f "$work"/*.tsv "$work"/*.json
         seconds "$1" "$build/railgauge-probe" probe --quick -o "$work/points.tsv" >>"$work/quick"
         ! command -v mpilinktest >/dev/null || seconds "$1" mpilinktest >>"$work/linktest"
