@@ -139,7 +139,7 @@ HELD := malloc calloc realloc free strdup strndup vasprintf json_loadb json_dele
 $(BUILD)/$(SONAME): src/librailgauge.map $(LIB)
 	@echo "  LINK $@"
 	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--version-script,$< \
-	    $(if $(SAN),,-Wl,-z,defs) $(HELD:%=-Wl,--wrap=%) -Wl,--undefined=railgauge_open -Wl,--undefined=railgauge_job_open -o $@ $(LIB) $(JSON_LIBS) -lm
+	    $(if $(SAN),,-Wl,-z,defs) $(HELD:%=-Wl,--wrap=%) -Wl,--undefined=railgauge_open -Wl,--undefined=railgauge_group_open -Wl,--undefined=railgauge_job_open -o $@ $(LIB) $(JSON_LIBS) -lm
 	$(Q)ln -sf $(SONAME) $(BUILD)/librailgauge.so
 
 # It stays in the process: NCCL closes it with the last communicator, and may yet make another.

@@ -35,7 +35,7 @@ railgauge_open railgauge_pair railgauge_pairs railgauge_place railgauge_rank " ]
 # The sources that librailgauge is made of, as the linker picks them: where a name is in two folders,
 # both; what nobody calls in them is left out.
 sources() {
-    cc -shared -Wl,--undefined=railgauge_open -Wl,--undefined=railgauge_job_open -Wl,-Map,"$BATS_TEST_TMPDIR/map" \
+    cc -shared -Wl,--undefined=railgauge_open -Wl,--undefined=railgauge_group_open -Wl,--undefined=railgauge_job_open -Wl,-Map,"$BATS_TEST_TMPDIR/map" \
         -o "$BATS_TEST_TMPDIR/x.so" "$build/librg.a" $(pkg-config --libs jansson) -lm
     for name in $(grep -oE 'librg\.a\([a-z_0-9]+\.c' "$BATS_TEST_TMPDIR/map" | sed 's/.*(//' | sort -u); do
         ls src/{base,cost,step,step/price,step/search,place,probe,probe/import}/"$name" topo/{,*/}"$name" 2>/dev/null || true
