@@ -89,6 +89,13 @@ figures=(
     "search|*_wall_s|1|s|<= 1|search, 8,192 GPUs, *"
     "search|*_evaluations|1|-||search, *: layouts and recipes"
     "search|*_fit|1|-||search, *: of them fit"
+    "place|8192_s|1|s|<= 0.1|placing 8,192 ranks"
+    "place|65536_s|1|s|<= 1|placing 65,536 ranks"
+    "place|*_of_default|1|x|<= 0.6|placing * ranks: step / step as listed"
+    "place|bound_median|1|x|<= 1.05|placed / bound, 20 instances, median"
+    "place|bound_worst|1|x||placed / bound, 20 instances, worst"
+    "place|*_median|1|x|<= 1|placed / *, 20 instances, median"
+    "place|*_worst|1|x|<= 1|placed / *, 20 instances, worst"
     "search|*_per_s|1e-6|M/s|>= 1|search, *: whole evaluations, one core"
 )
 
@@ -129,5 +136,5 @@ table_open "$out"
 bench_matrix
 bench_demo
 bench_stop_rule
-for program in lookup nodes search; do measured $program; done
+for program in lookup nodes place search; do measured $program; done
 table_close
