@@ -95,7 +95,7 @@ static void from_sets(struct place_best *b, struct placer *pl)
  * Two change places, one goes to free slots, one is taken out and put in elsewhere.  Half of the
  * moves start at the slowest group; only what is better is kept. */
 
-enum { SIZES = 16, PATIENCE = 4000 };
+enum { SIZES = 16, PATIENCE = 4000, TURNS = 3 };
 
 struct moves {
     struct place_best *best;
@@ -249,7 +249,7 @@ static void step(struct moves *w, int *idle)
     look(w);
 }
 
-static void improve(struct place_best *b, struct placer *pl)
+static void improve(struct place_best *b, struct placer *pl, unsigned turn)
 {
     struct moves w = {.best = b, .placer = pl};
     size_t n = (size_t)pl->pool->slots + 1;
@@ -257,7 +257,7 @@ static void improve(struct place_best *b, struct placer *pl)
     char how[256];
     int idle = 0;
 
-    rng_seed(&w.rng, pl->ask->seed + 1);
+    rng_seed(&w.rng, pl->ask->seed + turn);
     mesh_of(&m, pl);
     int **part[] = {&w.slot, &w.tried, &w.rank, &w.position, &w.order, &w.guide};
     int *room = mem_calloc(sizeof(part) / sizeof(*part) * n, sizeof(int));
@@ -295,7 +295,8 @@ static int search(struct placed *out, struct place_best *b, struct placer *pl, s
     if (pl->ask->scotch && pl->ranks <= SCOTCH_RANKS)
         place_scotch(b, pl, NULL); /* one more candidate where it is installed */
     from_sets(b, pl);
-    improve(b, pl);
+    for (unsigned turn = 1; turn <= TURNS; turn++)
+        improve(b, pl, turn);
     place_normalise(b, pl);
     return 0;
 }

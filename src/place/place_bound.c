@@ -15,6 +15,15 @@
  *   a message at K   on the best group of that K: the fastest tiers that lie inside and between
  *             domains, all NICs, the fewest racks, no slow part, as many groups at once as there are
  *
+ * Not every domain is as large as g.  The members that a group of s ranks has in one domain are all
+ * of them, or at least K and at most s - K, because it has K in any other that it touches; so a
+ * domain of c slots seats at most
+ *
+ *   u(c) = max over w of  w s + min(c - w s, m (s - K)),  m = floor((c - w s) / K),  0 where 2 K > s
+ *
+ * ranks, w of the groups whole, and K is possible only where u(c) of all domains add up to the
+ * ranks.  Nine racks of 72 hold nine groups of 64 whole; of ten groups one is split.
+ *
  * It leaves out that racks and leaves are shared too. */
 #include <math.h>
 #include <stdlib.h>
@@ -29,6 +38,7 @@ enum { SHARES = 20 }; /* values of K that are told apart, of a domain of up to 1
 struct room {
     int slots, nics; /* the most of one domain */
     int domains;
+    int *of_size;        /* domains of each number of slots, 0 .. slots */
     int rack;            /* the most slots of one rack; 0: racks are not known */
     int reach[TIER_MAX]; /* the most ranks that rings of single members can join over a tier */
 };
@@ -93,6 +103,12 @@ static void room_of(struct room *r, const struct node_pool *p)
         shape_of(&s, t, ids, j - i);
         r->slots = j - i > r->slots ? j - i : r->slots;
         r->nics = s.nics > r->nics ? s.nics : r->nics;
+    }
+    r->of_size = mem_calloc((size_t)r->slots + 1, sizeof(int));
+    for (int i = 0, j; i < p->slots; i = j) {
+        for (j = i; j < p->slots && slot[j].domain == slot[i].domain; j++)
+            continue;
+        r->of_size[j - i]++;
     }
     rack_room(r, p);
     free(ids);
@@ -298,6 +314,30 @@ static int fewest_of(const struct lines *a)
     return a->chosen ? a->few[a->chosen - 1] + 1 : 1;
 }
 
+/* u(c): of groups of n ranks, none with fewer than k in a domain where it has any. */
+static int seats(int c, int n, int k)
+{
+    int most = 0;
+
+    for (int whole = 0; whole <= c; whole += n) {
+        int left = c - whole, parts = 2 * k > n ? 0 : left / k * (n - k);
+        int sum = whole + (left < parts ? left : parts);
+        most = sum > most ? sum : most;
+    }
+    return most;
+}
+
+/* Do all domains together seat the ranks at the axis's share? */
+static bool seated(const struct bound *b, const struct lines *a)
+{
+    long sum = 0;
+
+    for (int c = 1; c <= b->room.slots; c++)
+        if (b->room.of_size[c])
+            sum += (long)b->room.of_size[c] * seats(c, a->span.size, fewest_of(a));
+    return sum >= b->pl->ranks;
+}
+
 /* Are all groups of b across those of a?  The digits of b's ranks are above those of a. */
 static bool across(const struct span *a, const struct span *b)
 {
@@ -378,7 +418,7 @@ static void choose(struct bound *b, int at)
     }
     struct lines *a = &b->axis[at];
     for (a->chosen = a->count - 1; a->chosen >= 0; a->chosen--) {
-        if (product_of(b, at + 1) > b->room.slots)
+        if (product_of(b, at + 1) > b->room.slots || !seated(b, a))
             continue;
         set_axis(b, a, a->chosen, a->count - 1);
         if (place_step_sec(b->pl->step, b->one) < b->best)
@@ -411,6 +451,7 @@ static double step_bound(struct placer *pl)
     for (int i = 0; i < b.axes; i++)
         free(b.axis[i].least);
     free(b.axis);
+    free(b.room.of_size);
     if (!(b.best < INFINITY))
         return 0; /* nothing is claimed */
     memcpy(pl->least_one, b.best_one, sizeof(b.best_one));

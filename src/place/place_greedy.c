@@ -316,41 +316,24 @@ static void lines(struct place_best *b, struct placer *pl, int level, bool split
     free(at);
 }
 
-static bool same_row(const struct row *a, const struct row *b)
-{
-    return a->hosts == b->hosts && a->boxes == b->boxes &&
-           !memcmp(a->host, b->host, (size_t)a->hosts * sizeof(int)) &&
-           !memcmp(a->first, b->first, (size_t)a->boxes * sizeof(int));
-}
-
-/* Rows of all kinds that differ; alike in most machines. */
-static void by_level(struct place_best *b, struct placer *pl, int level, int *order)
-{
-    struct row row[ROW_HOWS];
-    char words[64];
-
-    snprintf(words, sizeof(words), "greedy, by %s", level < 0 ? "host" : level_name[level]);
-    for (int how = 0; how < ROW_HOWS; how++) {
-        bool again = false;
-        row_make(&row[how], pl->pool, level, (enum row_how)how, -1, -1);
-        for (int i = 0; i < how; i++)
-            again |= same_row(&row[i], &row[how]);
-        if (!again && placer_may(pl, 0.65) && greedy_fill(pl, &row[how], NULL, order))
-            place_try(b, pl, order, words, NULL);
-    }
-    for (int how = 0; how < ROW_HOWS; how++)
-        row_free(&row[how]);
-}
-
 void place_greedy(struct place_best *b, struct placer *pl)
 {
     int level[LEVEL_COUNT], levels = node_pool_levels(pl->pool, level);
     int *order = mem_calloc((size_t)pl->ranks + 1, sizeof(int));
+    struct row row[(LEVEL_COUNT + 1) * ROW_HOWS];
 
     if (levels == 0)
         level[levels++] = -1;
-    for (int k = 0; k < levels; k++)
-        by_level(b, pl, level[k], order);
+    for (int i = 0; i < levels * ROW_HOWS; i++) {
+        char words[64];
+        int at = level[i / ROW_HOWS];
+        row_make(&row[i], pl->pool, at, (enum row_how)(i % ROW_HOWS), -1, -1);
+        snprintf(words, sizeof(words), "greedy, by %s", at < 0 ? "host" : level_name[at]);
+        if (!row_again(row, i) && placer_may(pl, 0.65) && greedy_fill(pl, &row[i], NULL, order))
+            place_try(b, pl, order, words, NULL);
+    }
+    for (int i = 0; i < levels * ROW_HOWS; i++)
+        row_free(&row[i]);
     free(order);
     for (int k = 0; pl->ask->demand && k < levels; k++)
         lines(b, pl, level[k], false, 0.65 + 0.15 * (k + 1) / levels);

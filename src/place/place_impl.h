@@ -67,6 +67,8 @@ void row_make(struct row *r, const struct node_pool *p, int level, enum row_how 
               int group);
 int row_slots(const struct row *r, const struct node_pool *p, int box); /* of a box; -1: of all */
 int row_largest(const struct row *r, const struct node_pool *p); /* slots of its largest box */
+/* Is row[i] one of those before it?  Racks are domains, and no host is slow, in most machines. */
+bool row_again(const struct row *row, int i);
 void row_free(struct row *r);
 /* slot[0 .. ranks - 1]: blocks of block[0] slots go whole into boxes, in order; what is left of the
  * boxes takes blocks of block[1], and so on; the last is 1.  Each size divides the one before.

@@ -277,14 +277,18 @@ static void all_turns(struct mesh_search *h, int (*turns)[DIGITS], int n, double
 {
     int level[LEVEL_COUNT], levels = node_pool_levels(h->placer->pool, level);
     struct row row[LEVEL_COUNT + 1];
+    bool again[LEVEL_COUNT + 1];
 
     if (levels == 0)
         level[levels++] = -1;
-    for (int k = 0; k < levels; k++)
+    for (int k = 0; k < levels; k++) {
         row_make(&row[k], h->placer->pool, level[k], ROW_NEAR, -1, -1);
+        again[k] = row_again(row, k);
+    }
     for (int i = 0; i < n; i++)
         for (int k = 0; k < levels && placer_may(h->placer, share); k++)
-            try_turn(h, turns[i], &row[k], share);
+            if (!again[k])
+                try_turn(h, turns[i], &row[k], share);
     for (int k = 0; k < levels; k++)
         row_free(&row[k]);
 }

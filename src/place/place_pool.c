@@ -331,6 +331,18 @@ int row_largest(const struct row *r, const struct node_pool *p)
     return most;
 }
 
+bool row_again(const struct row *row, int i)
+{
+    const struct row *b = &row[i];
+    bool again = false;
+
+    for (const struct row *a = row; a < b && !again; a++)
+        again = a->hosts == b->hosts && a->boxes == b->boxes &&
+                !memcmp(a->host, b->host, (size_t)a->hosts * sizeof(int)) &&
+                !memcmp(a->first, b->first, (size_t)a->boxes * sizeof(int));
+    return again;
+}
+
 void row_free(struct row *r)
 {
     free(r->host);
