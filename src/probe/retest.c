@@ -189,6 +189,11 @@ void schedule_retest(struct plan *out, const struct topo *t, const struct points
         for (int k = i; k < j && was_alone(&s[i]); k++)
             s[k].excess = alone(&s[k]);
     }
+    int suspects = 0;
+    for (int i = 0; i < n; i++)
+        if (s[i].excess > 0)
+            s[suspects++] = s[i];
+    n = suspects;
     if (n)
         qsort(s, (size_t)n, sizeof(*s), by_excess);
     for (int i = 0; i < n && s[i].excess > 0 && out->rounds < most; i++) {

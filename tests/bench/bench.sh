@@ -133,10 +133,28 @@ bench_demo() {
     row "README's demonstration, 576 GPUs" "$walls" s "<= 1.5"
 }
 
+# A simulated campaign from plan to pictures: CPU seconds, and the most memory that one of its programs held.  Once: it takes
+# minutes where the goals are missed.
+bench_scale() {
+    local racks name seconds megabytes cpu peak
+    while IFS='|' read -r racks name seconds megabytes; do
+        read -r cpu peak < <(timeout 900 python3 -c 'import resource, subprocess, sys
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(round(used.ru_utime + used.ru_stime, 1), used.ru_maxrss // 1000)' "$build/railgauge" run -t sim \
+            --fabric gb200-nvl72 --racks "$racks" --no-verdict -o "$work/scale")
+        rm -rf "$work/scale"
+        row "$name endpoints: run, CPU" "$cpu" s "<= $seconds"
+        row "$name endpoints: peak" "$peak" MB "<= $megabytes"
+    done <<<'512|36,864|8|300
+1389|100,008|20|600'
+}
+
 turns=${TURNS:-3}
 table_open "$out"
 bench_matrix
 bench_demo
+bench_scale
 bench_stop_rule
 for program in lookup nodes place search; do measured $program; done
 table_close

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -241,6 +242,40 @@ static void test_select(void **state)
     }
 }
 
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static void many_values_are_sorted_as_few_are(void **state)
+{
+    enum { MANY = 20000 };
+    double *got = malloc(MANY * sizeof(double)), *want = malloc(MANY * sizeof(double));
+    struct rng r;
+
+    (void)state;
+    rng_seed(&r, 31);
+    for (int kind = 0; kind < 5; kind++)
+        for (int n = 1; n <= MANY; n = n * 5 / 2 + 1) {
+            for (int i = 0; i < n; i++)
+                got[i] = kind == 0   ? rng_normal(&r)
+                         : kind == 1 ? exp(50 * rng_normal(&r)) - 1
+                         : kind == 2 ? (double)rng_below(&r, 3) - 1
+                         : kind == 3 ? 9.9e-6
+                         : i % 7     ? rng_uniform(&r) * 1e-300
+                                     : (i % 2 ? INFINITY : -INFINITY);
+            memcpy(want, got, (size_t)n * sizeof(double));
+            qsort(want, (size_t)n, sizeof(double), by_size);
+            stats_sort(got, n);
+            for (int i = 0; i < n; i++)
+                assert_true(got[i] == want[i]);
+        }
+    free(got);
+    free(want);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -257,6 +292,7 @@ int main(void)
         cmocka_unit_test(the_interval_holds_the_true_median_in_95_of_100_samples),
         cmocka_unit_test(summary_has_every_field_in_order),
         cmocka_unit_test(the_generator_gives_the_published_numbers),
+        cmocka_unit_test(many_values_are_sorted_as_few_are),
         cmocka_unit_test(random_numbers_are_spread_as_they_should_be),
     };
 
