@@ -1,5 +1,5 @@
 #!/bin/bash
-# bench.sh - what takes how long: a pair matrix, the stop rule, look-ups, node selection, the search.
+# bench.sh - what takes how long: pair matrices, campaigns, the stop rule, look-ups, placement, the search.
 #
 #   RG_BUILD=build tests/bench/bench.sh [OUT.tsv]
 #
@@ -19,47 +19,37 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 bench_matrix() {
-    local n from to pairs
+    local n
     for n in 4 8; do
-        rm -f "$work"/*
         ranks "$n" "$build/railgauge-probe" discover --quiet -o "$work/topology.json"
-        from=$(date +%s.%N)
-        ranks "$n" "$build/railgauge-probe" probe -t mpi --topology "$work/topology.json" \
-            --op pair_latency,pair_bw --pairs isolated -o "$work/points.tsv" >"$work/log" 2>&1 || {
-            cat "$work/log" >&2
-            return 1
-        }
-        to=$(date +%s.%N)
-        pairs=$((n * (n - 1)))
-        row "full pair matrix, $n ranks ($pairs pairs, both ways)" "$(calc "$to - $from")" s
+        row "full pair matrix, $n ranks ($((n * (n - 1))) pairs, both ways)" "$(seconds "$n" "$build/railgauge-probe" probe -t mpi \
+            --topology "$work/topology.json" --op pair_latency,pair_bw --pairs isolated -o "$work/points.tsv")" s
     done
-    bench_quick 8
 }
 
-# seconds PROGRAM... - of N ranks, with starting and ending them
+# seconds N PROGRAM... - of N ranks, with starting and ending them
 seconds() {
-    local from to
-    from=$(date +%s.%N)
-    ranks "$@" >"$work/log" 2>&1 || return 1
-    to=$(date +%s.%N)
-    calc "$to - $from"
+    local from=$EPOCHREALTIME
+    rm -f "$work/points.tsv"
+    ranks "$@" >"$work/log" 2>&1 || { cat "$work/log" >&2 && return 1; }
+    calc "$EPOCHREALTIME - $from"
 }
 
-# The same pairs at a glance, beside LinkTest's where that is on PATH, in turn; starting ranks is part of both.
+# The same pairs at a glance, beside peers that are on PATH, turn by turn.
 bench_quick() {
-    local ours theirs
-    : >"$work/quick"
-    : >"$work/linktest"
-    for _ in 1 2 3 4 5; do
-        rm -f "$work"/*.tsv "$work"/*.json
-        seconds "$1" "$build/railgauge-probe" probe --quick -o "$work/points.tsv" >>"$work/quick"
-        ! command -v mpilinktest >/dev/null || seconds "$1" mpilinktest >>"$work/linktest"
+    local ours='' peer theirs
+    local -A words=([mpilinktest]='-s 524288 -i 10 -I 2 -Z 4' [mpiGraph]='1048576 10 10')
+    for peer in mpilinktest mpiGraph; do
+        command -v "$peer" >/dev/null || continue
+        ours='' theirs=''
+        for _ in 1 2 3 4 5; do
+            ours+="$(seconds 8 "$build/railgauge-probe" probe --quick -o "$work/points.tsv") "
+            # shellcheck disable=SC2086 # words
+            theirs+="$(cd "$work" && seconds 8 "$peer" ${words[$peer]}) "
+        done
+        row "quick pair matrix, 8 ranks" "$ours" s "<= 1" "$peer" "$theirs"
     done
-    ours=$(median <"$work/quick")
-    row "quick pair matrix, $1 ranks" "$ours" s
-    [ -s "$work/linktest" ] || return 0
-    theirs=$(median <"$work/linktest")
-    row "quick pair matrix, $1 ranks, beside LinkTest" "$(calc "$ours / $theirs")" x "<= 1"
+    [ -n "$ours" ] || row "quick pair matrix, 8 ranks" "$(seconds 8 "$build/railgauge-probe" probe --quick -o "$work/points.tsv")" s
 }
 
 bench_stop_rule() {
@@ -153,6 +143,7 @@ print(round(used.ru_utime + used.ru_stime, 1), used.ru_maxrss // 1000)' "$build/
 turns=${TURNS:-3}
 table_open "$out"
 bench_matrix
+bench_quick
 bench_demo
 bench_scale
 bench_stop_rule
