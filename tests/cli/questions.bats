@@ -105,7 +105,9 @@ jsonschema.Draft202012Validator(schema, resolver=resolver).validate(json.load(op
     refuse 64 '--gpus: "8,,16" has an empty place' --fabric hgx-h100 --gpus 8,,16
     refuse 64 '"x" is not a whole number' --fabric hgx-h100 --gpus 8,x
     refuse 64 "0 is outside" --fabric hgx-h100 --gpus 0,8
-    refuse 64 "cannot be filled" --fabric hgx-h100 --layout tp=8,dp=auto --gpus 9,10
+    for gpus in 9,10 9 9,10,11,12,13; do # no row has a step to compare with
+        refuse 64 "cannot be filled" --fabric hgx-h100 --layout tp=8,dp=auto --gpus "$gpus"
+    done
     refuse 64 "--mtbf of a job is of one GPU count" --fabric hgx-h100 --gpus 8,16 --mtbf 3h --checkpoint 30s
     refuse 64 "--weak is about several counts" --fabric hgx-h100 --gpus 8 --weak
     refuse 64 "no --explain" --fabric hgx-h100 --gpus 8,16 --explain

@@ -222,7 +222,7 @@ static void find_moved(struct variant *r, const struct variant *base)
     }
 }
 
-/* The first row of the same machine that has a step. */
+/* The first row of the same machine that has a step, as r has. */
 static const struct variant *first_of(const struct variants *v, const struct variant *r)
 {
     int i = 0;
@@ -237,14 +237,13 @@ static void compare(struct variants *v, const struct variants_opts *o)
     for (int i = 0; i < v->rows; i++) {
         struct variant *r = &v->row[i];
         const struct variant *base = &v->row[i - i % (o->asked->whats + 1)];
-        const struct variant *first = first_of(v, r);
         r->gain = r->efficiency = NAN;
         if (r->why)
             continue;
         v->steps++;
         v->fitting += memory_fit(&r->step.memory) != MEMORY_UNFIT;
         if (o->asked->counts)
-            r->efficiency = r->step.tokens_per_gpu / first->step.tokens_per_gpu;
+            r->efficiency = r->step.tokens_per_gpu / first_of(v, r)->step.tokens_per_gpu;
         if (r->what && !base->why) {
             r->gain = base->step.sec / r->step.sec;
             find_moved(r, base);
