@@ -202,10 +202,6 @@ static int open_job(struct placing *p, struct err *err)
     struct place_args *a = &p->args;
     int ranks;
 
-    if (a->nodes_file && read_nodes(&p->listed, a->nodes_file, err) < 0)
-        return -1;
-    if (p->listed)
-        a->job.place.nodes = p->listed;
     if (!a->traffic)
         return job_open(&p->job, &a->job, err);
     if (demand_load(&p->demand, a->traffic, err) < 0)
@@ -421,12 +417,8 @@ static int run_jobs(struct placing *p, struct err *err)
 {
     const struct place_args *a = &p->args;
     struct place_pack b = {.path = a->jobs};
-    int rc = a->nodes_file ? read_nodes(&p->listed, a->nodes_file, err) : 0;
+    int rc = matrix_open(&p->job.matrix, a->job.matrix, a->job.fabric, a->job.racks, err);
 
-    if (p->listed)
-        p->args.job.place.nodes = p->listed;
-    if (rc == 0)
-        rc = matrix_open(&p->job.matrix, a->job.matrix, a->job.fabric, a->job.racks, err);
     if (rc == 0)
         rc = free_hosts(p, err);
     if (rc == 0)
@@ -439,19 +431,22 @@ static int run_jobs(struct placing *p, struct err *err)
     return rc;
 }
 
+static int run_one(struct placing *p, struct err *err)
+{
+    return open_job(p, err) < 0 || free_hosts(p, err) < 0 || run(p, err) < 0 ? -1 : show(p, err);
+}
+
 static int cmd_place(int argc, char **argv, struct err *err)
 {
     struct placing p = {.args = {.seed = 1}};
 
     job_defaults(&p.args.job);
     opt_parse(&command, argc, argv, OPT_EXITS, &p.args);
-    int rc = p.args.jobs ? run_jobs(&p, err) : open_job(&p, err);
-    if (rc == 0 && !p.args.jobs)
-        rc = free_hosts(&p, err);
-    if (rc == 0 && !p.args.jobs)
-        rc = run(&p, err);
-    if (rc == 0 && !p.args.jobs)
-        rc = show(&p, err);
+    int rc = p.args.nodes_file ? read_nodes(&p.listed, p.args.nodes_file, err) : 0;
+    if (p.listed)
+        p.args.job.place.nodes = p.listed;
+    if (rc == 0)
+        rc = p.args.jobs ? run_jobs(&p, err) : run_one(&p, err);
     bool fits =
         memory_fit(&p.now.memory) != MEMORY_UNFIT; /* traffic: nothing is known, so it does */
     prediction_free(&p.now);

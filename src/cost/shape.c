@@ -27,15 +27,6 @@ static int rack_of(const struct topo *t, int id)
     return topo_at(t, id, LEVEL_RACK);
 }
 
-static int nic_of(const struct topo *t, int id)
-{
-    const struct endpoint *e = &t->endpoint[id];
-
-    if (e->nic >= 0)
-        return e->nic;
-    return t->nics + (e->kind == ENDPOINT_GPU ? t->hosts + id : e->place.at[LEVEL_HOST]);
-}
-
 struct slice {
     long from, end;
 };
@@ -144,7 +135,7 @@ int shape_of(struct shape *s, const struct topo *t, const int *ids, int n)
     s->ranks = n;
     s->domains = domains_of(t, ids, n, &s->per_domain, &lone);
     s->nodes = distinct(t, ids, n, host_of);
-    int nics = distinct(t, ids, n, nic_of) / s->domains;
+    int nics = distinct(t, ids, n, shape_nic) / s->domains;
     s->nics = nics < 1 ? 1 : nics > s->per_domain ? s->per_domain : nics;
     s->racks = distinct(t, ids, n, rack_of);
     for (int i = 0; i < n; i++)

@@ -16,8 +16,18 @@ struct shape {
                 */
 };
 
-/* n >= 1 and every id valid.  Allocates nothing; O(n) up to thousands of domains.  Where no NIC was
- * seen, a GPU is taken to have one of its own and the CPUs of a host to share one.  Returns the first
+/* The NIC of an endpoint, as a number below those of t, its hosts and endpoints together: where none
+ * was seen, a GPU is taken to have one of its own and the CPUs of a host to share one. */
+static inline int shape_nic(const struct topo *t, int id)
+{
+    const struct endpoint *e = &t->endpoint[id];
+
+    if (e->nic >= 0)
+        return e->nic;
+    return t->nics + (e->kind == ENDPOINT_GPU ? t->hosts + id : e->place.at[LEVEL_HOST]);
+}
+
+/* n >= 1 and every id valid.  Allocates nothing; O(n) up to thousands of domains.  Returns the first
  * member of a domain that has the fewest of them: what leaves a domain is the most there. */
 int shape_of(struct shape *s, const struct topo *t, const int *ids, int n);
 /* Do both cost the same?  Ranks, domains and members per domain are equal; when domains are

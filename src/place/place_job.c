@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "place/place_impl.h"
-#include "step/pricer.h"
 
 /* --- its words --- */
 
@@ -379,12 +378,6 @@ static int step_given(struct place_list *l, int given, struct err *err)
     return 0;
 }
 
-static int pricer_given(struct place_list *l, struct err *err)
-{
-    return l->pricer ? pricer_reorder(l->pricer, l->order, err)
-                     : pricer_open(&l->pricer, &l->job->matrix, l->order, l->step.ranks, err);
-}
-
 double place_list_cost(struct place_list *l, const int *host, int hosts, struct err *err)
 {
     const struct place_job *j = l->job;
@@ -395,7 +388,9 @@ double place_list_cost(struct place_list *l, const int *host, int hosts, struct 
         return NAN;
     host_slots_deal(&j->slots, host, hosts, j->per_node, j->opts.place.spread, l->step.ranks,
                     l->order);
-    double sec = pricer_given(l, err) < 0 ? NAN : place_price_by(&l->step, l->pricer, NULL, err);
+    double sec = NAN;
+    if (place_reorder(&l->pricer, &j->matrix, l->order, l->step.ranks, err) == 0)
+        sec = place_price_by(&l->step, l->pricer, NULL, err);
     if (!isnan(sec)) {
         memmove(l->host, host, (size_t)hosts * sizeof(*host));
         l->hosts = hosts;

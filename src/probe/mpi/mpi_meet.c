@@ -108,12 +108,6 @@ struct frame {
     int rank, bytes;
 };
 
-/* A call that begins something, and then its end. */
-static int asleep(const struct mpi_meet *m, int code, MPI_Request *request)
-{
-    return code == MPI_SUCCESS ? mpi_meet_wait(m, request) : code;
-}
-
 static int last_child(const struct world *w)
 {
     long last = (long)FANOUT * w->rank + FANOUT;
@@ -172,10 +166,10 @@ int mpi_meet_report(struct world *w, const void *mine, size_t len, world_hear *h
     for (long i = (long)FANOUT * w->rank + 1; i <= last_child(w) && code == MPI_SUCCESS; i++)
         code = wait_for(m, look_for_report, m);
     if (code == MPI_SUCCESS && w->rank > 0)
-        code = asleep(m,
-                      MPI_Isend(m->report, m->reported, MPI_BYTE, (w->rank - 1) / FANOUT,
-                                REPORT_TAG, m->comm, &request),
-                      &request);
+        code = mpi_meet_asleep(m,
+                               MPI_Isend(m->report, m->reported, MPI_BYTE, (w->rank - 1) / FANOUT,
+                                         REPORT_TAG, m->comm, &request),
+                               &request);
     else if (code == MPI_SUCCESS)
         hear_all(m, hear, ctx);
     return world_mpi_error(code, "reporting to rank 0", err);
@@ -188,10 +182,10 @@ int mpi_meet_tell(struct world *w, void *value, size_t bytes, struct err *err)
     int code = MPI_SUCCESS;
 
     if (w->rank > 0)
-        code = asleep(m,
-                      MPI_Irecv(value, (int)bytes, MPI_BYTE, (w->rank - 1) / FANOUT, TELL_TAG,
-                                m->comm, &request),
-                      &request);
+        code = mpi_meet_asleep(m,
+                               MPI_Irecv(value, (int)bytes, MPI_BYTE, (w->rank - 1) / FANOUT,
+                                         TELL_TAG, m->comm, &request),
+                               &request);
     for (long i = (long)FANOUT * w->rank + 1; i <= last_child(w) && code == MPI_SUCCESS; i++)
         code = MPI_Send(value, (int)bytes, MPI_BYTE, (int)i, TELL_TAG, m->comm);
     return world_mpi_error(code, "hearing from rank 0", err);

@@ -21,6 +21,11 @@ void mpi_meet_close(struct mpi_meet *m);
 
 /* Asleep, as world.h says, until a request is done or the watch has a verdict; an MPI error code. */
 int mpi_meet_wait(const struct mpi_meet *m, MPI_Request *request);
+/* A call that begins something, and then its end. */
+static inline int mpi_meet_asleep(const struct mpi_meet *m, int code, MPI_Request *request)
+{
+    return code == MPI_SUCCESS ? mpi_meet_wait(m, request) : code;
+}
 
 /* Members of struct world. */
 int mpi_meet_report(struct world *w, const void *mine, size_t len, world_hear *hear, void *ctx,

@@ -135,14 +135,8 @@ static int wait_awake(const struct mpi_meet *m, MPI_Request *request)
     return MPI_Wait(request, MPI_STATUS_IGNORE);
 }
 
-/* A call that begins something, and then its end. */
-static int asleep(const struct world_mpi *m, int code, MPI_Request *request)
-{
-    return code == MPI_SUCCESS ? mpi_meet_wait(&m->meet, request) : code;
-}
-
-/* Everybody learns the lowest rank that failed and its err, asleep with m, else awake; returns that rank, -1 when none failed,
- * -2 when MPI itself did. */
+/* Everybody learns the lowest rank that failed and its err, asleep with m, else awake; returns that
+ * rank, -1 when none failed, -2 when MPI itself did. */
 static int failed_rank(MPI_Comm comm, int rc, struct err *err, const struct mpi_meet *m)
 {
     int (*wait)(const struct mpi_meet *, MPI_Request *) = m ? mpi_meet_wait : wait_awake;
@@ -193,7 +187,8 @@ static int share(struct world *w, void **data, size_t *len, struct err *err)
     struct world_mpi *m = w->ctx;
     uint64_t n = w->rank == 0 ? *len : 0;
     MPI_Request request;
-    int rc = 0, code = asleep(m, MPI_Ibcast(&n, 1, MPI_UINT64_T, 0, m->comm, &request), &request);
+    int rc = 0, code = mpi_meet_asleep(
+                    &m->meet, MPI_Ibcast(&n, 1, MPI_UINT64_T, 0, m->comm, &request), &request);
 
     if (code != MPI_SUCCESS)
         return world_mpi_error(code, "sharing a buffer", err);
@@ -207,8 +202,9 @@ static int share(struct world *w, void **data, size_t *len, struct err *err)
         goto out;
     for (uint64_t at = 0; at < n && code == MPI_SUCCESS; at += PIECE) {
         int piece = n - at < PIECE ? (int)(n - at) : PIECE;
-        code = asleep(m, MPI_Ibcast((char *)*data + at, piece, MPI_BYTE, 0, m->comm, &request),
-                      &request);
+        code = mpi_meet_asleep(
+            &m->meet, MPI_Ibcast((char *)*data + at, piece, MPI_BYTE, 0, m->comm, &request),
+            &request);
     }
     if (code != MPI_SUCCESS) {
         world_mpi_error(code, "sharing a buffer", err);
@@ -233,8 +229,9 @@ static int gather(struct world *w, const void *mine, size_t len, void *out, stru
 
     if (len > PIECE)
         return err_set(err, "cannot gather records of %zu bytes, at most %d", len, (int)PIECE);
-    int code = asleep(
-        m, MPI_Igather(mine, (int)len, MPI_BYTE, out, (int)len, MPI_BYTE, 0, m->comm, &request),
+    int code = mpi_meet_asleep(
+        &m->meet,
+        MPI_Igather(mine, (int)len, MPI_BYTE, out, (int)len, MPI_BYTE, 0, m->comm, &request),
         &request);
     return world_mpi_error(code, "gathering from all ranks", err);
 }

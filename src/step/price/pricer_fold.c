@@ -33,17 +33,6 @@ uint64_t *places_marks(const struct matrix *m)
     return mark;
 }
 
-/* The NIC of an endpoint as shape.c counts them: where none was seen, a GPU has its own and the
- * CPUs of a host share one. */
-static int nic_of(const struct topo *t, int id)
-{
-    const struct endpoint *e = &t->endpoint[id];
-
-    if (e->nic >= 0)
-        return e->nic;
-    return t->nics + (e->kind == ENDPOINT_GPU ? t->hosts + id : e->place.at[LEVEL_HOST]);
-}
-
 static void look_up(struct places *p, int id)
 {
     const struct topo *t = &p->matrix->topo;
@@ -52,7 +41,7 @@ static void look_up(struct places *p, int id)
         int at = t->endpoint[id].place.at[k];
         p->at[id].key[k] = at < 0 ? -1 : p->base[k] + at;
     }
-    p->at[id].key[KEY_NIC] = p->base[KEY_NIC] + nic_of(t, id);
+    p->at[id].key[KEY_NIC] = p->base[KEY_NIC] + shape_nic(t, id);
     p->at[id].mark = p->mark[id];
     p->known[id] = true;
 }
@@ -94,6 +83,15 @@ void places_close(struct places *p)
     memset(p, 0, sizeof(*p));
 }
 
+/* Stamps begin anew after four thousand million groups. */
+static void next_stamp(struct places *p)
+{
+    if (++p->stamp)
+        return;
+    memset(p->slot, 0, (size_t)p->base[KEYS] * sizeof(*p->slot));
+    p->stamp = 1;
+}
+
 /* The two keys are joined in this group, unless one of them was to another. */
 static bool joins(struct places *p, int one, int other)
 {
@@ -110,7 +108,7 @@ static bool part_alike(struct places *p, int a, int b)
 {
     bool own = true, same = true, alike = b >= 0;
 
-    p->stamp++;
+    next_stamp(p);
     for (int e = 0; e < p->matrix->topo.endpoints; e++) {
         int x = p->at[e].key[a], y = b < 0 ? -1 : p->at[e].key[b];
         if (b >= 0 && x >= 0 && y >= 0)
@@ -142,15 +140,6 @@ void places_keys(struct places *p)
         for (int i = 0; i < n; i++)
             p->at[e].key[i] = p->at[e].key[kept[i]];
     p->keys = n;
-}
-
-/* Stamps begin anew after four thousand million groups. */
-static void next_stamp(struct places *p)
-{
-    if (++p->stamp)
-        return;
-    memset(p->slot, 0, (size_t)p->base[KEYS] * sizeof(*p->slot));
-    p->stamp = 1;
 }
 
 /* Equal for groups whose members lie alike, position by position: hosts, domains, ... are numbered
