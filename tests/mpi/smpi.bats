@@ -21,13 +21,14 @@ setup() {
     cd "$BATS_TEST_TMPDIR" || return 1
 }
 
-# smpi RANKS WORDS... - run the MPI program on platform.xml.
+# smpi RANKS [--cfg=...] WORDS... - run the MPI program on platform.xml.
 smpi() {
-    local ranks=$1
+    local ranks=$1 config=()
     shift
+    while [[ $1 == --cfg=* ]]; do config+=("$1") && shift; done
     timeout -s KILL 300 smpirun -np "$ranks" -platform platform.xml -hostfile hosts \
         --log=root.thresh:error --cfg=network/model:CM02 --cfg=network/crosstraffic:0 \
-        --cfg=smpi/simulate-computation:false "$SMPI_PROBE" "$@"
+        --cfg=smpi/simulate-computation:false "${config[@]}" "$SMPI_PROBE" "$@"
 }
 
 # near TIER PATH WANTED - the number of matrix.json is within 2 % of what the preset says.
@@ -82,4 +83,68 @@ preset() {
         paste there.tsv back.tsv | awk -F'\t' 'NR > 1 { d = $11 / $5 - 1; n++; if (d > 0.02 || d < -0.02) { print; bad = 1 } }
             END { exit bad || n != 56 }'
     done
+}
+
+# --- two orders of one job, by our price and by SimGrid ---
+
+# Ten nodes of a fabric in a random order, the second of them slow; the job on the first of them in turn, and as
+# `railgauge place` puts it.  Nothing hides a message, so the step is compute and the sum of its messages.
+instance() { # SEED FABRIC RACKS JOB...
+    local seed=$1 fabric=$2 racks=$3 per slow node list
+    shift 3
+    rm -rf machine
+    railgauge discover --fabric "$fabric" --racks "$racks" -q -o fabric.json
+    per=$(jq '(.endpoints.rows | length) / (.hosts.rows | length)' fabric.json)
+    mapfile -t node < <(jq -r '.hosts.rows[][0]' fabric.json | awk -v s="$seed" 'BEGIN { srand(s) } { print rand() "\t" $0 }' |
+        sort -n | cut -f2 | head -n $((32 / per + 2)))
+    slow=$(jq -r --arg name "${node[1]}" '.hosts.rows | map(.[0]) | index($name)' fabric.json)
+    railgauge run -q -t sim --fabric "$fabric" --racks "$racks" --fault "slow-host=$slow:0.6" --no-plots --no-verdict -o machine >/dev/null
+    list=$(IFS=,; echo "${node[*]}")
+    railgauge place machine/matrix.json "$@" --gpus 32 --nodes "$list" --write order=placed -q -o place.json >/dev/null
+    printf '%s\n' "${node[@]}" | awk -v per="$per" '{ for (k = 0; k < per; k++) print $0, k }' | head -n 32 >default
+    railgauge export --format simgrid --per endpoint machine/matrix.json -o platform.xml --hostfile all
+}
+
+# messages ORDER JOB...: of each message op, bytes in whole words of each rank, ranks of a group, how often, seconds.
+messages() {
+    railgauge predict machine/matrix.json "${@:2}" --order "$1" --json | jq -r '.terms[] | select(.kind == "message") | .message |
+        (4 * .shape.ranks) as $unit | [.op, (.bytes / $unit | round) * $unit, .shape.ranks, .count, .one_s] | @tsv'
+}
+
+# Seconds of all messages of ORDER, each on all its groups at once: our price, and SimGrid's time.  Its MPI walks one ring a
+# group where NCCL walks one a NIC: the two shares need not be equal where hosts have several NICs.
+played() { # ORDER JOB...
+    local rings=(--cfg=smpi/{allgather:ring,reduce_scatter:ompi_ring,allreduce:lr,alltoall:pair})
+    awk '!/^#/ { print $1 "-" $2 }' "$1" >hosts
+    messages "$@" >"$1.messages"
+    smpi 32 discover -q -o topology.json >/dev/null
+    railgauge plan topology.json --op all_reduce --for-job "${*:2}" --epochs 1 -q -o groups.tsv >/dev/null
+    awk -F'\t' -v OFS='\t' 'NR == FNR { if (FNR < 3) print; split($8, g, /[ ]/); n = split(g[1], m, /,/); if (split(m[1], r, /-/) == 2) n += r[2] - r[1]
+            if ($2 == "collective" && !(($3, n) in groups)) groups[$3, n] = $8; next }
+        !(($1, $3) in groups) { print "no group of", $0 >"/dev/stderr"; exit 1 }
+        { print FNR - 1, "collective", $1, $2, $2, 2, 0, groups[$1, $3] }' groups.tsv "$1.messages" >plan.tsv
+    rm -f points.tsv
+    smpi 32 "${rings[@]}" probe --topology topology.json --plan plan.tsv -n 1 -w 0 --no-check --no-retest -q --max-run 100s >/dev/null
+    awk -F'\t' 'NR == FNR { if ($1 ~ /^[0-9]/ && $12 > took[$1]) took[$1] = $12; next }
+        { ours += $4 * $5; theirs += $4 * took[FNR - 1] } END { print ours, theirs }' points.tsv "$1.messages"
+}
+
+@test "three random jobs: the order of ranks that place prefers is the one whose messages SimGrid ends first" {
+    local model only="--strategy zero1 --dp-overlap off --tp-overlap off --cuda-graphs step --seq 1024"
+    for model in dense moe; do
+        jq '.hidden = 1024 | .layers[0] |= (.count = 4 | .attention |= (.heads = 16 | .head_dim = 64) | .mlp.ffn = 2048)' \
+            "$BATS_TEST_DIRNAME/../lab/jobs/$model.json" >$model.json
+    done
+    while read -r seed fabric racks job; do
+        # shellcheck disable=SC2086 # words
+        set -- $job $only
+        instance "$seed" "$fabric" "$racks" "$@"
+        echo "$(played default "$@") $(played placed "$@")" >sums
+        awk -v name="$seed $fabric" '{ printf "%s: messages placed / default %.2f by our price, %.2f by SimGrid\n", name, $3 / $1, $4 / $2
+            exit !($3 < 0.95 * $1 && $4 < $2) }' sums
+    done <<'EOF'
+3 rtxpro6000-100gbe 4 -m ./dense.json --layout tp=2,pp=2,dp=8 --batch 16
+4 gb200-nvl72 3 -m ./moe.json --layout dp=32,ep=8 --batch 32
+5 gb200-nvl72 2 -m ./dense.json --layout tp=8,dp=4 --batch 16
+EOF
 }
