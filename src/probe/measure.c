@@ -240,7 +240,8 @@ static int measure_group(struct campaign *c, const struct round *r, int g, int e
 
     point_describe(p, r, g, epoch, bytes);
     size_t reach = bytes > r->last ? bytes : r->last;
-    announce(r, g, bytes, reach);
+    if (!c->world->solo) /* nobody waits for the only one */
+        announce(r, g, bytes, reach);
     if (sample_open(&c->sampler, r, g, epoch, reach, &why) < 0) {
         p->stop = STOP_FAILED;
         point_note(p, "%s", why.text);

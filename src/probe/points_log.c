@@ -217,24 +217,24 @@ void points_add(struct points_log *log, const struct point *p)
     MEM_PUSH(log->all.point, log->all.count) = *p;
 }
 
+enum { ROWS_AT_ONCE = 256 };
+
 int points_commit(struct points_log *log, struct err *err)
 {
-    char row[POINT_TEXT] = "", *text;
-    size_t len;
+    static const int most = ROWS_AT_ONCE;
+    const struct points *all = &log->all;
+    char text[ROWS_AT_ONCE * POINT_TEXT];
 
-    if (log->written == log->all.count)
-        return 0;
-    FILE *rows = mem_stream(&text, &len);
-    for (int i = log->written; i < log->all.count; i++) {
-        size_t n = point_row(row, &log->all.point[i]);
-        fwrite(row, 1, n, rows);
+    while (log->written < all->count) {
+        int from = log->written, to = all->count - from < most ? all->count : from + most;
+        size_t len = 0;
+        for (int i = from; i < to; i++)
+            len += point_row(text + len, &all->point[i]);
+        if (write_text(log, text, len, err) < 0)
+            return -1;
+        log->written = to;
     }
-    mem_stream_end(rows);
-    int rc = write_text(log, text, len, err);
-    if (rc == 0)
-        log->written = log->all.count;
-    free(text);
-    return rc;
+    return 0;
 }
 
 const struct points *points_all(const struct points_log *log)

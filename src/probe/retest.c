@@ -2,18 +2,31 @@
 /* What is measured again, alone. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "probe/point.h"
 #include "probe/schedule.h"
 
-/* One point of a pair with its class and how slow it is against that class. */
+/* One point of a pair that stands out, and how slow it is against its class. */
 struct suspect {
-    int tier;
     const struct point *p;
     double excess; /* time / class median */
     double usual;  /* the same of the slowest of its ends and its two racks, in the middle */
-    int racks;     /* one number for the two racks, whichever way; -1: not two */
+};
+
+/* The points of one op, size and tier, alone or not, in the order of the file. */
+struct class
+{
+    double key[4]; /* alone, op, bytes, tier: they are judged in this order */
+    struct suspect *s;
+    int n;
+    double middle, sigma; /* of the times: sorted, the one at n / 2; 1.4826 MAD / middle */
+};
+
+struct classes {
+    struct class *class;
+    int count, last; /* the last: where the point before was */
 };
 
 static bool of_the_matrix(const struct point *p)
@@ -22,25 +35,44 @@ static bool of_the_matrix(const struct point *p)
            p->stage != STAGE_LADDER && p->stage != STAGE_NIC_LADDER;
 }
 
-static bool was_alone(const struct suspect *s)
+static bool was_alone(const struct class *c)
 {
-    return s->p->flows == 1;
+    return c->key[0] > 0;
 }
 
-static int class_order(const struct suspect *x, const struct suspect *y)
+static int by_key(const void *a, const void *b)
 {
-    const double v[] = {was_alone(x), x->p->op, (double)x->p->bytes, x->tier};
-    const double w[] = {was_alone(y), y->p->op, (double)y->p->bytes, y->tier};
-
-    return stats_order(v, w, 4);
+    return stats_order(((const struct class *)a)->key, ((const struct class *)b)->key, 4);
 }
 
-static int by_class(const void *a, const void *b)
+/* The class of a point; there are few, and a point is mostly of the one of that before it. */
+static struct class *class_of(struct classes *all, const struct point *p, int tier)
 {
-    const struct suspect *x = a, *y = b;
-    int c = class_order(x, y);
+    struct class c = {.key = {p->flows == 1, p->op, (double)p->bytes, tier}};
 
-    return c ? c : stats_order(&x->p->sec.median, &y->p->sec.median, 1);
+    if (all->count && by_key(&c, &all->class[all->last]) == 0)
+        return &all->class[all->last];
+    for (all->last = 0; all->last < all->count; all->last++)
+        if (by_key(&c, &all->class[all->last]) == 0)
+            return &all->class[all->last];
+    MEM_PUSH(all->class, all->count) = c;
+    return &all->class[all->last];
+}
+
+static struct classes sort_out(const struct topo *t, const struct points *p, bool by_nic)
+{
+    struct classes all = {NULL, 0, 0};
+
+    for (int i = 0; i < p->count; i++) {
+        const struct point *q = &p->point[i];
+        if (!of_the_matrix(q) || stage_by_nic(q->stage) != by_nic)
+            continue;
+        struct class *c = class_of(&all, q, topo_tier_by(t, q->src, q->dst, by_nic));
+        MEM_PUSH(c->s, c->n) = (struct suspect){.p = q};
+    }
+    if (all.count)
+        qsort(all.class, (size_t)all.count, sizeof(*all.class), by_key);
+    return all;
 }
 
 /* How slow it is beyond what its ends and racks are; 0: no slower. */
@@ -61,77 +93,172 @@ static int by_excess(const void *a, const void *b)
     return stats_order(v, w, 4);
 }
 
-/* The times of a class; the caller frees. */
-static double *times_of(const struct suspect *s, int n)
+/* As stats_quantile() of the sorted values says, in a tenth of the time; *upper: the one at n / 2. */
+static double middle_of(double *v, int n, double *upper)
 {
-    double *t = mem_calloc((size_t)n, sizeof(*t));
+    const double hi = stats_select(v, n, n / 2);
+    double lo = v[0];
+
+    *upper = hi;
+    for (int i = 1; i < n / 2; i++)
+        lo = v[i] > lo ? v[i] : lo;
+    return n % 2 ? hi : lo + 0.5 * (hi - lo);
+}
+
+/* 1.4826 MAD from `from`; v is left in disorder. */
+static double deviation(double *v, int n, double from)
+{
+    double upper;
 
     for (int i = 0; i < n; i++)
-        t[i] = s[i].p->sec.median;
+        v[i] = fabs(v[i] - from);
+    return 1.4826 * middle_of(v, n, &upper);
+}
+
+/* The times of a class; the caller frees. */
+static double *times_of(const struct class *c)
+{
+    double *t = mem_calloc((size_t)c->n, sizeof(*t));
+
+    for (int i = 0; i < c->n; i++)
+        t[i] = c->s[i].p->sec.median;
     return t;
 }
 
-/* Judge one class (sorted by time): excess stays 0 for those that are not outliers. */
-static void judge(struct suspect *s, int n)
+/* The one in the middle of a class, of equal times as they stand in the file. */
+static struct suspect *healthy(const struct class *c)
 {
-    double *t = times_of(s, n);
-    double median = stats_quantile(t, n, 0.5), mad = stats_mad(t, n, median);
-    double limit = 5 * 1.4826 * mad / median;
-    if (limit < 0.1)
-        limit = 0.1;
-    for (int i = 0; i < n; i++)
-        s[i].excess = t[i] > median * (1 + limit) ? t[i] / median : 0;
-    if (!was_alone(s) && !(s[n / 2].excess > 0))
-        s[n / 2].excess = 1; /* the healthy reference */
-    free(t);
+    int before = 0, i = 0;
+
+    for (int k = 0; k < c->n; k++)
+        before += c->s[k].p->sec.median < c->middle;
+    for (int left = c->n / 2 - before;; i++)
+        if (c->s[i].p->sec.median == c->middle && left-- == 0)
+            return &c->s[i];
 }
 
-static int by_src(const void *a, const void *b)
+/* Judge one class: excess stays 0 for those that are not outliers. */
+static void judge(struct class *c)
 {
-    const struct suspect *const *x = a, *const *y = b;
+    double *t = times_of(c), median = middle_of(t, c->n, &c->middle);
+    double limit = fmax(0.1, 5 * deviation(t, c->n, median) / median);
 
-    return ((*x)->p->src > (*y)->p->src) - ((*x)->p->src < (*y)->p->src);
-}
-
-static int by_dst(const void *a, const void *b)
-{
-    const struct suspect *const *x = a, *const *y = b;
-
-    return ((*x)->p->dst > (*y)->p->dst) - ((*x)->p->dst < (*y)->p->dst);
-}
-
-static int by_racks(const void *a, const void *b)
-{
-    const struct suspect *const *x = a, *const *y = b;
-
-    return ((*x)->racks > (*y)->racks) - ((*x)->racks < (*y)->racks);
-}
-
-/* The pairs of an endpoint, or of two racks, that is slow in the middle though none of its pairs is
- * an outlier.  The deviation of a median of n is 1.25 sigma / sqrt(n). */
-static void judge_ends(struct suspect *s, int n, int (*order)(const void *, const void *))
-{
-    const struct suspect *middle = &s[n / 2];
-    struct suspect **v = mem_calloc((size_t)n, sizeof(struct suspect *));
-    double *t = times_of(s, n), median = middle->p->sec.median;
-
-    for (int i = 0; i < n; i++)
-        v[i] = &s[i];
-    double sigma = 1.4826 * stats_mad(t, n, median) / median;
-    qsort(v, (size_t)n, sizeof(struct suspect *), order);
-    for (int i = 0, j; i < n; i = j) {
-        for (j = i; j < n && order(&v[i], &v[j]) == 0; j++)
-            t[j - i] = v[j]->p->sec.median;
-        bool few = j - i < RETEST_PARTNERS || (order == by_racks && v[i]->racks < 0);
-        double slow = few ? 1 : stats_median(t, j - i) / median;
-        for (int k = i; k < j; k++)
-            v[k]->usual = fmax(v[k]->usual, slow);
-        if (slow > 1 + fmax(0.03, 3 * 1.25 * sigma / sqrt(j - i)))
-            for (int k = i; k < i + RETEST_PARTNERS; k++)
-                v[k]->excess = fmax(v[k]->excess, slow);
+    for (int i = 0; i < c->n; i++) {
+        double sec = c->s[i].p->sec.median;
+        c->s[i].excess = sec > median * (1 + limit) ? sec / median : 0;
     }
-    free(v);
     free(t);
+    t = times_of(c);
+    c->sigma = deviation(t, c->n, c->middle) / c->middle;
+    free(t);
+    struct suspect *reference = healthy(c);
+    if (!was_alone(c) && !(reference->excess > 0))
+        reference->excess = 1;
+}
+
+/* --- ends: what is slow in the middle though none of its pairs is an outlier --- */
+
+/* What has two numbers has pairs to be told by; -1: this point is of none. */
+typedef int end_fn(const struct topo *t, const struct point *p);
+
+static int end_src(const struct topo *t, const struct point *p)
+{
+    (void)t;
+    return p->src;
+}
+
+static int end_dst(const struct topo *t, const struct point *p)
+{
+    (void)t;
+    return p->dst;
+}
+
+/* Of two racks, whichever way, the one with the smaller number, and the other. */
+static int end_rack(const struct topo *t, const struct point *p)
+{
+    int a = topo_at(t, p->src, LEVEL_RACK), b = topo_at(t, p->dst, LEVEL_RACK);
+
+    return a < 0 || b < 0 || a == b ? -1 : a < b ? a : b;
+}
+
+static int end_other_rack(const struct topo *t, const struct point *p)
+{
+    int a = topo_at(t, p->src, LEVEL_RACK), b = topo_at(t, p->dst, LEVEL_RACK);
+
+    return a < 0 || b < 0 || a == b ? -1 : a < b ? b : a;
+}
+
+static end_fn *const ends[][2] = {
+    {end_src, end_src}, {end_dst, end_dst}, {end_other_rack, end_rack}};
+
+/* list[n], in order of an end that is one of `most` numbers; what has the same stays as it was. */
+static void sort_by(int *list, int n, end_fn *end, int most, const struct topo *t,
+                    const struct class *c)
+{
+    int *at = mem_calloc((size_t)most + 1, sizeof(*at)),
+        *from = mem_calloc((size_t)n + 1, sizeof(*from));
+
+    memcpy(from, list, (size_t)n * sizeof(*from));
+    for (int i = 0; i < n; i++)
+        at[end(t, c->s[list[i]].p) + 1]++;
+    for (int i = 0; i < most; i++)
+        at[i + 1] += at[i];
+    for (int i = 0; i < n; i++)
+        list[at[end(t, c->s[from[i]].p)]++] = from[i];
+    free(at);
+    free(from);
+}
+
+static bool same_end(const struct topo *t, end_fn *const end[2], const struct point *a,
+                     const struct point *b)
+{
+    return end[0](t, a) == end[0](t, b) && end[1](t, a) == end[1](t, b);
+}
+
+/* The pairs of one end.  The deviation of a median of n is 1.25 sigma / sqrt(n).  v: room for n. */
+static void judge_end(struct class *c, const int *list, int n, double *v)
+{
+    bool few = n < RETEST_PARTNERS;
+
+    for (int i = 0; i < n; i++)
+        v[i] = c->s[list[i]].p->sec.median;
+    double slow = few ? 1 : stats_median(v, n) / c->middle;
+    for (int i = 0; i < n; i++)
+        c->s[list[i]].usual = fmax(c->s[list[i]].usual, slow);
+    if (!(slow > 1 + fmax(0.03, 3 * 1.25 * c->sigma / sqrt(n))))
+        return;
+    double last = v[RETEST_PARTNERS - 1]; /* its fastest pairs: what slows them slows all */
+    int left = RETEST_PARTNERS;
+    for (int equal = 0; equal < 2; equal++)
+        for (int i = 0; i < n && left; i++) {
+            struct suspect *s = &c->s[list[i]];
+            if (equal ? s->p->sec.median == last : s->p->sec.median < last) {
+                s->excess = fmax(s->excess, slow);
+                left--;
+            }
+        }
+}
+
+static void judge_ends(struct class *c, const struct topo *t, end_fn *const end[2])
+{
+    int most = t->endpoints + t->group[LEVEL_RACK].count, n = 0; /* of any end */
+    int *list = mem_calloc((size_t)c->n, sizeof(*list));
+    double *v = mem_calloc((size_t)c->n, sizeof(*v));
+
+    for (int i = 0; i < c->n; i++)
+        if (end[0](t, c->s[i].p) >= 0)
+            list[n++] = i;
+        else
+            c->s[i].usual = fmax(c->s[i].usual, 1);
+    for (int k = 0; k < 1 + (end[1] != end[0]); k++)
+        sort_by(list, n, end[k], most, t, c);
+    for (int i = 0, j; i < n; i = j) {
+        for (j = i + 1; j < n && same_end(t, end, c->s[list[i]].p, c->s[list[j]].p); j++)
+            ;
+        judge_end(c, list + i, j - i, v);
+    }
+    free(list);
+    free(v);
 }
 
 static void add_alone(struct plan *out, const struct point *p, enum stage stage, int epochs)
@@ -151,52 +278,42 @@ static void add_alone(struct plan *out, const struct point *p, enum stage stage,
     r->group[0].size = 2;
 }
 
-static int racks_of(const struct topo *t, int src, int dst)
+/* Of all classes what stands out; the caller frees. */
+static struct suspect *suspects(const struct topo *t, const struct points *p, bool by_nic,
+                                int *count)
 {
-    int a = topo_at(t, src, LEVEL_RACK), b = topo_at(t, dst, LEVEL_RACK);
+    struct classes all = sort_out(t, p, by_nic);
+    struct suspect *out = NULL;
 
-    if (a < 0 || b < 0 || a == b)
-        return -1;
-    return a < b ? a * t->group[LEVEL_RACK].count + b : b * t->group[LEVEL_RACK].count + a;
+    *count = 0;
+    for (struct class *c = all.class; c < all.class + all.count; c++) {
+        judge(c);
+        for (size_t k = 0; k < 3 && c->s->p->op == OP_PAIR_BW; k++)
+            judge_ends(c, t, ends[k]);
+        for (int i = 0; i < c->n; i++) {
+            if (was_alone(c))
+                c->s[i].excess = alone(&c->s[i]);
+            if (c->s[i].excess > 0)
+                MEM_PUSH(out, *count) = c->s[i];
+        }
+        free(c->s);
+    }
+    free(all.class);
+    return out;
 }
 
 void schedule_retest(struct plan *out, const struct topo *t, const struct points *p, bool by_nic,
                      bool quick)
 {
-    static int (*const orders[])(const void *, const void *) = {by_src, by_dst, by_racks};
-    struct suspect *s = NULL;
     int most = t->endpoints < RETEST_QUICK ? RETEST_QUICK : t->endpoints;
     if (!quick || most > RETEST_MAX)
         most = RETEST_MAX;
-    int n = 0, *times = mem_calloc((size_t)t->endpoints, sizeof(*times));
+    int n, *times = mem_calloc((size_t)t->endpoints, sizeof(*times));
+    struct suspect *s = suspects(t, p, by_nic, &n);
 
-    for (int i = 0; i < p->count; i++)
-        if (of_the_matrix(&p->point[i]) && stage_by_nic(p->point[i].stage) == by_nic) {
-            const struct point *q = &p->point[i];
-            struct suspect one = {.tier = topo_tier_by(t, q->src, q->dst, by_nic),
-                                  .p = q,
-                                  .racks = racks_of(t, q->src, q->dst)};
-            MEM_PUSH(s, n) = one;
-        }
-    if (n)
-        qsort(s, (size_t)n, sizeof(*s), by_class);
-    for (int i = 0, j; i < n; i = j) {
-        for (j = i + 1; j < n && class_order(&s[j], &s[i]) == 0; j++)
-            ;
-        judge(s + i, j - i);
-        for (int k = 0; k < 3 && s[i].p->op == OP_PAIR_BW; k++)
-            judge_ends(s + i, j - i, orders[k]);
-        for (int k = i; k < j && was_alone(&s[i]); k++)
-            s[k].excess = alone(&s[k]);
-    }
-    int suspects = 0;
-    for (int i = 0; i < n; i++)
-        if (s[i].excess > 0)
-            s[suspects++] = s[i];
-    n = suspects;
     if (n)
         qsort(s, (size_t)n, sizeof(*s), by_excess);
-    for (int i = 0; i < n && s[i].excess > 0 && out->rounds < most; i++) {
+    for (int i = 0; i < n && out->rounds < most; i++) {
         int *a = &times[s[i].p->src], *b = &times[s[i].p->dst];
         if (s[i].excess > 1 && (*a >= RETEST_PER_ENDPOINT || *b >= RETEST_PER_ENDPOINT))
             continue;
