@@ -222,14 +222,15 @@ static size_t write_digits(char *to, const char *digit, int n, int power, bool s
 size_t units_print(char to[UNITS_TEXT], double v, int digits)
 {
     char digit[16];
-    int power, binary, n = digits;
+    uint64_t bits;
+    int power, n = digits;
 
     if (v == 0 && !signbit(v))
         return write_digits(to, "0", 1, 0, false);
     if (!(v >= 1e-12 && v < 1e12) || digits > 9)
         return (size_t)snprintf(to, UNITS_TEXT, "%.*g", digits, v);
-    frexp(v, &binary);
-    power = (int)floor((binary - 1) * 0.30102999566398120);
+    memcpy(&bits, &v, sizeof(bits));
+    power = (((int)(bits >> 52) - 1023) * 1233) >> 12; /* of 2; 1233 / 4096 is log10(2), nearly */
     double q = v;
     for (int i = 0; i < 2; i++) { /* the power is that, or one more */
         int scale = digits - 1 - power;
@@ -238,7 +239,7 @@ size_t units_print(char to[UNITS_TEXT], double v, int digits)
             break;
         power++;
     }
-    uint64_t whole = (uint64_t)q;
+    uint32_t whole = (uint32_t)q; /* of 9 digits at most */
     double rest = q - (double)whole;
     if (fabs(rest - 0.5) < 1e-4)
         return (size_t)snprintf(to, UNITS_TEXT, "%.*g", digits, v);

@@ -99,7 +99,8 @@ static void campaign_log_add(struct campaign_log *l, const struct round *r, stru
     if ((p->stop == STOP_FAILED || p->wrong) && !p->note)
         point_note(p, "a member failed without a word");
     points_add(l->points, p);
-    note_worst(&l->worst, l->topo, r, p);
+    if (l->progress.live)
+        note_worst(&l->worst, l->topo, r, p);
 }
 
 static void campaign_log_hear(void *log, int rank, const void *data, size_t len)

@@ -158,80 +158,69 @@ static void judge(struct class *c)
 
 /* --- ends: what is slow in the middle though none of its pairs is an outlier --- */
 
-/* What has two numbers has pairs to be told by; -1: this point is of none. */
-typedef int end_fn(const struct topo *t, const struct point *p);
+/* Two numbers of an end: an endpoint that sends or receives, or two racks, whichever way, the larger
+ * number first; -1: this point is of none. */
+typedef void end_fn(const struct topo *t, const struct point *p, int id[2]);
 
-static int end_src(const struct topo *t, const struct point *p)
+static void end_src(const struct topo *t, const struct point *p, int id[2])
 {
     (void)t;
-    return p->src;
+    id[0] = id[1] = p->src;
 }
 
-static int end_dst(const struct topo *t, const struct point *p)
+static void end_dst(const struct topo *t, const struct point *p, int id[2])
 {
     (void)t;
-    return p->dst;
+    id[0] = id[1] = p->dst;
 }
 
-/* Of two racks, whichever way, the one with the smaller number, and the other. */
-static int end_rack(const struct topo *t, const struct point *p)
+static void end_racks(const struct topo *t, const struct point *p, int id[2])
 {
     int a = topo_at(t, p->src, LEVEL_RACK), b = topo_at(t, p->dst, LEVEL_RACK);
+    bool two = a >= 0 && b >= 0 && a != b;
 
-    return a < 0 || b < 0 || a == b ? -1 : a < b ? a : b;
+    id[0] = two ? (a > b ? a : b) : -1;
+    id[1] = two ? (a < b ? a : b) : -1;
 }
 
-static int end_other_rack(const struct topo *t, const struct point *p)
+static end_fn *const ends[] = {end_src, end_dst, end_racks};
+
+/* One of a class, with the numbers of its end. */
+struct member {
+    int id[2], at;
+};
+
+/* In the order of one of the numbers, which are below `most`; what has the same stays as it was. */
+static void sort_by(struct member *to, const struct member *from, int n, int digit, int most)
 {
-    int a = topo_at(t, p->src, LEVEL_RACK), b = topo_at(t, p->dst, LEVEL_RACK);
+    int *at = mem_calloc((size_t)most + 1, sizeof(*at));
 
-    return a < 0 || b < 0 || a == b ? -1 : a < b ? b : a;
-}
-
-static end_fn *const ends[][2] = {
-    {end_src, end_src}, {end_dst, end_dst}, {end_other_rack, end_rack}};
-
-/* list[n], in order of an end that is one of `most` numbers; what has the same stays as it was. */
-static void sort_by(int *list, int n, end_fn *end, int most, const struct topo *t,
-                    const struct class *c)
-{
-    int *at = mem_calloc((size_t)most + 1, sizeof(*at)),
-        *from = mem_calloc((size_t)n + 1, sizeof(*from));
-
-    memcpy(from, list, (size_t)n * sizeof(*from));
     for (int i = 0; i < n; i++)
-        at[end(t, c->s[list[i]].p) + 1]++;
+        at[from[i].id[digit] + 1]++;
     for (int i = 0; i < most; i++)
         at[i + 1] += at[i];
     for (int i = 0; i < n; i++)
-        list[at[end(t, c->s[from[i]].p)]++] = from[i];
+        to[at[from[i].id[digit]]++] = from[i];
     free(at);
-    free(from);
-}
-
-static bool same_end(const struct topo *t, end_fn *const end[2], const struct point *a,
-                     const struct point *b)
-{
-    return end[0](t, a) == end[0](t, b) && end[1](t, a) == end[1](t, b);
 }
 
 /* The pairs of one end.  The deviation of a median of n is 1.25 sigma / sqrt(n).  v: room for n. */
-static void judge_end(struct class *c, const int *list, int n, double *v)
+static void judge_end(struct class *c, const struct member *list, int n, double *v)
 {
     bool few = n < RETEST_PARTNERS;
 
     for (int i = 0; i < n; i++)
-        v[i] = c->s[list[i]].p->sec.median;
+        v[i] = c->s[list[i].at].p->sec.median;
     double slow = few ? 1 : stats_median(v, n) / c->middle;
     for (int i = 0; i < n; i++)
-        c->s[list[i]].usual = fmax(c->s[list[i]].usual, slow);
+        c->s[list[i].at].usual = fmax(c->s[list[i].at].usual, slow);
     if (!(slow > 1 + fmax(0.03, 3 * 1.25 * c->sigma / sqrt(n))))
         return;
     double last = v[RETEST_PARTNERS - 1]; /* its fastest pairs: what slows them slows all */
     int left = RETEST_PARTNERS;
     for (int equal = 0; equal < 2; equal++)
         for (int i = 0; i < n && left; i++) {
-            struct suspect *s = &c->s[list[i]];
+            struct suspect *s = &c->s[list[i].at];
             if (equal ? s->p->sec.median == last : s->p->sec.median < last) {
                 s->excess = fmax(s->excess, slow);
                 left--;
@@ -239,25 +228,30 @@ static void judge_end(struct class *c, const int *list, int n, double *v)
         }
 }
 
-static void judge_ends(struct class *c, const struct topo *t, end_fn *const end[2])
+static void judge_ends(struct class *c, const struct topo *t, end_fn *end)
 {
     int most = t->endpoints + t->group[LEVEL_RACK].count, n = 0; /* of any end */
-    int *list = mem_calloc((size_t)c->n, sizeof(*list));
+    struct member *list = mem_calloc((size_t)c->n, sizeof(*list)),
+                  *spare = mem_calloc((size_t)c->n, sizeof(*spare));
     double *v = mem_calloc((size_t)c->n, sizeof(*v));
 
-    for (int i = 0; i < c->n; i++)
-        if (end[0](t, c->s[i].p) >= 0)
-            list[n++] = i;
+    for (int i = 0; i < c->n; i++) {
+        list[n].at = i;
+        end(t, c->s[i].p, list[n].id);
+        if (list[n].id[0] >= 0)
+            n++;
         else
             c->s[i].usual = fmax(c->s[i].usual, 1);
-    for (int k = 0; k < 1 + (end[1] != end[0]); k++)
-        sort_by(list, n, end[k], most, t, c);
+    }
+    sort_by(spare, list, n, 0, most);
+    sort_by(list, spare, n, 1, most);
     for (int i = 0, j; i < n; i = j) {
-        for (j = i + 1; j < n && same_end(t, end, c->s[list[i]].p, c->s[list[j]].p); j++)
+        for (j = i + 1; j < n && !memcmp(list[i].id, list[j].id, sizeof(list[i].id)); j++)
             ;
         judge_end(c, list + i, j - i, v);
     }
     free(list);
+    free(spare);
     free(v);
 }
 
