@@ -24,8 +24,9 @@ struct round *plan_add(struct plan *p, enum stage stage, enum op op, int groups)
 void plan_free(struct plan *p)
 {
     for (int i = 0; i < p->rounds; i++) {
-        for (int g = 0; g < p->round[i].groups; g++)
+        for (int g = 0; g < p->round[i].groups && !p->round[i].block; g++)
             free(p->round[i].group[g].members);
+        free(p->round[i].block);
         free(p->round[i].group);
     }
     free(p->round);

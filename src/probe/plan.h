@@ -20,6 +20,18 @@
 
 enum { PLAN_EPOCHS = 5 };
 
+/* Up to so many endpoints everybody meets 8 others in each tier, and each two racks meet by 4 pairs
+ * in at most 16 rounds; beyond, 4 others, 2 pairs and 8 rounds, which are as many pairs of racks.
+ * A tier is told by all of its pairs, thousands either way.  A part is told by its own: an endpoint
+ * keeps 4 pairs in each tier and 8 more over its NIC, each both ways, two racks 4 values, where 3
+ * are judged (RETEST_PARTNERS; seen.h), in several epochs; of the pairs of a class more than half
+ * were never about a part that has no others. */
+enum { PLAN_DENSE_TO = 4608 };
+static inline bool plan_is_sparse(const struct topo *t)
+{
+    return t->endpoints > PLAN_DENSE_TO;
+}
+
 enum stage {
     STAGE_CLASS,      /* class matchings: k partners per endpoint and tier */
     STAGE_TOURNAMENT, /* every pair, N-1 rounds of disjoint pairs (circle method, leaf order) */
@@ -61,6 +73,7 @@ struct round {
     unsigned epochs; /* bit e: measured in epoch e */
     struct plan_group *group;
     int groups;
+    int *block; /* where all members of its pairs are; NULL: each group has its own */
 };
 
 struct plan {
@@ -81,7 +94,7 @@ struct plan_opts {
     unsigned ops;     /* bit mask of enum op for collectives and pairs; default: all but reduce */
     enum stage pairs; /* schedule: CLASS, TOURNAMENT, SHIFT or ISOLATED; STAGE_COUNT: isolated
                        * to 16 endpoints, tournament to 32, class matchings above */
-    int matchings;    /* k of class matchings, default 8 */
+    int matchings;    /* k of class matchings; 0: 8, of more than PLAN_DENSE_TO endpoints 4 */
     int epochs;       /* 1..PLAN_EPOCHS */
     unsigned long long seed;
     bool full;     /* ladders on more groups and sizes */
@@ -90,7 +103,7 @@ struct plan_opts {
     bool nics;     /* where topo_hides_nics(): rounds through the NICs, for a second pass */
 };
 void plan_defaults(struct plan_opts *o);
-/* What 0 stands for in max_bytes and pair_bytes, for these endpoints. */
+/* What 0 stands for in max_bytes, pair_bytes and matchings, for these endpoints. */
 void plan_fill_auto(struct plan_opts *o, const struct topo *t);
 /* The preset of these GPUs; where the user gave sizes, or ranks share GPUs: none. */
 struct fabric;

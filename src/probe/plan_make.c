@@ -14,7 +14,6 @@ enum {
     EVERY_EPOCH_TO = 128, /* hosts that look for company, latency in every epoch */
     RAIL_MEETINGS = 16,   /* of each two numbers of endpoints */
     RAIL_NUMBERS_TO = 16,
-    RACK_ROUNDS = 16,
 };
 
 void plan_defaults(struct plan_opts *o)
@@ -25,7 +24,6 @@ void plan_defaults(struct plan_opts *o)
     for (int op = 0; op < OP_COUNT; op++)
         o->ops |= op_table[op].asked ? 1u << op : 0;
     o->pairs = STAGE_COUNT;
-    o->matchings = 8;
     o->epochs = PLAN_EPOCHS;
     o->seed = 1;
     o->nics = true;
@@ -78,9 +76,12 @@ static void add_pairs(struct maker *m, enum stage stage, enum op op, const struc
     r->last = last;
     r->factor = m->o.factor;
     r->epochs = epochs;
+    r->block = mem_calloc(2 * (size_t)pairs->count, sizeof(int));
     for (int i = 0; i < pairs->count; i++) {
-        int ids[2] = {pairs->pair[i][swap], pairs->pair[i][!swap]};
-        add_group(r, i, ids, 2);
+        int *ids = r->block + 2 * (size_t)i;
+        ids[0] = pairs->pair[i][swap];
+        ids[1] = pairs->pair[i][!swap];
+        r->group[i] = (struct plan_group){ids, 2};
     }
 }
 
@@ -184,16 +185,17 @@ static void add_shifts(struct maker *m)
 }
 
 /* Matching k of every tier belongs to epoch k mod E, so that each class sees every part of the
- * campaign. */
+ * campaign; of fewer matchings than epochs, those of the next tier to the next ones. */
 static void add_matchings(struct maker *m, enum stage stage)
 {
     const int first = (int)(m->o.seed % 61); /* another seed, other partners */
+    const int step = plan_is_sparse(m->topo);
 
     for (int k = 0; k < m->o.matchings; k++)
         for (int t = 0; t < m->topo->tiers; t++) {
             struct pairs p = {NULL, 0};
             schedule_matching(&p, m->topo, m->order, t, stage_by_nic(stage), first + k, &m->rng);
-            add_matrix_rounds(m, stage, &p, 1u << (k % m->o.epochs));
+            add_matrix_rounds(m, stage, &p, 1u << ((k + t * step) % m->o.epochs));
             free(p.pair);
         }
 }
@@ -204,7 +206,7 @@ static void add_racks(struct maker *m)
     struct pairs p = {NULL, 0};
     bool more = true;
 
-    for (int r = 0; more && r < RACK_ROUNDS; r++, p = (struct pairs){NULL, 0}) {
+    for (int r = 0; more; r++, p = (struct pairs){NULL, 0}) {
         more = schedule_racks(&p, m->topo, m->order, r);
         add_matrix_rounds(m, STAGE_CLASS, &p, 1u << (r % m->o.epochs));
         free(p.pair);

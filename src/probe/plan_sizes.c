@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How large messages become. */
+/* How large messages become, and how many partners everybody has. */
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -34,6 +34,8 @@ void plan_fill_auto(struct plan_opts *o, const struct topo *t)
     }
     if (!o->pair_max || o->pair_max > o->max_bytes)
         o->pair_max = o->max_bytes;
+    if (!o->matchings)
+        o->matchings = plan_is_sparse(t) ? 4 : 8;
     if (!o->pair_bytes)
         o->pair_bytes = gpu ? (size_t)64 << 20 : (size_t)256 << 10;
 }

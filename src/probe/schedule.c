@@ -258,23 +258,24 @@ int *schedule_leaf_order(const struct topo *t)
 
 bool schedule_racks(struct pairs *out, const struct topo *t, const int *order, int r)
 {
+    const int part = 1 + plan_is_sparse(t), meetings = RACK_MEETINGS / part;
     int count, chunks = INT_MAX;
     struct leaf *rack = list_leaves(t, order, LEVEL_RACK, &count);
     int *all = numbers(count), rounds = schedule_circle_rounds(count);
 
     for (int i = 0; i < count; i++) {
-        int least = rack[i].members / RACK_MEETINGS;
+        int least = rack[i].members / meetings;
         chunks = least < 1 ? 1 : least < chunks ? least : chunks;
     }
     for (int q = 0; count > 2 && q < chunks && r * chunks + q < rounds; q++) {
         struct pairs meet = {NULL, 0};
         schedule_circle(&meet, all, count, r * chunks + q);
         for (int i = 0; i < meet.count; i++)
-            for (int k = q; k < RACK_MEETINGS * chunks; k += chunks)
+            for (int k = q; k < meetings * chunks; k += chunks)
                 pair_leaf(out, t, &rack[meet.pair[i][0]], k, &rack[meet.pair[i][1]], k);
         free(meet.pair);
     }
-    bool more = count > 2 && (long)(r + 1) * chunks < rounds;
+    bool more = count > 2 && (long)(r + 1) * chunks < rounds && r + 1 < RACK_ROUNDS / part;
     free_leaves(rack, count);
     free(all);
     return more;
@@ -340,20 +341,50 @@ static void match_circle(struct pairs *out, const struct topo *t, const int *ord
     free(v);
 }
 
+/* The first slot from i on whose endpoint is free, n: none.  skip[i] is i while it is; of others it
+ * leads on, further with each time that somebody asks (path halving, Tarjan & van Leeuwen 1984). */
+static int first_free(int *skip, int i)
+{
+    while (skip[i] != i)
+        i = skip[i] = skip[skip[i]];
+    return i;
+}
+
+/* Who is met from slot i on, of `limit` slots from `from` on in a circle; -1: nobody. */
+static int find_partner(const struct topo *t, const int *order, int tier, bool by_nic,
+                        const struct slot *slot, int n, int *skip, int i, int from, int limit)
+{
+    for (int k = 0; k < limit; k++) {
+        int at = (from + k) % n, j = first_free(skip, at);
+        k += j - at; /* behind the last one: before the first */
+        if (j < n && k < limit && j != i &&
+            meets(t, order[slot[i].position], order[slot[j].position], tier, by_nic))
+            return j;
+        k -= j == n;
+    }
+    return -1;
+}
+
 /* Pair up one bucket: endpoints that share the tier's coordinates. */
 static void match_bucket(struct pairs *out, const struct topo *t, const int *order, int tier,
                          bool by_nic, const struct slot *slot, int n, int distance, char *taken)
 {
+    const int limit = n < SCAN_MAX ? n : SCAN_MAX;
+    int *skip = mem_calloc((size_t)n + 1, sizeof(*skip));
+
+    for (int i = 0; i <= n; i++)
+        skip[i] = i < n && taken[order[slot[i].position]] ? i + 1 : i;
     for (int i = 0; i < n; i++) {
-        int a = order[slot[i].position], limit = n < SCAN_MAX ? n : SCAN_MAX;
-        for (int k = 0; k < limit && !taken[a]; k++) {
-            int j = (i + distance + k) % n, b = order[slot[j].position];
-            if (j == i || taken[b] || !meets(t, a, b, tier, by_nic))
-                continue;
-            taken[a] = taken[b] = 1;
-            push(out, a, b);
-        }
+        int j = skip[i] == i
+                    ? find_partner(t, order, tier, by_nic, slot, n, skip, i, i + distance, limit)
+                    : -1;
+        if (j < 0)
+            continue;
+        push(out, order[slot[i].position], order[slot[j].position]);
+        skip[i] = i + 1;
+        skip[j] = j + 1;
     }
+    free(skip);
 }
 
 void schedule_matching(struct pairs *out, const struct topo *t, const int *order, int tier,

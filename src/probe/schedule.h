@@ -57,10 +57,10 @@ void schedule_uplinks(struct pairs *out, const struct topo *t, const int *order,
  * Returns how many rounds there are; r < 0: only that. */
 int schedule_cables(struct pairs *out, const struct topo *t, const int *order, int r);
 
-/* Round r of those in which each two racks meet, RACK_MEETINGS endpoints of either over their NICs,
- * at once with as many other racks as endpoints suffice for: matchings leave most of many pairs of
- * racks out.  False: it is the last. */
-enum { RACK_MEETINGS = 4 };
+/* Round r of at most RACK_ROUNDS in which each two racks meet, RACK_MEETINGS endpoints of either over
+ * their NICs, at once with as many other racks as endpoints suffice for: matchings leave most of many
+ * pairs of racks out.  Where plan_is_sparse(), half of both.  False: it is the last. */
+enum { RACK_ROUNDS = 16, RACK_MEETINGS = 4 };
 bool schedule_racks(struct pairs *out, const struct topo *t, const int *order, int r);
 /* Both halves of each rack, over NICs, d places shifted: what tells a rack from its uplinks. */
 void schedule_within_racks(struct pairs *out, const struct topo *t, const int *order, int d);

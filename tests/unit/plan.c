@@ -446,17 +446,91 @@ static void cables_join_every_two_nics_once(void **state)
     }
 }
 
-/* Each two racks meet by RACK_MEETINGS pairs in rounds of disjoint pairs, as few as
- * endpoints allow; within a rack everybody meets two others where NICs join them. */
+/* What a plan of many endpoints leaves of each: others that it sends to and receives from at full
+ * bandwidth, over NICs or not, in how many epochs, and others whose latency to it is measured. */
+struct looks {
+    int sends[2], receives[2], latency[2];
+    unsigned epochs[2];
+};
+
+static void look(struct looks *l, const struct topo *t, const struct fabric *f,
+                 const struct round *r)
+{
+    for (int g = 0; g < r->groups; g++) {
+        int a = r->group[g].members[0], b = r->group[g].members[1];
+        bool nic = f->tier[topo_tier(t, a, b)].nic;
+        l[a].epochs[nic] |= r->epochs;
+        l[b].epochs[nic] |= r->epochs;
+        if (r->op == OP_PAIR_BW) {
+            l[a].sends[nic]++;
+            l[b].receives[nic]++;
+        } else {
+            l[a].latency[nic]++;
+            l[b].latency[nic]++;
+        }
+    }
+}
+
+/* Half of the rows of a dense plan a head; nobody is left with fewer than RETEST_PARTNERS pairs
+ * each way, over NVLink as over NICs, nor with those of one epoch. */
+static void of_many_endpoints_everybody_is_met_less_often(void **state)
+{
+    static const struct {
+        const char *preset;
+        int dense, sparse; /* racks */
+    } of[] = {{"gb200-nvl72", 64, 65}, {"hgx-h100", 144, 150}, {"rtxpro6000-100gbe", 288, 300}};
+
+    (void)state;
+    for (size_t k = 0; k < sizeof(of) / sizeof(*of); k++) {
+        double rows[2] = {0, 0};
+        for (int many = 0; many < 2; many++) {
+            struct fabric f;
+            struct topo t;
+            struct plan p;
+            struct plan_opts o;
+            struct err err;
+            assert_int_equal(fabric_load(&f, of[k].preset, &err), 0);
+            int racks = many ? of[k].sparse : of[k].dense;
+            assert_int_equal(fabric_topo(&f, racks, false, &t, &err), 0);
+            assert_int_equal(plan_is_sparse(&t), many);
+            plan_defaults(&o);
+            o.ops = 1u << OP_PAIR_LATENCY | 1u << OP_PAIR_BW;
+            assert_int_equal(plan_make(&p, &t, &o, &err), 0);
+            struct looks *l = mem_calloc((size_t)t.endpoints, sizeof(*l));
+            for (int i = 0; i < p.rounds; i++)
+                if (p.round[i].stage == STAGE_CLASS) {
+                    look(l, &t, &f, &p.round[i]);
+                    rows[many] += (double)p.round[i].groups / t.endpoints;
+                }
+            for (int i = 0; i < t.endpoints; i++)
+                for (int nic = 0; nic < 2; nic++) {
+                    assert_true(l[i].sends[nic] >= RETEST_PARTNERS);
+                    assert_true(l[i].receives[nic] >= RETEST_PARTNERS);
+                    assert_true(l[i].latency[nic] >= RETEST_PARTNERS);
+                    assert_true(__builtin_popcount(l[i].epochs[nic]) >= 3);
+                }
+            free(l);
+            plan_free(&p);
+            topo_free(&t);
+            fabric_free(&f);
+        }
+        assert_true(rows[1] < 0.56 * rows[0]);
+    }
+}
+
+/* Each two racks meet by RACK_MEETINGS pairs, of many endpoints by half as many, in rounds of disjoint
+ * pairs, as few as endpoints allow; within a rack everybody meets two others where NICs join them. */
 static void each_two_racks_meet(void **state)
 {
     static const struct {
         const char *preset;
         int racks, rounds, within; /* pairs of two rounds */
-    } of[] = {{"gb200-nvl72", 9, 1, 0},
-              {"gb200-nvl72", 40, 3, 0},
-              {"hgx-h100", 20, 3, 20 * 32},
-              {"rtxpro6000-100gbe", 21, 6, 21 * 16}};
+        int meetings;
+    } of[] = {{"gb200-nvl72", 9, 1, 0, RACK_MEETINGS},
+              {"gb200-nvl72", 40, 3, 0, RACK_MEETINGS},
+              {"gb200-nvl72", 80, 3, 0, RACK_MEETINGS / 2},
+              {"hgx-h100", 20, 3, 20 * 32, RACK_MEETINGS},
+              {"rtxpro6000-100gbe", 21, 6, 21 * 16, RACK_MEETINGS}};
 
     (void)state;
     for (size_t k = 0; k < sizeof(of) / sizeof(*of); k++) {
@@ -484,7 +558,7 @@ static void each_two_racks_meet(void **state)
         assert_int_equal(r, of[k].rounds);
         for (int x = 0; x < racks; x++)
             for (int y = 0; y < racks; y++)
-                assert_int_equal(met[x * racks + y], x == y ? 0 : RACK_MEETINGS);
+                assert_int_equal(met[x * racks + y], x == y ? 0 : of[k].meetings);
         schedule_within_racks(&p, &t, order, 0);
         schedule_within_racks(&p, &t, order, 1);
         assert_int_equal(p.count, of[k].within);
@@ -566,6 +640,7 @@ int main(void)
         cmocka_unit_test(where_nvlink_joins_everybody_a_second_pass_leaves_it),
         cmocka_unit_test(cables_join_every_two_nics_once),
         cmocka_unit_test(each_two_racks_meet),
+        cmocka_unit_test(of_many_endpoints_everybody_is_met_less_often),
         cmocka_unit_test(published_sizes_are_reached),
         cmocka_unit_test(a_plan_says_which_pairs_of_nics_it_sees),
         cmocka_unit_test(gpus_of_one_host_meet_through_their_nics),
