@@ -44,11 +44,6 @@ int stats_by_2ints(const void *a, const void *b)
     return by_ints(a, b, 2);
 }
 
-int stats_by_3ints(const void *a, const void *b)
-{
-    return by_ints(a, b, 3);
-}
-
 enum { RADIX_FROM = 512 }; /* values from which on it is faster */
 
 /* A number that is in the order of v (Herf 2001): the bits, with the negative ones reversed. */
@@ -60,27 +55,38 @@ static uint64_t order_key(const double *v)
     return bits ^ (bits >> 63 ? ~0ULL : 1ULL << 63);
 }
 
+enum { KEY_BYTES = sizeof(uint64_t) };
+
+/* Which values of a byte occur become where they begin; true: all have the same one. */
+static bool begin(int *count, int n)
+{
+    int at = 0;
+
+    for (int i = 0; i < 256; i++) {
+        int here = count[i];
+        if (here == n)
+            return true;
+        count[i] = at;
+        at += here;
+    }
+    return false;
+}
+
 /* Byte after byte, the lowest first; bytes that all have alike move nothing. */
 static void radix_sort(double *v, int n)
 {
-    static const int bytes = sizeof(uint64_t);
-    int count[sizeof(uint64_t)][256] = {{0}};
+    int count[KEY_BYTES][256] = {{0}};
     double *spare = mem_calloc((size_t)n, sizeof(*spare)), *from = v, *to = spare;
 
     for (int i = 0; i < n; i++) {
         uint64_t key = order_key(&v[i]);
-        for (int b = 0; b < bytes; b++)
+        for (int b = 0; b < KEY_BYTES; b++)
             count[b][key >> 8 * b & 255]++;
     }
-    for (int b = 0; b < bytes; b++) {
-        int at = 0, *c = count[b];
-        if (c[order_key(v) >> 8 * b & 255] == n)
+    for (int b = 0; b < KEY_BYTES; b++) {
+        int *c = count[b];
+        if (begin(c, n))
             continue;
-        for (int i = 0; i < 256; i++) {
-            int here = c[i];
-            c[i] = at;
-            at += here;
-        }
         for (int i = 0; i < n; i++)
             to[c[order_key(&from[i]) >> 8 * b & 255]++] = from[i];
         double *other = from;
@@ -113,6 +119,61 @@ void stats_sort(double *v, int n)
         insertion_sort(v, n);
     else if (v) /* none of none */
         qsort(v, (size_t)n, sizeof(*v), by_value);
+}
+
+struct ranked {
+    uint64_t key;
+    int at;
+};
+
+/* As radix_sort(); equal keys stay in their order.  Returns the sorted half of r[2 * n]. */
+static struct ranked *rank(struct ranked *r, int n)
+{
+    int count[KEY_BYTES][256] = {{0}};
+    struct ranked *from = r, *to = r + n;
+
+    for (int i = 0; i < n; i++)
+        for (int b = 0; b < KEY_BYTES; b++)
+            count[b][r[i].key >> 8 * b & 255]++;
+    for (int b = 0; b < KEY_BYTES; b++) {
+        if (begin(count[b], n))
+            continue;
+        for (int i = 0; i < n; i++)
+            to[count[b][from[i].key >> 8 * b & 255]++] = from[i];
+        struct ranked *other = from;
+        from = to;
+        to = other;
+    }
+    return from;
+}
+
+/* In this order already?  Much is: points lie as they were measured. */
+static bool ordered(const char *items, int n, size_t size, stats_key *key)
+{
+    uint64_t last = 0, now = 0;
+    int i = 0;
+
+    for (; i < n && (now = key(items + (size_t)i * size)) >= last; i++)
+        last = now;
+    return i == n;
+}
+
+void stats_sort_keys(void *v, int n, size_t size, stats_key *key)
+{
+    char *items = v, *sorted;
+
+    if (ordered(items, n, size, key))
+        return;
+    struct ranked *r = mem_calloc(2 * (size_t)n, sizeof(*r));
+    for (int i = 0; i < n; i++)
+        r[i] = (struct ranked){key(items + (size_t)i * size), i};
+    const struct ranked *by = rank(r, n);
+    sorted = mem_calloc((size_t)n, size);
+    for (int i = 0; i < n; i++)
+        memcpy(sorted + (size_t)i * size, items + (size_t)by[i].at * size, size);
+    memcpy(v, sorted, (size_t)n * size);
+    free(sorted);
+    free(r);
 }
 
 double stats_quantile(const double *sorted, int n, double q)

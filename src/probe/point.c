@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probe/point_impl.h"
+#include "probe/point.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -20,7 +20,7 @@ static const char *const check_name[] = {"no", "ok", "wrong", NULL};
 /* --- the columns of a row, for its reader and its writer --- */
 
 enum kind { INT, WORD, OP, BYTES, SEC, SHORT, CHECK, NOTE, CRC };
-enum { MANY = 1 << 30, RANKS = -1, ENDPOINT = -2 }; /* most; RANKS and ENDPOINT: as there are */
+enum { MANY = (1 << 30) - 1, RANKS = -1, ENDPOINT = -2 }; /* most; RANKS and ENDPOINT: as there are */
 
 #define AT(member) .at = offsetof(struct point, member)
 static const struct column {

@@ -80,4 +80,13 @@ const struct points *
 points_all(const struct points_log *log);                  /* what was there and what was added */
 int points_close(struct points_log *log, struct err *err); /* commits; log may be NULL */
 
+/* --- a row as text, for the log that appends them (points_log.c) --- */
+
+enum { POINT_TEXT = 768 }; /* room for one row */
+
+/* Its length, newline included. */
+size_t point_row(char buf[POINT_TEXT], const struct point *p);
+/* The names of its columns, newline included; the caller frees. */
+char *points_header(void);
+
 #endif

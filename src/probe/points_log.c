@@ -20,7 +20,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "probe/point_impl.h"
+#include "probe/point.h"
 #include "probe/transport.h"
 #include "topo/topo.h"
 

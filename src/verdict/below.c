@@ -211,8 +211,7 @@ static int first_of(const struct below_side *s, enum op op, int src, int dst)
     while (lo < hi) {
         int mid = lo + (hi - lo) / 2;
         const struct obs *o = &s->obs[mid];
-        const int x[] = {(int)o->op, o->src, o->dst}, y[] = {(int)op, src, dst};
-        if (stats_by_3ints(x, y) < 0)
+        if (stats_order((double[]){o->op, o->src, o->dst}, (double[]){op, src, dst}, 3) < 0)
             lo = mid + 1;
         else
             hi = mid;

@@ -276,6 +276,30 @@ static void many_values_are_sorted_as_few_are(void **state)
     free(want);
 }
 
+/* Equal ones keep their order, whatever the size of an item, and negative numbers come first. */
+static void items_are_sorted_by_their_two_ints(void **state)
+{
+    enum { MANY = 20000 };
+    struct item {
+        int a, b, was;
+    } *v = malloc(MANY * sizeof(*v));
+    struct rng r;
+
+    (void)state;
+    rng_seed(&r, 77);
+    for (int n = 0; n <= MANY; n = n * 5 / 2 + 1) {
+        unsigned spread = n % 2 ? 5 : 1u << 20;
+        for (int i = 0; i < n; i++)
+            v[i] = (struct item){(int)rng_below(&r, spread) - 2, (int)rng_below(&r, 3) - 1, i};
+        stats_sort_keys(v, n, sizeof(*v), stats_2ints);
+        for (int i = 1; i < n; i++) {
+            int order = stats_by_2ints(&v[i - 1], &v[i]);
+            assert_true(order < 0 || (order == 0 && v[i - 1].was < v[i].was));
+        }
+    }
+    free(v);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -293,6 +317,7 @@ int main(void)
         cmocka_unit_test(summary_has_every_field_in_order),
         cmocka_unit_test(the_generator_gives_the_published_numbers),
         cmocka_unit_test(many_values_are_sorted_as_few_are),
+        cmocka_unit_test(items_are_sorted_by_their_two_ints),
         cmocka_unit_test(random_numbers_are_spread_as_they_should_be),
     };
 

@@ -15,23 +15,37 @@ enum { PARTNERS_MIN = 3, HOSTS_MIN = 2, RACKS_MAX = 2048 };
 /* Pairs whose tier is looked up; more endpoints: evenly chosen ones. */
 enum { LOOKS_MAX = 1 << 24 };
 
-static void count_possible(struct fit *f)
+/* Pairs of one endpoint by their tiers: of those that it meets through NVLink or not, and through its
+ * NIC alone where the campaign had that pass (fit_meets()). */
+static void count_tiers(const struct fit *f, int a, long *pairs)
 {
-    const int n = f->m->topo.endpoints, rows = n < LOOKS_MAX / n ? n : LOOKS_MAX / n + 1;
+    const struct topo *t = &f->m->topo;
 
-    for (int i = 0; i < rows; i++) {
-        int a = (int)((long)i * n / rows);
-        for (int b = 0; b < n; b++)
-            for (int t = 0; t < f->m->tiers && b != a; t++)
-                f->m->tier[t].possible += fit_meets(f, a, b, t) ? 0.5 * n / rows : 0;
+    for (int b = 0; b < t->endpoints; b++) {
+        if (b == a)
+            continue;
+        int tier = topo_tier(t, a, b), other = tier;
+        if (f->by_nic && t->endpoint[a].nic != t->endpoint[b].nic)
+            other = topo_nic_tier(t, a, b);
+        pairs[tier]++;
+        pairs[other] += other != tier;
     }
 }
 
-static int by_pair(const void *a, const void *b)
+static void count_possible(struct fit *f)
 {
-    const long long *x = a, *y = b;
+    const int n = f->m->topo.endpoints, rows = n < LOOKS_MAX / n ? n : LOOKS_MAX / n + 1;
+    long pairs[TIER_MAX] = {0};
 
-    return (*x > *y) - (*x < *y);
+    for (int i = 0; i < rows; i++)
+        count_tiers(f, (int)((long)i * n / rows), pairs);
+    for (int t = 0; t < f->m->tiers; t++)
+        f->m->tier[t].possible = 0.5 * n / rows * (double)pairs[t];
+}
+
+static uint64_t by_pair(const void *pair)
+{
+    return (uint64_t) * (const long long *)pair;
 }
 
 /* Pairs of which the bandwidth was measured or nobody answered, each once in a tier: (tier * n +
@@ -48,7 +62,7 @@ static int pairs_seen(const struct fit *f, long long **out)
         if (fit_is_bandwidth(f, o) && (o->epochs || o->failed))
             (*out)[n++] = (o->tier * ends + lo) * ends + hi;
     }
-    qsort(*out, (size_t)n, sizeof(**out), by_pair);
+    stats_sort_keys(*out, n, sizeof(**out), by_pair);
     int kept = 0;
     for (int i = 0; i < n; i++)
         if (!i || (*out)[i] != (*out)[i - 1])

@@ -25,6 +25,16 @@ struct crowd {
     double Bps;
 };
 
+static uint64_t turn_of(const void *crowd)
+{
+    return stats_2ints(&((const struct crowd *)crowd)->round);
+}
+
+static uint64_t racks_of(const void *crowd)
+{
+    return stats_2ints((int[]){((const struct crowd *)crowd)->racks, 0});
+}
+
 /* The parallel bandwidth points of one tier that join two racks (or, with no racks, any). */
 static int crowds(const struct fit *f, int tier, struct crowd **out)
 {
@@ -39,8 +49,8 @@ static int crowds(const struct fit *f, int tier, struct crowd **out)
             (struct crowd){fit_rack_pair(f, p->src, p->dst), p->round, p->epoch, p->src, p->dst,
                            (double)p->bytes / p->sec.median};
     }
-    if (n)
-        qsort(*out, (size_t)n, sizeof(**out), stats_by_3ints);
+    stats_sort_keys(*out, n, sizeof(**out), turn_of);
+    stats_sort_keys(*out, n, sizeof(**out), racks_of);
     return n;
 }
 
@@ -53,7 +63,8 @@ static void say_contention(struct fit *f, int tier)
 
     for (int i = 0, j; i < n; i = j) { /* the round with most flows between two racks */
         double sum = 0;
-        for (j = i; j < n && stats_by_3ints(&v[i], &v[j]) == 0; j++)
+        for (j = i; j < n && racks_of(&v[i]) == racks_of(&v[j]) && turn_of(&v[i]) == turn_of(&v[j]);
+             j++)
             sum += v[j].Bps;
         if (j - i > flows || (j - i == flows && sum / (j - i) / normal < share)) {
             flows = j - i;
@@ -310,39 +321,6 @@ static void say_contradictions(struct fit *f)
             f->contradictions);
 }
 
-/* --- leaves with fewer uplinks than others --- */
-
-/* Does a part that is slow by itself say enough of the leaf? */
-static bool leaf_is_named(const struct matrix *m, int leaf)
-{
-    for (int i = 0; i < m->exceptions; i++) {
-        const struct exception *e = &m->exception[i];
-        bool group = part_is_group(e->part) || e->part == PART_RACK_PAIR;
-        for (int k = 0; k < m->topo.endpoints && group; k++)
-            if (topo_at(&m->topo, k, LEVEL_LEAF) == leaf && matrix_touches(m, e, k))
-                return true;
-    }
-    return false;
-}
-
-/* Those that only meet a thin one carry little as well, but not as little. */
-static void say_thin(struct fit *f, int tier)
-{
-    const struct names *leaf = &f->m->topo.group[LEVEL_LEAF];
-    const double *thin = f->baseline[tier].thin;
-    double least = INFINITY;
-
-    for (int i = 0; thin && i < leaf->count; i++)
-        least = fmin(least, thin[i]);
-    for (int i = 0; thin && i < leaf->count; i++)
-        if (thin[i] <= 1.2 * least && !leaf_is_named(f->m, i))
-            matrix_find(f->m, "uplinks",
-                        "the uplinks of leaf %s carry %.2f of what the NICs below it do, those of "
-                        "most leaves all of it: many flows of tier %s at once share less than they "
-                        "get alone: cables to the spines are down or not used",
-                        leaf->name[i], thin[i], f->m->tier[tier].rule.name);
-}
-
 /* --- all of them --- */
 
 void fit_findings(struct fit *f)
@@ -351,7 +329,7 @@ void fit_findings(struct fit *f)
     for (int t = 0; t < f->m->tiers; t++) {
         if (f->baseline[t].contended && !f->baseline[t].uplinks && !f->baseline[t].thin)
             say_contention(f, t);
-        say_thin(f, t);
+        fit_uplinks_thin(f, t);
         say_bimodal(f, t);
     }
     say_equal_tiers(f);

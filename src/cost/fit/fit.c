@@ -35,11 +35,12 @@ static const double as_good_as_alone = 0.02; /* parallel within this of alone: c
 static const enum op op_of[DIR_COUNT] = {
     [DIR_ONEWAY] = OP_PAIR_LATENCY, [DIR_UNI] = OP_PAIR_BW, [DIR_BI] = OP_PAIR_BIBW};
 
-static int by_size(const void *a, const void *b)
+/* Sizes, those alone first. */
+static uint64_t by_size(const void *a)
 {
-    const struct obs *x = *(struct obs *const *)a, *y = *(struct obs *const *)b;
+    const struct obs *o = *(struct obs *const *)a;
 
-    return stats_order((double[]){x->bytes, -x->alone}, (double[]){y->bytes, -y->alone}, 2);
+    return (uint64_t)o->bytes << 1 | !o->alone;
 }
 
 /* What observations of one size come to: medians of their times, each divided by its ratio. */
@@ -122,8 +123,7 @@ static void fit_curve(struct fit *f, int tier, enum direction dir, const struct 
     int n = observations(f, tier, dir, o, &scaled);
     double *ratio = scaled && n ? mem_calloc((size_t)n, sizeof(*ratio)) : NULL;
 
-    if (n)
-        qsort(o, (size_t)n, sizeof(struct obs *), by_size);
+    stats_sort_keys(o, n, sizeof(struct obs *), by_size);
     for (int i = 0; ratio && i < n; i++)
         ratio[i] = 1 / left_of(f, o[i]);
     for (int i = 0, j; i < n; i = j) {

@@ -52,6 +52,11 @@ void fit_coverage(struct fit *f); /* what was looked at, by tiers and by kinds o
 void fit_findings(struct fit *f); /* contention, unstable, bimodal, wrong data, equal tiers,
                                      tainted, shared GPUs, what was looked at */
 
+/* Leaves with fewer uplinks than NICs (uplinks.c): all of them, for fit_baseline(), and what is said
+ * where few are so. */
+void fit_uplinks(struct fit *f);
+void fit_uplinks_thin(struct fit *f, int tier);
+
 /* The round of the plan with this id, if it has the group; NULL. */
 static inline const struct round *fit_round(const struct fit *f, int id, int group)
 {

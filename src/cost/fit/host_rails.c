@@ -90,8 +90,7 @@ static struct met *meetings(const struct layers *l, int region, const struct top
         if (m.y < L)
             MEM_PUSH(v, *n) = m;
     }
-    if (*n)
-        qsort(v, (size_t)*n, sizeof(*v), stats_by_2ints);
+    stats_sort_keys(v, *n, sizeof(*v), stats_2ints);
     return v;
 }
 
@@ -120,8 +119,7 @@ static void find_medians(struct region *r)
     for (int x = 0; x < L; x++)
         for (int y = 0; y < L; y++)
             r->d[x][y] = r->err[x][y] = NAN;
-    if (r->n)
-        qsort(r->v, (size_t)r->n, sizeof(*r->v), stats_by_2ints);
+    stats_sort_keys(r->v, r->n, sizeof(*r->v), stats_2ints);
     for (int i = 0, j; i < r->n; i = j) {
         for (j = i; j < r->n && stats_by_2ints(&r->v[i], &r->v[j]) == 0; j++)
             v[j - i] = r->v[j].d;

@@ -199,7 +199,7 @@ static void judge_parts(struct latencies *l, enum part part)
             if (key >= 0)
                 k[n++] = (struct keyed){key, l->v[i].tier, i};
         }
-    qsort(k, (size_t)n, sizeof(*k), stats_by_3ints);
+    stats_sort_keys(k, n, sizeof(*k), stats_2ints); /* the index is in order */
     for (int i = 0; i < n; i++)
         index[i] = k[i].index;
     for (int i = 0, j; i < n; i = j) {

@@ -103,8 +103,7 @@ static int make_edges(struct edge **out, const struct finder *f)
         if (counts(f, &f->o[i], &a, &b))
             MEM_PUSH(v, n) = (struct meet){a < b ? a : b, a < b ? b : a, &f->o[i]};
     *out = NULL;
-    if (n)
-        qsort(v, (size_t)n, sizeof(*v), stats_by_2ints);
+    stats_sort_keys(v, n, sizeof(*v), stats_2ints);
     for (int i = 0, j; i < n; i = j) {
         for (j = i + 1; j < n && stats_by_2ints(&v[i], &v[j]) == 0; j++)
             ;

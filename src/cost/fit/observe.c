@@ -36,20 +36,41 @@ static int compare(const struct point *x, const struct point *y)
     return c;
 }
 
-static int by_key(const void *a, const void *b)
+/* What compare() asks of a point, as one number for who and one for what they did: ten operations by
+ * rounds and groups, or endpoints, of which there are fewer. */
+static uint64_t by_thing(const void *a)
 {
-    const struct point *x = *(const struct point *const *)a, *y = *(const struct point *const *)b;
-    int c = compare(x, y);
+    const struct point *p = *(const struct point *const *)a;
+    const uint64_t most = (1 << 30) + 1;
+    bool pair = op_is_pair(p->op);
 
-    if (!c)
-        c = order(x->round, y->round);
-    return c ? c : order(x->epoch, y->epoch);
+    return ((uint64_t)p->op * most + (uint64_t)(pair ? p->src : p->round)) * most +
+           (uint64_t)(pair ? p->dst : p->group);
+}
+
+_Static_assert(OP_COUNT <= 15, "by_thing() has no room for more");
+
+static uint64_t by_size(const void *a)
+{
+    const struct point *p = *(const struct point *const *)a;
+
+    return (uint64_t)stage_by_nic(p->stage) << 60 | (uint64_t)p->bytes << 1 |
+           (op_is_pair(p->op) && alone(p));
+}
+
+/* Of the points that were no good the last one's words count. */
+static bool is_later(const struct point *p, const struct point *than)
+{
+    int c = than ? order(p->round, than->round) : 1;
+
+    return c ? c > 0 : p->epoch >= than->epoch;
 }
 
 static void combine(struct obs *o, const struct point *const *p, int n)
 {
     bool pair = op_is_pair(p[0]->op);
     double small[3][64], *v[3];
+    const struct point *worst = NULL;
 
     *o = (struct obs){.op = p[0]->op,
                       .bytes = (double)p[0]->bytes,
@@ -67,7 +88,7 @@ static void combine(struct obs *o, const struct point *const *p, int n)
         o->wrong += p[i]->wrong;
         o->failed += bad && !p[i]->wrong;
         if (bad) {
-            o->note = p[i]->note;
+            worst = is_later(p[i], worst) ? p[i] : worst;
             continue;
         }
         v[0][o->epochs] = p[i]->sec.median;
@@ -75,6 +96,7 @@ static void combine(struct obs *o, const struct point *const *p, int n)
         v[2][o->epochs++] = p[i]->sec.hi;
         o->n += p[i]->sec.n;
     }
+    o->note = worst ? worst->note : NULL;
     if (o->epochs) {
         o->sec = stats_median(v[0], o->epochs); /* sorts */
         o->best = v[0][0];
@@ -95,7 +117,8 @@ int observe(struct obs **out, const struct points *p, bool pairs)
     for (int i = 0; i < p->count; i++)
         if (op_is_pair(p->point[i].op) == pairs)
             v[n++] = &p->point[i];
-    qsort(v, (size_t)n, sizeof(*v), by_key);
+    stats_sort_keys(v, n, sizeof(*v), by_size);
+    stats_sort_keys(v, n, sizeof(*v), by_thing);
     for (int i = 0, j; i < n; i = j) {
         for (j = i + 1; j < n && compare(v[i], v[j]) == 0; j++)
             ;

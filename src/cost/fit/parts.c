@@ -238,10 +238,26 @@ static double limit(const struct hunt *h, const struct element *x, int n)
     return 1 - (alone ? 1 : 2) * margin(h, n);
 }
 
+/* Is half of what is left of an element low?  Else its median is not: most are told so, unsorted. */
+static bool may_be_low(const struct hunt *h, const struct element *x)
+{
+    int n = 0, low = 0;
+
+    for (int i = 0; i < x->samples; i++) {
+        const struct fit_sample *s = &h->f->sample[x->index[i]];
+        n += s->explained < 0;
+        low += s->explained < 0 && !(s->best >= 1 - h->f->o.outlier);
+    }
+    return 2 * low >= n;
+}
+
 /* Look at what is left of an element; false: nothing wrong with it. */
 static bool suspect(struct hunt *h, struct element *x)
 {
     int n;
+
+    if (!may_be_low(h, x))
+        return false;
     double best = left_median(h, x, true, &n); /* normal in one epoch: no evidence */
 
     if (n < (h->known ? 1 : ELEMENT_MIN))

@@ -119,7 +119,6 @@ static inline bool page_odd(const struct page_facts *f, const struct page_pair *
     return !(p->share >= f->limit);
 }
 
-const char *page_host(const struct page_facts *f, int endpoint);
 /* "r00n04:1" */
 char *page_endpoint(const struct page_facts *f, int endpoint, char buf[300]);
 

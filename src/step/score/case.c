@@ -358,7 +358,7 @@ static int case_read(struct casefile *c, const struct job_opts *base, struct err
 
 const char *const case_verdict_name[CASE_VERDICTS] = {"reproduced", "consistent", "undecided",
                                                       "cannot follow"};
-const char *const case_kind_name[CASE_KINDS] = {"time", "memory", "arithmetic"};
+static const char *const kind_name[CASE_KINDS] = {"time", "memory", "arithmetic"};
 
 int case_parse(struct casefile *c, const char *text, size_t len, const char *path,
                const struct job_opts *base, struct err *err)
@@ -418,7 +418,7 @@ static json_t *claim_json(const struct case_claim *k)
                                                   json_finite(k->reading[i].value)));
     json_t *o = json_pack(
         "{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:s, s:s, s:s, s:o}", "claim",
-        k->text, "kind", case_kind_name[k->kind], "value", k->expression, "unit", k->unit->name,
+        k->text, "kind", kind_name[k->kind], "value", k->expression, "unit", k->unit->name,
         "published", k->unit->fits ? json_boolean(k->published > 0) : json_finite(k->published),
         "ours", json_finite(k->ours), "lo", json_finite(k->lo), "hi", json_finite(k->hi), "off",
         json_finite(k->off), "factor", json_finite(k->factor), "choosers", k->choosers, "verdict",
@@ -468,7 +468,7 @@ static json_t *counts_json(const struct case_counts *n)
         json_t *of = json_object();
         for (int v = 0; v < CASE_VERDICTS; v++)
             json_object_set_new(of, case_verdict_name[v], json_integer(n->of[k][v]));
-        json_object_set_new(all, case_kind_name[k], of);
+        json_object_set_new(all, kind_name[k], of);
     }
     return all;
 }

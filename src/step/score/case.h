@@ -40,7 +40,6 @@ enum verdict_of { CASE_REPRODUCED, CASE_CONSISTENT, CASE_UNDECIDED, CASE_EXCLUDE
 extern const char *const case_verdict_name[CASE_VERDICTS];
 
 enum case_kind { CASE_TIME, CASE_MEMORY, CASE_ARITHMETIC, CASE_KINDS };
-extern const char *const case_kind_name[CASE_KINDS];
 
 #define CASE_FACTOR 1.5
 #define CASE_APART 0.02 /* mean deviation of the other rows, natural logarithm or share */
