@@ -121,10 +121,10 @@ void stats_sort(double *v, int n)
         qsort(v, (size_t)n, sizeof(*v), by_value);
 }
 
-struct ranked {
+struct ranked { /* 12 bytes: there may be millions */
     uint64_t key;
     int at;
-};
+} __attribute__((packed, aligned(4)));
 
 /* As radix_sort(); equal keys stay in their order.  Returns the sorted half of r[2 * n]. */
 static struct ranked *rank(struct ranked *r, int n)
@@ -158,21 +158,35 @@ static bool ordered(const char *items, int n, size_t size, stats_key *key)
     return i == n;
 }
 
+/* Item by[i].at goes to i: round after round of those that change places. */
+static void rearrange(char *items, int n, size_t size, struct ranked *by)
+{
+    char *first = mem_calloc(1, size);
+
+    for (int i = 0; i < n; i++) {
+        int hole = i, from;
+        memcpy(first, items + (size_t)i * size, size);
+        while ((from = by[hole].at) != i) {
+            memcpy(items + (size_t)hole * size, items + (size_t)from * size, size);
+            by[hole].at = hole;
+            hole = from;
+        }
+        memcpy(items + (size_t)hole * size, first, size);
+        by[hole].at = hole;
+    }
+    free(first);
+}
+
 void stats_sort_keys(void *v, int n, size_t size, stats_key *key)
 {
-    char *items = v, *sorted;
+    char *items = v;
 
     if (ordered(items, n, size, key))
         return;
     struct ranked *r = mem_calloc(2 * (size_t)n, sizeof(*r));
     for (int i = 0; i < n; i++)
         r[i] = (struct ranked){key(items + (size_t)i * size), i};
-    const struct ranked *by = rank(r, n);
-    sorted = mem_calloc((size_t)n, size);
-    for (int i = 0; i < n; i++)
-        memcpy(sorted + (size_t)i * size, items + (size_t)by[i].at * size, size);
-    memcpy(v, sorted, (size_t)n * size);
-    free(sorted);
+    rearrange(items, n, size, rank(r, n));
     free(r);
 }
 

@@ -13,12 +13,18 @@ static const double ten[] = {
     1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}; /* exact all */
 enum { TEN_MAX = sizeof(ten) / sizeof(*ten) - 1, EXACT_DIGITS = 15 };
 
+/* Behind the digits, which v goes on with; those from the first that is not 0 on are counted. */
 static const char *take_digits(const char *s, uint64_t *v, int *digits)
 {
-    for (; isdigit((unsigned char)*s); s++) {
-        *v = *v * 10 + (uint64_t)(*s - '0');
-        *digits += *v > 0 || *digits;
-    }
+    const char *from = s;
+    uint64_t sum = *v;
+
+    while (*s == '0' && !*digits)
+        from = ++s;
+    for (unsigned d; (d = (unsigned)*s - '0') < 10; s++)
+        sum = sum * 10 + d;
+    *digits += (int)(s - from);
+    *v = sum;
     return s;
 }
 

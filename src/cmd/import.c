@@ -158,8 +158,8 @@ static int write_points(const struct import *im, const char *path, struct err *e
 
     if (points_open(&log, path, plan_crc(&im->plan), &im->topo, "nccl", err) < 0)
         return -1;
-    for (int i = 0; i < im->points; i++)
-        points_add(log, &im->point[i]);
+    for (int i = 0; i < im->rows; i++)
+        points_add(log, &im->row[i]);
     return points_close(log, err);
 }
 
@@ -198,14 +198,14 @@ static int report(const struct import *im, const struct recorded *r, const struc
         json_t *out =
             json_pack("{s:s, s:i, s:s, s:i, s:i, s:i, s:i}", "format", "railgauge-import",
                       "version", 1, "file", a->output, "runs", im->plan.rounds, "endpoints",
-                      im->topo.endpoints, "hosts", im->topo.hosts, "points", im->points);
+                      im->topo.endpoints, "hosts", im->topo.hosts, "points", im->rows);
         if (a->recorded.dir)
             json_object_set_new(out, "recorded", recorded_json(r, im));
         return json_answer(out, NULL, true, err);
     }
     printf("%s: %d %s on %d GPUs, %d hosts: %d points\n", a->output, im->plan.rounds,
            a->recorded.dir ? "kinds of collectives of a job" : "runs", im->topo.endpoints,
-           im->topo.hosts, im->points);
+           im->topo.hosts, im->rows);
     if (a->recorded.dir)
         recorded_print(r, im);
     return 0;
@@ -215,7 +215,7 @@ static int cmd_import(int argc, char **argv, struct err *err)
 {
     struct args a = {.output = "points.tsv", .import = {.op = -1}};
     struct topo known;
-    struct import im = {.points = 0};
+    struct import im = {.rows = 0};
     struct recorded r;
 
     topo_init(&known);

@@ -21,7 +21,7 @@
 struct campaign_record {
     int state; /* 0: took no part, 1: member, 2: first member, whose numbers count */
     int rc;    /* not 0: this rank cannot go on */
-    struct point point;
+    struct point_row row;
     char note[POINT_NOTE]; /* the point's, which is no use elsewhere as an address */
     struct taint_said taint;
 };
@@ -94,11 +94,13 @@ static void campaign_log_open(struct campaign_log *l, struct points_log *points,
     progress_start(&l->progress, l->work);
 }
 
-static void campaign_log_add(struct campaign_log *l, const struct round *r, struct point *p)
+static void campaign_log_add(struct campaign_log *l, const struct round *r, struct point_row *row)
 {
+    struct point *p = &row->point;
+
     if ((p->stop == STOP_FAILED || p->wrong) && !p->note)
         point_note(p, "a member failed without a word");
-    points_add(l->points, p);
+    points_add(l->points, row);
     if (l->progress.live)
         note_worst(&l->worst, l->topo, r, p);
 }
@@ -119,20 +121,21 @@ static void campaign_log_merge(struct campaign_log *l, const struct round *r, st
     for (int rank = 0; rank < l->ranks; rank++) {
         if (l->inbox[rank].state != 2)
             continue;
-        struct point p = l->inbox[rank].point;
+        struct point_row row = l->inbox[rank].row;
+        struct point *p = &row.point;
         const char *said = l->inbox[rank].note;
-        const struct plan_group *pg = &r->group[p.group];
+        const struct plan_group *pg = &r->group[p->group];
         for (int i = 0; i < pg->size && !*said; i++) {
             const struct campaign_record *other = &l->inbox[pg->members[i]];
             if (other->state)
                 said = other->note;
         }
-        p.note = NULL;
+        p->note = NULL;
         if (*said)
-            point_note(&p, "%s", said);
-        if (p.stop != STOP_FAILED && !p.wrong)
-            taint_mark(taint, &p, pg->members, pg->size);
-        campaign_log_add(l, r, &p);
+            point_note(p, "%s", said);
+        if (p->stop != STOP_FAILED && !p->wrong)
+            taint_mark(taint, p, pg->members, pg->size);
+        campaign_log_add(l, r, &row);
     }
 }
 
@@ -235,17 +238,17 @@ static void announce(const struct round *r, int g, size_t bytes, size_t reach)
 }
 
 static int measure_group(struct campaign *c, const struct round *r, int g, int epoch, size_t bytes,
-                         struct point *p, struct err *err)
+                         struct point_row *row, struct err *err)
 {
     struct err why = {0, ""};
 
-    point_describe(p, r, g, epoch, bytes);
+    point_describe(row, r, g, epoch, bytes);
     size_t reach = bytes > r->last ? bytes : r->last;
     if (!c->world->solo) /* nobody waits for the only one */
         announce(r, g, bytes, reach);
     if (sample_open(&c->sampler, r, g, epoch, reach, &why) < 0) {
-        p->stop = STOP_FAILED;
-        point_note(p, "%s", why.text);
+        row->point.stop = STOP_FAILED;
+        point_note(&row->point, "%s", why.text);
         sample_close(&c->sampler);
         watch_leave();
         return 0;
@@ -253,7 +256,7 @@ static int measure_group(struct campaign *c, const struct round *r, int g, int e
     watch_expect(0);
     int rc = measure_fault(c->world->rank, ++c->struck, err);
     if (rc == 0)
-        rc = sample_point(&c->sampler, p, &c->opts, c->opts.check && first_epoch(r, epoch), err);
+        rc = sample_point(&c->sampler, row, &c->opts, c->opts.check && first_epoch(r, epoch), err);
     watch_leave();
     return rc;
 }
@@ -287,15 +290,15 @@ static size_t ladder_size(const struct round *r, int step)
 static int solo_size(struct campaign *c, const struct round *r, int epoch, int step, size_t after,
                      int *slow, struct err *err)
 {
-    struct point p;
+    struct point_row row;
 
     for (int g = 0; g < r->groups; g++) {
         size_t bytes = plan_size(r, r->group[g].size, step);
         if (!bytes || is_done(c, r, g, epoch, bytes))
             continue;
-        if (measure_group(c, r, g, epoch, bytes, &p, err) < 0)
+        if (measure_group(c, r, g, epoch, bytes, &row, err) < 0)
             return -1;
-        campaign_log_add(&c->log, r, &p);
+        campaign_log_add(&c->log, r, &row);
     }
     *slow = after && campaign_log_too_slow(&c->log, r, epoch, after, c->opts.max_run);
     return campaign_log_commit(&c->log, r, ladder_size(r, step), err) < 0 ? -1 : cut(c, err);
@@ -362,8 +365,8 @@ static int rank_size(struct campaign *c, const struct round *r, int mine, int ep
         return -1;
     taint_begin(c->taint, measures);
     if (measures) {
-        rec.rc = measure_group(c, r, mine, epoch, bytes, &rec.point, err);
-        snprintf(rec.note, sizeof(rec.note), "%s", point_words(&rec.point));
+        rec.rc = measure_group(c, r, mine, epoch, bytes, &rec.row, err);
+        snprintf(rec.note, sizeof(rec.note), "%s", point_words(&rec.row.point));
     }
     if (sample_ready(&c->sampler, err) < 0 || taint_end(c->taint, &rec.taint, err) < 0)
         return -1;

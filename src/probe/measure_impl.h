@@ -31,11 +31,11 @@ void sample_free(struct sampler *s);
 /* All that this rank measures in this turn is good enough, or there is nothing: said once. */
 int sample_ready(struct sampler *s, struct err *err);
 
-/* Fill p->sec, stop, slowest, skew, late, checked, wrong, note.  Collective over the group.  A
+/* Fill a row's times, stop, slowest, skew, late, checked, wrong, note.  Collective over the group.  A
  * transport that fails (or wrong data) leaves its words in the note of the member that saw it; the
  * others' is "". It makes a point with stop = STOP_FAILED; the return value is -1 only when the
  * members could not even agree on that. */
-int sample_point(struct sampler *s, struct point *p, const struct measure_opts *o, bool check,
+int sample_point(struct sampler *s, struct point_row *row, const struct measure_opts *o, bool check,
                  struct err *err);
 
 /* A hook for tests of the watch: RAILGAUGE_FAULT="KIND:RANK:POINT" in the environment makes that

@@ -19,48 +19,52 @@ static const char *const check_name[] = {"no", "ok", "wrong", NULL};
 
 /* --- the columns of a row, for its reader and its writer --- */
 
-enum kind { INT, WORD, OP, BYTES, SEC, SHORT, CHECK, NOTE, CRC };
-enum { MANY = (1 << 30) - 1, RANKS = -1, ENDPOINT = -2 }; /* most; RANKS and ENDPOINT: as there are */
+enum kind { INT, STAGE, OP, BYTES, SEC, SHORT, STOP, CHECK, NOTE, CRC };
+enum { MANY = 1 << 30, RANKS = -1, ENDPOINT = -2 }; /* most; RANKS and ENDPOINT: as there are */
 
-#define AT(member) .at = offsetof(struct point, member)
+#define AT(member) .at = offsetof(struct point_row, member)
 static const struct column {
     const char *name;
     enum kind kind;
     size_t at;
     int least, most; /* INT */
-    const char *const *words;
 } columns[] = {
-    {"round", INT, AT(round), .most = MANY},
-    {"group", INT, AT(group), .most = MANY},
-    {"epoch", INT, AT(epoch), .most = PLAN_EPOCHS - 1},
-    {"stage", WORD, AT(stage), .words = stage_name},
-    {"op", OP, AT(op)},
-    {"ranks", INT, AT(ranks), .least = 2, .most = RANKS},
-    {"src", INT, AT(src), .most = ENDPOINT},
-    {"dst", INT, AT(dst), .most = ENDPOINT},
-    {"flows", INT, AT(flows), .least = 1, .most = RANKS},
-    {"bytes", BYTES, AT(bytes)},
-    {"n", INT, AT(sec.n), .most = MANY},
-    {"sec", SEC, AT(sec.median)},
-    {"sec_lo", SEC, AT(sec.lo)},
-    {"sec_hi", SEC, AT(sec.hi)},
-    {"sec_min", SEC, AT(sec.min)},
-    {"sec_p5", SEC, AT(sec.p5)},
-    {"sec_p95", SEC, AT(sec.p95)},
-    {"sec_max", SEC, AT(sec.max)},
-    {"sec_mad", SHORT, AT(sec.mad)},
+    {"round", INT, AT(point.round), .most = MANY},
+    {"group", INT, AT(point.group), .most = MANY},
+    {"epoch", INT, AT(point.epoch), .most = PLAN_EPOCHS - 1},
+    {"stage", .kind = STAGE},
+    {"op", .kind = OP},
+    {"ranks", INT, AT(point.ranks), .least = 2, .most = RANKS},
+    {"src", INT, AT(point.src), .most = ENDPOINT},
+    {"dst", INT, AT(point.dst), .most = ENDPOINT},
+    {"flows", INT, AT(point.flows), .least = 1, .most = RANKS},
+    {"bytes", BYTES, AT(point.bytes)},
+    {"n", INT, AT(point.sec.n), .most = MANY},
+    {"sec", SEC, AT(point.sec.median)},
+    {"sec_lo", SEC, AT(point.sec.lo)},
+    {"sec_hi", SEC, AT(point.sec.hi)},
+    {"sec_min", SEC, AT(min)},
+    {"sec_p5", SEC, AT(p5)},
+    {"sec_p95", SEC, AT(p95)},
+    {"sec_max", SEC, AT(max)},
+    {"sec_mad", SHORT, AT(mad)},
     {"slowest", INT, AT(slowest), .least = -1, .most = ENDPOINT},
     {"skew_sec", SHORT, AT(skew)},
     {"late", INT, AT(late), .least = -1, .most = ENDPOINT},
-    {"stop", WORD, AT(stop), .words = stop_name},
-    {"check", CHECK, AT(checked)},
-    {"note", NOTE, AT(note)},
+    {"stop", .kind = STOP},
+    {"check", .kind = CHECK},
+    {"note", .kind = NOTE},
     {"crc32c", .kind = CRC},
 };
 enum { COLUMNS = sizeof(columns) / sizeof(*columns) };
 
-static int read_word(int *out, const char *const *names, const char *text, struct err *err)
+/* `likely`: the word that the row before had. */
+static int read_word(int *out, const char *const *names, int likely, const char *text,
+                     struct err *err)
 {
+    *out = likely;
+    if (!strcmp(names[likely], text))
+        return 0;
     for (int i = 0; names[i]; i++)
         if (!strcmp(names[i], text)) {
             *out = i;
@@ -69,33 +73,51 @@ static int read_word(int *out, const char *const *names, const char *text, struc
     return err_data(err, "\"%s\" is not a known word", text);
 }
 
-static int read_cell(const struct column *c, struct point *p, const char *text, int endpoints,
+static int read_check(struct point *p, const char *text, struct err *err)
+{
+    int word;
+
+    if (read_word(&word, check_name, 0, text, err) < 0)
+        return -1;
+    p->checked = word > 0;
+    p->wrong = word == 2;
+    return 0;
+}
+
+static int read_cell(const struct column *c, struct point_row *row, const char *text, int endpoints,
                      struct err *err)
 {
-    void *at = (char *)p + c->at;
-    int most = c->most < 0 ? endpoints + 1 + c->most : c->most, word = 0;
+    struct point *p = &row->point;
+    void *at = (char *)row + c->at;
+    int most = c->most < 0 ? endpoints + 1 + c->most : c->most, word, rc = 0;
 
     switch (c->kind) {
     case INT:
         return units_int(at, text, c->least, most, err);
-    case WORD:
-        return read_word(at, c->words, text, err);
+    case STAGE:
+        rc = read_word(&word, stage_name, (int)p->stage, text, err);
+        p->stage = (enum stage)word;
+        return rc;
     case OP:
-        *(int *)at = op_find(text);
-        return *(int *)at < 0 ? err_data(err, "\"%s\" is not an operation", text) : 0;
+        if (!strcmp(op_name(p->op), text))
+            return 0;
+        word = op_find(text);
+        p->op = word < 0 ? p->op : (enum op)word;
+        return word < 0 ? err_data(err, "\"%s\" is not an operation", text) : 0;
     case BYTES:
         return units_bytes(at, text, err);
     case SEC:
     case SHORT:
         *(double *)at = NAN;
         return strcmp(text, "nan") ? units_double(at, text, 0, 1e9, err) : 0;
+    case STOP:
+        rc = read_word(&word, stop_name, (int)p->stop, text, err);
+        p->stop = (enum stop)word;
+        return rc;
     case CHECK:
-        if (read_word(&word, check_name, text, err) < 0)
-            return -1;
-        p->checked = word > 0;
-        p->wrong = word == 2;
-        return 0;
+        return read_check(p, text, err);
     case NOTE:
+        p->note = NULL;
         if (*text)
             point_note(p, "%s", text);
         return 0;
@@ -134,15 +156,16 @@ static size_t put_int(char *to, int v)
     return 1 + put_whole(to + 1, -(size_t)v);
 }
 
-static size_t put_cell(char *to, const struct column *c, const struct point *p)
+static size_t put_cell(char *to, const struct column *c, const struct point_row *row)
 {
-    const void *at = (const char *)p + c->at;
+    const struct point *p = &row->point;
+    const void *at = (const char *)row + c->at;
 
     switch (c->kind) {
     case INT:
         return put_int(to, *(const int *)at);
-    case WORD:
-        return put_text(to, c->words[*(const int *)at]);
+    case STAGE:
+        return put_text(to, stage_name[p->stage]);
     case OP:
         return put_text(to, op_name(p->op));
     case BYTES:
@@ -151,6 +174,8 @@ static size_t put_cell(char *to, const struct column *c, const struct point *p)
         return units_print(to, *(const double *)at, 7);
     case SHORT:
         return units_print(to, fabs(*(const double *)at), 3);
+    case STOP:
+        return put_text(to, stop_name[p->stop]);
     case CHECK:
         return put_text(to, check_name[p->checked ? 1 + p->wrong : 0]);
     case NOTE:
@@ -170,12 +195,12 @@ static void put_crc(char to[8], const char *text, size_t len)
         to[i] = "0123456789abcdef"[crc & 15];
 }
 
-size_t point_row(char buf[POINT_TEXT], const struct point *p)
+size_t point_row(char buf[POINT_TEXT], const struct point_row *row)
 {
     size_t n = 0;
 
     for (int i = 0; columns[i].kind != CRC; i++) {
-        n += put_cell(buf + n, &columns[i], p);
+        n += put_cell(buf + n, &columns[i], row);
         buf[n++] = '\t';
     }
     put_crc(buf + n, buf, n);
@@ -194,8 +219,9 @@ char *points_header(void)
 
 /* --- reading --- */
 
-/* Parse one row without its newline; text is cut up. */
-static int parse_row(struct point *p, const char *path, int line, char *text, int endpoints,
+/* Parse one row without its newline; text is cut up.  *row is the one before, which has what this
+ * one most likely has. */
+static int parse_row(struct point_row *row, const char *path, int line, char *text, int endpoints,
                      struct err *err)
 {
     char *cell[COLUMNS];
@@ -215,13 +241,12 @@ static int parse_row(struct point *p, const char *path, int line, char *text, in
     }
     if (n != COLUMNS)
         return err_data(err, "%s:%d: %d columns where %d are needed", path, line, n, COLUMNS);
-    memset(p, 0, sizeof(*p));
     for (int i = 0; i < COLUMNS; i++)
-        if (read_cell(&columns[i], p, cell[i], endpoints, &why) < 0)
+        if (read_cell(&columns[i], row, cell[i], endpoints, &why) < 0)
             return err_data(err, "%s:%d: column %s: %s", path, line, columns[i].name, why.text);
-    if (p->stop != STOP_FAILED && !(p->sec.median > 0))
-        return err_data(err, "%s:%d: column sec: time %g is not positive", path, line,
-                        p->sec.median);
+    double sec = row->point.sec.median;
+    if (row->point.stop != STOP_FAILED && !(sec > 0))
+        return err_data(err, "%s:%d: column sec: time %g is not positive", path, line, sec);
     return 0;
 }
 
@@ -281,12 +306,12 @@ struct reader {
     const char *path;
     int line; /* the last one that is over */
     bool header;
+    struct point_row row; /* the last one */
 };
 
 static int parse_line(struct reader *r, char *text, size_t len, struct err *err)
 {
     struct points *p = r->p;
-    struct point one;
 
     if (tsv_clean(r->path, r->line, text, len, err) < 0)
         return -1;
@@ -300,9 +325,9 @@ static int parse_line(struct reader *r, char *text, size_t len, struct err *err)
     }
     if (!row_whole(text, len))
         return err_data(err, "%s:%d: CRC does not match the row", r->path, r->line);
-    if (parse_row(&one, r->path, r->line, text, p->endpoints, err) < 0)
+    if (parse_row(&r->row, r->path, r->line, text, p->endpoints, err) < 0)
         return -1;
-    MEM_PUSH(p->point, p->count) = one;
+    MEM_PUSH(p->point, p->count) = r->row.point;
     return 0;
 }
 
@@ -389,21 +414,36 @@ void point_note(struct point *p, const char *fmt, ...)
         mem_ended();
 }
 
-void point_describe(struct point *p, const struct round *r, int g, int epoch, size_t bytes)
+void point_describe(struct point_row *row, const struct round *r, int g, int epoch, size_t bytes)
 {
     const struct plan_group *pg = &r->group[g];
 
-    *p = (struct point){.round = r->id,
-                        .group = g,
-                        .epoch = epoch,
-                        .stage = r->stage,
-                        .op = r->op,
-                        .ranks = pg->size,
-                        .src = pg->members[0],
-                        .dst = pg->members[pg->size - 1],
-                        .flows = r->groups,
-                        .bytes = bytes,
-                        .skew = NAN,
-                        .slowest = -1,
-                        .late = -1};
+    *row = (struct point_row){.point = {.round = r->id,
+                                        .group = g,
+                                        .epoch = epoch,
+                                        .stage = r->stage,
+                                        .op = r->op,
+                                        .ranks = pg->size,
+                                        .src = pg->members[0],
+                                        .dst = pg->members[pg->size - 1],
+                                        .flows = r->groups,
+                                        .bytes = bytes},
+                              .skew = NAN,
+                              .slowest = -1,
+                              .late = -1};
+}
+
+void point_summary(struct point_row *row, const struct summary *sec)
+{
+    struct point *p = &row->point;
+
+    p->sec.median = sec->median;
+    p->sec.lo = sec->lo;
+    p->sec.hi = sec->hi;
+    p->sec.n = sec->n;
+    row->min = sec->min;
+    row->p5 = sec->p5;
+    row->p95 = sec->p95;
+    row->max = sec->max;
+    row->mad = sec->mad;
 }

@@ -19,22 +19,33 @@
 
 enum stop { STOP_CI, STOP_TIME, STOP_COUNT, STOP_FAILED };
 
+/* What is asked of a point once it is measured: millions are held, in 80 bytes each. */
 struct point {
+    size_t bytes;
+    const char *note; /* what check() or run() said, NULL: nothing (point_note()) */
+    struct point_sec {
+        double median, lo, hi; /* as in struct summary */
+        int n;
+    } sec; /* over samples; a sample is the slowest rank's time */
     int round, group, epoch;
-    enum stage stage;
-    enum op op;
-    enum stop stop;
-    bool checked, wrong; /* data verified; found wrong */
     int ranks;
     int src, dst; /* pairs: endpoint ids; collectives: first and last member */
     int flows;    /* groups that ran at the same time, this one included */
-    int slowest;  /* endpoint that took longest most often, -1: not known (sim) */
-    int late;     /* endpoint that arrived last most often, -1: not known */
-    size_t bytes;
-    struct summary sec; /* over samples; a sample is the slowest rank's time */
-    double skew;        /* s, median spread of the start times; NAN: no common clock */
-    const char *note;   /* what check() or run() said, NULL: nothing (point_note()) */
+    enum stage stage : 8;
+    enum op op : 8;
+    enum stop stop : 8;
+    bool checked : 1, wrong : 1; /* data verified; found wrong */
 };
+
+/* A point as it is measured and written: with what only people and their tools read in the file. */
+struct point_row {
+    struct point point;
+    double min, p5, p95, max, mad; /* as in struct summary, of the same samples */
+    double skew;                   /* s, median spread of the start times; NAN: no common clock */
+    int slowest;                   /* endpoint that took longest most often, -1: not known (sim) */
+    int late;                      /* endpoint that arrived last most often, -1: not known */
+};
+void point_summary(struct point_row *row, const struct summary *sec);
 enum { POINT_NOTE = 256 };
 
 /* Say something of a point, of POINT_NOTE characters at most and none that steers a terminal.  Of
@@ -46,7 +57,7 @@ static inline const char *point_words(const struct point *p)
 }
 
 /* Who, what and when of group g of a round; nothing is measured yet. */
-void point_describe(struct point *p, const struct round *r, int g, int epoch, size_t bytes);
+void point_describe(struct point_row *row, const struct round *r, int g, int epoch, size_t bytes);
 
 struct points {
     struct point *point;
@@ -74,7 +85,7 @@ int points_open(struct points_log **log, const char *path, unsigned plan_crc, co
                 const char *transport, struct err *err);
 /* Parse the text of a points.tsv (NUL-terminated, len bytes without it); path is for messages. */
 int points_parse(struct points *p, const char *path, char *text, size_t len, struct err *err);
-void points_add(struct points_log *log, const struct point *p);
+void points_add(struct points_log *log, const struct point_row *row);
 int points_commit(struct points_log *log, struct err *err);
 const struct points *
 points_all(const struct points_log *log);                  /* what was there and what was added */
@@ -85,7 +96,7 @@ int points_close(struct points_log *log, struct err *err); /* commits; log may b
 enum { POINT_TEXT = 768 }; /* room for one row */
 
 /* Its length, newline included. */
-size_t point_row(char buf[POINT_TEXT], const struct point *p);
+size_t point_row(char buf[POINT_TEXT], const struct point_row *row);
 /* The names of its columns, newline included; the caller frees. */
 char *points_header(void);
 

@@ -30,7 +30,8 @@ struct points_log {
     int fd;
     char *path;
     struct points all;
-    int written;    /* of these */
+    char *text; /* of the rows that are not written yet */
+    size_t len, room;
     bool kept;      /* the thread runs */
     int news, over; /* what it waits for: rows, and the end */
     atomic_int error;
@@ -163,7 +164,6 @@ static int resume(struct points_log *log, unsigned crc, const struct topo *t, co
 
     if (points_load(p, log->path, err) < 0)
         return -1;
-    log->written = p->count;
     if (p->plan_crc != crc || p->endpoints != t->endpoints || strcmp(p->transport, transport))
         return err_data(
             err, "%s: belongs to plan %08x of %d endpoints over %s, not to plan %08x of %d over %s",
@@ -212,29 +212,24 @@ fail:
     return -1;
 }
 
-void points_add(struct points_log *log, const struct point *p)
+void points_add(struct points_log *log, const struct point_row *row)
 {
-    MEM_PUSH(log->all.point, log->all.count) = *p;
+    if (log->room - log->len < POINT_TEXT) {
+        log->room += log->room + POINT_TEXT;
+        log->text = mem_realloc(log->text, log->room, 1);
+    }
+    log->len += point_row(log->text + log->len, row);
+    MEM_PUSH(log->all.point, log->all.count) = row->point;
 }
-
-enum { ROWS_AT_ONCE = 256 };
 
 int points_commit(struct points_log *log, struct err *err)
 {
-    static const int most = ROWS_AT_ONCE;
-    const struct points *all = &log->all;
-    char text[ROWS_AT_ONCE * POINT_TEXT];
-
-    while (log->written < all->count) {
-        int from = log->written, to = all->count - from < most ? all->count : from + most;
-        size_t len = 0;
-        for (int i = from; i < to; i++)
-            len += point_row(text + len, &all->point[i]);
-        if (write_text(log, text, len, err) < 0)
-            return -1;
-        log->written = to;
-    }
-    return 0;
+    if (!log->len)
+        return 0;
+    int rc = write_text(log, log->text, log->len, err);
+    if (rc == 0)
+        log->len = 0;
+    return rc;
 }
 
 const struct points *points_all(const struct points_log *log)
@@ -257,6 +252,7 @@ int points_close(struct points_log *log, struct err *err)
         close(log->fd);
     }
     points_free(&log->all);
+    free(log->text);
     free(log->path);
     free(log);
     return rc;

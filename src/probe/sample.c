@@ -67,7 +67,8 @@ enum { FIRST_BATCH = 16, LAST_BATCH = 4096, SAMPLES_MAX = 100000 };
 /* What one point gathers over its batches. */
 struct state {
     struct sampler *s;
-    struct point *p;
+    struct point_row *row;
+    struct point *p; /* of the row */
     const struct measure_opts *o;
     int n;          /* samples so far */
     double spent;   /* s in run(): of the clock on the wall, or the formula's */
@@ -319,20 +320,24 @@ static int finish(struct state *st, struct err *err)
 {
     struct sampler *s = st->s;
 
-    stats_summary(&st->p->sec, s->slow, st->n);
-    st->p->skew = st->batches ? stats_median(st->skews, st->batches) : NAN;
-    st->p->slowest = st->p->late = -1;
+    struct point_row *row = st->row;
+    struct summary sec;
+
+    stats_summary(&sec, s->slow, st->n);
+    point_summary(row, &sec);
+    row->skew = st->batches ? stats_median(st->skews, st->batches) : NAN;
+    row->slowest = row->late = -1;
     if (s->world->solo)
         return 0;
-    if (most(s, st->slow_count, &st->p->slowest, err) < 0)
+    if (most(s, st->slow_count, &row->slowest, err) < 0)
         return -1;
-    return st->batches ? most(s, st->late_count, &st->p->late, err) : 0;
+    return st->batches ? most(s, st->late_count, &row->late, err) : 0;
 }
 
-int sample_point(struct sampler *s, struct point *p, const struct measure_opts *o, bool check,
+int sample_point(struct sampler *s, struct point_row *row, const struct measure_opts *o, bool check,
                  struct err *err)
 {
-    struct state st = {.s = s, .p = p, .o = o};
+    struct state st = {.s = s, .row = row, .p = &row->point, .o = o};
     double per = 0;
     int rc = warm_up(&st, &per, err), n = 0;
 
@@ -354,6 +359,6 @@ int sample_point(struct sampler *s, struct point *p, const struct measure_opts *
         if (rc)
             return rc < 0 ? -1 : 0;
     }
-    p->stop = (enum stop)(-1 - n);
+    st.p->stop = (enum stop)(-1 - n);
     return finish(&st, err);
 }

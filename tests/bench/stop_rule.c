@@ -41,27 +41,29 @@ static struct {
 } result[CASES];
 
 /* One case; *sec grows by how long it took.  iters 0: by the stop rule. */
-static int measure(struct sampler *s, int k, int iters, struct summary *out, double *sec,
+static int measure(struct sampler *s, int k, int iters, struct point_sec *out, double *sec,
                    struct err *err)
 {
-    struct point p = {.op = cases[k].op, .bytes = cases[k].bytes, .ranks = 2, .flows = 1};
+    struct point_row row = {
+        .point = {.op = cases[k].op, .bytes = cases[k].bytes, .ranks = 2, .flows = 1}};
+    const struct point *p = &row.point;
     struct measure_opts o = MEASURE_DEFAULTS;
     double from = MPI_Wtime();
 
     o.time_cap = time_cap;
     o.iters = iters;
-    if (sample_point(s, &p, &o, false, err) < 0)
+    if (sample_point(s, &row, &o, false, err) < 0)
         return -1;
-    if (p.stop == STOP_FAILED)
-        return err_set(err, "%s of %zu bytes failed: %s", op_name(p.op), p.bytes, p.note);
-    *out = p.sec;
+    if (p->stop == STOP_FAILED)
+        return err_set(err, "%s of %zu bytes failed: %s", op_name(p->op), p->bytes, p->note);
+    *out = p->sec;
     *sec += MPI_Wtime() - from;
     return 0;
 }
 
 static int measure_case(struct sampler *s, int k, int epoch, struct err *err)
 {
-    struct summary rule, many, fixed;
+    struct point_sec rule, many, fixed;
     double unused = 0;
 
     if (measure(s, k, 0, &rule, &result[k].rule_sec, err) < 0 ||

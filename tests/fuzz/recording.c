@@ -17,7 +17,7 @@ static void make(const struct recording *r, const struct import_opts *o)
         import_end(&im, "nccl-tests does not print them");
         char *plan = plan_text(&im.plan);
         struct plan again;
-        if (!im.points || plan_parse(&again, "again", plan, im.topo.endpoints, &e) < 0)
+        if (!im.rows || plan_parse(&again, "again", plan, im.topo.endpoints, &e) < 0)
             abort();
         plan_free(&again);
     }

@@ -103,7 +103,7 @@ static void add_points(struct points *p, const struct truth *t, const struct rou
                                                : ring(t, x, (double)q.bytes);
                 sec *= exp(t->noise * rng_normal(rng)) * hiccup(t, r, e, g, s);
                 q.sec =
-                    (struct summary){.n = 16, .median = sec, .lo = 0.99 * sec, .hi = 1.01 * sec};
+                    (struct point_sec){.n = 16, .median = sec, .lo = 0.99 * sec, .hi = 1.01 * sec};
                 q.stop = STOP_CI;
                 for (int i = 0; i < x->size; i++)
                     if (x->members[i] == t->dead)

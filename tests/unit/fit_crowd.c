@@ -26,7 +26,7 @@ static void add(struct points *p, enum op op, int src, int dst, int flows, size_
                         .dst = dst,
                         .flows = flows,
                         .bytes = bytes,
-                        .sec = {16, sec, sec, sec, sec, sec, sec, sec, 0},
+                        .sec = {.median = sec, .lo = sec, .hi = sec, .n = 16},
                         .stop = STOP_CI};
 
     MEM_PUSH(p->point, p->count) = one;

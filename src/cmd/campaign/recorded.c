@@ -52,8 +52,7 @@ static int compare_matrix(struct recorded *r, const struct import *im, struct er
         return 0;
     if (matrix_load(&r->matrix, path, err) < 0)
         return -1;
-    return priced_make(&r->priced, &r->matrix, path, &im->plan, im->point, im->points, &im->topo,
-                       err);
+    return priced_make(&r->priced, &r->matrix, path, &im->plan, im->row, im->rows, &im->topo, err);
 }
 
 int recorded_open(struct recorded *r, struct import *im, struct err *err)

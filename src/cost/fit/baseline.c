@@ -165,7 +165,7 @@ static double residual_of(const struct fit *f, const struct obs *o)
 
 static bool dead(const struct obs *o)
 {
-    return o->epochs == 0 && o->failed > 0;
+    return o->epochs == 0 && o->failed;
 }
 
 /* Of a pair measured alone and in parallel the former counts (it sorts after the latter). */

@@ -260,7 +260,7 @@ static void say_wrong(struct fit *f, const struct obs *obs, int count)
         for (int i = 0; i < count; i++)
             if ((int)obs[i].op == op) {
                 all++;
-                wrong += obs[i].wrong > 0;
+                wrong += obs[i].wrong;
                 note = !note && obs[i].wrong ? obs[i].note : note;
             }
         if (wrong)

@@ -82,11 +82,10 @@ static void combine(struct obs *o, const struct point *const *p, int n)
     for (int k = 0; k < 3; k++)
         v[k] = n <= 64 ? small[k] : mem_calloc((size_t)n, sizeof(double));
     for (int i = 0; i < n; i++) {
-        o->flows = p[i]->flows > o->flows ? p[i]->flows : o->flows;
         bool bad = p[i]->stop == STOP_FAILED || p[i]->wrong || !(p[i]->sec.median > 0);
         o->stages |= 1u << p[i]->stage;
-        o->wrong += p[i]->wrong;
-        o->failed += bad && !p[i]->wrong;
+        o->wrong |= p[i]->wrong;
+        o->failed |= bad && !p[i]->wrong;
         if (bad) {
             worst = is_later(p[i], worst) ? p[i] : worst;
             continue;

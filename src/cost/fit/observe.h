@@ -7,26 +7,25 @@
 #include "probe/point.h"
 
 struct obs {
-    enum op op;
-    int src, dst; /* pairs: endpoints; collectives: round and group in the plan */
     double bytes;
-    bool by_nic;      /* with NVLink left: stage_by_nic() */
-    bool alone;       /* flows == 1 */
-    double sec;       /* median of the epoch medians; NAN: no epoch succeeded */
-    double lo, hi;    /* medians of the epochs' intervals */
+    double sec;      /* median of the epoch medians; NAN: no epoch succeeded */
+    double lo, hi;   /* medians of the epochs' intervals */
+    double range;    /* (max - min) / median of the epoch medians */
+    double best;     /* the smallest of the epoch medians; NAN like sec */
+    double residual; /* by the fit: bandwidth / what is normal for the tier; NAN: not a bandwidth */
+    const char *note; /* of a failed or wrong one, or NULL; points into the points */
+    int src, dst;     /* pairs: endpoints; collectives: round and group in the plan */
     int n;            /* samples */
     int epochs;       /* that succeeded */
-    int failed;       /* that did not */
-    int wrong;        /* with wrong data; not in sec */
-    double range;     /* (max - min) / median of the epoch medians */
-    double best;      /* the smallest of the epoch medians; NAN like sec */
-    int flows;        /* most groups that ran at once */
-    unsigned stages;  /* bit mask of 1 << enum stage */
-    const char *note; /* of a failed or wrong one, or NULL; points into the points */
-    /* filled in by the fit, pairs only */
-    int tier;
-    double residual; /* bandwidth / what is normal for the tier; NAN: not a bandwidth */
+    enum op op : 8;
+    int tier : 8;         /* by the fit, pairs only */
+    unsigned stages : 16; /* bit mask of 1 << enum stage */
+    bool by_nic : 1;      /* with NVLink left: stage_by_nic() */
+    bool alone : 1;       /* flows == 1 */
+    bool failed : 1;      /* did an epoch? */
+    bool wrong : 1;       /* had one wrong data?  It is not in sec */
 };
+_Static_assert(STAGE_COUNT <= 16 && TIER_MAX < 128, "an observation has no room for more");
 
 /* All pair observations, or all collective ones, sorted by (op, src, dst, by_nic, bytes, alone).  The
  * caller frees *out; returns the count. */

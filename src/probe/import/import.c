@@ -281,13 +281,14 @@ static int epoch_of(const struct import *im, int round, size_t bytes)
 {
     int n = 0;
 
-    for (int i = im->points - 1; i >= 0 && im->point[i].round == round; i--)
-        n += im->point[i].bytes == bytes && im->point[i].group == 0;
+    for (int i = im->rows - 1; i >= 0 && im->row[i].point.round == round; i--)
+        n += im->row[i].point.bytes == bytes && im->row[i].point.group == 0;
     return n;
 }
 
-static void fill(struct point *p, const struct recording_half *h, int groups)
+static void fill(struct point_row *row, const struct recording_half *h, int groups)
 {
+    struct point *p = &row->point;
     char note[NOTE] = "";
 
     if (h->mean)
@@ -295,7 +296,7 @@ static void fill(struct point *p, const struct recording_half *h, int groups)
     if (groups > 1)
         snprintf(note + strlen(note), sizeof(note) - strlen(note), "%saverage of %d groups",
                  *note ? ", " : "", groups);
-    p->sec = h->sec;
+    point_summary(row, &h->sec);
     p->stop = STOP_COUNT;
     p->checked = h->wrong >= 0;
     p->wrong = h->wrong > 0;
@@ -329,10 +330,10 @@ static void add_point(struct import *im, struct round *round, const struct recor
                       size_t bytes, int epoch)
 {
     for (int g = 0; g < round->groups; g++) {
-        struct point p;
-        point_describe(&p, round, g, epoch, bytes);
-        fill(&p, h, round->groups);
-        MEM_PUSH(im->point, im->points) = p;
+        struct point_row row;
+        point_describe(&row, round, g, epoch, bytes);
+        fill(&row, h, round->groups);
+        MEM_PUSH(im->row, im->rows) = row;
     }
     round->epochs |= 1u << epoch;
     round->first = round->first && round->first < bytes ? round->first : bytes;
@@ -442,7 +443,7 @@ void import_free(struct import *im)
     for (int i = 0; i < im->saids; i++)
         free(im->said[i]);
     free(im->said);
-    free(im->point);
+    free(im->row);
     plan_free(&im->plan);
     topo_free(&im->topo);
     memset(im, 0, sizeof(*im));

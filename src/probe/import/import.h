@@ -27,8 +27,8 @@ struct import {
     const struct import_opts *opts;
     struct topo topo;
     struct plan plan;
-    struct point *point;
-    int points;
+    struct point_row *row;
+    int rows;
     char **said; /* sentences on what was left out or is not known */
     int saids;
     struct import_host *host; /* as topo.host */

@@ -199,7 +199,7 @@ static int calls_of(const struct points_work *w, int kind)
 }
 
 /* Who comes last most often, and how far behind the first, in the middle. */
-static void fill_late(struct point *p, const struct points_work *w, const int *call, int n)
+static void fill_late(struct point_row *row, const struct points_work *w, const int *call, int n)
 {
     double *skew = mem_calloc((size_t)n, sizeof(*skew));
     int *often = mem_calloc((size_t)w->j->processes, sizeof(*often)), most = -1;
@@ -211,8 +211,8 @@ static void fill_late(struct point *p, const struct points_work *w, const int *c
         if (++often[s.latest] > (most < 0 ? 0 : often[most]))
             most = s.latest;
     }
-    p->skew = stats_median(skew, n);
-    p->late = w->endpoint[most];
+    row->skew = stats_median(skew, n);
+    row->late = w->endpoint[most];
     free(skew);
     free(often);
 }
@@ -221,9 +221,10 @@ static void add_point(struct points_work *w, struct round *r, int group, int epo
                       const int *call, int n)
 {
     double *sec = mem_calloc((size_t)n, sizeof(*sec)), both = 0, all = 0;
-    struct point p;
+    struct point_row row;
+    struct summary sum;
 
-    point_describe(&p, r, group, epoch, bytes);
+    point_describe(&row, r, group, epoch, bytes);
     for (int i = 0; i < n; i++) {
         struct record_span s;
         record_call_span(&s, w->j, call[i]);
@@ -231,11 +232,13 @@ static void add_point(struct points_work *w, struct round *r, int group, int epo
         both += sec[i] * (double)w->overlap[call[i]];
         all += sec[i];
     }
-    fill_late(&p, w, call, n);
-    stats_summary(&p.sec, sec, n);
-    p.stop = STOP_COUNT;
-    point_note(&p, "of a job, %.0f %% of the time beside other communicators", 100 * both / all);
-    MEM_PUSH(w->im->point, w->im->points) = p;
+    fill_late(&row, w, call, n);
+    stats_summary(&sum, sec, n);
+    point_summary(&row, &sum);
+    row.point.stop = STOP_COUNT;
+    point_note(&row.point, "of a job, %.0f %% of the time beside other communicators",
+               100 * both / all);
+    MEM_PUSH(w->im->row, w->im->rows) = row;
     r->epochs |= 1u << epoch;
     r->first = r->first && r->first < bytes ? r->first : bytes;
     r->last = r->last > bytes ? r->last : bytes;
@@ -324,9 +327,9 @@ int record_points(struct import *im, const struct record_job *j, const float *ov
                                   w.odd));
     lists_free(&w.calls);
     free(endpoint);
-    return im->points ? 0
-                      : err_data(err,
-                                 "%s: no collective of two ranks and more is recorded by all of "
-                                 "its ranks",
-                                 j->process[0].path);
+    return im->rows ? 0
+                    : err_data(err,
+                               "%s: no collective of two ranks and more is recorded by all of "
+                               "its ranks",
+                               j->process[0].path);
 }

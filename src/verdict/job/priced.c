@@ -123,19 +123,19 @@ static const struct round *round_of(const struct plan *plan, int id)
 }
 
 int priced_make(struct priced *p, const struct matrix *m, const char *name, const struct plan *plan,
-                const struct point *point, int points, const struct topo *t, struct err *err)
+                const struct point_row *row, int rows, const struct topo *t, struct err *err)
 {
-    const struct point **sorted = mem_calloc((size_t)points + 1, sizeof(*sorted));
-    struct priced_group *g = mem_calloc((size_t)points + 1, sizeof(*g));
+    const struct point **sorted = mem_calloc((size_t)rows + 1, sizeof(*sorted));
+    struct priced_group *g = mem_calloc((size_t)rows + 1, sizeof(*g));
     int *to = find_endpoints(m, name, t, err);
 
     *p = (struct priced){.rows = 0};
-    for (int i = 0; i < points; i++)
-        sorted[i] = &point[i];
-    qsort(sorted, (size_t)points, sizeof(*sorted), by_size);
-    for (int i = 0, j; i < points && to; i = j) {
+    for (int i = 0; i < rows; i++)
+        sorted[i] = &row[i].point;
+    qsort(sorted, (size_t)rows, sizeof(*sorted), by_size);
+    for (int i = 0, j; i < rows && to; i = j) {
         const struct round *r = round_of(plan, sorted[i]->round);
-        for (j = i; j < points && sorted[j]->round == sorted[i]->round &&
+        for (j = i; j < rows && sorted[j]->round == sorted[i]->round &&
                     sorted[j]->bytes == sorted[i]->bytes;
              j++)
             ;

@@ -32,7 +32,7 @@ struct priced {
 /* Of points of this plan and topology.  EXIT_DATA: the matrix lacks a host or device.  priced_free()
  * in any case. */
 int priced_make(struct priced *p, const struct matrix *m, const char *name, const struct plan *plan,
-                const struct point *point, int points, const struct topo *t, struct err *err);
+                const struct point_row *row, int rows, const struct topo *t, struct err *err);
 void priced_free(struct priced *p);
 
 #endif
