@@ -73,7 +73,7 @@ static int block_first(const struct heat *h, int blocks, int b)
 }
 
 /* Which rows stand for block b: at most HEAT_LOOK / blocks even samples (at least 4), plus special
- * ones.  rows[] has room for ROWS_CAP; returns how many. */
+ * ones.  Returns how many, ROWS_CAP at most. */
 static int rows_of(const struct heat *h, int blocks, int b, int *rows)
 {
     int first = block_first(h, blocks, b), end = block_first(h, blocks, b + 1), count = 0;
@@ -112,19 +112,20 @@ static double block_worst(const struct heat *h, const int *row, int rows, const 
 
 double *heat_cells(const struct heat *h, int blocks, long *pairs, long *missing)
 {
-    int *rows = mem_calloc(ROWS_CAP, sizeof(int)), *cols = mem_calloc(ROWS_CAP, sizeof(int));
+    int *row = mem_calloc((size_t)h->n + 1, sizeof(int)),
+        *start = mem_calloc((size_t)blocks + 1, sizeof(int));
     double *cell = mem_calloc((size_t)blocks * (size_t)blocks, sizeof(*cell));
 
     *pairs = *missing = 0;
-    for (int r = 0; r < blocks; r++) {
-        int nr = rows_of(h, blocks, r, rows);
-        for (int c = 0; c < blocks; c++) {
-            int nc = rows_of(h, blocks, c, cols);
-            cell[r * blocks + c] = block_worst(h, rows, nr, cols, nc, pairs, missing);
-        }
-    }
-    free(rows);
-    free(cols);
+    for (int b = 0; b < blocks; b++)
+        start[b + 1] = start[b] + rows_of(h, blocks, b, row + start[b]);
+    for (int r = 0; r < blocks; r++)
+        for (int c = 0; c < blocks; c++)
+            cell[r * blocks + c] =
+                block_worst(h, row + start[r], start[r + 1] - start[r], row + start[c],
+                            start[c + 1] - start[c], pairs, missing);
+    free(row);
+    free(start);
     return cell;
 }
 

@@ -18,12 +18,17 @@ static double rate(void *arg, int row, int col)
     return pair_map_rate(ps, ps->order[row], ps->order[col]) / 1e9;
 }
 
+static double rate_of(const struct pair_map *ps, int src, int dst, double expected);
+
 static double share(void *arg, int row, int col)
 {
     const struct pair_map *ps = arg;
     int src = ps->order[row], dst = ps->order[col];
 
-    return src == dst ? NAN : 100 * pair_map_share(ps, src, dst, pair_map_rate(ps, src, dst));
+    if (src == dst)
+        return NAN;
+    double expected = ps->expected[pair_map_tier(ps, src, dst)];
+    return 100 * (rate_of(ps, src, dst, expected) / expected);
 }
 
 static const char *label(void *arg, int row)
@@ -202,15 +207,41 @@ static struct pair_sample one_sample(const struct pair_sample *s, int n)
 
 static void reduce(struct pair_map *ps)
 {
-    int kept = 0;
+    struct pair_sample *sorted = mem_calloc((size_t)ps->samples + 1, sizeof(*sorted));
+    int *src = mem_calloc((size_t)ps->samples + 1, sizeof(*src)), kept = 0;
+    struct lists of;
 
-    qsort(ps->sample, (size_t)ps->samples, sizeof(*ps->sample), by_pair);
+    for (int i = 0; i < ps->samples; i++)
+        src[i] = ps->sample[i].src;
+    lists_make(&of, src, NULL, ps->samples, ps->n);
+    for (int i = 0; i < ps->samples; i++)
+        sorted[i] = ps->sample[of.at[i]];
+    for (int e = 0; e < ps->n; e++)
+        if (of.start[e + 1] > of.start[e])
+            qsort(sorted + of.start[e], (size_t)(of.start[e + 1] - of.start[e]), sizeof(*sorted),
+                  by_pair);
     for (int i = 0, n; i < ps->samples; i += n) {
-        for (n = 1; i + n < ps->samples && same_pair(&ps->sample[i], &ps->sample[i + n]); n++)
+        for (n = 1; i + n < ps->samples && same_pair(&sorted[i], &sorted[i + n]); n++)
             ;
-        ps->sample[kept++] = one_sample(&ps->sample[i], n);
+        ps->sample[kept++] = one_sample(&sorted[i], n);
     }
     ps->samples = kept;
+    lists_free(&of);
+    free(src);
+    free(sorted);
+}
+
+/* Where each sender's samples begin. */
+static void index_samples(struct pair_map *ps)
+{
+    int endpoints = ps->m->topo.endpoints;
+
+    free(ps->first);
+    ps->first = mem_calloc((size_t)endpoints + 1, sizeof(*ps->first));
+    for (int i = 0; i < ps->samples; i++)
+        ps->first[ps->sample[i].src + 1]++;
+    for (int e = 0; e < endpoints; e++)
+        ps->first[e + 1] += ps->first[e];
 }
 
 static void collect(struct pair_map *ps, const struct points *p, enum op op)
@@ -238,36 +269,39 @@ static void measured(struct pair_map *ps, const struct points *p)
     ps->bytes = uni ? (double)uni : both ? (double)both : default_bytes;
     if (uni || both)
         collect(ps, p, uni ? OP_PAIR_BW : OP_PAIR_BIBW);
+    index_samples(ps);
 }
 
 /* --- questions --- */
 
 const struct pair_sample *pair_map_sample(const struct pair_map *ps, int src, int dst)
 {
-    int lo = 0, hi = ps->samples;
+    int lo = ps->first[src], end = ps->first[src + 1], hi = end;
 
     while (lo < hi) {
         int mid = lo + (hi - lo) / 2;
-        const struct pair_sample *s = &ps->sample[mid];
-        if (s->src == src && s->dst == dst)
-            return s;
-        if (s->src < src || (s->src == src && s->dst < dst))
+        if (ps->sample[mid].dst < dst)
             lo = mid + 1;
         else
             hi = mid;
     }
-    return NULL;
+    return lo < end && ps->sample[lo].dst == dst ? &ps->sample[lo] : NULL;
+}
+
+/* Of two different endpoints whose tier gives this rate. */
+static double rate_of(const struct pair_map *ps, int src, int dst, double expected)
+{
+    const struct pair_sample *s = pair_map_sample(ps, src, dst);
+
+    if (s)
+        return s->Bps;
+    double factor = ps->m->exceptions ? matrix_factor(ps->m, src, dst, NULL, NULL) : 1;
+    return factor > 0 ? factor * expected : NAN;
 }
 
 double pair_map_rate(const struct pair_map *ps, int src, int dst)
 {
-    if (src == dst)
-        return NAN;
-    const struct pair_sample *s = pair_map_sample(ps, src, dst);
-    if (s)
-        return s->Bps;
-    double factor = matrix_factor(ps->m, src, dst, NULL, NULL);
-    return factor > 0 ? factor * ps->expected[pair_map_tier(ps, src, dst)] : NAN;
+    return src == dst ? NAN : rate_of(ps, src, dst, ps->expected[pair_map_tier(ps, src, dst)]);
 }
 
 static double tier_rate(const struct tier *t, enum direction dir, double bytes)
@@ -309,6 +343,7 @@ void pair_map_free(struct pair_map *ps)
     free(ps->order);
     free(ps->place);
     free(ps->sample);
+    free(ps->first);
     free(ps->special);
     memset(ps, 0, sizeof(*ps));
 }
@@ -395,6 +430,7 @@ int pair_map_keep(struct pair_map *ps, const struct pair_only *o, struct err *er
             ps->sample[samples++] = *s;
     }
     ps->samples = samples;
+    index_samples(ps);
     return n > 1 ? 0
                  : err_data(err, "no pairs to plot: --only leaves %d endpoint%s", n,
                             n == 1 ? "" : "s");

@@ -29,6 +29,7 @@ struct pair_map {
     int *place;                 /* endpoint id -> place in pictures; -1: not in them */
     struct pair_sample *sample; /* sorted by (src, dst), one a pair */
     int samples;
+    int *first; /* by sender, one more than there are endpoints: its samples begin there */
     double expected[TIER_MAX]; /* B/s; NAN: tier without a curve */
     bool *special;             /* by id: an exception touches it */
 };
