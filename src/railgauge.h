@@ -63,6 +63,23 @@ void railgauge_pairs(const struct railgauge *r, const int *src, const int *dst, 
 double railgauge_collective(const struct railgauge *r, const char *op, const int *ids, int n,
                             size_t bytes);
 
+/* Endpoints first, first + step, ...: `count` of them. */
+struct railgauge_range {
+    int first, count, step; /* count and step >= 1 */
+};
+
+/* The endpoints of `count` hosts from host `first` on.  -1: there are no such hosts, or their endpoints do not follow
+ * each other.  A look at each of them. */
+int railgauge_hosts_range(const struct railgauge *r, int first, int count,
+                          struct railgauge_range *range);
+
+/* railgauge_collective() of the members of n ranges in this order, to the bit.  Where the ranges ascend and hosts,
+ * domains and racks lie in each other, the time it takes grows with the ranges and with the slow parts in them, not
+ * with the members, and it allocates nothing; elsewhere it looks at each.  NAN: unknown op, an endpoint that is not
+ * there, fewer than two members or more than endpoints. */
+double railgauge_collective_ranges(const struct railgauge *r, const char *op,
+                                   const struct railgauge_range *ranges, int n, size_t bytes);
+
 /* --- one group, any size --- */
 
 struct railgauge_group;

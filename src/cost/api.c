@@ -158,6 +158,9 @@ static void mark_odd(struct railgauge *r)
     for (int i = 0; i < t->endpoints; i++)
         if (concerned(&r->by_endpoint, i) || concerned(&r->by_rack, topo_at(t, i, LEVEL_RACK)))
             r->key[i] |= KEY_ODD;
+    for (int i = 0; i < t->endpoints; i++)
+        if (r->key[i] & KEY_ODD)
+            MEM_PUSH(r->odd, r->odds) = i;
 }
 
 static void compile_hosts(struct railgauge *r)
@@ -185,6 +188,7 @@ static void compile(struct railgauge *r)
     compile_lists(r, &r->by_rack, t->group[LEVEL_RACK].count, true);
     pack(r);
     mark_odd(r);
+    stairs_make(&r->stairs, t);
 }
 
 const struct matrix *api_matrix(const struct railgauge *r)
@@ -303,6 +307,8 @@ void railgauge_close(struct railgauge *r)
     lists_free(&r->by_endpoint);
     lists_free(&r->by_rack);
     lists_free(&r->by_host);
+    stairs_free(&r->stairs);
+    free(r->odd);
     free(r);
 }
 
@@ -317,6 +323,23 @@ int railgauge_find(const struct railgauge *r, const char *host, int gpu)
     const int *start = r->by_host.start;
 
     return h < 0 || gpu < 0 || gpu >= start[h + 1] - start[h] ? -1 : r->by_host.at[start[h] + gpu];
+}
+
+int railgauge_hosts_range(const struct railgauge *r, int first, int count,
+                          struct railgauge_range *range)
+{
+    const int *start = r->by_host.start, *at = r->by_host.at;
+
+    if (first < 0 || count < 1 || count > r->m.topo.hosts - first)
+        return -1;
+    int from = start[first], end = start[first + count];
+    for (int k = from; k < end; k++)
+        if (at[k] != at[from] + k - from)
+            return -1;
+    if (end == from)
+        return -1;
+    *range = (struct railgauge_range){at[from], end - from, 1};
+    return 0;
 }
 
 int railgauge_host_count(const struct railgauge *r)

@@ -29,6 +29,13 @@ static bool add_near(struct nearby *near, const struct lists *l, int item)
     return true;
 }
 
+/* false: they are more than it holds. */
+static bool add_odd(struct nearby *near, const struct railgauge *r, int id)
+{
+    return add_near(near, &r->by_endpoint, id) &&
+           add_near(near, &r->by_rack, topo_at(&r->m.topo, id, LEVEL_RACK));
+}
+
 static void resolve(struct collective_quote *q, const struct railgauge *r, enum op op,
                     const int *ids, int n)
 {
@@ -38,11 +45,108 @@ static void resolve(struct collective_quote *q, const struct railgauge *r, enum 
 
     for (int i = 0; i < n && !all; i++)
         if (r->key[ids[i]] & KEY_ODD)
-            all = !add_near(&near, &r->by_endpoint, ids[i]) ||
-                  !add_near(&near, &r->by_rack, topo_at(&r->m.topo, ids[i], LEVEL_RACK));
+            all = !add_odd(&near, r, ids[i]);
     ways_of_some(&ways, &r->m, ids, n, op, all ? NULL : near.at,
                  all ? r->m.exceptions : near.count);
     collective_resolve(q, &r->m, op, &ways, false);
+}
+
+/* --- ranges --- */
+
+/* The first that is no smaller, of ascending numbers. */
+static int from_here(const int *at, int n, int least)
+{
+    int lo = 0;
+
+    for (int hi = n; lo < hi;) {
+        int mid = lo + (hi - lo) / 2;
+        if (at[mid] < least)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+static bool add_odds(struct nearby *near, const struct railgauge *r,
+                     const struct railgauge_range *at)
+{
+    bool all = false;
+
+    for (int k = from_here(r->odd, r->odds, at->first);
+         k < r->odds && r->odd[k] <= range_last(at) && !all; k++)
+        if ((r->odd[k] - at->first) % at->step == 0)
+            all = !add_odd(near, r, r->odd[k]);
+    return !all;
+}
+
+/* Do they ascend, one after the other? */
+static bool in_a_row(const struct ranges *g)
+{
+    for (int i = 1; i < g->count; i++)
+        if (g->at[i].first <= range_last(&g->at[i - 1]))
+            return false;
+    return g->stairs->regular;
+}
+
+static int resolve_ranges(struct collective_quote *q, const struct railgauge *r, enum op op,
+                          const struct ranges *g)
+{
+    struct nearby near = {.count = 0};
+    struct ways ways;
+    bool all = false;
+
+    if (!in_a_row(g))
+        return -1;
+    for (int i = 0; i < g->count && !all; i++)
+        all = !add_odds(&near, r, &g->at[i]);
+    if (ways_of_ranges(&ways, &r->m, g, op, all ? NULL : near.at,
+                       all ? r->m.exceptions : near.count) < 0)
+        return -1;
+    collective_resolve(q, &r->m, op, &ways, false);
+    return 0;
+}
+
+/* The same by members, where ranges do not tell; NAN: no memory. */
+static double by_members(const struct railgauge *r, const char *op, const struct ranges *g,
+                         size_t bytes)
+{
+    int *ids = malloc((size_t)g->ranks * sizeof(*ids)), n = 0;
+
+    for (int i = 0; ids && i < g->count; i++)
+        for (int k = 0; k < g->at[i].count; k++)
+            ids[n++] = g->at[i].first + k * g->at[i].step;
+    double sec = ids ? railgauge_collective(r, op, ids, n, bytes) : NAN;
+    free(ids);
+    return sec;
+}
+
+/* Ranks of ranges; 0: an endpoint is not there, or they are more than there are. */
+static int count_ranks(const struct railgauge *r, const struct railgauge_range *at, int ranges)
+{
+    long ranks = 0, endpoints = r->m.topo.endpoints;
+
+    for (int i = 0; i < ranges; i++) {
+        long last = at[i].first + (at[i].count - 1L) * at[i].step;
+        if (at[i].first < 0 || at[i].count < 1 || at[i].step < 1 || last >= endpoints)
+            return 0;
+        ranks += at[i].count;
+    }
+    return ranks <= endpoints ? (int)ranks : 0;
+}
+
+double railgauge_collective_ranges(const struct railgauge *r, const char *op,
+                                   const struct railgauge_range *ranges, int n, size_t bytes)
+{
+    struct ranges g = {&r->stairs, ranges, n, count_ranks(r, ranges, n)};
+    int which = op ? op_find(op) : -1;
+    struct collective_quote q;
+
+    if (which < 0 || op_is_pair((enum op)which) || g.ranks < 2)
+        return NAN;
+    if (resolve_ranges(&q, r, (enum op)which, &g) < 0)
+        return by_members(r, op, &g, bytes);
+    return collective_time(&q, &r->m, (double)bytes);
 }
 
 static int check_group(const struct railgauge *r, const char *op, const int *ids, int n,

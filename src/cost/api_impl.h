@@ -24,6 +24,8 @@ struct railgauge {
     struct cell *grid; /* [tier][CELLS] of healthy pairs */
     struct lists by_endpoint, by_rack; /* exceptions that concern it */
     struct lists by_host;              /* its endpoints by index */
+    struct stairs stairs;
+    int *odd, odds; /* endpoints with KEY_ODD, ascending */
     char *path;
     struct file_seen {
         uint64_t device, inode;

@@ -44,6 +44,9 @@ void ways_of(struct ways *w, const struct matrix *m, const int *ids, int n, enum
  * so many. */
 void ways_of_some(struct ways *w, const struct matrix *m, const int *ids, int n, enum op op,
                   const int *exception, int exceptions);
+/* The same of ranges, to the bit, in time that grows with the blocks that they touch; -1: only members tell. */
+int ways_of_ranges(struct ways *w, const struct matrix *m, const struct ranges *g, enum op op,
+                   const int *exception, int exceptions);
 /* As many ranks inside one healthy domain; false: these ways are of one already, or no domain has
  * so many endpoints. */
 bool ways_near(struct ways *near, const struct matrix *m, const struct ways *w);

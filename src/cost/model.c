@@ -32,45 +32,87 @@ static bool same_domain(const struct matrix *m, int a, int b)
     return x[LEVEL_HOST] == y[LEVEL_HOST];
 }
 
+/* What is not known is slower than everything: who needs it has no price. */
+static double pace(const struct matrix *m, int tier)
+{
+    double rate = matrix_rate(m, tier, DIR_BI);
+
+    return isnan(rate) ? 0 : rate;
+}
+
 /* Tables list tiers from near to far, so the larger index is the slower tier unless rates say
- * other. */
+ * other.  In whatever order they are met. */
 static void slower(const struct matrix *m, int *kept, int tier)
 {
-    double old = *kept < 0 ? INFINITY : matrix_rate(m, *kept, DIR_BI);
-    double new = matrix_rate(m, tier, DIR_BI);
+    double old = *kept < 0 ? INFINITY : pace(m, *kept), new = pace(m, tier);
 
     if (*kept < 0 || new < old || (new == old &&tier > *kept))
         *kept = tier;
 }
 
-/* How many members are in that part of its kind. */
-static int members_in(const struct matrix *m, enum part part, const int *ids, int n, int at)
-{
-    int members = 0;
+/* A group in rank order, by its members or by ranges of them. */
+struct members {
+    const int *ids;
+    int n;
+    const struct ranges *ranges; /* NULL: ids */
+};
 
-    for (int i = 0; i < n; i++)
-        members += part_at(m, part, ids[i]) == at;
+/* How many are in that part of its kind. */
+static int members_in(const struct matrix *m, enum part part, const struct members *g, int at)
+{
+    int members = 0, level = part_level[part];
+
+    if (g->ranges && level < 0)
+        return ranges_within(g->ranges, at, at + 1, false, 0);
+    if (g->ranges) {
+        const struct stair *s = &g->ranges->stairs->at[level];
+        int turn = s->block ? s->turn[at] : -1, block = turn / s->deal;
+        return turn < 0 ? 0
+                        : ranges_within(g->ranges, s->start[block], s->start[block + 1],
+                                        s->deal > 1, turn % s->deal);
+    }
+    for (int i = 0; i < g->n; i++)
+        members += part_at(m, part, g->ids[i]) == at;
     return members;
 }
 
-/* Do a and b follow each other in the ring? */
-static bool neighbours(const int *ids, int n, int a, int b)
+/* Of ranges: which rank; -1: it is no member. */
+static int rank_of(const struct ranges *g, int id)
 {
+    int rank = 0;
+
+    for (int i = 0; i < g->count; rank += g->at[i++].count) {
+        const struct railgauge_range *r = &g->at[i];
+        if (id >= r->first && id <= range_last(r))
+            return (id - r->first) % r->step ? -1 : rank + (id - r->first) / r->step;
+    }
+    return -1;
+}
+
+/* Do a and b follow each other in the ring? */
+static bool neighbours(const struct members *g, int a, int b)
+{
+    const int *ids = g->ids, n = g->n;
+
+    if (g->ranges) {
+        int x = rank_of(g->ranges, a), y = rank_of(g->ranges, b);
+        return x >= 0 && y >= 0 && ((x + 1) % n == y || (y + 1) % n == x);
+    }
     for (int i = 0; i < n; i++)
         if ((ids[i] == a && ids[(i + 1) % n] == b) || (ids[i] == b && ids[(i + 1) % n] == a))
             return true;
     return false;
 }
 
-static bool member(const struct matrix *m, const struct exception *e, const int *ids, int n,
+static bool member(const struct matrix *m, const struct exception *e, const struct members *g,
                    enum op op)
 {
     if (e->part == PART_PAIR && op_table[op].links != OP_EXCHANGE)
-        return neighbours(ids, n, e->a, e->b); /* a ring touches neighbours only */
-    int a = members_in(m, e->part, ids, n, e->a);
+        return neighbours(g, e->a, e->b); /* a ring touches neighbours only */
+    int a = members_in(m, e->part, g, e->a);
     if (e->part == PART_RACK_UPLINKS)
-        return a > 0 && a < n;
-    return a > 0 && (!part_is_two(e->part) || members_in(m, e->part, ids, n, e->b) > 0);
+        return a > 0 && a < g->n;
+    return a > 0 && (!part_is_two(e->part) || members_in(m, e->part, g, e->b) > 0);
 }
 
 static bool concerns(const struct matrix *m, const struct exception *e, int tier)
@@ -109,47 +151,148 @@ static int inside_tier(const struct matrix *m, const int *ids, int n, int domain
     return -1;
 }
 
-/* lone: what shape_of() returned. */
-static void hops(struct ways *w, const struct matrix *m, const int *ids, int n, int lone)
-{
-    int crossings[TIER_MAX] = {0};
-    unsigned met[2] = {0, 0}; /* tiers between domains, and inside */
+/* What the hops of a ring meet. */
+struct hops {
+    struct ways *ways;
+    const struct matrix *m;
+    int crossings[TIER_MAX];
+    unsigned met[2]; /* tiers between domains, and inside */
+};
 
-    for (int i = 0; i < n; i++) {
-        int a = ids[i], b = ids[i + 1 < n ? i + 1 : 0];
-        const int *x = m->topo.endpoint[a].place.at, *y = m->topo.endpoint[b].place.at;
-        if (a == b)
-            continue;
-        bool inside = same_domain(m, a, b);
-        int tier = matrix_tier(m, a, b);
-        crossings[tier] += x[LEVEL_RACK] != y[LEVEL_RACK];
-        if (!(met[inside] & 1u << tier))
-            slower(m, inside ? &w->inner : &w->outer, tier);
-        met[inside] |= 1u << tier;
+static void add_hops(struct hops *h, int tier, bool inside, bool racks, int times)
+{
+    if (times <= 0)
+        return;
+    h->crossings[tier] += racks ? times : 0;
+    if (!(h->met[inside] & 1u << tier))
+        slower(h->m, inside ? &h->ways->inner : &h->ways->outer, tier);
+    h->met[inside] |= 1u << tier;
+}
+
+static void add_hop(struct hops *h, int a, int b)
+{
+    const int *x = h->m->topo.endpoint[a].place.at, *y = h->m->topo.endpoint[b].place.at;
+
+    if (a != b)
+        add_hops(h, matrix_tier(h->m, a, b), same_domain(h->m, a, b),
+                 x[LEVEL_RACK] != y[LEVEL_RACK], 1);
+}
+
+/* count: of the others, by tier as the lone member sees them. */
+static void set_shares(struct ways *w, const int count[TIER_MAX])
+{
+    for (int t = 0; t < TIER_MAX; t++)
+        w->share[t] = (double)count[t] / (w->shape.ranks - 1);
+}
+
+/* lone: what shape_of() returned. */
+static void walk(struct hops *h, const int *ids, int n, int lone)
+{
+    int count[TIER_MAX] = {0};
+
+    for (int i = 0; i < n; i++)
+        add_hop(h, ids[i], ids[i + 1 < n ? i + 1 : 0]);
+    for (int i = 0; i < n; i++)
+        if (i != lone)
+            count[ids[i] != ids[lone] ? matrix_tier(h->m, ids[lone], ids[i]) : 0]++;
+    set_shares(h->ways, count);
+    if (h->ways->inner < 0 && h->ways->shape.domains < n)
+        h->ways->inner = inside_tier(h->m, ids, n, h->ways->shape.domains);
+}
+
+/* The tier of two that lie in one block of the links from `depth` on; dealt: and in one turn. */
+static int tier_from(const struct matrix *m, const struct stairs *s, int depth, bool dealt)
+{
+    unsigned shared = 0;
+    int t;
+
+    for (int i = depth; i < s->links; i++)
+        if (dealt || s->at[s->link[i]].deal == 1)
+            shared |= 1u << s->link[i];
+    for (t = 0; t + 1 < m->topo.tiers; t++)
+        if (!(m->topo.tier[t].same & ~shared))
+            break;
+    return t;
+}
+
+/* Steps of one range, by the coarsest link that they leave. */
+static int climb_range(struct hops *h, const struct stairs *s, const struct railgauge_range *r)
+{
+    for (int d = 0, left = r->count - 1, on; d <= s->links; d++, left = on) {
+        on = d < s->links ? range_climbs(&s->at[s->link[d]], r) : 0;
+        if (on < 0)
+            return -1;
+        add_hops(h, tier_from(h->m, s, d, r->step % s->deal == 0), d <= s->depth[s->domain],
+                 s->depth[LEVEL_RACK] >= 0 && d > s->depth[LEVEL_RACK], left - on);
     }
-    for (int i = 0; i < n; i++) {
-        if (i == lone)
-            continue;
-        int tier = ids[i] != ids[lone] ? matrix_tier(m, ids[lone], ids[i]) : 0;
-        w->share[tier] += 1.0 / (n - 1);
+    return 0;
+}
+
+/* The others by the finest link that they share with the lone member, then by its turn. */
+static void look_round(struct ways *w, const struct matrix *m, const struct ranges *g, int lone)
+{
+    const struct stairs *s = g->stairs;
+    int count[TIER_MAX] = {0}, all = 1, dealt = 1; /* itself */
+
+    for (int d = 0; d <= s->links; d++) {
+        const struct stair *at = d < s->links ? &s->at[s->link[d]] : NULL;
+        int from = at ? at->start[at->block[lone]] : 0;
+        int end = at ? at->start[at->block[lone] + 1] : m->topo.endpoints;
+        int near = ranges_within(g, from, end, false, 0);
+        int like = s->deal > 1 ? ranges_within(g, from, end, true, lone) : near;
+        count[tier_from(m, s, d, true)] += like - dealt;
+        count[tier_from(m, s, d, false)] += near - all - (like - dealt);
+        all = near;
+        dealt = like;
     }
-    if (w->inner < 0 && w->shape.domains < n)
-        w->inner = inside_tier(m, ids, n, w->shape.domains);
-    w->crossings = w->outer < 0 ? 0 : crossings[w->outer];
+    set_shares(w, count);
+}
+
+static int walk_ranges(struct hops *h, const struct ranges *g, int lone)
+{
+    const struct railgauge_range *r = g->at;
+
+    for (int i = 0; i < g->count; i++) {
+        if (climb_range(h, g->stairs, &r[i]) < 0)
+            return -1;
+        add_hop(h, range_last(&r[i]), r[i + 1 < g->count ? i + 1 : 0].first);
+    }
+    look_round(h->ways, h->m, g, lone);
+    return 0;
+}
+
+static int ways_of_members(struct ways *w, const struct matrix *m, const struct members *g,
+                           enum op op, const int *exception, int exceptions)
+{
+    struct hops h = {.ways = w, .m = m};
+
+    *w = (struct ways){.inner = -1, .outer = -1, .exception = -1, .at_once = 1};
+    w->inner_factor = w->outer_factor = 1;
+    int lone = g->ranges ? shape_of_ranges(&w->shape, g->ranges)
+                         : shape_of(&w->shape, &m->topo, g->ids, g->n);
+    if (lone < 0 || (g->ranges && walk_ranges(&h, g->ranges, lone) < 0))
+        return -1;
+    if (!g->ranges)
+        walk(&h, g->ids, g->n, lone);
+    w->crossings = w->outer < 0 ? 0 : h.crossings[w->outer];
+    for (int i = 0; i < exceptions; i++) {
+        int at = exception ? exception[i] : i;
+        if (member(m, &m->exception[at], g, op))
+            slow_part(w, m, at);
+    }
+    return 0;
 }
 
 void ways_of_some(struct ways *w, const struct matrix *m, const int *ids, int n, enum op op,
                   const int *exception, int exceptions)
 {
-    *w = (struct ways){.inner = -1, .outer = -1, .exception = -1, .at_once = 1};
-    w->inner_factor = w->outer_factor = 1;
-    int lone = shape_of(&w->shape, &m->topo, ids, n);
-    hops(w, m, ids, n, lone);
-    for (int i = 0; i < exceptions; i++) {
-        int at = exception ? exception[i] : i;
-        if (member(m, &m->exception[at], ids, n, op))
-            slow_part(w, m, at);
-    }
+    ways_of_members(w, m, &(struct members){ids, n, NULL}, op, exception, exceptions);
+}
+
+int ways_of_ranges(struct ways *w, const struct matrix *m, const struct ranges *g, enum op op,
+                   const int *exception, int exceptions)
+{
+    return ways_of_members(w, m, &(struct members){NULL, g->ranks, g}, op, exception, exceptions);
 }
 
 void ways_of(struct ways *w, const struct matrix *m, const int *ids, int n, enum op op,

@@ -3,7 +3,10 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/mem.h"
 
 /* Keys counted, and marked, in a pass: 16 KiB of the stack. */
 enum { CHUNK = 4096, MARKS = 32 * CHUNK };
@@ -156,4 +159,252 @@ char *shape_text(char buf[48], const struct shape *s)
 {
     snprintf(buf, 48, "%dr %dd x%d", s->ranks, s->domains, s->per_domain);
     return buf;
+}
+
+/* --- stairs --- */
+
+static int key_at(const struct topo *t, int id, int level)
+{
+    return level == STAIR_NIC ? shape_nic(t, id) : topo_at(t, id, level);
+}
+
+/* After how many endpoints the first one's group comes again; 1: at once, or never. */
+static int deal_of(const struct topo *t, int level)
+{
+    for (int i = 1; i < t->endpoints; i++)
+        if (key_at(t, i, level) == key_at(t, 0, level))
+            return i;
+    return 1;
+}
+
+/* Blocks from where a group is met that is not the one of `deal` endpoints before. */
+static void climb(struct stair *s, const struct topo *t, int level)
+{
+    for (int i = 0; i < t->endpoints; i++) {
+        bool first = s->blocks && i - s->start[s->blocks - 1] < s->deal;
+        if (!first && (!i || key_at(t, i, level) != key_at(t, i - s->deal, level)))
+            MEM_PUSH(s->start, s->blocks) = i;
+        s->block[i] = s->blocks - 1;
+    }
+    int blocks = s->blocks;
+    MEM_PUSH(s->start, blocks) = t->endpoints;
+    s->alike = mem_calloc((size_t)s->blocks + 1, sizeof(*s->alike));
+    s->least = INT_MAX;
+    for (int b = s->blocks, size, after = 0; b-- > 0; after = size) {
+        size = s->start[b + 1] - s->start[b];
+        s->alike[b] = size == after ? s->alike[b + 1] : b + 1;
+        s->least = size < s->least ? size : s->least;
+        s->most = size > s->most ? size : s->most;
+    }
+}
+
+/* Is each block's turn a group that is met nowhere else? */
+static bool apart(struct stair *s, const struct topo *t, int level)
+{
+    bool good = true;
+
+    s->turn = mem_ints(
+        level == STAIR_NIC ? t->nics + t->hosts + t->endpoints : t->group[level].count, -1);
+    for (int i = 0; i < t->endpoints && good; i++) {
+        int *of = &s->turn[key_at(t, i, level)], turn = s->block[i] * s->deal + i % s->deal;
+        good = (*of < 0 || *of == turn) && s->start[s->block[i]] % s->deal == 0;
+        *of = turn;
+    }
+    return good;
+}
+
+static void stair_free(struct stair *s)
+{
+    free(s->block);
+    free(s->start);
+    free(s->alike);
+    free(s->turn);
+    *s = (struct stair){.deal = 1};
+}
+
+/* false: some endpoints' groups are known and others not, or it is no stair. */
+static bool stair_make(struct stair *s, const struct topo *t, int level)
+{
+    int known = 0, deals[] = {1, deal_of(t, level)};
+
+    for (int i = 0; i < t->endpoints; i++)
+        known += key_at(t, i, level) >= 0;
+    *s = (struct stair){.deal = 1};
+    for (int k = 0; k < 2 && known == t->endpoints; k++) {
+        s->deal = deals[k];
+        s->block = mem_calloc((size_t)t->endpoints, sizeof(*s->block));
+        climb(s, t, level);
+        if (apart(s, t, level))
+            return true;
+        stair_free(s);
+    }
+    return known == 0;
+}
+
+/* Finest first; do the blocks of each lie in those of the next? */
+static bool nest(struct stairs *s)
+{
+    for (int i = 1; i < s->links; i++)
+        for (int k = i; k > 0 && s->at[s->link[k]].blocks > s->at[s->link[k - 1]].blocks; k--) {
+            int finer = s->link[k];
+            s->link[k] = s->link[k - 1];
+            s->link[k - 1] = finer;
+        }
+    for (int i = 0; i < s->links; i++)
+        s->depth[s->link[i]] = i;
+    for (int i = 1; i < s->links; i++) {
+        const struct stair *in = &s->at[s->link[i - 1]], *out = &s->at[s->link[i]];
+        for (int b = 0; b < out->blocks; b++)
+            if (in->start[in->block[out->start[b]]] != out->start[b])
+                return false;
+    }
+    return true;
+}
+
+void stairs_make(struct stairs *s, const struct topo *t)
+{
+    unsigned asked = 1u << LEVEL_HOST | 1u << LEVEL_DOMAIN | 1u << LEVEL_LEAF | 1u << LEVEL_RACK;
+
+    *s = (struct stairs){.deal = 1, .regular = t->endpoints > 0};
+    for (int i = 0; i < t->tiers; i++)
+        asked |= t->tier[i].same;
+    for (int l = 0; l < STAIRS; l++) {
+        if (l < LEVEL_COUNT)
+            s->depth[l] = -1;
+        if (!s->regular || (l < LEVEL_COUNT && !(asked >> l & 1)))
+            continue;
+        s->regular = stair_make(&s->at[l], t, l);
+        int deal = s->at[l].deal;
+        s->regular &= deal == 1 || s->deal == 1 || s->deal == deal;
+        s->deal = deal > 1 ? deal : s->deal;
+        if (l < LEVEL_COUNT && s->at[l].block)
+            s->link[s->links++] = l;
+    }
+    s->domain = s->at[LEVEL_DOMAIN].block ? LEVEL_DOMAIN : LEVEL_HOST;
+    static const int whole[] = {LEVEL_HOST, LEVEL_DOMAIN, LEVEL_RACK, STAIR_NIC};
+    for (size_t i = 0; i < sizeof(whole) / sizeof(*whole); i++)
+        s->regular &= s->at[whole[i]].deal <= 1;
+    s->regular = s->regular && nest(s);
+}
+
+void stairs_free(struct stairs *s)
+{
+    for (int l = 0; l < STAIRS; l++)
+        stair_free(&s->at[l]);
+}
+
+/* --- ranges on stairs --- */
+
+/* Of a range: its members before the id. */
+static int before(const struct railgauge_range *r, int id)
+{
+    if (id <= r->first)
+        return 0;
+    int n = (id - 1 - r->first) / r->step + 1;
+    return n < r->count ? n : r->count;
+}
+
+int ranges_within(const struct ranges *g, int from, int end, bool dealt, int like)
+{
+    int members = 0;
+
+    for (int i = 0; i < g->count; i++) {
+        const struct railgauge_range *r = &g->at[i];
+        int lo = before(r, from), hi = before(r, end), deal = dealt ? g->stairs->deal : 1, k, turn;
+        for (k = lo; k < hi && k < lo + deal && (r->first + k * r->step - like) % deal; k++)
+            ;
+        if (k >= hi || k >= lo + deal)
+            continue;
+        for (turn = 1; turn < deal && turn * r->step % deal; turn++)
+            ;
+        members += (hi - 1 - k) / turn + 1;
+    }
+    return members;
+}
+
+int range_climbs(const struct stair *s, const struct railgauge_range *r)
+{
+    if (r->step >= s->most)
+        return r->count - 1;
+    return r->step > s->least ? -1 : s->block[range_last(r)] - s->block[r->first];
+}
+
+/* Blocks of a level that the ranges touch; -1: only members tell. */
+static int touched(const struct ranges *g, const struct stair *s)
+{
+    int blocks = s->block != NULL;
+
+    for (int i = 0; i < g->count && s->block; i++) {
+        int climbs = range_climbs(s, &g->at[i]);
+        if (climbs < 0)
+            return -1;
+        blocks += climbs;
+        blocks += i && s->block[range_last(&g->at[i - 1])] != s->block[g->at[i].first];
+    }
+    return blocks;
+}
+
+/* The domain at hand, and the first that has the fewest members. */
+struct fewest {
+    int block, members, first; /* block -1: none yet */
+    int least, lone;
+};
+
+static void close_domain(struct fewest *f)
+{
+    if (f->block < 0 || f->members >= f->least)
+        return;
+    f->least = f->members;
+    f->lone = f->first;
+}
+
+static void add_members(struct fewest *f, int block, int members, int first)
+{
+    if (block != f->block) {
+        close_domain(f);
+        *f = (struct fewest){block, 0, first, f->least, f->lone};
+    }
+    f->members += members;
+}
+
+/* Domains of one size, in which as many members lie, are one look. */
+static void count_domains(struct fewest *f, const struct stair *s, const struct railgauge_range *r)
+{
+    int from = s->block[r->first], end = s->block[range_last(r)];
+
+    if (r->step >= s->most) { /* one in each */
+        add_members(f, from, 1, r->first);
+        if (r->count > 1)
+            add_members(f, s->block[r->first + r->step], 1, r->first + r->step);
+        if (r->count > 2)
+            add_members(f, end, 1, range_last(r));
+        return;
+    }
+    for (int b = from, next; b <= end; b = next) {
+        int lo = before(r, s->start[b]), hi = before(r, s->start[b + 1]);
+        bool even = b > from && (s->start[b + 1] - s->start[b]) % r->step == 0;
+        add_members(f, b, hi - lo, r->first + lo * r->step);
+        next = even && s->alike[b] < end ? s->alike[b] : even && b < end - 1 ? end : b + 1;
+    }
+}
+
+int shape_of_ranges(struct shape *s, const struct ranges *g)
+{
+    const struct stair *at = g->stairs->at, *domain = &at[g->stairs->domain];
+    struct fewest f = {.block = -1, .least = INT_MAX};
+    int nics = touched(g, &at[STAIR_NIC]);
+
+    s->ranks = g->ranks;
+    s->domains = touched(g, domain);
+    s->nodes = touched(g, &at[LEVEL_HOST]);
+    s->racks = touched(g, &at[LEVEL_RACK]);
+    if (s->domains < 0 || s->nodes < 0 || s->racks < 0 || nics < 0)
+        return -1;
+    for (int i = 0; i < g->count; i++)
+        count_domains(&f, domain, &g->at[i]);
+    close_domain(&f);
+    s->per_domain = f.least;
+    nics /= s->domains;
+    s->nics = nics < 1 ? 1 : nics > s->per_domain ? s->per_domain : nics;
+    return f.lone;
 }

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include "railgauge.h"
 #include "topo/topo.h"
 
 struct shape {
@@ -34,5 +35,48 @@ int shape_of(struct shape *s, const struct topo *t, const int *ids, int n);
  * crossed, NICs too, and racks where both know them (nodes inside a domain do not matter). */
 bool shape_equal(const struct shape *a, const struct shape *b);
 char *shape_text(char buf[48], const struct shape *s); /* "64r 8d x8" */
+
+/* --- groups that are ranges of endpoints: counted by the blocks that they touch, not by members --- */
+
+/* One level along the ids of endpoints.  A block is one group or, where `deal` is more, so many whose
+ * members take turns in it: the rails of the hosts below some leaves. */
+struct stair {
+    int *block;         /* of each endpoint, ascending; NULL: the level is not visible */
+    int *start, *alike; /* of each block: its first endpoint; the next block of another size */
+    int *turn;          /* of each group: its block * deal + its turn there; -1: nobody is in it */
+    int blocks, least, most, deal; /* least, most: endpoints of one */
+};
+
+/* All levels that a group's cost asks for.  regular: each is a stair or nowhere visible, and their
+ * blocks lie in each other; else only members tell. */
+enum { STAIR_NIC = LEVEL_COUNT, STAIRS };
+struct stairs {
+    struct stair at[STAIRS];
+    int link[LEVEL_COUNT], links; /* visible levels, the finest first */
+    int depth[LEVEL_COUNT];       /* where in link[]; -1: not visible */
+    int domain; /* the level that is the domain: that of hosts where none is known */
+    int deal;   /* of those that deal; 1: none does */
+    bool regular;
+};
+void stairs_make(struct stairs *s, const struct topo *t);
+void stairs_free(struct stairs *s);
+
+/* Ranges in a row, each after the one before, of endpoints that are there. */
+struct ranges {
+    const struct stairs *stairs;
+    const struct railgauge_range *at;
+    int count, ranks;
+};
+static inline int range_last(const struct railgauge_range *r)
+{
+    return r->first + (r->count - 1) * r->step;
+}
+/* Members with ids from `from` up to `end`; dealt: only those that are as many ids from `like` as
+ * stairs->deal divides. */
+int ranges_within(const struct ranges *g, int from, int end, bool dealt, int like);
+/* Steps of range r to another block; -1: only members tell. */
+int range_climbs(const struct stair *s, const struct railgauge_range *r);
+/* shape_of(), and the lone member's id; -1: only members tell. */
+int shape_of_ranges(struct shape *s, const struct ranges *g);
 
 #endif

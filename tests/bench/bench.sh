@@ -68,6 +68,8 @@ figures=(
     "lookup|pair_s|1e9|ns|<= 12|100,008 endpoints: a pair"
     "lookup|group_members_s|1e3|ms||100,008 endpoints: a group of 8,192 by its members"
     "lookup|group_resolved_s|1e9|ns|<= 100|100,008 endpoints: the same, resolved"
+    "lookup|group_range_s|1e6|us|<= 1|100,008 endpoints: the same, as a range"
+    "lookup|group_range_growth|1|x||100,008 endpoints: a range of 65,536 / of 8 ranks"
     "lookup|rank_s|1|s|<= 1|100,008 endpoints: 10,000 lists of 128 nodes, two cores"
     "lookup|swap_s|1e6|us|<= 30|100,008 endpoints: one of 128 nodes swapped"
     "lookup|file_bytes|1e-6|MB|<= 10|100,008 endpoints: file"

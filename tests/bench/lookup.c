@@ -59,7 +59,21 @@ static double ask(const struct railgauge *r, double *sum)
     return (cpu() - start) / QUERIES;
 }
 
-/* Seconds of one look-up of a group of ranks in a row: by its members, and resolved. */
+/* Seconds of one look-up of a group of ranks in a row, as a range. */
+static double ask_range(const struct railgauge *r, int first, int ranks)
+{
+    enum { ASKED = 200000 };
+    struct railgauge_range range = {first, ranks, 1};
+    double sum = 0, start = cpu();
+
+    for (int q = 0; q < ASKED; q++) {
+        range.first = first + q % GPUS;
+        sum += railgauge_collective_ranges(r, "all_gather", &range, 1, (size_t)1 << (q % 30));
+    }
+    return sum > 0 ? (cpu() - start) / ASKED : NAN;
+}
+
+/* The same by its members, and resolved. */
 static int ask_group(const struct railgauge *r, double *members, double *resolved)
 {
     enum { RANKS = 8192, BY_MEMBERS = 50, RESOLVED = 5000000 };
@@ -201,6 +215,9 @@ int main(void)
         rc = sum > 0 && ask_group(r, &members, &resolved) == 0 && ask_jobs(r) == 0 ? 0 : 1;
         if (rc == 0)
             printf("group_members_s %.3g\ngroup_resolved_s %.3g\n", members, resolved);
+        printf("group_range_s %.3g\n", ask_range(r, 0, 8192));
+        /* between two slow NICs, which are a look each, and over the whole machine */
+        printf("group_range_growth %.3g\n", ask_range(r, 0, 65536) / ask_range(r, 1, 8));
         railgauge_close(r);
     }
     close(fd);

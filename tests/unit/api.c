@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/stats.h"
+#include "cost/collective.h"
 #include "railgauge.h"
 #include "small.h"
 
@@ -677,9 +679,255 @@ static void a_file_that_cannot_be_read_is_refused_with_a_reason(void **state)
     assert_non_null(strstr(text, "/nowhere/m.json"));
 }
 
+/* --- ranges --- */
+
+static unsigned long long dice = 0x853c49e6748fea9bULL;
+
+static int roll(int sides)
+{
+    dice = dice * 6364136223846793005ULL + 1442695040888963407ULL;
+    return (int)((dice >> 33) % (unsigned)sides);
+}
+
+static void put(struct topo *t, int id, enum level level, const char *kind, int group)
+{
+    char name[32];
+
+    snprintf(name, sizeof(name), "%s-%03d", kind, group);
+    topo_place(t, &t->endpoint[id], level, name, SOURCE_USER);
+}
+
+/* Racks of a random number of hosts, mostly of one size; NVLink domains and leaves of several kinds. */
+static void random_machine(struct matrix *m)
+{
+    int gpus = 1 << roll(4), racks = 1 + roll(7), usual = 1 + roll(6), uneven = roll(3) == 0, h = 0;
+    int domain = roll(3), leaf = roll(4), under = 1 + roll(3), known = roll(5) > 0;
+    struct topo *t = &m->topo;
+    char name[32];
+
+    matrix_init(m);
+    m->transport = mem_strdup("sim");
+    topo_init(t);
+    for (int r = 0; r < racks; r++)
+        for (int k = uneven ? roll(usual + 1) : 0; k < usual; k++, h++) {
+            snprintf(name, sizeof(name), "n%03d", h);
+            int host = topo_add_host(t, name);
+            for (int g = 0; g < gpus; g++) {
+                int id = topo_add_endpoint(t, host, ENDPOINT_GPU);
+                if (known)
+                    put(t, id, LEVEL_RACK, "rack", r);
+                if (domain)
+                    put(t, id, LEVEL_DOMAIN, "domain", domain == 1 ? r : h);
+                if (leaf)
+                    put(t, id, LEVEL_LEAF, "leaf",
+                        leaf == 1   ? r
+                        : leaf == 2 ? r / under
+                                    : r / under * gpus + g);
+            }
+        }
+}
+
+static void random_tiers(struct matrix *m)
+{
+    small_tier(m, "host", 1u << LEVEL_HOST, 2e-6, 400e9, false);
+    if (roll(2))
+        small_tier(m, "mnnvl", 1u << LEVEL_DOMAIN, 3e-6, 390e9, false);
+    if (roll(2))
+        small_tier(m, "rail", 1u << LEVEL_LEAF, 5e-6, roll(2) ? 49e9 : 40e9, true);
+    if (roll(2))
+        small_tier(m, "near", 1u << LEVEL_RACK | (roll(2) ? 1u << LEVEL_LEAF : 0), 6e-6, 45e9,
+                   true);
+    small_tier(m, "fabric", 0, 8e-6, roll(2) ? 40e9 : 30e9, true);
+    if (roll(3) == 0)
+        m->tier[m->tiers - 1].loaded = 0.4;
+    if (roll(6) == 0)
+        curve_free(&m->tier[roll(m->tiers)].curve[DIR_UNI]);
+}
+
+static void random_parts(struct matrix *m)
+{
+    struct topo *t = &m->topo;
+
+    for (int i = roll(3) ? roll(6) : 0; i > 0; i--) {
+        enum part part = (enum part)roll(PART_COUNT);
+        int parts = part_count(m, part), a = parts ? roll(parts) : 0, b = -1;
+        if (part_is_two(part) && parts > 1)
+            b = (a + 1 + roll(parts - 1)) % parts;
+        if (parts < 1 + part_is_two(part) || (part == PART_PAIR && t->endpoints < 2))
+            continue;
+        small_exception(m, part, a, b, roll(3) ? -1 : roll(m->tiers), 0.3 + 0.1 * roll(6))
+            ->alpha_add = roll(2) * 1e-5;
+    }
+}
+
+/* Up to three ranges one after the other; how many. */
+static int random_ranges(struct railgauge_range range[3], int endpoints)
+{
+    static const int steps[] = {1, 1, 1, 2, 4, 8, 3, 5, 16, 24};
+    int n = 0, at = roll(endpoints);
+
+    for (int left = 1 + roll(3); left > 0 && at < endpoints; left--) {
+        int step = steps[roll(10)], most = (endpoints - 1 - at) / step + 1;
+        range[n] = (struct railgauge_range){at, 1 + roll(most), step};
+        at += (range[n].count - 1) * step + 1 + roll(6);
+        n++;
+    }
+    return n;
+}
+
+static int members_of(const struct railgauge_range *range, int n, int *ids)
+{
+    int count = 0;
+
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < range[i].count; k++)
+            ids[count++] = range[i].first + k * range[i].step;
+    return count;
+}
+
+/* Both ways equal?  1: by ranges, 0: only members told. */
+static int same_ways(const struct matrix *m, const struct stairs *stairs,
+                     const struct railgauge_range *range, int n, const int *ids, int ranks)
+{
+    struct ranges g = {stairs, range, n, ranks};
+    struct ways by_ids, by_ranges;
+    enum op op = roll(2) ? OP_ALL_TO_ALL : OP_ALL_GATHER;
+
+    ways_of(&by_ids, m, ids, ranks, op, false);
+    if (!stairs->regular || ways_of_ranges(&by_ranges, m, &g, op, NULL, m->exceptions) < 0)
+        return 0;
+    if (memcmp(&by_ids, &by_ranges, offsetof(struct ways, exception)) ||
+        by_ids.exception != by_ranges.exception)
+        fail_msg("%d ranks from %d by %d: %dr %dd x%d %dn %dr, nics %d, lone's share %g, by ranges "
+                 "%dr %dd "
+                 "x%d %dn %dr, nics %d, %g",
+                 ranks, range->first, range->step, by_ids.shape.ranks, by_ids.shape.domains,
+                 by_ids.shape.per_domain, by_ids.shape.nodes, by_ids.shape.racks, by_ids.shape.nics,
+                 by_ids.share[0], by_ranges.shape.ranks, by_ranges.shape.domains,
+                 by_ranges.shape.per_domain, by_ranges.shape.nodes, by_ranges.shape.racks,
+                 by_ranges.shape.nics, by_ranges.share[0]);
+    return 1;
+}
+
+static void same_time(const struct both *b, const struct railgauge_range *range, int n,
+                      const int *ids, int ranks)
+{
+    static const char *const ops[] = {"all_gather", "all_reduce", "all_to_all", "sendrecv"};
+    const char *op = ops[roll(4)];
+    size_t bytes = (size_t)1 << roll(34);
+    double x = railgauge_collective(b->r, op, ids, ranks, bytes);
+    double y = railgauge_collective_ranges(b->r, op, range, n, bytes);
+
+    if (memcmp(&x, &y, sizeof(x)) && !(isnan(x) && isnan(y)))
+        fail_msg("%s of %d ranks: %.17g, as ranges %.17g", op, ranks, x, y);
+}
+
+static struct matrix *machine; /* what change() hands over */
+
+static void take_machine(struct matrix *m)
+{
+    matrix_free(m);
+    *m = *machine;
+}
+
+/* Asked of one machine: how many groups were told by ranges. */
+static int ask_machine(struct both *b, int asked)
+{
+    int *ids = malloc((size_t)b->m.topo.endpoints * sizeof(*ids)), told = 0;
+    struct railgauge_range range[3];
+    struct stairs stairs;
+
+    stairs_make(&stairs, &b->m.topo);
+    for (int i = 0; i < asked; i++) {
+        int n = random_ranges(range, b->m.topo.endpoints), ranks = members_of(range, n, ids);
+        if (ranks < 2)
+            continue;
+        told += same_ways(&b->m, &stairs, range, n, ids, ranks);
+        same_time(b, range, n, ids, ranks);
+    }
+    stairs_free(&stairs);
+    free(ids);
+    return told;
+}
+
+static void ranges_cost_what_their_members_do(void **state)
+{
+    enum { MACHINES = 200, ASKED = 60 };
+    int told = 0;
+
+    (void)state;
+    dice += (unsigned long long)getpid();
+    print_message("seed %llu\n", dice);
+    for (int i = 0; i < MACHINES; i++) {
+        struct matrix m;
+        struct both b;
+        random_machine(&m);
+        if (m.topo.endpoints < 2) {
+            matrix_free(&m);
+            continue;
+        }
+        random_tiers(&m);
+        random_parts(&m);
+        machine = &m;
+        open_both(&b, take_machine);
+        told += ask_machine(&b, ASKED);
+        close_both(&b);
+    }
+    assert_true(told > MACHINES * ASKED / 3);
+}
+
+static void ranges_of_a_preset_cost_what_their_members_do(void **state)
+{
+    static const char *const presets[] = {"gb200-nvl72", "hgx-h100", "hgx-a100-omnipath"};
+    struct err err;
+    int told = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(presets) / sizeof(*presets); i++) {
+        char path[64], text[256];
+        struct both b;
+        snprintf(path, sizeof(path), "preset:%s:5", presets[i]);
+        if (matrix_open(&b.m, NULL, presets[i], 5, &err) < 0)
+            fail_msg("%s", err.text);
+        if (railgauge_open(&b.r, path, text) < 0)
+            fail_msg("%s", text);
+        told += ask_machine(&b, 300);
+        close_both(&b);
+    }
+    assert_true(told > 300);
+}
+
+static void ranges_that_are_none_have_no_price(void **state)
+{
+    struct railgauge_range r[] = {{0, 8, 1}, {0, 17, 1}, {-1, 3, 1},           {0, 4, 0},
+                                  {0, 0, 1}, {5, 1, 1},  {0, INT_MAX, INT_MAX}};
+    struct railgauge_range hosts;
+    struct both b;
+
+    (void)state;
+    open_both(&b, NULL);
+    assert_false(isnan(railgauge_collective_ranges(b.r, "all_gather", r, 1, 1 << 20)));
+    for (int i = 1; i < 7; i++)
+        assert_true(isnan(railgauge_collective_ranges(b.r, "all_gather", &r[i], 1, 1 << 20)));
+    assert_true(isnan(railgauge_collective_ranges(b.r, "pair_bw", r, 1, 1 << 20)));
+    assert_true(isnan(railgauge_collective_ranges(b.r, NULL, r, 1, 1 << 20)));
+    assert_true(isnan(railgauge_collective_ranges(b.r, "all_gather", r, 0, 1 << 20)));
+    assert_int_equal(railgauge_hosts_range(b.r, 2, 3, &hosts), 0);
+    assert_int_equal(hosts.first, 4);
+    assert_int_equal(hosts.count, 6);
+    assert_int_equal(hosts.step, 1);
+    assert_int_equal(railgauge_hosts_range(b.r, 7, 2, &hosts), -1);
+    assert_int_equal(railgauge_hosts_range(b.r, -1, 2, &hosts), -1);
+    assert_int_equal(railgauge_hosts_range(b.r, 1, 0, &hosts), -1);
+    close_both(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ranges_cost_what_their_members_do),
+        cmocka_unit_test(ranges_of_a_preset_cost_what_their_members_do),
+        cmocka_unit_test(ranges_that_are_none_have_no_price),
         cmocka_unit_test(pairs_are_within_a_thousandth_of_the_curves),
         cmocka_unit_test(slow_and_dead_parts_are_the_same_too),
         cmocka_unit_test(what_is_not_known_is_the_same_as_nothing),

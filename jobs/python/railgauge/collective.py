@@ -72,10 +72,11 @@ def _same_domain(m: Matrix, a: int, b: int) -> bool:
 
 
 def _slower(m: Matrix, kept: int, tier: int) -> int:
-    if kept < 0:
-        return tier
-    old, new = m.tier[kept].rate(), m.tier[tier].rate()
-    return tier if new < old or (new == old and tier > kept) else kept
+    def pace(tier: int) -> tuple[float, int]:  # what is not known is slower than everything
+        rate = m.tier[tier].rate()
+        return (0.0 if math.isnan(rate) else rate, -tier)
+
+    return tier if kept < 0 else min(kept, tier, key=pace)
 
 
 def _loneliest(m: Matrix, shape: Shape, ids: Sequence[int]) -> int:
@@ -106,10 +107,11 @@ def _hops(w: Ways, m: Matrix, ids: Sequence[int]) -> None:
             w.inner = _slower(m, w.inner, tier)
         else:
             w.outer = _slower(m, w.outer, tier)
-    w.share = [0.0] * len(m.tier)
+    count = [0] * len(m.tier)
     for i, id in enumerate(ids):
         if i != alone:
-            w.share[m.places.tier(ids[alone], id) if id != ids[alone] else 0] += 1 / (n - 1)
+            count[m.places.tier(ids[alone], id) if id != ids[alone] else 0] += 1
+    w.share = [met / (n - 1) for met in count]
     if w.inner < 0 and w.shape.domains < n:
         w.inner = _inside_tier(m, ids, w.shape.domains)
     w.crossings = sum(rack[a] != rack[b] and tier == w.outer for a, b, tier in ring)
