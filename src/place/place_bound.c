@@ -15,16 +15,22 @@
  *   a message at K   on the best group of that K: the fastest tiers that lie inside and between
  *             domains, all NICs, the fewest racks, no slow part, as many groups at once as there are
  *
- * Not every domain is as large as g.  The members that a group of s ranks has in one domain are all
- * of them, or at least K and at most s - K, because it has K in any other that it touches; so a
- * domain of c slots seats at most
+ * Not every domain is as large as g.  Let the other axes at right angles need P slots beside each
+ * member: a domain of c slots then holds at most c / P members of a line, and M = g / P is the most of
+ * any.  A line of s ranks is whole in one domain, or its parts are of sizes x from K to M whose rest
+ * s - x falls into such parts again:  ceil((s - x) / M) <= floor((s - x) / K).  With a and z the
+ * smallest and the largest such size up to c / P, a domain seats at most
  *
- *   u(c) = max over w of  w s + min(c - w s, m (s - K)),  m = floor((c - w s) / K),  0 where 2 K > s
+ *   u(c) = max over w of  w s + min(c - w s, z floor((c - w s) / a)),   w of the lines whole
  *
- * ranks, w of the groups whole, and K is possible only where u(c) of all domains add up to the
- * ranks.  Nine racks of 72 hold nine groups of 64 whole; of ten groups one is split.
+ * ranks, and K is possible only where u(c) of all domains add up to the ranks.  Nine racks of 72 hold
+ * nine groups of 64 whole; of ten groups one is split.
  *
- * It leaves out that racks and leaves are shared too. */
+ * Slow parts can be left out only as far as that is true without them: where the slots whose NICs are
+ * faster than F do not seat the ranks, some rank has a NIC with F or less, and each axis a group with
+ * that rank; unless it lies inside one domain, it costs what the best group does with its NICs at F.
+ *
+ * It leaves out that racks and leaves are shared too, and slow pairs of racks. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,15 +38,18 @@
 #include "base/mem.h"
 #include "place/place_impl.h"
 
+enum { SLOWER = 9 };  /* factors of slow NICs that are told apart, and 0: every slot */
 enum { SHARES = 20 }; /* values of K that are told apart, of a domain of up to 128 and more */
 
 /* What the free slots allow. */
 struct room {
     int slots, nics; /* the most of one domain */
     int domains;
-    int *of_size;        /* domains of each number of slots, 0 .. slots */
-    int rack;            /* the most slots of one rack; 0: racks are not known */
-    int reach[TIER_MAX]; /* the most ranks that rings of single members can join over a tier */
+    double factor[SLOWER]; /* 0 and the factors of slow NICs, ascending */
+    int factors;
+    int *of_size[SLOWER]; /* domains of each number of slots, 0 .. slots, that are faster */
+    int rack;             /* the most slots of one rack; 0: racks are not known */
+    int reach[TIER_MAX];  /* the most ranks that rings of single members can join over a tier */
 };
 
 struct lines {
@@ -48,12 +57,14 @@ struct lines {
     int few[SHARES], count; /* K, ascending */
     /* Of each message [K][most members of any domain][message]; 0: not asked yet. */
     double *least;
-    int chosen; /* index of K */
+    double *slow; /* the same with NICs at F, of any K [F][most members][message] */
+    int chosen;   /* index of K */
 };
 
 struct bound {
     struct placer *pl;
     struct matrix healthy; /* shares all but the count of what is slow */
+    double outer;          /* factor of the NICs of what is priced now: 1 or F */
     struct room room;
     struct lines *axis;
     int axes;
@@ -86,6 +97,56 @@ static void rack_room(struct room *r, const struct node_pool *p)
     free(slots);
 }
 
+static bool between_domains(const struct tier *t)
+{
+    return !(t->rule.same & (1u << LEVEL_HOST | 1u << LEVEL_DOMAIN));
+}
+
+/* What is left of the slot's NICs, over the tier between domains that its slow parts hurt the least. */
+static double nic_factor(const struct matrix *m, int id)
+{
+    double most = 0;
+
+    for (int t = 0; t < m->tiers; t++) {
+        double factor = 1;
+        for (int i = 0; i < m->exceptions; i++)
+            if (matrix_crosses(m, &m->exception[i], id, id,
+                               t)) /* single parts: the slot is in it */
+                factor = fmin(factor, m->exception[i].factor);
+        most = between_domains(&m->tier[t]) ? fmax(most, factor) : most;
+    }
+    return most;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Of each endpoint that is free; the room gets those below 1, of many the lowest. */
+static double *nic_factors(struct room *r, const struct node_pool *p)
+{
+    double *of = mem_calloc((size_t)p->matrix->topo.endpoints + 1, sizeof(double)), *slow = NULL;
+    int slows = 0;
+
+    for (int i = 0; i < p->slots; i++) {
+        int id = p->endpoint[i];
+        of[id] = p->slow[p->row_of[id]] ? nic_factor(p->matrix, id) : 1;
+        if (of[id] < 1)
+            MEM_PUSH(slow, slows) = of[id];
+    }
+    if (slows)
+        qsort(slow, (size_t)slows, sizeof(*slow), ascending);
+    r->factors = 1;
+    for (int i = 1; i <= slows && r->factors < SLOWER; i++)
+        if (slow[i - 1] > r->factor[r->factors - 1])
+            r->factor[r->factors++] = slow[i - 1];
+    free(slow);
+    return of;
+}
+
 static void room_of(struct room *r, const struct node_pool *p)
 {
     const struct topo *t = &p->matrix->topo;
@@ -104,20 +165,20 @@ static void room_of(struct room *r, const struct node_pool *p)
         r->slots = j - i > r->slots ? j - i : r->slots;
         r->nics = s.nics > r->nics ? s.nics : r->nics;
     }
-    r->of_size = mem_calloc((size_t)r->slots + 1, sizeof(int));
-    for (int i = 0, j; i < p->slots; i = j) {
-        for (j = i; j < p->slots && slot[j].domain == slot[i].domain; j++)
-            continue;
-        r->of_size[j - i]++;
+    double *factor = nic_factors(r, p);
+    for (int f = 0; f < r->factors; f++) {
+        r->of_size[f] = mem_calloc((size_t)r->slots + 1, sizeof(int));
+        for (int i = 0, j; i < p->slots; i = j) {
+            int faster = 0;
+            for (j = i; j < p->slots && slot[j].domain == slot[i].domain; j++)
+                faster += factor[slot[j].id] > r->factor[f];
+            r->of_size[f][faster]++;
+        }
     }
+    free(factor);
     rack_room(r, p);
     free(ids);
     free(slot);
-}
-
-static bool between_domains(const struct tier *t)
-{
-    return !(t->rule.same & (1u << LEVEL_HOST | 1u << LEVEL_DOMAIN));
 }
 
 /* Of a ring whose slowest hop between domains is of this tier, the tier that joins most: all other
@@ -189,8 +250,8 @@ static struct ways ways_at(const struct bound *b, int n, int few, int domains, i
                          .crossings = domains > 1 && racks > 1 ? racks : 0,
                          .at_once = b->pl->ranks / n,
                          .inner_factor = 1,
-                         .outer_factor = 1,
-                         .exception = -1};
+                         .outer_factor = domains > 1 ? b->outer : 1,
+                         .exception = domains > 1 && b->outer < 1 ? 0 : -1};
 }
 
 /* The least over racks and NICs. */
@@ -275,8 +336,9 @@ static struct lines *lines_of(struct bound *b, struct span span)
     *a = (struct lines){.span = span};
     share_out(a, span.size < b->room.slots ? span.size : b->room.slots);
     a->chosen = a->count - 1;
-    a->least = mem_calloc((size_t)a->count * a->count * (size_t)b->pl->step->traffic.messages,
-                          sizeof(double));
+    size_t row = (size_t)a->count * (size_t)b->pl->step->traffic.messages;
+    a->least = mem_calloc((size_t)(a->count + SLOWER) * row, sizeof(double));
+    a->slow = a->least + (size_t)a->count * row;
     return a;
 }
 
@@ -308,33 +370,69 @@ static void set_axis(struct bound *b, const struct lines *a, int k, int many)
             b->one[i] = least_of(b, a, k, many < k ? k : many, i);
 }
 
+/* The group of a rank with the f-th factor. */
+static double slow_of(struct bound *b, const struct lines *a, int f, int many, int i)
+{
+    double *at =
+        &a->slow[((size_t)f * a->count + many) * (size_t)b->pl->step->traffic.messages + i];
+
+    if (*at == 0) {
+        b->outer = b->room.factor[f];
+        *at = least_between(b, &b->pl->step->traffic.message[i], 1, a->few[many], a->few[many]);
+        b->outer = 1;
+    }
+    return *at;
+}
+
+static void set_slow(struct bound *b, const struct lines *a, int f, int many)
+{
+    for (int i = 0; i < b->pl->step->traffic.messages; i++)
+        if (is_of(&b->pl->step->traffic.message[i], a))
+            b->one[i] = fmax(b->one[i], slow_of(b, a, f, many, i));
+}
+
 /* The least members that the chosen share stands for: it stands for all above the one before. */
 static int fewest_of(const struct lines *a)
 {
     return a->chosen ? a->few[a->chosen - 1] + 1 : 1;
 }
 
-/* u(c): of groups of n ranks, none with fewer than k in a domain where it has any. */
-static int seats(int c, int n, int k)
+/* Can the rest of a line fall into parts of k to m ranks? */
+static bool falls(int rest, int k, int m)
 {
-    int most = 0;
+    return (rest + m - 1) / m <= rest / k;
+}
 
-    for (int whole = 0; whole <= c; whole += n) {
-        int left = c - whole, parts = 2 * k > n ? 0 : left / k * (n - k);
+/* u(c) of lines of n ranks in parts of k to m, of at most `cap` here. */
+static int seats(int c, int cap, int n, int k, int m)
+{
+    int least = 0, largest = 0, most = 0;
+
+    for (int x = k; x <= cap && x <= n - k; x++)
+        if (falls(n - x, k, m)) {
+            least = least ? least : x;
+            largest = x;
+        }
+    for (int whole = 0; whole <= (n <= cap ? c : 0); whole += n) {
+        int left = c - whole, parts = least ? left / least * largest : 0;
         int sum = whole + (left < parts ? left : parts);
         most = sum > most ? sum : most;
     }
     return most;
 }
 
-/* Do all domains together seat the ranks at the axis's share? */
-static bool seated(const struct bound *b, const struct lines *a)
+/* Do the slots above the f-th factor seat the ranks at the axis's share, of which each member has `beside`
+ * slots beside it? */
+static bool seated(const struct bound *b, const struct lines *a, long beside, int f)
 {
+    const struct room *r = &b->room;
+    int m = (int)(r->slots / beside);
     long sum = 0;
 
-    for (int c = 1; c <= b->room.slots; c++)
-        if (b->room.of_size[c])
-            sum += (long)b->room.of_size[c] * seats(c, a->span.size, fewest_of(a));
+    for (int c = 1; c <= r->slots; c++)
+        if (r->of_size[f][c])
+            sum += (long)r->of_size[f][c] *
+                   seats(c, (int)(c / beside), a->span.size, fewest_of(a), m > 0 ? m : 1);
     return sum >= b->pl->ranks;
 }
 
@@ -386,11 +484,26 @@ static int by_stride(const void *a, const void *b)
                                             : x->span.size - y->span.size;
 }
 
+/* The index of the lowest F without whose slots, and those below, the ranks find no seats on some axis; of
+ * none: factors. */
+static int slowest_needed(const struct bound *b)
+{
+    int f = 0;
+
+    for (bool fits = true; fits && f < b->room.factors; f += fits)
+        for (int i = 0; i < b->axes && fits; i++)
+            fits = seated(b, &b->axis[i], beside(b, i), f);
+    return f;
+}
+
 /* All axes have their share: how many members of each a domain can still hold is known. */
 static void take_shares(struct bound *b)
 {
     double kept[TRAFFIC_MAX];
+    int slow = slowest_needed(b);
 
+    if (slow == 0) /* not even with every slot */
+        return;
     memcpy(kept, b->one, sizeof(kept));
     for (int i = 0; i < b->axes; i++) {
         const struct lines *a = &b->axis[i];
@@ -399,6 +512,8 @@ static void take_shares(struct bound *b)
         while (many < a->count - 1 && a->few[many] < room)
             many++;
         set_axis(b, a, a->chosen, many);
+        if (slow < b->room.factors)
+            set_slow(b, a, slow, many);
     }
     double sec = place_step_sec(b->pl->step, b->one);
     if (sec < b->best) {
@@ -418,7 +533,7 @@ static void choose(struct bound *b, int at)
     }
     struct lines *a = &b->axis[at];
     for (a->chosen = a->count - 1; a->chosen >= 0; a->chosen--) {
-        if (product_of(b, at + 1) > b->room.slots || !seated(b, a))
+        if (product_of(b, at + 1) > b->room.slots || !seated(b, a, 1, 0))
             continue;
         set_axis(b, a, a->chosen, a->count - 1);
         if (place_step_sec(b->pl->step, b->one) < b->best)
@@ -430,7 +545,7 @@ static void choose(struct bound *b, int at)
 
 static double step_bound(struct placer *pl)
 {
-    struct bound b = {.pl = pl, .healthy = *pl->ask->matrix, .best = INFINITY};
+    struct bound b = {.pl = pl, .healthy = *pl->ask->matrix, .outer = 1, .best = INFINITY};
     bool priced = true;
 
     b.healthy.exceptions = 0;
@@ -451,7 +566,8 @@ static double step_bound(struct placer *pl)
     for (int i = 0; i < b.axes; i++)
         free(b.axis[i].least);
     free(b.axis);
-    free(b.room.of_size);
+    for (int f = 0; f < b.room.factors; f++)
+        free(b.room.of_size[f]);
     if (!(b.best < INFINITY))
         return 0; /* nothing is claimed */
     memcpy(pl->least_one, b.best_one, sizeof(b.best_one));
@@ -462,9 +578,7 @@ static double step_bound(struct placer *pl)
 
 static int by_size(const void *a, const void *b)
 {
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return x < y ? 1 : x > y ? -1 : 0;
+    return ascending(b, a);
 }
 
 /* The largest flows go to the nearest peers. */

@@ -80,6 +80,10 @@ bool row_fill(const struct row *r, const struct node_pool *p, const int *block, 
  * found none. */
 bool row_fill_parts(const struct row *r, const struct node_pool *p, const int *part, int parts,
                     int *slot);
+/* Lines of so many units of `unit` slots, each in as few boxes as hold it: those with the most slots
+ * left, whatever is cut as equal as they allow. */
+bool row_fill_lines(const struct row *r, const struct node_pool *p, int unit, int units, int lines,
+                    int *slot);
 
 /* --- place_classes.c: free hosts folded to those that differ --- */
 

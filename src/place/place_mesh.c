@@ -137,13 +137,15 @@ static int mesh_turns(const struct mesh *m, int (**turns)[DIGITS], int most)
 /* --- candidates --- */
 
 enum { TURNS_MAX = 720, KEPT = 4, WITHIN_MAX = 24 };
+enum { AS_FEW = -1, LOOKS_MAX = 1 << 16 }; /* lines times boxes, that are looked at one by one */
 
 /* One candidate: which digit turns fastest, which row, and the largest block that is kept whole. */
 struct mesh_plan {
     const int *turn;
     int whole; /* digits in it: the product of the first `whole` radices */
     int part;  /* times so much of the next one, a divisor of its radix; 1: nothing of it */
-    int cuts;  /* 0, or the next one is cut into so many parts, as equal as can be */
+    int cuts;  /* 0, or the next one is cut into so many parts, as equal as can be; AS_FEW: each of
+                  its lines into as few as the boxes allow */
     struct place_sec sec;
 };
 
@@ -189,7 +191,10 @@ static void say(char how[256], const struct mesh_search *h, const struct mesh_pl
     for (int i = 0; i < h->mesh.digits && n < 200; i++)
         n += snprintf(how + n, (size_t)(256 - n), "%s%d/%d", i ? ", " : "",
                       h->mesh.radix[p->turn[i]], h->mesh.stride[p->turn[i]]);
-    if (p->cuts)
+    if (p->cuts == AS_FEW)
+        snprintf(how + n, (size_t)(256 - n), "; each %d in as few parts as fit, of one %s each",
+                 h->mesh.radix[p->turn[p->whole]], level_word(r->level));
+    else if (p->cuts)
         snprintf(how + n, (size_t)(256 - n), "; each %d in %d parts, of one %s each",
                  h->mesh.radix[p->turn[p->whole]], p->cuts, level_word(r->level));
     else if (n < 256)
@@ -216,6 +221,9 @@ static bool fill_parts(struct mesh_search *h, const struct mesh_plan *p, const s
     for (int i = 0; i < p->whole; i++)
         size *= h->mesh.radix[p->turn[i]];
     int lines = h->mesh.ranks / size / radix;
+    if (p->cuts == AS_FEW)
+        return (long)lines * r->boxes <= LOOKS_MAX &&
+               row_fill_lines(r, h->placer->pool, size, radix, lines, h->slot);
     int *part = mem_calloc((size_t)lines * (size_t)p->cuts + 1, sizeof(int));
     for (; parts < lines * p->cuts; parts++)
         part[parts] = size * (radix / p->cuts + (parts % p->cuts < radix % p->cuts));
@@ -266,6 +274,8 @@ static void try_turn(struct mesh_search *h, const int *turn, const struct row *r
     int part = divisor(radix, most);
     if (radix > 1 && part < most && radix % most && placer_may(h->placer, share))
         try_plan(h, (struct mesh_plan){turn, fits, 1, (radix + most - 1) / most, {0, 0}}, r);
+    if (radix > 1 && placer_may(h->placer, share))
+        try_plan(h, (struct mesh_plan){turn, fits, 1, AS_FEW, {0, 0}}, r);
     for (int whole = fits; whole >= 0 && placer_may(h->placer, share); whole--, part = 1) {
         if (part > 1)
             try_plan(h, (struct mesh_plan){turn, whole, part, 0, {0, 0}}, r);

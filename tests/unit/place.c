@@ -245,7 +245,8 @@ static void scotch_keeps_to_the_seats(void **state)
 
 struct brute {
     const struct scene *scene;
-    int *order, *host, nodes, per;
+    struct pricer *pricer;
+    int *order, nodes, per;
     double best;
     long tried;
 };
@@ -253,7 +254,8 @@ struct brute {
 static void all_orders(struct brute *b, int at, unsigned used)
 {
     if (at == b->nodes) {
-        double sec = seconds_of(b->scene, b->order);
+        assert_int_equal(pricer_reorder(b->pricer, b->order, NULL), 0);
+        double sec = place_price_by(&b->scene->step, b->pricer, NULL, NULL);
         b->best = sec < b->best ? sec : b->best;
         b->tried++;
         return;
@@ -261,19 +263,21 @@ static void all_orders(struct brute *b, int at, unsigned used)
     for (int i = 0; i < b->scene->hosts; i++) {
         if (used & 1u << i)
             continue;
-        for (int k = 0, e = 0; k < b->per; e++)
-            if (b->scene->matrix.topo.endpoint[e].place.at[LEVEL_HOST] == b->scene->host[i])
-                b->order[at * b->per + k++] = e;
+        for (int k = 0; k < b->per; k++)
+            b->order[at * b->per + k] = b->scene->host[i] * b->per + k;
         all_orders(b, at + 1, used | 1u << i);
     }
 }
 
+/* After ask_of(). */
 static double brute_force(const struct scene *s, int per, long *tried)
 {
     int order[128];
-    struct brute b = {s, order, s->host, s->layout.ranks / per, per, INFINITY, 0};
+    struct brute b = {s, NULL, order, s->layout.ranks / per, per, INFINITY, 0};
 
+    assert_int_equal(pricer_open(&b.pricer, &s->matrix, NULL, s->layout.ranks, NULL), 0);
     all_orders(&b, 0, 0);
+    pricer_close(b.pricer);
     *tried = b.tried;
     return b.best;
 }
@@ -323,6 +327,74 @@ static void few_nodes_get_the_best_of_all_orders(void **state)
     }
 }
 
+/* Five to eight nodes of three racks, of which a job takes all or all but one; slow nodes, NICs and pairs of
+ * racks. */
+static void open_few(struct scene *s, struct rng *rng)
+{
+    static const char *const layouts[] = {"dp_shard=%d,ep=4", "dp_shard=%d,ep=8",
+                                          "tp=4,dp_shard=%d", "tp=2,dp_shard=%d",
+                                          "pp=2,tp=2,dp_shard=%d,ep=2"};
+    static const int others[] = {1, 1, 4, 2, 4};
+    int kind = (int)rng_below(rng, 5), nodes = 5 + (int)rng_below(rng, 4), host[54];
+    int taken = nodes - (int)rng_below(rng, 2);
+    char layout[64];
+
+    taken -= kind == 1 ? taken % 2 : 0; /* whole groups of experts */
+    snprintf(layout, sizeof(layout), layouts[kind], 4 * taken / others[kind]);
+    open_scene(s, "gb200-nvl72", 3, "mixtral-8x7b", layout, STRATEGY_FSDP, ORDER_MEGATRON);
+    for (int h = 0; h < 54; h++)
+        host[h] = h;
+    rng_shuffle(rng, host, 54);
+    for (int i = 0; i < nodes; i++)
+        MEM_PUSH(s->host, s->hosts) = host[i];
+    for (unsigned n = rng_below(rng, 3); n > 0; n--)
+        slow_host(s, host[rng_below(rng, (unsigned)nodes)], 0.2 + 0.7 * rng_uniform(rng));
+    if (rng_below(rng, 3) == 0)
+        slow_racks(s, 0, 1, 0.5);
+}
+
+/* No order of ranks on the free slots is below the bound: not the best of whole nodes, not random ones. */
+static void few_nodes_lie_between_bound_and_placed(void **state)
+{
+    enum { FEW = 40, RANDOM = 200 };
+    int best_found = 0, tight = 0;
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= FEW; seed++) {
+        struct scene s;
+        struct placed p;
+        struct rng rng;
+        long tried;
+        int slot[32];
+        rng_seed(&rng, seed);
+        open_few(&s, &rng);
+        run_scene(&s, &p);
+        check_order(&s, &p);
+        double best = brute_force(&s, 4, &tried);
+        for (int i = 0; i < 4 * s.hosts; i++)
+            slot[i] = s.host[i / 4] * 4 + i % 4;
+        for (int k = 0; k < RANDOM; k++) {
+            rng_shuffle(&rng, slot, 4 * s.hosts);
+            double sec = place_price(&s.step, &s.matrix, slot, NULL, NULL);
+            if (!(p.bound <= sec * (1 + 1e-9)))
+                fail_msg("seed %d: an order takes %.9f s, and the bound is %.9f", (int)seed, sec,
+                         p.bound);
+        }
+        if (!(p.bound > 0 && p.bound <= fmin(best, p.sec) * (1 + 1e-9) &&
+              p.sec <= best * (1 + 1e-3)))
+            fail_msg("seed %d: bound %.9f, best of whole nodes %.9f, placed %.9f", (int)seed,
+                     p.bound, best, p.sec);
+        best_found += p.sec <= best * (1 + 1e-6);
+        tight += p.sec <= p.bound * 1.05;
+        placed_free(&p);
+        close_scene(&s);
+    }
+    print_message(
+        "of %d: %d as good as the best order of whole nodes, %d within 5 %% of the bound\n", FEW,
+        best_found, tight);
+    assert_true(best_found >= FEW - 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -330,6 +402,7 @@ int main(void)
         cmocka_unit_test(renamed_ranks_in_racks_with_holes),
         cmocka_unit_test(scotch_keeps_to_the_seats),
         cmocka_unit_test(few_nodes_get_the_best_of_all_orders),
+        cmocka_unit_test(few_nodes_lie_between_bound_and_placed),
         cmocka_unit_test(a_group_that_must_be_split_is_in_the_bound),
         cmocka_unit_test(eight_clusters_are_never_worse_than_block_order),
     };
