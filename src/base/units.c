@@ -233,6 +233,8 @@ size_t units_print(char to[UNITS_TEXT], double v, int digits)
 
     if (v == 0 && !signbit(v))
         return write_digits(to, "0", 1, 0, false);
+    if (isnan(v) && !signbit(v)) /* what is not known, in every row of a simulation */
+        return (size_t)(stpcpy(to, "nan") - to);
     if (!(v >= 1e-12 && v < 1e12) || digits > 9)
         return (size_t)snprintf(to, UNITS_TEXT, "%.*g", digits, v);
     memcpy(&bits, &v, sizeof(bits));

@@ -200,7 +200,7 @@ static void numbers_are_written_as_printf_writes_them(void **state)
     }
     static const double edge[] = {0,         -0.0,     1,   9.9999995, 9.99999949, 0.00009999999,
                                   0.0001,    1e15,     0.5, 1234567.5, 12345675,   1e-5,
-                                  9999999.5, INFINITY, 2.5, 1e-12};
+                                  9999999.5, INFINITY, 2.5, 1e-12,     NAN,        -NAN};
     for (size_t i = 0; i < sizeof(edge) / sizeof(*edge); i++)
         for (int digits = 1; digits <= 9; digits++) {
             snprintf(want, sizeof(want), "%.*g", digits, edge[i]);
