@@ -124,10 +124,12 @@ unsigned plan_crc(const struct plan *p)
     unsigned crc = 0;
     FILE *out = fopencookie(&crc, "w", (cookie_io_functions_t){.write = add_to_crc});
 
-    if (!out)
+    if (out) {
+        write_plan(out, p);
+        fclose(out);
+    } else {
         mem_ended();
-    write_plan(out, p);
-    fclose(out);
+    }
     return crc;
 }
 

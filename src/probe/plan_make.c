@@ -78,10 +78,9 @@ static void add_pairs(struct maker *m, enum stage stage, enum op op, const struc
     r->epochs = epochs;
     r->block = mem_calloc(2 * (size_t)pairs->count, sizeof(int));
     for (int i = 0; i < pairs->count; i++) {
-        int *ids = r->block + 2 * (size_t)i;
-        ids[0] = pairs->pair[i][swap];
-        ids[1] = pairs->pair[i][!swap];
-        r->group[i] = (struct plan_group){ids, 2};
+        r->group[i] = (struct plan_group){r->block + 2 * (size_t)i, 2};
+        for (int k = 0; k < 2; k++)
+            r->group[i].members[k] = pairs->pair[i][k ^ swap];
     }
 }
 
