@@ -58,11 +58,28 @@ static int note_compute(struct matrix *m, struct err *err)
     return 0;
 }
 
+/* These are of each other: the matrix, and what no point tells. */
+static int fit_these(struct matrix *m, const struct topo *t, const struct plan *plan,
+                     const struct points *points, const char *compute, const struct fit_opts *o,
+                     struct err *err)
+{
+    struct device_table alone = {NULL, 0};
+    int rc = fit_matrix(m, t, plan, points, o, err);
+
+    if (rc == 0 && compute)
+        rc = device_load(&alone, compute, err);
+    if (rc == 0)
+        rc = note_preset(m, &alone, err);
+    if (rc == 0)
+        rc = note_compute(m, err);
+    device_free(&alone);
+    return rc;
+}
+
 int chain_fit_files(struct matrix *m, const char *topology, const char *plan_path,
                     const char *points_path, struct points *points, const char *compute,
                     const struct fit_opts *o, struct err *err)
 {
-    struct device_table alone = {NULL, 0};
     struct topo topo;
     struct plan plan = {0};
 
@@ -78,14 +95,7 @@ int chain_fit_files(struct matrix *m, const char *topology, const char *plan_pat
     if (rc == 0)
         rc = points_check(points, points_path, &topo, topology, err);
     if (rc == 0)
-        rc = fit_matrix(m, &topo, &plan, points, o, err);
-    if (rc == 0 && compute)
-        rc = device_load(&alone, compute, err);
-    if (rc == 0)
-        rc = note_preset(m, &alone, err);
-    if (rc == 0)
-        rc = note_compute(m, err);
-    device_free(&alone);
+        rc = fit_these(m, &topo, &plan, points, compute, o, err);
     plan_free(&plan);
     topo_free(&topo);
     return rc;
@@ -145,22 +155,33 @@ static int predict(struct chain *c, struct err *err)
     return rc;
 }
 
-int chain_fit(struct chain *c, struct err *err)
+/* Of a simulation that was just measured everything is here; the ranks of other transports may have
+ * learned more of the topology, in its file. */
+static int fit_campaign(struct chain *c, const char *compute, const struct fit_opts *o,
+                        struct err *err)
 {
-    char *topology = file_join(c->dir, "topology.json"), *plan = file_join(c->dir, "plan.tsv");
-    char *points = file_join(c->dir, "points.tsv"), *path = file_join(c->dir, "matrix.json");
-    struct fit_opts o;
+    const struct transport *t = transport_find(c->transport);
 
-    char *compute = file_join(c->dir, "compute.tsv");
-    bool alone = access(compute, F_OK) == 0;
-    fit_defaults(&o);
-    int rc = chain_fit_files(&c->matrix, topology, plan, points, &c->points, alone ? compute : NULL,
-                             &o, err);
-    if (rc == 0)
-        rc = matrix_save(&c->matrix, path, err);
+    if (c->points.count && c->plan.rounds && t && !t->ranks)
+        return fit_these(&c->matrix, &c->topo, &c->plan, &c->points, compute, o, err);
+    char *topology = file_join(c->dir, "topology.json"), *plan = file_join(c->dir, "plan.tsv"),
+         *points = file_join(c->dir, "points.tsv");
+    int rc = chain_fit_files(&c->matrix, topology, plan, points, &c->points, compute, o, err);
     free(topology);
     free(plan);
     free(points);
+    return rc;
+}
+
+int chain_fit(struct chain *c, struct err *err)
+{
+    char *path = file_join(c->dir, "matrix.json"), *compute = file_join(c->dir, "compute.tsv");
+    struct fit_opts o;
+
+    fit_defaults(&o);
+    int rc = fit_campaign(c, access(compute, F_OK) == 0 ? compute : NULL, &o, err);
+    if (rc == 0)
+        rc = matrix_save(&c->matrix, path, err);
     free(compute);
     free(path);
     return rc < 0 ? -1 : predict(c, err);

@@ -169,13 +169,13 @@ static bool dead(const struct obs *o)
 }
 
 /* Of a pair measured alone and in parallel the former counts (it sorts after the latter). */
-static void add_sample(struct fit *f, const struct obs *o)
+static void add_sample(struct fit *f, const struct obs *o, double residual)
 {
     struct fit_sample s = {.src = o->src,
                            .dst = o->dst,
                            .tier = o->tier,
-                           .residual = o->residual,
-                           .best = o->residual * o->sec / o->best,
+                           .residual = residual,
+                           .best = residual * o->sec / o->best,
                            .range = o->range,
                            .alone = o->alone,
                            .explained = -1};
@@ -238,13 +238,13 @@ void fit_baseline(struct fit *f)
         find_level(f, tier);
     fit_uplinks(f);
     for (int i = 0; i < f->count; i++) {
-        struct obs *o = &f->obs[i];
+        const struct obs *o = &f->obs[i];
         if (!fit_is_bandwidth(f, o))
             continue;
-        o->residual = residual_of(f, o);
+        double residual = residual_of(f, o);
         bool proves = o->alone || !f->baseline[o->tier].contended;
-        if (dead(o) || (proves && !isnan(o->residual)))
-            add_sample(f, o);
+        if (dead(o) || (proves && !isnan(residual)))
+            add_sample(f, o, residual);
     }
     for (int tier = 0; tier < t->tiers; tier++) {
         find_sigma(f, tier);

@@ -20,12 +20,13 @@ struct fit_baseline {
 
 /* One directed pair as evidence for or against a part. */
 struct fit_sample {
-    int src, dst, tier;
+    int src, dst;
     double residual; /* bandwidth / normal; 0: no answer */
     double best;     /* the same of its best epoch */
     double range;    /* of its epochs, share */
-    bool alone;
-    int explained; /* exception that accounts for it, -1 */
+    int explained;   /* exception that accounts for it, -1 */
+    int tier : 8;
+    bool alone : 1;
 };
 
 struct fit {

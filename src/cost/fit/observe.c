@@ -78,7 +78,7 @@ static void combine(struct obs *o, const struct point *const *p, int n)
                       .alone = alone(p[0])};
     o->src = pair ? p[0]->src : p[0]->round;
     o->dst = pair ? p[0]->dst : p[0]->group;
-    o->sec = o->best = o->lo = o->hi = o->residual = NAN;
+    o->sec = o->best = o->lo = o->hi = NAN;
     for (int k = 0; k < 3; k++)
         v[k] = n <= 64 ? small[k] : mem_calloc((size_t)n, sizeof(double));
     for (int i = 0; i < n; i++) {

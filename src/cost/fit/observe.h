@@ -8,11 +8,10 @@
 
 struct obs {
     double bytes;
-    double sec;      /* median of the epoch medians; NAN: no epoch succeeded */
-    double lo, hi;   /* medians of the epochs' intervals */
-    double range;    /* (max - min) / median of the epoch medians */
-    double best;     /* the smallest of the epoch medians; NAN like sec */
-    double residual; /* by the fit: bandwidth / what is normal for the tier; NAN: not a bandwidth */
+    double sec;       /* median of the epoch medians; NAN: no epoch succeeded */
+    double lo, hi;    /* medians of the epochs' intervals */
+    double range;     /* (max - min) / median of the epoch medians */
+    double best;      /* the smallest of the epoch medians; NAN like sec */
     const char *note; /* of a failed or wrong one, or NULL; points into the points */
     int src, dst;     /* pairs: endpoints; collectives: round and group in the plan */
     int n;            /* samples */

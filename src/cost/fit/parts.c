@@ -55,15 +55,24 @@ static void list_by(struct hunt *h, int what, int keys)
     free(key);
 }
 
-/* The samples of keys first to last, if there are as many as are asked for. */
+static bool is_low(const struct hunt *h, const struct fit_sample *s)
+{
+    return s->explained < 0 && !(s->best >= 1 - h->f->o.outlier);
+}
+
+/* The samples of keys first to last, if there are as many as are asked for.  Most parts have no low
+ * one, and can be told by their number alone. */
 static void add_element(struct hunt *h, const struct lists *l, struct exception e, int first,
                         int last, int least)
 {
-    int n = l->start[last + 1] - l->start[first];
+    const int *index = l->at + l->start[first];
+    int n = l->start[last + 1] - l->start[first], low = 0;
 
-    if (n >= least)
-        MEM_PUSH(h->element, h->elements) =
-            (struct element){.e = e, .index = l->at + l->start[first], .samples = n};
+    for (int i = 0; i < n && !low; i++)
+        low = is_low(h, &h->f->sample[index[i]]);
+    h->parts += n >= least;
+    if (n >= least && low)
+        MEM_PUSH(h->element, h->elements) = (struct element){.e = e, .index = index, .samples = n};
 }
 
 static void list_groups(struct hunt *h, enum level level)
@@ -208,7 +217,7 @@ static void make_elements(struct hunt *h)
  * of a median is 1.25 sigma / sqrt(n). */
 static double margin(const struct hunt *h, int n)
 {
-    double z = sqrt(2 * log((h->elements + 1) / (2 * false_chance)));
+    double z = sqrt(2 * log((h->parts + 1) / (2 * false_chance)));
 
     return fmax(h->f->o.outlier, z * 1.25 * h->sigma / sqrt(n));
 }
@@ -246,7 +255,7 @@ static bool may_be_low(const struct hunt *h, const struct element *x)
     for (int i = 0; i < x->samples; i++) {
         const struct fit_sample *s = &h->f->sample[x->index[i]];
         n += s->explained < 0;
-        low += s->explained < 0 && !(s->best >= 1 - h->f->o.outlier);
+        low += is_low(h, s);
     }
     return 2 * low >= n;
 }

@@ -177,11 +177,22 @@ static void name_pair(struct jury *j, int first)
                           wrong, met, *note ? ": " : "", note)};
 }
 
+static bool any_wrong(const struct points *p)
+{
+    bool any = false;
+
+    for (int i = 0; i < p->count && !any; i++)
+        any = p->point[i].wrong;
+    return any;
+}
+
 static void find_wrong(struct fit *f)
 {
     struct jury j;
     int role, rest = 0;
 
+    if (!any_wrong(f->points))
+        return;
     jury_open(&j, f);
     count_roles(&j);
     while ((role = culprit(&j)) >= 0) {
