@@ -158,23 +158,15 @@ static bool ordered(const char *items, int n, size_t size, stats_key *key)
     return i == n;
 }
 
-/* Item by[i].at goes to i: round after round of those that change places. */
-static void rearrange(char *items, int n, size_t size, struct ranked *by)
+/* Item by[i].at goes to i, by way of a copy: in place each step would wait for the one before. */
+static void rearrange(char *items, int n, size_t size, const struct ranked *by)
 {
-    char *first = mem_calloc(1, size);
+    char *sorted = mem_calloc((size_t)n, size);
 
-    for (int i = 0; i < n; i++) {
-        int hole = i, from;
-        memcpy(first, items + (size_t)i * size, size);
-        while ((from = by[hole].at) != i) {
-            memcpy(items + (size_t)hole * size, items + (size_t)from * size, size);
-            by[hole].at = hole;
-            hole = from;
-        }
-        memcpy(items + (size_t)hole * size, first, size);
-        by[hole].at = hole;
-    }
-    free(first);
+    for (int i = 0; i < n; i++)
+        memcpy(sorted + (size_t)i * size, items + (size_t)by[i].at * size, size);
+    memcpy(items, sorted, (size_t)n * size);
+    free(sorted);
 }
 
 void stats_sort_keys(void *v, int n, size_t size, stats_key *key)

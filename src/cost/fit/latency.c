@@ -318,63 +318,77 @@ int cluster_levels(struct clustering *w, double *level)
     return stats_levels(w->v, n, noise, level);
 }
 
-/* The edges of each unit. */
-static void look_around(struct lists *a, const struct clustering *w)
-{
-    int *key = mem_calloc(2 * (size_t)w->edges + 1, sizeof(*key)),
-        *item = mem_calloc(2 * (size_t)w->edges + 1, sizeof(*item));
+/* One edge, as one of its units sees it. */
+struct view {
+    int other, edge;
+    enum label label;
+};
 
-    for (int i = 0; i < 2 * w->edges; i++) {
+/* What each unit sees: v[start[u]] .. v[start[u + 1] - 1], side by side; the caller frees. */
+static struct view *look_around(int **start, const struct clustering *w)
+{
+    struct view *v = mem_calloc(2 * (size_t)w->edges + 1, sizeof(*v));
+    int *key = mem_calloc(2 * (size_t)w->edges + 1, sizeof(*key));
+    struct lists by;
+
+    for (int i = 0; i < 2 * w->edges; i++)
         key[i] = i % 2 ? w->e[i / 2].b : w->e[i / 2].a;
-        item[i] = i / 2;
-    }
-    lists_make(a, key, item, 2 * w->edges, w->units);
+    lists_make(&by, key, NULL, 2 * w->edges, w->units);
+    for (int k = 0; k < 2 * w->edges; k++)
+        v[k] = (struct view){key[by.at[k] ^ 1], by.at[k] / 2, w->label[by.at[k] / 2]};
     free(key);
-    free(item);
+    free(by.at);
+    *start = by.start;
+    return v;
 }
 
 /* Of those that two near units both met: are most near to one of them and far from the other? */
-static int contradicted(const struct clustering *w, const struct lists *a,
-                        const enum label *to_first, int second)
+static int contradicted(const enum label *to_first, const struct view *second, int n)
 {
     int agree = 0, split = 0;
 
-    for (int k = a->start[second]; k < a->start[second + 1]; k++) {
-        const struct edge *e = &w->e[a->at[k]];
-        enum label there = to_first[e->a == second ? e->b : e->a], here = w->label[a->at[k]];
+    for (int k = 0; k < n; k++) {
+        enum label there = to_first[second[k].other], here = second[k].label;
         agree += here == NEAR && there == NEAR;
         split += (here == NEAR && there == FAR) || (here == FAR && there == NEAR);
     }
     return split > 2 * agree + 1;
 }
 
+/* Drop what one unit's near edges to later ones contradict; row: zeros, before and after. */
+static void drop_of(const struct clustering *w, int unit, const struct view *v, const int *start,
+                    enum label *row, char *drop)
+{
+    for (int k = start[unit]; k < start[unit + 1]; k++)
+        row[v[k].other] = v[k].label;
+    for (int k = start[unit]; k < start[unit + 1]; k++) {
+        int other = v[k].other;
+        if (v[k].label == NEAR && w->e[v[k].edge].a == unit)
+            drop[v[k].edge] =
+                (char)contradicted(row, v + start[other], start[other + 1] - start[other]);
+    }
+    for (int k = start[unit]; k < start[unit + 1]; k++)
+        row[v[k].other] = UNKNOWN;
+}
+
 /* How many were dropped, share of the near ones. */
 static double drop_contradicted(struct clustering *w)
 {
-    int near = 0, dropped = 0;
-
-    struct lists a;
+    int near = 0, dropped = 0, *start;
+    struct view *v = look_around(&start, w);
     enum label *row = mem_calloc((size_t)w->units, sizeof(*row));
     char *drop = mem_calloc((size_t)w->edges + 1, 1);
 
-    look_around(&a, w);
-    for (int u = 0; u < w->units; u++) {
-        memset(row, 0, (size_t)w->units * sizeof(*row));
-        for (int k = a.start[u]; k < a.start[u + 1]; k++) {
-            const struct edge *e = &w->e[a.at[k]];
-            row[e->a == u ? e->b : e->a] = w->label[a.at[k]];
-        }
-        for (int k = a.start[u]; k < a.start[u + 1]; k++)
-            if (w->label[a.at[k]] == NEAR && w->e[a.at[k]].a == u)
-                drop[a.at[k]] = (char)contradicted(w, &a, row, w->e[a.at[k]].b);
-    }
+    for (int u = 0; u < w->units; u++)
+        drop_of(w, u, v, start, row, drop);
     for (int i = 0; i < w->edges; i++) {
         near += w->label[i] == NEAR;
         dropped += drop[i];
         if (drop[i])
             w->label[i] = UNKNOWN;
     }
-    lists_free(&a);
+    free(v);
+    free(start);
     free(row);
     free(drop);
     return near ? (double)dropped / near : 0;

@@ -69,7 +69,7 @@ static void add_element(struct hunt *h, const struct lists *l, struct exception 
     int n = l->start[last + 1] - l->start[first], low = 0;
 
     for (int i = 0; i < n && !low; i++)
-        low = is_low(h, &h->f->sample[index[i]]);
+        low = h->low[index[i]];
     h->parts += n >= least;
     if (n >= least && low)
         MEM_PUSH(h->element, h->elements) = (struct element){.e = e, .index = index, .samples = n};
@@ -185,6 +185,18 @@ static void add_racks(struct hunt *h, int pair, int racks)
     for (e.side = SIDE_BOTH; e.side < SIDE_COUNT; e.side++)
         add_element(h, &h->by[2], e, 2 * pair + (e.side == SIDE_RX), 2 * pair + (e.side != SIDE_TX),
                     PAIRS_MIN);
+}
+
+/* Which samples of the scope are low; their number. */
+static int find_low(struct hunt *h)
+{
+    const struct fit *f = h->f;
+    int n = 0;
+
+    h->low = mem_calloc((size_t)f->samples + 1, sizeof(*h->low));
+    for (int i = 0; i < f->samples; i++)
+        n += h->low[i] = hunt_has(h, f->sample[i].tier) && is_low(h, &f->sample[i]);
+    return n;
 }
 
 static void make_elements(struct hunt *h)
@@ -344,7 +356,8 @@ static void hunt_open(struct hunt *h, struct fit *f, int scope, const bool *know
                 h->broken[k] = true;
     h->v = mem_calloc((size_t)f->samples + 1, sizeof(*h->v));
     h->stamp = mem_calloc(1 + (size_t)t->hosts + (size_t)t->endpoints, sizeof(*h->stamp));
-    make_elements(h);
+    if (find_low(h))
+        make_elements(h);
 }
 
 static void hunt_close(struct hunt *h)
@@ -354,6 +367,7 @@ static void hunt_close(struct hunt *h)
     for (int l = 0; l < LEVEL_COUNT; l++)
         lists_free(&h->group[l]);
     free(h->broken);
+    free(h->low);
     free(h->element);
     free(h->v);
     free(h->stamp);

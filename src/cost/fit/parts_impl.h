@@ -32,6 +32,7 @@ struct hunt {
     struct lists by[3];              /* samples by sender, by receiver, by rack pair */
     struct lists group[LEVEL_COUNT]; /* of some levels: by PASS_COUNT * group + enum pass */
     bool *broken;                    /* endpoints that nobody can be measured with */
+    bool *low;                       /* by sample: may it be evidence against a part? */
     int parts;                       /* with enough samples; of these, those that have a low one: */
     struct element *element;
     int elements;
