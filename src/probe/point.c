@@ -432,18 +432,3 @@ void point_describe(struct point_row *row, const struct round *r, int g, int epo
                               .slowest = -1,
                               .late = -1};
 }
-
-void point_summary(struct point_row *row, const struct summary *sec)
-{
-    struct point *p = &row->point;
-
-    p->sec.median = sec->median;
-    p->sec.lo = sec->lo;
-    p->sec.hi = sec->hi;
-    p->sec.n = sec->n;
-    row->min = sec->min;
-    row->p5 = sec->p5;
-    row->p95 = sec->p95;
-    row->max = sec->max;
-    row->mad = sec->mad;
-}

@@ -45,7 +45,20 @@ struct point_row {
     int slowest;                   /* endpoint that took longest most often, -1: not known (sim) */
     int late;                      /* endpoint that arrived last most often, -1: not known */
 };
-void point_summary(struct point_row *row, const struct summary *sec);
+static inline void point_summary(struct point_row *row, const struct summary *sec)
+{
+    struct point *p = &row->point;
+
+    p->sec.median = sec->median;
+    p->sec.lo = sec->lo;
+    p->sec.hi = sec->hi;
+    p->sec.n = sec->n;
+    row->min = sec->min;
+    row->p5 = sec->p5;
+    row->p95 = sec->p95;
+    row->max = sec->max;
+    row->mad = sec->mad;
+}
 enum { POINT_NOTE = 256 };
 
 /* Say something of a point, of POINT_NOTE characters at most and none that steers a terminal.  Of
