@@ -163,31 +163,16 @@ char *shape_text(char buf[48], const struct shape *s)
 
 /* --- stairs --- */
 
-static int key_at(const struct topo *t, int id, int level)
+/* Blocks from where a key is met that is not the one of `deal` endpoints before. */
+static void climb(struct stair *s, const int *key, int n)
 {
-    return level == STAIR_NIC ? shape_nic(t, id) : topo_at(t, id, level);
-}
-
-/* After how many endpoints the first one's group comes again; 1: at once, or never. */
-static int deal_of(const struct topo *t, int level)
-{
-    for (int i = 1; i < t->endpoints; i++)
-        if (key_at(t, i, level) == key_at(t, 0, level))
-            return i;
-    return 1;
-}
-
-/* Blocks from where a group is met that is not the one of `deal` endpoints before. */
-static void climb(struct stair *s, const struct topo *t, int level)
-{
-    for (int i = 0; i < t->endpoints; i++) {
-        bool first = s->blocks && i - s->start[s->blocks - 1] < s->deal;
-        if (!first && (!i || key_at(t, i, level) != key_at(t, i - s->deal, level)))
-            MEM_PUSH(s->start, s->blocks) = i;
+    for (int i = 0, from = -s->deal; i < n; i++) {
+        if (i - from >= s->deal && (!i || key[i] != key[i - s->deal]))
+            MEM_PUSH(s->start, s->blocks) = from = i;
         s->block[i] = s->blocks - 1;
     }
-    int blocks = s->blocks;
-    MEM_PUSH(s->start, blocks) = t->endpoints;
+    int ends = s->blocks;
+    MEM_PUSH(s->start, ends) = n;
     s->alike = mem_calloc((size_t)s->blocks + 1, sizeof(*s->alike));
     s->least = INT_MAX;
     for (int b = s->blocks, size, after = 0; b-- > 0; after = size) {
@@ -199,18 +184,19 @@ static void climb(struct stair *s, const struct topo *t, int level)
 }
 
 /* Is each block's turn a group that is met nowhere else? */
-static bool apart(struct stair *s, const struct topo *t, int level)
+static bool apart(struct stair *s, const int *key, int n, int keys)
 {
-    bool good = true;
-
-    s->turn = mem_ints(
-        level == STAIR_NIC ? t->nics + t->hosts + t->endpoints : t->group[level].count, -1);
-    for (int i = 0; i < t->endpoints && good; i++) {
-        int *of = &s->turn[key_at(t, i, level)], turn = s->block[i] * s->deal + i % s->deal;
-        good = (*of < 0 || *of == turn) && s->start[s->block[i]] % s->deal == 0;
+    s->turn = mem_ints(keys, -1);
+    for (int b = 0; b < s->blocks; b++)
+        if (s->start[b] % s->deal)
+            return false;
+    for (int i = 0, k = 0; i < n; i++, k = k + 1 < s->deal ? k + 1 : 0) {
+        int *of = &s->turn[key[i]], turn = s->block[i] * s->deal + k;
+        if (*of >= 0 && *of != turn)
+            return false;
         *of = turn;
     }
-    return good;
+    return true;
 }
 
 static void stair_free(struct stair *s)
@@ -222,23 +208,36 @@ static void stair_free(struct stair *s)
     *s = (struct stair){.deal = 1};
 }
 
-/* false: some endpoints' groups are known and others not, or it is no stair. */
-static bool stair_make(struct stair *s, const struct topo *t, int level)
+static bool stair_of(struct stair *s, const int *key, int n, int keys, int deal)
 {
-    int known = 0, deals[] = {1, deal_of(t, level)};
+    *s = (struct stair){.deal = deal};
+    s->block = mem_calloc((size_t)n, sizeof(*s->block));
+    climb(s, key, n);
+    if (apart(s, key, n, keys))
+        return true;
+    stair_free(s);
+    return false;
+}
 
-    for (int i = 0; i < t->endpoints; i++)
-        known += key_at(t, i, level) >= 0;
+/* false: some endpoints' groups are known and others not, or it is no stair.  key: scratch. */
+static bool stair_make(struct stair *s, const struct topo *t, int level, int *key)
+{
+    bool nic = level == STAIR_NIC;
+    int n = t->endpoints, keys = nic ? t->nics + t->hosts + n : t->group[level].count;
+    int known = 0, again = 1;
+
     *s = (struct stair){.deal = 1};
-    for (int k = 0; k < 2 && known == t->endpoints; k++) {
-        s->deal = deals[k];
-        s->block = mem_calloc((size_t)t->endpoints, sizeof(*s->block));
-        climb(s, t, level);
-        if (apart(s, t, level))
-            return true;
-        stair_free(s);
+    for (int i = 0; i < n; i++) {
+        key[i] = nic ? shape_nic(t, i) : topo_at(t, i, level);
+        known += key[i] >= 0;
     }
-    return known == 0;
+    if (known < n)
+        return known == 0;
+    if (stair_of(s, key, n, keys, 1))
+        return true;
+    while (again < n && key[again] != key[0])
+        again++;
+    return again < n && stair_of(s, key, n, keys, again);
 }
 
 /* Finest first; do the blocks of each lie in those of the next? */
@@ -265,6 +264,8 @@ void stairs_make(struct stairs *s, const struct topo *t)
 {
     unsigned asked = 1u << LEVEL_HOST | 1u << LEVEL_DOMAIN | 1u << LEVEL_LEAF | 1u << LEVEL_RACK;
 
+    int *key = mem_calloc((size_t)t->endpoints + 1, sizeof(*key));
+
     *s = (struct stairs){.deal = 1, .regular = t->endpoints > 0};
     for (int i = 0; i < t->tiers; i++)
         asked |= t->tier[i].same;
@@ -273,13 +274,14 @@ void stairs_make(struct stairs *s, const struct topo *t)
             s->depth[l] = -1;
         if (!s->regular || (l < LEVEL_COUNT && !(asked >> l & 1)))
             continue;
-        s->regular = stair_make(&s->at[l], t, l);
+        s->regular = stair_make(&s->at[l], t, l, key);
         int deal = s->at[l].deal;
         s->regular &= deal == 1 || s->deal == 1 || s->deal == deal;
         s->deal = deal > 1 ? deal : s->deal;
         if (l < LEVEL_COUNT && s->at[l].block)
             s->link[s->links++] = l;
     }
+    free(key);
     s->domain = s->at[LEVEL_DOMAIN].block ? LEVEL_DOMAIN : LEVEL_HOST;
     static const int whole[] = {LEVEL_HOST, LEVEL_DOMAIN, LEVEL_RACK, STAIR_NIC};
     for (size_t i = 0; i < sizeof(whole) / sizeof(*whole); i++)
