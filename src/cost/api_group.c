@@ -46,7 +46,7 @@ static void resolve(struct collective_quote *q, const struct railgauge *r, enum 
     for (int i = 0; i < n && !all; i++)
         if (r->key[ids[i]] & KEY_ODD)
             all = !add_odd(&near, r, ids[i]);
-    ways_of_some(&ways, &r->m, ids, n, op, all ? NULL : near.at,
+    ways_of_some(&ways, &r->m, &(struct members){ids, n, NULL}, op, all ? NULL : near.at,
                  all ? r->m.exceptions : near.count);
     collective_resolve(q, &r->m, op, &ways, false);
 }
@@ -100,8 +100,8 @@ static int resolve_ranges(struct collective_quote *q, const struct railgauge *r,
         return -1;
     for (int i = 0; i < g->count && !all; i++)
         all = !add_odds(&near, r, &g->at[i]);
-    if (ways_of_ranges(&ways, &r->m, g, op, all ? NULL : near.at,
-                       all ? r->m.exceptions : near.count) < 0)
+    if (ways_of_some(&ways, &r->m, &(struct members){NULL, g->ranks, g}, op, all ? NULL : near.at,
+                     all ? r->m.exceptions : near.count) < 0)
         return -1;
     collective_resolve(q, &r->m, op, &ways, false);
     return 0;

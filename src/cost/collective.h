@@ -40,13 +40,17 @@ struct ways {
 /* With `healthy`, exceptions are not looked at. */
 void ways_of(struct ways *w, const struct matrix *m, const int *ids, int n, enum op op,
              bool healthy);
+/* A group in rank order, by its members or by ranges of them. */
+struct members {
+    const int *ids;
+    int n;
+    const struct ranges *ranges; /* NULL: ids */
+};
 /* The same by one who knows which exceptions may concern a member: their indices, ascending; NULL: the first
- * so many. */
-void ways_of_some(struct ways *w, const struct matrix *m, const int *ids, int n, enum op op,
-                  const int *exception, int exceptions);
-/* The same of ranges, to the bit, in time that grows with the blocks that they touch; -1: only members tell. */
-int ways_of_ranges(struct ways *w, const struct matrix *m, const struct ranges *g, enum op op,
-                   const int *exception, int exceptions);
+ * so many.  Of ranges to the bit what their members give, in time that grows with the blocks that they touch; -1: only
+ * members tell. */
+int ways_of_some(struct ways *w, const struct matrix *m, const struct members *g, enum op op,
+                 const int *exception, int exceptions);
 /* As many ranks inside one healthy domain; false: these ways are of one already, or no domain has
  * so many endpoints. */
 bool ways_near(struct ways *near, const struct matrix *m, const struct ways *w);

@@ -50,13 +50,6 @@ static void slower(const struct matrix *m, int *kept, int tier)
         *kept = tier;
 }
 
-/* A group in rank order, by its members or by ranges of them. */
-struct members {
-    const int *ids;
-    int n;
-    const struct ranges *ranges; /* NULL: ids */
-};
-
 /* How many are in that part of its kind. */
 static int members_in(const struct matrix *m, enum part part, const struct members *g, int at)
 {
@@ -261,8 +254,8 @@ static int walk_ranges(struct hops *h, const struct ranges *g, int lone)
     return 0;
 }
 
-static int ways_of_members(struct ways *w, const struct matrix *m, const struct members *g,
-                           enum op op, const int *exception, int exceptions)
+int ways_of_some(struct ways *w, const struct matrix *m, const struct members *g, enum op op,
+                 const int *exception, int exceptions)
 {
     struct hops h = {.ways = w, .m = m};
 
@@ -283,22 +276,10 @@ static int ways_of_members(struct ways *w, const struct matrix *m, const struct 
     return 0;
 }
 
-void ways_of_some(struct ways *w, const struct matrix *m, const int *ids, int n, enum op op,
-                  const int *exception, int exceptions)
-{
-    ways_of_members(w, m, &(struct members){ids, n, NULL}, op, exception, exceptions);
-}
-
-int ways_of_ranges(struct ways *w, const struct matrix *m, const struct ranges *g, enum op op,
-                   const int *exception, int exceptions)
-{
-    return ways_of_members(w, m, &(struct members){NULL, g->ranks, g}, op, exception, exceptions);
-}
-
 void ways_of(struct ways *w, const struct matrix *m, const int *ids, int n, enum op op,
              bool healthy)
 {
-    ways_of_some(w, m, ids, n, op, NULL, healthy ? 0 : m->exceptions);
+    ways_of_some(w, m, &(struct members){ids, n, NULL}, op, NULL, healthy ? 0 : m->exceptions);
 }
 
 bool ways_near(struct ways *near, const struct matrix *m, const struct ways *w)

@@ -324,13 +324,6 @@ int ranges_within(const struct ranges *g, int from, int end, bool dealt, int lik
     return members;
 }
 
-int range_climbs(const struct stair *s, const struct railgauge_range *r)
-{
-    if (r->step >= s->most)
-        return r->count - 1;
-    return r->step > s->least ? -1 : s->block[range_last(r)] - s->block[r->first];
-}
-
 /* Blocks of a level that the ranges touch; -1: only members tell. */
 static int touched(const struct ranges *g, const struct stair *s)
 {

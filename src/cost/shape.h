@@ -75,7 +75,12 @@ static inline int range_last(const struct railgauge_range *r)
  * stairs->deal divides. */
 int ranges_within(const struct ranges *g, int from, int end, bool dealt, int like);
 /* Steps of range r to another block; -1: only members tell. */
-int range_climbs(const struct stair *s, const struct railgauge_range *r);
+static inline int range_climbs(const struct stair *s, const struct railgauge_range *r)
+{
+    if (r->step >= s->most)
+        return r->count - 1;
+    return r->step > s->least ? -1 : s->block[range_last(r)] - s->block[r->first];
+}
 /* shape_of(), and the lone member's id; -1: only members tell. */
 int shape_of_ranges(struct shape *s, const struct ranges *g);
 
