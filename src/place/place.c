@@ -74,7 +74,7 @@ static void from_sets(struct place_best *b, struct placer *pl)
 {
     const struct node_pool *p = pl->pool;
     int need = (pl->ranks + p->per_host - 1) / p->per_host;
-    long patterns = (long)(SETS_SHARE * pl->budget / placer_unit(pl));
+    long patterns = (long)(SETS_SHARE * pl->budget / pl->unit);
     struct place_sets sets;
 
     if (pl->ask->demand || need >= p->hosts || p->slots != p->hosts * p->per_host || !patterns ||

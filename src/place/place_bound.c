@@ -38,19 +38,7 @@
 #include "base/mem.h"
 #include "place/place_impl.h"
 
-enum { SLOWER = 9 };  /* factors of slow NICs that are told apart, and 0: every slot */
 enum { SHARES = 20 }; /* values of K that are told apart, of a domain of up to 128 and more */
-
-/* What the free slots allow. */
-struct room {
-    int slots, nics; /* the most of one domain */
-    int domains;
-    double factor[SLOWER]; /* 0 and the factors of slow NICs, ascending */
-    int factors;
-    int *of_size[SLOWER]; /* domains of each number of slots, 0 .. slots, that are faster */
-    int rack;             /* the most slots of one rack; 0: racks are not known */
-    int reach[TIER_MAX];  /* the most ranks that rings of single members can join over a tier */
-};
 
 struct lines {
     struct span span;
@@ -70,143 +58,6 @@ struct bound {
     int axes;
     double one[TRAFFIC_MAX], best_one[TRAFFIC_MAX], best;
 };
-
-/* --- the slots --- */
-
-static int domain_of(const struct topo *t, int id)
-{
-    const int *at = t->endpoint[id].place.at;
-
-    return at[LEVEL_DOMAIN] >= 0 ? at[LEVEL_DOMAIN] : t->group[LEVEL_DOMAIN].count + at[LEVEL_HOST];
-}
-
-struct domain_slot {
-    int domain, id;
-};
-
-static void rack_room(struct room *r, const struct node_pool *p)
-{
-    const struct topo *t = &p->matrix->topo;
-    int *slots = mem_calloc((size_t)t->group[LEVEL_RACK].count + 1, sizeof(int)), most = 0;
-
-    for (int i = 0; i < p->slots && most >= 0; i++) {
-        int rack = topo_at(t, p->endpoint[i], LEVEL_RACK);
-        most = rack < 0 ? -1 : ++slots[rack] > most ? slots[rack] : most;
-    }
-    r->rack = most > 0 ? most : 0;
-    free(slots);
-}
-
-static bool between_domains(const struct tier *t)
-{
-    return !(t->rule.same & (1u << LEVEL_HOST | 1u << LEVEL_DOMAIN));
-}
-
-/* What is left of the slot's NICs, over the tier between domains that its slow parts hurt the least. */
-static double nic_factor(const struct matrix *m, int id)
-{
-    double most = 0;
-
-    for (int t = 0; t < m->tiers; t++) {
-        double factor = 1;
-        for (int i = 0; i < m->exceptions; i++)
-            if (matrix_crosses(m, &m->exception[i], id, id,
-                               t)) /* single parts: the slot is in it */
-                factor = fmin(factor, m->exception[i].factor);
-        most = between_domains(&m->tier[t]) ? fmax(most, factor) : most;
-    }
-    return most;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-/* Of each endpoint that is free; the room gets those below 1, of many the lowest. */
-static double *nic_factors(struct room *r, const struct node_pool *p)
-{
-    double *of = mem_calloc((size_t)p->matrix->topo.endpoints + 1, sizeof(double)), *slow = NULL;
-    int slows = 0;
-
-    for (int i = 0; i < p->slots; i++) {
-        int id = p->endpoint[i];
-        of[id] = p->slow[p->row_of[id]] ? nic_factor(p->matrix, id) : 1;
-        if (of[id] < 1)
-            MEM_PUSH(slow, slows) = of[id];
-    }
-    if (slows)
-        qsort(slow, (size_t)slows, sizeof(*slow), ascending);
-    r->factors = 1;
-    for (int i = 1; i <= slows && r->factors < SLOWER; i++)
-        if (slow[i - 1] > r->factor[r->factors - 1])
-            r->factor[r->factors++] = slow[i - 1];
-    free(slow);
-    return of;
-}
-
-static void room_of(struct room *r, const struct node_pool *p)
-{
-    const struct topo *t = &p->matrix->topo;
-    struct domain_slot *slot = mem_calloc((size_t)p->slots + 1, sizeof(*slot));
-    int *ids = mem_calloc((size_t)p->slots + 1, sizeof(*ids));
-
-    *r = (struct room){0};
-    for (int i = 0; i < p->slots; i++)
-        slot[i] = (struct domain_slot){domain_of(t, p->endpoint[i]), p->endpoint[i]};
-    qsort(slot, (size_t)p->slots, sizeof(*slot), stats_by_2ints);
-    for (int i = 0, j; i < p->slots; i = j, r->domains++) {
-        struct shape s;
-        for (j = i; j < p->slots && slot[j].domain == slot[i].domain; j++)
-            ids[j - i] = slot[j].id;
-        shape_of(&s, t, ids, j - i);
-        r->slots = j - i > r->slots ? j - i : r->slots;
-        r->nics = s.nics > r->nics ? s.nics : r->nics;
-    }
-    double *factor = nic_factors(r, p);
-    for (int f = 0; f < r->factors; f++) {
-        r->of_size[f] = mem_calloc((size_t)r->slots + 1, sizeof(int));
-        for (int i = 0, j; i < p->slots; i = j) {
-            int faster = 0;
-            for (j = i; j < p->slots && slot[j].domain == slot[i].domain; j++)
-                faster += factor[slot[j].id] > r->factor[f];
-            r->of_size[f][faster]++;
-        }
-    }
-    free(factor);
-    rack_room(r, p);
-    free(ids);
-    free(slot);
-}
-
-/* Of a ring whose slowest hop between domains is of this tier, the tier that joins most: all other
- * hops are of it or nearer.  -1: there is no such one. */
-static int joins_most(const struct matrix *m, int outer)
-{
-    int most = outer;
-
-    for (int t = 0; t < m->tiers; t++) {
-        double rate = matrix_rate(m, t, DIR_BI), slowest = matrix_rate(m, outer, DIR_BI);
-        bool may =
-            between_domains(&m->tier[t]) && (rate > slowest || (rate == slowest && t < outer));
-        unsigned same = m->tier[t].rule.same, kept = m->tier[most].rule.same;
-        if (may && (same & kept) == same)
-            most = t;
-        else if (may && (same & kept) != kept)
-            return -1;
-    }
-    return most;
-}
-
-/* The ranks that rings over this tier can join at most, where no domain has several in one. */
-static int reach_of(const struct node_pool *p, const struct matrix *m, int outer)
-{
-    int tier = between_domains(&m->tier[outer]) ? joins_most(m, outer) : -1;
-
-    return tier < 0 ? p->slots : node_pool_peers(p, tier) + 1;
-}
 
 /* --- what a group costs at best --- */
 
@@ -233,7 +84,7 @@ static double on_any_tier(const struct bound *b, const struct message *msg, stru
 
     for (int i = in ? 0 : -1; i < (in ? m->tiers : 0); i++)
         for (int o = out ? 0 : -1; o < (out ? m->tiers : 0); o++) {
-            if (o >= 0 && !between_domains(&m->tier[o]))
+            if (o >= 0 && !tier_between_domains(&m->tier[o]))
                 continue;
             if (!in && w->shape.ranks > b->room.reach[o])
                 continue;
@@ -430,8 +281,8 @@ static bool seated(const struct bound *b, const struct lines *a, long beside, in
     long sum = 0;
 
     for (int c = 1; c <= r->slots; c++)
-        if (r->of_size[f][c])
-            sum += (long)r->of_size[f][c] *
+        if (r->of_size[f * (r->slots + 1) + c])
+            sum += (long)r->of_size[f * (r->slots + 1) + c] *
                    seats(c, (int)(c / beside), a->span.size, fewest_of(a), m > 0 ? m : 1);
     return sum >= b->pl->ranks;
 }
@@ -550,9 +401,7 @@ static double step_bound(struct placer *pl)
 
     b.healthy.exceptions = 0;
     b.axis = mem_calloc((size_t)pl->step->traffic.messages + 1, sizeof(*b.axis));
-    room_of(&b.room, pl->pool);
-    for (int t = 0; t < b.healthy.tiers; t++)
-        b.room.reach[t] = reach_of(pl->pool, &b.healthy, t);
+    room_make(&b.room, pl->pool);
     for (int i = 0; i < pl->step->traffic.messages; i++)
         if (pl->step->traffic.message[i].span.size > 1)
             lines_of(&b, pl->step->traffic.message[i].span);
@@ -566,8 +415,7 @@ static double step_bound(struct placer *pl)
     for (int i = 0; i < b.axes; i++)
         free(b.axis[i].least);
     free(b.axis);
-    for (int f = 0; f < b.room.factors; f++)
-        free(b.room.of_size[f]);
+    free(b.room.of_size);
     if (!(b.best < INFINITY))
         return 0; /* nothing is claimed */
     memcpy(pl->least_one, b.best_one, sizeof(b.best_one));
@@ -578,7 +426,9 @@ static double step_bound(struct placer *pl)
 
 static int by_size(const void *a, const void *b)
 {
-    return ascending(b, a);
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return x < y ? 1 : x > y ? -1 : 0;
 }
 
 /* The largest flows go to the nearest peers. */

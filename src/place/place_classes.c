@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* place_classes.c - free hosts folded to those that differ; orders of few of them. */
+/* place_classes.c - free hosts folded to those that differ, slots to how many lie together; orders of few
+ * hosts. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -238,6 +239,147 @@ bool host_classes_next_set(const struct host_classes *k, int *at, int need)
     return false;
 }
 
+/* --- free slots folded to how many lie together --- */
+
+static int domain_of(const struct topo *t, int id)
+{
+    const int *at = t->endpoint[id].place.at;
+
+    return at[LEVEL_DOMAIN] >= 0 ? at[LEVEL_DOMAIN] : t->group[LEVEL_DOMAIN].count + at[LEVEL_HOST];
+}
+
+struct domain_slot {
+    int domain, id;
+};
+
+static void rack_room(struct room *r, const struct node_pool *p)
+{
+    const struct topo *t = &p->matrix->topo;
+    int *slots = mem_calloc((size_t)t->group[LEVEL_RACK].count + 1, sizeof(int)), most = 0;
+
+    for (int i = 0; i < p->slots && most >= 0; i++) {
+        int rack = topo_at(t, p->endpoint[i], LEVEL_RACK);
+        most = rack < 0 ? -1 : ++slots[rack] > most ? slots[rack] : most;
+    }
+    r->rack = most > 0 ? most : 0;
+    free(slots);
+}
+
+/* What is left of the slot's NICs, over the tier between domains that its slow parts hurt the least. */
+static double nic_factor(const struct matrix *m, int id)
+{
+    double most = 0;
+
+    for (int t = 0; t < m->tiers; t++) {
+        double factor = 1;
+        for (int i = 0; i < m->exceptions; i++)
+            if (matrix_crosses(m, &m->exception[i], id, id,
+                               t)) /* single parts: the slot is in it */
+                factor = fmin(factor, m->exception[i].factor);
+        most = tier_between_domains(&m->tier[t]) ? fmax(most, factor) : most;
+    }
+    return most;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Of each endpoint that is free; the room gets those below 1, of many the lowest. */
+static double *nic_factors(struct room *r, const struct node_pool *p)
+{
+    double *of = mem_calloc((size_t)p->matrix->topo.endpoints + 1, sizeof(double)), *slow = NULL;
+    int slows = 0;
+
+    for (int i = 0; i < p->slots; i++) {
+        int id = p->endpoint[i];
+        of[id] = p->slow[p->row_of[id]] ? nic_factor(p->matrix, id) : 1;
+        if (of[id] < 1)
+            MEM_PUSH(slow, slows) = of[id];
+    }
+    if (slows)
+        qsort(slow, (size_t)slows, sizeof(*slow), ascending);
+    r->factor[0] = -1; /* every slot: also where NICs are dead a line may lie inside one domain */
+    r->factors = 1;
+    for (int i = 1; i <= slows && r->factors < SLOWER; i++)
+        if (slow[i - 1] > r->factor[r->factors - 1])
+            r->factor[r->factors++] = slow[i - 1];
+    free(slow);
+    return of;
+}
+
+/* Of a ring whose slowest hop between domains is of this tier, the tier that joins most: all other
+ * hops are of it or nearer.  -1: there is no such one. */
+static int joins_most(const struct matrix *m, int outer)
+{
+    int most = outer;
+
+    for (int t = 0; t < m->tiers; t++) {
+        double rate = matrix_rate(m, t, DIR_BI), slowest = matrix_rate(m, outer, DIR_BI);
+        bool may =
+            tier_between_domains(&m->tier[t]) && (rate > slowest || (rate == slowest && t < outer));
+        unsigned same = m->tier[t].rule.same, kept = m->tier[most].rule.same;
+        if (may && (same & kept) == same)
+            most = t;
+        else if (may && (same & kept) != kept)
+            return -1;
+    }
+    return most;
+}
+
+/* The ranks that rings over this tier can join at most, where no domain has several in one. */
+static int reach_of(const struct node_pool *p, const struct matrix *m, int outer)
+{
+    int tier = tier_between_domains(&m->tier[outer]) ? joins_most(m, outer) : -1;
+
+    return tier < 0 ? p->slots : node_pool_peers(p, tier) + 1;
+}
+
+/* Slots by domain, and those faster than each factor. */
+static void fold_domains(struct room *r, const struct node_pool *p, const struct domain_slot *slot)
+{
+    double *factor = nic_factors(r, p);
+
+    r->of_size = mem_calloc((size_t)r->factors * (size_t)(r->slots + 1), sizeof(int));
+    for (int f = 0; f < r->factors; f++)
+        for (int i = 0, j; i < p->slots; i = j) {
+            int faster = 0;
+            for (j = i; j < p->slots && slot[j].domain == slot[i].domain; j++)
+                faster += factor[slot[j].id] > r->factor[f];
+            r->of_size[f * (r->slots + 1) + faster]++;
+        }
+    free(factor);
+}
+
+void room_make(struct room *r, const struct node_pool *p)
+{
+    const struct topo *t = &p->matrix->topo;
+    struct domain_slot *slot = mem_calloc((size_t)p->slots + 1, sizeof(*slot));
+    int *ids = mem_calloc((size_t)p->slots + 1, sizeof(*ids));
+
+    *r = (struct room){0};
+    for (int i = 0; i < p->slots; i++)
+        slot[i] = (struct domain_slot){domain_of(t, p->endpoint[i]), p->endpoint[i]};
+    qsort(slot, (size_t)p->slots, sizeof(*slot), stats_by_2ints);
+    for (int i = 0, j; i < p->slots; i = j, r->domains++) {
+        struct shape s;
+        for (j = i; j < p->slots && slot[j].domain == slot[i].domain; j++)
+            ids[j - i] = slot[j].id;
+        shape_of(&s, t, ids, j - i);
+        r->slots = j - i > r->slots ? j - i : r->slots;
+        r->nics = s.nics > r->nics ? s.nics : r->nics;
+    }
+    fold_domains(r, p, slot);
+    rack_room(r, p);
+    for (int tier = 0; tier < p->matrix->tiers; tier++)
+        r->reach[tier] = reach_of(p, p->matrix, tier);
+    free(ids);
+    free(slot);
+}
+
 /* --- where there are few ways to deal ranks over hosts, all of them --- */
 
 enum { HOSTS_MAX = 64 };
@@ -292,7 +434,7 @@ static void deal(struct deal *d, int rank)
 void place_exhaust(struct place_best *b, struct placer *pl)
 {
     struct deal d = {.best = b, .placer = pl};
-    double room = (0.5 * pl->budget - pl->spent) / placer_unit(pl);
+    double room = (0.5 * pl->budget - pl->spent) / pl->unit;
 
     if (pl->pool->hosts > HOSTS_MAX)
         return;

@@ -76,10 +76,6 @@ void row_free(struct row *r);
  * parts. */
 bool row_fill(const struct row *r, const struct node_pool *p, const int *block, int blocks,
               int ranks, bool roomy, int *slot);
-/* The same for parts of any size, each whole into the first box that has room for it; false: one
- * found none. */
-bool row_fill_parts(const struct row *r, const struct node_pool *p, const int *part, int parts,
-                    int *slot);
 /* Lines of so many units of `unit` slots, each in as few boxes as hold it: those with the most slots
  * left, whatever is cut as equal as they allow. */
 bool row_fill_lines(const struct row *r, const struct node_pool *p, int unit, int units, int lines,
@@ -133,6 +129,25 @@ bool host_classes_next_set(const struct host_classes *k, int *at, int need);
 /* at[from ..] to the leftmost positions of these classes behind at[from - 1]; false: there are none. */
 bool host_classes_leftmost(const struct host_classes *k, int *at, int from, int need);
 
+enum { SLOWER = 9 }; /* factors of slow NICs that are told apart, and -1 */
+
+/* What the free slots allow. */
+struct room {
+    int slots, nics; /* the most of one domain */
+    int domains;
+    double factor[SLOWER]; /* -1 and the factors of slow NICs, ascending */
+    int factors;
+    int *of_size; /* [factors][slots + 1]: domains of each number of slots above the factor */
+    int rack;     /* the most slots of one rack; 0: racks are not known */
+    int reach[TIER_MAX]; /* the most ranks that rings of single members can join over a tier */
+};
+/* The caller frees of_size. */
+void room_make(struct room *r, const struct node_pool *p);
+static inline bool tier_between_domains(const struct tier *t)
+{
+    return !(t->rule.same & (1u << LEVEL_HOST | 1u << LEVEL_DOMAIN));
+}
+
 /* --- place_price.c: what prices orders --- */
 
 /* Smaller is better, `most` first: the step (or its slowest endpoint), then what is left when the
@@ -168,12 +183,12 @@ struct placer {
     struct progress progress;
     long tried;
     double spent, budget; /* work: a rank looked at in a group, 20 ns or so */
+    double unit;          /* of it, an order */
 };
 /* pool: of the free hosts; the caller's. */
 void placer_open(struct placer *pl, const struct place_ask *ask, struct node_pool *pool);
 void placer_close(struct placer *pl);
 struct place_sec placer_order(struct placer *pl, const int *order);
-double placer_unit(const struct placer *pl); /* what an order costs */
 /* is less than this share spent? */
 static inline bool placer_may(const struct placer *pl, double share)
 {

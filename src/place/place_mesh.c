@@ -137,15 +137,14 @@ static int mesh_turns(const struct mesh *m, int (**turns)[DIGITS], int most)
 /* --- candidates --- */
 
 enum { TURNS_MAX = 720, KEPT = 4, WITHIN_MAX = 24 };
-enum { AS_FEW = -1, LOOKS_MAX = 1 << 16 }; /* lines times boxes, that are looked at one by one */
+enum { LOOKS_MAX = 1 << 16 }; /* lines times boxes, where lines are cut */
 
 /* One candidate: which digit turns fastest, which row, and the largest block that is kept whole. */
 struct mesh_plan {
     const int *turn;
     int whole; /* digits in it: the product of the first `whole` radices */
     int part;  /* times so much of the next one, a divisor of its radix; 1: nothing of it */
-    int cuts;  /* 0, or the next one is cut into so many parts, as equal as can be; AS_FEW: each of
-                  its lines into as few as the boxes allow */
+    bool cut;  /* each line of the next one falls into as few parts as the boxes allow */
     struct place_sec sec;
 };
 
@@ -191,12 +190,9 @@ static void say(char how[256], const struct mesh_search *h, const struct mesh_pl
     for (int i = 0; i < h->mesh.digits && n < 200; i++)
         n += snprintf(how + n, (size_t)(256 - n), "%s%d/%d", i ? ", " : "",
                       h->mesh.radix[p->turn[i]], h->mesh.stride[p->turn[i]]);
-    if (p->cuts == AS_FEW)
+    if (p->cut)
         snprintf(how + n, (size_t)(256 - n), "; each %d in as few parts as fit, of one %s each",
                  h->mesh.radix[p->turn[p->whole]], level_word(r->level));
-    else if (p->cuts)
-        snprintf(how + n, (size_t)(256 - n), "; each %d in %d parts, of one %s each",
-                 h->mesh.radix[p->turn[p->whole]], p->cuts, level_word(r->level));
     else if (n < 256)
         snprintf(how + n, (size_t)(256 - n), "; blocks of %d inside a %s", size,
                  level_word(r->level));
@@ -213,36 +209,29 @@ static void keep(struct mesh_search *h, struct mesh_plan p)
         h->kept[at] = p;
 }
 
-/* The parts of a digit that is cut, in turn, whole into boxes. */
-static bool fill_parts(struct mesh_search *h, const struct mesh_plan *p, const struct row *r)
+/* The lines of a digit that is cut, in turn. */
+static bool fill_lines(struct mesh_search *h, const struct mesh_plan *p, const struct row *r)
 {
-    int size = 1, radix = h->mesh.radix[p->turn[p->whole]], parts = 0;
+    int size = 1, radix = h->mesh.radix[p->turn[p->whole]];
 
     for (int i = 0; i < p->whole; i++)
         size *= h->mesh.radix[p->turn[i]];
     int lines = h->mesh.ranks / size / radix;
-    if (p->cuts == AS_FEW)
-        return (long)lines * r->boxes <= LOOKS_MAX &&
-               row_fill_lines(r, h->placer->pool, size, radix, lines, h->slot);
-    int *part = mem_calloc((size_t)lines * (size_t)p->cuts + 1, sizeof(int));
-    for (; parts < lines * p->cuts; parts++)
-        part[parts] = size * (radix / p->cuts + (parts % p->cuts < radix % p->cuts));
-    bool fits = row_fill_parts(r, h->placer->pool, part, parts, h->slot);
-    free(part);
-    return fits;
+    return (long)lines * r->boxes <= LOOKS_MAX &&
+           row_fill_lines(r, h->placer->pool, size, radix, lines, h->slot);
 }
 
 static void try_plan(struct mesh_search *h, struct mesh_plan p, const struct row *r)
 {
-    int block[DIGITS + 3], blocks = p.cuts ? 0 : blocks_of(h, &p, block);
+    int block[DIGITS + 3], blocks = p.cut ? 0 : blocks_of(h, &p, block);
     char how[256];
 
-    if (p.cuts ? !fill_parts(h, &p, r)
-               : !row_fill(r, h->placer->pool, block, blocks, h->mesh.ranks, false, h->slot))
+    if (p.cut ? !fill_lines(h, &p, r)
+              : !row_fill(r, h->placer->pool, block, blocks, h->mesh.ranks, false, h->slot))
         return;
     for (int s = 0; s < h->mesh.ranks; s++)
         h->order[mesh_rank(&h->mesh, p.turn, s)] = h->slot[s];
-    say(how, h, &p, r, p.cuts ? 0 : block[0]);
+    say(how, h, &p, r, p.cut ? 0 : block[0]);
     enum place_tried tried = place_try(h->best, h->placer, h->order, how, &p.sec);
     if (tried == TRIED_BEST)
         memcpy(h->best->turn, p.turn, sizeof(h->best->turn));
@@ -272,14 +261,12 @@ static void try_turn(struct mesh_search *h, const int *turn, const struct row *r
     }
     int most = room / size, radix = fits < h->mesh.digits ? h->mesh.radix[turn[fits]] : 1;
     int part = divisor(radix, most);
-    if (radix > 1 && part < most && radix % most && placer_may(h->placer, share))
-        try_plan(h, (struct mesh_plan){turn, fits, 1, (radix + most - 1) / most, {0, 0}}, r);
     if (radix > 1 && placer_may(h->placer, share))
-        try_plan(h, (struct mesh_plan){turn, fits, 1, AS_FEW, {0, 0}}, r);
+        try_plan(h, (struct mesh_plan){turn, fits, 1, true, {0, 0}}, r);
     for (int whole = fits; whole >= 0 && placer_may(h->placer, share); whole--, part = 1) {
         if (part > 1)
-            try_plan(h, (struct mesh_plan){turn, whole, part, 0, {0, 0}}, r);
-        try_plan(h, (struct mesh_plan){turn, whole, 1, 0, {0, 0}}, r);
+            try_plan(h, (struct mesh_plan){turn, whole, part, false, {0, 0}}, r);
+        try_plan(h, (struct mesh_plan){turn, whole, 1, false, {0, 0}}, r);
     }
 }
 

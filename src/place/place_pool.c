@@ -411,33 +411,6 @@ bool row_fill(const struct row *r, const struct node_pool *p, const int *block, 
     return next == ranks;
 }
 
-bool row_fill_parts(const struct row *r, const struct node_pool *p, const int *part, int parts,
-                    int *slot)
-{
-    int *begin = mem_calloc((size_t)r->boxes + 2, sizeof(int));
-    int *used = mem_calloc((size_t)r->boxes + 1, sizeof(int));
-    int *flat = flatten(r, p, begin), least = parts ? part[0] : 0, full = 0, next = 0, i = 0;
-
-    for (int k = 1; k < parts; k++)
-        least = part[k] < least ? part[k] : least;
-    for (; i < parts; i++) {
-        int b = full; /* no part fits into those before it */
-        while (b < r->boxes && begin[b + 1] - begin[b] - used[b] < part[i])
-            b++;
-        if (b == r->boxes)
-            break;
-        memcpy(slot + next, flat + begin[b] + used[b], (size_t)part[i] * sizeof(int));
-        used[b] += part[i];
-        next += part[i];
-        while (full < r->boxes && begin[full + 1] - begin[full] - used[full] < least)
-            full++;
-    }
-    free(begin);
-    free(used);
-    free(flat);
-    return i == parts;
-}
-
 /* `units` of a line in the first boxes of turn, as few as hold them and as equal as they can be: the
  * smallest first.  Returns how many boxes, 0: there are too few. */
 static int cut_line(struct box_room *turn, int boxes, int unit, int units)

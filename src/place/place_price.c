@@ -122,6 +122,13 @@ double place_price(const struct place_step *s, const struct matrix *m, const int
 
 /* --- the placer --- */
 
+static double unit_of(const struct placer *pl)
+{
+    if (pl->ask->demand)
+        return pl->ranks + 4.0 * pl->ties->start[pl->ranks];
+    return UNIT_LEAST + (double)pl->ranks * (2 + pl->spans);
+}
+
 void placer_open(struct placer *pl, const struct place_ask *ask, struct node_pool *pool)
 {
     static const struct place_step none;
@@ -142,6 +149,7 @@ void placer_open(struct placer *pl, const struct place_ask *ask, struct node_poo
         progress_start(&pl->progress, pl->budget);
     if (ask->demand)
         placer_ties(pl);
+    pl->unit = unit_of(pl);
 }
 
 void placer_close(struct placer *pl)
@@ -201,13 +209,6 @@ static struct place_sec demand_of(struct placer *pl, const int *order)
     return v;
 }
 
-double placer_unit(const struct placer *pl)
-{
-    if (pl->ask->demand)
-        return pl->ranks + 4.0 * pl->ties->start[pl->ranks];
-    return UNIT_LEAST + (double)pl->ranks * (2 + pl->spans);
-}
-
 /* What each message has too much, of the step; one of them by chance, as likely as that is much. */
 static int slow_message(const struct placer *pl, struct rng *rng)
 {
@@ -261,7 +262,7 @@ static int busiest(struct placer *pl, const int *order, int *rank)
 
 int placer_slowest(struct placer *pl, const int *order, struct rng *rng, int *rank)
 {
-    pl->spent += placer_unit(pl);
+    pl->spent += pl->unit;
     return pl->ask->demand ? busiest(pl, order, rank) : slow_group(pl, order, rng, rank);
 }
 
@@ -270,7 +271,7 @@ struct place_sec placer_order(struct placer *pl, const int *order)
     if (pl->ask->progress)
         progress_show(&pl->progress, fmin(pl->spent, pl->budget), "orders of ranks");
     pl->tried++;
-    pl->spent += placer_unit(pl);
+    pl->spent += pl->unit;
     if (pl->ask->demand)
         return demand_of(pl, order);
     struct place_sec sec = {NAN, NAN};
