@@ -107,7 +107,9 @@ static void head(FILE *out, const struct search *s, const struct job *j)
             s->ranks, j->matrix.topo.endpoints, j->matrix.fabric ? " of " : "",
             j->matrix.fabric ? j->matrix.fabric : "", s->batch, s->seq,
             recipe_name.dtype[r->dtype]);
-    fprintf(out, "%ld layouts and recipes priced in %.2f s\n\n", s->priced, s->sec);
+    fprintf(out,
+            "%ld layouts and recipes looked at in %.2f s: %ld priced, %ld behind by a bound\n\n",
+            s->priced + s->bounded, s->sec, s->priced, s->bounded);
 }
 
 /* What varies and is no axis: "zero1, v=4, micro batch 2, recompute full". */

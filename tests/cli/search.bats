@@ -48,7 +48,7 @@ refuse() { rejects search "$@"; }
 @test "JSON keeps to its schema, and -o writes the same" {
     railgauge search --fabric gb200-nvl72 --model mixtral-8x7b --gpus 64 --json -o s.json >out.json
     diff <(jq 'del(.provenance)' out.json) <(jq 'del(.provenance)' s.json)
-    jq -e '.walk.priced + .walk.do_not_fit + .walk.refused_settings == .walk.candidates' s.json
+    jq -e '.walk.priced + .walk.bounded + .walk.do_not_fit + .walk.refused_settings == .walk.candidates' s.json
     jq -e '.best | length == 10 and ([.[].step_s] | min) == (.[] | select(.over_fastest == 1) | .step_s)' s.json
     jq -e '[.best[] | select(.over_fastest > 1.02 or (.alike | not)) | .step_s] | . == sort' s.json
     jq -e 'all(.best[], .front[], .rivals[]; .alike == ((.over_fastest | log) <= .over_error))' s.json

@@ -237,7 +237,6 @@ static bool visit(void *context, const struct layout *l, const struct recipe *r,
         return false; /* nor does a larger micro batch */
     }
     if (is_beaten(w)) {
-        s->priced++;
         s->bounded++;
         return true;
     }

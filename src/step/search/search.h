@@ -48,9 +48,11 @@ struct search {
                                    each rival */
     int whys;
     struct space_count count;
-    long priced;           /* candidates with a time, or with a lower bound of it */
-    long bounded;          /* of them, those whose bound says that they are on no list here */
-    long unfit;            /* do not fit in memory, as predicted */
+    long priced; /* candidates with a time */
+    long
+        bounded; /* beside them, those whose lower bound says that they are on no list here; whether
+                              they need a dead part, or an unknown message, was not asked */
+    long unfit;  /* do not fit in memory, as predicted */
     long may_fit;          /* of them, those that do at the lower end of that prediction */
     long dead, unknown;    /* need a dead part; a message's cost is unknown */
     double capacity;       /* bytes of a GPU; 0: unknown, and nothing was dropped for it */
