@@ -11,6 +11,7 @@
 
 /* --- the file --- */
 
+enum { PAIRED = 16 }; /* jobs up to which two are placed again together */
 enum { JOBS_MAX = 4096, JOB_NAME_MAX = 64, JOBS_BYTES = 16 << 20 };
 static const char name_letters[] =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
@@ -137,6 +138,13 @@ static int place_one(const struct packing *k, struct placed *out, int i, struct 
         err_usage(err, "%d nodes are needed and %d are left", e->need, n);
     else
         rc = place_job_run(out, e->job, left, n, e->need, k->limit, err);
+    if (rc == 0 && !(out->sec < INFINITY)) {
+        placed_free(out);
+        rc = err_usage(err, "%d nodes are needed, and those that are left have a dead part",
+                       e->need);
+        if (err)
+            err->code = EXIT_UNJUDGED;
+    }
     if (rc == 0)
         take(k, out, true);
     free(left);
@@ -166,7 +174,39 @@ static double slowdown(const struct packing *k, const struct placed *p)
     return sum;
 }
 
-/* Each job again on what the others leave, as long as one gets better. */
+/* These jobs again, one after the other, on what the others leave: kept where their sum is smaller. */
+static bool place_again(const struct packing *k, struct placed *p, const int *which, int n)
+{
+    struct placed again[2] = {{.order = NULL}, {.order = NULL}};
+    double before = 0, after = 0;
+    bool found = true;
+
+    for (int i = 0; i < n; i++) {
+        take(k, &p[which[i]], false);
+        before += p[which[i]].sec / k->entry[which[i]].alone;
+    }
+    for (int i = 0; i < n && found; i++) {
+        found = place_one(k, &again[i], which[i], NULL) == 0;
+        after += found ? again[i].sec / k->entry[which[i]].alone : INFINITY;
+    }
+    bool gain = after < before * (1 - 1e-6);
+    for (int i = 0; i < n; i++)
+        if (again[i].order)
+            take(k, &again[i], false);
+    for (int i = 0; i < n; i++) {
+        struct placed keep = p[which[i]];
+        if (gain) {
+            p[which[i]] = again[i];
+            again[i] = keep;
+        }
+        take(k, &p[which[i]], true);
+        placed_free(&again[i]);
+    }
+    return gain;
+}
+
+/* Each job that is slower than alone again, and of few jobs together with each other one, which comes after
+ * it, as long as one gets better. */
 static void improve(const struct packing *k, struct placed *p)
 {
     bool better = true;
@@ -174,22 +214,12 @@ static void improve(const struct packing *k, struct placed *p)
     for (int turn = 0; better && turn < k->entries; turn++) {
         better = false;
         for (int i = 0; i < k->entries; i++) {
-            struct placed again;
-            if (!(p[i].sec > k->entry[i].alone * (1 + 1e-6)))
-                continue;
-            take(k, &p[i], false);
-            bool found = place_one(k, &again, i, NULL) == 0;
-            bool gain = found && again.sec < p[i].sec * (1 - 1e-6);
-            if (found)
-                take(k, &again, false);
-            if (gain) {
-                struct placed keep = p[i];
-                p[i] = again;
-                again = keep;
-                better = true;
-            }
-            take(k, &p[i], true);
-            placed_free(&again);
+            bool slow = p[i].sec > k->entry[i].alone * (1 + 1e-6);
+            if (slow)
+                better |= place_again(k, p, &i, 1);
+            for (int j = 0; slow && k->entries <= PAIRED && j < k->entries; j++)
+                if (j != i)
+                    better |= place_again(k, p, (const int[]){i, j}, 2);
         }
     }
 }
@@ -278,8 +308,11 @@ static void count_touched(const struct packing *k, struct place_entry *e, struct
     int *mine = mem_calloc((size_t)l->groups + 1, sizeof(int)), left = e->need;
     int *sorted = mem_calloc((size_t)l->groups + 1, sizeof(int));
 
-    for (int r = 0; r < e->placed.ranks; r++)
-        mine[of[topo_at(&k->matrix->topo, e->placed.order[r], LEVEL_HOST)]]++;
+    for (int r = 0; r < e->placed.ranks; r++) {
+        int group = of[topo_at(&k->matrix->topo, e->placed.order[r], LEVEL_HOST)];
+        if (group >= 0)
+            mine[group]++;
+    }
     memcpy(sorted, size, (size_t)l->groups * sizeof(int));
     qsort(sorted, (size_t)l->groups, sizeof(int), descending);
     for (int g = 0; g < l->groups; g++) {
@@ -302,6 +335,8 @@ static void count_level(const struct packing *k, struct place_level *l, int at)
     for (int e = 0; e < t->endpoints; e++)
         of[topo_at(t, e, LEVEL_HOST)] = topo_at(t, e, l->level);
     for (int h = 0; h < k->hosts; h++) {
+        if (of[k->host[h]] < 0) /* its group is not known */
+            continue;
         size[of[k->host[h]]]++;
         empty[of[k->host[h]]] += !k->taken[k->host[h]];
     }

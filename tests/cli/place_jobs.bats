@@ -102,3 +102,35 @@ PY
     refuse 64 'each job' "${machine[@]}" --jobs jobs --write nodes
     refuse 66 'none' "${machine[@]}" --jobs none
 }
+
+# All ways to give two jobs their nodes are priced as listed, one by one: place is as good as the best of them.
+@test "two jobs on few nodes, one of them slow: as good as the best of all ways to share them" {
+    matrix=$top/tests/golden/matrix.json
+    python3 - "$matrix" <<'PY'
+import itertools, json, random, subprocess, sys
+matrix, rng = sys.argv[1], random.Random(1)
+words = ["all_reduce 1G", "all_to_all 64M", "all_gather 64M x 3", "all_gather 64M; all_to_all 8M groups of 2"]
+def railgauge(*a):
+    return json.loads(subprocess.run(["railgauge", *a, "--json"], stdout=subprocess.PIPE, check=True).stdout)
+for _ in range(6):
+    free = rng.sample([f"n{i:02}" for i in range(8)], 6)
+    sizes, jobs = rng.choice([(3, 3), (2, 3), (2, 4)]), rng.sample(words, 2)
+    with open("two", "w", encoding="utf-8") as f:
+        f.writelines(f"j{i} {sizes[i]} {jobs[i]}\n" for i in (0, 1))
+    placed = railgauge("place", matrix, "--jobs", "two", "--nodes", ",".join(free))["jobs"]
+    mine = sum(j["step_s"] / j["alone_s"] for j in placed)
+    sec = [{s: railgauge("nodes", matrix, "--job", jobs[i], "--nodes", ",".join(s))["sets"][0]["seconds"] / placed[i]["alone_s"]
+            for s in itertools.combinations(free, sizes[i])} for i in (0, 1)]
+    best = min(a + b for s, a in sec[0].items() for t, b in sec[1].items() if not set(s) & set(t))
+    assert mine <= best * (1 + 1e-4), (free, sizes, jobs, mine, best)
+PY
+}
+
+@test "a job that only dead nodes are left for is refused with its line" {
+    jq -c '.exceptions[0].factor = 0 | del(.exceptions[0].tier)' "$top/tests/golden/matrix.json" >dead.json
+    railgauge seal dead.json
+    printf 'a 6 all_gather 1M\nb 2 all_gather 1M\n' >two
+    refuse 2 'two:2: job b: 2 nodes are needed, and those that are left have a dead part' dead.json --jobs two
+    printf 'a 5 all_gather 1M\nb 2 all_gather 1M\n' >two
+    railgauge place dead.json --jobs two --json | jq -e '[.jobs[].nodes] | all(test("n05") | not)'
+}
