@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probe/mpi/mpi_meet.h"
 
+#include <limits.h>
+#include <linux/futex.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -25,6 +30,33 @@ int world_mpi_error(int code, const char *what, struct err *err)
 
 #define SPIN 2e-4 /* s */
 
+/* --- how an idle rank waits --- */
+
+/* Whoever sleeps on that bell looks again: what was sent to it is there. */
+static void ring(const struct mpi_meet *m, int whose)
+{
+    if (!m->bell || whose == MPI_UNDEFINED)
+        return;
+    atomic_fetch_add((_Atomic unsigned *)&m->bell[whose], 1);
+    syscall(SYS_futex, &m->bell[whose], FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+static unsigned rung(const struct mpi_meet *m)
+{
+    return m->bell ? atomic_load((_Atomic unsigned *)&m->bell[m->own]) : 0;
+}
+
+/* Until the bell is rung, or has been since it was `heard` times; not longer than `ns`. */
+static void nap(const struct mpi_meet *m, unsigned heard, long ns)
+{
+    struct timespec pause = {0, ns};
+
+    if (m->bell)
+        syscall(SYS_futex, &m->bell[m->own], FUTEX_WAIT, heard, &pause, NULL, 0);
+    else
+        nanosleep(&pause, NULL);
+}
+
 /* What is waited for; an MPI error code. */
 typedef int look(void *what, int *done);
 
@@ -33,35 +65,37 @@ static int look_at_request(void *request, int *done)
     return MPI_Test(request, done, MPI_STATUS_IGNORE);
 }
 
+enum { FIRST_NAP = 20000, LAST_NAP = 1000000 }; /* ns */
+
 /* An idle rank sleeps between polls, 20 us first and 1 ms at most: eight spinning ranks on two
  * cores make everybody's latency three times what it is.  A verdict of the watch ends the wait: the
  * others will not come. */
-static int sleep_until_done(bool spins, look *at, void *what)
+static int sleep_until_done(const struct mpi_meet *m, look *at, void *what)
 {
-    struct timespec pause = {0, 20000};
-    double spin_to = spins ? log_now() + SPIN : 0;
+    double spin_to = m->spins ? log_now() + SPIN : 0;
+    long pause = FIRST_NAP;
     int done = 0, rc;
 
     for (;;) {
+        unsigned heard = rung(m);
         rc = at(what, &done);
         if (rc != MPI_SUCCESS || done)
             return rc;
         if (watch_verdict(NULL) < 0)
             return MPI_ERR_OTHER;
-        if (spins && log_now() < spin_to) {
+        if (m->spins && log_now() < spin_to) {
             sched_yield();
             continue;
         }
-        nanosleep(&pause, NULL);
-        if (pause.tv_nsec < 1000000)
-            pause.tv_nsec = pause.tv_nsec * 2 < 1000000 ? pause.tv_nsec * 2 : 1000000;
+        nap(m, heard, pause);
+        pause = pause * 2 < LAST_NAP ? pause * 2 : LAST_NAP;
     }
 }
 
 static int wait_for(const struct mpi_meet *m, look *at, void *what)
 {
     watch_waiting(true);
-    int rc = sleep_until_done(m->spins, at, what);
+    int rc = sleep_until_done(m, at, what);
     watch_waiting(false);
     return rc;
 }
@@ -71,49 +105,108 @@ int mpi_meet_wait(const struct mpi_meet *m, MPI_Request *request)
     return wait_for(m, look_at_request, request);
 }
 
-/* May the ranks of this host run on as many cores as they are?  Bound ranks have one each. */
-static bool has_cores(MPI_Comm comm)
+/* --- the ranks of this host --- */
+
+/* May they run on as many cores as they are?  Bound ranks have one each. */
+static bool has_cores(MPI_Comm here, int size)
 {
-    MPI_Comm here;
     cpu_set_t mine, all;
-    int size = 0;
 
     if (sched_getaffinity(0, sizeof(mine), &mine) != 0)
         CPU_ZERO(&mine);
-    if (MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here) != MPI_SUCCESS)
-        return false;
-    MPI_Comm_size(here, &size);
-    int code = MPI_Allreduce(&mine, &all, sizeof(mine), MPI_BYTE, MPI_BOR, here);
-    MPI_Comm_free(&here);
-    return code == MPI_SUCCESS && size <= CPU_COUNT(&all);
+    return MPI_Allreduce(&mine, &all, sizeof(mine), MPI_BYTE, MPI_BOR, here) == MPI_SUCCESS &&
+           size <= CPU_COUNT(&all);
+}
+
+static int parent(int rank)
+{
+    return (rank - 1) / MEET_FANOUT;
+}
+
+static int first_child(int rank)
+{
+    return MEET_FANOUT * rank + 1;
+}
+
+/* Which bells are those of the neighbours in the tree? */
+static int find_neighbours(struct mpi_meet *m, int rank, MPI_Comm here)
+{
+    int above = parent(rank), below[MEET_FANOUT];
+    MPI_Group all, some;
+
+    for (int i = 0; i < m->children; i++)
+        below[i] = first_child(rank) + i;
+    MPI_Comm_group(m->comm, &all);
+    MPI_Comm_group(here, &some);
+    int code = MPI_Group_translate_ranks(all, rank > 0, &above, some, &m->above);
+    if (code == MPI_SUCCESS)
+        code = MPI_Group_translate_ranks(all, m->children, below, some, m->below);
+    MPI_Group_free(&some);
+    MPI_Group_free(&all);
+    return code;
+}
+
+/* Ranks that are threads of one process, as those of a simulation are, cannot sleep alone: they
+ * would sleep for all. */
+static bool are_processes(MPI_Comm here)
+{
+    int pid[2] = {getpid(), -getpid()}, most[2];
+
+    return MPI_Allreduce(pid, most, 2, MPI_INT, MPI_MAX, here) == MPI_SUCCESS &&
+           most[0] != -most[1];
+}
+
+static void hang_bells(struct mpi_meet *m, int rank, MPI_Comm here)
+{
+    unsigned *mine;
+    MPI_Aint bytes;
+    int unit;
+
+    if (!are_processes(here) || MPI_Win_allocate_shared(sizeof(*mine), sizeof(*mine), MPI_INFO_NULL,
+                                                        here, &mine, &m->bells) != MPI_SUCCESS)
+        return;
+    *mine = 0;
+    MPI_Comm_rank(here, &m->own);
+    if (find_neighbours(m, rank, here) == MPI_SUCCESS &&
+        MPI_Win_shared_query(m->bells, 0, &bytes, &unit, &m->bell) != MPI_SUCCESS)
+        m->bell = NULL;
+    MPI_Barrier(here); /* nobody rings a bell that is still to be zeroed */
 }
 
 void mpi_meet_open(struct mpi_meet *m, MPI_Comm comm)
 {
-    *m = (struct mpi_meet){.comm = comm, .ready = MPI_REQUEST_NULL, .spins = has_cores(comm)};
+    MPI_Comm here;
+    int rank, size;
+
+    *m = (struct mpi_meet){.comm = comm, .ready = MPI_REQUEST_NULL, .bells = MPI_WIN_NULL};
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    for (long i = first_child(rank); i < size && m->children < MEET_FANOUT; i++)
+        m->children++;
+    if (MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here) != MPI_SUCCESS)
+        return;
+    MPI_Comm_set_errhandler(here, MPI_ERRORS_RETURN);
+    MPI_Comm_size(here, &size);
+    m->spins = has_cores(here, size);
+    if (size > 1)
+        hang_bells(m, rank, here);
+    MPI_Comm_free(&here);
 }
 
 void mpi_meet_close(struct mpi_meet *m)
 {
     free(m->report);
+    if (m->bells != MPI_WIN_NULL)
+        MPI_Win_free(&m->bells);
 }
 
-/* --- one exchange: up a tree of FANOUT branches and down again ---
+/* --- one exchange: up a tree of MEET_FANOUT branches and down again ---
  *
  * To 17 ranks it is flat: everybody waits for one answer of rank 0.  What a rank sends up are
  * frames: whose, how many bytes, the bytes. */
-enum { FANOUT = 16 };
-
 struct frame {
     int rank, bytes;
 };
-
-static int last_child(const struct world *w)
-{
-    long last = (long)FANOUT * w->rank + FANOUT;
-
-    return last < w->size ? (int)last : w->size - 1;
-}
 
 static char *report_room(struct mpi_meet *m, int more)
 {
@@ -163,14 +256,14 @@ int mpi_meet_report(struct world *w, const void *mine, size_t len, world_hear *h
         memcpy(to, &f, sizeof(f));
         memcpy(to + sizeof(f), mine, len);
     }
-    for (long i = (long)FANOUT * w->rank + 1; i <= last_child(w) && code == MPI_SUCCESS; i++)
+    for (int i = 0; i < m->children && code == MPI_SUCCESS; i++)
         code = wait_for(m, look_for_report, m);
-    if (code == MPI_SUCCESS && w->rank > 0)
-        code = mpi_meet_asleep(m,
-                               MPI_Isend(m->report, m->reported, MPI_BYTE, (w->rank - 1) / FANOUT,
-                                         REPORT_TAG, m->comm, &request),
-                               &request);
-    else if (code == MPI_SUCCESS)
+    if (code == MPI_SUCCESS && w->rank > 0) {
+        code = MPI_Isend(m->report, m->reported, MPI_BYTE, parent(w->rank), REPORT_TAG, m->comm,
+                         &request);
+        ring(m, m->above);
+        code = mpi_meet_asleep(m, code, &request);
+    } else if (code == MPI_SUCCESS)
         hear_all(m, hear, ctx);
     return world_mpi_error(code, "reporting to rank 0", err);
 }
@@ -182,12 +275,13 @@ int mpi_meet_tell(struct world *w, void *value, size_t bytes, struct err *err)
     int code = MPI_SUCCESS;
 
     if (w->rank > 0)
-        code = mpi_meet_asleep(m,
-                               MPI_Irecv(value, (int)bytes, MPI_BYTE, (w->rank - 1) / FANOUT,
-                                         TELL_TAG, m->comm, &request),
-                               &request);
-    for (long i = (long)FANOUT * w->rank + 1; i <= last_child(w) && code == MPI_SUCCESS; i++)
-        code = MPI_Send(value, (int)bytes, MPI_BYTE, (int)i, TELL_TAG, m->comm);
+        code = mpi_meet_asleep(
+            m, MPI_Irecv(value, (int)bytes, MPI_BYTE, parent(w->rank), TELL_TAG, m->comm, &request),
+            &request);
+    for (int i = 0; i < m->children && code == MPI_SUCCESS; i++) {
+        code = MPI_Send(value, (int)bytes, MPI_BYTE, first_child(w->rank) + i, TELL_TAG, m->comm);
+        ring(m, m->below[i]);
+    }
     return world_mpi_error(code, "hearing from rank 0", err);
 }
 

@@ -7,6 +7,8 @@
 
 #include "probe/world.h"
 
+enum { MEET_FANOUT = 16 }; /* of the tree of an exchange */
+
 /* What struct world of such a world has first in its ctx. */
 struct mpi_meet {
     MPI_Comm comm;     /* the caller's */
@@ -14,6 +16,14 @@ struct mpi_meet {
     MPI_Request ready; /* MPI_REQUEST_NULL: nothing to wait for */
     char *report;      /* of this rank and those below it in the tree */
     int reported, room;
+    int children; /* in the tree */
+    /* A rank that sleeps is woken by the one that sends to it, where both are on one host: its bell
+     * is a futex in shared memory.  NULL: nobody rings, and sleeping ranks look now and then. */
+    unsigned *bell; /* of all ranks of this host, by their rank among themselves */
+    int own;        /* which of them is this rank's */
+    int above,
+        below[MEET_FANOUT]; /* those of its neighbours in the tree; MPI_UNDEFINED: elsewhere */
+    MPI_Win bells;          /* what holds them */
 };
 
 void mpi_meet_open(struct mpi_meet *m, MPI_Comm comm); /* collective */
