@@ -191,15 +191,22 @@ static int learn(const struct transport *tr, struct campaign_files *f, const str
     return rc;
 }
 
+static double began; /* log_now() of this program */
+
 static int measure(struct campaign_files *f, const struct transport *tr, const struct probe_args *a,
                    struct world *w, struct err *err)
 {
+    struct measure_time time = {.began = began};
+    struct measure_opts how = a->probe.measure;
     int rc = tr->calls->prepare ? tr->calls->prepare(tr, a, w, &f->topo, &f->plan, err) : 0;
 
+    how.time = &time;
     if (rc == 0)
         rc = campaign_files_open(f, a, w, tr->name, err);
     if (rc == 0)
-        rc = measure_plan(w, tr, &f->topo, &f->plan, &a->probe.measure, f->log, err);
+        rc = measure_plan(w, tr, &f->topo, &f->plan, &how, f->log, err);
+    if (rc == 0 && w->rank == 0)
+        rc = campaign_files_note_time(f, &time, err);
     if (rc == 0 && tr->calls->sweep && nccl_opts_asked.sweep && !a->probe.measure.nics)
         rc = sweep(tr, f, a, w, err);
     if (rc == 0 && tr->calls->learn)
@@ -422,6 +429,7 @@ int main(int argc, char **argv)
     struct err err = {0, ""};
     struct world w;
 
+    began = log_now();
     setlocale(LC_CTYPE, "");
     json_memory();
     json_provenance_argv(argc, argv);

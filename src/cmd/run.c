@@ -173,8 +173,8 @@ static int campaign_recall(const struct opt_line *c, int *argc, char ***argv, co
         goto out;
     rc = json_open(&root, path, FORMAT, VERSION, err);
     if (rc == 0)
-        rc = json_take(root, path, err, "{s:o, s:o, s:o, s:o}", "format", &unused, "version",
-                       &unused, "provenance", &unused, "options", &then);
+        rc = json_take(root, path, err, "{s:o, s:o, s:o, s:o, s?o}", "format", &unused, "version",
+                       &unused, "provenance", &unused, "options", &then, "measured", &unused);
     if (rc == 0)
         rc = check_options(then, path, err);
     opt_given(c, *argc, *argv, collect, now);

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/process.h"
+#include "base/units.h"
 #include "probe/taint.h"
 #include "probe/watch/watch.h"
 
@@ -93,6 +94,64 @@ int campaign_files_open(struct campaign_files *f, const struct probe_args *a, st
     if (rc == 0 && w->rank == 0)
         rc = save_inputs(f, a, err);
     return w->agree(w, rc, err);
+}
+
+/* --- what it took --- */
+
+static const char *const spent_name[SPENT_COUNT] = {
+    [SPENT_START] = "start",
+    [SPENT_SAMPLES] = "samples",
+    [SPENT_OPENING] = "opening",
+    [SPENT_EXCHANGES] = "exchanges",
+};
+
+static void tell_time(const struct measure_time *t)
+{
+    char estimated[UNITS_TEXT], took[UNITS_TEXT], text[UNITS_TEXT], *rest = NULL;
+    double share[SPENT_COUNT];
+
+    for (int i = 0; i < SPENT_COUNT; i++) {
+        share[i] = 100 * t->spent[i] / t->took;
+        if (i != SPENT_SAMPLES)
+            rest = mem_append(rest, ", %.0f %% %s", share[i], spent_name[i]);
+    }
+    if (t->estimated > 0)
+        log_info("estimated %s, took %s: %.0f %% of it samples (%s)%s",
+                 units_seconds_text(estimated, t->estimated), units_seconds_text(took, t->took),
+                 share[SPENT_SAMPLES], units_seconds_text(text, t->spent[SPENT_SAMPLES]), rest);
+    free(rest);
+}
+
+static json_t *time_json(const struct measure_time *t)
+{
+    json_t *o = json_pack("{s:f, s:f, s:f}", "estimated_seconds", t->estimated, "took_seconds",
+                          t->took, "warmup_seconds", t->warmup);
+
+    for (int i = 0; i < SPENT_COUNT; i++) {
+        char *key = mem_printf("%s_seconds", spent_name[i]);
+        json_object_set_new(o, key, json_real(t->spent[i]));
+        free(key);
+    }
+    return o;
+}
+
+int campaign_files_note_time(const struct campaign_files *f, const struct measure_time *t,
+                             struct err *err)
+{
+    char *path = file_beside(f->output, "campaign.json");
+    json_t *root = json_load_file(path, 0, NULL), *all = json_object_get(root, "measured");
+    int rc = 0;
+
+    tell_time(t);
+    if (root && !all)
+        json_object_set_new(root, "measured", all = json_array());
+    if (json_is_array(all)) {
+        json_array_append_new(all, time_json(t));
+        rc = json_save(root, path, err);
+    }
+    json_decref(root);
+    free(path);
+    return rc;
 }
 
 static void stop(int sig)

@@ -19,8 +19,9 @@
 
 /* What a rank tells rank 0 about one size, as far as it has something to tell. */
 struct campaign_record {
-    int state; /* 0: took no part, 1: member, 2: first member, whose numbers count */
-    int rc;    /* not 0: this rank cannot go on */
+    int state;                /* 0: took no part, 1: member, 2: first member, whose numbers count */
+    int rc;                   /* not 0: this rank cannot go on */
+    struct measure_turn took; /* of a first member */
     struct point_row row;
     char note[POINT_NOTE]; /* the point's, which is no use elsewhere as an address */
     struct taint_said taint;
@@ -209,7 +210,7 @@ struct campaign {
     int dones;
     double started;
     struct taint *taint;
-    int struck; /* points that this rank has begun */
+    struct measure_clock clock;
 };
 
 static bool is_done(const struct campaign *c, const struct round *r, int g, int epoch, size_t bytes)
@@ -254,11 +255,19 @@ static int measure_group(struct campaign *c, const struct round *r, int g, int e
         return 0;
     }
     watch_expect(0);
-    int rc = measure_fault(c->world->rank, ++c->struck, err);
-    if (rc == 0)
-        rc = sample_point(&c->sampler, row, &c->opts, c->opts.check && first_epoch(r, epoch), err);
+    int rc = sample_point(&c->sampler, row, &c->opts, c->opts.check && first_epoch(r, epoch), err);
     watch_leave();
     return rc;
+}
+
+/* The size of a step before it is rounded up to a group's whole blocks. */
+static size_t ladder_size(const struct round *r, int step)
+{
+    size_t bytes = r->first;
+
+    for (int k = 0; k < step; k++)
+        bytes *= (size_t)r->factor;
+    return bytes;
 }
 
 /* What must end the campaign early, as a code: a signal to any rank, the budget on rank 0. */
@@ -276,16 +285,6 @@ static int cut(const struct campaign *c, struct err *err)
 }
 
 /* --- one size of one round --- */
-
-/* The size of a step before it is rounded up to a group's whole blocks. */
-static size_t ladder_size(const struct round *r, int step)
-{
-    size_t bytes = r->first;
-
-    for (int k = 0; k < step; k++)
-        bytes *= (size_t)r->factor;
-    return bytes;
-}
 
 static int solo_size(struct campaign *c, const struct round *r, int epoch, int step, size_t after,
                      int *slow, struct err *err)
@@ -310,8 +309,12 @@ static int hear_turn(struct campaign *c, const struct round *r, size_t bytes, bo
 {
     struct campaign_log *l = &c->log;
 
-    for (int i = 0; i < l->heards; i++)
-        *end = *end || l->inbox[l->heard[i]].rc != 0;
+    for (int i = 0; i < l->heards; i++) {
+        const struct campaign_record *rec = &l->inbox[l->heard[i]];
+        *end = *end || rec->rc != 0;
+        if (rec->state == 2)
+            measure_clock_hear(&c->clock, &rec->took);
+    }
     campaign_log_merge(l, r, c->taint);
     campaign_log_forget(l);
     int rc = campaign_log_commit(l, r, bytes, err);
@@ -355,6 +358,7 @@ static int rank_size(struct campaign *c, const struct round *r, int mine, int ep
                      size_t after, int *slow, struct err *err)
 {
     struct campaign_record rec = {0};
+    double began = log_now();
     size_t bytes = mine < 0 ? 0 : plan_size(r, r->group[mine].size, step);
     bool measures = bytes && !is_done(c, r, mine, epoch, bytes);
 
@@ -365,12 +369,19 @@ static int rank_size(struct campaign *c, const struct round *r, int mine, int ep
         return -1;
     taint_begin(c->taint, measures);
     if (measures) {
+        double from = log_now();
         rec.rc = measure_group(c, r, mine, epoch, bytes, &rec.row, err);
+        rec.took = c->sampler.took;
+        rec.took.group = log_now() - from;
         snprintf(rec.note, sizeof(rec.note), "%s", point_words(&rec.row.point));
     }
     if (sample_ready(&c->sampler, err) < 0 || taint_end(c->taint, &rec.taint, err) < 0)
         return -1;
-    return exchange(c, r, epoch, ladder_size(r, step), after, &rec, slow, err);
+    int rc = exchange(c, r, epoch, ladder_size(r, step), after, &rec, slow, err);
+    if (c->log.points)
+        measure_clock_turn(&c->clock, r, epoch, ladder_size(r, step), log_now() - began,
+                           points_all(c->log.points));
+    return rc;
 }
 
 static bool all_done(const struct campaign *c, const struct round *r, int epoch, int step)
@@ -485,13 +496,14 @@ int measure_plan(struct world *w, const struct transport *tr, const struct topo 
     struct plan again = {NULL, 0};
     int rc = -1;
 
-    c.opts.time_cap = plan_time_cap(plan, o->time_cap);
+    c.opts.time_cap = plan_time_cap(plan, topo, o->time_cap);
     c.opts.max_run = plan_max_run(topo, o->max_run);
     campaign_log_open(&c.log, log, topo, plan_points(plan, o->nics), w->size);
     watch_leave();
     campaign_log_tell_kept(&c.log);
     if (taint_open(&c.taint, w, topo, err) < 0 || w->agree(w, share_done(&c, err), err) < 0)
         goto out;
+    measure_clock_open(&c.clock, topo, &c.opts, plan);
     rc = measure_rounds(&c, plan, err);
     if (rc == 0 && o->retest) {
         rc = make_retest(&c, &again, plan->rounds + (o->nics ? RETEST_MAX : 0), err);
@@ -500,6 +512,10 @@ int measure_plan(struct world *w, const struct transport *tr, const struct topo 
     }
     if (rc == 0)
         rc = taint_report(c.taint, err);
+    if (o->time) {
+        *o->time = c.clock.time;
+        o->time->took = log_now() - o->time->began;
+    }
 out:
     taint_close(c.taint);
     sample_free(&c.sampler);

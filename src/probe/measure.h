@@ -21,10 +21,25 @@
 #include "probe/transport.h"
 #include "probe/world.h"
 
+/* Where the seconds of a campaign go, by rank 0's clock. */
+enum spent {
+    SPENT_START,   /* until the first turn: MPI, topology, plan */
+    SPENT_SAMPLES, /* messages, of the group that took longest in each turn; those that warm up too */
+    SPENT_OPENING,   /* the rest of what that group did: communicators, buffers, checks, agreeing */
+    SPENT_EXCHANGES, /* the rest of the turns: all ranks meet, points are written */
+    SPENT_COUNT
+};
+struct measure_time {
+    double began; /* log_now() of the program's first line; the caller's */
+    double
+        estimated; /* s; made when the first epoch was over (a fifth of a single one), by what its
+                       * turns took; 0: it was not */
+    double took, warmup /* of the samples */, spent[SPENT_COUNT];
+};
+
 struct measure_opts {
     double half_width; /* asked half-width of the CI, share of the median; default 0.05 */
-    double time_cap;   /* s per point and epoch; 0: chosen so that the campaign takes about 40
-                          s, 20..100 ms */
+    double time_cap;   /* s per point and epoch; 0: plan_time_cap() */
     int warmup;        /* runs that are not counted, default 16 (fewer when one takes long) */
     int iters;         /* > 0: exactly this many samples instead of the stop rule (-n) */
     bool check;        /* verify data once per (round, group, size), in its first epoch */
@@ -35,7 +50,8 @@ struct measure_opts {
                         * 0: 0.1 between CPUs, 1 between GPUs */
     double hang_after; /* s without any movement until a rank is said to hang, 0: by transport */
     bool nics;         /* the plan's rounds through the NICs, and only those */
-    double budget;     /* s for the whole campaign, 0: none; exceeding it ends with EXIT_CUT */
+    struct measure_time *time; /* what it took, on rank 0; NULL: not asked */
+    double budget; /* s for the whole campaign, 0: none; exceeding it ends with EXIT_CUT */
 };
 #define MEASURE_DEFAULTS                                                                           \
     ((struct measure_opts){.half_width = 0.05, .warmup = 16, .check = true, .retest = true})

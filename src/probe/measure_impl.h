@@ -5,6 +5,12 @@
 #include "probe/measure.h"
 #include "probe/taint.h"
 
+/* s that a group took in a turn: with opening and agreeing, in messages, and of them in those that
+ * warm up. */
+struct measure_turn {
+    double group, messages, warmup;
+};
+
 /* An open transport on a group, reused while consecutive rounds have the same members. */
 struct sampler {
     struct world *world; /* these two are the caller's */
@@ -17,7 +23,9 @@ struct sampler {
     int room;
     double pace; /* s a byte of the last run, 0: none yet; what a slow one may take comes from it */
     enum op pace_op;
-    bool unready; /* this turn the other groups wait for this one's first member */
+    struct measure_turn took; /* by the last point, but for its opening */
+    int struck;               /* points begun */
+    bool unready;             /* this turn the other groups wait for this one's first member */
 };
 
 /* Open on group g of round r.  Collective over its members, who fail together. */
@@ -38,8 +46,30 @@ int sample_ready(struct sampler *s, struct err *err);
 int sample_point(struct sampler *s, struct point_row *row, const struct measure_opts *o, bool check,
                  struct err *err);
 
-/* A hook for tests of the watch: RAILGAUGE_FAULT="KIND:RANK:POINT" in the environment makes that
- * rank ill 0.2 s into its POINT-th point (from 1), where the others of its group wait. */
-int measure_fault(int rank, int point, struct err *err);
+/* --- where the seconds go (measure_clock.c) --- */
+
+/* By the guess that nothing disturbs, turns of a campaign and what they took.  On rank 0. */
+struct measure_clock {
+    const struct topo *topo;
+    const struct measure_opts *opts;
+    struct measure_time time;
+    struct measure_turn slowest; /* group of this turn */
+    double ahead[2];             /* s of turns, of collectives and of pairs, guessed */
+    double expected[2], seen[2]; /* those that are over, guessed and measured */
+    unsigned epochs;             /* of the plan */
+};
+
+/* At the first turn; o has the time cap filled in and stays. */
+void measure_clock_open(struct measure_clock *c, const struct topo *t, const struct measure_opts *o,
+                        const struct plan *plan);
+/* What a group's first member tells of this turn ... */
+static inline void measure_clock_hear(struct measure_clock *c, const struct measure_turn *group)
+{
+    if (group->group > c->slowest.group)
+        c->slowest = *group;
+}
+/* ... and the turn's end: `bytes` of round r took sec. */
+void measure_clock_turn(struct measure_clock *c, const struct round *r, int epoch, size_t bytes,
+                        double sec, const struct points *all);
 
 #endif

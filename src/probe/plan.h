@@ -145,9 +145,9 @@ unsigned plan_crc(const struct plan *p); /* ties points.tsv to its plan */
 /* Points of one pass of a plan: (group, size, epoch); by_nic: of the rounds through the NICs. */
 double plan_points(const struct plan *p, bool by_nic);
 
-/* The time cap in force: `asked`, or for 0 one that lets the campaign take about 40 s, 20..100 ms.
- */
-double plan_time_cap(const struct plan *p, double asked);
+/* The time cap in force: `asked`, or for 0 one that lets the turns take no more than about 40 s
+ * together, 20..100 ms; between CPUs 20 s, 10..100 ms. */
+double plan_time_cap(const struct plan *p, const struct topo *t, double asked);
 
 /* The longest message in force: `asked`, or for 0 what suits the endpoints. */
 double plan_max_run(const struct topo *t, double asked);
@@ -155,14 +155,16 @@ double plan_max_run(const struct topo *t, double asked);
 /* "8 endpoints, 61 rounds, about 3410 points, 1.2 GiB moved, about 12 s to 40 s of measuring\n".
  * The time is a guess, for nothing is measured yet:
  *
- *   one run        10 us * ranks + bytes / rate
- *   rate           10 GB/s between CPUs, 100 GB/s between GPUs
- *   first time     as many runs as the stop rule wants when nothing disturbs, and warm-up
- *   second time    every size up to its time cap, as on a busy machine
+ *   one message    alpha * ranks + bytes / rate, of a quiet machine and of a busy one (plan_cost.c)
+ *   first time     as many runs as the stop rule wants when nothing disturbs, and warm-up; a quarter
+ *                  of the time cap where groups run in parallel
+ *   second time    every size up to its time cap, as on a busy machine, and retests
+ *   both           what a turn takes beside its messages: opening groups, checks, exchanges; between
+ *                  CPUs the start of MPI, too
  *
  *   pairs of NICs  (--cables) connecting, 0.2 s between GPUs, and every size up to its time cap
  *
- * Starting ranks, retests and pictures come on top.  A second line tells what of it the pass through
+ * Pictures come on top, and what starting ranks of GPUs takes.  A second line tells what of it the pass through
  * the NICs is. */
 void plan_cost_print(FILE *out, const struct plan *p, const struct topo *t,
                      const struct measure_opts *o);
@@ -177,6 +179,10 @@ double plan_cable_seconds(const struct topo *t, size_t bytes);
 
 /* Pairs that cross NICs, and how many of them the plan measures. */
 void plan_cables_seen(const struct plan *p, const struct topo *t, double *seen, double *all);
+
+/* What one size of a round takes by that guess, where o->time_cap is filled in; s. */
+double plan_turn_seconds(const struct round *r, const struct topo *t, const struct measure_opts *o,
+                         size_t bytes);
 
 /* The second of them, s. */
 double plan_seconds(const struct plan *p, const struct topo *t, const struct measure_opts *o);

@@ -12,14 +12,29 @@
 #include "topo/host/nic.h"
 
 #define GUESS_ALPHA 1e-5 /* s */
-#define GUESS_BPS_CPU 1e10
-#define GUESS_BPS_GPU 1e11
-#define MAX_RUN_CPU 0.1 /* s */
+#define MAX_RUN_CPU 0.1  /* s */
 #define MAX_RUN_GPU 1.0
-#define TURN_OVERHEAD 2e-3 /* s: gathering and agreeing after each size */
+#define CAP_CPU 0.01 /* s, the least time cap */
+#define CAP_GPU 0.02
 /* s to make a connection of two GPUs, where nothing is known */
 #define CONNECT_GPU 0.2
 #define CONNECT_TOLD 10 /* s: what takes less is not told */
+
+/* What machines take: one on which nothing disturbs, and one that is busy, or has fewer cores than
+ * ranks.  Those of CPUs were seen with 2 to 8 ranks on two cores, alone and beside compilers. */
+struct pace {
+    double alpha; /* s a rank of a message */
+    double rate;  /* B/s; of the busy one between all ranks that share it */
+    double turn;  /* s of a turn that are no messages: opening, checking, all ranks meet */
+    double rank;  /* ... and of them a rank */
+    double start; /* s until MPI has begun, and after its end */
+    double again; /* what retests add, share of all */
+    double runs;  /* of a size until its interval is narrow */
+};
+static const struct pace fast[] = {[ENDPOINT_CPU] = {1e-6, 1e10, 2e-4, 1e-4, 0.25, 0, 16},
+                                   [ENDPOINT_GPU] = {GUESS_ALPHA, 1e11, 2e-3, 0, 0, 0, 32}},
+                         busy[] = {[ENDPOINT_CPU] = {1e-5, 1e9, 1e-3, 1.5e-3, 1.5, 0.3, 3},
+                                   [ENDPOINT_GPU] = {GUESS_ALPHA, 1e11, 2e-3, 0, 0, 0, 32}};
 
 /* Turns of a round: sizes times epochs; its groups run at the same time. */
 static double turns(const struct round *r)
@@ -37,15 +52,16 @@ double plan_points(const struct plan *p, bool by_nic)
     return points;
 }
 
-double plan_time_cap(const struct plan *p, double asked)
+double plan_time_cap(const struct plan *p, const struct topo *t, double asked)
 {
+    bool gpus = t->endpoint[0].kind == ENDPOINT_GPU;
     double all = 0;
 
     if (asked > 0)
         return asked;
     for (int i = 0; i < p->rounds; i++)
         all += turns(&p->round[i]);
-    return fmin(0.1, fmax(0.02, 40 / all));
+    return gpus ? fmin(0.1, fmax(CAP_GPU, 40 / all)) : fmin(0.1, fmax(CAP_CPU, 20 / all));
 }
 
 double plan_max_run(const struct topo *t, double asked)
@@ -62,25 +78,60 @@ struct guess {
     double bytes;
 };
 
-/* What one round takes of `one` seconds a message. */
-static void guess_size(struct guess *g, const struct round *r, const struct measure_opts *o,
-                       double cap, double one, double size)
+/* What one size of a round takes, by the stop rule, with `one` seconds a message: when nothing
+ * disturbs the first batches are narrow, but a parallel round lasts a quarter of its time cap. */
+static double quiet_turn(const struct round *r, const struct measure_opts *o, double cap,
+                         const struct pace *pace, double one)
 {
-    int epochs = __builtin_popcount(r->epochs);
-    double runs = o->iters ? o->iters : fmin(fmax(cap / one, 3), 32);
+    double runs = o->iters ? o->iters : fmin(fmax(cap / one, 3), pace->runs);
+    double sec = runs * one;
 
-    g->seconds += epochs * ((runs + fmin(o->warmup, cap / 4 / one)) * one + TURN_OVERHEAD);
-    g->at_most += epochs * (1.25 * fmax(cap, runs * one) + TURN_OVERHEAD);
-    g->bytes += epochs * runs * size * r->groups * r->group[0].size;
+    if (r->groups > 1 && !o->iters)
+        sec = fmax(sec, cap / 4);
+    return sec + fmin(o->warmup, cap / 4 / one) * one;
+}
+
+/* Else it lasts until its time cap, or for the least number of messages. */
+static double busy_turn(const struct measure_opts *o, double cap, const struct pace *pace,
+                        double one)
+{
+    double runs = o->iters ? o->iters : fmin(fmax(cap / one, 3), pace->runs);
+
+    return 1.25 * fmax(cap, runs * one);
+}
+
+static double message_seconds(const struct pace *p, int ranks, double size)
+{
+    return p->alpha * ranks + size / p->rate;
+}
+
+static double turn_seconds(const struct pace *p, int ranks)
+{
+    return p->turn + p->rank * ranks;
+}
+
+static void guess_size(struct guess *g, const struct round *r, const struct measure_opts *o,
+                       double cap, enum endpoint_kind kind, int world, double size)
+{
+    const int ranks = r->group[0].size, epochs = __builtin_popcount(r->epochs);
+    const struct pace *good = &fast[kind], *bad = &busy[kind];
+    double one = message_seconds(good, ranks, size);
+    double runs = o->iters ? o->iters : fmin(fmax(cap / one, 3), good->runs);
+
+    g->seconds += epochs * (quiet_turn(r, o, cap, good, one) + turn_seconds(good, world));
+    g->at_most +=
+        epochs * (1 + bad->again) *
+        (busy_turn(o, cap, bad, message_seconds(bad, ranks, size)) + turn_seconds(bad, world));
+    g->bytes += epochs * runs * size * r->groups * ranks;
 }
 
 /* Of both passes, or of the one through the NICs. */
 static struct guess guess_cost(const struct plan *p, const struct topo *t,
                                const struct measure_opts *o, bool nics_only)
 {
-    double cap = plan_time_cap(p, o->time_cap), most = plan_max_run(t, o->max_run);
-    double rate = t->endpoint[0].kind == ENDPOINT_GPU ? GUESS_BPS_GPU : GUESS_BPS_CPU;
-    struct guess g = {0};
+    const double cap = plan_time_cap(p, t, o->time_cap), most = plan_max_run(t, o->max_run);
+    const enum endpoint_kind kind = t->endpoint[0].kind;
+    struct guess g = {0, fast[kind].start, busy[kind].start, 0};
 
     for (int i = 0; i < p->rounds; i++) {
         const struct round *r = &p->round[i];
@@ -89,12 +140,12 @@ static struct guess guess_cost(const struct plan *p, const struct topo *t,
         g.rounds++;
         for (int k = 0, n = plan_steps(r); k < n; k++) {
             double size = (double)plan_size(r, r->group[0].size, k);
-            double one = GUESS_ALPHA * r->group[0].size + size / rate;
-            if (one > most)
+            if (message_seconds(&fast[kind], r->group[0].size, size) > most)
                 break;
-            guess_size(&g, r, o, cap, one, size);
+            guess_size(&g, r, o, cap, kind, t->endpoints, size);
         }
     }
+    g.at_most = fmax(g.seconds, g.at_most);
     return g;
 }
 
@@ -119,13 +170,13 @@ void plan_cost_print(FILE *out, const struct plan *p, const struct topo *t,
             "%d endpoints, %d rounds, about %.0f points, %s moved, about %s to %s of measuring\n",
             t->endpoints, p->rounds, plan_points(p, false) + plan_points(p, true),
             units_bytes_text(moved, all.bytes), units_seconds_text(took, all.seconds),
-            units_seconds_text(most, fmax(all.seconds, all.at_most)));
+            units_seconds_text(most, all.at_most));
     if (nics.rounds)
         fprintf(out,
                 "%d of the rounds, %s to %s, are a second pass through the NICs, which no pair "
                 "crosses otherwise (--no-nic-pass leaves it out)\n",
                 nics.rounds, units_seconds_text(took, nics.seconds),
-                units_seconds_text(most, fmax(nics.seconds, nics.at_most)));
+                units_seconds_text(most, nics.at_most));
     double connect = plan_connect_seconds(p, t, PLAN_POOL, false);
     if (connect > CONNECT_TOLD)
         fprintf(out,
@@ -141,12 +192,12 @@ json_t *plan_cost_json(const struct plan *p, const struct topo *t, const struct 
     double seen, pairs;
 
     plan_cables_seen(p, t, &seen, &pairs);
-    return json_pack(
-        "{s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:i, s:f, s:f}", "endpoints", t->endpoints, "rounds",
-        p->rounds, "points", plan_points(p, false) + plan_points(p, true), "bytes", all.bytes,
-        "seconds", all.seconds, "at_most_seconds", fmax(all.seconds, all.at_most),
-        "connect_seconds", plan_connect_seconds(p, t, PLAN_POOL, false), "nic_pass_rounds",
-        nics.rounds, "nic_pairs_measured", seen, "nic_pairs", pairs);
+    return json_pack("{s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:i, s:f, s:f}", "endpoints",
+                     t->endpoints, "rounds", p->rounds, "points",
+                     plan_points(p, false) + plan_points(p, true), "bytes", all.bytes, "seconds",
+                     all.seconds, "at_most_seconds", all.at_most, "connect_seconds",
+                     plan_connect_seconds(p, t, PLAN_POOL, false), "nic_pass_rounds", nics.rounds,
+                     "nic_pairs_measured", seen, "nic_pairs", pairs);
 }
 
 #define NIC_BPS 25e9
@@ -180,7 +231,8 @@ double plan_cable_seconds(const struct topo *t, size_t bytes)
 {
     int nic = t->endpoint[0].nic;
     double rate = nic >= 0 && t->nic[nic].rate_Bps > 0 ? t->nic[nic].rate_Bps : NIC_BPS;
-    double once = 1.25 * fmax(0.02, 3 * (GUESS_ALPHA + (double)bytes / rate)) + TURN_OVERHEAD;
+    double once =
+        1.25 * fmax(0.02, 3 * (GUESS_ALPHA + (double)bytes / rate)) + fast[ENDPOINT_GPU].turn;
 
     return (t->endpoint[0].kind == ENDPOINT_GPU ? CONNECT_GPU : 0) + 2 * once;
 }
@@ -244,9 +296,17 @@ void plan_cables_seen(const struct plan *p, const struct topo *t, double *seen, 
 
 double plan_seconds(const struct plan *p, const struct topo *t, const struct measure_opts *o)
 {
-    struct guess g = guess_cost(p, t, o, false);
+    return guess_cost(p, t, o, false).at_most;
+}
 
-    return fmax(g.seconds, g.at_most);
+/* s that a turn takes by the guess that nothing disturbs, for shares of a whole. */
+double plan_turn_seconds(const struct round *r, const struct topo *t, const struct measure_opts *o,
+                         size_t bytes)
+{
+    const struct pace *pace = &fast[t->endpoint[0].kind];
+    double one = message_seconds(pace, r->group[0].size, (double)bytes);
+
+    return quiet_turn(r, o, o->time_cap, pace, one) + turn_seconds(pace, t->endpoints);
 }
 
 double plan_exact_seconds(const struct topo *t, size_t bytes)
@@ -264,8 +324,8 @@ double plan_exact_seconds(const struct topo *t, size_t bytes)
         r->group[0].members = mem_calloc(2, sizeof(int));
         r->group[0].size = 2;
     }
-    o.time_cap = fmin(0.1, fmax(0.02, 40 / (3.0 * rounds))); /* that of the whole plan */
-    double sec = guess_cost(&one, t, &o, false).seconds;
+    o.time_cap = fmin(0.1, fmax(CAP_GPU, 40 / (3.0 * rounds))); /* that of the whole plan */
+    double start = fast[t->endpoint[0].kind].start, sec = guess_cost(&one, t, &o, false).seconds;
     plan_free(&one);
-    return sec * rounds;
+    return (sec - start) * rounds + start;
 }

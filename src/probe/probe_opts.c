@@ -146,7 +146,7 @@ const struct opt probe_options[] = {
      OPT_SHARE(struct probe_opts, measure.half_width), .group = 30},
     {"time-cap", 0, "TIME",
      "... or after this long per point and epoch (default: 20ms to 100ms, so that a campaign takes "
-     "some 40 s)",
+     "some 40 s; between CPUs 10ms to 100ms, for 20 s)",
      OPT_SECONDS(struct probe_opts, measure.time_cap), .group = 30},
     {"max-run", 0, "TIME",
      "end a ladder when one run would take longer (default 100ms between CPUs, 1s between GPUs)",

@@ -2,9 +2,11 @@
 #include "probe/measure_impl.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -164,6 +166,7 @@ static int batch(struct state *st, int n, struct err *err)
     const bool solo = s->world->solo; /* the formula's time counts, not the clock's */
     double *mine = s->sec, *slow = s->slow + st->n, from = solo ? 0 : log_now();
     int rc = s->transport->calls->run(s->ctx, st->p->op, st->p->bytes, n, mine, &why);
+    s->took.messages += solo ? 0 : log_now() - from;
     int failed = any_failed(s, rc, err);
     double took = solo ? 0 : log_now() - from;
     if (failed) {
@@ -245,7 +248,7 @@ static int decide(struct state *st, int last_batch)
         return st->n >= fixed               ? -1 - STOP_COUNT
                : fixed - st->n > LAST_BATCH ? LAST_BATCH
                                             : fixed - st->n;
-    if (st->n >= 2 && leads && (loaded ? all_loaded(st) : narrow(st)))
+    if (st->n >= least_samples(st) && leads && (loaded ? all_loaded(st) : narrow(st)))
         return -1 - STOP_CI;
     if (st->good && left < per)
         return -1 - STOP_CI;
@@ -334,13 +337,66 @@ static int finish(struct state *st, struct err *err)
     return st->batches ? most(s, st->late_count, &row->late, err) : 0;
 }
 
+/* --- a hook for tests of the watch: RAILGAUGE_FAULT="KIND:RANK:POINT" in the environment makes that
+ * rank ill 0.2 s into its POINT-th point (from 1), where the others of its group wait --- */
+
+static const struct fault_hook {
+    const char *name;
+    int signal;   /* that it raises */
+    bool symptom; /* says "device does not answer" */
+} faults[] = {
+    {"kill", SIGKILL, false}, {"segv", SIGSEGV, false},
+    {"stop", SIGSTOP, false}, {"exit", -1, false}, /* _exit(0) */
+    {"spin", 0, false},                            /* never ends */
+    {"ill", 0, true},                              /* nor does this */
+};
+
+static void strike(const struct fault_hook *k)
+{
+    usleep(200000);
+    watch_flush(); /* the verdict is to say what it died in */
+    if (k->symptom)
+        watch_symptom("device does not answer");
+    if (k->signal < 0)
+        _exit(0);
+    if (k->signal)
+        raise(k->signal);
+    for (volatile unsigned i = 0; !k->signal; i++)
+        ;
+}
+
+static int fault(int rank, int point, struct err *err)
+{
+    const char *text = getenv("RAILGAUGE_FAULT");
+    char kind[8];
+    int who, when, used = 0;
+
+    if (!text || !*text)
+        return 0;
+    if (sscanf(text, "%7[a-z]:%7d:%7d%n", kind, &who, &when, &used) == 3 && !text[used])
+        for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++)
+            if (!strcmp(kind, faults[i].name)) {
+                if (who == rank && when == point)
+                    strike(&faults[i]);
+                return 0;
+            }
+    return err_config(err,
+                      "RAILGAUGE_FAULT=\"%s\": not KIND:RANK:POINT, KIND one of kill, segv, "
+                      "exit, stop, spin, ill",
+                      text);
+}
+
 int sample_point(struct sampler *s, struct point_row *row, const struct measure_opts *o, bool check,
                  struct err *err)
 {
     struct state st = {.s = s, .row = row, .p = &row->point, .o = o};
     double per = 0;
+    s->took = (struct measure_turn){0};
+    if (fault(s->world->rank, ++s->struck, err) < 0)
+        return -1;
     int rc = warm_up(&st, &per, err), n = 0;
 
+    s->took.warmup = s->took.messages;
     if (rc)
         return rc < 0 ? -1 : 0;
     if (check && s->transport->calls->check && verify(&st, err) < 0)

@@ -132,6 +132,28 @@ once=(-n 1 -w 0 --epochs 1 --no-retest)
     [[ $output == *" --window=9 --reduce-scatter=block"* ]]
 }
 
+@test "what it took is told beside what was estimated, with its parts, and lies in the plan's range" {
+    ranks 2 "$probe" discover --quiet -o topology.json
+    run -0 --separate-stderr railgauge plan --dry-run --json --op pair_latency,pair_bw topology.json
+    range=$output
+    run -0 --separate-stderr railgauge run -t mpi --ranks 2 --op pair_latency,pair_bw --no-plots -o timed
+    # shellcheck disable=SC2154 # set by run
+    [[ $stderr =~ "estimated "[0-9.]+\ m?s", took "[0-9.]+\ m?s": "[0-9]+" % of it samples ("[0-9.]+\ m?s"), "[0-9]+" % start, " ]]
+    jq -e '.measured | length == 1' timed/campaign.json
+    jq -e '.measured[0] | (.start_seconds + .samples_seconds + .opening_seconds + .exchanges_seconds) / .took_seconds
+        | . > 0.8 and . <= 1.0001' timed/campaign.json
+    jq -e '.measured[0] | .warmup_seconds > 0 and .warmup_seconds < .samples_seconds and .estimated_seconds > .start_seconds' \
+        timed/campaign.json
+    jq -e --argjson plan "$range" '.measured[0].took_seconds | . > $plan.seconds and . < $plan.at_most_seconds' \
+        timed/campaign.json
+    python3 - "$BATS_TEST_DIRNAME/../../src/schema/campaign.schema.json" timed/campaign.json <<'PY' || ! python3 -c 'import jsonschema'
+import json, sys, jsonschema
+jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))
+PY
+    run -0 railgauge run --resume -o timed --no-plots
+    jq -e '.measured | length == 2' timed/campaign.json
+}
+
 @test "--quick: all pairs once, at least ten messages a point, the worst again alone" {
     run -0 ranks 4 "$probe" probe --quick -o quick.tsv
     count() { awk -F'\t' -v s="$1" -v o="$2" '$4 == s && $5 == o' quick.tsv | wc -l; }

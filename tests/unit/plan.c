@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "probe/measure.h"
 #include "probe/schedule.h"
 #include "topo/fabrics/fabric.h"
 #include "topo/host/nic.h"
@@ -626,6 +627,37 @@ static void a_plan_says_which_pairs_of_nics_it_sees(void **state)
     assert_true(seen == all);
 }
 
+/* A turn whose groups run at once lasts a quarter of its time cap whatever is measured, and no turn
+ * of ranks comes for nothing. */
+static void what_a_turn_takes_is_more_than_its_messages(void **state)
+{
+    struct topo t;
+    struct plan p = {NULL, 0};
+    struct measure_opts o = MEASURE_DEFAULTS;
+
+    (void)state;
+    topo_init(&t);
+    int host = topo_add_host(&t, "n1");
+    for (int i = 0; i < 4; i++)
+        topo_add_endpoint(&t, host, ENDPOINT_CPU);
+    struct round *r = plan_add(&p, STAGE_TOURNAMENT, OP_PAIR_LATENCY, 2);
+    for (int g = 0; g < 2; g++) {
+        r->group[g].members = mem_calloc(2, sizeof(int));
+        r->group[g].size = 2;
+    }
+    o.time_cap = 0.1;
+    double many = plan_turn_seconds(r, &t, &o, 8);
+    r->groups = 1;
+    double alone = plan_turn_seconds(r, &t, &o, 8);
+    r->groups = 2;
+    assert_true(many > 0.1 / 4);
+    assert_true(alone < 0.1 / 4 && alone > 16 * 8 / 1e10);
+    o.iters = 16; /* nobody waits for a time then */
+    assert_true(plan_turn_seconds(r, &t, &o, 8) < 0.1 / 4);
+    plan_free(&p);
+    topo_free(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -644,6 +676,7 @@ int main(void)
         cmocka_unit_test(published_sizes_are_reached),
         cmocka_unit_test(a_plan_says_which_pairs_of_nics_it_sees),
         cmocka_unit_test(gpus_of_one_host_meet_through_their_nics),
+        cmocka_unit_test(what_a_turn_takes_is_more_than_its_messages),
         cmocka_unit_test(sizes_that_make_no_ladder_are_a_usage_error),
     };
 

@@ -223,7 +223,7 @@ static int shorten(struct chain *c, const struct topo *t, struct err *err)
             return -1;
     }
     if (takes > left && left > 0)
-        o->time_cap = plan_time_cap(&c->plan, o->time_cap) * left / takes;
+        o->time_cap = plan_time_cap(&c->plan, t, o->time_cap) * left / takes;
     return 0;
 }
 
