@@ -73,13 +73,6 @@ int verbs_job_clock(const struct verbs_conn *c, enum op op)
     return op == OP_PAIR_BW || op == OP_PAIR_LATENCY ? reads : -1;
 }
 
-bool verbs_job_clocks(const struct verbs_conn *c, enum op op)
-{
-    int who = verbs_job_clock(c, op);
-
-    return who < 0 || who == c->self;
-}
-
 /* --- messages --- */
 
 static bool reads(const struct verbs_conn *c)

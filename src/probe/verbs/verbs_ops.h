@@ -45,9 +45,8 @@ int verbs_job_make(struct verbs_job *j, const struct verbs_conn *c, enum op op, 
                    struct err *err);
 void verbs_job_free(struct verbs_job *j);
 
-/* Does this member have the clock?  The others take its samples over. */
-bool verbs_job_clocks(const struct verbs_conn *c, enum op op);
-int verbs_job_clock(const struct verbs_conn *c, enum op op); /* who; -1: everybody */
+/* The member that has the clock, whose samples the others take over; -1: everybody. */
+int verbs_job_clock(const struct verbs_conn *c, enum op op);
 
 /* Receives for n samples, before the others may begin; then n samples.  0, or -1 and c->err. */
 int verbs_job_ready(struct verbs_conn *c, const struct verbs_job *j, int n);

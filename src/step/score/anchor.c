@@ -307,7 +307,8 @@ static double seconds_with(void *ctx, double stretch)
     return batch_seconds(s->row, s->constants, stretch, NULL);
 }
 
-int anchor_order(const struct batch_row *a, const struct batch_row *b)
+/* Negative: a is the better anchor of the two. */
+static int anchor_order(const struct batch_row *a, const struct batch_row *b)
 {
     bool a_test = batch_is_test(a), b_test = batch_is_test(b);
 
@@ -323,7 +324,8 @@ static const char *key_of(const struct batch_row *r, bool same_layout)
     return same_layout ? r->same : r->family;
 }
 
-double anchor_stretch(const struct batch_row *r, const struct constants *c)
+/* Of compute, so that the row is predicted as it was measured; NAN when compute cannot do that. */
+static double anchor_stretch(const struct batch_row *r, const struct constants *c)
 {
     struct anchor_solving s = {r, c};
     double stretch;

@@ -48,9 +48,4 @@ void anchor_batch(struct batch *b, const struct constants *c);
 /* One of them; solved: of each row as an anchor, 0: not yet. */
 void anchor_row(struct batch *b, int row, const struct constants *c, double *solved);
 
-/* Negative: a is the better anchor of the two, by that order. */
-int anchor_order(const struct batch_row *a, const struct batch_row *b);
-/* Of compute, so that the row is predicted as it was measured; NAN when compute cannot do that. */
-double anchor_stretch(const struct batch_row *r, const struct constants *c);
-
 #endif
