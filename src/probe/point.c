@@ -56,6 +56,7 @@ static const struct column {
     {"note", .kind = NOTE},
     {"crc32c", .kind = CRC},
 };
+enum { SEC_DIGITS = 7 };
 enum { COLUMNS = sizeof(columns) / sizeof(*columns) };
 
 /* `likely`: the word that the row before had. */
@@ -171,7 +172,7 @@ static size_t put_cell(char *to, const struct column *c, const struct point_row 
     case BYTES:
         return put_whole(to, p->bytes);
     case SEC:
-        return units_print(to, *(const double *)at, 7);
+        return units_print(to, *(const double *)at, SEC_DIGITS);
     case SHORT:
         return units_print(to, fabs(*(const double *)at), 3);
     case STOP:
@@ -206,6 +207,19 @@ size_t point_row(char buf[POINT_TEXT], const struct point_row *row)
     put_crc(buf + n, buf, n);
     buf[n + 8] = '\n';
     return n + 9;
+}
+
+void point_settle(struct point *p)
+{
+    double *sec[] = {&p->sec.median, &p->sec.lo, &p->sec.hi};
+    char text[UNITS_TEXT];
+    struct err never;
+
+    for (size_t i = 0; i < sizeof(sec) / sizeof(*sec); i++) {
+        text[units_print(text, *sec[i], SEC_DIGITS)] = 0;
+        if (!isnan(*sec[i]))
+            units_double(sec[i], text, 0, INFINITY, &never);
+    }
 }
 
 char *points_header(void)

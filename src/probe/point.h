@@ -101,13 +101,18 @@ int points_parse(struct points *p, const char *path, char *text, size_t len, str
 void points_add(struct points_log *log, const struct point_row *row);
 int points_commit(struct points_log *log, struct err *err);
 const struct points *
-points_all(const struct points_log *log);                  /* what was there and what was added */
+points_all(const struct points_log *log); /* what was there and what was added */
+/* ... as points_load() would find them in the file; the log has none then, and is only to be closed.
+ * *out was loaded, taken or is zero. */
+void points_take(struct points_log *log, struct points *out);
 int points_close(struct points_log *log, struct err *err); /* commits; log may be NULL */
 
 /* --- a row as text, for the log that appends them (points_log.c) --- */
 
 enum { POINT_TEXT = 768 }; /* room for one row */
 
+/* Its times in the digits that its row has. */
+void point_settle(struct point *p);
 /* Its length, newline included. */
 size_t point_row(char buf[POINT_TEXT], const struct point_row *row);
 /* The names of its columns, newline included; the caller frees. */

@@ -147,6 +147,8 @@ static int start(struct points_log *log, unsigned crc, const struct topo *t, con
     text = mem_append(text, "%s", header);
     log->all.plan_crc = crc;
     log->all.endpoints = t->endpoints;
+    log->all.bound = true;
+    log->all.topology_crc = points_topology(t, transport);
     snprintf(log->all.transport, sizeof(log->all.transport), "%s", transport);
     int rc = write_text(log, text, strlen(text), err);
     free(header);
@@ -235,6 +237,16 @@ int points_commit(struct points_log *log, struct err *err)
 const struct points *points_all(const struct points_log *log)
 {
     return &log->all;
+}
+
+void points_take(struct points_log *log, struct points *out)
+{
+    points_free(out);
+    *out = log->all;
+    log->all.point = NULL;
+    log->all.count = 0;
+    for (int i = 0; i < out->count; i++)
+        point_settle(&out->point[i]);
 }
 
 int points_close(struct points_log *log, struct err *err)

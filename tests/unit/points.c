@@ -92,7 +92,7 @@ static void what_is_held_is_what_was_measured(void **state)
     enum { MANY = 3000 };
     struct point_row *row = mem_calloc(MANY, sizeof(*row));
     struct points_log *log;
-    struct points p;
+    struct points p, taken = {0};
     struct err err;
     struct rng r;
 
@@ -116,11 +116,15 @@ static void what_is_held_is_what_was_measured(void **state)
         q->bytes = (size_t)rng_u64(&r) >> (14 + rng_below(&r, 45));
         points_add(log, &row[i]);
     }
+    points_take(log, &taken);
     assert_int_equal(points_close(log, &err), 0);
     assert_int_equal(points_load(&p, path, &err), 0);
     assert_int_equal(p.count, MANY);
+    assert_int_equal(taken.count, MANY);
+    assert_true(taken.bound && taken.topology_crc == p.topology_crc && taken.plan_crc == p.plan_crc);
     for (int i = 0; i < MANY; i++) {
         struct point want = row[i].point, got = p.point[i];
+        assert_memory_equal(&taken.point[i].sec.median, &got.sec.median, 3 * sizeof(double));
         for (int k = 0; k < 3; k++) {
             char as[2][UNITS_TEXT];
             units_print(as[0], (&want.sec.median)[k], 7);
@@ -133,6 +137,7 @@ static void what_is_held_is_what_was_measured(void **state)
     }
     assert_true(sizeof(struct point) <= 80); /* there are millions */
     points_free(&p);
+    points_free(&taken);
     free(row);
 }
 

@@ -273,6 +273,7 @@ static int probe_sim(struct chain *c, const char *path, const struct measure_opt
     if (rc == 0) {
         rc = measure_plan(&world_solo, transport_find(c->transport), &c->topo, &c->plan, how, log,
                           err);
+        points_take(log, &c->points);
         rc = points_close(log, rc < 0 ? NULL : err) < 0 ? -1 : rc;
     }
     signals_release(&before);
@@ -322,7 +323,7 @@ static int look_for_trouble(struct chain *c, const char *path, int rc, struct er
     struct points *p = &c->points;
     struct err why;
 
-    if (points_load(p, path, rc < 0 ? &why : err) < 0)
+    if (!p->count && points_load(p, path, rc < 0 ? &why : err) < 0)
         return -1;
     c->trouble = campaign_files_failed(p) ? campaign_files_trouble(p) : NULL;
     return c->trouble ? 0 : rc;
