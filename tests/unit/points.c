@@ -121,7 +121,8 @@ static void what_is_held_is_what_was_measured(void **state)
     assert_int_equal(points_load(&p, path, &err), 0);
     assert_int_equal(p.count, MANY);
     assert_int_equal(taken.count, MANY);
-    assert_true(taken.bound && taken.topology_crc == p.topology_crc && taken.plan_crc == p.plan_crc);
+    assert_true(taken.bound && taken.topology_crc == p.topology_crc &&
+                taken.plan_crc == p.plan_crc);
     for (int i = 0; i < MANY; i++) {
         struct point want = row[i].point, got = p.point[i];
         assert_memory_equal(&taken.point[i].sec.median, &got.sec.median, 3 * sizeof(double));
