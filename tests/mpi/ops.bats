@@ -138,7 +138,7 @@ once=(-n 1 -w 0 --epochs 1 --no-retest)
     range=$output
     run -0 --separate-stderr railgauge run -t mpi --ranks 2 --op pair_latency,pair_bw --no-plots -o timed
     # shellcheck disable=SC2154 # set by run
-    [[ $stderr =~ "estimated "[0-9.]+\ m?s", took "[0-9.]+\ m?s": "[0-9]+" % of it samples ("[0-9.]+\ m?s"), "[0-9]+" % start, " ]]
+    [[ $stderr =~ "took "[0-9.]+\ m?s", estimated "[0-9.]+\ m?s" when its pace was known: "[0-9]+" % of it samples ("[0-9.]+\ m?s"), "[0-9]+" % start, " ]]
     jq -e '.measured | length == 1' timed/campaign.json
     jq -e '.measured[0] | (.start_seconds + .samples_seconds + .opening_seconds + .exchanges_seconds) / .took_seconds
         | . > 0.8 and . <= 1.0001' timed/campaign.json
