@@ -68,4 +68,5 @@ void sim_bed_free(struct sim_bed *b)
     topo_free(&b->seen);
     topo_free(&b->truth);
     fabric_free(&b->fabric);
+    memset(b, 0, sizeof(*b));
 }

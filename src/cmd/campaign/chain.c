@@ -436,8 +436,11 @@ int chain_run(struct chain *c, struct err *err)
         return -1;
     log_info("%s: %d endpoint%s, %d round%s over %s", c->dir, c->topo.endpoints,
              units_s(c->topo.endpoints), c->plan.rounds, units_s(c->plan.rounds), c->transport);
-    return probe(c, err) < 0 || learn_mpi(c, err) < 0 || compute(c, err) < 0 ? -1
-                                                                             : chain_fit(c, err);
+    if (probe(c, err) < 0 || learn_mpi(c, err) < 0 || compute(c, err) < 0)
+        return -1;
+    if (is_sim(c)) /* it has two more topologies and a matrix, which fit has no use for */
+        sim_bed_free(&c->bed);
+    return chain_fit(c, err);
 }
 
 /* What the plan costs is known when the ranks are started; on other hosts they are not. */
