@@ -24,6 +24,11 @@ void log_setup(const char *program, enum log_level level)
     state.level = level;
 }
 
+bool log_is_quiet(void)
+{
+    return state.level < LOG_INFO;
+}
+
 static int take_verbose(void *into, char *none, struct err *err)
 {
     (void)into, (void)none, (void)err;

@@ -14,6 +14,8 @@
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 void log_setup(const char *program, enum log_level level); /* program appears before each message */
+/* Does nobody wait for what is no warning? */
+bool log_is_quiet(void);
 /* --verbose, --quiet and --color of every command line, a set each; {0} ends them. */
 extern const struct opt_set log_options[];
 void log_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -150,7 +150,8 @@ once=(-n 1 -w 0 --epochs 1 --no-retest)
 import json, sys, jsonschema
 jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))
 PY
-    run -0 railgauge run --resume -o timed --no-plots
+    run -0 --separate-stderr railgauge run -q --resume -o timed --no-plots
+    [ -z "$stderr" ]
     jq -e '.measured | length == 2' timed/campaign.json
 }
 

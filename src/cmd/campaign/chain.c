@@ -63,6 +63,8 @@ static struct words probe_words(const struct chain *c, const char *const *fixed)
     words_add(&w, "%s", c->transport);
     for (int i = 0; fixed[i]; i++)
         words_add(&w, "%s", fixed[i]);
+    if (log_is_quiet())
+        words_add(&w, "--quiet");
     opt_again(c->line, c->argc, c->argv, probe_options, &w);
     for (const struct transport *t = transports; t->name; t++)
         for (int i = 0; t->options[i] && (asked ? t == asked : t->automatic); i++)
