@@ -125,11 +125,15 @@ static void what_is_held_is_what_was_measured(void **state)
                 taken.plan_crc == p.plan_crc);
     for (int i = 0; i < MANY; i++) {
         struct point want = row[i].point, got = p.point[i];
-        assert_memory_equal(&taken.point[i].sec.median, &got.sec.median, 3 * sizeof(double));
+        const struct point_sec *held = &taken.point[i].sec;
+        const double in[] = {want.sec.median, want.sec.lo, want.sec.hi},
+                     out[] = {got.sec.median, got.sec.lo, got.sec.hi},
+                     kept[] = {held->median, held->lo, held->hi};
+        assert_memory_equal(kept, out, sizeof(out));
         for (int k = 0; k < 3; k++) {
             char as[2][UNITS_TEXT];
-            units_print(as[0], (&want.sec.median)[k], 7);
-            units_print(as[1], (&got.sec.median)[k], 7);
+            units_print(as[0], in[k], 7);
+            units_print(as[1], out[k], 7);
             assert_string_equal(as[0], as[1]);
         }
         assert_true(got.round == want.round && got.bytes == want.bytes && got.op == want.op &&
