@@ -78,12 +78,19 @@ struct guess {
     double bytes;
 };
 
+/* Messages of one size, of `one` seconds each. */
+static double messages_of(const struct measure_opts *o, double cap, const struct pace *pace,
+                          double one)
+{
+    return o->iters ? o->iters : fmin(fmax(cap / one, 3), pace->runs);
+}
+
 /* What one size of a round takes, by the stop rule, with `one` seconds a message: when nothing
  * disturbs the first batches are narrow, but a parallel round lasts a quarter of its time cap. */
 static double quiet_turn(const struct round *r, const struct measure_opts *o, double cap,
                          const struct pace *pace, double one)
 {
-    double runs = o->iters ? o->iters : fmin(fmax(cap / one, 3), pace->runs);
+    double runs = messages_of(o, cap, pace, one);
     double sec = runs * one;
 
     if (r->groups > 1 && !o->iters)
@@ -95,7 +102,7 @@ static double quiet_turn(const struct round *r, const struct measure_opts *o, do
 static double busy_turn(const struct measure_opts *o, double cap, const struct pace *pace,
                         double one)
 {
-    double runs = o->iters ? o->iters : fmin(fmax(cap / one, 3), pace->runs);
+    double runs = messages_of(o, cap, pace, one);
 
     return 1.25 * fmax(cap, runs * one);
 }
@@ -116,7 +123,7 @@ static void guess_size(struct guess *g, const struct round *r, const struct meas
     const int ranks = r->group[0].size, epochs = __builtin_popcount(r->epochs);
     const struct pace *good = &fast[kind], *bad = &busy[kind];
     double one = message_seconds(good, ranks, size);
-    double runs = o->iters ? o->iters : fmin(fmax(cap / one, 3), good->runs);
+    double runs = messages_of(o, cap, good, one);
 
     g->seconds += epochs * (quiet_turn(r, o, cap, good, one) + turn_seconds(good, world));
     g->at_most +=

@@ -150,6 +150,12 @@ static void note_pace(struct sampler *s, const struct point *p, double sec)
     s->pace_op = p->op;
 }
 
+/* Of the only one the formula's time counts, not the clock's. */
+static double now(const struct sampler *s)
+{
+    return s->world->solo ? 0 : log_now();
+}
+
 /* Run n more; their slowest times are appended to s->slow.  Returns 1 when a member failed. */
 static int batch(struct state *st, int n, struct err *err)
 {
@@ -163,12 +169,11 @@ static int batch(struct state *st, int n, struct err *err)
     }
     if (note_arrival(st, err) < 0)
         return -1;
-    const bool solo = s->world->solo; /* the formula's time counts, not the clock's */
-    double *mine = s->sec, *slow = s->slow + st->n, from = solo ? 0 : log_now();
+    double *mine = s->sec, *slow = s->slow + st->n, from = now(s);
     int rc = s->transport->calls->run(s->ctx, st->p->op, st->p->bytes, n, mine, &why);
-    s->took.messages += solo ? 0 : log_now() - from;
+    s->took.messages += now(s) - from;
     int failed = any_failed(s, rc, err);
-    double took = solo ? 0 : log_now() - from;
+    double took = now(s) - from;
     if (failed) {
         if (failed > 0)
             fail_point(st, &why);
@@ -182,11 +187,11 @@ static int batch(struct state *st, int n, struct err *err)
         return -1;
     for (int i = 0; i < n; i++) {
         st->slow_count += mine[i] >= slow[i];
-        st->spent += solo ? slow[i] : 0;
+        st->spent += s->world->solo ? slow[i] : 0;
     }
     for (int i = n - 1; chained && i > 0; i--)
         slow[i] -= slow[i - 1];
-    if (!solo)
+    if (!s->world->solo)
         note_pace(s, st->p, took / n);
     st->spent += took; /* a sample of a window or a ping-pong lasts longer than it says */
     st->n += n;

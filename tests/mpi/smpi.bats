@@ -87,7 +87,7 @@ preset() {
 
 # --- two orders of one job, by our price and by SimGrid ---
 
-# Ten nodes of a fabric in a random order, the second of them slow; the job on the first of them in turn, and as
+# Two nodes more than the job needs, of a fabric in a random order, the second of them slow; the job on the first of them in turn, and as
 # `railgauge place` puts it.  Nothing hides a message, so the step is compute and the sum of its messages.
 instance() { # SEED FABRIC RACKS JOB...
     local seed=$1 fabric=$2 racks=$3 per slow node list

@@ -72,6 +72,8 @@ static void rows_come_back_as_they_went_in(void **state)
 {
     struct points p;
     struct err err;
+    char *text;
+    size_t len;
 
     (void)state;
     write_three();
@@ -83,6 +85,9 @@ static void rows_come_back_as_they_went_in(void **state)
     assert_int_equal(got->bytes, want.bytes);
     assert_true(got->sec.median == want.sec.median && got->sec.hi == want.sec.hi);
     assert_true(got->checked && !got->wrong);
+    assert_int_equal(file_read(&text, &len, path, 1 << 20, &err), 0);
+    assert_non_null(strstr(text, "\t3\tnan\t-1\t")); /* slowest, skew, late */
+    free(text);
     points_free(&p);
 }
 

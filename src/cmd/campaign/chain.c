@@ -96,13 +96,6 @@ static int mpi_compute(struct chain *c, const char *path, bool dry_run, struct e
     return rc;
 }
 
-static bool is_sim(const struct chain *c)
-{
-    const struct transport *t = transport_find(c->transport);
-
-    return t && !t->ranks;
-}
-
 static bool exists(const struct chain *c, const char *name)
 {
     char *path = file_join(c->dir, name);
@@ -192,11 +185,11 @@ static int discover(struct chain *c, struct err *err)
     char *path = file_join(c->dir, "topology.json");
     int rc = 0;
 
-    if (is_sim(c))
+    if (chain_is_sim(c))
         rc = sim_bed_open(&c->bed, &c->sim, err);
     if (rc == 0 && !(c->resume && exists(c, "topology.json")))
-        rc = is_sim(c) ? topo_save(&c->bed.seen, path, err) : mpi_discover(c, path, err);
-    if (rc == 0 && !is_sim(c))
+        rc = chain_is_sim(c) ? topo_save(&c->bed.seen, path, err) : mpi_discover(c, path, err);
+    if (rc == 0 && !chain_is_sim(c))
         rc = learn_transport(c, path, err);
     if (rc == 0)
         rc = topo_load(&c->topo, path, err);
@@ -231,7 +224,7 @@ static int shorten(struct chain *c, const struct topo *t, struct err *err)
 
 static int make_plan(struct chain *c, const struct topo *t, struct err *err)
 {
-    if (!transport_find(c->transport)->nics || (!is_sim(c) && !nccl_opts_on_nvlink()))
+    if (!transport_find(c->transport)->nics || (!chain_is_sim(c) && !nccl_opts_on_nvlink()))
         c->probe.plan.nics = false;
     int rc = plan_make(&c->plan, t, &c->probe.plan, err);
 
@@ -316,7 +309,7 @@ static int probe_mpi(struct chain *c, const char *path, const struct measure_opt
 static int probe_pass(struct chain *c, const char *path, const struct measure_opts *how,
                       struct err *err)
 {
-    return is_sim(c) ? probe_sim(c, path, how, err) : probe_mpi(c, path, how, err);
+    return chain_is_sim(c) ? probe_sim(c, path, how, err) : probe_mpi(c, path, how, err);
 }
 
 /* Points that failed or were wrong end nothing: what was measured is fitted, and run says so. */
@@ -411,7 +404,7 @@ static int compute(struct chain *c, struct err *err)
 /* What the ranks learned of MPI meanwhile; a simulation has none, and a large topology. */
 static int learn_mpi(struct chain *c, struct err *err)
 {
-    if (is_sim(c))
+    if (chain_is_sim(c))
         return 0;
     char *path = file_join(c->dir, "topology.json");
     struct topo now;
@@ -440,7 +433,7 @@ int chain_run(struct chain *c, struct err *err)
              units_s(c->topo.endpoints), c->plan.rounds, units_s(c->plan.rounds), c->transport);
     if (probe(c, err) < 0 || learn_mpi(c, err) < 0 || compute(c, err) < 0)
         return -1;
-    if (is_sim(c)) /* it has two more topologies and a matrix, which fit has no use for */
+    if (chain_is_sim(c)) /* it has two more topologies and a matrix, which fit has no use for */
         sim_bed_free(&c->bed);
     return chain_fit(c, err);
 }
@@ -465,7 +458,7 @@ static int dry_run_mpi(struct chain *c, FILE *out, struct err *err)
 
 int chain_dry_run(struct chain *c, FILE *out, struct err *err)
 {
-    if (!is_sim(c))
+    if (!chain_is_sim(c))
         return dry_run_mpi(c, out, err);
     if (sim_bed_open(&c->bed, &c->sim, err) < 0 || make_plan(c, &c->bed.seen, err) < 0)
         return -1;
@@ -484,7 +477,7 @@ void chain_close(struct chain *c)
     points_free(&c->points);
     plan_free(&c->plan);
     topo_free(&c->topo);
-    if (is_sim(c))
+    if (chain_is_sim(c))
         sim_bed_free(&c->bed);
     sim_opts_free(&c->sim);
     if (c->lock > 0)

@@ -10,6 +10,7 @@
 #include "probe/gpu/gpu_opts.h"
 #include "probe/nccl/nccl_opts.h"
 #include "probe/probe_opts.h"
+#include "probe/transport.h"
 #include "step/predict.h"
 
 enum { CHAIN_LAYOUTS = 2 }; /* of one model, in the summary */
@@ -44,6 +45,14 @@ struct chain {
     int predictions;
     char *trouble; /* campaign_files_trouble(); the end is EXIT_UNJUDGED */
 };
+
+/* Is it simulated, in this process? */
+static inline bool chain_is_sim(const struct chain *c)
+{
+    const struct transport *t = transport_find(c->transport);
+
+    return t && !t->ranks;
+}
 
 /* What "auto" is where no rank has to be asked: sim with a fabric.  Refuses what does not go
  * together. */

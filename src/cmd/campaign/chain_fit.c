@@ -160,9 +160,7 @@ static int predict(struct chain *c, struct err *err)
 static int fit_campaign(struct chain *c, const char *compute, const struct fit_opts *o,
                         struct err *err)
 {
-    const struct transport *t = transport_find(c->transport);
-
-    if (c->points.count && c->plan.rounds && t && !t->ranks)
+    if (c->points.count && chain_is_sim(c))
         return fit_these(&c->matrix, &c->topo, &c->plan, &c->points, compute, o, err);
     char *topology = file_join(c->dir, "topology.json"), *plan = file_join(c->dir, "plan.tsv"),
          *points = file_join(c->dir, "points.tsv");
