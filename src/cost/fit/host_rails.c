@@ -82,7 +82,7 @@ static struct met *meetings(const struct layers *l, int region, const struct top
         struct met m = {
             host_of(t, o[i].src),        host_of(t, o[i].dst), t->endpoint[o[i].src].local,
             t->endpoint[o[i].dst].local, log(o[i].sec),        observe_noise(&o[i])};
-        if (o[i].op != OP_PAIR_LATENCY || o[i].bytes != bytes || !(o[i].sec > 0) ||
+        if (o[i].op != OP_PAIR_LATENCY || o[i].bytes != bytes || !(o[i].sec > 0) || o[i].outdone ||
             !(o[i].stages & quiet) || m.a == m.b || region_of(l, m.a, m.b) != region)
             continue;
         swap_up(&m.a, &m.b);

@@ -69,7 +69,7 @@ static struct edge fold(struct meet *v, int n, const struct finder *f)
         if (o->op == OP_PAIR_BW && o->bytes == f->bw_bytes) {
             double *best = o->alone ? &alone : &parallel;
             *best = fmax(*best, o->bytes / o->sec);
-        } else if (o->op == OP_PAIR_LATENCY && o->bytes == f->lat_bytes && !across) {
+        } else if (o->op == OP_PAIR_LATENCY && o->bytes == f->lat_bytes && !across && !o->outdone) {
             sec[n + latencies] = observe_noise(o);
             sec[latencies++] = o->sec;
         }

@@ -107,6 +107,29 @@ static void combine(struct obs *o, const struct point *const *p, int n)
         free(v[k]);
 }
 
+/* Neighbours in the order of observe(): a pair in parallel, and the same alone. */
+static bool has_alone(const struct obs *o, const struct obs *end)
+{
+    return !o->alone && o + 1 < end && o[1].alone && o[1].op == o->op && o[1].src == o->src &&
+           o[1].dst == o->dst && o[1].by_nic == o->by_nic && o[1].bytes == o->bytes && o[1].sec > 0;
+}
+
+/* Where few pairs ran alone (ladders, retests) all count as before: like is compared with like. */
+static void find_outdone(struct obs *o, int count)
+{
+    double bytes = observe_size(o, count, OP_PAIR_LATENCY);
+    int alone = 0, beside = 0;
+
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < count; i++) {
+            bool is = o[i].op == OP_PAIR_LATENCY && o[i].bytes == bytes;
+            bool both = is && has_alone(&o[i], o + count);
+            alone += !pass && is && o[i].alone;
+            beside += !pass && is && !o[i].alone && !both;
+            o[i].outdone = pass && both && alone > beside;
+        }
+}
+
 int observe(struct obs **out, const struct points *p, bool pairs)
 {
     const struct point **v = mem_calloc((size_t)p->count, sizeof(*v));
@@ -126,6 +149,7 @@ int observe(struct obs **out, const struct points *p, bool pairs)
         MEM_PUSH(*out, count) = o;
     }
     free(v);
+    find_outdone(*out, count);
     return count;
 }
 

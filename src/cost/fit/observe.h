@@ -23,6 +23,9 @@ struct obs {
     bool alone : 1;       /* flows == 1 */
     bool failed : 1;      /* did an epoch? */
     bool wrong : 1;       /* had one wrong data?  It is not in sec */
+    bool
+        outdone : 1; /* a latency beside other pairs, where most pairs have one alone: it counts for
+                             nothing, for what else the CPUs did is in it */
 };
 _Static_assert(STAGE_COUNT <= 16 && TIER_MAX < 128, "an observation has no room for more");
 
