@@ -2,6 +2,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -156,6 +157,65 @@ static void one_rack_is_not_split_by_noise_or_by_a_slow_unit(void **state)
     is_truth(&(struct truth){1, 3, 1000, 400, 0, 0.02, 2, 300, 0});
 }
 
+/* Three epochs' median, and its standard error as the fit knows it: from their range (Tippett 1925). */
+static struct edge three_epochs(struct rng *rng, double sec, double sigma)
+{
+    double v[3];
+
+    for (int i = 0; i < 3; i++)
+        v[i] = sec * exp(sigma * rng_normal(rng));
+    stats_sort(v, 3);
+    return (struct edge){
+        .sec = v[1], .shared = NAN, .noise = 1.25 / 1.69 / sqrt(3) * (v[2] - v[0]) / v[1]};
+}
+
+/* A rack's pairs have 1,000 MB/s and 13 us, others 400 and 65; few scatter several times as much as
+ * most. */
+static int scattered(struct rng *rng, int racks, int per, struct edge **e)
+{
+    int n = 0;
+
+    *e = NULL;
+    for (int a = 0; a < racks * per; a++)
+        for (int b = a + 1; b < racks * per; b++) {
+            bool far = a / per != b / per;
+            double sigma = (far ? 0.05 : 0.1) * exp(0.8 * rng_normal(rng));
+            struct edge x = three_epochs(rng, far ? 65e-6 : 13e-6, sigma);
+            x.a = a;
+            x.b = b;
+            x.Bps = (far ? 400 : 1000) * exp(0.02 * rng_normal(rng));
+            MEM_PUSH(*e, n) = x;
+        }
+    return n;
+}
+
+/* Pairs that were quick by luck are no level, and split no rack that bandwidth shows; where there is
+ * one rack they may once in thousands. */
+static void pairs_that_scatter_unlike_split_no_rack(void **state)
+{
+    struct rng rng;
+    int split = 0;
+
+    (void)state;
+    rng_seed(&rng, 5);
+    for (int k = 0; k < 4000; k++) {
+        int racks = 1 + (int)rng_below(&rng, 4), per = 3 + (int)rng_below(&rng, 5);
+        struct edge *e;
+        struct clusters c;
+        int n = scattered(&rng, racks, per, &e);
+        cluster_units(&c, racks * per, e, n);
+        bool wrong = c.groups != racks || c.unresolved;
+        if (wrong && racks > 1)
+            fail_msg("%d: %d racks of %d: %d groups, %d hosts left out", k, racks, per, c.groups,
+                     c.unresolved);
+        split += wrong;
+        cluster_free(&c);
+        free(e);
+    }
+    if (split > 1)
+        fail_msg("one rack was split %d times", split);
+}
+
 static void slow_pairs_that_make_no_partition_are_contradictions(void **state)
 {
     struct truth t = {1, 8, 1000, 400, 0, 0.01, -1, 0, 0};
@@ -184,6 +244,7 @@ int main(void)
         cmocka_unit_test(with_neither_it_is_left_out_and_counted),
         cmocka_unit_test(racks_are_found_by_latency_when_the_trunk_is_wide),
         cmocka_unit_test(one_rack_is_not_split_by_noise_or_by_a_slow_unit),
+        cmocka_unit_test(pairs_that_scatter_unlike_split_no_rack),
         cmocka_unit_test(slow_pairs_that_make_no_partition_are_contradictions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,7 +19,7 @@
 #include "base/stats.h"
 #include "base/units.h"
 
-enum { PARTNERS_MIN = 3, FEW = 10 };
+enum { PARTNERS_MIN = 3, FEW = 10, FEW_PAIRS = 4 };
 
 static const double step = 0.1;      /* a pair must differ by this share at least */
 static const double most = 0.6;      /* of a part's pairs must be slow with it */
@@ -408,8 +408,31 @@ static void drop_lonely(struct clustering *w)
     free(near);
 }
 
+/* What the pairs about this level do not know of their latencies: their median, where they are few
+ * drawn to that of all. */
+static double noise_about(struct clustering *w, double level, double within, double all)
+{
+    int n = 0;
+
+    for (int i = 0; i < w->edges; i++)
+        if (w->e[i].noise > 0 && fabs(log(w->e[i].sec) - level) < within)
+            w->v[n++] = w->e[i].noise;
+    return n ? (n * stats_median(w->v, n) + FEW_PAIRS * all) / (n + FEW_PAIRS) : all;
+}
+
+/* Two levels of all pairs may be the luck of a few that know theirs worse than most. */
+static bool known_apart(struct clustering *w, double near, double far)
+{
+    double within = (0.5 - unclear) * (far - near), all = known_noise(w);
+
+    return far - near >=
+           level_sigmas * fmax(noise_about(w, near, within, all), noise_about(w, far, within, all));
+}
+
 int cluster_by_latency(struct clustering *w, double near, double far)
 {
+    if (!known_apart(w, near, far))
+        return 0;
     for (int i = 0; i < w->edges; i++) {
         double x = (log(w->e[i].sec) - near) / (far - near);
         w->label[i] = isnan(x)            ? UNKNOWN
