@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a crowd does to latency stays out of a tier's latency, even where bandwidth does not mind.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "base/stats.h"
 #include "cost/fit/fit.h"
 
 enum { HOSTS = 4 };
@@ -32,16 +35,21 @@ static void add(struct points *p, enum op op, int src, int dst, int flows, size_
     MEM_PUSH(p->point, p->count) = one;
 }
 
-static void four_hosts(struct topo *t)
+static void some_hosts(struct topo *t, int hosts)
 {
-    char name[8];
+    char name[16];
 
     topo_init(t);
-    for (int i = 0; i < HOSTS; i++) {
+    for (int i = 0; i < hosts; i++) {
         snprintf(name, sizeof(name), "n%d", i);
         topo_add_endpoint(t, topo_add_host(t, name), ENDPOINT_CPU);
     }
     topo_default_tiers(t);
+}
+
+static void four_hosts(struct topo *t)
+{
+    some_hosts(t, HOSTS);
 }
 
 static void latency_in_a_crowd_does_not_count_where_there_is_latency_alone(void **state)
@@ -139,6 +147,57 @@ static int findings(const struct matrix *m, const char *kind, const char **text)
     return n;
 }
 
+/* Two racks of four; one NIC of the second is slower than what passes between racks.  Alone each pair
+ * has the latency of its way, beside others up to thirty times as much. */
+static void two_racks(struct points *p, struct rng *rng)
+{
+    for (int i = 0; i < 8; i++)
+        for (int j = 0; j < 8; j++)
+            for (int epoch = 0; epoch < 4 && i != j; epoch++) {
+                bool far = i / 4 != j / 4, slow = i == 5 || j == 5;
+                double sec = (far ? 65e-6 : 13e-6) * exp(0.05 * rng_normal(rng));
+                int flows = epoch < 3 ? 1 : 2;
+                if (i < j)
+                    add(p, OP_PAIR_LATENCY, i, j, flows, 8,
+                        flows > 1 ? sec * exp(3.4 * rng_uniform(rng)) : sec);
+                add(p, OP_PAIR_BW, i, j, flows, 65536,
+                    (slow  ? 1.8e-3
+                     : far ? 1.35e-3
+                           : 0.54e-3) *
+                        exp(0.01 * rng_normal(rng)));
+            }
+}
+
+static void racks_are_found_whatever_a_crowd_does_to_latency(void **state)
+{
+    struct rng rng;
+
+    (void)state;
+    rng_seed(&rng, 11);
+    for (int k = 0; k < 200; k++) {
+        struct topo t;
+        struct matrix m;
+        struct plan plan = {NULL, 0};
+        struct points p = {.endpoints = 8, .transport = "mpi"};
+        struct fit_opts o;
+        struct err err = {0, ""};
+        const char *text = "";
+        some_hosts(&t, 8);
+        two_racks(&p, &rng);
+        fit_defaults(&o);
+        if (fit_matrix(&m, &t, &plan, &p, &o, &err) < 0)
+            fail_msg("%s", err.text);
+        for (int i = 0; i < 8; i++)
+            if (topo_at(&m.topo, i, LEVEL_RACK) != i / 4)
+                fail_msg("%d: host %d is in rack %d", k, i, topo_at(&m.topo, i, LEVEL_RACK));
+        if (findings(&m, "bimodal", &text))
+            fail_msg("%d: %s", k, text);
+        free(p.point);
+        matrix_free(&m);
+        topo_free(&t);
+    }
+}
+
 /* Bandwidth and latency that double in every other epoch of the first `moved` pairs. */
 static void fit_restless(struct matrix *m, int moved)
 {
@@ -220,6 +279,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(latency_in_a_crowd_does_not_count_where_there_is_latency_alone),
         cmocka_unit_test(a_slow_host_is_named_where_half_of_all_pairs_are_its_own),
+        cmocka_unit_test(racks_are_found_whatever_a_crowd_does_to_latency),
         cmocka_unit_test(an_unstable_pair_is_no_evidence),
         cmocka_unit_test(a_busy_machine_is_one_sentence),
         cmocka_unit_test(a_tier_without_pairs_is_not_called_unmeasured),
