@@ -122,7 +122,9 @@ all_right() {
 
 @test "verbs: a peer that is killed in flight is named within 2 s" {
     did peer_killed 75
-    grep -E 'railgauge run: rank 1 \(host node2, pid [0-9]+\) died in pair_bw of [0-9]+ [KM]iB' peer_killed.out
+    # Killed at any moment: in a point of up to 4 s mostly, seldom between two of them.
+    grep -E 'railgauge run: rank 1 \(host node2, pid [0-9]+\) died in (pair_bw of 1 MiB|no operation, between two points)' \
+        peer_killed.out
     [ "$(jq -r '.culprit.host' killed/verdict.json)" = node2 ]
     # From its last word, before it died, to the verdict.
     jq -e '.since_s < 2' killed/verdict.json
