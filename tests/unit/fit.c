@@ -378,7 +378,7 @@ static void a_hiccup_is_no_part(void **state)
         matrix_free(&m);
         matrix_free(&calm);
     }
-    assert_in_range(lost, 0, 400 / 25);
+    assert_in_range(lost, 0, 400 / 20);
 }
 
 static void a_pair_that_answers_late_adds_its_latency(void **state)

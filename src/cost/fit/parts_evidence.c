@@ -283,16 +283,20 @@ static bool is_one_cause(struct hunt *h, const struct element *x)
 }
 
 /* Is it as slow in every tier of the scope where it was measured?  One pair alone says no where it
- * is clearly fine. */
+ * is clearly fine, or clearly slower: what passes between racks may be hardly more than a slow NIC
+ * is. */
 static bool in_every_tier(struct hunt *h, const struct element *x)
 {
     double off = same_factor * x->e.factor + 1.5 * h->sigma,
-           fine = hunt_fine(h, x->e.factor) + 2.5 * h->sigma;
+           fine = hunt_fine(h, x->e.factor) + 2.5 * h->sigma,
+           slower = x->e.factor - off - 2.5 * h->sigma;
 
-    for (int t = 0; t < h->f->m->tiers && h->scope == SCOPE_NICS; t++)
-        if (fabs(quantile_of(h, x, 0, t, SEEN_MIN, 0.5) - x->e.factor) > off ||
-            quantile_of(h, x, 0, t, 1, 0.5) > fine)
+    for (int t = 0; t < h->f->m->tiers && h->scope == SCOPE_NICS; t++) {
+        double one = quantile_of(h, x, 0, t, 1, 0.5);
+        if (fabs(quantile_of(h, x, 0, t, SEEN_MIN, 0.5) - x->e.factor) > off || one > fine ||
+            one < slower)
             return false;
+    }
     return true;
 }
 
