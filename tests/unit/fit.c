@@ -271,6 +271,23 @@ static void a_nic_slower_than_a_slow_trunk_has_a_factor_for_each_tier(void **sta
     named(&t, 2);
 }
 
+/* Where a rack is of two, one pair of it is all that says so. */
+static void and_in_racks_of_two_or_three(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 48; k++) {
+        struct truth t = lab;
+        struct matrix m;
+        t.racks = 2 + k % 4;
+        t.per = k % 4 ? 2 + k % 2 : 3;
+        t.slow = k % (t.racks * t.per);
+        t.slow_nic = t.trunk * (0.3 + 0.6 * k / 48);
+        fit(&m, &t);
+        pairs_are_truth(&m, &t, 0.06);
+        matrix_free(&m);
+    }
+}
+
 static void a_lone_pair_that_cannot_say_which_end_is_slow_is_named_itself(void **state)
 {
     struct matrix m;
@@ -513,6 +530,7 @@ int main(void)
         cmocka_unit_test(a_shared_trunk_is_contention_and_no_bad_link),
         cmocka_unit_test(a_degraded_host_is_named_and_its_peers_are_not),
         cmocka_unit_test(a_nic_slower_than_a_slow_trunk_has_a_factor_for_each_tier),
+        cmocka_unit_test(and_in_racks_of_two_or_three),
         cmocka_unit_test(a_lone_pair_that_cannot_say_which_end_is_slow_is_named_itself),
         cmocka_unit_test(a_wide_trunk_leaves_latency_to_tell_racks_apart),
         cmocka_unit_test(a_cut_uplink_is_a_part_and_no_boundary),
