@@ -75,15 +75,13 @@ static bool enough_partners(const struct hunt *h, const struct element *x, bool 
 static double elsewhere(const struct hunt *h, const struct element *x, enum level level, int at,
                         double share)
 {
-    const struct topo *t = &h->f->m->topo;
+    const struct lists *l = &h->group[level];
     int n = 0;
 
-    for (int i = 0; i < h->f->samples; i++) {
-        const struct fit_sample *s = &h->f->sample[i];
-        if (hunt_has(h, s->tier) && s->explained < 0 &&
-            (level == LEVEL_HOST || fit_rack_pair(h->f, s->src, s->dst) >= 0) &&
-            !parts_pass(h->f->m, &x->e, s) &&
-            (topo_at(t, s->src, level) == at || topo_at(t, s->dst, level) == at))
+    for (int i = l->start[PASS_COUNT * at]; i < l->start[PASS_COUNT * (at + 1)]; i++) {
+        const struct fit_sample *s = &h->f->sample[l->at[i]];
+        if (s->explained < 0 && (level == LEVEL_HOST || fit_rack_pair(h->f, s->src, s->dst) >= 0) &&
+            !parts_pass(h->f->m, &x->e, s))
             h->v[n++] = s->residual;
     }
     stats_sort(h->v, n);
