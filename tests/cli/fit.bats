@@ -3,6 +3,8 @@
 
 bats_require_minimum_version 1.5.0
 
+load cpu
+
 campaign() { # ARG...: exits with 1 where a fault is put in
     local want=0 code=0
     [[ $* != *--fault* ]] || want=1
@@ -80,6 +82,19 @@ compute_table() {
         done
         printf '%d\th\tNVIDIA GB200\t-\thbm_copy\t-\t0\t0\t0\tB/s\t7e12\t7e12\t7e12\t30\t8e12\t-\n' "$e"
     done
+}
+
+@test "96 racks: uplinks of two that are slow are told in hardly more time than that all is well" {
+    local healthy
+    campaign --fabric gb200-nvl72 --racks 96 --op pairs
+    cpu_seconds railgauge fit -q "$BATS_TEST_TMPDIR/c"
+    healthy=$cpu
+    rm -r "$BATS_TEST_TMPDIR/c"
+    campaign --fabric gb200-nvl72 --racks 96 --op pairs --fault slow-rack-uplinks=41:0.33:tx --fault slow-rack-uplinks=30:0.5
+    cpu_seconds railgauge fit -q "$BATS_TEST_TMPDIR/c" --no-verdict
+    [ "$(jq -c '[.exceptions[] | [.part, .a]]' "$m")" = '[["rack_uplinks",30],["rack_uplinks",41]]' ]
+    echo "$cpu s, healthy $healthy s"
+    awk -v x="$cpu" -v y="$healthy" 'BEGIN { exit !(x < 2.5 * y) }'
 }
 
 @test "what GPUs compute alone: a slow one is named, predictions take the medians of the others" {
