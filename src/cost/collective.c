@@ -433,24 +433,35 @@ static void healthy_cost(const struct collective_quote *q, const struct matrix *
         say_floor(out);
 }
 
-void matrix_collective_at(const struct matrix *m, enum op op, const int *ids, int n, int at_once,
-                          double bytes, bool healthy, struct cost *out)
+static void quoted_cost(const struct collective_quote *q, const struct matrix *m, double bytes,
+                        struct cost *out)
+{
+    healthy_cost(q, m, bytes, out);
+    if (q->ways.exception < 0)
+        return;
+    double by = slower_by(m, &q->ways, q->op, bytes, out->sec);
+    out->sec *= by;
+    out->lo *= by;
+    out->hi *= by;
+    out->exception = q->ways.exception;
+    matrix_blame(m, out);
+}
+
+void matrix_collective_sizes(const struct matrix *m, enum op op, const int *ids, int n, int at_once,
+                             const double *bytes, int sizes, bool healthy, struct cost *out)
 {
     struct collective_quote q;
+    struct cost refusal;
     struct ways w;
 
-    if (refused(m, op, ids, n, out))
+    bool none = refused(m, op, ids, n, &refusal);
+    for (int i = 0; i < sizes; i++)
+        out[i] = refusal;
+    if (none || sizes < 1)
         return;
     ways_of(&w, m, ids, n, op, healthy);
     w.at_once = at_once;
     collective_resolve(&q, m, op, &w, healthy);
-    healthy_cost(&q, m, bytes, out);
-    if (w.exception < 0)
-        return;
-    double by = slower_by(m, &w, op, bytes, out->sec);
-    out->sec *= by;
-    out->lo *= by;
-    out->hi *= by;
-    out->exception = w.exception;
-    matrix_blame(m, out);
+    for (int i = 0; i < sizes; i++)
+        quoted_cost(&q, m, bytes[i], &out[i]);
 }

@@ -274,9 +274,16 @@ static inline int tier_pairs(const struct tier *t)
  *
  * healthy: what a healthy fabric takes, as far as this matrix tells (reference.h asks further): no
  * exceptions, and measured collective curves are not looked at (a measurement is not compared with
- * itself): published curves, else the model over the tiers. */
-void matrix_collective_at(const struct matrix *m, enum op op, const int *ids, int n, int at_once,
-                          double bytes, bool healthy, struct cost *out);
+ * itself): published curves, else the model over the tiers.
+ *
+ * Of many sizes the group is looked at once. */
+void matrix_collective_sizes(const struct matrix *m, enum op op, const int *ids, int n, int at_once,
+                             const double *bytes, int sizes, bool healthy, struct cost *out);
+static inline void matrix_collective_at(const struct matrix *m, enum op op, const int *ids, int n,
+                                        int at_once, double bytes, bool healthy, struct cost *out)
+{
+    matrix_collective_sizes(m, op, ids, n, at_once, &bytes, 1, healthy, out);
+}
 /* Alone, as it is. */
 static inline void matrix_collective(const struct matrix *m, enum op op, const int *ids, int n,
                                      double bytes, struct cost *out)

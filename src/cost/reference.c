@@ -122,9 +122,10 @@ void reference_free(struct reference *r)
     matrix_free(&r->preset); /* `like` owns nothing */
 }
 
-/* May the model judge the group? */
-static bool model_judges(const struct reference *r, enum op op, const int *ids, int n, double sec,
-                         int at_once)
+static const struct cost none = {NAN, NAN, NAN, BASIS_ASSUMED, "", -1, 0};
+
+/* What the model says of nothing but latency, where it may judge the group; INFINITY: it may not. */
+static double latency(const struct reference *r, enum op op, const int *ids, int n, int at_once)
 {
     const struct matrix *m = &r->like;
     struct cost small;
@@ -132,31 +133,40 @@ static bool model_judges(const struct reference *r, enum op op, const int *ids, 
 
     ways_of(&w, m, ids, n, op, true);
     if (w.outer < 0 || !m->tier[w.outer].nic)
-        return false;
+        return INFINITY;
     if (m->topo.endpoint[ids[0]].kind != ENDPOINT_GPU && w.shape.domains != n)
-        return false;
+        return INFINITY;
     matrix_collective_at(m, op, ids, n, at_once, small_message, true, &small);
-    return small.sec < (1 - moving) * sec;
+    return small.sec;
 }
 
-void reference_collective(const struct reference *r, enum op op, const int *ids, int n, int at_once,
-                          double bytes, struct cost *out)
+void reference_sizes(const struct reference *r, enum op op, const int *ids, int n, int at_once,
+                     const double *bytes, int sizes, struct cost *out)
 {
-    *out = (struct cost){NAN, NAN, NAN, BASIS_ASSUMED, "", -1, 0};
+    double least = -1; /* not asked yet */
+
+    for (int i = 0; i < sizes; i++)
+        out[i] = none;
     if (!ids || !r->like.topo.endpoints)
         return;
-    matrix_collective_at(&r->like, op, ids, n, at_once, bytes, true, out);
-    if (out->basis == BASIS_MODELLED && !r->seen && !model_judges(r, op, ids, n, out->sec, at_once))
-        *out = (struct cost){NAN, NAN, NAN, BASIS_ASSUMED, "", -1, 0};
+    matrix_collective_sizes(&r->like, op, ids, n, at_once, bytes, sizes, true, out);
+    for (int i = 0; i < sizes && !r->seen; i++) {
+        if (out[i].basis != BASIS_MODELLED)
+            continue;
+        if (least < 0)
+            least = latency(r, op, ids, n, at_once);
+        if (!(least < (1 - moving) * out[i].sec))
+            out[i] = none;
+    }
 }
 
 void reference_of_curve(const struct reference *r, const struct collective *c, const int *ids,
-                        double bytes, struct cost *out)
+                        const double *bytes, int sizes, struct cost *out)
 {
     bool measured = c->basis == BASIS_MEASURED;
 
-    reference_collective(r, c->op, measured ? ids : NULL, c->shape.ranks,
-                         c->at_once ? c->at_once : 1, bytes, out);
+    reference_sizes(r, c->op, measured ? ids : NULL, c->shape.ranks, c->at_once ? c->at_once : 1,
+                    bytes, sizes, out);
 }
 
 /* A figure that somebody measured, not one that was concluded. */

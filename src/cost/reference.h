@@ -28,15 +28,20 @@ struct reference {
  */
 void reference_open(struct reference *r, const struct matrix *m);
 void reference_free(struct reference *r);
-/* Seconds of a collective on these endpoints while at_once such groups run; out->sec NAN: there is
- * no honest reference.  out->source says which. */
-void reference_collective(const struct reference *r, enum op op, const int *ids, int n, int at_once,
-                          double bytes, struct cost *out);
-/* The same for a curve of the matrix at `bytes`, ids: a group of its shape or NULL.  There is none
- * for a curve that was not measured as it stands: a published one, or one that the model took a
- * slow part out of. */
+/* Seconds of a collective at these sizes on these endpoints while at_once such groups run; sec NAN:
+ * there is no honest reference.  out[i].source says which.  The group is looked at once. */
+void reference_sizes(const struct reference *r, enum op op, const int *ids, int n, int at_once,
+                     const double *bytes, int sizes, struct cost *out);
+static inline void reference_collective(const struct reference *r, enum op op, const int *ids,
+                                        int n, int at_once, double bytes, struct cost *out)
+{
+    reference_sizes(r, op, ids, n, at_once, &bytes, 1, out);
+}
+/* The same for a curve of the matrix, ids: a group of its shape or NULL.  There is none for a curve
+ * that was not measured as it stands: a published one, or one that the model took a slow part out
+ * of. */
 void reference_of_curve(const struct reference *r, const struct collective *c, const int *ids,
-                        double bytes, struct cost *out);
+                        const double *bytes, int sizes, struct cost *out);
 /* The share of the reference's speed that `sec` reaches; NAN where there is none, and where `sec`
  * is faster than a reference that is no exact figure allows: then it was none. */
 double reference_share(const struct cost *reference, double sec);

@@ -46,7 +46,7 @@ static int check_shares(const struct matrix *m, const struct sim_opts *o, double
         for (int k = 0; k < c->curve.points; k++) {
             struct cost want;
             char shape[48];
-            reference_of_curve(&r, c, ids, c->curve.point[k].bytes, &want);
+            reference_of_curve(&r, c, ids, &c->curve.point[k].bytes, 1, &want);
             double share = reference_share(&want, c->curve.point[k].sec);
             shown += !isnan(share);
             if (share < least || share > 1.03)

@@ -257,7 +257,7 @@ static void look_at(struct collective_figure *f, const struct reference *r,
     int *ids = shape_group(&r->measured->topo, &c->shape);
     struct cost want;
 
-    reference_of_curve(r, c, ids, last->bytes, &want);
+    reference_of_curve(r, c, ids, &last->bytes, 1, &want);
     *f = (struct collective_figure){last->bytes, last->sec,
                                     last->bytes / last->sec * op_bus_factor(c->op, c->shape.ranks),
                                     reference_share(&want, last->sec)};

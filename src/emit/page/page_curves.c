@@ -37,18 +37,25 @@ static double rate(const struct collective *c, double bytes, double sec)
     return sec > 0 ? bytes / sec * op_bus_factor(c->op, c->shape.ranks) : NAN;
 }
 
-/* What a healthy fabric takes, in s; NAN: nobody knows. */
-static double expected(const struct curves *v, const struct collective *c, const int *ids,
-                       double bytes, char words[80])
+/* What a healthy fabric takes at each point of a curve, in s; NAN: nobody knows.  The caller frees. */
+static double *expected(const struct curves *v, const struct collective *c, char words[80])
 {
-    struct cost cost;
+    int n = c->curve.points, *ids = shape_group(&v->f->m->topo, &c->shape);
+    struct cost *cost = mem_calloc((size_t)n, sizeof(*cost));
+    double *sec = mem_calloc((size_t)n, sizeof(*sec));
 
-    reference_of_curve(&v->reference, c, ids, bytes, &cost);
-    if (isnan(reference_share(&cost, curve_time(&c->curve, bytes))))
-        return NAN;
-    if (words)
-        reference_words(&v->reference, &cost, words);
-    return cost.sec;
+    for (int i = 0; i < n; i++)
+        sec[i] = c->curve.point[i].bytes;
+    reference_of_curve(&v->reference, c, ids, sec, n, cost);
+    for (int i = 0; i < n; i++) {
+        bool known = !isnan(reference_share(&cost[i], curve_time(&c->curve, sec[i])));
+        if (known && words)
+            reference_words(&v->reference, &cost[i], words);
+        sec[i] = known ? cost[i].sec : NAN;
+    }
+    free(cost);
+    free(ids);
+    return sec;
 }
 
 static bool drawn(const struct collective *c)
@@ -94,11 +101,10 @@ static void measure(struct curves *v)
         const struct collective *c = &v->f->m->collective[i];
         if (!drawn(c))
             continue;
-        int *ids = shape_group(&v->f->m->topo, &c->shape);
+        double *want = expected(v, c, NULL);
         for (int k = 0; k < c->curve.points; k++) {
             const struct curve_point *p = &c->curve.point[k];
-            double r = rate(c, p->bytes, p->sec),
-                   e = rate(c, p->bytes, expected(v, c, ids, p->bytes, NULL));
+            double r = rate(c, p->bytes, p->sec), e = rate(c, p->bytes, want[k]);
             v->from = fmin(v->from, p->bytes);
             v->to = fmax(v->to, p->bytes);
             v->lo = fmin(v->lo, r);
@@ -108,7 +114,7 @@ static void measure(struct curves *v)
                 v->most = fmax(v->most, r / e);
             }
         }
-        free(ids);
+        free(want);
     }
     v->hi = plot_nice(v->hi * 1.05, true);
     v->lo = plot_nice(fmax(v->lo, v->hi / 1e4), false);
@@ -162,21 +168,20 @@ struct trace {
 
 static struct trace trace(const struct curves *v, const struct collective *c, char words[80])
 {
-    int n = c->curve.points, *ids = shape_group(&v->f->m->topo, &c->shape);
-    double *all = mem_calloc((size_t)n, 6 * sizeof(double));
+    int n = c->curve.points;
+    double *sec = expected(v, c, words), *all = mem_calloc((size_t)n, 6 * sizeof(double));
     struct trace t = {n, all, all + n, all + 2 * n, all + 3 * n, all + 4 * n, all + 5 * n};
 
     for (int i = 0; i < n; i++) {
         const struct curve_point *p = &c->curve.point[i];
-        double sec = expected(v, c, ids, p->bytes, words);
         t.x[i] = x_of(v, p->bytes);
         t.got[i] = y_of(v, rate(c, p->bytes, p->sec));
         t.lo[i] = p->n ? y_of(v, fmax(v->lo, rate(c, p->bytes, p->hi))) : NAN;
         t.hi[i] = p->n ? y_of(v, fmax(v->lo, rate(c, p->bytes, p->lo))) : NAN;
-        t.want[i] = y_of(v, rate(c, p->bytes, sec));
-        t.share[i] = y_of_share(sec / p->sec);
+        t.want[i] = y_of(v, rate(c, p->bytes, sec[i]));
+        t.share[i] = y_of_share(sec[i] / p->sec);
     }
-    free(ids);
+    free(sec);
     return t;
 }
 

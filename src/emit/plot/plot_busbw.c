@@ -14,8 +14,8 @@ enum { LINES = 6 /* shapes that get a colour */, SIZES = 96 };
 
 struct busbw_line {
     const struct collective *c;
-    int *ids; /* a group of this shape, or NULL */
     double size[SIZES];
+    struct cost *want; /* of a healthy fabric at each size; sec NAN: there is no reference */
     int sizes;
     double peak; /* GB/s, NAN: not known */
 };
@@ -103,29 +103,30 @@ static void choose_sizes(struct busbw_line *l)
         l->size[l->sizes++] = c->point[i].bytes;
 }
 
-/* GB/s that a healthy fabric would give; NAN: there is no reference (see reference.h).  words:
- * NULL, or what it rests on. */
-static double expected_at(const struct busbw_figure *f, const struct busbw_line *l, double bytes,
-                          char words[80])
+/* What a healthy fabric would take at its sizes (see reference.h). */
+static void expect(const struct busbw_figure *f, struct busbw_line *l, const int *ids)
 {
-    struct cost cost;
-
-    reference_of_curve(&f->reference, l->c, l->ids, bytes, &cost);
-    if (isnan(reference_share(&cost, curve_time(&l->c->curve, bytes))))
-        return NAN;
-    if (words)
-        reference_words(&f->reference, &cost, words);
-    return rate(l->c->op, l->c->shape.ranks, bytes, cost.sec);
+    l->want = mem_calloc((size_t)l->sizes + 1, sizeof(*l->want));
+    reference_of_curve(&f->reference, l->c, ids, l->size, l->sizes, l->want);
+    for (int i = 0; i < l->sizes; i++)
+        if (isnan(reference_share(&l->want[i], curve_time(&l->c->curve, l->size[i]))))
+            l->want[i].sec = NAN;
 }
 
-static double peak(const struct busbw_figure *f, const struct busbw_line *l)
+/* GB/s of that at l->size[i] */
+static double expected_at(const struct busbw_line *l, int i)
+{
+    return rate(l->c->op, l->c->shape.ranks, l->size[i], l->want[i].sec);
+}
+
+static double peak(const struct busbw_figure *f, const struct busbw_line *l, const int *ids)
 {
     static const double huge = 1e15; /* bytes: no latency is left */
     struct cost cost;
 
-    if (!l->ids)
+    if (!ids)
         return NAN;
-    matrix_collective(&f->ideal, l->c->op, l->ids, l->c->shape.ranks, huge, &cost);
+    matrix_collective(&f->ideal, l->c->op, ids, l->c->shape.ranks, huge, &cost);
     return rate(l->c->op, l->c->shape.ranks, huge, cost.sec);
 }
 
@@ -138,17 +139,19 @@ static double value_at(const struct busbw_line *l, int i)
 static void add_line(struct busbw_figure *f, struct busbw_panel *p, const struct collective *c)
 {
     struct busbw_line *l = &p->line[p->lines++];
+    int *ids = shape_group(&f->m->topo, &c->shape);
 
     l->c = c;
-    l->ids = shape_group(&f->m->topo, &c->shape);
     choose_sizes(l);
-    l->peak = peak(f, l);
+    l->peak = peak(f, l, ids);
+    expect(f, l, ids);
+    free(ids);
     if (!isnan(l->peak))
         p->hi = fmax(p->hi, l->peak);
     for (int i = 0; i < l->sizes; i++) {
         double v = value_at(l, i);
         p->lo = fmin(p->lo, v);
-        p->hi = fmax(fmax(p->hi, v), expected_at(f, l, l->size[i], NULL));
+        p->hi = fmax(fmax(p->hi, v), expected_at(l, i));
         f->from = fmin(f->from, l->size[i]);
         f->to = fmax(f->to, l->size[i]);
     }
@@ -197,7 +200,7 @@ static void figure_free(struct busbw_figure *f)
             curve_free(&f->ideal.tier[i].curve[d]);
     for (int i = 0; i < f->panels; i++)
         for (int k = 0; k < f->panel[i].lines; k++)
-            free(f->panel[i].line[k].ids);
+            free(f->panel[i].line[k].want);
 }
 
 /* --- words --- */
@@ -218,10 +221,9 @@ static char *shape_words(char buf[PLOT_TEXT], const struct shape *s)
     return buf;
 }
 
-static char *value_words(char buf[PLOT_TEXT], const struct busbw_figure *f,
-                         const struct busbw_line *l)
+static char *value_words(char buf[PLOT_TEXT], const struct busbw_line *l)
 {
-    double v = value_at(l, l->sizes - 1), want = expected_at(f, l, l->size[l->sizes - 1], NULL);
+    double v = value_at(l, l->sizes - 1), want = expected_at(l, l->sizes - 1);
     char number[HEAT_NUMBER];
 
     heat_number(number, v);
@@ -248,10 +250,10 @@ static void print_line(FILE *out, const struct busbw_figure *f, int panel,
         plot_number(out, value_at(l, i));
         plot_number(out, rate(l->c->op, l->c->shape.ranks, l->size[i], hi));
         plot_number(out, rate(l->c->op, l->c->shape.ranks, l->size[i], lo));
-        snprintf(from, sizeof(from), "-");
-        plot_number(out, expected_at(f, l, l->size[i], from));
+        plot_number(out, expected_at(l, i));
         plot_number(out, l->peak);
-        fprintf(out, "\t%s\n", from);
+        bool known = !isnan(l->want[i].sec);
+        fprintf(out, "\t%s\n", known ? reference_words(&f->reference, &l->want[i], from) : "-");
     }
 }
 
@@ -332,7 +334,7 @@ static void print_labels(FILE *out, const struct busbw_figure *f, int panel)
     plot_spread(at, p->lines, 0.125, 0.03, 0.97);
     for (int i = 0; i < p->lines; i++)
         fprintf(out, "%d\t%d\t%s\t%s\t%g\n", panel + 1, colour_of(f, &l[i]->c->shape),
-                shape_words(words, &l[i]->c->shape), value_words(value, f, l[i]),
+                shape_words(words, &l[i]->c->shape), value_words(value, l[i]),
                 p->lo * exp(at[i] * height));
 }
 

@@ -80,33 +80,37 @@ json_t *matrix_report_tiers(FILE *out, const struct matrix *m, double bytes)
 }
 
 /* One size: what it takes, and beside it the reference. */
-static json_t *view_size(const struct reference *r, const struct collective *c, const int *ids,
-                         double bytes)
+static json_t *view_size(const struct reference *r, const struct collective *c, double bytes,
+                         const struct cost *want)
 {
     double sec = curve_time(&c->curve, bytes), factor = op_bus_factor(c->op, c->shape.ranks);
-    struct cost want;
+    bool known = isfinite(want->sec);
     char words[80];
 
-    reference_of_curve(r, c, ids, bytes, &want);
-    bool known = isfinite(want.sec);
-    reference_words(r, &want, words);
+    reference_words(r, want, words);
     return json_pack("{s:f, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "bytes", bytes, "seconds",
                      json_finite(sec), "busbw_Bps", json_finite(bytes * factor / sec),
-                     "expected_seconds", json_finite(want.sec), "expected_low_seconds",
-                     json_finite(want.lo), "expected_high_seconds", json_finite(want.hi),
-                     "of_expected", json_finite(reference_share(&want, sec)), "expected_from",
+                     "expected_seconds", json_finite(want->sec), "expected_low_seconds",
+                     json_finite(want->lo), "expected_high_seconds", json_finite(want->hi),
+                     "of_expected", json_finite(reference_share(want, sec)), "expected_from",
                      known ? json_string(words) : json_null(), "expected_source",
-                     known ? json_string(want.source) : json_null());
+                     known ? json_string(want->source) : json_null());
 }
 
 static json_t *view_collective(const struct reference *r, const struct collective *c, double bytes)
 {
     json_t *sizes = json_array();
     int *ids = shape_group(&r->measured->topo, &c->shape), n = bytes > 0 ? 1 : c->curve.points;
+    struct cost *want = mem_calloc((size_t)n + 1, sizeof(*want));
+    double *size = mem_calloc((size_t)n + 1, sizeof(*size));
 
     for (int i = 0; i < n; i++)
-        json_array_append_new(sizes,
-                              view_size(r, c, ids, bytes > 0 ? bytes : c->curve.point[i].bytes));
+        size[i] = bytes > 0 ? bytes : c->curve.point[i].bytes;
+    reference_of_curve(r, c, ids, size, n, want);
+    for (int i = 0; i < n; i++)
+        json_array_append_new(sizes, view_size(r, c, size[i], &want[i]));
+    free(size);
+    free(want);
     free(ids);
     return json_pack("{s:s, s:i, s:i, s:i, s:i, s:s, s:o}", "op", op_name(c->op), "ranks",
                      c->shape.ranks, "domains", c->shape.domains, "per_domain", c->shape.per_domain,
@@ -153,7 +157,7 @@ static void collective_rows(struct table *table, const struct reference *r,
         double sec = curve_time(&c->curve, s);
         if (s < c->curve.point[0].bytes && bytes <= 0)
             continue;
-        reference_of_curve(r, c, ids, s, &want);
+        reference_of_curve(r, c, ids, &s, 1, &want);
         double share = reference_share(&want, sec);
         table_add(table, first ? op_name(c->op) : "", first ? shape_text(shape, &c->shape) : "", s,
                   sec, s * factor / sec, 100 * share,
