@@ -386,7 +386,7 @@ static int print_terminal(const struct args *a, struct err *err)
 
     if (plot_load(a->path, &m, &p, err) < 0)
         return -1;
-    rc = pair_map_init(&ps, &m, p, err);
+    rc = pair_map_init(&ps, &m, p, NULL, err);
     if (rc == 0) {
         pair_map_print(stdout, &ps, term_columns(stdout), log_colour(stdout));
         pair_map_free(&ps);

@@ -87,7 +87,7 @@ static int pairs(const struct show *s, FILE *out, json_t **json, struct err *err
         return err_usage(
             err, "%d endpoints are too many pairs to list (at most %d); railgauge cost gives one",
             n, PAIR_MAP_LIST_MAX);
-    if (pair_map_init(&ps, &s->in.m, s->in.has & INPUT_POINTS ? &s->in.p : NULL, err) < 0)
+    if (pair_map_init(&ps, &s->in.m, s->in.has & INPUT_POINTS ? &s->in.p : NULL, NULL, err) < 0)
         return -1;
     if (out)
         pair_map_print(out, &ps, term_columns(out), log_colour(out));

@@ -18,9 +18,12 @@ struct scene {
     int half, bad, dead;
 };
 
-static double scene_value(void *arg, int row, int col)
+static double scene_value(void *arg, int row, int col, double *other)
 {
     const struct scene *s = arg;
+
+    if (other) /* no data where the bad row sends, else what falls with the distance */
+        *other = row == s->bad ? NAN : -abs(row - col);
 
     if (row == col || row == s->dead || col == s->dead)
         return NAN;
@@ -132,13 +135,17 @@ static void a_special_row_is_looked_at_in_any_sampling(void **state)
     (void)state;
     struct scene s = {50000, 77777, -1};
     struct heat h = {.n = 100000, .value = scene_value, .arg = &s, .special = scene_special};
+    double *other = calloc(50 * 50, sizeof(*other));
     long pairs, missing;
-    double *cell = heat_cells(&h, 50, &pairs, &missing);
+    double *cell = heat_cells(&h, 50, other, &pairs, &missing);
 
     for (int block = 0; block < 50; block++) { /* row 77777 is in block 38 */
         assert_float_equal(cell[38 * 50 + block], 5, 1e-9);
         assert_true(block == 38 || cell[37 * 50 + block] > 5);
     }
+    assert_float_equal(other[38 * 50 + 12], -(77950 - 24000), 1e-9); /* of the others */
+    assert_float_equal(other[7 * 50 + 7], -1950, 1e-9);
+    free(other);
     assert_int_equal(missing, 0);
     assert_true(pairs < 50L * 50 * 44 * 44);
     free(cell);

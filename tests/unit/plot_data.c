@@ -193,7 +193,8 @@ static int veil(const struct scene *s, int n, int row, int col)
 
 static void draw_pairs(struct scene *s, const struct points *p)
 {
-    const struct plot_source source = {.matrix = &s->m, .points = p};
+    struct pair_map pairs = {.n = 0};
+    const struct plot_source source = {.matrix = &s->m, .points = p, .pairs = &pairs};
     struct err err = {0};
 
     if (plot_data_heat(&source, s->dir, &err) < 0 || plot_data_dist(&source, s->dir, &err) < 0)
@@ -215,7 +216,7 @@ static void a_pair_that_ran_alone_hides_what_it_did_in_company(void **state)
     measure(&s, 0, 2, 0.2)->epoch = 1;
     measure(&s, 0, 2, 0.24)->epoch = 2;
     measure(&s, 1, 0, 0.9)->wrong = true;
-    assert_int_equal(pair_map_init(&ps, &s.m, &s.p, NULL), 0);
+    assert_int_equal(pair_map_init(&ps, &s.m, &s.p, NULL, NULL), 0);
     assert_int_equal(ps.samples, 3);
     assert_float_equal(pair_map_rate(&ps, 0, 1) / 1e9, 0.9, 1e-9);
     assert_float_equal(pair_map_rate(&ps, 0, 2) / 1e9, 0.2, 1e-9); /* median of the epochs */
@@ -235,7 +236,7 @@ static void one_endpoint_has_no_pairs_to_plot(void **state)
     struct err err = {0};
 
     scene_open(&s, 1, 1, "node-%d");
-    assert_int_equal(pair_map_init(&ps, &s.m, NULL, &err), -1);
+    assert_int_equal(pair_map_init(&ps, &s.m, NULL, NULL, &err), -1);
     assert_string_equal(err.text, "no pairs to plot: 1 endpoint");
     assert_int_equal(err.code, EXIT_DATA);
     scene_close(&s);

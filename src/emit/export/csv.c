@@ -139,7 +139,7 @@ int csv_write(const struct export *e, struct err *err)
     struct pair_map ps;
     struct latency *l = NULL;
 
-    if (pair_map_init(&ps, e->m, e->points, err) < 0)
+    if (pair_map_init(&ps, e->m, e->points, NULL, err) < 0)
         return -1;
     if (ps.samples == 0) {
         pair_map_free(&ps);

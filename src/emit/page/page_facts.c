@@ -320,7 +320,7 @@ static void read_map(struct page_facts *f)
 {
     struct pair_map map;
 
-    if (pair_map_init(&map, f->m, f->in->p, NULL) < 0) { /* no pairs: as they are numbered */
+    if (pair_map_init(&map, f->m, f->in->p, NULL, NULL) < 0) { /* no pairs: as they are numbered */
         f->order = mem_ints(f->t->endpoints, 0);
         f->place = mem_ints(f->t->endpoints, 0);
         for (int i = 0; i < f->t->endpoints; i++)

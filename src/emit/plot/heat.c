@@ -89,43 +89,69 @@ static int rows_of(const struct heat *h, int blocks, int b, int *rows)
     return count;
 }
 
-static double block_worst(const struct heat *h, const int *row, int rows, const int *col, int cols,
-                          long *all_pairs, long *all_missing)
-{
-    double worst = NAN;
-    int missing = 0, pairs = 0;
+/* The worst of some values; missing: those without data. */
+struct worst {
+    double value;
+    int missing;
+};
 
-    for (int i = 0; i < rows; i++)
-        for (int j = 0; j < cols; j++) {
-            if (row[i] == col[j])
-                continue;
-            double v = h->value(h->arg, row[i], col[j]);
-            pairs++;
-            missing += isnan(v);
-            worst = fmin(worst, v);
-        }
-    *all_pairs += pairs;
-    *all_missing += missing;
-    /* A block that is mostly without data is shown so: its few values would hide a dead host. */
-    return 2 * missing > pairs ? NAN : worst;
+static inline void worse(struct worst *w, double v)
+{
+    w->missing += isnan(v);
+    w->value = fmin(w->value, v);
 }
 
-double *heat_cells(const struct heat *h, int blocks, long *pairs, long *missing)
+/* A block that is mostly without data is shown so: its few values would hide a dead host. */
+static double settled(const struct worst *w, int pairs)
 {
-    int *row = mem_calloc((size_t)h->n + 1, sizeof(int)),
-        *start = mem_calloc((size_t)blocks + 1, sizeof(int));
+    return 2 * w->missing > pairs ? NAN : w->value;
+}
+
+/* What heat_cells() looks at: the rows that stand for block b from start[b] on. */
+struct look {
+    const struct heat *h;
+    int *row, *start;
+};
+
+/* The pairs of two blocks; other: NULL, or what a second table has of them. */
+static int block_worst(const struct look *l, int r, int c, struct worst *w, struct worst *other)
+{
+    const int *row = l->row, *start = l->start;
+    double also;
+    int pairs = 0;
+
+    for (int i = start[r]; i < start[r + 1]; i++)
+        for (int j = start[c]; j < start[c + 1]; j++) {
+            if (row[i] == row[j])
+                continue;
+            pairs++;
+            worse(w, l->h->value(l->h->arg, row[i], row[j], other ? &also : NULL));
+            if (other)
+                worse(other, also);
+        }
+    return pairs;
+}
+
+double *heat_cells(const struct heat *h, int blocks, double *other, long *pairs, long *missing)
+{
+    struct look l = {h, mem_calloc((size_t)h->n + 1, sizeof(int)),
+                     mem_calloc((size_t)blocks + 1, sizeof(int))};
     double *cell = mem_calloc((size_t)blocks * (size_t)blocks, sizeof(*cell));
 
     *pairs = *missing = 0;
     for (int b = 0; b < blocks; b++)
-        start[b + 1] = start[b] + rows_of(h, blocks, b, row + start[b]);
-    for (int r = 0; r < blocks; r++)
-        for (int c = 0; c < blocks; c++)
-            cell[r * blocks + c] =
-                block_worst(h, row + start[r], start[r + 1] - start[r], row + start[c],
-                            start[c + 1] - start[c], pairs, missing);
-    free(row);
-    free(start);
+        l.start[b + 1] = l.start[b] + rows_of(h, blocks, b, l.row + l.start[b]);
+    for (int at = 0; at < blocks * blocks; at++) {
+        struct worst w = {NAN, 0}, also = w;
+        int n = block_worst(&l, at / blocks, at % blocks, &w, other ? &also : NULL);
+        cell[at] = settled(&w, n);
+        if (other)
+            other[at] = settled(&also, n);
+        *pairs += n;
+        *missing += w.missing;
+    }
+    free(l.row);
+    free(l.start);
     return cell;
 }
 
@@ -316,7 +342,7 @@ void heat_print(FILE *out, const struct heat *h, int columns, bool colour)
         return;
     }
     layout(&g, columns);
-    g.cell = heat_cells(h, g.blocks, &g.pairs, &g.missing);
+    g.cell = heat_cells(h, g.blocks, NULL, &g.pairs, &g.missing);
     scale(&g);
     if (g.style == STYLE_NUMBERS) {
         fprintf(out, "%*s    ", g.label_width + 1, "");

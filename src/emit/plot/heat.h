@@ -15,7 +15,8 @@ enum heat_palette { HEAT_AMOUNT, HEAT_SHARE };
 
 struct heat {
     int n; /* rows and columns, in the order they are shown */
-    double (*value)(void *arg, int row, int col);
+    /* other: NULL, or where to put what a second table has there. */
+    double (*value)(void *arg, int row, int col, double *other);
     void *arg;
     double lo, hi; /* ends of the scale; both 0 (or NAN): from the values */
     bool log;      /* logarithmic scale */
@@ -34,9 +35,10 @@ enum { HEAT_LOOK = 2048 };
 /* columns: width of the terminal (term_columns), at least 40 is assumed; colour: ANSI colours. */
 void heat_print(FILE *out, const struct heat *h, int columns, bool colour);
 
-/* The cells alone, blocks x blocks of them, the worst value of each; the caller frees.  How many
- * pairs were looked at, and how many of them have no data. */
-double *heat_cells(const struct heat *h, int blocks, long *pairs, long *missing);
+/* The cells alone, blocks x blocks of them, the worst value of each; the caller frees.  other: NULL, or
+ * room for as many of the second table.  How many pairs were looked at, and how many of them have no
+ * data. */
+double *heat_cells(const struct heat *h, int blocks, double *other, long *pairs, long *missing);
 
 /* Colour at pos 0..1 as 0xRRGGBB. */
 unsigned heat_rgb(enum heat_palette palette, double pos);

@@ -11,24 +11,28 @@
 #include "base/stats.h"
 #include "emit/plot/heat.h"
 
-static double rate(void *arg, int row, int col)
-{
-    const struct pair_map *ps = arg;
-
-    return pair_map_rate(ps, ps->order[row], ps->order[col]) / 1e9;
-}
-
 static double rate_of(const struct pair_map *ps, int src, int dst, double expected);
 
-static double share(void *arg, int row, int col)
+/* GB/s; other: percent of the expected. */
+static double rate(void *arg, int row, int col, double *other)
 {
     const struct pair_map *ps = arg;
     int src = ps->order[row], dst = ps->order[col];
+    double expected = src == dst ? NAN : ps->expected[pair_map_tier(ps, src, dst)];
+    double Bps = src == dst ? NAN : rate_of(ps, src, dst, expected);
 
-    if (src == dst)
-        return NAN;
-    double expected = ps->expected[pair_map_tier(ps, src, dst)];
-    return 100 * (rate_of(ps, src, dst, expected) / expected);
+    if (other)
+        *other = 100 * (Bps / expected);
+    return Bps / 1e9;
+}
+
+static double share(void *arg, int row, int col, double *other)
+{
+    double of;
+
+    (void)other; /* there is no third */
+    rate(arg, row, col, &of);
+    return of;
 }
 
 static const char *label(void *arg, int row)
@@ -312,42 +316,6 @@ static double tier_rate(const struct tier *t, enum direction dir, double bytes)
     return t->curve[DIR_ONEWAY].points ? bytes / curve_time(&t->curve[DIR_ONEWAY], bytes) : NAN;
 }
 
-int pair_map_init(struct pair_map *ps, const struct matrix *m, const struct points *p,
-                  struct err *err)
-{
-    bool any = false;
-
-    memset(ps, 0, sizeof(*ps));
-    if (m->topo.endpoints < 2)
-        return err_data(err, "no pairs to plot: %d endpoint%s", m->topo.endpoints,
-                        m->topo.endpoints == 1 ? "" : "s");
-    ps->m = m;
-    ps->n = m->topo.endpoints;
-    measured(ps, p);
-    for (int i = 0; i < m->tiers; i++) {
-        ps->expected[i] = tier_rate(&m->tier[i], ps->dir, ps->bytes);
-        any |= !isnan(ps->expected[i]);
-    }
-    put_in_order(ps);
-    mark_special(ps);
-    if (any)
-        return 0;
-    pair_map_free(ps);
-    return err_data(err, "no pairs to plot: no tier has a bandwidth curve");
-}
-
-void pair_map_free(struct pair_map *ps)
-{
-    if (!ps)
-        return;
-    free(ps->order);
-    free(ps->place);
-    free(ps->sample);
-    free(ps->first);
-    free(ps->special);
-    memset(ps, 0, sizeof(*ps));
-}
-
 /* --- some of them --- */
 
 static bool named(const struct pair_only *o, const char *name)
@@ -403,13 +371,11 @@ static bool keeps_endpoint(const struct pair_only *o, const struct topo *t, int 
     return !any || (at >= 0 && named(o, rack->name[at]));
 }
 
-int pair_map_keep(struct pair_map *ps, const struct pair_only *o, struct err *err)
+static int keep(struct pair_map *ps, const struct pair_only *o, struct err *err)
 {
     const struct matrix *m = ps->m;
     int n = 0, samples = 0;
 
-    if (!o->names)
-        return 0;
     if (pair_only_check(o, m, err) < 0)
         return -1;
     for (int i = 0; i < m->tiers; i++)
@@ -417,9 +383,9 @@ int pair_map_keep(struct pair_map *ps, const struct pair_only *o, struct err *er
             ps->expected[i] = NAN;
     for (int i = 0; i < ps->n; i++) {
         int id = ps->order[i];
-        bool keep = keeps_endpoint(o, &m->topo, id);
-        ps->place[id] = keep ? n : -1;
-        if (keep)
+        bool kept = keeps_endpoint(o, &m->topo, id);
+        ps->place[id] = kept ? n : -1;
+        if (kept)
             ps->order[n++] = id;
     }
     ps->n = n;
@@ -434,4 +400,44 @@ int pair_map_keep(struct pair_map *ps, const struct pair_only *o, struct err *er
     return n > 1 ? 0
                  : err_data(err, "no pairs to plot: --only leaves %d endpoint%s", n,
                             n == 1 ? "" : "s");
+}
+
+/* --- the whole --- */
+
+int pair_map_init(struct pair_map *ps, const struct matrix *m, const struct points *p,
+                  const struct pair_only *only, struct err *err)
+{
+    bool any = false;
+
+    memset(ps, 0, sizeof(*ps));
+    if (m->topo.endpoints < 2)
+        return err_data(err, "no pairs to plot: %d endpoint%s", m->topo.endpoints,
+                        m->topo.endpoints == 1 ? "" : "s");
+    ps->m = m;
+    ps->n = m->topo.endpoints;
+    measured(ps, p);
+    for (int i = 0; i < m->tiers; i++) {
+        ps->expected[i] = tier_rate(&m->tier[i], ps->dir, ps->bytes);
+        any |= !isnan(ps->expected[i]);
+    }
+    put_in_order(ps);
+    mark_special(ps);
+    int rc = any ? 0 : err_data(err, "no pairs to plot: no tier has a bandwidth curve");
+    if (rc == 0 && only && only->names)
+        rc = keep(ps, only, err);
+    if (rc < 0)
+        pair_map_free(ps);
+    return rc;
+}
+
+void pair_map_free(struct pair_map *ps)
+{
+    if (!ps)
+        return;
+    free(ps->order);
+    free(ps->place);
+    free(ps->sample);
+    free(ps->first);
+    free(ps->special);
+    memset(ps, 0, sizeof(*ps));
 }

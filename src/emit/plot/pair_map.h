@@ -44,15 +44,12 @@ int pair_only_check(const struct pair_only *o, const struct matrix *m, struct er
 /* Is it named, or is none? */
 bool pair_only_tier(const struct pair_only *o, const struct matrix *m, int tier);
 
-/* p may be NULL.  m must outlive it.  Fewer than two endpoints, or a matrix without a pair curve:
- * EXIT_DATA. */
+/* p may be NULL.  m must outlive it.  only: these alone are in the map, others have no place (-1), or no
+ * expected rate; NULL: all.  Fewer than two endpoints, a matrix without a pair curve, or no pair that is
+ * left: EXIT_DATA. */
 int pair_map_init(struct pair_map *ps, const struct matrix *m, const struct points *p,
-                  struct err *err);
+                  const struct pair_only *only, struct err *err);
 void pair_map_free(struct pair_map *ps);
-
-/* Leave these alone in the map: others have no place (-1), or no expected rate.  No pair that is left:
- * EXIT_DATA. */
-int pair_map_keep(struct pair_map *ps, const struct pair_only *o, struct err *err);
 
 static inline int pair_map_tier(const struct pair_map *ps, int src, int dst)
 {
@@ -76,7 +73,8 @@ const struct pair_sample *pair_map_sample(const struct pair_map *ps, int src, in
 /* A list of all directed pairs, endpoints by id; new reference. */
 enum { PAIR_MAP_LIST_MAX = 4096 }; /* endpoints; more are too long a list */
 json_t *pair_map_json(const struct pair_map *ps);
-/* The share of expected (percent) or the bandwidth (GB/s) of every pair; *ps must outlive it. */
+/* The share of expected (percent) or the bandwidth (GB/s; the share is then its second table) of every
+ * pair; *ps must outlive it. */
 struct heat pair_map_heat(const struct pair_map *ps, enum heat_palette palette);
 /* Both maps, share of expected and GB/s, in the terminal (see heat.h). */
 void pair_map_print(FILE *out, const struct pair_map *ps, int columns, bool colour);

@@ -285,16 +285,19 @@ static int draw(const struct plot_source *s, const char *out, unsigned figures,
                 struct err *err)
 {
     struct drawing d[PLOT_FIGURES] = {{.pid = 0}};
+    struct pair_map pairs = {.n = 0};
+    struct plot_source source = *s;
     char *data = file_join(out, "data");
     int rc = file_mkdir(data, err), made = 0;
     const char *why = "", *kind = plot_extension[format];
 
+    source.pairs = &pairs;
     if (rc == 0)
         rc = write_look(data, look, err);
     for (int i = 0; i < PLOT_FIGURES && rc == 0; i++) {
         if (!(figures >> i & 1))
             continue;
-        int n = begin_figure(&d[i], s, out, (enum plot_figure)i, kind, r, err);
+        int n = begin_figure(&d[i], &source, out, (enum plot_figure)i, kind, r, err);
         rc = n < 0 ? -1 : 0;
         made += n > 0;
         why = n == 0 && r->why[i] ? r->why[i] : why;
@@ -302,6 +305,7 @@ static int draw(const struct plot_source *s, const char *out, unsigned figures,
     for (int i = 0; i < PLOT_FIGURES; i++) /* those before one that failed are finished, too */
         if (drawing_end(&d[i], kind, r, rc == 0 ? err : NULL) < 0)
             rc = -1;
+    pair_map_free(&pairs);
     free(data);
     return rc == 0 && !made ? err_data(err, "%s", why) : rc;
 }
@@ -388,13 +392,14 @@ int plot_campaign(const char *path, const struct points *points, const char *out
                   enum plot_format format, const struct pair_only *only,
                   const struct plot_look *look, struct plot_result *r, struct err *err)
 {
+    const bool asked = figures & (1u << PLOT_HEAT | 1u << PLOT_DIST); /* for points */
     struct step_bars steps = {0};
     struct points *p = NULL;
     struct matrix m;
     int rc;
 
     *r = (struct plot_result){.gnuplot = true};
-    if (load(path, &m, points ? NULL : &p, err) < 0)
+    if (load(path, &m, points || !asked ? NULL : &p, err) < 0)
         return -1;
     rc = load_steps(&steps, path, &figures, r, err);
     if (rc == 0) {

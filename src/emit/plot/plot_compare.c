@@ -105,10 +105,9 @@ static int add_shares(struct compare_plot *p, int side, struct err *err)
 {
     struct pair_map ps;
 
-    if (pair_map_init(&ps, matrix_of(p, side), p->s->pair[side].points, err) < 0)
+    if (pair_map_init(&ps, matrix_of(p, side), p->s->pair[side].points, &p->s->only, err) < 0)
         return -1;
-    int rc = pair_map_keep(&ps, &p->s->only, err);
-    for (int i = 0; i < ps.samples && rc == 0; i++) {
+    for (int i = 0; i < ps.samples; i++) {
         const struct pair_sample *x = &ps.sample[i];
         double share = 100 * pair_map_share(&ps, x->src, x->dst, x->Bps);
         if (!isnan(share))
@@ -116,7 +115,7 @@ static int add_shares(struct compare_plot *p, int side, struct err *err)
     }
     stats_sort(p->share[side], p->shares[side]);
     pair_map_free(&ps);
-    return rc;
+    return 0;
 }
 
 /* --- collectives --- */

@@ -26,6 +26,7 @@ struct plot_source {
     const struct matrix *matrix; /* busbw, heat, dist */
     const struct points *points; /* heat, dist; NULL: everything comes from the matrix */
     struct pair_only only;       /* of pairs: heat, dist, history, compare */
+    struct pair_map *pairs; /* heat, dist: zero, made by the first that asks; the caller frees it */
     const struct step_bars *steps;
     int top; /* of the steps; 0: STEP_TOP */
     const struct scaling *scaling;
@@ -45,6 +46,14 @@ plot_writer plot_data_step, plot_data_scaling, plot_data_score;
 plot_writer plot_data_history, plot_data_compare;
 
 /* --- shared by the figures --- */
+
+/* The pairs of heat and dist; NULL: there is nothing to draw. */
+static inline const struct pair_map *plot_pairs(const struct plot_source *s, struct err *err)
+{
+    bool made = s->pairs->n || pair_map_init(s->pairs, s->matrix, s->points, &s->only, err) == 0;
+
+    return made ? s->pairs : NULL;
+}
 
 struct plot_table {
     const char *name, *header; /* NULL: a matrix has none */

@@ -311,25 +311,20 @@ static const struct plot_table tables[] = {
 
 int plot_data_dist(const struct plot_source *s, const char *dir, struct err *err)
 {
-    struct pair_map ps;
+    const struct pair_map *ps = plot_pairs(s, err);
 
-    if (pair_map_init(&ps, s->matrix, s->points, err) < 0)
+    if (!ps)
         return -1;
-    if (pair_map_keep(&ps, &s->only, err) < 0) {
-        pair_map_free(&ps);
-        return -1;
-    }
-    struct dist d = {.ps = &ps};
-    for (int i = 0; i < ps.samples; i++)
-        add_pair(&d, ps.sample[i].src, ps.sample[i].dst, ps.sample[i].Bps);
-    if (!ps.samples)
+    struct dist d = {.ps = ps};
+    for (int i = 0; i < ps->samples; i++)
+        add_pair(&d, ps->sample[i].src, ps->sample[i].dst, ps->sample[i].Bps);
+    if (!ps->samples)
         add_modelled(&d);
     settle(&d);
     int rc = d.groups ? plot_tables_write(tables, &d, dir, err)
                       : err_data(err, "no pairs to plot: none of %d measured pairs has data",
-                                 ps.samples);
+                                 ps->samples);
     for (int i = 0; i < d.groups; i++)
         free(d.group[i].value);
-    pair_map_free(&ps);
     return rc;
 }

@@ -29,17 +29,25 @@ static size_t cells_of(const struct heat_map *g)
     return (size_t)g->blocks * (size_t)g->blocks;
 }
 
-static float *cells(struct heat_map *g, enum heat_palette palette)
+/* As the tables have them; cell is gone. */
+static float *narrow(const struct heat_map *g, double *cell)
 {
-    struct heat heat = pair_map_heat(g->ps, palette);
     float *out = mem_calloc(cells_of(g), sizeof(*out));
 
-    heat.span = g->span;
-    double *cell = heat_cells(&heat, g->blocks, &g->pairs, &g->missing);
     for (size_t i = 0; i < cells_of(g); i++)
         out[i] = (float)cell[i];
     free(cell);
     return out;
+}
+
+static void make_cells(struct heat_map *g)
+{
+    struct heat heat = pair_map_heat(g->ps, HEAT_AMOUNT);
+    double *share = mem_calloc(cells_of(g), sizeof(*share));
+
+    heat.span = g->span;
+    g->rate = narrow(g, heat_cells(&heat, g->blocks, share, &g->pairs, &g->missing));
+    g->share = narrow(g, share);
 }
 
 static size_t cell_of(const struct heat_map *g, const struct pair_sample *s)
@@ -319,32 +327,26 @@ static const struct plot_table tables[] = {
 
 int plot_data_heat(const struct plot_source *s, const char *dir, struct err *err)
 {
-    struct pair_map ps;
+    const struct pair_map *ps = plot_pairs(s, err);
 
-    if (pair_map_init(&ps, s->matrix, s->points, err) < 0)
+    if (!ps)
         return -1;
-    if (pair_map_keep(&ps, &s->only, err) < 0) {
-        pair_map_free(&ps);
-        return -1;
-    }
-    struct heat_map g = {.ps = &ps, .span = span_of(&ps)};
-    g.blocks = (ps.n + g.span - 1) / g.span;
-    g.share = cells(&g, HEAT_SHARE);
-    g.rate = cells(&g, HEAT_AMOUNT);
+    struct heat_map g = {.ps = ps, .span = span_of(ps)};
+    g.blocks = (ps->n + g.span - 1) / g.span;
+    make_cells(&g);
     g.seen = mem_calloc(cells_of(&g), sizeof(*g.seen));
-    if (ps.n > HEAT_LOOK)
+    if (ps->n > HEAT_LOOK)
         add_samples(&g);
     mark_seen(&g);
     int rc = scale(&g, err);
     if (rc == 0) {
-        plot_axis_of(&g.axis, &ps, g.span, MAP_PIXELS);
-        plot_calls_of(&g.calls, &ps, g.rate, g.blocks, g.span);
+        plot_axis_of(&g.axis, ps, g.span, MAP_PIXELS);
+        plot_calls_of(&g.calls, ps, g.rate, g.blocks, g.span);
         rc = plot_tables_write(tables, &g, dir, err);
         plot_axis_free(&g.axis);
     }
     free(g.rate);
     free(g.share);
     free(g.seen);
-    pair_map_free(&ps);
     return rc;
 }
