@@ -22,6 +22,9 @@
 #ifndef RG_PROTOCOL_H
 #define RG_PROTOCOL_H
 
+#include <math.h>
+#include <stddef.h>
+
 #define PROTOCOL_HOP_LL 1.0e-6 /* s */
 
 /* Rings that leave the domain are taken to run it at every size: 256
@@ -34,6 +37,17 @@
 #define PROTOCOL_PEER 0.3e-6
 
 /* Seconds of a ring that stays inside the domain. */
-double protocol_ring(double hops, double hop, double full, double least);
+static inline double protocol_ring(double hops, double hop, double full, double least)
+{
+    static const struct {
+        double hop, share; /* s; of the ring's rate */
+    } protocol[] = {{PROTOCOL_HOP_LL, 0.25}, {1.9e-6 /* LL128 */, 0.92}, {PROTOCOL_HOP_SIMPLE, 1}};
+    double best = INFINITY;
+
+    for (size_t i = 0; i < sizeof(protocol) / sizeof(*protocol); i++)
+        best =
+            fmin(best, hops * fmin(hop, protocol[i].hop) + fmax(least, full / protocol[i].share));
+    return isnan(full) ? NAN : best;
+}
 
 #endif

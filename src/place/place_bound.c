@@ -15,16 +15,8 @@
  *   a message at K   on the best group of that K: the fastest tiers that lie inside and between
  *             domains, all NICs, the fewest racks, no slow part, as many groups at once as there are
  *
- * Not every domain is as large as g.  Let the other axes at right angles need P slots beside each
- * member: a domain of c slots then holds at most c / P members of a line, and M = g / P is the most of
- * any.  A line of s ranks is whole in one domain, or its parts are of sizes x from K to M whose rest
- * s - x falls into such parts again:  ceil((s - x) / M) <= floor((s - x) / K).  With a and z the
- * smallest and the largest such size up to c / P, a domain seats at most
- *
- *   u(c) = max over w of  w s + min(c - w s, z floor((c - w s) / a)),   w of the lines whole
- *
- * ranks, and K is possible only where u(c) of all domains add up to the ranks.  Nine racks of 72 hold
- * nine groups of 64 whole; of ten groups one is split.
+ * Not every domain is as large as g: K is possible only where the domains can seat the parts that lines are
+ * cut into (place_cut.c), of which each member has what the other axes at right angles need beside it.
  *
  * Slow parts can be left out only as far as that is true without them: where the slots whose NICs are
  * faster than F do not seat the ranks, some rank has a NIC with F or less, and each axis a group with
@@ -38,7 +30,7 @@
 #include "base/mem.h"
 #include "place/place_impl.h"
 
-enum { SHARES = 20 }; /* values of K that are told apart, of a domain of up to 128 and more */
+enum { SHARES = 24 }; /* values of K that are told apart, of a domain of up to 128 and more */
 
 struct lines {
     struct span span;
@@ -168,10 +160,10 @@ static double least_between(const struct bound *b, const struct message *msg, in
 
 /* --- the axes --- */
 
-/* 1 to 12, 16, 24, 32, 48 ... and the most. */
+/* 1 to 16, 24, 32, 48 ... and the most. */
 static void share_out(struct lines *a, int most)
 {
-    for (int k = 1; k < most && a->count < SHARES - 1; k += k < 12        ? 1
+    for (int k = 1; k < most && a->count < SHARES - 1; k += k < 16        ? 1
                                                             : k & (k - 1) ? k / 3
                                                                           : k / 2)
         a->few[a->count++] = k;
@@ -193,6 +185,20 @@ static struct lines *lines_of(struct bound *b, struct span span)
     return a;
 }
 
+/* The least K that the k-th share stands for: it stands for all above the one before, and a line that is
+ * not cut has all its members. */
+static int fewest_at(const struct lines *a, int k)
+{
+    int few = k ? a->few[k - 1] + 1 : 1;
+
+    return 2 * few > a->span.size ? a->span.size : few;
+}
+
+static int fewest_of(const struct lines *a)
+{
+    return fewest_at(a, a->chosen);
+}
+
 static bool is_of(const struct message *msg, const struct lines *a)
 {
     return msg->span.size == a->span.size && msg->span.stride == a->span.stride;
@@ -208,7 +214,7 @@ static double least_of(const struct bound *b, const struct lines *a, int k, int 
         double *at =
             &a->least[((size_t)k * a->count + many) * (size_t)b->pl->step->traffic.messages + i];
         if (*at == 0)
-            *at = least_between(b, msg, k ? a->few[k - 1] + 1 : 1, a->few[k], a->few[many]);
+            *at = least_between(b, msg, fewest_at(a, k), a->few[k], a->few[many]);
         least = fmin(least, *at);
     }
     return least;
@@ -242,49 +248,19 @@ static void set_slow(struct bound *b, const struct lines *a, int f, int many)
             b->one[i] = fmax(b->one[i], slow_of(b, a, f, many, i));
 }
 
-/* The least members that the chosen share stands for: it stands for all above the one before. */
-static int fewest_of(const struct lines *a)
-{
-    return a->chosen ? a->few[a->chosen - 1] + 1 : 1;
-}
-
-/* Can the rest of a line fall into parts of k to m ranks? */
-static bool falls(int rest, int k, int m)
-{
-    return (rest + m - 1) / m <= rest / k;
-}
-
-/* u(c) of lines of n ranks in parts of k to m, of at most `cap` here. */
-static int seats(int c, int cap, int n, int k, int m)
-{
-    int least = 0, largest = 0, most = 0;
-
-    for (int x = k; x <= cap && x <= n - k; x++)
-        if (falls(n - x, k, m)) {
-            least = least ? least : x;
-            largest = x;
-        }
-    for (int whole = 0; whole <= (n <= cap ? c : 0); whole += n) {
-        int left = c - whole, parts = least ? left / least * largest : 0;
-        int sum = whole + (left < parts ? left : parts);
-        most = sum > most ? sum : most;
-    }
-    return most;
-}
-
 /* Do the slots above the f-th factor seat the ranks at the axis's share, of which each member has `beside`
- * slots beside it? */
-static bool seated(const struct bound *b, const struct lines *a, long beside, int f)
+ * slots beside it, `whole` of them in lines that are not cut? */
+static bool seated(const struct bound *b, const struct lines *a, long beside, long whole, int f)
 {
-    const struct room *r = &b->room;
-    int m = (int)(r->slots / beside);
-    long sum = 0;
+    const struct cut_lines l = {.ranks = b->pl->ranks,
+                                .size = a->span.size,
+                                .few = fewest_of(a),
+                                .beside = beside > whole ? beside : whole,
+                                .whole = whole,
+                                .slots = b->room.slots,
+                                .of = b->room.of_size + f * (b->room.slots + 1)};
 
-    for (int c = 1; c <= r->slots; c++)
-        if (r->of_size[f * (r->slots + 1) + c])
-            sum += (long)r->of_size[f * (r->slots + 1) + c] *
-                   seats(c, (int)(c / beside), a->span.size, fewest_of(a), m > 0 ? m : 1);
-    return sum >= b->pl->ranks;
+    return cut_possible(&l);
 }
 
 /* Are all groups of b across those of a?  The digits of b's ranks are above those of a. */
@@ -310,18 +286,21 @@ static long product_of(const struct bound *b, int count)
     return most;
 }
 
-/* The same of axes at right angles to axis `at`, itself not counted. */
-static long beside(const struct bound *b, int at)
+/* The same of axes at right angles to axis `at`, itself not counted; whole: of those whose lines are not
+ * cut alone, with all their ranks. */
+static long beside(const struct bound *b, int at, bool whole)
 {
     long product[TRAFFIC_MAX], most = 1;
 
     for (int i = 0; i < b->axes; i++) {
-        const struct span *span = &b->axis[i].span;
-        bool right = across(span, &b->axis[at].span) || across(&b->axis[at].span, span);
-        product[i] = right && i != at ? fewest_of(&b->axis[i]) : 0;
-        for (int k = 0; k < i && product[i]; k++)
-            if (across(&b->axis[k].span, span) && product[k] * fewest_of(&b->axis[i]) > product[i])
-                product[i] = product[k] * fewest_of(&b->axis[i]);
+        const struct lines *a = &b->axis[i];
+        const struct span *span = &a->span, *of = &b->axis[at].span;
+        bool right = i != at && (across(span, of) || across(of, span));
+        long own = !right || (whole && fewest_of(a) < span->size) ? 0 : fewest_of(a);
+        product[i] = own;
+        for (int k = 0; k < i && own; k++)
+            if (across(&b->axis[k].span, span) && product[k] * own > product[i])
+                product[i] = product[k] * own;
         most = product[i] > most ? product[i] : most;
     }
     return most;
@@ -343,7 +322,7 @@ static int slowest_needed(const struct bound *b)
 
     for (bool fits = true; fits && f < b->room.factors; f += fits)
         for (int i = 0; i < b->axes && fits; i++)
-            fits = seated(b, &b->axis[i], beside(b, i), f);
+            fits = seated(b, &b->axis[i], beside(b, i, false), beside(b, i, true), f);
     return f;
 }
 
@@ -358,7 +337,7 @@ static void take_shares(struct bound *b)
     memcpy(kept, b->one, sizeof(kept));
     for (int i = 0; i < b->axes; i++) {
         const struct lines *a = &b->axis[i];
-        long room = b->room.slots / beside(b, i);
+        long room = b->room.slots / beside(b, i, false);
         int many = 0;
         while (many < a->count - 1 && a->few[many] < room)
             many++;
@@ -384,7 +363,8 @@ static void choose(struct bound *b, int at)
     }
     struct lines *a = &b->axis[at];
     for (a->chosen = a->count - 1; a->chosen >= 0; a->chosen--) {
-        if (product_of(b, at + 1) > b->room.slots || !seated(b, a, 1, 0))
+        bool again = a->chosen < a->count - 1 && fewest_of(a) == a->span.size; /* as the last */
+        if (again || product_of(b, at + 1) > b->room.slots || !seated(b, a, 1, 1, 0))
             continue;
         set_axis(b, a, a->chosen, a->count - 1);
         if (place_step_sec(b->pl->step, b->one) < b->best)

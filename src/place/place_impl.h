@@ -76,10 +76,39 @@ void row_free(struct row *r);
  * parts. */
 bool row_fill(const struct row *r, const struct node_pool *p, const int *block, int blocks,
               int ranks, bool roomy, int *slot);
-/* Lines of so many units of `unit` slots, each in as few boxes as hold it: those with the most slots
- * left, whatever is cut as equal as they allow. */
-bool row_fill_lines(const struct row *r, const struct node_pool *p, int unit, int units, int lines,
-                    int *slot);
+/* Parts of lines, of so many units of `unit` slots in turn, each from what is left of its box; they fit. */
+struct row_part {
+    int box, units;
+};
+void row_fill_parts(const struct row *r, const struct node_pool *p, int unit,
+                    const struct row_part *part, int parts, int *slot);
+
+/* --- place_cut.c: lines that fall into parts, of one box each --- */
+
+/* Lines of an axis, all the ranks in them, over domains of so many slots. */
+struct cut_lines {
+    int ranks, size, few; /* size of a line; few: of the smallest part of any */
+    long beside,
+        whole; /* slots that each member needs; ranks of lines beside each other that lie alike */
+    const int *of, slots; /* of[c]: domains of c slots, up to `slots` */
+};
+/* false: there is no such order.  true: there may be one. */
+bool cut_possible(const struct cut_lines *l);
+
+/* What is cut, and how far it is. */
+struct cutting {
+    int lines, units, boxes; /* units of a line */
+    int *room;               /* units left in each box */
+    struct row_part *part;   /* room for two of each line; cut_equally(): for one in each box */
+    int parts;
+    int few, *use; /* the fewest units of a part; of so many left, those that such parts can fill */
+    struct map tried; /* what was left, in vain */
+    long looks;       /* at boxes */
+};
+enum { CUT_LOOKS = 1 << 16 };
+/* Whole or in two parts, the smallest of which is as large as it can be, as far as is looked; false: no
+ * way was found.  Line by line in c->part. */
+bool cut_largely(struct cutting *c);
 
 /* --- place_classes.c: free hosts folded to those that differ --- */
 

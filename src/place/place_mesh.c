@@ -139,6 +139,35 @@ static int mesh_turns(const struct mesh *m, int (**turns)[DIGITS], int most)
 enum { TURNS_MAX = 720, KEPT = 4, WITHIN_MAX = 24 };
 enum { LOOKS_MAX = 1 << 16 }; /* lines times boxes, where lines are cut */
 
+/* --- lines of units that fall into parts, of one box each --- */
+
+/* Each line in as few boxes as hold it, those with the most left, and in nearly equal parts. */
+static bool cut_equally(struct cutting *c)
+{
+    for (int line = 0; line < c->lines; line++) {
+        int from = c->parts, sum = 0, left = c->units;
+        while (sum < c->units) {
+            int most = 0;
+            for (int b = 1; b < c->boxes; b++)
+                most = c->room[b] > c->room[most] ? b : most;
+            if (c->room[most] <= 0)
+                return false;
+            c->part[c->parts++] = (struct row_part){most, c->room[most]};
+            sum += c->room[most];
+            c->room[most] = -c->room[most]; /* taken by this line */
+        }
+        for (int i = c->parts; i-- > from;) { /* the smallest first */
+            struct row_part *p = &c->part[i];
+            int share = left / (i - from + 1);
+            c->room[p->box] = -c->room[p->box];
+            p->units = share < p->units ? share : p->units;
+            c->room[p->box] -= p->units;
+            left -= p->units;
+        }
+    }
+    return true;
+}
+
 /* One candidate: which digit turns fastest, which row, and the largest block that is kept whole. */
 struct mesh_plan {
     const int *turn;
@@ -210,33 +239,56 @@ static void keep(struct mesh_search *h, struct mesh_plan p)
 }
 
 /* The lines of a digit that is cut, in turn. */
-static bool fill_lines(struct mesh_search *h, const struct mesh_plan *p, const struct row *r)
+static bool fill_lines(struct mesh_search *h, const struct mesh_plan *p, const struct row *r,
+                       bool (*cut_all)(struct cutting *))
 {
-    int size = 1, radix = h->mesh.radix[p->turn[p->whole]];
+    struct cutting c = {.units = h->mesh.radix[p->turn[p->whole]], .boxes = r->boxes};
+    int size = 1;
 
     for (int i = 0; i < p->whole; i++)
         size *= h->mesh.radix[p->turn[i]];
-    int lines = h->mesh.ranks / size / radix;
-    return (long)lines * r->boxes <= LOOKS_MAX &&
-           row_fill_lines(r, h->placer->pool, size, radix, lines, h->slot);
+    c.lines = h->mesh.ranks / size / c.units;
+    if ((long)c.lines * c.boxes > LOOKS_MAX)
+        return false;
+    c.room = mem_calloc((size_t)c.boxes + 1, sizeof(*c.room));
+    for (int b = 0; b < c.boxes; b++)
+        c.room[b] = row_slots(r, h->placer->pool, b) / size;
+    c.part = mem_calloc((size_t)c.lines * (size_t)c.boxes + 1, sizeof(*c.part));
+    bool done = cut_all(&c);
+    if (done)
+        row_fill_parts(r, h->placer->pool, size, c.part, c.parts, h->slot);
+    free(c.room);
+    free(c.part);
+    return done;
 }
 
-static void try_plan(struct mesh_search *h, struct mesh_plan p, const struct row *r)
+/* The plan with ranks in the slots that are filled. */
+static void try_slots(struct mesh_search *h, struct mesh_plan p, const struct row *r, int block)
 {
-    int block[DIGITS + 3], blocks = p.cut ? 0 : blocks_of(h, &p, block);
     char how[256];
 
-    if (p.cut ? !fill_lines(h, &p, r)
-              : !row_fill(r, h->placer->pool, block, blocks, h->mesh.ranks, false, h->slot))
-        return;
     for (int s = 0; s < h->mesh.ranks; s++)
         h->order[mesh_rank(&h->mesh, p.turn, s)] = h->slot[s];
-    say(how, h, &p, r, p.cut ? 0 : block[0]);
+    say(how, h, &p, r, block);
     enum place_tried tried = place_try(h->best, h->placer, h->order, how, &p.sec);
     if (tried == TRIED_BEST)
         memcpy(h->best->turn, p.turn, sizeof(h->best->turn));
     if (tried != TRIED_BEFORE)
         keep(h, p);
+}
+
+static void try_plan(struct mesh_search *h, struct mesh_plan p, const struct row *r)
+{
+    int block[DIGITS + 3];
+
+    if (p.cut) {
+        if (fill_lines(h, &p, r, cut_equally))
+            try_slots(h, p, r, 0);
+        if (fill_lines(h, &p, r, cut_largely))
+            try_slots(h, p, r, 0);
+    } else if (row_fill(r, h->placer->pool, block, blocks_of(h, &p, block), h->mesh.ranks, false,
+                        h->slot))
+        try_slots(h, p, r, block[0]);
 }
 
 /* The largest divisor of n that is no larger than `most`. */
@@ -261,8 +313,10 @@ static void try_turn(struct mesh_search *h, const int *turn, const struct row *r
     }
     int most = room / size, radix = fits < h->mesh.digits ? h->mesh.radix[turn[fits]] : 1;
     int part = divisor(radix, most);
-    if (radix > 1 && placer_may(h->placer, share))
-        try_plan(h, (struct mesh_plan){turn, fits, 1, true, {0, 0}}, r);
+    /* The first that no box holds whole, and the last of which not all may be. */
+    for (int whole = fits; whole >= 0 && whole >= fits - 1 && placer_may(h->placer, share); whole--)
+        if (whole < h->mesh.digits)
+            try_plan(h, (struct mesh_plan){turn, whole, 1, true, {0, 0}}, r);
     for (int whole = fits; whole >= 0 && placer_may(h->placer, share); whole--, part = 1) {
         if (part > 1)
             try_plan(h, (struct mesh_plan){turn, whole, part, false, {0, 0}}, r);

@@ -411,44 +411,17 @@ bool row_fill(const struct row *r, const struct node_pool *p, const int *block, 
     return next == ranks;
 }
 
-/* `units` of a line in the first boxes of turn, as few as hold them and as equal as they can be: the
- * smallest first.  Returns how many boxes, 0: there are too few. */
-static int cut_line(struct box_room *turn, int boxes, int unit, int units)
+void row_fill_parts(const struct row *r, const struct node_pool *p, int unit,
+                    const struct row_part *part, int parts, int *slot)
 {
-    int n = 0, sum = 0;
+    int *begin = mem_calloc((size_t)r->boxes + 2, sizeof(int)), *flat = flatten(r, p, begin);
 
-    for (; n < boxes && sum < units; n++)
-        sum += turn[n].room /= unit;
-    for (int i = n - 1; i >= 0 && sum >= units; i--) {
-        int part = units / (i + 1);
-        turn[i].room = part < turn[i].room ? part : turn[i].room;
-        units -= turn[i].room;
-        sum = units;
-    }
-    return units ? 0 : n;
-}
-
-bool row_fill_lines(const struct row *r, const struct node_pool *p, int unit, int units, int lines,
-                    int *slot)
-{
-    int *begin = mem_calloc((size_t)r->boxes + 2, sizeof(int));
-    int *used = mem_calloc((size_t)r->boxes + 1, sizeof(int));
-    struct box_room *turn = mem_calloc((size_t)r->boxes + 1, sizeof(*turn));
-    int *flat = flatten(r, p, begin), next = 0, line = 0;
-
-    for (int n = 1; line < lines && n; line += n > 0) {
-        turn_of(turn, begin, used, r->boxes, true);
-        n = cut_line(turn, r->boxes, unit, units);
-        for (int i = 0; i < n; i++) {
-            int b = turn[i].box, take = turn[i].room * unit;
-            memcpy(slot + next, flat + begin[b] + used[b], (size_t)take * sizeof(int));
-            used[b] += take;
-            next += take;
-        }
+    for (int i = 0; i < parts; i++) {
+        int take = part[i].units * unit;
+        memcpy(slot, flat + begin[part[i].box], (size_t)take * sizeof(int));
+        begin[part[i].box] += take;
+        slot += take;
     }
     free(begin);
-    free(used);
-    free(turn);
     free(flat);
-    return line == lines;
 }

@@ -126,6 +126,38 @@ refused(lambda: m.pair_times([0], [], 1), '1 sources and 0 destinations')"
     done
 }
 
+@test "ranges cost what their members do, and hosts in a row are one" {
+    library
+    python "
+import random
+rnd = random.Random($seed)
+for path in ('$matrix', '$campaign'):
+    m = Matrix(path)
+    n, names = len(m), m.hosts()
+    def ids(ranges):
+        return [i for some in ranges for i in some]
+    for _ in range(200):
+        cuts = sorted(rnd.sample(range(n + 1), 2 * rnd.randint(1, 3)))
+        ranges = [range(a, b, rnd.randint(1, 4)) for a, b in zip(cuts[::2], cuts[1::2])]
+        if rnd.random() < 0.2:
+            ranges.reverse()
+        op, bytes = rnd.choice(['all_gather', 'all_to_all', 'all_reduce', 'sendrecv']), rnd.choice([8, 4096, 3 << 20, 1 << 30])
+        mine, other = m.collective_ranges(op, ranges, bytes), m.collective(op, ids(ranges), bytes)
+        assert abs(mine / other - 1) < 1e-12 or (mine != mine and other != other) or mine == other, (op, ranges, bytes, mine, other)
+    for _ in range(50):
+        first, count = rnd.randrange(len(names)), rnd.randint(1, len(names))
+        ends = [i for i in range(n) if names.index(m.level(i, 'host')) in range(first, first + count)]
+        some = m.hosts_range(first, count)
+        assert some is None if first + count > len(names) else list(some) == ends, (first, count, some)
+    assert m.hosts_range(-1, 1) is None and m.hosts_range(0, 0) is None and m.hosts_range(0, 1 << 40) is None
+    assert math.isnan(m.collective_ranges('all_gossip', [range(2)], 8)) and math.isnan(m.collective_ranges('all_gather', [], 8))
+    assert math.isnan(m.collective_ranges('all_gather', [range(n + 1)], 8))
+    refused(lambda: m.collective_ranges('all_gather', [range(5, 0, -1)], 8), 'is no range of endpoints that ascend')
+    refused(lambda: m.collective_ranges('all_gather', [range(2)], -1), '-1 bytes')
+    m.close()
+    refused(lambda: m.collective_ranges('all_gather', [range(2)], 8), 'closed already')"
+}
+
 @test "a place: predict and place say of its order what the library does, and it is no dearer than the list" {
     library
     python "

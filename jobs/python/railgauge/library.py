@@ -11,7 +11,7 @@ import functools
 import math
 import os
 from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_size_t, c_void_p
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Sequence
 
 from .files import Error, Path
 
@@ -30,6 +30,10 @@ class Place(NamedTuple):
     as_listed: float  #: of the hosts as they were listed
     bound: float  #: no choice and no order is faster; 0: nothing is claimed
     how: str
+
+
+class _Range(ctypes.Structure):
+    _fields_ = [("first", c_int), ("count", c_int), ("step", c_int)]
 
 
 class _Placed(ctypes.Structure):
@@ -55,6 +59,8 @@ def _load() -> Any:
         ("close", None, c_void_p),
         ("count", c_int, c_void_p),
         ("host_find", c_int, c_void_p, text),
+        ("hosts_range", c_int, c_void_p, c_int, c_int, POINTER(_Range)),
+        ("collective_ranges", c_double, c_void_p, text, POINTER(_Range), c_int, c_size_t),
         ("job_open", c_int, POINTER(c_void_p), c_void_p, text, text),
         ("job_close", None, c_void_p),
         ("nodes_cost", c_double, c_void_p, ints, c_int, text),
@@ -93,6 +99,27 @@ class Handle:
             handle.close()
             raise Error(f"{path}: it has changed since it was read here")
         return handle
+
+    def hosts_range(self, first: int, count: int) -> Optional[range]:
+        """Of a matrix: as Matrix.hosts_range()."""
+        if not 0 <= first < 1 << 31 or not 0 < count < 1 << 31:
+            return None
+        found = _Range()
+        if _load().railgauge_hosts_range(self.at, first, count, byref(found)) < 0:
+            return None
+        return range(found.first, found.first + found.count * found.step, found.step)
+
+    def collective_ranges(self, op: str, ranges: Sequence[range], bytes: int) -> float:
+        """Of a matrix: as Matrix.collective_ranges()."""
+        if not 0 <= bytes < 1 << 63:
+            raise Error(f"{bytes} bytes")
+        given = [some for some in ranges if len(some)]
+        for some in given:
+            if some.step < 1 or not 0 <= some[0] <= some[-1] < 1 << 31:
+                raise Error(f"{some} is no range of endpoints that ascend")
+        # the step of one member says nothing, and may be any
+        rows = [_Range(some[0], len(some), some.step if len(some) > 1 else 1) for some in given]
+        return _load().railgauge_collective_ranges(self.at, _text(op), (_Range * len(rows))(*rows), len(rows), bytes)
 
     def __enter__(self) -> Any:
         return self

@@ -12,7 +12,7 @@ from .files import Error, Path, Table, read_json
 from .price import Curve, Part, Tier, nan
 
 if TYPE_CHECKING:
-    from .library import Job
+    from .library import Handle, Job
 
 _EXTENT = 1 << 20  # of lists
 _BYTES_MAX, _SEC_MAX = 1e18, 1e9
@@ -240,12 +240,29 @@ class Matrix:
     def job(self, words: str) -> Job:
         """A job in words, ``"model=llama3.1-70b layout=tp=4,dp=auto"``: what it costs on which hosts, the best hosts,
         the best order of ranks.  For this the C library is needed (railgauge(3))."""
-        from .library import Handle, Job
+        from .library import Job
+
+        self._by_library()
+        return Job(self, words)
+
+    def _by_library(self) -> Handle:
+        from .library import Handle
 
         if self._library is None:
             self._check_open()
             self._library = Handle.of_matrix(self.path, len(self))
-        return Job(self, words)
+        return self._library
+
+    def hosts_range(self, first: int, count: int) -> Optional[range]:
+        """The endpoints of ``count`` hosts from ``hosts()[first]`` on; None: there are no such hosts, or their
+        endpoints do not follow each other.  By the C library, as collective_ranges()."""
+        return self._by_library().hosts_range(first, count)
+
+    def collective_ranges(self, op: str, ranges: Sequence[range], bytes: int) -> float:
+        """Seconds of a collective of the members of ranges, ``[range(0, 8192)]``, one after the other: what collective()
+        says of their ids, in time that grows with the ranges and not with the members.  For this the C library is needed
+        (railgauge(3))."""
+        return self._by_library().collective_ranges(op, ranges, bytes)
 
     # --- tables ---
 
