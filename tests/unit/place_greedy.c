@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* place/place_greedy.c - whoever takes a slot has as much to do with those nearby as anybody who waits. */
+/* place/place_greedy.c - whoever takes a slot has as much to do with those nearby as anybody who waits;
+ * place_cut.c - lines are cut as well as any way of cutting them. */
 #include "place/place_impl.h"
 #include "place_scene.h"
 
@@ -175,10 +176,98 @@ static void whoever_takes_a_slot_has_most_to_do_there(void **state)
         on_any_traffic(&s, fabric[seed % 3], seed);
 }
 
+/* --- lines that are cut --- */
+
+/* What is asked: lines of so many units, in parts of `few` and more, `most` of them at most. */
+struct way {
+    int units, few, most;
+};
+
+/* Is there a way for `left` units of a line, in boxes of their own from `from` on, and the lines after it?
+ * Every way is walked. */
+static bool some_way(const struct way *w, int *room, int boxes, int from, int left, int lines,
+                     int parts)
+{
+    if (left == 0)
+        return lines == 1 || some_way(w, room, boxes, 0, w->units, lines - 1, w->most);
+    for (int b = from; b < boxes && parts; b++)
+        for (int x = w->few; x <= left && x <= room[b]; x++) {
+            room[b] -= x;
+            bool done = some_way(w, room, boxes, b + 1, left - x, lines, parts - 1);
+            room[b] += x;
+            if (done)
+                return true;
+        }
+    return false;
+}
+
+static bool can_be_cut(int units, int few, int most, int *room, int boxes, int lines)
+{
+    return some_way(&(struct way){units, few, most}, room, boxes, 0, units, lines, most);
+}
+
+static void check_parts(const struct cutting *c, const int *room, int few)
+{
+    int left[8] = {0}, line = 0, sum = 0;
+
+    for (int b = 0; b < c->boxes; b++)
+        left[b] = room[b];
+    for (int i = 0; i < c->parts; i++) {
+        const struct row_part *p = &c->part[i];
+        assert_true(p->units >= few && (left[p->box] -= p->units) >= 0);
+        assert_true(sum == 0 || c->part[i - 1].box != p->box);
+        sum = (sum + p->units) % c->units;
+        line += sum == 0;
+    }
+    assert_int_equal(line, c->lines);
+}
+
+/* A K that some way has is never refused, and where a line has two parts at most one that no way has is. */
+static void lines_are_cut_as_well_as_any_way_does(void **state)
+{
+    (void)state;
+    int refused = 0, possible = 0;
+    struct rng rng;
+
+    rng_seed(&rng, 5);
+    for (int round = 0; round < 3000; round++) {
+        int whole = 1 + (int)rng_below(&rng, 2), boxes = 1 + (int)rng_below(&rng, 4), of[40] = {0};
+        int room[4], work[4], units = 2 + (int)rng_below(&rng, 8),
+                              lines = 1 + (int)rng_below(&rng, 4);
+        int best = 0;
+        for (int b = 0; b < boxes; b++) {
+            int slots = 1 + (int)rng_below(&rng, 24);
+            of[slots]++;
+            room[b] = work[b] = slots / whole;
+        }
+        for (int few = 1; few <= units; few++) {
+            struct cut_lines l = {lines * units * whole, units, few, whole, whole, of, 24};
+            bool is = can_be_cut(units, few, units, work, boxes, lines);
+            bool exact = 3 * few > units, says = cut_possible(&l);
+            if (says != is && (is || exact))
+                fail_msg("round %d: parts of %d of %d lines of %d: %d, and it says %d", round, few,
+                         lines, units, is, says);
+            refused += !says;
+            possible += is;
+            if (few <= units / 2 && can_be_cut(units, few, 2, work, boxes, lines))
+                best = few;
+        }
+        struct row_part part[16];
+        struct cutting c = {
+            .lines = lines, .units = units, .boxes = boxes, .room = work, .part = part};
+        assert_int_equal(cut_largely(&c), best > 0);
+        if (best)
+            check_parts(&c, room, best);
+    }
+    print_message("%d refused, %d possible\n", refused, possible);
+    assert_true(refused > 1000 && possible > 1000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whoever_takes_a_slot_has_most_to_do_there),
+        cmocka_unit_test(lines_are_cut_as_well_as_any_way_does),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
