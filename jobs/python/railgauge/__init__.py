@@ -12,6 +12,7 @@
     m.collective("all_gather", range(72), 64 << 20)                 # seconds
     with m.job("model=llama3.1-70b layout=tp=4,dp=auto") as job:    # needs the C library
         job.cost(["r00n00", "r00n01", "r00n02", "r00n03"])
+    m.collective_ranges("all_gather", [m.hosts_range(0, 18)], 64 << 20)     # needs it, too; large groups in no time
 
 Reading needs the standard library only.  Sizes are bytes, times seconds, GBps 1e9 bytes a second of one direction.
 Files are checked as the programs check them: format, version, checksum, schema; what is wrong raises Error.
