@@ -21,14 +21,27 @@ struct round *plan_add(struct plan *p, enum stage stage, enum op op, int groups)
     return &p->round[p->rounds - 1];
 }
 
+static void forget_groups(struct round *r)
+{
+    for (int g = 0; r->group && g < r->groups && !r->block; g++)
+        free(r->group[g].members);
+    free(r->block);
+    free(r->group);
+    r->group = NULL;
+    r->block = NULL;
+}
+
+void plan_forget_pairs(struct plan *p)
+{
+    for (int i = 0; i < p->rounds; i++)
+        if (op_is_pair(p->round[i].op))
+            forget_groups(&p->round[i]);
+}
+
 void plan_free(struct plan *p)
 {
-    for (int i = 0; i < p->rounds; i++) {
-        for (int g = 0; g < p->round[i].groups && !p->round[i].block; g++)
-            free(p->round[i].group[g].members);
-        free(p->round[i].block);
-        free(p->round[i].group);
-    }
+    for (int i = 0; i < p->rounds; i++)
+        forget_groups(&p->round[i]);
     free(p->round);
     memset(p, 0, sizeof(*p));
 }

@@ -132,6 +132,8 @@ char *plan_text(const struct plan *p); /* the caller frees */
 int plan_share(struct plan *p, const char *what, struct world *w, int endpoints, struct err *err);
 /* Append one round with room for `groups` groups; the plan owns it. */
 struct round *plan_add(struct plan *p, enum stage stage, enum op op, int groups);
+/* Who is in the groups of pairs, which is asked for no more once they are measured: their rounds stay. */
+void plan_forget_pairs(struct plan *p);
 void plan_free(struct plan *p);
 
 /* The ladder of a round: steps 0..plan_steps()-1; a group's size at a step is rounded up to whole

@@ -214,6 +214,37 @@ static void a_plan_survives_its_text(void **state)
     topo_free(&t);
 }
 
+static void who_is_in_pairs_is_forgotten_and_nothing_else(void **state)
+{
+    struct topo t;
+    struct plan a, b;
+    struct plan_opts o;
+    struct err err;
+    int collectives = 0;
+
+    (void)state;
+    plan_defaults(&o);
+    flat_topo(&t, 40);
+    assert_int_equal(plan_make(&a, &t, &o, &err), 0);
+    assert_int_equal(plan_make(&b, &t, &o, &err), 0);
+    plan_forget_pairs(&a);
+    plan_forget_pairs(&a);
+    assert_int_equal(a.rounds, b.rounds);
+    assert_true(plan_points(&a, false) == plan_points(&b, false));
+    for (int i = 0; i < a.rounds; i++) {
+        const struct round *x = &a.round[i], *y = &b.round[i];
+        assert_true(x->id == y->id && x->op == y->op && x->groups == y->groups);
+        assert_int_equal(x->group == NULL, op_is_pair(x->op));
+        for (int g = 0; x->group && g < x->groups; g++, collectives++)
+            assert_memory_equal(x->group[g].members, y->group[g].members,
+                                (size_t)y->group[g].size * sizeof(int));
+    }
+    assert_true(collectives > 0);
+    plan_free(&a);
+    plan_free(&b);
+    topo_free(&t);
+}
+
 #define HEAD "# railgauge-plan 1\nround\tstage\top\tbytes_from\tbytes_to\tfactor\tepochs\tgroups\n"
 
 static void nonsense_is_refused_with_its_line(void **state)
@@ -667,6 +698,7 @@ int main(void)
         cmocka_unit_test(hosts_without_racks_play_a_tournament_to_find_them),
         cmocka_unit_test(a_ladder_rounds_sizes_up_to_whole_blocks_and_skips_repeats),
         cmocka_unit_test(a_plan_survives_its_text),
+        cmocka_unit_test(who_is_in_pairs_is_forgotten_and_nothing_else),
         cmocka_unit_test(nonsense_is_refused_with_its_line),
         cmocka_unit_test(gpus_are_measured_at_sizes_that_jobs_send),
         cmocka_unit_test(where_nvlink_joins_everybody_a_second_pass_leaves_it),

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -197,6 +198,7 @@ static int discover(struct chain *c, struct err *err)
         c->launch.ranks =
             c->topo.endpoints; /* the default is this machine's, which may have changed */
     free(path);
+    malloc_trim(0); /* what was read as JSON was many times the size */
     return rc;
 }
 
@@ -433,8 +435,10 @@ int chain_run(struct chain *c, struct err *err)
              units_s(c->topo.endpoints), c->plan.rounds, units_s(c->plan.rounds), c->transport);
     if (probe(c, err) < 0 || learn_mpi(c, err) < 0 || compute(c, err) < 0)
         return -1;
-    if (chain_is_sim(c)) /* it has two more topologies and a matrix, which fit has no use for */
+    plan_forget_pairs(&c->plan);
+    if (chain_is_sim(c)) /* it has another topology, which fit has no use for */
         sim_bed_free(&c->bed);
+    malloc_trim(0); /* of small pieces, which stay else while points are many */
     return chain_fit(c, err);
 }
 

@@ -82,16 +82,21 @@ int chain_fit_files(struct matrix *m, const char *topology, const char *plan_pat
 {
     struct topo topo;
     struct plan plan = {0};
+    unsigned crc = 0;
 
     topo_init(&topo);
     int rc = topo_load(&topo, topology, err);
     if (rc == 0)
         rc = plan_load(&plan, plan_path, topo.endpoints, err);
+    if (rc == 0) {
+        crc = plan_crc(&plan);
+        plan_forget_pairs(&plan);
+    }
     if (rc == 0 && !points->count)
         rc = points_load(points, points_path, err);
-    if (rc == 0 && plan_crc(&plan) != points->plan_crc)
+    if (rc == 0 && crc != points->plan_crc)
         rc = err_data(err, "%s was measured by another plan (%08x) than %s (%08x)", points_path,
-                      points->plan_crc, plan_path, plan_crc(&plan));
+                      points->plan_crc, plan_path, crc);
     if (rc == 0)
         rc = points_check(points, points_path, &topo, topology, err);
     if (rc == 0)

@@ -58,7 +58,7 @@ void fit_findings(struct fit *f); /* contention, unstable, bimodal, wrong data, 
 void fit_uplinks(struct fit *f);
 void fit_uplinks_thin(struct fit *f, int tier);
 
-/* The round of the plan with this id, if it has the group; NULL. */
+/* The round of the plan with this id, if it has the group and its members; NULL. */
 static inline const struct round *fit_round(const struct fit *f, int id, int group)
 {
     const struct plan *plan = f->plan;
@@ -66,7 +66,7 @@ static inline const struct round *fit_round(const struct fit *f, int id, int gro
     for (int i = 0; i < plan->rounds; i++) {
         int k = (id + i) % plan->rounds; /* the id is the index unless rounds were added by hand */
         if (plan->round[k].id == id)
-            return group < plan->round[k].groups ? &plan->round[k] : NULL;
+            return group < plan->round[k].groups && plan->round[k].group ? &plan->round[k] : NULL;
     }
     return NULL;
 }
