@@ -37,10 +37,12 @@ int sim_bed_open(struct sim_bed *b, const struct sim_opts *o, struct err *err)
     if (!o->fabric)
         return err_usage(err, "--transport sim needs --fabric NAME");
     if (fabric_load(&b->fabric, o->fabric, err) < 0 ||
-        fabric_topo(&b->fabric, o->racks, false, &b->truth, err) < 0 ||
-        fabric_topo(&b->fabric, o->racks, o->blind, &b->seen, err) < 0 ||
         matrix_from_fabric(&b->healthy, &b->fabric, o->racks, err) < 0)
         return -1;
+    b->truth = b->seen = b->healthy.topo;
+    if (o->blind && fabric_topo(&b->fabric, o->racks, true, &b->seen, err) < 0)
+        return -1;
+    b->blind = o->blind;
     for (int i = 0; i < b->healthy.tiers; i++)
         b->healthy.tier[i].loaded = NAN; /* the simulation counts who else runs */
     b->last = mem_calloc(1, sizeof(*b->last));
@@ -64,9 +66,9 @@ void sim_bed_free(struct sim_bed *b)
     if (b->last)
         free(b->last->ids);
     free(b->last);
+    if (b->blind)
+        topo_free(&b->seen);
     matrix_free(&b->healthy);
-    topo_free(&b->seen);
-    topo_free(&b->truth);
     fabric_free(&b->fabric);
     memset(b, 0, sizeof(*b));
 }

@@ -11,8 +11,9 @@
 /* A fabric with its truth and what a campaign may know of it. */
 struct sim_bed {
     struct fabric fabric;
-    struct topo truth, seen;
-    struct matrix healthy; /* the preset, of the truth's endpoints, nothing else running */
+    struct matrix healthy;   /* the preset, of all endpoints, nothing else running */
+    struct topo truth, seen; /* truth: the preset's; seen: the same, unless it is blind */
+    bool blind;              /* seen is one of its own */
     struct sim sim;
     struct sim_quote *last; /* of healthy, the last that was asked for */
 };
