@@ -55,6 +55,19 @@ static struct recount recount(const struct sim_opts *o, const struct plan_opts *
     return r;
 }
 
+/* Pairs of each tier, one by one. */
+static void recount_possible(const struct matrix *m)
+{
+    const struct topo *t = &m->topo;
+    double pairs[TIER_MAX] = {0};
+
+    for (int a = 0; a < t->endpoints; a++)
+        for (int b = a + 1; b < t->endpoints; b++)
+            pairs[topo_tier(t, a, b)]++;
+    for (int i = 0; i < m->tiers; i++)
+        assert_true(m->tier[i].possible == pairs[i]);
+}
+
 static double judged(const struct matrix *m, enum seen kind)
 {
     const struct seen_parts *s = matrix_seen(m, kind);
@@ -85,6 +98,7 @@ static void what_was_seen_is_what_was_planned(void **state)
         p.cables = of[i].cables;
         struct recount want = recount(&o, &p);
         campaign(&m, &o, &p, path);
+        recount_possible(&m);
         if ((int)judged(&m, SEEN_ENDPOINT) != want.gpus || (int)judged(&m, SEEN_NIC) != want.nics ||
             judged(&m, SEEN_CABLE) != want.cables || matrix_seen(&m, SEEN_NIC)->parts != of[i].nics)
             fail_msg("%s, %d racks: %g GPUs (%d), %g of %g NICs (%d of %d), %g cables (%g)",

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/stats.h"
 #include "base/units.h"
@@ -15,30 +16,85 @@ enum { PARTNERS_MIN = 3, HOSTS_MIN = 2, RACKS_MAX = 2048 };
 /* Pairs whose tier is looked up; more endpoints: evenly chosen ones. */
 enum { LOOKS_MAX = 1 << 24 };
 
-/* Pairs of one endpoint by their tiers: of those that it meets through NVLink or not, and through its
- * NIC alone where the campaign had that pass (fit_meets()). */
-static void count_tiers(const struct fit *f, int a, long *pairs)
+/* Endpoints by the levels that tiers ask for; who shares none of them with one is in the same tier as
+ * all others, through NICs or not. */
+struct nearby {
+    struct lists in[LEVEL_COUNT]; /* [level]: by group; NULL: no tier asks for it */
+    int *met;                     /* [endpoint]: the last that counted it, + 1 */
+    int apart;                    /* that tier */
+};
+
+static void near_open(struct nearby *near, const struct topo *t)
+{
+    int *key = mem_calloc((size_t)t->endpoints, sizeof(*key));
+
+    *near = (struct nearby){.met = mem_calloc((size_t)t->endpoints, sizeof(*near->met))};
+    while (near->apart < t->tiers - 1 && t->tier[near->apart].same)
+        near->apart++;
+    for (int level = 0; level < LEVEL_COUNT; level++) {
+        bool asked = false;
+        for (int i = 0; i < t->tiers; i++)
+            asked |= t->tier[i].same >> level & 1;
+        for (int i = 0; i < t->endpoints && asked; i++)
+            key[i] = topo_at(t, i, level);
+        if (asked)
+            lists_make(&near->in[level], key, NULL, t->endpoints, t->group[level].count);
+    }
+    free(key);
+}
+
+static void near_close(struct nearby *near)
+{
+    for (int level = 0; level < LEVEL_COUNT; level++)
+        lists_free(&near->in[level]);
+    free(near->met);
+}
+
+/* A pair by its tier: through NVLink or not, and through its NICs alone where the campaign had that
+ * pass (fit_meets()). */
+static void count_pair(const struct fit *f, int a, int b, long *pairs)
 {
     const struct topo *t = &f->m->topo;
+    int tier = topo_tier(t, a, b), other = tier;
 
-    for (int b = 0; b < t->endpoints; b++) {
-        if (b == a)
-            continue;
-        int tier = topo_tier(t, a, b), other = tier;
-        if (f->by_nic && t->endpoint[a].nic != t->endpoint[b].nic)
-            other = topo_nic_tier(t, a, b);
-        pairs[tier]++;
-        pairs[other] += other != tier;
+    if (f->by_nic && t->endpoint[a].nic != t->endpoint[b].nic)
+        other = topo_nic_tier(t, a, b);
+    pairs[tier]++;
+    pairs[other] += other != tier;
+}
+
+static void count_tiers(const struct fit *f, struct nearby *near, int a, long *pairs)
+{
+    const struct topo *t = &f->m->topo;
+    int left = t->endpoints - 1;
+
+    near->met[a] = a + 1;
+    for (int level = 0; level < LEVEL_COUNT; level++) {
+        const struct lists *in = &near->in[level];
+        int group = in->at ? topo_at(t, a, level) : -1;
+        for (int i = group < 0 ? 0 : in->start[group]; group >= 0 && i < in->start[group + 1];
+             i++) {
+            int b = in->at[i];
+            if (near->met[b] == a + 1)
+                continue;
+            near->met[b] = a + 1;
+            count_pair(f, a, b, pairs);
+            left--;
+        }
     }
+    pairs[near->apart] += left;
 }
 
 static void count_possible(struct fit *f)
 {
     const int n = f->m->topo.endpoints, rows = n < LOOKS_MAX / n ? n : LOOKS_MAX / n + 1;
     long pairs[TIER_MAX] = {0};
+    struct nearby near;
 
+    near_open(&near, &f->m->topo);
     for (int i = 0; i < rows; i++)
-        count_tiers(f, (int)((long)i * n / rows), pairs);
+        count_tiers(f, &near, (int)((long)i * n / rows), pairs);
+    near_close(&near);
     for (int t = 0; t < f->m->tiers; t++)
         f->m->tier[t].possible = 0.5 * n / rows * (double)pairs[t];
 }
