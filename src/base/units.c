@@ -223,12 +223,62 @@ static size_t write_digits(char *to, const char *digit, int n, int power, bool s
     return (size_t)(at - to);
 }
 
-/* As whole number of `digits` digits the double is off by less than 1e-6 after one product, so that
- * only what lies near the middle of two is left to printf(). */
+/* What lies so near the middle of two that a product in doubles does not tell, and very large or small
+ * numbers. */
+static uint32_t digits_of_text(double v, int digits, int *power)
+{
+    char text[UNITS_TEXT];
+    uint64_t whole = 0;
+    int unused = 0;
+
+    snprintf(text, sizeof(text), "%.*e", digits - 1, v);
+    const char *s = take_digits(text, &whole, &unused);
+    if (*s == '.')
+        s = take_digits(s + 1, &whole, &unused);
+    *power = (int)strtol(s + 1, NULL, 10) - digits + 1;
+    return (uint32_t)whole;
+}
+
+/* The double is off by less than 1e-6 of the last digit after one product. */
+uint32_t units_digits(double v, int digits, int *power)
+{
+    uint64_t bits;
+
+    if (!(v >= 1e-12 && v < 1e12))
+        return digits_of_text(v, digits, power);
+    memcpy(&bits, &v, sizeof(bits));
+    int at = (((int)(bits >> 52) - 1023) * 1233) >> 12; /* of 2; 1233 / 4096 is log10(2), nearly */
+    double q = v;
+    for (int i = 0; i < 2; i++) { /* the power is that, or one more */
+        int scale = digits - 1 - at;
+        q = scale < 0 ? v / ten[-scale] : v * ten[scale];
+        if (q < ten[digits])
+            break;
+        at++;
+    }
+    uint32_t whole = (uint32_t)q; /* of 9 digits at most */
+    double rest = q - (double)whole;
+    if (fabs(rest - 0.5) < 1e-4)
+        return digits_of_text(v, digits, power);
+    whole += rest > 0.5;
+    if ((double)whole >= ten[digits]) {
+        whole /= 10;
+        at++;
+    }
+    *power = at - digits + 1;
+    return whole;
+}
+
+double units_of_digits(uint32_t whole, int power)
+{
+    if (abs(power) > TEN_MAX)
+        return whole * pow(10, power);
+    return power < 0 ? whole / ten[-power] : whole * ten[power];
+}
+
 size_t units_print(char to[UNITS_TEXT], double v, int digits)
 {
     char digit[16];
-    uint64_t bits;
     int power, n = digits;
 
     if (v == 0 && !signbit(v))
@@ -237,25 +287,8 @@ size_t units_print(char to[UNITS_TEXT], double v, int digits)
         return (size_t)(stpcpy(to, "nan") - to);
     if (!(v >= 1e-12 && v < 1e12) || digits > 9)
         return (size_t)snprintf(to, UNITS_TEXT, "%.*g", digits, v);
-    memcpy(&bits, &v, sizeof(bits));
-    power = (((int)(bits >> 52) - 1023) * 1233) >> 12; /* of 2; 1233 / 4096 is log10(2), nearly */
-    double q = v;
-    for (int i = 0; i < 2; i++) { /* the power is that, or one more */
-        int scale = digits - 1 - power;
-        q = scale < 0 ? v / ten[-scale] : v * ten[scale];
-        if (q < ten[digits])
-            break;
-        power++;
-    }
-    uint32_t whole = (uint32_t)q; /* of 9 digits at most */
-    double rest = q - (double)whole;
-    if (fabs(rest - 0.5) < 1e-4)
-        return (size_t)snprintf(to, UNITS_TEXT, "%.*g", digits, v);
-    whole += rest > 0.5;
-    if ((double)whole >= ten[digits]) {
-        whole /= 10;
-        power++;
-    }
+    uint32_t whole = units_digits(v, digits, &power);
+    power += digits - 1; /* of the first digit */
     for (int i = digits - 1; i >= 0; i--, whole /= 10)
         digit[i] = (char)('0' + whole % 10);
     while (n > 1 && digit[n - 1] == '0')

@@ -26,6 +26,10 @@ int units_rate(double *out, const char *text,
 enum { UNITS_TEXT = 24 }; /* room for any text made below */
 /* v as "%.*g" writes it, of at most 9 digits several times faster; returns the length. */
 size_t units_print(char to[UNITS_TEXT], double v, int digits);
+/* The whole number of so many digits, 9 at most, and the power of ten of its last one that v > 0 is
+ * rounded to by "%.*e"; and the double nearest to such a number. */
+uint32_t units_digits(double v, int digits, int *power);
+double units_of_digits(uint32_t whole, int power);
 char *units_bytes_text(char buf[UNITS_TEXT], double bytes); /* "256 KiB", "1.5 GiB" */
 char *units_seconds_text(char buf[UNITS_TEXT],
                          double seconds);                /* "2.10 us", "13.3 s", "1 h 02 m" */

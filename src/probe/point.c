@@ -19,7 +19,7 @@ static const char *const check_name[] = {"no", "ok", "wrong", NULL};
 
 /* --- the columns of a row, for its reader and its writer --- */
 
-enum kind { INT, STAGE, OP, BYTES, SEC, SHORT, STOP, CHECK, NOTE, CRC };
+enum kind { INT, EPOCH, STAGE, OP, BYTES, SEC, TIME, SHORT, STOP, CHECK, NOTE, CRC };
 enum { MANY = 1 << 30, RANKS = -1, ENDPOINT = -2 }; /* most; RANKS and ENDPOINT: as there are */
 
 #define AT(member) .at = offsetof(struct point_row, member)
@@ -27,11 +27,11 @@ static const struct column {
     const char *name;
     enum kind kind;
     size_t at;
-    int least, most; /* INT */
+    int least, most; /* INT, EPOCH */
 } columns[] = {
     {"round", INT, AT(point.round), .most = MANY},
     {"group", INT, AT(point.group), .most = MANY},
-    {"epoch", INT, AT(point.epoch), .most = PLAN_EPOCHS - 1},
+    {"epoch", EPOCH, .most = PLAN_EPOCHS - 1},
     {"stage", .kind = STAGE},
     {"op", .kind = OP},
     {"ranks", INT, AT(point.ranks), .least = 2, .most = RANKS},
@@ -39,10 +39,10 @@ static const struct column {
     {"dst", INT, AT(point.dst), .most = ENDPOINT},
     {"flows", INT, AT(point.flows), .least = 1, .most = RANKS},
     {"bytes", BYTES, AT(point.bytes)},
-    {"n", INT, AT(point.sec.n), .most = MANY},
+    {"n", INT, AT(point.n), .most = MANY},
     {"sec", SEC, AT(point.sec.median)},
-    {"sec_lo", SEC, AT(point.sec.lo)},
-    {"sec_hi", SEC, AT(point.sec.hi)},
+    {"sec_lo", TIME, AT(point.sec.lo)},
+    {"sec_hi", TIME, AT(point.sec.hi)},
     {"sec_min", SEC, AT(min)},
     {"sec_p5", SEC, AT(p5)},
     {"sec_p95", SEC, AT(p95)},
@@ -56,7 +56,6 @@ static const struct column {
     {"note", .kind = NOTE},
     {"crc32c", .kind = CRC},
 };
-enum { SEC_DIGITS = 7 };
 enum { COLUMNS = sizeof(columns) / sizeof(*columns) };
 
 /* `likely`: the word that the row before had. */
@@ -85,16 +84,27 @@ static int read_check(struct point *p, const char *text, struct err *err)
     return 0;
 }
 
+static int read_sec(double *sec, const char *text, struct err *err)
+{
+    *sec = NAN;
+    return strcmp(text, "nan") ? units_double(sec, text, 0, 1e9, err) : 0;
+}
+
 static int read_cell(const struct column *c, struct point_row *row, const char *text, int endpoints,
                      struct err *err)
 {
     struct point *p = &row->point;
     void *at = (char *)row + c->at;
-    int most = c->most < 0 ? endpoints + 1 + c->most : c->most, word, rc = 0;
+    int most = c->most < 0 ? endpoints + 1 + c->most : c->most, word = 0, rc = 0;
+    double sec;
 
     switch (c->kind) {
     case INT:
         return units_int(at, text, c->least, most, err);
+    case EPOCH:
+        rc = units_int(&word, text, c->least, most, err);
+        p->epoch = word;
+        return rc;
     case STAGE:
         rc = read_word(&word, stage_name, (int)p->stage, text, err);
         p->stage = (enum stage)word;
@@ -109,8 +119,11 @@ static int read_cell(const struct column *c, struct point_row *row, const char *
         return units_bytes(at, text, err);
     case SEC:
     case SHORT:
-        *(double *)at = NAN;
-        return strcmp(text, "nan") ? units_double(at, text, 0, 1e9, err) : 0;
+        return read_sec(at, text, err);
+    case TIME:
+        rc = read_sec(&sec, text, err);
+        *(struct point_time *)at = point_time(sec);
+        return rc;
     case STOP:
         rc = read_word(&word, stop_name, (int)p->stop, text, err);
         p->stop = (enum stop)word;
@@ -165,6 +178,8 @@ static size_t put_cell(char *to, const struct column *c, const struct point_row 
     switch (c->kind) {
     case INT:
         return put_int(to, *(const int *)at);
+    case EPOCH:
+        return put_int(to, p->epoch);
     case STAGE:
         return put_text(to, stage_name[p->stage]);
     case OP:
@@ -172,7 +187,9 @@ static size_t put_cell(char *to, const struct column *c, const struct point_row 
     case BYTES:
         return put_whole(to, p->bytes);
     case SEC:
-        return units_print(to, *(const double *)at, SEC_DIGITS);
+        return units_print(to, *(const double *)at, POINT_DIGITS);
+    case TIME:
+        return units_print(to, point_sec(*(const struct point_time *)at), POINT_DIGITS);
     case SHORT:
         return units_print(to, fabs(*(const double *)at), 3);
     case STOP:
@@ -207,19 +224,6 @@ size_t point_row(char buf[POINT_TEXT], const struct point_row *row)
     put_crc(buf + n, buf, n);
     buf[n + 8] = '\n';
     return n + 9;
-}
-
-void point_settle(struct point *p)
-{
-    double *sec[] = {&p->sec.median, &p->sec.lo, &p->sec.hi};
-    char text[UNITS_TEXT];
-    struct err never;
-
-    for (size_t i = 0; i < sizeof(sec) / sizeof(*sec); i++) {
-        text[units_print(text, *sec[i], SEC_DIGITS)] = 0;
-        if (!isnan(*sec[i]))
-            units_double(sec[i], text, 0, INFINITY, &never);
-    }
 }
 
 char *points_header(void)

@@ -9,33 +9,60 @@
 #ifndef RG_POINT_H
 #define RG_POINT_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
 #include "base/err.h"
 #include "base/stats.h"
+#include "base/units.h"
 #include "probe/plan.h"
 
 enum stop { STOP_CI, STOP_TIME, STOP_COUNT, STOP_FAILED };
 
-/* What is asked of a point once it is measured: millions are held, in 80 bytes each. */
+/* A time as a row has it: so many digits times 10^power s; POINT_NEVER: not known. */
+enum { POINT_DIGITS = 7, POINT_NEVER = -128 };
+struct point_time {
+    unsigned digits : 24;
+    int power : 8;
+};
+static inline struct point_time point_time(double sec)
+{
+    int power = isnan(sec) ? POINT_NEVER : 0;
+    uint32_t digits = sec > 0 ? units_digits(sec, POINT_DIGITS, &power) : 0;
+
+    return power < POINT_NEVER ? (struct point_time){0, 0} : (struct point_time){digits, power};
+}
+static inline double point_sec(struct point_time t)
+{
+    return t.power == POINT_NEVER ? NAN : units_of_digits(t.digits, t.power);
+}
+
+/* What is asked of a point once it is measured: millions are held, in 64 bytes each. */
 struct point {
     size_t bytes;
     const char *note; /* what check() or run() said, NULL: nothing (point_note()) */
     struct point_sec {
-        double median, lo, hi; /* as in struct summary */
-        int n;
-    } sec; /* over samples; a sample is the slowest rank's time */
-    int round, group, epoch;
+        double median;            /* as measured; of a file as its row has it */
+        struct point_time lo, hi; /* as in struct summary */
+    } sec;                        /* over n samples; a sample is the slowest rank's time */
+    int n;
+    int round, group;
     int ranks;
     int src, dst; /* pairs: endpoint ids; collectives: first and last member */
     int flows;    /* groups that ran at the same time, this one included */
     enum stage stage : 8;
     enum op op : 8;
-    enum stop stop : 8;
+    enum stop stop : 4;
+    int epoch : 4;
     bool checked : 1, wrong : 1; /* data verified; found wrong */
 };
+static inline struct point_sec point_secs(double median, double lo, double hi)
+{
+    return (struct point_sec){median, point_time(lo), point_time(hi)};
+}
+_Static_assert(PLAN_EPOCHS <= 8 && STAGE_COUNT < 128 && OP_COUNT < 128, "it has no room for more");
 
 /* A point as it is measured and written: with what only people and their tools read in the file. */
 struct point_row {
@@ -49,10 +76,8 @@ static inline void point_summary(struct point_row *row, const struct summary *se
 {
     struct point *p = &row->point;
 
-    p->sec.median = sec->median;
-    p->sec.lo = sec->lo;
-    p->sec.hi = sec->hi;
-    p->sec.n = sec->n;
+    p->sec = point_secs(sec->median, sec->lo, sec->hi);
+    p->n = sec->n;
     row->min = sec->min;
     row->p5 = sec->p5;
     row->p95 = sec->p95;
@@ -111,8 +136,6 @@ int points_close(struct points_log *log, struct err *err); /* commits; log may b
 
 enum { POINT_TEXT = 768 }; /* room for one row */
 
-/* Its times in the digits that its row has. */
-void point_settle(struct point *p);
 /* Its length, newline included. */
 size_t point_row(char buf[POINT_TEXT], const struct point_row *row);
 /* The names of its columns, newline included; the caller frees. */

@@ -246,7 +246,7 @@ void points_take(struct points_log *log, struct points *out)
     log->all.point = NULL;
     log->all.count = 0;
     for (int i = 0; i < out->count; i++)
-        point_settle(&out->point[i]);
+        out->point[i].sec.median = point_sec(point_time(out->point[i].sec.median));
 }
 
 int points_close(struct points_log *log, struct err *err)

@@ -95,6 +95,7 @@ static int fail_point(struct state *st, const struct err *why)
     st->p->stop = STOP_FAILED;
     st->p->checked = st->p->wrong = false; /* what did not arrive is not wrong */
     memset(&st->p->sec, 0, sizeof(st->p->sec));
+    st->p->n = 0;
     point_note(st->p, "%s", why->text);
     return 0;
 }

@@ -24,7 +24,7 @@ static void take_pair(struct explain *e, const struct obs *obs, int count)
         if (!(there || back) || o->by_nic || !(o->sec > 0))
             continue;
         MEM_PUSH(e->measured, e->count) = (struct measured){
-            o->op, o->bytes, o->sec, o->src, o->dst, o->n, o->epochs, o->alone, false};
+            o->op, o->bytes, o->sec, o->src, o->dst, obs_samples(o), o->epochs, o->alone, false};
         if (o->op == OP_PAIR_BW && there)
             e->Bps = fmax(e->Bps, o->bytes / o->sec);
     }

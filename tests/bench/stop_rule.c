@@ -41,7 +41,7 @@ static struct {
 } result[CASES];
 
 /* One case; *sec grows by how long it took.  iters 0: by the stop rule. */
-static int measure(struct sampler *s, int k, int iters, struct point_sec *out, double *sec,
+static int measure(struct sampler *s, int k, int iters, struct point *out, double *sec,
                    struct err *err)
 {
     struct point_row row = {
@@ -56,22 +56,22 @@ static int measure(struct sampler *s, int k, int iters, struct point_sec *out, d
         return -1;
     if (p->stop == STOP_FAILED)
         return err_set(err, "%s of %zu bytes failed: %s", op_name(p->op), p->bytes, p->note);
-    *out = p->sec;
+    *out = *p;
     *sec += MPI_Wtime() - from;
     return 0;
 }
 
 static int measure_case(struct sampler *s, int k, int epoch, struct err *err)
 {
-    struct point_sec rule, many, fixed;
+    struct point rule, many, fixed;
     double unused = 0;
 
     if (measure(s, k, 0, &rule, &result[k].rule_sec, err) < 0 ||
         measure(s, k, SAMPLES * rule.n, &many, &unused, err) < 0 ||
         (!epoch && measure(s, k, FIXED, &fixed, &result[k].fixed_sec, err) < 0))
         return -1;
-    result[k].rule[epoch] = rule.median;
-    result[k].many[epoch] = many.median;
+    result[k].rule[epoch] = rule.sec.median;
+    result[k].many[epoch] = many.sec.median;
     result[k].samples += rule.n;
     return 0;
 }

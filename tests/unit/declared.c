@@ -161,7 +161,8 @@ static void measure(struct points *p)
                 struct point q = {
                     .op = OP_PAIR_BW, .src = a, .dst = b, .flows = 1, .bytes = 1 << 20};
                 double sec = (1 << 20) / (a / PER == b / PER ? 10e9 : 4e9);
-                q.sec = (struct point_sec){.n = 9, .median = sec, .lo = sec, .hi = sec};
+                q.sec = point_secs(sec, sec, sec);
+                q.n = 9;
                 MEM_PUSH(p->point, p->count) = q;
             }
 }

@@ -111,13 +111,14 @@ static void a_way_across_spines_has_every_hop(void **state)
 
 static void this_pairs_own_measurements_come_first(void **state)
 {
+    const struct obs_more more = {.n = 80};
     const struct obs o[] = {
         {.op = OP_PAIR_BW,
          .src = 0,
          .dst = 8,
          .bytes = 64e6,
          .sec = 64e6 / 30e9,
-         .n = 80,
+         .of.more = &more,
          .epochs = 5,
          .alone = true},
         {.op = OP_PAIR_BW,
@@ -125,7 +126,7 @@ static void this_pairs_own_measurements_come_first(void **state)
          .dst = 0,
          .bytes = 64e6,
          .sec = 64e6 / 44e9,
-         .n = 80,
+         .of.more = &more,
          .epochs = 5,
          .alone = true},
         {.op = OP_PAIR_BW, .src = 0, .dst = 9, .bytes = 64e6, .sec = 64e6 / 44e9}};

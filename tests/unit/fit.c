@@ -102,8 +102,8 @@ static void add_points(struct points *p, const struct truth *t, const struct rou
                 double sec = op_is_pair(r->op) ? seconds(t, r, q.src, q.dst, (double)q.bytes)
                                                : ring(t, x, (double)q.bytes);
                 sec *= exp(t->noise * rng_normal(rng)) * hiccup(t, r, e, g, s);
-                q.sec =
-                    (struct point_sec){.n = 16, .median = sec, .lo = 0.99 * sec, .hi = 1.01 * sec};
+                q.sec = point_secs(sec, 0.99 * sec, 1.01 * sec);
+                q.n = 16;
                 q.stop = STOP_CI;
                 for (int i = 0; i < x->size; i++)
                     if (x->members[i] == t->dead)

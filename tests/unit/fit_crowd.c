@@ -29,7 +29,8 @@ static void add(struct points *p, enum op op, int src, int dst, int flows, size_
                         .dst = dst,
                         .flows = flows,
                         .bytes = bytes,
-                        .sec = {.median = sec, .lo = sec, .hi = sec, .n = 16},
+                        .sec = point_secs(sec, sec, sec),
+                        .n = 16,
                         .stop = STOP_CI};
 
     MEM_PUSH(p->point, p->count) = one;

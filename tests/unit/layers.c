@@ -30,6 +30,8 @@ static int place(const struct truth *t, int h)
     return (int)((long)h * (t->step ? t->step : SHUFFLE) % t->hosts);
 }
 
+static const struct point quiet; /* without an interval */
+
 /* What a and b see of each other. */
 static void meet(const struct truth *t, int a, int b, struct rng *rng, struct obs **out, int *n)
 {
@@ -40,9 +42,16 @@ static void meet(const struct truth *t, int a, int b, struct rng *rng, struct ob
     double rate = t->Bps[i] * exp(0.02 * rng_normal(rng));
     if (t->slow >= 0 && i > 0 && (x / t->per[0] == t->slow || y / t->per[0] == t->slow))
         rate /= 2;
-    MEM_PUSH(*out, *n) = (struct obs){
-        .op = OP_PAIR_BW, .src = a, .dst = b, .bytes = 1 << 20, .sec = (1 << 20) / rate};
+    MEM_PUSH(*out, *n) = (struct obs){.op = OP_PAIR_BW,
+                                      .one = true,
+                                      .of.point = &quiet,
+                                      .src = a,
+                                      .dst = b,
+                                      .bytes = 1 << 20,
+                                      .sec = (1 << 20) / rate};
     MEM_PUSH(*out, *n) = (struct obs){.op = OP_PAIR_LATENCY,
+                                      .one = true,
+                                      .of.point = &quiet,
                                       .src = a,
                                       .dst = b,
                                       .bytes = 8,
@@ -253,17 +262,21 @@ static void a_thousand_hosts_need_no_tournament(void **state)
 /* Latency of two endpoints on different hosts: 5.0 us on one rail, 5.5 us across. */
 static void met(struct obs **out, int *n, int a, int b)
 {
-    double sec = (a % 2 == b % 2 ? 5.0e-6 : 5.5e-6) * (1 + 1e-3 * (*n % 3));
+    static struct point of[2][3];
+    bool rail = a % 2 == b % 2;
+    double sec = (rail ? 5.0e-6 : 5.5e-6) * (1 + 1e-3 * (*n % 3));
+    struct point *p = &of[rail][*n % 3];
 
+    p->sec = point_secs(sec, 0.99 * sec, 1.01 * sec);
     MEM_PUSH(*out, *n) = (struct obs){.op = OP_PAIR_LATENCY,
+                                      .one = true,
+                                      .of.point = p,
                                       .src = a,
                                       .dst = b,
                                       .bytes = 8,
                                       .stages = 1u << STAGE_CLASS,
                                       .epochs = 1,
-                                      .sec = sec,
-                                      .lo = 0.99 * sec,
-                                      .hi = 1.01 * sec};
+                                      .sec = sec};
 }
 
 /* Leaves of two rails are declared; hosts 0 and 1, 2 and 3 met across rails only. */

@@ -28,7 +28,8 @@ static void add(struct points *p, int round, int group, int epoch, enum op op, s
                        .checked = true,
                        .stop = STOP_CI};
 
-    pt.sec = (struct point_sec){.n = 16, .median = sec, .lo = sec * 0.9, .hi = sec * 1.1};
+    pt.sec = point_secs(sec, sec * 0.9, sec * 1.1);
+    pt.n = 16;
     MEM_PUSH(p->point, p->count) = pt;
 }
 

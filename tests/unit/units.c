@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/units.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -209,6 +210,28 @@ static void numbers_are_written_as_printf_writes_them(void **state)
         }
 }
 
+static void digits_are_those_that_printf_writes(void **state)
+{
+    struct rng r;
+    char got[64], want[64];
+
+    (void)state;
+    rng_seed(&r, 21);
+    for (int i = 0; i < 300000; i++) {
+        int digits = 1 + (int)rng_below(&r, 9), power;
+        double v = fabs(any_double(&r, i % 3));
+        if (!(v > 0) || v < 1e-250 || v > 1e250)
+            continue;
+        uint32_t whole = units_digits(v, digits, &power);
+        snprintf(want, sizeof(want), "%.*e", digits - 1, v);
+        snprintf(got, sizeof(got), "%" PRIu32 "e%d", whole, power);
+        if (strtod(got, NULL) != strtod(want, NULL))
+            fail_msg("%.17g with %d digits is %s, not %s", v, digits, got, want);
+        if (abs(power) <= 22 && units_of_digits(whole, power) != strtod(want, NULL))
+            fail_msg("%s is read as %.17g", got, units_of_digits(whole, power));
+    }
+}
+
 static void numbers_are_read_as_strtod_reads_them(void **state)
 {
     static const char *const odd[] = {"0",
@@ -255,6 +278,7 @@ int main(void)
         cmocka_unit_test(shares_and_durations_know_their_units),
         cmocka_unit_test(rates_are_bytes_or_bits_and_say_which),
         cmocka_unit_test(numbers_are_written_as_printf_writes_them),
+        cmocka_unit_test(digits_are_those_that_printf_writes),
         cmocka_unit_test(numbers_are_read_as_strtod_reads_them),
         cmocka_unit_test(texts_have_three_digits_and_the_unit_that_fits),
     };

@@ -175,8 +175,8 @@ static void add_sample(struct fit *f, const struct obs *o, double residual)
                            .dst = o->dst,
                            .tier = o->tier,
                            .residual = residual,
-                           .best = residual * o->sec / o->best,
-                           .range = o->range,
+                           .best = residual * o->sec / obs_best(o),
+                           .range = obs_range(o),
                            .alone = o->alone,
                            .explained = -1};
     struct fit_sample *last = f->samples ? &f->sample[f->samples - 1] : NULL;
@@ -222,7 +222,7 @@ static void find_unrest(struct fit *f, int tier)
     for (int i = 0; i < f->count; i++) {
         const struct obs *o = &f->obs[i];
         if (o->tier == tier && o->alone && o->epochs > 1 && fit_is_bandwidth(f, o))
-            v[n++] = o->range;
+            v[n++] = obs_range(o);
     }
     f->baseline[tier].unrest = n ? stats_median(v, n) : 0;
     free(v);

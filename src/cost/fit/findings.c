@@ -101,8 +101,8 @@ static void note(struct unrest *u, const struct obs *o)
     if (o->epochs < 2)
         return;
     u->n++;
-    u->bad += o->range > unstable_range;
-    if (!u->worst || o->range > u->worst->range)
+    u->bad += obs_range(o) > unstable_range;
+    if (!u->worst || obs_range(o) > obs_range(u->worst))
         u->worst = o;
 }
 
@@ -126,7 +126,7 @@ static void say_busy(struct fit *f, const struct unrest *u, int count)
         all.bad += u[i].bad;
         measured++;
         moved += 2 * u[i].bad > u[i].n;
-        if (!all.worst || u[i].worst->range > all.worst->range)
+        if (!all.worst || obs_range(u[i].worst) > obs_range(all.worst))
             all = (struct unrest){u[i].name, all.n, all.bad, u[i].worst};
     }
     if (moved < 2 || 2 * moved <= measured)
@@ -134,7 +134,7 @@ static void say_busy(struct fit *f, const struct unrest *u, int count)
     matrix_find(f->m, "busy",
                 "%d of %d measurements moved by more than %.0f %% between epochs, the worst by "
                 "%.0f %% (%s at %s): most likely other work runs on %s",
-                all.bad, all.n, 100 * unstable_range, 100 * all.worst->range, all.name,
+                all.bad, all.n, 100 * unstable_range, 100 * obs_range(all.worst), all.name,
                 units_bytes_text(size, all.worst->bytes),
                 f->m->topo.hosts > 1 ? "these hosts or in their network"
                                      : "this machine, or it has fewer cores than ranks");
@@ -163,7 +163,7 @@ static void say_unstable(struct fit *f)
                         "%s%s: %d of %d measurements moved by more than %.0f %% between epochs, "
                         "the worst by %.0f %% at %s",
                         i < tiers ? "tier " : "", u[i].name, u[i].bad, u[i].n, 100 * unstable_range,
-                        100 * u[i].worst->range, units_bytes_text(size, u[i].worst->bytes));
+                        100 * obs_range(u[i].worst), units_bytes_text(size, u[i].worst->bytes));
     free(obs);
 }
 

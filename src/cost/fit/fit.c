@@ -51,9 +51,9 @@ static struct curve_point median_point(const struct obs *const *o, const double 
 
     for (int i = 0; i < n; i++) {
         v[i] = o[i]->sec / (ratio ? ratio[i] : 1);
-        v[n + i] = o[i]->lo / (ratio ? ratio[i] : 1);
-        v[2 * n + i] = o[i]->hi / (ratio ? ratio[i] : 1);
-        p.n += o[i]->n;
+        v[n + i] = obs_lo(o[i]) / (ratio ? ratio[i] : 1);
+        v[2 * n + i] = obs_hi(o[i]) / (ratio ? ratio[i] : 1);
+        p.n += obs_samples(o[i]);
     }
     p.sec = stats_median(v, n);
     p.lo = fmin(p.sec, stats_median(v + n, n));
@@ -261,7 +261,7 @@ static void say_wrong(struct fit *f, const struct obs *obs, int count)
             if ((int)obs[i].op == op) {
                 all++;
                 wrong += obs[i].wrong;
-                note = !note && obs[i].wrong ? obs[i].note : note;
+                note = !note && obs[i].wrong ? obs_note(&obs[i]) : note;
             }
         if (wrong)
             matrix_find(f->m, "wrong_data",
@@ -359,10 +359,12 @@ static void look_at_nic_pass(struct fit *f)
 
     for (int i = 0; i < f->count; i++) {
         f->by_nic = f->by_nic || (f->obs[i].by_nic && f->obs[i].sec > 0);
-        note = f->obs[i].by_nic && f->obs[i].note ? f->obs[i].note : note;
+        note = f->obs[i].by_nic && obs_note(&f->obs[i]) ? obs_note(&f->obs[i]) : note;
     }
+    if (f->by_nic)
+        return;
     for (int i = 0; i < f->count; i++)
-        if (f->by_nic || !f->obs[i].by_nic)
+        if (!f->obs[i].by_nic)
             f->obs[kept++] = f->obs[i];
     if (kept < f->count)
         matrix_find(f->m, "unmeasured", "no pair got an answer through the NICs%s%s",

@@ -79,12 +79,16 @@ static struct met *meetings(const struct layers *l, int region, const struct top
 
     *n = 0;
     for (int i = 0; i < count; i++) {
-        struct met m = {
-            host_of(t, o[i].src),        host_of(t, o[i].dst), t->endpoint[o[i].src].local,
-            t->endpoint[o[i].dst].local, log(o[i].sec),        observe_noise(&o[i])};
+        int a = host_of(t, o[i].src), b = host_of(t, o[i].dst);
         if (o[i].op != OP_PAIR_LATENCY || o[i].bytes != bytes || !(o[i].sec > 0) || o[i].outdone ||
-            !(o[i].stages & quiet) || m.a == m.b || region_of(l, m.a, m.b) != region)
+            !(o[i].stages & quiet) || a == b || region_of(l, a, b) != region)
             continue;
+        struct met m = {a,
+                        b,
+                        t->endpoint[o[i].src].local,
+                        t->endpoint[o[i].dst].local,
+                        log(o[i].sec),
+                        observe_noise(&o[i])};
         swap_up(&m.a, &m.b);
         swap_up(&m.x, &m.y);
         if (m.y < L)

@@ -25,18 +25,18 @@ static const double step = 0.1;      /* a pair must differ by this share at leas
 static const double most = 0.6;      /* of a part's pairs must be slow with it */
 static const double same_add = 0.35; /* what they add may differ by so much of it */
 
+/* A pair that is slower than noise allows. */
 struct late {
     int src, dst, tier;
     bool known;  /* measured often enough to be evidence */
-    double over; /* s above the tier's median; counts where `out` */
+    double over; /* s above the tier's median */
     double sec;
-    bool out; /* slower than noise allows */
     int taken;
 };
 
 struct latencies {
     struct fit *f;
-    struct late *v;
+    struct late *v; /* few of the pairs, or there is nothing to tell */
     int n;
     double usual[TIER_MAX], sigma[TIER_MAX]; /* s; robust standard deviation of logarithms */
     int pairs[TIER_MAX];
@@ -105,35 +105,53 @@ static bool is_of_wider(const struct latencies *l, const struct obs *o)
 }
 
 /* Of a pair measured alone and in parallel the former counts (it sorts after the latter). */
+static bool counts(const struct fit *f, int i)
+{
+    const struct obs *o = &f->obs[i], *end = f->obs + f->count;
+
+    if (!is_latency(f, o))
+        return false;
+    for (const struct obs *p = o + 1; p < end && p->op == o->op && p->src == o->src; p++)
+        if (p->dst != o->dst)
+            break;
+        else if (is_latency(f, p))
+            return false;
+    return true;
+}
+
+/* Its quickest epoch as well.  What is within the least limit needs no other. */
+static bool is_late(const struct latencies *l, const struct obs *o)
+{
+    double usual = l->usual[o->tier], far = log(o->sec / usual);
+
+    return far > log1p(step) && far > limit(l, o) &&
+           o->sec * (1 - obs_range(o)) > (1 + step / 2) * usual && !is_of_wider(l, o);
+}
+
 static void add(struct latencies *l, const struct obs *o)
 {
-    struct late *last = l->n ? &l->v[l->n - 1] : NULL;
-    double usual = l->usual[o->tier];
-    struct late x = {o->src,         o->dst, o->tier, o->epochs >= (o->alone ? 2 : 3),
-                     o->sec - usual, o->sec, false,   -1};
-
-    /* its quickest epoch as well */
-    x.out = log(o->sec / usual) > limit(l, o) && o->sec * (1 - o->range) > (1 + step / 2) * usual &&
-            !is_of_wider(l, o);
-    if (last && last->src == x.src && last->dst == x.dst)
-        *last = x;
-    else
-        MEM_PUSH(l->v, l->n) = x;
+    MEM_PUSH(l->v, l->n) = (struct late){.src = o->src,
+                                         .dst = o->dst,
+                                         .tier = o->tier,
+                                         .known = o->epochs >= (o->alone ? 2 : 3),
+                                         .over = o->sec - l->usual[o->tier],
+                                         .sec = o->sec,
+                                         .taken = -1};
 }
 
 /* The key of one end, or of both, of a pair in parts of this kind; -1: it has none. */
-static int key_of(const struct fit *f, const struct late *x, enum part part, int end)
+static int key_of(const struct fit *f, int src, int dst, enum part part, int end)
 {
-    int key = fit_at(f, end ? x->dst : x->src, LEVEL_HOST),
-        other = fit_at(f, end ? x->src : x->dst, LEVEL_HOST);
+    int key = fit_at(f, end ? dst : src, LEVEL_HOST),
+        other = fit_at(f, end ? src : dst, LEVEL_HOST);
 
     switch (part) {
     case PART_ENDPOINT:
-        return end ? x->dst : x->src;
+        return end ? dst : src;
     case PART_HOST:
         return key == other || f->m->topo.host[key].endpoints < 2 ? -1 : key;
     default:
-        return end ? -1 : fit_rack_pair(f, x->src, x->dst);
+        return end ? -1 : fit_rack_pair(f, src, dst);
     }
 }
 
@@ -156,15 +174,20 @@ static void name(struct latencies *l, struct exception e, int all)
     MEM_PUSH(m->exception, m->exceptions) = e;
 }
 
-/* Late pairs of one key: taken when they are most of what was measured there and add the same. */
-static void judge(struct latencies *l, enum part part, int key, int tier, const int *index, int n)
+/* One end of a late pair. */
+struct keyed {
+    int key, tier, index;
+};
+
+/* Late pairs of one key, of n that were measured: taken when they are most of them and add the same. */
+static void judge(struct latencies *l, enum part part, const struct keyed *k, int ends, int n)
 {
-    double *v = mem_calloc((size_t)n, sizeof(*v));
+    double *v = mem_calloc((size_t)ends, sizeof(*v));
     int late = 0, alike = 0, racks = l->f->m->topo.group[LEVEL_RACK].count;
 
-    for (int i = 0; i < n; i++)
-        if (l->v[index[i]].out && l->v[index[i]].taken < 0)
-            v[late++] = l->v[index[i]].over;
+    for (int i = 0; i < ends; i++)
+        if (l->v[k[i].index].taken < 0)
+            v[late++] = l->v[k[i].index].over;
     double add = late ? stats_median(v, late) : 0;
     for (int i = 0; i < late; i++)
         alike += fabs(v[i] - add) <= same_add * add;
@@ -172,43 +195,58 @@ static void judge(struct latencies *l, enum part part, int key, int tier, const 
     if (late < PARTNERS_MIN || alike < most * n || alike < most * late)
         return;
     struct exception e = {.part = part,
-                          .a = part == PART_RACK_PAIR ? key / racks : key,
-                          .b = part == PART_RACK_PAIR ? key % racks : -1,
-                          .tier = tier,
+                          .a = part == PART_RACK_PAIR ? k->key / racks : k->key,
+                          .b = part == PART_RACK_PAIR ? k->key % racks : -1,
+                          .tier = k->tier,
                           .factor = 1,
                           .alpha_add = add,
                           .evidence = late};
-    for (int i = 0; i < n; i++)
-        if (l->v[index[i]].out)
-            l->v[index[i]].taken = part;
+    for (int i = 0; i < ends; i++)
+        l->v[k[i].index].taken = part;
     name(l, e, n);
 }
 
-struct keyed {
-    int key, tier, index;
-};
+/* How many pairs were measured of each key that a late one has: at its first place in k. */
+static int *count_measured(const struct latencies *l, enum part part, const struct keyed *k, int n)
+{
+    const struct fit *f = l->f;
+    int *all = mem_calloc((size_t)n + 1, sizeof(*all));
+    struct map first = {0};
+
+    for (int i = n - 1; i >= 0; i--)
+        *map_at(&first, stats_2ints(&k[i]), NULL, NULL) = i;
+    for (int i = 0; i < f->count && n; i++)
+        for (int end = 0; end < 2 && counts(f, i); end++) {
+            const struct obs *o = &f->obs[i];
+            int key[] = {key_of(f, o->src, o->dst, part, end), o->tier};
+            int at = map_find(&first, stats_2ints(key), NULL, NULL);
+            if (at >= 0)
+                all[at]++;
+        }
+    map_free(&first);
+    return all;
+}
 
 static void judge_parts(struct latencies *l, enum part part)
 {
     struct keyed *k = mem_calloc(2 * (size_t)l->n + 1, sizeof(*k));
-    int *index = mem_calloc(2 * (size_t)l->n + 1, sizeof(*index)), n = 0;
+    int n = 0;
 
     for (int i = 0; i < l->n; i++)
         for (int end = 0; end < 2; end++) {
-            int key = key_of(l->f, &l->v[i], part, end);
+            int key = key_of(l->f, l->v[i].src, l->v[i].dst, part, end);
             if (key >= 0)
                 k[n++] = (struct keyed){key, l->v[i].tier, i};
         }
     stats_sort_keys(k, n, sizeof(*k), stats_2ints); /* the index is in order */
-    for (int i = 0; i < n; i++)
-        index[i] = k[i].index;
+    int *all = count_measured(l, part, k, n);
     for (int i = 0, j; i < n; i = j) {
         for (j = i + 1; j < n && stats_by_2ints(&k[i], &k[j]) == 0; j++)
             ;
-        judge(l, part, k[i].key, k[i].tier, index + i, j - i);
+        judge(l, part, k + i, j - i, all[i]);
     }
     free(k);
-    free(index);
+    free(all);
 }
 
 static void judge_pairs(struct latencies *l)
@@ -218,7 +256,7 @@ static void judge_pairs(struct latencies *l)
 
     for (int i = 0; i < l->n; i++) {
         const struct late *x = &l->v[i];
-        if (!x->out || x->taken >= 0)
+        if (x->taken >= 0)
             continue;
         if (!x->known) {
             once++;
@@ -278,7 +316,7 @@ void fit_latency(struct fit *f)
     for (int tier = 0; tier < f->m->tiers; tier++)
         find_usual(&l, tier);
     for (int i = 0; i < f->count; i++)
-        if (is_latency(f, &f->obs[i]))
+        if (counts(f, i) && is_late(&l, &f->obs[i]))
             add(&l, &f->obs[i]);
     for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++)
         judge_parts(&l, order[i]);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/stats.h"
 #include "topo/groups.h"
@@ -16,12 +17,6 @@ enum { UNITS_MIN = 3 };
 static const double fastest_nic = 100e9;
 static const double beyond_nic = 1.5; /* times a NIC's rate: more than it carries by any counting */
 static const double nvlink_jump = 2;  /* near / far at least */
-
-/* One observation between two units. */
-struct meet {
-    int a, b; /* a < b */
-    const struct obs *o;
-};
 
 struct finder {
     const struct topo *t;
@@ -39,13 +34,13 @@ static bool same_number(const struct finder *f, const struct obs *o)
 }
 
 /* Those of v that have the same number on their hosts come first; how many count. */
-static int prefer_rails(struct meet *v, int n, const struct finder *f)
+static int prefer_rails(const struct obs **v, int n, const struct finder *f)
 {
     int same = 0;
 
     for (int i = 0; i < n; i++)
-        if (same_number(f, v[i].o)) {
-            struct meet swap = v[same];
+        if (same_number(f, v[i])) {
+            const struct obs *swap = v[same];
             v[same++] = v[i];
             v[i] = swap;
         }
@@ -54,16 +49,16 @@ static int prefer_rails(struct meet *v, int n, const struct finder *f)
 
 /* The best bandwidth that was seen between two units, and the usual latency.  Where leaves are of
  * rails, two hosts that met across rails alone are no farther than others for that. */
-static struct edge fold(struct meet *v, int n, const struct finder *f)
+static struct edge fold(int a, int b, const struct obs **v, int n, const struct finder *f)
 {
-    struct edge e = {v[0].a, v[0].b, NAN, NAN, NAN, 0};
+    struct edge e = {a, b, NAN, NAN, NAN, 0};
     double alone = 0, parallel = 0, *sec = mem_calloc(2 * (size_t)n, sizeof(*sec));
     int latencies = 0;
 
     n = prefer_rails(v, n, f);
-    bool across = f->rails && !same_number(f, v[0].o);
+    bool across = f->rails && !same_number(f, v[0]);
     for (int i = 0; i < n; i++) {
-        const struct obs *o = v[i].o;
+        const struct obs *o = v[i];
         if (!(o->sec > 0))
             continue;
         if (o->op == OP_PAIR_BW && o->bytes == f->bw_bytes) {
@@ -94,23 +89,71 @@ static bool counts(const struct finder *f, const struct obs *o, int *a, int *b)
            (!f->rest || topo_tier(f->t, o->src, o->dst) == f->t->tiers - 1);
 }
 
-static int make_edges(struct edge **out, const struct finder *f)
-{
-    struct meet *v = NULL;
-    int n = 0, count = 0, a, b;
+/* Observations between two units, the lower and the higher one of each: those of a lower one side by
+ * side, by the higher one.  Linear, for there are millions. */
+struct meets {
+    int *low, *high; /* [observation]; -1: none of these */
+    struct lists by; /* of the lower one */
+};
 
-    for (int i = 0; i < f->count; i++)
-        if (counts(f, &f->o[i], &a, &b))
-            MEM_PUSH(v, n) = (struct meet){a < b ? a : b, a < b ? b : a, &f->o[i]};
-    *out = NULL;
-    stats_sort_keys(v, n, sizeof(*v), stats_2ints);
+static void meets_open(struct meets *m, const struct finder *f)
+{
+    int n = 0, a, b;
+    struct lists by_high;
+
+    m->low = mem_calloc((size_t)f->count + 1, sizeof(int));
+    m->high = mem_calloc((size_t)f->count + 1, sizeof(int));
+    for (int i = 0; i < f->count; i++) {
+        bool is = counts(f, &f->o[i], &a, &b);
+        m->low[i] = is ? (a < b ? a : b) : -1;
+        m->high[i] = is ? (a < b ? b : a) : -1;
+        n += is;
+    }
+    lists_make(&by_high, m->high, NULL, f->count, f->units);
+    int *low = mem_calloc((size_t)n + 1, sizeof(*low));
+    for (int i = 0; i < n; i++)
+        low[i] = m->low[by_high.at[i]];
+    lists_make(&m->by, low, by_high.at, n, f->units);
+    free(low);
+    lists_free(&by_high);
+}
+
+static void meets_close(struct meets *m)
+{
+    free(m->low);
+    free(m->high);
+    lists_free(&m->by);
+}
+
+/* Edges of one lower unit, of which these are the observations. */
+static void add_edges(struct edge **out, int *count, const struct finder *f, const struct meets *m,
+                      int low)
+{
+    const int *at = m->by.at + m->by.start[low];
+    int n = m->by.start[low + 1] - m->by.start[low];
+    const struct obs **v = mem_calloc((size_t)n + 1, sizeof(*v));
+
+    for (int i = 0; i < n; i++)
+        v[i] = &f->o[at[i]];
     for (int i = 0, j; i < n; i = j) {
-        for (j = i + 1; j < n && stats_by_2ints(&v[i], &v[j]) == 0; j++)
+        for (j = i + 1; j < n && m->high[at[j]] == m->high[at[i]]; j++)
             ;
-        struct edge e = fold(v + i, j - i, f);
-        MEM_PUSH(*out, count) = e;
+        struct edge e = fold(low, m->high[at[i]], v + i, j - i, f);
+        MEM_PUSH(*out, *count) = e;
     }
     free(v);
+}
+
+static int make_edges(struct edge **out, const struct finder *f)
+{
+    struct meets m;
+    int count = 0;
+
+    *out = NULL;
+    meets_open(&m, f);
+    for (int low = 0; low < f->units; low++)
+        add_edges(out, &count, f, &m, low);
+    meets_close(&m);
     return count;
 }
 

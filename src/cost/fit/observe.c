@@ -66,45 +66,101 @@ static bool is_later(const struct point *p, const struct point *than)
     return c ? c > 0 : p->epoch >= than->epoch;
 }
 
-static void combine(struct obs *o, const struct point *const *p, int n)
+static bool is_bad(const struct point *p)
 {
-    bool pair = op_is_pair(p[0]->op);
+    return p->stop == STOP_FAILED || p->wrong || !(p->sec.median > 0);
+}
+
+/* Medians of what succeeded. */
+static void combine(struct obs *o, struct obs_more *m, const struct point *const *p, int n)
+{
     double small[3][64], *v[3];
     const struct point *worst = NULL;
 
-    *o = (struct obs){.op = p[0]->op,
-                      .bytes = (double)p[0]->bytes,
-                      .by_nic = stage_by_nic(p[0]->stage),
-                      .alone = alone(p[0])};
-    o->src = pair ? p[0]->src : p[0]->round;
-    o->dst = pair ? p[0]->dst : p[0]->group;
-    o->sec = o->best = o->lo = o->hi = NAN;
+    o->sec = m->best = m->lo = m->hi = NAN;
     for (int k = 0; k < 3; k++)
         v[k] = n <= 64 ? small[k] : mem_calloc((size_t)n, sizeof(double));
     for (int i = 0; i < n; i++) {
-        bool bad = p[i]->stop == STOP_FAILED || p[i]->wrong || !(p[i]->sec.median > 0);
-        o->stages |= 1u << p[i]->stage;
-        o->wrong |= p[i]->wrong;
-        o->failed |= bad && !p[i]->wrong;
-        if (bad) {
+        if (is_bad(p[i])) {
             worst = is_later(p[i], worst) ? p[i] : worst;
             continue;
         }
         v[0][o->epochs] = p[i]->sec.median;
-        v[1][o->epochs] = p[i]->sec.lo;
-        v[2][o->epochs++] = p[i]->sec.hi;
-        o->n += p[i]->sec.n;
+        v[1][o->epochs] = point_sec(p[i]->sec.lo);
+        v[2][o->epochs++] = point_sec(p[i]->sec.hi);
+        m->n += p[i]->n;
     }
-    o->note = worst ? worst->note : NULL;
+    m->note = worst ? worst->note : NULL;
     if (o->epochs) {
         o->sec = stats_median(v[0], o->epochs); /* sorts */
-        o->best = v[0][0];
-        o->lo = stats_median(v[1], o->epochs);
-        o->hi = stats_median(v[2], o->epochs);
-        o->range = (v[0][o->epochs - 1] - v[0][0]) / o->sec;
+        m->best = v[0][0];
+        m->lo = stats_median(v[1], o->epochs);
+        m->hi = stats_median(v[2], o->epochs);
+        m->range = (v[0][o->epochs - 1] - v[0][0]) / o->sec;
     }
     for (int k = 0; k < 3 && n > 64; k++)
         free(v[k]);
+}
+
+static bool is_one(const struct point *const *p, int n)
+{
+    return n == 1 && !is_bad(p[0]);
+}
+
+/* *more: room where there is more to say than one point does; goes on. */
+static void fill(struct obs *o, struct obs_more **more, const struct point *const *p, int n)
+{
+    bool pair = op_is_pair(p[0]->op);
+
+    *o = (struct obs){.bytes = (double)p[0]->bytes,
+                      .src = pair ? p[0]->src : p[0]->round,
+                      .dst = pair ? p[0]->dst : p[0]->group,
+                      .op = p[0]->op,
+                      .by_nic = stage_by_nic(p[0]->stage),
+                      .alone = alone(p[0]),
+                      .one = is_one(p, n)};
+    for (int i = 0; i < n; i++) {
+        o->stages |= 1u << p[i]->stage;
+        o->wrong |= p[i]->wrong;
+        o->failed |= is_bad(p[i]) && !p[i]->wrong;
+    }
+    if (o->one) {
+        o->sec = p[0]->sec.median;
+        o->of.point = p[0];
+        o->epochs = 1;
+    } else {
+        o->of.more = *more;
+        combine(o, (*more)++, p, n);
+    }
+}
+
+/* How many of them, which are in order, are of the same thing as the first. */
+static int of_one_thing(const struct point *const *p, int n)
+{
+    int i = 1;
+
+    while (i < n && compare(p[0], p[i]) == 0)
+        i++;
+    return i;
+}
+
+/* One block: the observations, and behind them what some have more. */
+static int fold(struct obs **out, const struct point *const *v, int n)
+{
+    int count = 0, several = 0;
+
+    for (int i = 0, same; i < n; i += same, count++) {
+        same = of_one_thing(v + i, n - i);
+        several += !is_one(v + i, same);
+    }
+    size_t head = (size_t)count * sizeof(struct obs);
+    *out = mem_calloc(1, head + (size_t)several * sizeof(struct obs_more) + 1);
+    struct obs_more *more = (struct obs_more *)(void *)((char *)*out + head);
+    for (int i = 0, k = 0, same; i < n; i += same, k++) {
+        same = of_one_thing(v + i, n - i);
+        fill(&(*out)[k], &more, v + i, same);
+    }
+    return count;
 }
 
 /* Neighbours in the order of observe(): a pair in parallel, and the same alone. */
@@ -133,21 +189,14 @@ static void find_outdone(struct obs *o, int count)
 int observe(struct obs **out, const struct points *p, bool pairs)
 {
     const struct point **v = mem_calloc((size_t)p->count, sizeof(*v));
-    int n = 0, count = 0;
+    int n = 0;
 
-    *out = NULL;
     for (int i = 0; i < p->count; i++)
         if (op_is_pair(p->point[i].op) == pairs)
             v[n++] = &p->point[i];
     stats_sort_keys(v, n, sizeof(*v), by_size);
     stats_sort_keys(v, n, sizeof(*v), by_thing);
-    for (int i = 0, j; i < n; i = j) {
-        for (j = i + 1; j < n && compare(v[i], v[j]) == 0; j++)
-            ;
-        struct obs o;
-        combine(&o, v + i, j - i);
-        MEM_PUSH(*out, count) = o;
-    }
+    int count = fold(out, v, n);
     free(v);
     find_outdone(*out, count);
     return count;
@@ -155,23 +204,29 @@ int observe(struct obs **out, const struct points *p, bool pairs)
 
 double observe_size(const struct obs *o, int count, enum op op)
 {
-    double *v = mem_calloc((size_t)count + 1, sizeof(*v)), best = 0;
-    int n = 0, most = 0;
+    struct size {
+        double bytes;
+        int n;
+    } *size = NULL; /* there are few */
+    int sizes = 0, at = 0, best = 0;
 
-    for (int i = 0; i < count; i++)
-        if (o[i].op == op)
-            v[n++] = o[i].bytes;
-    stats_sort(v, n);
-    for (int i = 0, j; i < n; i = j) {
-        for (j = i + 1; j < n && v[j] == v[i]; j++)
-            ;
-        if (j - i >= most) {
-            most = j - i;
-            best = v[i];
-        }
+    for (int i = 0; i < count; i++) {
+        if (o[i].op != op)
+            continue;
+        if (at == sizes || size[at].bytes != o[i].bytes)
+            for (at = 0; at < sizes && size[at].bytes != o[i].bytes; at++)
+                ;
+        if (at == sizes)
+            MEM_PUSH(size, sizes) = (struct size){o[i].bytes, 0};
+        size[at].n++;
     }
-    free(v);
-    return best;
+    for (int i = 1; i < sizes; i++)
+        if (size[i].n > size[best].n ||
+            (size[i].n == size[best].n && size[i].bytes > size[best].bytes))
+            best = i;
+    double bytes = sizes ? size[best].bytes : 0;
+    free(size);
+    return bytes;
 }
 
 double observe_noise(const struct obs *o)
@@ -179,8 +234,8 @@ double observe_noise(const struct obs *o)
     /* the range of 2 .. 5 normal values in standard deviations (Tippett 1925) */
     static const double range[] = {1, 1, 1.13, 1.69, 2.06, 2.33};
     int n = o->epochs < 5 ? o->epochs : 5;
-    double within = (o->hi - o->lo) / (2 * 1.96 * o->sec), median = n > 2 ? 1.25 : 1;
+    double within = (obs_hi(o) - obs_lo(o)) / (2 * 1.96 * o->sec), median = n > 2 ? 1.25 : 1;
 
-    return median * fmax(within, n > 1 ? o->range / range[n] : 0) /
+    return median * fmax(within, n > 1 ? obs_range(o) / range[n] : 0) /
            sqrt(o->epochs > 0 ? o->epochs : 1);
 }

@@ -6,31 +6,63 @@
 
 #include "probe/point.h"
 
+/* Of a large campaign nearly all are of one point each, which tells the rest. */
 struct obs {
     double bytes;
-    double sec;       /* median of the epoch medians; NAN: no epoch succeeded */
-    double lo, hi;    /* medians of the epochs' intervals */
+    double sec; /* median of the epoch medians; NAN: no epoch succeeded */
+    union {
+        const struct point *point;   /* one: the only one, which succeeded */
+        const struct obs_more *more; /* else */
+    } of;
+    int src, dst; /* pairs: endpoints; collectives: round and group in the plan */
+    int epochs;   /* that succeeded */
+    enum op op : 5;
+    bool one : 1;     /* one point and no more */
+    bool by_nic : 1;  /* with NVLink left: stage_by_nic() */
+    bool alone : 1;   /* flows == 1 */
+    int tier : 5;     /* by the fit, pairs only */
+    bool failed : 1;  /* did an epoch? */
+    bool wrong : 1;   /* had one wrong data?  It is not in sec */
+    bool outdone : 1; /* a latency beside other pairs, where most pairs have one alone: it counts
+                             for nothing, for what else the CPUs did is in it */
+    unsigned stages : 16; /* bit mask of 1 << enum stage */
+};
+_Static_assert(STAGE_COUNT <= 16 && TIER_MAX <= 16 && OP_COUNT <= 16, "it has no room for more");
+
+struct obs_more {
+    double lo, hi;    /* medians of the epochs' intervals; NAN like sec */
     double range;     /* (max - min) / median of the epoch medians */
     double best;      /* the smallest of the epoch medians; NAN like sec */
     const char *note; /* of a failed or wrong one, or NULL; points into the points */
-    int src, dst;     /* pairs: endpoints; collectives: round and group in the plan */
     int n;            /* samples */
-    int epochs;       /* that succeeded */
-    enum op op : 8;
-    int tier : 8;         /* by the fit, pairs only */
-    unsigned stages : 16; /* bit mask of 1 << enum stage */
-    bool by_nic : 1;      /* with NVLink left: stage_by_nic() */
-    bool alone : 1;       /* flows == 1 */
-    bool failed : 1;      /* did an epoch? */
-    bool wrong : 1;       /* had one wrong data?  It is not in sec */
-    bool
-        outdone : 1; /* a latency beside other pairs, where most pairs have one alone: it counts for
-                             nothing, for what else the CPUs did is in it */
 };
-_Static_assert(STAGE_COUNT <= 16 && TIER_MAX < 128, "an observation has no room for more");
+static inline double obs_lo(const struct obs *o)
+{
+    return o->one ? point_sec(o->of.point->sec.lo) : o->of.more->lo;
+}
+static inline double obs_hi(const struct obs *o)
+{
+    return o->one ? point_sec(o->of.point->sec.hi) : o->of.more->hi;
+}
+static inline double obs_range(const struct obs *o)
+{
+    return o->one ? 0 : o->of.more->range;
+}
+static inline double obs_best(const struct obs *o)
+{
+    return o->one ? o->sec : o->of.more->best;
+}
+static inline const char *obs_note(const struct obs *o)
+{
+    return o->one ? NULL : o->of.more->note;
+}
+static inline int obs_samples(const struct obs *o)
+{
+    return o->one ? o->of.point->n : o->of.more->n;
+}
 
 /* All pair observations, or all collective ones, sorted by (op, src, dst, by_nic, bytes, alone).  The
- * caller frees *out; returns the count. */
+ * caller frees *out, before the points; returns the count. */
 int observe(struct obs **out, const struct points *p, bool pairs);
 /* The size at which most pairs were measured with this op: that of the pair matrix; ties: the
  * larger.  0: none. */

@@ -61,8 +61,8 @@ static void add_pair(struct page_facts *f, const struct obs *o)
         return;
     if (!p.wrong && o->sec > 0) {
         p.share = whole / o->sec;
-        p.lo = whole / o->hi;
-        p.hi = whole / o->lo;
+        p.lo = whole / obs_hi(o);
+        p.hi = whole / obs_lo(o);
     }
     MEM_PUSH(f->pair, f->pairs) = p;
 }

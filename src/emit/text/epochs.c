@@ -36,9 +36,9 @@ static struct epochs_point merge(const struct point *const *p, int n)
         if (p[i]->stop == STOP_FAILED || !(p[i]->sec.median > 0))
             continue;
         median[s.epochs++] = p[i]->sec.median;
-        s.samples += p[i]->sec.n;
-        s.lo = p[i]->sec.lo;
-        s.hi = p[i]->sec.hi;
+        s.samples += p[i]->n;
+        s.lo = point_sec(p[i]->sec.lo);
+        s.hi = point_sec(p[i]->sec.hi);
     }
     if (s.epochs)
         s.sec = stats_median(median, s.epochs);

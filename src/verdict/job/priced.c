@@ -56,8 +56,8 @@ static int take_groups(struct priced_group *g, const struct point *const *p, int
         for (j = i; j < n && p[j]->group == p[i]->group; j++) {
             if (at->epochs < PLAN_EPOCHS)
                 sec[at->epochs++] = p[j]->sec.median;
-            at->least = fmin(at->least, p[j]->sec.lo);
-            at->most = fmax(at->most, p[j]->sec.hi);
+            at->least = fmin(at->least, point_sec(p[j]->sec.lo));
+            at->most = fmax(at->most, point_sec(p[j]->sec.hi));
         }
         at->sec = stats_median(sec, at->epochs);
     }
