@@ -186,10 +186,6 @@ static size_t put_cell(char *to, const struct column *c, const struct point_row 
         return put_text(to, op_name(p->op));
     case BYTES:
         return put_whole(to, p->bytes);
-    case SEC:
-        return units_print(to, *(const double *)at, POINT_DIGITS);
-    case TIME:
-        return units_print(to, point_sec(*(const struct point_time *)at), POINT_DIGITS);
     case SHORT:
         return units_print(to, fabs(*(const double *)at), 3);
     case STOP:
@@ -198,6 +194,8 @@ static size_t put_cell(char *to, const struct column *c, const struct point_row 
         return put_text(to, check_name[p->checked ? 1 + p->wrong : 0]);
     case NOTE:
         return put_text(to, point_words(p));
+    case SEC:
+    case TIME:
     case CRC:
         break;
     }
@@ -213,12 +211,41 @@ static void put_crc(char to[8], const char *text, size_t len)
         to[i] = "0123456789abcdef"[crc & 15];
 }
 
+/* Times of one kind in a row, of which most may be the same one: the last that was written. */
+struct written {
+    double sec;
+    const char *text;
+    size_t len; /* 0: none was */
+};
+
+static size_t put_sec(char *to, double sec, struct written *last)
+{
+    if (last->len && sec == last->sec)
+        memcpy(to, last->text, last->len);
+    else
+        *last = (struct written){sec, to, units_print(to, sec, POINT_DIGITS)};
+    return last->len;
+}
+
+static size_t put_column(char *to, const struct column *c, const struct point_row *row,
+                         struct written last[2])
+{
+    const void *at = (const char *)row + c->at;
+
+    if (c->kind == SEC)
+        return put_sec(to, *(const double *)at, &last[0]);
+    if (c->kind == TIME)
+        return put_sec(to, point_sec(*(const struct point_time *)at), &last[1]);
+    return put_cell(to, c, row);
+}
+
 size_t point_row(char buf[POINT_TEXT], const struct point_row *row)
 {
+    struct written last[2] = {{.len = 0}, {.len = 0}};
     size_t n = 0;
 
     for (int i = 0; columns[i].kind != CRC; i++) {
-        n += put_cell(buf + n, &columns[i], row);
+        n += put_column(buf + n, &columns[i], row, last);
         buf[n++] = '\t';
     }
     put_crc(buf + n, buf, n);

@@ -50,10 +50,10 @@ static struct class *class_of(struct classes *all, const struct point *p, int ti
 {
     struct class c = {.key = {p->flows == 1, p->op, (double)p->bytes, tier}};
 
-    if (all->count && by_key(&c, &all->class[all->last]) == 0)
+    if (all->count && !memcmp(c.key, all->class[all->last].key, sizeof(c.key)))
         return &all->class[all->last];
     for (all->last = 0; all->last < all->count; all->last++)
-        if (by_key(&c, &all->class[all->last]) == 0)
+        if (!memcmp(c.key, all->class[all->last].key, sizeof(c.key)))
             return &all->class[all->last];
     MEM_PUSH(all->class, all->count) = c;
     return &all->class[all->last];

@@ -315,9 +315,10 @@ static void count_climbs(const struct fit *f, enum level level, struct climb *of
 
     for (int i = 0; i < f->points->count; i++) {
         const struct point *p = &f->points->point[i];
-        int x = p->op == OP_PAIR_BW ? topo_at(t, p->src, (int)level) : -1,
-            y = p->op == OP_PAIR_BW ? topo_at(t, p->dst, (int)level) : -1;
-        if (x < 0 || y < 0 || x == y || !fit_is_crowded(f, p) || !f->m->tier[fit_tier(f, p)].nic)
+        if (!fit_is_crowded(f, p))
+            continue;
+        int x = topo_at(t, p->src, (int)level), y = topo_at(t, p->dst, (int)level);
+        if (x < 0 || y < 0 || x == y || !f->m->tier[fit_tier(f, p)].nic)
             continue;
         struct climb *c = &of[x];
         bool again = c->flows && c->round == p->round && c->epoch == p->epoch;

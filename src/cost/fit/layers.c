@@ -26,6 +26,7 @@ struct finder {
     double bw_bytes, lat_bytes;
     const int *unit; /* of each host */
     int units;
+    int *of; /* ... of each endpoint, side by side: they are asked for in no order */
 };
 
 static bool same_number(const struct finder *f, const struct obs *o)
@@ -83,8 +84,8 @@ static struct edge fold(int a, int b, const struct obs **v, int n, const struct 
 
 static bool counts(const struct finder *f, const struct obs *o, int *a, int *b)
 {
-    *a = f->unit[topo_at(f->t, o->src, LEVEL_HOST)];
-    *b = f->unit[topo_at(f->t, o->dst, LEVEL_HOST)];
+    *a = f->of[o->src];
+    *b = f->of[o->dst];
     return !o->by_nic && *a != *b && *a >= 0 && *b >= 0 &&
            (!f->rest || topo_tier(f->t, o->src, o->dst) == f->t->tiers - 1);
 }
@@ -101,6 +102,8 @@ static void meets_open(struct meets *m, const struct finder *f)
     int n = 0, a, b;
     struct lists by_high;
 
+    for (int i = 0; i < f->t->endpoints; i++)
+        f->of[i] = f->unit[topo_at(f->t, i, LEVEL_HOST)];
     m->low = mem_calloc((size_t)f->count + 1, sizeof(int));
     m->high = mem_calloc((size_t)f->count + 1, sizeof(int));
     for (int i = 0; i < f->count; i++) {
@@ -224,6 +227,7 @@ void layers_find(struct layers *l, const struct topo *t, const struct obs *o, in
                  const int *unit, bool rest)
 {
     struct finder f = {.t = t, .o = o, .count = count, .rest = rest, .rails = leaves_of_rails(t)};
+    f.of = mem_calloc((size_t)t->endpoints + 1, sizeof(*f.of));
     int *self = mem_calloc((size_t)t->hosts + 1, sizeof(*self));
 
     memset(l, 0, sizeof(*l));
@@ -247,6 +251,7 @@ void layers_find(struct layers *l, const struct topo *t, const struct obs *o, in
     if (l->rails.region >= 0) /* rails are why some hosts looked far */
         l->contradictions = 0;
     free(self);
+    free(f.of);
 }
 
 void layers_free(struct layers *l)

@@ -144,21 +144,18 @@ static int of_one_thing(const struct point *const *p, int n)
     return i;
 }
 
-/* One block: the observations, and behind them what some have more. */
+/* One block: room for as many observations as there are points, and behind it for what some have more:
+ * memory that nobody writes to is none. */
 static int fold(struct obs **out, const struct point *const *v, int n)
 {
-    int count = 0, several = 0;
+    size_t head = (size_t)n * sizeof(struct obs);
+    int count = 0;
 
-    for (int i = 0, same; i < n; i += same, count++) {
-        same = of_one_thing(v + i, n - i);
-        several += !is_one(v + i, same);
-    }
-    size_t head = (size_t)count * sizeof(struct obs);
-    *out = mem_calloc(1, head + (size_t)several * sizeof(struct obs_more) + 1);
+    *out = mem_calloc(1, head + (size_t)n * sizeof(struct obs_more) + 1);
     struct obs_more *more = (struct obs_more *)(void *)((char *)*out + head);
-    for (int i = 0, k = 0, same; i < n; i += same, k++) {
+    for (int i = 0, same; i < n; i += same) {
         same = of_one_thing(v + i, n - i);
-        fill(&(*out)[k], &more, v + i, same);
+        fill(&(*out)[count++], &more, v + i, same);
     }
     return count;
 }

@@ -127,10 +127,12 @@ static uint64_t by_turn(const void *a)
 static bool is_flow(const struct fit *f, int tier, const struct quiet *q, const struct point *p)
 {
     const struct topo *t = &f->m->topo;
-    int from = leaf_of(t, p->src), to = leaf_of(t, p->dst);
 
-    return fit_is_crowded(f, p) && !p->wrong && from >= 0 && to >= 0 && from != to &&
-           fit_tier(f, p) == tier && !slow_alone(q, t, p->src, p->dst);
+    if (!fit_is_crowded(f, p) || p->wrong)
+        return false;
+    int from = leaf_of(t, p->src), to = leaf_of(t, p->dst);
+    return from >= 0 && to >= 0 && from != to && fit_tier(f, p) == tier &&
+           !slow_alone(q, t, p->src, p->dst);
 }
 
 /* The flows of a tier, turn by turn. */
