@@ -74,8 +74,8 @@ refused() { # CODE REASON WORDS...
     refused 65 'empty: no host in it' --hosts empty
 }
 
-@test "on one host Open MPI opens no sockets, unless hosts, an allocation or the user say more" {
-    sockets() { railgauge run --dry-run -t mpi "$@" | grep -c -- '^mpirun .* --mca btl ^tcp ' || true; }
+@test "on one host Open MPI opens no sockets and no adapters, unless hosts, an allocation or the user say more" {
+    sockets() { railgauge run --dry-run -t mpi "$@" | grep -c -- '^mpirun .* --mca btl ^tcp,ofi,openib,uct ' || true; }
     [ "$(sockets)" -eq 1 ]
     [ "$(sockets --hosts a,b)" -eq 0 ]
     [ "$(SLURM_JOB_ID=7 sockets)" -eq 0 ]

@@ -37,6 +37,19 @@ has() {
     [[ $output == *"MPI "*"Open MPI 4."*"pml ob1, btl vader within hosts"* ]]
 }
 
+@test "what no adapter here is for is not loaded, unless it is asked for" {
+    ! compgen -G "/sys/class/infiniband/*" || skip "this host has adapters"
+    has "mtl: psm2"
+    # loaded WORDS... - how many ranks load a library of adapters
+    loaded() {
+        env LD_DEBUG=files LD_DEBUG_OUTPUT="$PWD/ld" "$@" mpirun -n 2 --oversubscribe railgauge-probe discover -q -o t.json
+        cat ld.* | grep -c 'calling init: .*libpsm2' || true
+        rm ld.*
+    }
+    [ "$(loaded)" -eq 0 ]
+    [ "$(loaded OMPI_MCA_mtl=^ofi)" -eq 2 ]
+}
+
 @test "TCP is named where it is used, not where its component is only loaded" {
     OMPI_MCA_btl=tcp,self used
     [[ $line == *", pml ob1, btl tcp within hosts" ]]

@@ -130,9 +130,12 @@ static int add_hosts(struct words *w, const char *hosts, int *ranks, struct err 
     return rc;
 }
 
-/* All ranks are on this host, and nobody has told Open MPI what to take: without sockets it starts
- * sooner, and Open MPI 5 does not print a line of its tcp module for each pair of interfaces. */
-static bool needs_no_sockets(const struct launch *l)
+/* All ranks are on this host, and nobody has told Open MPI what to take: without networks it starts
+ * sooner, and Open MPI 5 does not print a line of its tcp module for each pair of interfaces.  All of
+ * them are named, because this takes the place of what Debian's openmpi-mca-params.conf leaves out:
+ * the end of ofi is a sleep(1). */
+#define NO_NETWORKS "^tcp,ofi,openib,uct"
+static bool needs_no_networks(const struct launch *l)
 {
     return !l->hosts && !in_allocation() && !getenv("OMPI_MCA_btl") && !getenv("OMPI_MCA_pml");
 }
@@ -149,8 +152,8 @@ static int add_mpirun(struct words *w, const struct launch *l, struct err *err)
     words_add(w, "-n");
     words_add(w, "%d", ranks);
     add_split(w, "--oversubscribe --bind-to none --mca mpi_yield_when_idle 1");
-    if (needs_no_sockets(l))
-        add_split(w, "--mca btl ^tcp");
+    if (needs_no_networks(l))
+        add_split(w, "--mca btl " NO_NETWORKS);
     if (geteuid() == 0)
         words_add(w, "--allow-run-as-root");
     for (int i = 0; i < hosts.count; i++)

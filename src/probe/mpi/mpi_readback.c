@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <dlfcn.h>
+#include <glob.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -23,7 +24,38 @@ enum { LOG_MAX = 8 << 20, SOCKETS_MAX = 256, NAME_LEN = 64 };
 
 static int ucx_log = -1; /* a file in memory */
 
-void mpi_readback_open(void)
+/* What no device of this host is for costs every rank a quarter of a second, if it is loaded: libpsm2 and
+ * libpsm_infinipath measure the clock for 0.1 s each, and hwloc looks up the names of PCI devices, by
+ * which MPI would tell the nearest adapter. */
+static const struct {
+    const char *name, *value;
+} spared[] = {{"OMPI_MCA_mtl", "^psm,psm2,ofi"},
+              {"HWLOC_COMPONENTS", "-pci,-gl,-opencl,-cuda,-nvml,-rsmi,-levelzero"}};
+enum { SPARED = sizeof(spared) / sizeof(*spared) };
+static bool is_spared[SPARED];
+
+static bool has_adapters(void)
+{
+    glob_t found;
+    int none = glob("{/sys/class/{infiniband,cxi}/*,/dev/{hfi1,cxi}*}", GLOB_BRACE, NULL, &found);
+
+    globfree(&found);
+    return !none;
+}
+
+/* A user who chose a component has asked for what it loads. */
+static void spare_adapters(void)
+{
+    if (getenv("OMPI_MCA_pml") || has_adapters())
+        return;
+    for (int i = 0; i < SPARED; i++) {
+        is_spared[i] = !getenv(spared[i].name);
+        if (is_spared[i])
+            setenv(spared[i].name, spared[i].value, 1);
+    }
+}
+
+static void open_ucx_log(void)
 {
     char path[32];
 
@@ -39,8 +71,17 @@ void mpi_readback_open(void)
     setenv("UCX_LOG_LEVEL", "info", 1);
 }
 
+void mpi_readback_open(void)
+{
+    spare_adapters();
+    open_ucx_log();
+}
+
 void mpi_readback_opened(void)
 {
+    for (int i = 0; i < SPARED; i++)
+        if (is_spared[i])
+            unsetenv(spared[i].name);
     if (ucx_log < 0)
         return;
     unsetenv("UCX_LOG_FILE");

@@ -19,9 +19,11 @@
 #include "topo/topo.h"
 
 /* Before MPI_Init(): UCX reads its variables when it is loaded.  Its log goes to a file in memory,
- * unless UCX_LOG_LEVEL or UCX_LOG_FILE is the user's, or UCX was loaded with the program. */
+ * unless UCX_LOG_LEVEL or UCX_LOG_FILE is the user's, or UCX was loaded with the program.  On a host
+ * without adapters MPI is kept from loading what looks for them, unless OMPI_MCA_pml, OMPI_MCA_mtl or
+ * HWLOC_COMPONENTS is the user's. */
 void mpi_readback_open(void);
-/* After MPI_Init(): nobody who is started from here on shall look for that file. */
+/* After MPI_Init(): who is started from here on finds the environment as it was. */
 void mpi_readback_opened(void);
 /* Collective, after traffic: on rank 0 into t->mpi, one line of words in its "text".  Nothing is
  * kept where no traffic shows and t has what an earlier part of the campaign found.  EXIT_CONFIG:
