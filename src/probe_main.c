@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -219,6 +220,25 @@ static int measure(struct campaign_files *f, const struct transport *tr, const s
     return w->agree(w, campaign_files_close(f, rc, err), err);
 }
 
+/* Nothing is measured by ranks that are started again. */
+static bool only_discovers(const struct probe_args *a, const struct transport *t)
+{
+    return a->discover && (!strcmp(a->discover, "all") || t->memory == TRANSPORT_GPU);
+}
+
+static int discover_beside(const char *points, const struct probe_args *a, struct world *w,
+                           struct err *err)
+{
+    char *path = file_beside(points, "topology.json");
+    struct probe_args alone = *a;
+
+    alone.output = path;
+    alone.quiet = true;
+    int rc = discover(&alone, w, err);
+    free(path);
+    return rc;
+}
+
 static int campaign(const struct probe_args *a, struct world *w, struct err *err)
 {
     const struct transport *tr;
@@ -228,6 +248,10 @@ static int campaign(const struct probe_args *a, struct world *w, struct err *err
         return compute(a, w, err);
     int rc = choose_transport(&tr, a->transport, err);
 
+    if (rc == 0 && only_discovers(a, tr))
+        return discover_beside(a->output, a, w, err);
+    if (rc == 0)
+        json_provenance_add("transport", tr->name);
     topo_init(&f.topo);
     if (rc == 0 && tr->calls->start)
         rc = tr->calls->start(a, w, err);

@@ -55,6 +55,14 @@ static int take_output(void *into, const char *name, const char *path, struct er
     return 0;
 }
 
+static int take_discover(void *into, const char *name, const char *who, struct err *err)
+{
+    ((struct probe_args *)into)->discover = who;
+    return !strcmp(who, "all") || !strcmp(who, "gpus")
+               ? 0
+               : err_usage(err, "%s \"%s\" is neither all nor gpus", name, who);
+}
+
 static int take_format(void *into, const char *name, const char *format, struct err *err)
 {
     ((struct probe_args *)into)->format = format;
@@ -81,6 +89,9 @@ const struct opt probe_file_options[] = {
     {"nic-pass", 0, NULL,
      "only the plan's rounds with NVLink left; --path ib or roce leaves it (run does both)",
      OPT_INTO(struct probe_args, probe.measure.nics), .group = 1},
+    {"discover", 0, "WHO",
+     "no more than topology.json beside the points: all, or gpus, which run starts again",
+     OPT_NAMED(take_discover), .group = 1},
     {"compute", 0, NULL,
      "measure what each GPU computes and moves alone, instead of a plan, into compute.tsv",
      OPT_INTO(struct probe_args, compute), .group = 1},

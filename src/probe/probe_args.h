@@ -14,6 +14,8 @@ struct probe_args {
     bool json, check, look; /* discover */
     bool done;              /* help or version was asked for: nothing else is to be done */
     struct probe_opts probe;
+    const char
+        *discover;     /* which ranks end when topology.json is written: "all", "gpus", or NULL */
     bool compute;      /* what each GPU does alone, instead of a plan */
     const char *model; /* --model: whose products */
     struct device_choice device;

@@ -220,7 +220,7 @@ beta() { railgauge show "$1/matrix.json" tiers --json | jq -r --arg t "$2" ".tie
     chmod +x launcher
     run railgauge run --transport mpi --launch ./launcher -o c
     [ "$status" -eq 75 ]
-    [[ $output == *"discover was cut short" ]] # and there is nothing to resume
+    [[ $output == *"probe was cut short" ]] # and there is nothing to resume
     [ "$(cat passed)" = "passed on" ]
 }
 

@@ -23,18 +23,6 @@
 
 /* --- the steps that the MPI program takes --- */
 
-/* How to go on, where there is something to go on with and it was not said. */
-static int add_way(const struct chain *c, struct err *err)
-{
-    char *topology = file_join(c->dir ? c->dir : "", "topology.json");
-    size_t used = strlen(err->text);
-
-    if (c->dir && c->until <= 0 && !strstr(err->text, "--resume") && access(topology, F_OK) == 0)
-        snprintf(err->text + used, sizeof(err->text) - used, "; --resume -o %s continues", c->dir);
-    free(topology);
-    return -1;
-}
-
 /* The program with these words, called `what` in the error. */
 static int chain_mpi(struct chain *c, const struct words *args, const char *what, struct err *err)
 {
@@ -44,12 +32,17 @@ static int chain_mpi(struct chain *c, const struct words *args, const char *what
     c->launch.until = c->until;
     c->launch.hang_after = c->probe.measure.hang_after;
     if (launch_run(&c->launch, args, &code, err) < 0)
-        return add_way(c, err);
-    if (code == EXIT_CUT) {
-        err_code(err, EXIT_CUT, "%s was cut short", what);
-        return add_way(c, err);
-    }
+        return -1;
+    if (code == EXIT_CUT)
+        return err_code(err, EXIT_CUT, "%s was cut short", what);
     return code ? err_code(err, code, "%s ended with exit code %d", what, code) : 0;
+}
+
+/* NULL ends them. */
+static void add_words(struct words *w, const char *const *word)
+{
+    for (int i = 0; word[i]; i++)
+        words_add(w, "%s", word[i]);
 }
 
 /* "probe" over the transport, then what is fixed (NULL ends it), then all options that were given
@@ -59,11 +52,8 @@ static struct words probe_words(const struct chain *c, const char *const *fixed)
     const struct transport *asked = transport_find(c->transport);
     struct words w = {NULL, 0};
 
-    words_add(&w, "probe");
-    words_add(&w, "-t");
-    words_add(&w, "%s", c->transport);
-    for (int i = 0; fixed[i]; i++)
-        words_add(&w, "%s", fixed[i]);
+    add_words(&w, (const char *[]){"probe", "-t", c->transport, NULL});
+    add_words(&w, fixed);
     if (log_is_quiet())
         words_add(&w, "--quiet");
     opt_again(c->line, c->argc, c->argv, probe_options, &w);
@@ -78,12 +68,8 @@ static int mpi_compute(struct chain *c, const char *path, bool dry_run, struct e
 {
     struct words w = {NULL, 0};
 
-    words_add(&w, "probe");
-    words_add(&w, "--compute");
-    words_add(&w, "--model");
+    add_words(&w, (const char *[]){"probe", "--compute", "-o", path, "--model", NULL});
     words_add(&w, "%s,%s", c->model ? c->model : DEVICE_MODELS, DEVICE_MODELS);
-    words_add(&w, "-o");
-    words_add(&w, "%s", path);
     words_add(&w, "--half-width=%.9f", c->probe.measure.half_width);
     if (c->probe.measure.time_cap > 0)
         words_add(&w, "--time-cap=%.9f", c->probe.measure.time_cap);
@@ -163,40 +149,52 @@ static int learn_transport(struct chain *c, const char *path, struct err *err)
     return 0;
 }
 
-static int mpi_discover(struct chain *c, const char *path, struct err *err)
+/* Ranks without GPUs go on with the plan that they make, unless it depends on more than what was typed
+ * for them. */
+static int mpi_discover(struct chain *c, struct err *err)
 {
-    struct words w = {NULL, 0};
+    const char *ends = c->jobs || c->until > 0 ? "all" : "gpus";
+    char *path = file_join(c->dir, "points.tsv");
+    struct words w = probe_words(c, (const char *[]){"--discover", ends, "-o", path, NULL});
+    int rc = chain_mpi(c, &w, "probe", err);
 
-    words_add(&w, "discover");
-    words_add(&w, "--quiet");
-    words_add(&w, "-o");
-    words_add(&w, "%s", path);
-    words_add(&w, "-t");
-    words_add(&w, "%s", c->transport);
-    if (nccl_opts_asked.share_gpu)
-        words_add(&w, "--share-gpu");
-    int rc = chain_mpi(c, &w, "discover", err);
+    c->probed = exists(c, "points.tsv"); /* chain_open() has seen none */
     words_free(&w);
+    free(path);
     return rc;
 }
 
-/* topology.json */
+/* What was seen, what "auto" became, and a name for a directory that was given none. */
+static int learn_topology(struct chain *c, const char *path, struct err *err)
+{
+    if (!chain_is_sim(c) && learn_transport(c, path, err) < 0)
+        return -1;
+    if (topo_load(&c->topo, path, err) < 0)
+        return -1;
+    if (c->resume && !c->launch.hosts && !c->launch.ranks)
+        c->launch.ranks =
+            c->topo.endpoints; /* the default is this machine's, which may have changed */
+    if (c->made && campaign_files_name_dir(&c->made, &c->topo, err) < 0)
+        return -1;
+    c->dir = c->made ? c->made : c->dir;
+    return 0;
+}
+
+/* topology.json.  Points that failed are no reason to end, nor to forget the others. */
 static int discover(struct chain *c, struct err *err)
 {
     char *path = file_join(c->dir, "topology.json");
+    struct err why;
     int rc = 0;
 
     if (chain_is_sim(c))
         rc = sim_bed_open(&c->bed, &c->sim, err);
     if (rc == 0 && !(c->resume && exists(c, "topology.json")))
-        rc = chain_is_sim(c) ? topo_save(&c->bed.seen, path, err) : mpi_discover(c, path, err);
-    if (rc == 0 && !chain_is_sim(c))
-        rc = learn_transport(c, path, err);
-    if (rc == 0)
-        rc = topo_load(&c->topo, path, err);
-    if (rc == 0 && c->resume && !c->launch.hosts && !c->launch.ranks)
-        c->launch.ranks =
-            c->topo.endpoints; /* the default is this machine's, which may have changed */
+        rc = chain_is_sim(c) ? topo_save(&c->bed.seen, path, err) : mpi_discover(c, err);
+    if ((rc == 0 || c->probed) && learn_topology(c, path, rc < 0 ? &why : err) < 0)
+        rc = -1;
+    if (rc < 0 && c->made)
+        campaign_files_drop_dir(c->made);
     free(path);
     malloc_trim(0); /* what was read as JSON was many times the size */
     return rc;
@@ -243,7 +241,7 @@ static int plan(struct chain *c, struct err *err)
     char *path = file_join(c->dir, "plan.tsv");
     int rc;
 
-    if (c->resume && exists(c, "plan.tsv"))
+    if (c->probed || (c->resume && exists(c, "plan.tsv")))
         rc = plan_load(&c->plan, path, c->topo.endpoints, err);
     else if ((rc = make_plan(c, &c->topo, err)) == 0)
         rc = plan_save(&c->plan, path, err);
@@ -361,9 +359,9 @@ static int probe_nics(struct chain *c, const char *path, double spent, struct er
                     why.code == EXIT_CONFIG ? "; --no-nic-pass and another -o leave it out" : "");
 }
 
-/* points.tsv; where the second pass has begun the first is over, and a start of it would only find
- * that nothing proves its path any more. */
-static int probe(struct chain *c, struct err *err)
+/* points.tsv; rc: of the start that discovered.  Where the second pass has begun the first is over, and
+ * a start of it would only find that nothing proves its path any more. */
+static int probe(struct chain *c, int rc, struct err *err)
 {
     char *path = file_join(c->dir, "points.tsv");
     double began = log_now(), *budget = &c->probe.measure.budget;
@@ -371,7 +369,8 @@ static int probe(struct chain *c, struct err *err)
 
     if (c->until > 0)
         *budget = fmax(fmin(*budget > 0 ? *budget : INFINITY, c->until - began), 1e-3);
-    int rc = over ? 0 : probe_pass(c, path, &c->probe.measure, err);
+    if (!over && !c->probed)
+        rc = probe_pass(c, path, &c->probe.measure, err);
     bool goes_on = rc == 0 || err->code == EXIT_UNJUDGED;
 
     if (goes_on && plan_points(&c->plan, true) > 0 &&
@@ -420,26 +419,42 @@ static int learn_mpi(struct chain *c, struct err *err)
     return rc;
 }
 
-int chain_run(struct chain *c, struct err *err)
+static int take_steps(struct chain *c, struct err *err)
 {
     int rc = discover(c, err);
 
-    if (c->made && rc == 0)
-        rc = campaign_files_name_dir(&c->made, &c->topo, err);
-    else if (c->made)
-        campaign_files_drop_dir(c->made);
-    c->dir = c->made ? c->made : c->dir;
-    if (rc < 0 || plan(c, err) < 0)
+    if ((rc < 0 && !(c->probed && err->code == EXIT_UNJUDGED)) || plan(c, err) < 0)
         return -1;
-    log_info("%s: %d endpoint%s, %d round%s over %s", c->dir, c->topo.endpoints,
-             units_s(c->topo.endpoints), c->plan.rounds, units_s(c->plan.rounds), c->transport);
-    if (probe(c, err) < 0 || learn_mpi(c, err) < 0 || compute(c, err) < 0)
+    if (!c->probed)
+        log_info("%s: %d endpoint%s, %d round%s over %s", c->dir, c->topo.endpoints,
+                 units_s(c->topo.endpoints), c->plan.rounds, units_s(c->plan.rounds), c->transport);
+    if (probe(c, rc, err) < 0 || learn_mpi(c, err) < 0 || compute(c, err) < 0)
         return -1;
     plan_forget_pairs(&c->plan);
     if (chain_is_sim(c)) /* it has another topology, which fit has no use for */
         sim_bed_free(&c->bed);
     malloc_trim(0); /* of small pieces, which stay else while points are many */
     return chain_fit(c, err);
+}
+
+/* How to go on, where there is something to go on with and it was not said. */
+static void add_way(const struct chain *c, struct err *err)
+{
+    char *topology = file_join(c->dir ? c->dir : "", "topology.json");
+    size_t used = strlen(err->text);
+
+    if (c->dir && c->until <= 0 && !strstr(err->text, "--resume") && access(topology, F_OK) == 0)
+        snprintf(err->text + used, sizeof(err->text) - used, "; --resume -o %s continues", c->dir);
+    free(topology);
+}
+
+int chain_run(struct chain *c, struct err *err)
+{
+    int rc = take_steps(c, err);
+
+    if (rc < 0 && err->code == EXIT_CUT)
+        add_way(c, err);
+    return rc;
 }
 
 /* What the plan costs is known when the ranks are started; on other hosts they are not. */

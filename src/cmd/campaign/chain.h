@@ -34,7 +34,8 @@ struct chain {
     const char **job; /* words of --for-job; owned, the words are not */
     int jobs;
     bool resume;
-    int lock; /* descriptor of the locked directory */
+    bool probed; /* the start that discovered has measured the plan, too */
+    int lock;    /* descriptor of the locked directory */
     /* what the steps leave behind */
     struct sim_bed bed;
     struct topo topo;
