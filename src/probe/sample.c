@@ -163,7 +163,7 @@ static int batch(struct state *st, int n, struct err *err)
     struct sampler *s = st->s;
     struct err why = {0, ""};
 
-    make_room(s, st->n + n);
+    make_room(s, st->n + n + 1);
     if (!s->world->solo) { /* nobody waits */
         watch_step();
         watch_expect(slow_run(s, st->p));
@@ -173,19 +173,18 @@ static int batch(struct state *st, int n, struct err *err)
     double *mine = s->sec, *slow = s->slow + st->n, from = now(s);
     int rc = s->transport->calls->run(s->ctx, st->p->op, st->p->bytes, n, mine, &why);
     s->took.messages += now(s) - from;
-    int failed = any_failed(s, rc, err);
-    double took = now(s) - from;
-    if (failed) {
-        if (failed > 0)
-            fail_point(st, &why);
-        return failed;
-    }
     bool chained = is_chained(s, st->p->op);
     for (int i = 1; chained && i < n; i++)
         mine[i] += mine[i - 1];
-    memcpy(slow, mine, (size_t)n * sizeof(*slow));
-    if (s->world->maximum(s->group.comm, slow, n, err) < 0)
+    mine[n] = rc < 0; /* did anybody fail? */
+    memcpy(slow, mine, (size_t)(n + 1) * sizeof(*slow));
+    if (s->world->maximum(s->group.comm, slow, n + 1, err) < 0)
         return -1;
+    double took = now(s) - from;
+    if (slow[n] > 0) {
+        fail_point(st, &why);
+        return 1;
+    }
     for (int i = 0; i < n; i++) {
         st->slow_count += mine[i] >= slow[i];
         st->spent += s->world->solo ? slow[i] : 0;

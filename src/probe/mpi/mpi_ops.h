@@ -27,7 +27,6 @@ struct mpi_ctx {
     struct mpi_opts how;
     unsigned char *send, *recv; /* owned */
     size_t capacity;            /* largest S */
-    bool fresh;                 /* nobody has touched their pages yet */
     size_t room;     /* bytes in each buffer: more than capacity for the windows of a pair */
     unsigned checks; /* how often data was checked: seeds the next pattern */
     /* How often this pair operation is repeated within a sample; 0: not known yet. */

@@ -20,6 +20,7 @@
 #include "probe/mpi/mpi_ops.h"
 #include "probe/mpi/mpi_readback.h"
 #include "probe/mpi/world_mpi.h"
+#include "probe/plan.h"
 #include "probe/transport.h"
 #include "probe/verify.h"
 #include "probe/watch/watch.h"
@@ -275,15 +276,16 @@ static void keep_spare(struct mpi_ctx *c)
  * touch every page here, so that no page fault is measured later. */
 static int take_buffers(struct mpi_ctx *c, size_t bytes, struct err *err)
 {
-    double have = memory_available();
-    int sharers = count_neighbours(c), me = c->member[c->self];
     char need[UNITS_TEXT], left[UNITS_TEXT];
     void *send = NULL, *recv = NULL;
 
     c->capacity = bytes;
     c->room = room_for(c, bytes);
+    const bool spares = take_spare(c);
+    double have = spares ? INFINITY : memory_available();
+    int sharers = count_neighbours(c), me = c->member[c->self];
     units_bytes_text(need, (double)c->room);
-    if (take_spare(c))
+    if (spares)
         return 0;
     if (2.0 * (double)c->room * sharers > have)
         return err_io(err, "rank %d (host %s): two buffers of %s for %d ranks here, but %s is free",
@@ -295,7 +297,8 @@ static int take_buffers(struct mpi_ctx *c, size_t bytes, struct err *err)
     if (!c->send || !c->recv)
         return err_io(err, "rank %d (host %s): cannot allocate two buffers of %s", me, c->host,
                       need);
-    c->fresh = true;
+    memset(c->send, 0, c->room);
+    memset(c->recv, 0, c->room);
     return 0;
 }
 
@@ -322,15 +325,13 @@ static int mpi_open(void **ctx, const struct group *g, size_t max_bytes, struct 
     c->self = g->self;
     c->size = g->size;
     c->member = mem_dup(g->members, (size_t)g->size, sizeof(*c->member));
+    c->checks = g->round ? (unsigned)g->round->id << 8
+                         : 0; /* another pattern than what lies there from before */
     host_self(c->host, sizeof(c->host));
     if (world_mpi_together(&c->comm, take_buffers(c, max_bytes, err), err)) {
         mpi_close(c);
         return -1;
     }
-    /* Touch every page here, so that no page fault is measured later. */
-    if (c->fresh)
-        memset(c->send, 0, c->room);
-    memset(c->recv, 0, c->room); /* what lies there from before would be taken for what arrived */
     *ctx = c;
     return 0;
 }
