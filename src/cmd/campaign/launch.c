@@ -311,11 +311,18 @@ static void set_alarm(double until)
     setitimer(ITIMER_REAL, &t, NULL);
 }
 
+/* The launcher's end shall end a wait for words of the ranks. */
+static void wake(int sig)
+{
+    (void)sig;
+}
+
 /* Until the launcher has ended, by itself or because of a verdict.  When it ends first, what the
  * ranks said last is heard.  Signals are held until there is a launcher, then as in `mask`. */
 static enum reason wait_for(pid_t pid, struct listener *watch, const sigset_t *mask, double until,
                             int *status)
 {
+    struct sigaction act = {.sa_handler = wake, .sa_flags = SA_RESTART}, left_alone;
     enum reason why = GOES_ON;
     double over_since = log_now();
     struct signals before;
@@ -324,6 +331,7 @@ static enum reason wait_for(pid_t pid, struct listener *watch, const sigset_t *m
     stopped = 0;
     passes_on = !watch;
     signals_catch(&before, take_signal);
+    sigaction(SIGCHLD, &act, &left_alone);
     set_alarm(until);
     sigprocmask(SIG_SETMASK, mask, NULL);
     while (!has_ended(pid, watch, 50, status))
@@ -332,6 +340,7 @@ static enum reason wait_for(pid_t pid, struct listener *watch, const sigset_t *m
             break;
         }
     set_alarm(0);
+    sigaction(SIGCHLD, &left_alone, NULL);
     signals_release(&before);
     child = 0;
     for (int i = 0; watch && i < 10 && !listen_verdict(watch) && !listen_over(watch); i++)
