@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/units.h"
 #include "emit/export/nccl_tuner.h"
 #include "emit/text/nccl_tests.h"
 #include "emit/text/report.h"
@@ -239,6 +240,33 @@ static int discover_beside(const char *points, const struct probe_args *a, struc
     return rc;
 }
 
+/* What it will take here: a few of its turns are measured, into a file that is gone. */
+static int estimate(struct campaign_files *f, const struct transport *tr,
+                    const struct probe_args *a, struct world *w, struct err *err)
+{
+    char path[] = "/tmp/railgauge-XXXXXX", text[UNITS_TEXT];
+    struct measure_time time = {.began = began};
+    struct measure_opts how = a->probe.measure;
+    int rc = 0, fd = w->rank == 0 ? mkstemp(path) : -1;
+
+    how.time = &time;
+    how.dry = true;
+    if (w->rank == 0)
+        rc = points_open(&f->log, path, plan_crc(&f->plan), &f->topo, tr->name, err);
+    if (fd >= 0) {
+        unlink(path);
+        close(fd);
+    }
+    rc = w->agree(w, rc, err);
+    if (rc == 0)
+        rc = measure_plan(w, tr, &f->topo, &f->plan, &how, f->log, err);
+    if (rc == 0 && w->rank == 0)
+        printf("about %s here, by %d of its points\n", units_seconds_text(text, time.estimated),
+               points_all(f->log)->count);
+    points_close(f->log, NULL);
+    return w->agree(w, rc, err);
+}
+
 static int campaign(const struct probe_args *a, struct world *w, struct err *err)
 {
     const struct transport *tr;
@@ -263,8 +291,12 @@ static int campaign(const struct probe_args *a, struct world *w, struct err *err
         rc = measure(&f, tr, a, w, err);
         if (tr->calls->finish)
             rc = tr->calls->finish(w, f.output, rc, err);
-    } else if (rc == 0 && w->rank == 0)
-        plan_cost_print(stdout, &f.plan, &f.topo, &a->probe.measure);
+    } else if (rc == 0) {
+        if (w->rank == 0)
+            plan_cost_print(stdout, &f.plan, &f.topo, &a->probe.measure);
+        if (tr->memory == TRANSPORT_HOST)
+            rc = estimate(&f, tr, a, w, err);
+    }
     gpu_close();
     plan_free(&f.plan);
     topo_free(&f.topo);

@@ -116,7 +116,7 @@ static void tell_time(const struct measure_time *t)
             rest = mem_append(rest, ", %.0f %% %s", share[i], spent_name[i]);
     }
     if (t->estimated > 0)
-        log_info("took %s, estimated %s when its pace was known: %.0f %% of it samples (%s)%s",
+        log_info("took %s, estimated %s at its start: %.0f %% of it samples (%s)%s",
                  units_seconds_text(took, t->took), units_seconds_text(estimated, t->estimated),
                  share[SPENT_SAMPLES], units_seconds_text(text, t->spent[SPENT_SAMPLES]), rest);
     free(rest);

@@ -38,7 +38,7 @@ bool campaign_files_failed(const struct points *all);
 int campaign_files_close(struct campaign_files *f, int rc, struct err *err);
 
 /* Rank 0: what the campaign took and was estimated to take, as a line ("took 7.6 s, estimated 7.1 s
- * when its pace was known: 74 % of it samples (5.6 s) ...") and in "measured" of a campaign.json that
+ * at its start: 74 % of it samples (5.6 s) ...") and in "measured" of a campaign.json that
  * lies beside the points, one entry a start. */
 int campaign_files_note_time(const struct campaign_files *f, const struct measure_time *t,
                              struct err *err);

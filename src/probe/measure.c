@@ -220,10 +220,10 @@ static bool is_done(const struct campaign *c, const struct round *r, int g, int 
     return c->dones && bsearch(&d, c->done, (size_t)c->dones, sizeof(d), by_key);
 }
 
-/* Verification happens once per size: in the first epoch of the round. */
+/* Verification happens once per size. */
 static bool first_epoch(const struct round *r, int epoch)
 {
-    return !(r->epochs & ((1u << epoch) - 1));
+    return epoch == __builtin_ctz(r->epochs);
 }
 
 /* What this rank does now, in words that its group shares with no other. */
@@ -245,6 +245,7 @@ static int measure_group(struct campaign *c, const struct round *r, int g, int e
 
     point_describe(row, r, g, epoch, bytes);
     size_t reach = bytes > r->last ? bytes : r->last;
+    double from = log_now();
     if (!c->world->solo) /* nobody waits for the only one */
         announce(r, g, bytes, reach);
     if (sample_open(&c->sampler, r, g, epoch, reach, &why) < 0) {
@@ -255,7 +256,9 @@ static int measure_group(struct campaign *c, const struct round *r, int g, int e
         return 0;
     }
     watch_expect(0);
+    double opened = log_now() - from;
     int rc = sample_point(&c->sampler, row, &c->opts, c->opts.check && first_epoch(r, epoch), err);
+    c->sampler.took.once += opened;
     watch_leave();
     return rc;
 }
@@ -379,8 +382,7 @@ static int rank_size(struct campaign *c, const struct round *r, int mine, int ep
         return -1;
     int rc = exchange(c, r, epoch, ladder_size(r, step), after, &rec, slow, err);
     if (c->log.points)
-        measure_clock_turn(&c->clock, r, epoch, ladder_size(r, step), log_now() - began,
-                           points_all(c->log.points));
+        measure_clock_turn(&c->clock, r, ladder_size(r, step), log_now() - began);
     return rc;
 }
 
@@ -454,6 +456,9 @@ static int share_done(struct campaign *c, struct err *err)
     size_t len = 0;
     void *data = NULL;
 
+    free(c->done);
+    c->done = NULL;
+    c->dones = 0;
     if (c->log.points) {
         const struct points *all = points_all(c->log.points);
         for (int i = 0; i < all->count; i++) {
@@ -470,6 +475,73 @@ static int share_done(struct campaign *c, struct err *err)
         return -1;
     c->done = data;
     c->dones = (int)(len / sizeof(*c->done));
+    return 0;
+}
+
+/* --- what it will take --- */
+
+/* Its first epoch in which something is missing, as a bit. */
+static unsigned next_epoch(const struct campaign *c, const struct round *r)
+{
+    for (int e = 0; e < PLAN_EPOCHS; e++)
+        if (r->epochs >> e & 1 && next_step(c, r, e, 0) < plan_steps(r))
+            return 1u << e;
+    return r->epochs;
+}
+
+/* The turns that come first; they count as any other. */
+static int measure_some(struct campaign *c, const struct plan *plan, struct err *err)
+{
+    int n = 0;
+    void *at = c->log.points ? measure_clock_choose(&c->clock, plan, &n) : NULL;
+    size_t len = (size_t)n * sizeof(int);
+
+    if (c->world->share(c->world, &at, &len, err) < 0)
+        return -1;
+    struct plan some = measure_clock_some(plan, at, (int)(len / sizeof(int)));
+    for (int i = 0; i < some.rounds; i++)
+        some.round[i].epochs = next_epoch(c, &some.round[i]);
+    c->clock.tries = true;
+    int rc = measure_rounds(c, &some, err);
+    c->clock.tries = false;
+    free(some.round); /* its groups are the plan's */
+    free(at);
+    return rc < 0 ? -1 : share_done(c, err);
+}
+
+/* s of what is missing, and of some retests: a tenth of the rounds that may need one. */
+static double ahead(const struct campaign *c, const struct plan *plan)
+{
+    double all = 0, again = 0;
+
+    for (int i = 0; i < plan->rounds; i++) {
+        const struct round *r = &plan->round[i];
+        const bool matrix = op_is_pair(r->op) && plan_steps(r) == 1;
+        for (int e = 0; e < PLAN_EPOCHS && stage_by_nic(r->stage) == c->opts.nics; e++)
+            for (int k = 0; k < plan_steps(r) && r->epochs >> e & 1; k++) {
+                double sec = measure_clock_expect(&c->clock, r, ladder_size(r, k),
+                                                  c->opts.check && first_epoch(r, e));
+                all += all_done(c, r, e, k) ? 0 : sec;
+                again += matrix ? sec : 0;
+            }
+    }
+    return all + (c->opts.retest ? again / 10 : 0);
+}
+
+static int estimate(struct campaign *c, const struct plan *plan, struct err *err)
+{
+    struct measure_time *t = &c->clock.time;
+    char text[UNITS_TEXT];
+
+    if (measure_some(c, plan, err) < 0)
+        return -1;
+    if (!c->log.points)
+        return 0;
+    t->estimated = log_now() - t->began + ahead(c, plan);
+    if (!c->opts.dry)
+        log_info("%d endpoint%s, %d round%s over %s: about %s", c->topo->endpoints,
+                 units_s(c->topo->endpoints), plan->rounds, units_s(plan->rounds),
+                 c->sampler.transport->name, units_seconds_text(text, t->estimated));
     return 0;
 }
 
@@ -503,9 +575,11 @@ int measure_plan(struct world *w, const struct transport *tr, const struct topo 
     campaign_log_tell_kept(&c.log);
     if (taint_open(&c.taint, w, topo, err) < 0 || w->agree(w, share_done(&c, err), err) < 0)
         goto out;
-    measure_clock_open(&c.clock, topo, &c.opts, plan);
-    rc = measure_rounds(&c, plan, err);
-    if (rc == 0 && o->retest) {
+    measure_clock_open(&c.clock, topo, &c.opts);
+    rc = o->time ? estimate(&c, plan, err) : 0;
+    if (rc == 0 && !o->dry)
+        rc = measure_rounds(&c, plan, err);
+    if (rc == 0 && o->retest && !o->dry) {
         rc = make_retest(&c, &again, plan->rounds + (o->nics ? RETEST_MAX : 0), err);
         if (w->agree(w, rc, err) == 0)
             rc = measure_rounds(&c, &again, err);
@@ -517,6 +591,7 @@ int measure_plan(struct world *w, const struct transport *tr, const struct topo 
         o->time->took = log_now() - o->time->began;
     }
 out:
+    free(c.clock.tried);
     taint_close(c.taint);
     sample_free(&c.sampler);
     progress_end(&c.log.progress);

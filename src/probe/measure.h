@@ -30,10 +30,8 @@ enum spent {
     SPENT_COUNT
 };
 struct measure_time {
-    double began; /* log_now() of the program's first line; the caller's */
-    double
-        estimated; /* s; made when the first epoch was over (a fifth of a single one), by what its
-                       * turns took; 0: it was not */
+    double began;     /* log_now() of the program's first line; the caller's */
+    double estimated; /* s; made before the first round, by a few turns of each kind */
     double took, warmup /* of the samples */, spent[SPENT_COUNT];
 };
 
@@ -50,7 +48,8 @@ struct measure_opts {
                         * 0: 0.1 between CPUs, 1 between GPUs */
     double hang_after; /* s without any movement until a rank is said to hang, 0: by transport */
     bool nics;         /* the plan's rounds through the NICs, and only those */
-    struct measure_time *time; /* what it took, on rank 0; NULL: not asked */
+    struct measure_time *time; /* what it took, on rank 0; NULL: not asked, nor estimated */
+    bool dry;                  /* the estimate is all: no more than its turns is measured */
     double budget; /* s for the whole campaign, 0: none; exceeding it ends with EXIT_CUT */
 };
 #define MEASURE_DEFAULTS                                                                           \

@@ -1,80 +1,170 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* measure_clock.c - where the seconds of a campaign go, and what it is estimated to take. */
+/* measure_clock.c - where the seconds of a campaign go, and what it will take. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "base/mem.h"
+#include "base/stats.h"
 #include "probe/measure_impl.h"
-#include "probe/schedule.h"
 
-/* What these rounds are guessed to take is ahead now. */
-static void add_ahead(struct measure_clock *c, const struct plan *plan)
-{
-    for (int i = 0; i < plan->rounds; i++) {
-        const struct round *r = &plan->round[i];
-        for (int k = 0; k < plan_steps(r) && stage_by_nic(r->stage) == c->opts->nics; k++)
-            c->ahead[op_is_pair(r->op)] +=
-                __builtin_popcount(r->epochs) *
-                plan_turn_seconds(r, c->topo, c->opts, plan_size(r, r->group[0].size, k));
-        c->epochs |= r->epochs;
-    }
-}
+/* Turns of one kind take alike at one size. */
+enum { KIND = 5, TRIED_ROUNDS = 5, FEW_ROUNDS = 20, TRIED_OF_FEW = 3 };
 
-void measure_clock_open(struct measure_clock *c, const struct topo *t, const struct measure_opts *o,
-                        const struct plan *plan)
+struct tried_turn {
+    double kind[KIND], bytes;
+    double sec, once; /* of the turn; of it opening and checking */
+};
+
+void measure_clock_open(struct measure_clock *k, const struct topo *t, const struct measure_opts *o)
 {
-    *c = (struct measure_clock){.topo = t, .opts = o};
+    *k = (struct measure_clock){.topo = t, .opts = o};
     if (!o->time)
         return;
-    c->time = *o->time;
-    c->time.spent[SPENT_START] = log_now() - c->time.began;
-    add_ahead(c, plan);
+    k->time = *o->time;
+    k->time.spent[SPENT_START] = log_now() - k->time.began;
 }
 
-/* By now this machine's pace is known: what turns took of what they were guessed to take.  Retests
- * will be about those that would be chosen now. */
-static void estimate(struct measure_clock *c, const struct points *all)
+static void kind_of(double kind[KIND], const struct measure_clock *k, const struct round *r)
 {
-    double pace = (c->seen[0] + c->seen[1]) / (c->expected[0] + c->expected[1]);
-    struct plan again = {NULL, 0};
+    const int *m = r->group[0].members;
 
-    if (c->opts->retest)
-        schedule_retest(&again, c->topo, all, c->opts->nics, c->opts->quick);
-    add_ahead(c, &again);
-    plan_free(&again);
-    c->time.estimated = log_now() - c->time.began;
-    for (int kind = 0; kind < 2; kind++)
-        c->time.estimated += fmax(c->ahead[kind], 0) *
-                             (c->expected[kind] > 0 ? c->seen[kind] / c->expected[kind] : pace);
+    kind[0] = r->op;
+    kind[1] = r->stage;
+    kind[2] = r->group[0].size;
+    kind[3] = r->groups > 1;
+    kind[4] = op_is_pair(r->op) ? topo_tier_by(k->topo, m[0], m[1], stage_by_nic(r->stage)) : 0;
 }
+
+/* --- what turns took --- */
 
 /* A turn waits for its slowest group. */
-static void note_turn(struct measure_clock *c, double sec)
+static void note_turn(struct measure_clock *k, double sec)
 {
-    const struct measure_turn *s = &c->slowest;
+    const struct measure_turn *s = &k->slowest;
 
-    c->time.warmup += s->warmup;
-    c->time.spent[SPENT_SAMPLES] += s->messages;
-    c->time.spent[SPENT_OPENING] += s->group - s->messages;
-    c->time.spent[SPENT_EXCHANGES] += fmax(sec - s->group, 0);
-    c->slowest = (struct measure_turn){0};
+    k->time.warmup += s->warmup;
+    k->time.spent[SPENT_SAMPLES] += s->messages;
+    k->time.spent[SPENT_OPENING] += s->group - s->messages;
+    k->time.spent[SPENT_EXCHANGES] += fmax(sec - s->group, 0);
+    k->slowest = (struct measure_turn){0};
 }
 
-/* The estimate is made after the first epoch, of a single one after its fifth. */
-void measure_clock_turn(struct measure_clock *c, const struct round *r, int epoch, size_t bytes,
-                        double sec, const struct points *all)
+void measure_clock_turn(struct measure_clock *k, const struct round *r, size_t bytes, double sec)
 {
-    const bool single = !(c->epochs & (c->epochs - 1));
-    const int kind = op_is_pair(r->op);
-
-    if (!c->opts->time)
+    if (!k->opts->time)
         return;
-    double expected = plan_turn_seconds(r, c->topo, c->opts, bytes);
-    note_turn(c, sec);
-    c->seen[kind] += sec;
-    c->expected[kind] += expected;
-    c->ahead[kind] -= expected;
-    bool knows = c->expected[0] + c->expected[1] >= (c->ahead[0] + c->ahead[1]) / 4;
-    if (c->time.estimated <= 0 && (epoch > 0 || (single && knows)))
-        estimate(c, all);
+    if (k->tries) {
+        struct tried_turn *t = &MEM_PUSH(k->tried, k->count);
+        *t = (struct tried_turn){.bytes = (double)bytes, .sec = sec, .once = k->slowest.once};
+        kind_of(t->kind, k, r);
+    }
+    note_turn(k, sec);
+}
+
+/* --- which of them come first --- */
+
+/* Is round i one of the few of its kind that are tried, which lie apart? */
+static bool is_tried(const struct plan *p, const double (*kind)[KIND], int i)
+{
+    int all = 0, before = 0, wanted = 1;
+
+    for (int j = 0; j < p->rounds; j++) {
+        bool same = !memcmp(kind[i], kind[j], sizeof(*kind));
+        all += same;
+        before += same && j < i;
+    }
+    if (plan_steps(&p->round[i]) == 1)
+        wanted = all < FEW_ROUNDS ? TRIED_OF_FEW : TRIED_ROUNDS;
+    return !before || before * wanted / all != (before - 1) * wanted / all;
+}
+
+int *measure_clock_choose(const struct measure_clock *k, const struct plan *plan, int *count)
+{
+    double(*kind)[KIND] = mem_calloc((size_t)plan->rounds + 1, sizeof(*kind));
+    int *all = NULL;
+
+    for (int i = 0; i < plan->rounds; i++)
+        kind_of(kind[i], k, &plan->round[i]);
+    for (int i = 0; i < plan->rounds; i++)
+        if (stage_by_nic(plan->round[i].stage) == k->opts->nics && is_tried(plan, kind, i))
+            MEM_PUSH(all, *count) = i;
+    free(kind);
+    return all;
+}
+
+static bool has_many(const struct plan *plan)
+{
+    enum { MANY = 500 };
+    int turns = 0;
+
+    for (int i = 0; i < plan->rounds && turns <= MANY; i++)
+        turns += plan_steps(&plan->round[i]) * __builtin_popcount(plan->round[i].epochs);
+    return turns > MANY;
+}
+
+struct plan measure_clock_some(const struct plan *plan, const int *at, int n)
+{
+    struct plan some = {mem_calloc((size_t)n + 1, sizeof(*some.round)), n};
+    const bool many = has_many(plan);
+
+    for (int i = 0; i < n; i++) {
+        struct round *r = &some.round[i];
+        *r = plan->round[at[i]];
+        if (many && plan_steps(r) % 2 == 0)
+            r->first *= (size_t)r->factor;
+        if (many)
+            r->factor *= r->factor;
+    }
+    return some;
+}
+
+/* --- what the others will take --- */
+
+/* Those of one size: the mean of what they took, and the middle one's opening, of which the first pays
+ * for what is new to the ranks. */
+struct at_size {
+    double bytes, sec, once[TRIED_ROUNDS];
+    int count;
+};
+
+static void add(struct at_size *a, const struct tried_turn *t)
+{
+    if (a->bytes != t->bytes)
+        *a = (struct at_size){.bytes = t->bytes};
+    if (a->count == TRIED_ROUNDS)
+        return;
+    a->once[a->count++] = t->once;
+    a->sec += (t->sec - t->once - a->sec) / a->count;
+}
+
+static double sec_of(struct at_size *a, bool checks)
+{
+    return a->sec + (checks ? stats_median(a->once, a->count) : 0);
+}
+
+double measure_clock_expect(const struct measure_clock *k, const struct round *r, size_t bytes,
+                            bool checks)
+{
+    struct at_size below = {.bytes = 0}, above = {.bytes = INFINITY};
+    const double b = (double)bytes;
+    double kind[KIND];
+
+    kind_of(kind, k, r);
+    for (int i = 0; i < k->count; i++) {
+        const struct tried_turn *t = &k->tried[i];
+        if (memcmp(kind, t->kind, sizeof(kind)) != 0)
+            continue;
+        if (t->bytes <= b && t->bytes >= below.bytes)
+            add(&below, t);
+        if (t->bytes >= b && t->bytes <= above.bytes)
+            add(&above, t);
+    }
+    if (!above.count)
+        return 0;
+    if (!below.count || below.bytes == above.bytes)
+        return sec_of(&above, checks);
+    double w = log(b / below.bytes) / log(above.bytes / below.bytes);
+    return (1 - w) * sec_of(&below, checks) + w * sec_of(&above, checks);
 }

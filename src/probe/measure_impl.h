@@ -6,9 +6,9 @@
 #include "probe/taint.h"
 
 /* s that a group took in a turn: with opening and agreeing, in messages, and of them in those that
- * warm up. */
+ * warm up; and in what later epochs do not do again: opening and checking. */
 struct measure_turn {
-    double group, messages, warmup;
+    double group, messages, warmup, once;
 };
 
 /* An open transport on a group, reused while consecutive rounds have the same members. */
@@ -46,30 +46,45 @@ int sample_ready(struct sampler *s, struct err *err);
 int sample_point(struct sampler *s, struct point_row *row, const struct measure_opts *o, bool check,
                  struct err *err);
 
-/* --- where the seconds go (measure_clock.c) --- */
+/* --- where the seconds go, and what a campaign will take (measure_clock.c) ---
+ *
+ * Some turns of each kind come first, in their first epoch: every second size of a ladder, or every one
+ * where there are few, and some rounds of a matrix.  The others take what lies between them by the
+ * logarithm of their size.  Their stop rule has run, so noise
+ * is in it. */
 
-/* By the guess that nothing disturbs, turns of a campaign and what they took.  On rank 0. */
+struct tried_turn; /* what one of them took */
+
+/* On rank 0. */
 struct measure_clock {
     const struct topo *topo;
     const struct measure_opts *opts;
     struct measure_time time;
     struct measure_turn slowest; /* group of this turn */
-    double ahead[2];             /* s of turns, of collectives and of pairs, guessed */
-    double expected[2], seen[2]; /* those that are over, guessed and measured */
-    unsigned epochs;             /* of the plan */
+    bool tries;                  /* these turns are those that come first */
+    struct tried_turn *tried;    /* the campaign frees it */
+    int count;
 };
 
 /* At the first turn; o has the time cap filled in and stays. */
-void measure_clock_open(struct measure_clock *c, const struct topo *t, const struct measure_opts *o,
-                        const struct plan *plan);
+void measure_clock_open(struct measure_clock *k, const struct topo *t,
+                        const struct measure_opts *o);
+/* Which rounds are tried, by their place in the plan; the caller frees.  *count is 0 before. */
+int *measure_clock_choose(const struct measure_clock *k, const struct plan *plan, int *count);
+/* A plan of those n, with every second size and the last one where the plan has many turns.  Its groups
+ * are the plan's: the caller frees its rounds alone. */
+struct plan measure_clock_some(const struct plan *plan, const int *at, int n);
 /* What a group's first member tells of this turn ... */
-static inline void measure_clock_hear(struct measure_clock *c, const struct measure_turn *group)
+static inline void measure_clock_hear(struct measure_clock *k, const struct measure_turn *group)
 {
-    if (group->group > c->slowest.group)
-        c->slowest = *group;
+    if (group->group > k->slowest.group)
+        k->slowest = *group;
 }
 /* ... and the turn's end: `bytes` of round r took sec. */
-void measure_clock_turn(struct measure_clock *c, const struct round *r, int epoch, size_t bytes,
-                        double sec, const struct points *all);
+void measure_clock_turn(struct measure_clock *k, const struct round *r, size_t bytes, double sec);
+/* s that a turn will take, where it checks or not; beyond what was tried, where messages are too long,
+ * 0. */
+double measure_clock_expect(const struct measure_clock *k, const struct round *r, size_t bytes,
+                            bool checks);
 
 #endif

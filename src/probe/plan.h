@@ -148,7 +148,7 @@ unsigned plan_crc(const struct plan *p); /* ties points.tsv to its plan */
 double plan_points(const struct plan *p, bool by_nic);
 
 /* The time cap in force: `asked`, or for 0 one that lets the turns take no more than about 40 s
- * together, 20..100 ms; between CPUs 20 s, 10..100 ms. */
+ * together, 20..100 ms; between CPUs 10 s, 5..20 ms. */
 double plan_time_cap(const struct plan *p, const struct topo *t, double asked);
 
 /* The longest message in force: `asked`, or for 0 what suits the endpoints. */
@@ -181,10 +181,6 @@ double plan_cable_seconds(const struct topo *t, size_t bytes);
 
 /* Pairs that cross NICs, and how many of them the plan measures. */
 void plan_cables_seen(const struct plan *p, const struct topo *t, double *seen, double *all);
-
-/* What one size of a round takes by that guess, where o->time_cap is filled in; s. */
-double plan_turn_seconds(const struct round *r, const struct topo *t, const struct measure_opts *o,
-                         size_t bytes);
 
 /* The second of them, s. */
 double plan_seconds(const struct plan *p, const struct topo *t, const struct measure_opts *o);

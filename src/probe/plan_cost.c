@@ -14,8 +14,15 @@
 #define GUESS_ALPHA 1e-5 /* s */
 #define MAX_RUN_CPU 0.1  /* s */
 #define MAX_RUN_GPU 1.0
-#define CAP_CPU 0.01 /* s, the least time cap */
+/* s of a time cap, the least and the most; between CPUs more than a few ms make no better median: what
+ * one epoch sees differs from what the next one does by more (tests/bench/stop_rule.c). */
+#define CAP_CPU 0.005
+#define CAP_CPU_MOST 0.02
 #define CAP_GPU 0.02
+#define CAP_GPU_MOST 0.1
+/* s that all turns may take, if all last until their time cap */
+#define ALL_CPU 10
+#define ALL_GPU 40
 /* s to make a connection of two GPUs, where nothing is known */
 #define CONNECT_GPU 0.2
 #define CONNECT_TOLD 10 /* s: what takes less is not told */
@@ -31,7 +38,7 @@ struct pace {
     double again; /* what retests add, share of all */
     double runs;  /* of a size until its interval is narrow */
 };
-static const struct pace fast[] = {[ENDPOINT_CPU] = {1e-6, 1e10, 2e-4, 1e-4, 0.25, 0, 16},
+static const struct pace fast[] = {[ENDPOINT_CPU] = {1e-6, 1e10, 2e-4, 1e-4, 0.05, 0, 16},
                                    [ENDPOINT_GPU] = {GUESS_ALPHA, 1e11, 2e-3, 0, 0, 0, 32}},
                          busy[] = {[ENDPOINT_CPU] = {1e-5, 1e9, 1e-3, 1.5e-3, 1.5, 0.3, 3},
                                    [ENDPOINT_GPU] = {GUESS_ALPHA, 1e11, 2e-3, 0, 0, 0, 32}};
@@ -61,7 +68,8 @@ double plan_time_cap(const struct plan *p, const struct topo *t, double asked)
         return asked;
     for (int i = 0; i < p->rounds; i++)
         all += turns(&p->round[i]);
-    return gpus ? fmin(0.1, fmax(CAP_GPU, 40 / all)) : fmin(0.1, fmax(CAP_CPU, 20 / all));
+    return gpus ? fmin(CAP_GPU_MOST, fmax(CAP_GPU, ALL_GPU / all))
+                : fmin(CAP_CPU_MOST, fmax(CAP_CPU, ALL_CPU / all));
 }
 
 double plan_max_run(const struct topo *t, double asked)
@@ -304,16 +312,6 @@ void plan_cables_seen(const struct plan *p, const struct topo *t, double *seen, 
 double plan_seconds(const struct plan *p, const struct topo *t, const struct measure_opts *o)
 {
     return guess_cost(p, t, o, false).at_most;
-}
-
-/* s that a turn takes by the guess that nothing disturbs, for shares of a whole. */
-double plan_turn_seconds(const struct round *r, const struct topo *t, const struct measure_opts *o,
-                         size_t bytes)
-{
-    const struct pace *pace = &fast[t->endpoint[0].kind];
-    double one = message_seconds(pace, r->group[0].size, (double)bytes);
-
-    return quiet_turn(r, o, o->time_cap, pace, one) + turn_seconds(pace, t->endpoints);
 }
 
 double plan_exact_seconds(const struct topo *t, size_t bytes)

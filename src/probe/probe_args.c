@@ -128,9 +128,3 @@ const struct opt_line probe_discover_line = {
 
 const struct opt_line probe_probe_line = {
     .doc = probe_doc, .set = {PROBE_SETS(0)}, .more = transport_options};
-
-void probe_args_defaults(struct probe_args *a)
-{
-    *a = (struct probe_args){.output = NULL};
-    probe_opts_defaults(&a->probe);
-}

@@ -21,7 +21,11 @@ struct probe_args {
     struct device_choice device;
 };
 
-void probe_args_defaults(struct probe_args *a);
+static inline void probe_args_defaults(struct probe_args *a)
+{
+    *a = (struct probe_args){.output = NULL};
+    probe_opts_defaults(&a->probe);
+}
 
 /* The lines of railgauge-probe, into a struct probe_args with the defaults.  They never exit:
  * MPI_Finalize comes first. */

@@ -8,12 +8,6 @@
 #include "base/units.h"
 #include "kernels/nccl_api.h"
 
-void probe_opts_defaults(struct probe_opts *o)
-{
-    plan_defaults(&o->plan);
-    o->measure = MEASURE_DEFAULTS;
-}
-
 static int no_operation(const char *name, struct err *err)
 {
     struct near near = {.word = name};
@@ -146,7 +140,7 @@ const struct opt probe_options[] = {
      OPT_SHARE(struct probe_opts, measure.half_width), .group = 30},
     {"time-cap", 0, "TIME",
      "... or after this long per point and epoch (default: 20ms to 100ms, so that a campaign takes "
-     "some 40 s; between CPUs 10ms to 100ms, for 20 s)",
+     "some 40 s; between CPUs 5ms to 20ms, for 10 s)",
      OPT_SECONDS(struct probe_opts, measure.time_cap), .group = 30},
     {"max-run", 0, "TIME",
      "end a ladder when one run would take longer (default 100ms between CPUs, 1s between GPUs)",

@@ -11,7 +11,11 @@ struct probe_opts {
     struct measure_opts measure;
 };
 
-void probe_opts_defaults(struct probe_opts *o);
+static inline void probe_opts_defaults(struct probe_opts *o)
+{
+    plan_defaults(&o->plan);
+    o->measure = MEASURE_DEFAULTS;
+}
 
 /* -b -e -f -n -w -c --op --pairs --exact --matchings --epochs --seed --half-width --time-cap
  * --max-run --budget --hang-after --no-check --no-retest --pair-bytes --full, into what has the

@@ -273,26 +273,21 @@ static int decide(struct state *st, int last_batch)
  * ends up in *per. */
 static int warm_up(struct state *st, double *per, struct err *err)
 {
-    int n = 1, rc, done = 0;
+    int rc = 0, n = 1;
 
-    while (n > 0) {
+    for (int more = 1; more >= 0 && n > 0 && rc == 0; more--) {
         rc = batch(st, n, err);
-        if (rc)
-            return rc;
-        done += n;
-        *per = st->spent / st->n;
-        n = st->o->warmup - done;
+        *per = st->spent / n;
+        n = st->o->warmup - 1;
         if (*per > 0 && n * *per > st->o->time_cap / 4)
             n = (int)(st->o->time_cap / 4 / *per);
-        if (done > 1)
-            n = 0;
+        if (rc == 0 && more && st->s->world->lead(st->s->group.comm, &n, err) < 0)
+            rc = -1;
         st->n = 0;
         st->spent = 0;
-        if (st->s->world->lead(st->s->group.comm, &n, err) < 0)
-            return -1;
     }
     st->slow_count = st->late_count = st->batches = 0;
-    return 0;
+    return rc;
 }
 
 static int verify(struct state *st, struct err *err)
@@ -313,22 +308,23 @@ static int verify(struct state *st, struct err *err)
     return 0;
 }
 
-/* The member with the largest count, told to everybody: its endpoint id. */
-static int most(struct sampler *s, int count, int *endpoint, struct err *err)
+/* A count with whose it is, for the largest of all members ... */
+static double with_name(const struct sampler *s, int count)
 {
-    double v = (double)count * s->group.size + s->group.self;
+    return (double)count * s->group.size + s->group.self;
+}
 
-    if (s->world->maximum(s->group.comm, &v, 1, err) < 0)
-        return -1;
-    *endpoint = s->group.members[(int)fmod(v, s->group.size)];
-    return 0;
+/* ... and that one's endpoint id. */
+static int named(const struct sampler *s, double most)
+{
+    return s->group.members[(int)fmod(most, s->group.size)];
 }
 
 static int finish(struct state *st, struct err *err)
 {
     struct sampler *s = st->s;
-
     struct point_row *row = st->row;
+    double most[] = {with_name(s, st->slow_count), with_name(s, st->late_count)};
     struct summary sec;
 
     stats_summary(&sec, s->slow, st->n);
@@ -337,9 +333,11 @@ static int finish(struct state *st, struct err *err)
     row->slowest = row->late = -1;
     if (s->world->solo)
         return 0;
-    if (most(s, st->slow_count, &row->slowest, err) < 0)
+    if (s->world->maximum(s->group.comm, most, 2, err) < 0)
         return -1;
-    return st->batches ? most(s, st->late_count, &row->late, err) : 0;
+    row->slowest = named(s, most[0]);
+    row->late = st->batches ? named(s, most[1]) : -1;
+    return 0;
 }
 
 /* --- a hook for tests of the watch: RAILGAUGE_FAULT="KIND:RANK:POINT" in the environment makes that
@@ -404,8 +402,10 @@ int sample_point(struct sampler *s, struct point_row *row, const struct measure_
     s->took.warmup = s->took.messages;
     if (rc)
         return rc < 0 ? -1 : 0;
+    double from = log_now();
     if (check && s->transport->calls->check && verify(&st, err) < 0)
         return -1;
+    s->took.once = log_now() - from;
     st.spent = 0;
     for (int last = 0;; last = n) {
         n = decide(&st, last);

@@ -236,7 +236,7 @@ places() {
         --gemm bf16:1024x512x256 --device-bytes 1M
     echo "$output"
     [ "$status" -eq 0 ]
-    [[ $output == *"c: 4 endpoints, "*" rounds over nccl"* ]]
+    [[ $output == *": 4 endpoints, "*" rounds over nccl: about "* ]]
     [ "$(jq -r .transport c/matrix.json)" = nccl ]
     railgauge predict c/matrix.json --model llama3.1-8b --layout dp_shard=4 --flops 400e12 | grep -q "llama3.1-8b"
     [ -s c/connections.tsv ]

@@ -425,7 +425,7 @@ static int take_steps(struct chain *c, struct err *err)
 
     if ((rc < 0 && !(c->probed && err->code == EXIT_UNJUDGED)) || plan(c, err) < 0)
         return -1;
-    if (!c->probed)
+    if (chain_is_sim(c)) /* ranks say it with what it will take */
         log_info("%s: %d endpoint%s, %d round%s over %s", c->dir, c->topo.endpoints,
                  units_s(c->topo.endpoints), c->plan.rounds, units_s(c->plan.rounds), c->transport);
     if (probe(c, rc, err) < 0 || learn_mpi(c, err) < 0 || compute(c, err) < 0)

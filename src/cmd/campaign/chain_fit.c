@@ -50,7 +50,7 @@ static int note_compute(struct matrix *m, struct err *err)
     if (m->fabric || m->compute.flops > 0 || m->compute.devices ||
         m->topo.endpoint[0].kind == ENDPOINT_GPU)
         return 0;
-    if (compute_measure(&rate, 0.1, err) < 0)
+    if (compute_measure(&rate, 0.05, err) < 0)
         return -1;
     m->compute.flops = rate.flops;
     m->compute.flops_spread = rate.spread;
