@@ -67,12 +67,21 @@ static int look_at_request(void *request, int *done)
 
 enum { FIRST_NAP = 20000, LAST_NAP = 1000000 }; /* ns */
 
+/* Who is rung looks less and less often; others, through whom a collective goes on to the next, soon
+ * enough to be late by no more than an eighth of what it took. */
+static long next_nap(long nap, bool rings, double waited)
+{
+    long next = rings ? 2 * nap : (long)(1e9 * waited / 8);
+
+    return next < FIRST_NAP ? FIRST_NAP : next < LAST_NAP ? next : LAST_NAP;
+}
+
 /* An idle rank sleeps between polls, 20 us first and 1 ms at most: eight spinning ranks on two
  * cores make everybody's latency three times what it is.  A verdict of the watch ends the wait: the
  * others will not come. */
-static int sleep_until_done(const struct mpi_meet *m, look *at, void *what)
+static int sleep_until_done(const struct mpi_meet *m, look *at, void *what, bool rings)
 {
-    double spin_to = m->spins ? log_now() + SPIN : 0;
+    double since = log_now(), spin_to = m->spins ? since + SPIN : 0;
     long pause = FIRST_NAP;
     int done = 0, rc;
 
@@ -88,21 +97,22 @@ static int sleep_until_done(const struct mpi_meet *m, look *at, void *what)
             continue;
         }
         nap(m, heard, pause);
-        pause = pause * 2 < LAST_NAP ? pause * 2 : LAST_NAP;
+        pause = next_nap(pause, rings, log_now() - since);
     }
 }
 
-static int wait_for(const struct mpi_meet *m, look *at, void *what)
+/* rings: whoever is waited for does, if it is on this host. */
+static int wait_for(const struct mpi_meet *m, look *at, void *what, bool rings)
 {
     watch_waiting(true);
-    int rc = sleep_until_done(m, at, what);
+    int rc = sleep_until_done(m, at, what, rings);
     watch_waiting(false);
     return rc;
 }
 
 int mpi_meet_wait(const struct mpi_meet *m, MPI_Request *request)
 {
-    return wait_for(m, look_at_request, request);
+    return wait_for(m, look_at_request, request, false);
 }
 
 /* --- the ranks of this host --- */
@@ -257,7 +267,7 @@ int mpi_meet_report(struct world *w, const void *mine, size_t len, world_hear *h
         memcpy(to + sizeof(f), mine, len);
     }
     for (int i = 0; i < m->children && code == MPI_SUCCESS; i++)
-        code = wait_for(m, look_for_report, m);
+        code = wait_for(m, look_for_report, m, true);
     if (code == MPI_SUCCESS && w->rank > 0) {
         code = MPI_Isend(m->report, m->reported, MPI_BYTE, parent(w->rank), REPORT_TAG, m->comm,
                          &request);
@@ -275,9 +285,9 @@ int mpi_meet_tell(struct world *w, void *value, size_t bytes, struct err *err)
     int code = MPI_SUCCESS;
 
     if (w->rank > 0)
-        code = mpi_meet_asleep(
-            m, MPI_Irecv(value, (int)bytes, MPI_BYTE, parent(w->rank), TELL_TAG, m->comm, &request),
-            &request);
+        code = MPI_Irecv(value, (int)bytes, MPI_BYTE, parent(w->rank), TELL_TAG, m->comm, &request);
+    if (w->rank > 0 && code == MPI_SUCCESS)
+        code = wait_for(m, look_at_request, &request, true);
     for (int i = 0; i < m->children && code == MPI_SUCCESS; i++) {
         code = MPI_Send(value, (int)bytes, MPI_BYTE, first_child(w->rank) + i, TELL_TAG, m->comm);
         ring(m, m->below[i]);
