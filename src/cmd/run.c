@@ -307,8 +307,8 @@ static void summarise(const struct chain *c)
     char text[3][UNITS_TEXT];
 
     print_head(c->dir, &c->matrix);
-    if (c->topo.mpi)
-        printf("MPI: %s\n\n", json_string_value(json_object_get(c->topo.mpi, "text")));
+    if (c->matrix.topo.mpi)
+        printf("MPI: %s\n\n", json_string_value(json_object_get(c->matrix.topo.mpi, "text")));
     matrix_report_tiers(stdout, &c->matrix, 0);
     putchar('\n');
     matrix_report_findings(stdout, &c->matrix, PARTS_SHOWN);
@@ -358,7 +358,7 @@ static int print_format(const struct args *a, struct err *err)
     return !a->format
                ? 0
                : nccl_tests_print(
-                     stdout, &c->points, &c->plan, &c->topo,
+                     stdout, &c->points, &c->plan, &c->matrix.topo,
                      &(struct nccl_tests_how){c->probe.measure.warmup, &nccl_opts_asked}, err);
 }
 

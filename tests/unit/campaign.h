@@ -30,6 +30,7 @@ static void campaign(struct matrix *m, const struct sim_opts *o, const struct pl
                      const char *path)
 {
     struct sim_bed bed;
+    struct topo seen; /* the matrix's in the end */
     struct plan plan;
     struct measure_opts how;
     struct fit_opts fit;
@@ -42,8 +43,10 @@ static void campaign(struct matrix *m, const struct sim_opts *o, const struct pl
     unlink(path);
     if (sim_bed_open(&bed, o, &err) < 0 || plan_make(&plan, &bed.seen, p, &err) < 0 ||
         points_open(&log, path, plan_crc(&plan), &bed.seen, "sim", &err) < 0 ||
-        measure_plan(&world_solo, transport_find("sim"), &bed.seen, &plan, &how, log, &err) < 0 ||
-        fit_matrix(m, &bed.seen, &plan, points_all(log), &fit, &err) < 0)
+        measure_plan(&world_solo, transport_find("sim"), &bed.seen, &plan, &how, log, &err) < 0)
+        fail_msg("%s", err.text);
+    topo_copy(&seen, &bed.seen);
+    if (fit_matrix(m, &seen, &plan, points_all(log), &fit, &err) < 0)
         fail_msg("%s", err.text);
     points_close(log, &err);
     plan_free(&plan);

@@ -87,7 +87,9 @@ static void campaign(struct scene *s)
     if (measure_plan(&world_solo, transport_find("sim"), &s->seen, &plan, &mo, log, &err) < 0)
         fail_msg("%s", err.text);
     fit_defaults(&fo);
-    if (fit_matrix(&s->matrix, &s->seen, &plan, points_all(log), &fo, &err) < 0)
+    struct topo seen;
+    topo_copy(&seen, &s->seen);
+    if (fit_matrix(&s->matrix, &seen, &plan, points_all(log), &fo, &err) < 0)
         fail_msg("%s", err.text);
     points_close(log, &err);
     unlink(path);

@@ -421,6 +421,8 @@ static int learn_mpi(struct chain *c, struct err *err)
 
 static int take_steps(struct chain *c, struct err *err)
 {
+    /* Tables of millions go back when they are freed: else those of one step stay beside the next's. */
+    mallopt(M_MMAP_THRESHOLD, 1 << 20);
     int rc = discover(c, err);
 
     if ((rc < 0 && !(c->probed && err->code == EXIT_UNJUDGED)) || plan(c, err) < 0)

@@ -38,7 +38,7 @@ struct chain {
     int lock;    /* descriptor of the locked directory */
     /* what the steps leave behind */
     struct sim_bed bed;
-    struct topo topo;
+    struct topo topo; /* until it is fitted: of a simulation it is the matrix's then */
     struct plan plan;
     struct points points; /* as the file has them */
     struct matrix matrix;

@@ -59,7 +59,7 @@ static int note_compute(struct matrix *m, struct err *err)
 }
 
 /* These are of each other: the matrix, and what no point tells. */
-static int fit_these(struct matrix *m, const struct topo *t, const struct plan *plan,
+static int fit_these(struct matrix *m, struct topo *t, const struct plan *plan,
                      const struct points *points, const char *compute, const struct fit_opts *o,
                      struct err *err)
 {
@@ -127,10 +127,10 @@ static int tensor_size(const struct topo *t)
 static int predict(struct chain *c, struct err *err)
 {
     const char *model = c->model ? c->model : "llama3.1-8b";
-    if (c->until > 0 || (!c->model && c->topo.endpoint[0].kind != ENDPOINT_GPU))
+    if (c->until > 0 || (!c->model && c->matrix.topo.endpoint[0].kind != ENDPOINT_GPU))
         return 0;
     char layout[CHAIN_LAYOUTS][64], *path = file_join(c->dir, "prediction.json");
-    int n = c->topo.endpoints, tp = tensor_size(&c->topo), layouts = 0;
+    int n = c->matrix.topo.endpoints, tp = tensor_size(&c->matrix.topo), layouts = 0;
     json_t *list = json_array();
 
     snprintf(layout[layouts++], sizeof(*layout), "dp_shard=%d", n);

@@ -176,7 +176,6 @@ static void add_sample(struct fit *f, const struct obs *o, double residual)
                            .tier = o->tier,
                            .residual = residual,
                            .best = residual * o->sec / obs_best(o),
-                           .range = obs_range(o),
                            .alone = o->alone,
                            .explained = -1};
     struct fit_sample *last = f->samples ? &f->sample[f->samples - 1] : NULL;

@@ -99,26 +99,21 @@ static void count_possible(struct fit *f)
         f->m->tier[t].possible = 0.5 * n / rows * (double)pairs[t];
 }
 
-static uint64_t by_pair(const void *pair)
-{
-    return (uint64_t) * (const long long *)pair;
-}
-
 /* Pairs of which the bandwidth was measured or nobody answered, each once in a tier: (tier * n +
- * lower) * n + higher. */
-static int pairs_seen(const struct fit *f, long long **out)
+ * lower) * n + higher, which is below 2^53. */
+static int pairs_seen(const struct fit *f, double **out)
 {
-    const long long ends = f->m->topo.endpoints;
+    const double ends = f->m->topo.endpoints;
     int n = 0;
 
     *out = mem_calloc((size_t)f->count + 1, sizeof(**out));
     for (int i = 0; i < f->count; i++) {
         const struct obs *o = &f->obs[i];
-        long long lo = o->src < o->dst ? o->src : o->dst, hi = o->src < o->dst ? o->dst : o->src;
+        double lo = o->src < o->dst ? o->src : o->dst, hi = o->src < o->dst ? o->dst : o->src;
         if (fit_is_bandwidth(f, o) && (o->epochs || o->failed))
             (*out)[n++] = (o->tier * ends + lo) * ends + hi;
     }
-    stats_sort_keys(*out, n, sizeof(**out), by_pair);
+    stats_sort(*out, n);
     int kept = 0;
     for (int i = 0; i < n; i++)
         if (!i || (*out)[i] != (*out)[i - 1])
@@ -142,15 +137,17 @@ static void meet(struct met *m, int group)
 
 struct coverage {
     struct fit *f;
-    long long *pair; /* pairs_seen() */
+    double *pair; /* pairs_seen() */
     int pairs;
     int *by[2];       /* [endpoint]: partners in tiers that leave NICs alone, that cross them */
     int *could[2];    /* how many there can be */
     struct met *host; /* hosts that each host met */
 };
 
-static void take_pair(long long pair, int ends, int *tier, int *a, int *b)
+static void take_pair(double number, int ends, int *tier, int *a, int *b)
 {
+    const long long pair = (long long)number;
+
     *a = (int)(pair / ends % ends);
     *b = (int)(pair % ends);
     *tier = (int)(pair / ends / ends);

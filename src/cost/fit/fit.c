@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cost/fit/fit.h"
 
+#include <malloc.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -372,25 +373,29 @@ static void look_at_nic_pass(struct fit *f)
     f->count = kept;
 }
 
-int fit_matrix(struct matrix *m, const struct topo *t, const struct plan *plan,
-               const struct points *p, const struct fit_opts *o, struct err *err)
+int fit_matrix(struct matrix *m, struct topo *t, const struct plan *plan, const struct points *p,
+               const struct fit_opts *o, struct err *err)
 {
     struct fit f = {.m = m, .plan = plan, .points = p, .o = *o};
 
     matrix_init(m);
     if (check(t, p, err) < 0)
         return -1;
-    topo_copy(&m->topo, t);
+    m->topo = *t;
+    topo_init(t);
     m->transport = mem_strdup(p->transport);
-    m->fabric = t->fabric ? mem_strdup(t->fabric) : NULL;
+    m->fabric = m->topo.fabric ? mem_strdup(m->topo.fabric) : NULL;
     m->provenance = json_provenance();
     f.count = observe(&f.obs, p, true);
     look_at_nic_pass(&f);
     f.bw_bytes = observe_size(f.obs, f.count, OP_PAIR_BW);
     f.lat_bytes = observe_size(f.obs, f.count, OP_PAIR_LATENCY);
     fit_racks(&f);
+    malloc_trim(
+        0); /* what sorting and clustering took: of many points the fit is the most that is held */
     start_tiers(m);
     fit_baseline(&f);
+    malloc_trim(0);
     fit_parts(&f);
     fit_latency(&f);
     tier_curves(&f);

@@ -1,5 +1,5 @@
 /* fit.h - points -> cost matrix: tiers confirmed or split by clustering measured pairs, curves,
- * exceptions and findings.  Pure function of its inputs; no file is touched. */
+ * exceptions and findings.  Of its inputs alone; no file is touched. */
 #ifndef RG_FIT_H
 #define RG_FIT_H
 
@@ -16,9 +16,10 @@ static inline void fit_defaults(struct fit_opts *o)
     o->outlier = 0.035;
 }
 
-/* The caller frees m with matrix_free(). */
-int fit_matrix(struct matrix *m, const struct topo *t, const struct plan *plan,
-               const struct points *p, const struct fit_opts *o, struct err *err);
+/* The caller frees m with matrix_free().  t becomes that of the matrix, and is empty then, unless these
+ * points cannot be of it: a large one is not held twice. */
+int fit_matrix(struct matrix *m, struct topo *t, const struct plan *plan, const struct points *p,
+               const struct fit_opts *o, struct err *err);
 
 /* compute.tsv -> what the cost matrix says about devices on their own (compute.c); f: the preset
  * whose peaks the shares refer to, or NULL.  A row of an endpoint that the matrix does not have is

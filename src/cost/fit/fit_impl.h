@@ -23,7 +23,6 @@ struct fit_sample {
     int src, dst;
     double residual; /* bandwidth / normal; 0: no answer */
     double best;     /* the same of its best epoch */
-    double range;    /* of its epochs, share */
     int explained;   /* exception that accounts for it, -1 */
     int tier : 8;
     bool alone : 1;
