@@ -79,7 +79,7 @@ static void combine(struct obs *o, struct obs_more *m, const struct point *const
 
     o->sec = m->best = m->lo = m->hi = NAN;
     for (int k = 0; k < 3; k++)
-        v[k] = n <= 64 ? small[k] : mem_calloc((size_t)n, sizeof(double));
+        v[k] = n <= 64 ? &small[k][0] : mem_calloc((size_t)n, sizeof(double));
     for (int i = 0; i < n; i++) {
         if (is_bad(p[i])) {
             worst = is_later(p[i], worst) ? p[i] : worst;
