@@ -17,15 +17,6 @@ struct tried_turn {
     double sec, once; /* of the turn; of it opening and checking */
 };
 
-void measure_clock_open(struct measure_clock *k, const struct topo *t, const struct measure_opts *o)
-{
-    *k = (struct measure_clock){.topo = t, .opts = o};
-    if (!o->time)
-        return;
-    k->time = *o->time;
-    k->time.spent[SPENT_START] = log_now() - k->time.began;
-}
-
 static void kind_of(double kind[KIND], const struct measure_clock *k, const struct round *r)
 {
     const int *m = r->group[0].members;

@@ -2,6 +2,7 @@
 #ifndef RG_MEASURE_IMPL_H
 #define RG_MEASURE_IMPL_H
 
+#include "base/log.h"
 #include "probe/measure.h"
 #include "probe/taint.h"
 
@@ -67,8 +68,15 @@ struct measure_clock {
 };
 
 /* At the first turn; o has the time cap filled in and stays. */
-void measure_clock_open(struct measure_clock *k, const struct topo *t,
-                        const struct measure_opts *o);
+static inline void measure_clock_open(struct measure_clock *k, const struct topo *t,
+                                      const struct measure_opts *o)
+{
+    *k = (struct measure_clock){.topo = t, .opts = o};
+    if (o->time) {
+        k->time = *o->time;
+        k->time.spent[SPENT_START] = log_now() - k->time.began;
+    }
+}
 /* Which rounds are tried, by their place in the plan; the caller frees.  *count is 0 before. */
 int *measure_clock_choose(const struct measure_clock *k, const struct plan *plan, int *count);
 /* A plan of those n, with every second size and the last one where the plan has many turns.  Its groups
