@@ -283,14 +283,14 @@ void topo_copy(struct topo *to, const struct topo *from)
 
 /* --- tiers --- */
 
-/* The levels at which they are in one group, as a mask: nothing is branched on, for millions are asked. */
-static unsigned shared(const struct place *a, const struct place *b)
+static bool shares(unsigned same, const struct place *a, const struct place *b)
 {
-    unsigned same = 0;
-
-    for (int l = 0; l < LEVEL_COUNT; l++)
-        same |= (unsigned)((a->at[l] == b->at[l]) & (a->at[l] >= 0)) << l;
-    return same;
+    for (; same; same &= same - 1) {
+        int l = __builtin_ctz(same);
+        if (a->at[l] < 0 || a->at[l] != b->at[l])
+            return false;
+    }
+    return true;
 }
 
 /* Endpoints that share one of these need no NIC. */
@@ -299,10 +299,9 @@ static const unsigned nvlink_levels = 1u << LEVEL_HOST | 1u << LEVEL_DOMAIN;
 /* The first that is open to the two, but for those that ask for a level of `left`. */
 static int tier_of(const struct topo *t, int a, int b, unsigned left)
 {
-    const unsigned closed = ~shared(&t->endpoint[a].place, &t->endpoint[b].place) | left;
-
     for (int i = 0; i < t->tiers; i++)
-        if (!(t->tier[i].same & closed))
+        if (!(t->tier[i].same & left) &&
+            shares(t->tier[i].same, &t->endpoint[a].place, &t->endpoint[b].place))
             return i;
     return t->tiers - 1;
 }
@@ -355,10 +354,9 @@ static bool adds_pairs(const struct topo *t, enum level level, unsigned left)
             continue;
         }
         const struct place *a = &t->endpoint[first[g] - 1].place, *b = &t->endpoint[i].place;
-        const unsigned closed = ~shared(a, b) | left;
         found = 1;
         for (int k = 0; k < t->tiers; k++)
-            found = found && t->tier[k].same & closed;
+            found = found && (t->tier[k].same & left || !shares(t->tier[k].same, a, b));
     }
     free(first);
     return found;
