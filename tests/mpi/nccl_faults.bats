@@ -62,7 +62,7 @@ took() {
     faulty corrupt:1:1
     [ "$status" -eq 2 ]
     [[ $(stops) != *failed* ]]
-    [[ $(column note points.tsv | grep -m 1 .) == "pair_latency of 8 bytes: rank 1 (host $(hostname)): byte "*" (block of rank 0) is 0x"* ]]
+    [[ $(column note points.tsv | grep -m 1 pair_latency) == "pair_latency of 8 bytes: rank 1 (host $(hostname)): byte "*" (block of rank 0) is 0x"* ]]
     paste <(column src points.tsv) <(column dst points.tsv) <(column check points.tsv) | grep -q "^2.0.ok"
 }
 
