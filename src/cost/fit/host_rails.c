@@ -80,8 +80,8 @@ static struct met *meetings(const struct layers *l, int region, const struct top
     *n = 0;
     for (int i = 0; i < count; i++) {
         int a = host_of(t, o[i].src), b = host_of(t, o[i].dst);
-        if (o[i].op != OP_PAIR_LATENCY || o[i].bytes != bytes || !(o[i].sec > 0) || o[i].outdone ||
-            !(o[i].stages & quiet) || a == b || region_of(l, a, b) != region)
+        if (!obs_is_latency(&o[i], bytes) || !(o[i].stages & quiet) || a == b ||
+            region_of(l, a, b) != region)
             continue;
         struct met m = {a,
                         b,

@@ -44,7 +44,7 @@ struct latencies {
 
 static bool is_latency(const struct fit *f, const struct obs *o)
 {
-    return o->op == OP_PAIR_LATENCY && o->bytes == f->lat_bytes && o->sec > 0 && !o->outdone;
+    return obs_is_latency(o, f->lat_bytes);
 }
 
 static void find_usual(struct latencies *l, int tier)

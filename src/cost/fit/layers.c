@@ -65,7 +65,7 @@ static struct edge fold(int a, int b, const struct obs **v, int n, const struct 
         if (o->op == OP_PAIR_BW && o->bytes == f->bw_bytes) {
             double *best = o->alone ? &alone : &parallel;
             *best = fmax(*best, o->bytes / o->sec);
-        } else if (o->op == OP_PAIR_LATENCY && o->bytes == f->lat_bytes && !across && !o->outdone) {
+        } else if (obs_is_latency(o, f->lat_bytes) && !across) {
             sec[n + latencies] = observe_noise(o);
             sec[latencies++] = o->sec;
         }

@@ -173,14 +173,14 @@ static void find_outdone(struct obs *o, int count)
     double bytes = observe_size(o, count, OP_PAIR_LATENCY);
     int alone = 0, beside = 0;
 
-    for (int pass = 0; pass < 2; pass++)
-        for (int i = 0; i < count; i++) {
-            bool is = o[i].op == OP_PAIR_LATENCY && o[i].bytes == bytes;
-            bool both = is && has_alone(&o[i], o + count);
-            alone += !pass && is && o[i].alone;
-            beside += !pass && is && !o[i].alone && !both;
-            o[i].outdone = pass && both && alone > beside;
+    for (int i = 0; i < count; i++)
+        if (o[i].op == OP_PAIR_LATENCY && o[i].bytes == bytes) {
+            alone += o[i].alone;
+            beside += !o[i].alone && !has_alone(&o[i], o + count);
         }
+    for (int i = 0; i < count && alone > beside; i++)
+        o[i].outdone =
+            o[i].op == OP_PAIR_LATENCY && o[i].bytes == bytes && has_alone(&o[i], o + count);
 }
 
 int observe(struct obs **out, const struct points *p, bool pairs)
@@ -195,7 +195,8 @@ int observe(struct obs **out, const struct points *p, bool pairs)
     stats_sort_keys(v, n, sizeof(*v), by_thing);
     int count = fold(out, v, n);
     free(v);
-    find_outdone(*out, count);
+    if (pairs)
+        find_outdone(*out, count);
     return count;
 }
 

@@ -61,6 +61,12 @@ static inline int obs_samples(const struct obs *o)
     return o->one ? o->of.point->n : o->of.more->n;
 }
 
+/* Is it a latency of the pair matrix, whose size is `bytes`, and does it count? */
+static inline bool obs_is_latency(const struct obs *o, double bytes)
+{
+    return o->op == OP_PAIR_LATENCY && o->bytes == bytes && o->sec > 0 && !o->outdone;
+}
+
 /* All pair observations, or all collective ones, sorted by (op, src, dst, by_nic, bytes, alone).  The
  * caller frees *out, before the points; returns the count. */
 int observe(struct obs **out, const struct points *p, bool pairs);
