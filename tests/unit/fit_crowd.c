@@ -48,6 +48,20 @@ static void some_hosts(struct topo *t, int hosts)
     topo_default_tiers(t);
 }
 
+/* Without a plan; points and topology are gone then. */
+static void fit(struct matrix *m, struct topo *t, struct points *p)
+{
+    const struct plan plan = {NULL, 0};
+    struct fit_opts o;
+    struct err err = {0, ""};
+
+    fit_defaults(&o);
+    if (fit_matrix(m, t, &plan, p, &o, &err) < 0)
+        fail_msg("%s", err.text);
+    free(p->point);
+    topo_free(t);
+}
+
 static void four_hosts(struct topo *t)
 {
     some_hosts(t, HOSTS);
@@ -57,10 +71,7 @@ static void latency_in_a_crowd_does_not_count_where_there_is_latency_alone(void 
 {
     struct topo t;
     struct matrix m;
-    struct plan plan = {NULL, 0};
     struct points p = {.endpoints = HOSTS, .transport = "mpi"};
-    struct fit_opts o;
-    struct err err = {0, ""};
 
     (void)state;
     four_hosts(&t);
@@ -71,27 +82,20 @@ static void latency_in_a_crowd_does_not_count_where_there_is_latency_alone(void 
                     add(&p, OP_PAIR_LATENCY, i, j, flows, 8, flows > 1 ? 90e-6 : 10e-6);
                 add(&p, OP_PAIR_BW, i, j, flows, 262144, 2e-3);
             }
-    fit_defaults(&o);
-    if (fit_matrix(&m, &t, &plan, &p, &o, &err) < 0)
-        fail_msg("%s", err.text);
+    fit(&m, &t, &p);
     const struct tier *tier = &m.tier[m.tiers - 1];
     assert_true(tier->curve[DIR_ONEWAY].points == 1);
     assert_true(tier->curve[DIR_ONEWAY].alpha > 9.9e-6);
     assert_true(tier->curve[DIR_ONEWAY].alpha < 10.1e-6);
     assert_int_equal(tier->curve[DIR_UNI].point[0].n, 2 * HOSTS * (HOSTS - 1) * 16);
-    free(p.point);
     matrix_free(&m);
-    topo_free(&t);
 }
 
 static void a_slow_host_is_named_where_half_of_all_pairs_are_its_own(void **state)
 {
     struct topo t;
     struct matrix m;
-    struct plan plan = {NULL, 0};
     struct points p = {.endpoints = HOSTS, .transport = "mpi"};
-    struct fit_opts o;
-    struct err err = {0, ""};
 
     (void)state;
     four_hosts(&t);
@@ -99,15 +103,11 @@ static void a_slow_host_is_named_where_half_of_all_pairs_are_its_own(void **stat
         for (int j = 0; j < HOSTS; j++)
             if (i != j)
                 add(&p, OP_PAIR_BW, i, j, 1, 262144, i == 3 || j == 3 ? 2.6e-3 : 2e-3 + i * 1e-6);
-    fit_defaults(&o);
-    if (fit_matrix(&m, &t, &plan, &p, &o, &err) < 0)
-        fail_msg("%s", err.text);
+    fit(&m, &t, &p);
     assert_int_equal(m.exceptions, 1);
     assert_int_equal(m.exception[0].a, 3);
     assert_true(m.exception[0].factor > 0.75 && m.exception[0].factor < 0.79);
-    free(p.point);
     matrix_free(&m);
-    topo_free(&t);
 }
 
 /* One of five epochs was as usual: a machine with too few cores does that, a bad link does not. */
@@ -115,10 +115,7 @@ static void an_unstable_pair_is_no_evidence(void **state)
 {
     struct topo t;
     struct matrix m;
-    struct plan plan = {NULL, 0};
     struct points p = {.endpoints = HOSTS, .transport = "mpi"};
-    struct fit_opts o;
-    struct err err = {0, ""};
 
     (void)state;
     four_hosts(&t);
@@ -127,13 +124,9 @@ static void an_unstable_pair_is_no_evidence(void **state)
             for (int epoch = 0; epoch < PLAN_EPOCHS && i != j; epoch++)
                 add(&p, OP_PAIR_BW, i, j, 1, 262144,
                     i == 3 && j == 0 && epoch ? 14e-3 + epoch * 1e-4 : 2e-3 + i * 1e-6);
-    fit_defaults(&o);
-    if (fit_matrix(&m, &t, &plan, &p, &o, &err) < 0)
-        fail_msg("%s", err.text);
+    fit(&m, &t, &p);
     assert_int_equal(m.exceptions, 0);
-    free(p.point);
     matrix_free(&m);
-    topo_free(&t);
 }
 
 static int findings(const struct matrix *m, const char *kind, const char **text)
@@ -178,24 +171,17 @@ static void racks_are_found_whatever_a_crowd_does_to_latency(void **state)
     for (int k = 0; k < 200; k++) {
         struct topo t;
         struct matrix m;
-        struct plan plan = {NULL, 0};
         struct points p = {.endpoints = 8, .transport = "mpi"};
-        struct fit_opts o;
-        struct err err = {0, ""};
         const char *text = "";
         some_hosts(&t, 8);
         two_racks(&p, &rng);
-        fit_defaults(&o);
-        if (fit_matrix(&m, &t, &plan, &p, &o, &err) < 0)
-            fail_msg("%s", err.text);
+        fit(&m, &t, &p);
         for (int i = 0; i < 8; i++)
             if (topo_at(&m.topo, i, LEVEL_RACK) != i / 4)
                 fail_msg("%d: host %d is in rack %d", k, i, topo_at(&m.topo, i, LEVEL_RACK));
         if (findings(&m, "bimodal", &text))
             fail_msg("%d: %s", k, text);
-        free(p.point);
         matrix_free(&m);
-        topo_free(&t);
     }
 }
 
@@ -203,10 +189,7 @@ static void racks_are_found_whatever_a_crowd_does_to_latency(void **state)
 static void fit_restless(struct matrix *m, int moved)
 {
     struct topo t;
-    struct plan plan = {NULL, 0};
     struct points p = {.endpoints = HOSTS, .transport = "mpi"};
-    struct fit_opts o;
-    struct err err = {0, ""};
 
     four_hosts(&t);
     for (int epoch = 0; epoch < PLAN_EPOCHS; epoch++) {
@@ -220,11 +203,7 @@ static void fit_restless(struct matrix *m, int moved)
             p.point[p.count - 1].epoch = epoch;
         }
     }
-    fit_defaults(&o);
-    if (fit_matrix(m, &t, &plan, &p, &o, &err) < 0)
-        fail_msg("%s", err.text);
-    free(p.point);
-    topo_free(&t);
+    fit(m, &t, &p);
 }
 
 static void a_busy_machine_is_one_sentence(void **state)
@@ -248,10 +227,7 @@ static void a_tier_without_pairs_is_not_called_unmeasured(void **state)
 {
     struct topo t;
     struct matrix m;
-    struct plan plan = {NULL, 0};
     struct points p = {.endpoints = HOSTS, .transport = "mpi"};
-    struct fit_opts o;
-    struct err err = {0, ""};
     const char *text = NULL;
 
     (void)state;
@@ -266,13 +242,9 @@ static void a_tier_without_pairs_is_not_called_unmeasured(void **state)
         for (int j = 0; j < HOSTS; j++)
             if (i != j)
                 add(&p, OP_PAIR_BW, i, j, 1, 262144, 2e-3);
-    fit_defaults(&o);
-    if (fit_matrix(&m, &t, &plan, &p, &o, &err) < 0)
-        fail_msg("%s", err.text);
+    fit(&m, &t, &p);
     assert_int_equal(findings(&m, "unmeasured", &text), 0);
-    free(p.point);
     matrix_free(&m);
-    topo_free(&t);
 }
 
 int main(void)
