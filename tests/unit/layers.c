@@ -259,13 +259,12 @@ static void a_thousand_hosts_need_no_tournament(void **state)
     }
 }
 
-/* Latency of two endpoints on different hosts: 5.0 us on one rail, 5.5 us across. */
-static void met(struct obs **out, int *n, int a, int b)
+/* Latency of two endpoints on different hosts: 5.0 us where a leaf joins them, else 5.5 us. */
+static void met(struct obs **out, int *n, int a, int b, bool leaf)
 {
     static struct point of[2][3];
-    bool rail = a % 2 == b % 2;
-    double sec = (rail ? 5.0e-6 : 5.5e-6) * (1 + 1e-3 * (*n % 3));
-    struct point *p = &of[rail][*n % 3];
+    double sec = (leaf ? 5.0e-6 : 5.5e-6) * (1 + 1e-3 * (*n % 3));
+    struct point *p = &of[leaf][*n % 3];
 
     p->sec = point_secs(sec, 0.99 * sec, 1.01 * sec);
     MEM_PUSH(*out, *n) = (struct obs){.op = OP_PAIR_LATENCY,
@@ -274,7 +273,8 @@ static void met(struct obs **out, int *n, int a, int b)
                                       .src = a,
                                       .dst = b,
                                       .bytes = 8,
-                                      .stages = 1u << STAGE_CLASS,
+                                      .alone = true,
+                                      .stages = 1u << STAGE_ISOLATED,
                                       .epochs = 1,
                                       .sec = sec};
 }
@@ -295,14 +295,59 @@ static void hosts_that_met_across_rails_only_are_no_farther(void **state)
         t.endpoint[e].place.at[LEVEL_LEAF] = e % 2;
     topo_default_tiers(&t);
     for (int a = 0; a < 8; a++)
-        for (int b = a + 1; b < 8; b++)
-            met(&o, &n, 2 * a, 2 * b + (b == a + 1 && b < 4 && a % 2 == 0));
+        for (int b = a + 1; b < 8; b++) {
+            bool across = b == a + 1 && b < 4 && a % 2 == 0;
+            met(&o, &n, 2 * a, 2 * b + across, !across);
+        }
     layers_find(&l, &t, o, n, NULL, false);
     assert_int_equal(l.count, 0);
     assert_int_equal(l.contradictions, 0);
     layers_free(&l);
     topo_free(&t);
     free(o);
+}
+
+/* Eight hosts with two endpoints; hosts 0 to 3 and 4 to 7 have a leaf for each rail.  Of all pairs alone,
+ * and across the rails of four hosts beside others, where it takes as long as it likes. */
+static int met_on_leaves(struct obs **o, double crowded)
+{
+    int n = 0;
+
+    for (int a = 0; a < 16; a++)
+        for (int b = 0; b < 16; b++) {
+            bool four = a / 8 == b / 8, rail = a % 2 == b % 2;
+            if (a / 2 == b / 2)
+                continue;
+            met(o, &n, a, b, four && rail);
+            for (int k = 0; k < 2 && four && !rail; k++) {
+                struct obs beside = (*o)[n - 1];
+                beside.alone = false;
+                beside.outdone = true;
+                beside.sec *= crowded * (1 + k);
+                MEM_PUSH(*o, n) = beside;
+            }
+        }
+    return n;
+}
+
+static void what_a_crowd_does_makes_no_layer_of_leaves(void **state)
+{
+    struct topo t;
+
+    (void)state;
+    small_topo(&t, 1, 8, 2, false, ENDPOINT_GPU);
+    topo_default_tiers(&t);
+    for (double crowded = 1; crowded < 5; crowded++) {
+        struct layers l;
+        struct obs *o = NULL;
+        int n = met_on_leaves(&o, crowded);
+        layers_find(&l, &t, o, n, NULL, true);
+        assert_int_equal(l.count, 1);
+        assert_true(l.layer[0].only_leaves);
+        layers_free(&l);
+        free(o);
+    }
+    topo_free(&t);
 }
 
 int main(void)
@@ -314,6 +359,7 @@ int main(void)
         cmocka_unit_test(one_slow_rack_is_no_second_layer),
         cmocka_unit_test(nothing_to_tell_apart),
         cmocka_unit_test(hosts_that_met_across_rails_only_are_no_farther),
+        cmocka_unit_test(what_a_crowd_does_makes_no_layer_of_leaves),
         cmocka_unit_test(a_thousand_hosts_need_no_tournament),
     };
 

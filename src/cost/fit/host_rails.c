@@ -231,7 +231,7 @@ static double crossed(const struct layers *l, int region, const struct topo *t, 
 
     for (int i = 0; i < count; i++) {
         int a = host_of(t, o[i].src), b = host_of(t, o[i].dst);
-        if (o[i].op == op && o[i].bytes == bytes && o[i].sec > 0 && a != b &&
+        if (o[i].op == op && o[i].bytes == bytes && o[i].sec > 0 && !o[i].outdone && a != b &&
             host_rails_of(&l->rails, t, o[i].src) != host_rails_of(&l->rails, t, o[i].dst) &&
             region_of(l, a, b) == region)
             v[n++] = log(o[i].sec);
