@@ -52,6 +52,24 @@ bench_quick() {
     [ -n "$ours" ] || row "quick pair matrix, 8 ranks" "$(seconds 8 "$build/railgauge-probe" probe --quick -o "$work/points.tsv")" s
 }
 
+# What `railgauge run` does when nothing is asked of it but 8 ranks: elapsed, what of the probe's time are samples, and how
+# far off the estimate was that stood there before its first round.
+bench_default() {
+    local turn from walls='' samples='' off=''
+    for ((turn = 1; turn <= turns; turn++)); do
+        rm -rf "$work/default"
+        from=$EPOCHREALTIME
+        "${ahead[@]}" "$build/railgauge" run -t mpi --ranks 8 --no-plots -o "$work/default" >"$work/log" 2>&1 || [ $? = 1 ] # a slow part
+        walls+="$(calc "$EPOCHREALTIME - $from") "
+        read -r -a took < <(jq -r '.measured[0] | [100 * .samples_seconds / .took_seconds,
+            100 * (.estimated_seconds / .took_seconds - 1 | fabs)] | @tsv' "$work/default/campaign.json")
+        samples+="$(calc "${took[0]}") " off+="$(calc "${took[1]}") "
+    done
+    row "default run, 8 ranks" "$walls" s "<= 15"
+    row "default run: samples in the probe's time" "$samples" % ">= 70"
+    row "default run: the estimate is off by" "$off" % "<= 20"
+}
+
 bench_stop_rule() {
     ranks 2 "$build/tests/bench/stop_rule" >"$work/stop_rule.tsv"
     sed 1d "$work/stop_rule.tsv" | cut -f4 >"$work/error"
@@ -150,6 +168,7 @@ turns=${TURNS:-3}
 table_open "$out"
 bench_matrix
 bench_quick
+bench_default
 bench_demo
 bench_scale
 bench_stop_rule
