@@ -58,10 +58,8 @@ void topo_free(struct topo *t)
 {
     if (!t)
         return;
-    for (int i = 0; i < t->hosts; i++) {
-        free(t->host[i].name);
+    for (int i = 0; i < t->hosts; i++)
         free(t->host[i].cpu);
-    }
     for (int i = 0; i < t->unseens; i++) {
         free(t->unseen[i].what);
         free(t->unseen[i].why);
@@ -95,7 +93,7 @@ int topo_add_host(struct topo *t, const char *name)
 
     assert(id <= t->hosts);
     if (id == t->hosts)
-        MEM_PUSH(t->host, t->hosts) = (struct host){.name = mem_strdup(name)};
+        MEM_PUSH(t->host, t->hosts) = (struct host){.name = t->group[LEVEL_HOST].name[id]};
     return id;
 }
 

@@ -80,7 +80,7 @@ struct endpoint {
 };
 
 struct host {
-    char *name;
+    char *name;         /* the one of its group of LEVEL_HOST, which has it */
     char *cpu;          /* model name, or NULL */
     int sockets, cores; /* 0: not visible */
     double memory_bytes;
@@ -106,7 +106,7 @@ struct topo {
     struct endpoint *endpoint;
     int endpoints;
     struct nic *nic;
-    int nics;
+    int nics; /* a matrix that was read for prices has NULL and their number */
     struct mnnvl_trial *trial;
     int trials;
     struct gpu *gpu;

@@ -23,7 +23,7 @@ char *host_self(char *out, size_t size)
 
 /* --- lists --- */
 
-enum { NAME_MAX_LEN = 255, DIGITS_MAX = 9 };
+enum { NAME_MAX_LEN = 255, ITEM_MAX_LEN = NAME_MAX_LEN + 1000, DIGITS_MAX = 9 };
 
 struct names {
     char **name;
@@ -55,6 +55,34 @@ static int digits(const char *s, long *value)
     return n > DIGITS_MAX ? 0 : n;
 }
 
+static int expand_item(struct names *out, const char *item, struct err *err);
+
+/* lo to hi, of at least `width` digits, between what stands before and behind the bracket. */
+static int expand_range(struct names *out, const char *item, size_t before, const char *behind,
+                        long lo, long hi, int width, struct err *err)
+{
+    size_t after = strlen(behind);
+    bool more = strchr(behind, '[') || strchr(behind, ']');
+    char number[32];
+    int rc = 0;
+
+    if (before + after > ITEM_MAX_LEN)
+        return err_data(err, "host list: name too long");
+    char *one = mem_calloc(before + sizeof(number) + after, 1);
+    memcpy(one, item, before);
+    for (long i = lo; i <= hi && rc == 0; i++) {
+        size_t n = 0;
+        for (long rest = i; rest > 0 || (int)n < width; rest /= 10)
+            number[n++] = (char)('0' + rest % 10);
+        for (size_t k = 0; k < n; k++)
+            one[before + k] = number[n - 1 - k];
+        memcpy(one + before + n, behind, after + 1);
+        rc = (more ? expand_item : push)(out, one, err);
+    }
+    free(one);
+    return rc;
+}
+
 /* `item` is one entry without commas outside brackets; expand its first bracket and recurse. */
 static int expand_item(struct names *out, const char *item, struct err *err)
 {
@@ -81,12 +109,7 @@ static int expand_item(struct names *out, const char *item, struct err *err)
             return err_data(err, "host list: bad range in \"%s\"", item);
         if (hi - lo >= out->max - out->count) /* said before they are all made */
             return err_data(err, "host list: more than %d hosts", out->max);
-        for (long i = lo; i <= hi && rc == 0; i++) {
-            char *one = mem_printf("%.*s%0*ld%s", (int)(open - item), item, width, i, close + 1);
-            rc = strlen(one) > NAME_MAX_LEN + 1000 ? err_data(err, "host list: name too long")
-                                                   : expand_item(out, one, err);
-            free(one);
-        }
+        rc = expand_range(out, item, (size_t)(open - item), close + 1, lo, hi, width, err);
     }
     return rc;
 }

@@ -110,7 +110,7 @@ static bool says_matrix(const char *path)
 static int load(struct input *in, unsigned kind, const char *path, struct err *err)
 {
     int rc = kind == INPUT_TOPO     ? topo_load(&in->t, path, err)
-             : kind == INPUT_MATRIX ? matrix_load(&in->m, path, err)
+             : kind == INPUT_MATRIX ? matrix_load(&in->m, path, MATRIX_WHOLE, err)
                                     : points_load(&in->p, path, err);
 
     in->has |= rc == 0 ? kind : 0;

@@ -79,7 +79,7 @@ static int open_reference(struct matrix *ref, char **name, const struct judged_a
     int rc = 0;
 
     if (a->against && is_matrix(a->against)) {
-        rc = matrix_load(ref, a->against, err);
+        rc = matrix_load(ref, a->against, MATRIX_WHOLE, err);
         *name = mem_strdup(a->against);
     } else if (a->against)
         rc = preset_reference(ref, name, a->against, m, err);

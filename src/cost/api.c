@@ -224,6 +224,10 @@ static int open_preset(struct matrix *m, const char *words, struct err *err)
         rc = err_usage(err, "preset:%.80s: a preset has a name, and is no file", words);
     if (rc == 0)
         rc = matrix_open(m, NULL, name, racks, err);
+    if (rc == 0) { /* as one that is read for prices */
+        free(m->topo.nic);
+        m->topo.nic = NULL;
+    }
     free(name);
     return rc;
 }
@@ -250,7 +254,8 @@ static int open_matrix(void *opening)
     const char *preset = preset_of(o->path);
 
     see(&r->seen, o->path); /* before it is read: one that is replaced meanwhile has changed */
-    if ((preset ? open_preset(&r->m, preset, o->err) : matrix_load(&r->m, o->path, o->err)) < 0) {
+    if ((preset ? open_preset(&r->m, preset, o->err)
+                : matrix_load(&r->m, o->path, MATRIX_PRICES, o->err)) < 0) {
         free(r);
         return -1;
     }

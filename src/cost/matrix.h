@@ -182,8 +182,11 @@ const struct seen_parts *matrix_seen(const struct matrix *m, enum seen kind);
 /* "72 of 72 GPUs, 72 of 72 NICs, 18 of 18 hosts, cables: 16 % of 2556 pairs", NULL: not told; the
  * caller frees. */
 char *matrix_seen_text(const struct matrix *m);
+/* How much of a matrix is read.  For prices alone topo.nics says how many NICs there are, and topo.nic is
+ * NULL: their rows are nine tenths of the memory of a large one. */
+enum matrix_depth { MATRIX_WHOLE, MATRIX_PRICES };
 /* path: a matrix.json, or the directory of a campaign that holds one. */
-int matrix_load(struct matrix *m, const char *path, struct err *err);
+int matrix_load(struct matrix *m, const char *path, enum matrix_depth depth, struct err *err);
 int matrix_save(const struct matrix *m, const char *path, struct err *err);
 
 /* The file in memory; src/schema/matrix.schema.json describes it. */
@@ -191,7 +194,8 @@ int matrix_save(const struct matrix *m, const char *path, struct err *err);
 enum { MATRIX_VERSION = 1 };
 json_t *matrix_pack(const struct matrix *m); /* new reference; NULL: a text is not UTF-8 */
 /* m is initialised here; on failure nothing needs to be freed.  path is for messages. */
-int matrix_unpack(struct matrix *m, json_t *root, const char *path, struct err *err);
+int matrix_unpack(struct matrix *m, json_t *root, enum matrix_depth depth, const char *path,
+                  struct err *err);
 /* json_parse() and matrix_unpack(). */
 int matrix_parse(struct matrix *m, const char *text, size_t len, const char *path, struct err *err);
 json_t *coverage_pack(const struct tier *t); /* what was measured of a tier; new reference */

@@ -153,7 +153,7 @@ static void refuse_other(const char *path, struct err *err)
             err_data(err, "%s is %s", path, others[i].what);
 }
 
-int matrix_load(struct matrix *m, const char *path, struct err *err)
+int matrix_load(struct matrix *m, const char *path, enum matrix_depth depth, struct err *err)
 {
     struct stat st;
     bool dir = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
@@ -162,7 +162,7 @@ int matrix_load(struct matrix *m, const char *path, struct err *err)
     int rc = json_open(&root, file, MATRIX_FORMAT, MATRIX_VERSION, err);
 
     if (rc == 0) {
-        rc = matrix_unpack(m, root, file, err);
+        rc = matrix_unpack(m, root, depth, file, err);
         json_decref(root);
     } else
         refuse_other(file, err);
@@ -175,7 +175,7 @@ int matrix_open(struct matrix *m, const char *path, const char *fabric, int rack
     struct fabric f;
 
     if (!fabric)
-        return matrix_load(m, path, err);
+        return matrix_load(m, path, MATRIX_WHOLE, err);
     if (fabric_load(&f, fabric, err) < 0)
         return -1;
     int rc = matrix_from_fabric(m, &f, racks, err);

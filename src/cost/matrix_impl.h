@@ -29,7 +29,8 @@ enum { PLACES_MAX = 1 << 20 }; /* endpoints, hosts, groups of a level, NICs */
 
 json_t *places_pack(const struct topo *t); /* new reference; tiers are not included */
 /* t is initialised here; free it also after a failure. */
-int places_unpack(struct topo *t, json_t *places, const char *where, struct err *err);
+int places_unpack(struct topo *t, json_t *places, enum matrix_depth depth, const char *where,
+                  struct err *err);
 
 /* --- "seen" (matrix.c) --- */
 

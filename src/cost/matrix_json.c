@@ -391,7 +391,8 @@ static int read_section(struct matrix *m, const struct section *s, json_t *list,
                : err_data(err, "%s is not a list of %d..%d", at, s->min, s->max);
 }
 
-static int read_all(struct matrix *m, json_t *root, const char *path, struct err *err)
+static int read_all(struct matrix *m, json_t *root, enum matrix_depth depth, const char *path,
+                    struct err *err)
 {
     const char *format, *transport, *fabric = NULL;
     json_t *places, *list[SECTIONS] = {NULL}, *compute = NULL, *seal = NULL;
@@ -412,7 +413,7 @@ static int read_all(struct matrix *m, json_t *root, const char *path, struct err
     m->fabric = fabric ? mem_strdup(fabric) : NULL;
     if (!json_is_object(m->provenance) && !json_is_null(m->provenance))
         return err_data(err, "%s: provenance is not an object", path);
-    if (places_unpack(&m->topo, places, where_at(at, "%s: places", path), err) < 0)
+    if (places_unpack(&m->topo, places, depth, where_at(at, "%s: places", path), err) < 0)
         return -1;
     m->topo.fabric = fabric ? mem_strdup(fabric) : NULL;
     for (int i = 0; i < SECTIONS && rc == 0; i++)
@@ -421,10 +422,11 @@ static int read_all(struct matrix *m, json_t *root, const char *path, struct err
     return rc == 0 && compute ? compute_unpack(&m->compute, compute, at, err) : rc;
 }
 
-int matrix_unpack(struct matrix *m, json_t *root, const char *path, struct err *err)
+int matrix_unpack(struct matrix *m, json_t *root, enum matrix_depth depth, const char *path,
+                  struct err *err)
 {
     matrix_init(m);
-    int rc = read_all(m, root, path, err);
+    int rc = read_all(m, root, depth, path, err);
     if (rc < 0)
         matrix_free(m);
     return rc;
@@ -436,7 +438,7 @@ int matrix_parse(struct matrix *m, const char *text, size_t len, const char *pat
 
     if (json_parse(&root, text, len, path, MATRIX_FORMAT, MATRIX_VERSION, err) < 0)
         return -1;
-    int rc = matrix_unpack(m, root, path, err);
+    int rc = matrix_unpack(m, root, MATRIX_WHOLE, path, err);
     json_decref(root);
     return rc;
 }

@@ -300,7 +300,7 @@ static int read_nic(void *whole, json_t *value, const char *where, struct err *e
 }
 
 static int nics_fill(struct topo *t, json_t *kinds, json_t *runs, json_t *hosts, int count, int row,
-                     const char *where, struct err *err)
+                     enum matrix_depth depth, const char *where, struct err *err)
 {
     struct nic_kinds k = {NULL, 0};
     int *v = mem_calloc((size_t)count, sizeof(*v)), *host = mem_calloc((size_t)count, sizeof(*v));
@@ -312,8 +312,11 @@ static int nics_fill(struct topo *t, json_t *kinds, json_t *runs, json_t *hosts,
     if (rc == 0)
         rc = rows_unpack(host, count, row, hosts, where_at(at, "%s.host", where), 0, t->hosts - 1,
                          err);
-    for (int i = 0; i < count && rc == 0; i++) {
-        MEM_PUSH(t->nic, t->nics) = k.kind[v[i]];
+    if (rc == 0)
+        t->nics = count;
+    for (int i = 0; i < count && rc == 0 && depth == MATRIX_WHOLE; i++) {
+        t->nic = mem_grow(t->nic, (size_t)i, sizeof(*t->nic));
+        t->nic[i] = k.kind[v[i]];
         t->nic[i].host = host[i];
     }
     free(k.kind);
@@ -322,8 +325,8 @@ static int nics_fill(struct topo *t, json_t *kinds, json_t *runs, json_t *hosts,
     return rc;
 }
 
-static int nics_unpack(struct topo *t, json_t *value, int row, int *scratch, const char *where,
-                       struct err *err)
+static int nics_unpack(struct topo *t, json_t *value, int row, enum matrix_depth depth,
+                       int *scratch, const char *where, struct err *err)
 {
     char at[JSON_WHERE];
     json_t *kinds, *runs, *hosts, *nearest;
@@ -334,7 +337,7 @@ static int nics_unpack(struct topo *t, json_t *value, int row, int *scratch, con
         return -1;
     if (count < 0 || count > PLACES_MAX || nic_row < 1 || count % nic_row)
         return err_data(err, "%s: %d NICs in rows of %d", where, count, nic_row);
-    if (nics_fill(t, kinds, runs, hosts, count, nic_row, where, err) < 0 ||
+    if (nics_fill(t, kinds, runs, hosts, count, nic_row, depth, where, err) < 0 ||
         rows_unpack(scratch, t->endpoints, row, nearest, where_at(at, "%s.nearest", where), -1,
                     count - 1, err) < 0)
         return -1;
@@ -438,7 +441,8 @@ static int levels_unpack(struct topo *t, json_t *levels, int count, int row, int
     return 0;
 }
 
-int places_unpack(struct topo *t, json_t *places, const char *where, struct err *err)
+int places_unpack(struct topo *t, json_t *places, enum matrix_depth depth, const char *where,
+                  struct err *err)
 {
     json_t *levels, *devices, *unseen, *nics = NULL;
     char at[JSON_WHERE];
@@ -460,7 +464,7 @@ int places_unpack(struct topo *t, json_t *places, const char *where, struct err 
         rc = devices_unpack(t, devices, row, scratch, where_at(at, "%s.devices", where), err);
     where_at(at, "%s.nics", where);
     if (rc == 0 && nics)
-        rc = nics_unpack(t, nics, row, scratch, at, err);
+        rc = nics_unpack(t, nics, row, depth, scratch, at, err);
     if (rc == 0)
         rc = unseen_unpack(t, unseen, where, err);
     free(scratch);

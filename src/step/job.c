@@ -147,7 +147,7 @@ static int open_matrix(struct job *j, struct job_opts *o, struct err *err)
         return err_usage(err, "neither MATRIX nor --fabric is given");
     if (o->matrix && o->racks)
         return err_usage(err, "--racks belongs to a preset, and %s has its own", o->matrix);
-    if (o->matrix && matrix_load(&j->matrix, o->matrix, err) < 0)
+    if (o->matrix && matrix_load(&j->matrix, o->matrix, MATRIX_WHOLE, err) < 0)
         return -1;
     if (matrix_preset(&j->fabric, &j->matrix, o->fabric, err) < 0)
         return -1;

@@ -11,7 +11,7 @@
 #include "../unit/small.h"
 #include "railgauge.h"
 
-enum { RACKS = 1389, HOSTS = 18, GPUS = 4, QUERIES = 20000000 };
+enum { RACKS = 1389, GPUS = 4, QUERIES = 20000000 };
 
 static double cpu(void)
 {
@@ -21,24 +21,21 @@ static double cpu(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* 1,389 racks of 18 hosts with 4 GPUs, a slow NIC in a thousand. */
+/* 1,389 racks of 18 hosts with 4 GPUs and 4 NICs, and a slow GPU in a thousand. */
 static int write_matrix(const char *path)
 {
     struct matrix m;
     struct err err;
+    int rc = -1;
 
-    matrix_init(&m);
-    m.transport = mem_strdup("sim");
-    small_topo(&m.topo, RACKS, HOSTS, GPUS, true, ENDPOINT_GPU);
-    small_tier(&m, "host", 1u << LEVEL_HOST, 2e-6, 700e9, false);
-    small_tier(&m, "rack", 1u << LEVEL_RACK, 3e-6, 650e9, false);
-    small_tier(&m, "fabric", 0, 5e-6, 49e9, true);
-    for (int i = 0; i < m.topo.endpoints; i += 1000)
-        small_exception(&m, PART_ENDPOINT, i, -1, -1, 0.5);
-    int rc = matrix_save(&m, path, &err);
+    if (matrix_open(&m, NULL, "gb200-nvl72", RACKS, &err) == 0) {
+        for (int i = 0; i < m.topo.endpoints; i += 1000)
+            small_exception(&m, PART_ENDPOINT, i, -1, -1, 0.5);
+        rc = matrix_save(&m, path, &err);
+        matrix_free(&m);
+    }
     if (rc < 0)
         fprintf(stderr, "lookup: %s\n", err.text);
-    matrix_free(&m);
     return rc;
 }
 

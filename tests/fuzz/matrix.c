@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct err e = {0};
     int ids[64], n = 0;
 
-    if (matrix_load(&m, fuzz_file(data, size), &e) < 0) {
+    if (matrix_load(&m, fuzz_file(data, size), MATRIX_WHOLE, &e) < 0) {
         fuzz_refused(e.code, e.text);
         return 0;
     }

@@ -109,12 +109,6 @@ static void a_line_is_exact_at_its_size(void **state)
 
 /* --- every format --- */
 
-static void rename_host(struct matrix *m, int host, const char *name)
-{
-    free(m->topo.host[host].name);
-    m->topo.host[host].name = mem_strdup(name);
-}
-
 /* Written, or refused with a reason and a code; out and second are the caller's. */
 static int run(const struct exporter *e, const struct matrix *m, char **out, char **second)
 {
@@ -178,7 +172,7 @@ static void names_with_marks_are_escaped_or_refused(void **state)
         for (size_t i = 0; i < sizeof(wild) / sizeof(*wild); i++) {
             char *out = NULL, *second = NULL;
             small_matrix(&m);
-            rename_host(&m, 1, wild[i]);
+            small_rename(&m.topo, 1, wild[i]);
             if (run(&exporters[e], &m, &out, &second) == 0) {
                 check_xml(out);
                 if (!strcmp(exporters[e].name, "tsv"))

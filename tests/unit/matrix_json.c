@@ -287,7 +287,7 @@ static void a_missing_file_is_no_input(void **state)
     struct err err;
 
     (void)state;
-    assert_int_equal(matrix_load(&m, "/nowhere/m.json", &err), -1);
+    assert_int_equal(matrix_load(&m, "/nowhere/m.json", MATRIX_WHOLE, &err), -1);
     assert_int_equal(err.code, EXIT_NOINPUT);
     assert_non_null(strstr(err.text, "/nowhere/m.json"));
 }

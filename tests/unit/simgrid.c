@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "emit/export/export_impl.h"
+#include "small.h"
 
 static void make(struct matrix *m, const char *name, int racks)
 {
@@ -137,8 +138,7 @@ static void names_are_escaped(void **state)
 
     (void)state;
     make(&m, "rtxpro6000-100gbe", 1);
-    free(m.topo.host[1].name);
-    m.topo.host[1].name = strdup("a\"<&b");
+    small_rename(&m.topo, 1, "a\"<&b");
     char *xml = platform_of(&m, (struct export_ask){0}, NULL, &err);
     assert_non_null(xml);
     assert_non_null(strstr(xml, "<host id=\"a&quot;&lt;&amp;b\" speed"));

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -28,6 +29,15 @@ static inline void small_topo(struct topo *t, int racks, int hosts, int per_host
             t->endpoint[id].source[LEVEL_RACK] = SOURCE_USER;
         }
     }
+}
+
+/* It is not found by that name. */
+static inline void small_rename(struct topo *t, int host, const char *name)
+{
+    char **own = &t->group[LEVEL_HOST].name[host];
+
+    free(*own);
+    t->host[host].name = *own = mem_strdup(name);
 }
 
 static inline void small_tier(struct matrix *m, const char *name, unsigned same, double alpha,

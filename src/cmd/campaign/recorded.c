@@ -50,7 +50,7 @@ static int compare_matrix(struct recorded *r, const struct import *im, struct er
 
     if (!path)
         return 0;
-    if (matrix_load(&r->matrix, path, err) < 0)
+    if (matrix_load(&r->matrix, path, MATRIX_WHOLE, err) < 0)
         return -1;
     return priced_make(&r->priced, &r->matrix, path, &im->plan, im->row, im->rows, &im->topo, err);
 }

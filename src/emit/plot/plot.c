@@ -329,7 +329,7 @@ static int load(const char *path, struct matrix *m, struct points **points, stru
 
     if (points)
         *points = NULL;
-    if (matrix_load(m, matrix, err) < 0)
+    if (matrix_load(m, matrix, MATRIX_WHOLE, err) < 0)
         goto out;
     if (table && access(table, F_OK) == 0) {
         *points = mem_calloc(1, sizeof(**points));
