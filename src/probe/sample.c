@@ -64,7 +64,7 @@ int sample_open(struct sampler *s, const struct round *r, int g, int epoch, size
     return failed > 0 ? -1 : 0;
 }
 
-enum { FIRST_BATCH = 16, LAST_BATCH = 4096, SAMPLES_MAX = 100000 };
+enum { RANGE_MIN = 4, FIRST_BATCH = 16, LAST_BATCH = 4096, SAMPLES_MAX = 100000 };
 
 /* What one point gathers over its batches. */
 struct state {
@@ -198,12 +198,16 @@ static int batch(struct state *st, int n, struct err *err)
     return 0;
 }
 
-/* Does the interval of the median satisfy the asked half-width?  Leaves the samples in order. */
+/* Does the interval of the median satisfy the asked half-width?  Leaves the samples in order.  Of fewer
+ * than six it is their range, which two miss the median with every other time, four one time in
+ * eight. */
 static bool narrow(const struct state *st)
 {
     struct sampler *s = st->s;
     double lo, hi;
 
+    if (st->n < RANGE_MIN)
+        return false;
     stats_sort(s->slow, st->n);
     stats_median_ci(s->slow, st->n, &lo, &hi);
     return (hi - lo) / 2 <= st->o->half_width * stats_quantile(s->slow, st->n, 0.5);

@@ -245,6 +245,27 @@ static void the_stop_rule_asks_for_more_samples_when_it_is_noisy(void **state)
     assert_true(n[1] > 3 * n[0]);
 }
 
+/* Without noise two samples would be narrow; where four do not fit into the time they are no end by
+ * their interval. */
+static void two_samples_are_no_interval(void **state)
+{
+    int few = 0;
+    struct bed b;
+    struct err err;
+
+    (void)state;
+    bed_open(&b, "rtxpro6000-100gbe", 1, PAIRS);
+    b.opts.time_cap = 30e-6; /* three of 1 MiB */
+    assert_int_equal(bed_measure(&b, &err), 0);
+    const struct points *p = points_all(b.log);
+    for (int i = 0; i < p->count; i++) {
+        few += p->point[i].n < 4;
+        assert_true(p->point[i].n >= 4 || p->point[i].stop == STOP_TIME);
+    }
+    assert_true(few > 0);
+    bed_close(&b);
+}
+
 static void faults_are_parsed_strictly(void **state)
 {
     static const struct {
@@ -287,6 +308,7 @@ int main(void)
         cmocka_unit_test(a_resume_measures_only_what_is_missing),
         cmocka_unit_test(a_dead_host_is_a_failed_point_that_says_so),
         cmocka_unit_test(a_corrupt_rank_is_wrong_data_in_every_op_that_it_takes_part_in),
+        cmocka_unit_test(two_samples_are_no_interval),
         cmocka_unit_test(the_stop_rule_asks_for_more_samples_when_it_is_noisy),
         cmocka_unit_test(faults_are_parsed_strictly),
     };
