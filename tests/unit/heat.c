@@ -18,18 +18,24 @@ struct scene {
     int half, bad, dead;
 };
 
-static double scene_value(void *arg, int row, int col, double *other)
+static double scene_value(const struct scene *s, int row, int col)
 {
-    const struct scene *s = arg;
-
-    if (other) /* no data where the bad row sends, else what falls with the distance */
-        *other = row == s->bad ? NAN : -abs(row - col);
-
     if (row == col || row == s->dead || col == s->dead)
         return NAN;
     if (row == s->bad || col == s->bad)
         return 5;
     return row / s->half == col / s->half ? 100 : 25;
+}
+
+/* The second table has no data where the bad row sends, else what falls with the distance. */
+static void scene_values(void *arg, int row, const int *col, int n, double *v, double *other)
+{
+    const struct scene *s = arg;
+
+    for (int i = 0; i < n; i++) {
+        v[i] = scene_value(s, row, col[i]);
+        other[i] = row == s->bad ? NAN : -abs(row - col[i]);
+    }
 }
 
 static const char *scene_label(void *arg, int row)
@@ -45,7 +51,7 @@ static bool scene_special(void *arg, int row)
 static char *print(struct scene *s, int n, int columns, bool colour)
 {
     struct heat h = {.n = n,
-                     .value = scene_value,
+                     .values = scene_values,
                      .arg = s,
                      .label = scene_label,
                      .unit = "GB/s",
@@ -134,7 +140,7 @@ static void a_special_row_is_looked_at_in_any_sampling(void **state)
 {
     (void)state;
     struct scene s = {50000, 77777, -1};
-    struct heat h = {.n = 100000, .value = scene_value, .arg = &s, .special = scene_special};
+    struct heat h = {.n = 100000, .values = scene_values, .arg = &s, .special = scene_special};
     double *other = calloc(50 * 50, sizeof(*other));
     long pairs, missing;
     double *cell = heat_cells(&h, 50, other, &pairs, &missing);
@@ -182,7 +188,7 @@ static void control_characters_in_labels_are_shown_as_question_marks(void **stat
 {
     (void)state;
     struct scene s = {1, -1, -1};
-    struct heat h = {.n = 2, .value = scene_value, .arg = &s, .label = hostile_label};
+    struct heat h = {.n = 2, .values = scene_values, .arg = &s, .label = hostile_label};
     char *text = NULL;
     size_t len = 0;
     FILE *out = open_memstream(&text, &len);

@@ -7,12 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/stats.h"
 #include "base/tsv.h"
 #include "emit/plot/pair_map.h"
 #include "emit/plot/plot_data.h"
@@ -240,6 +242,79 @@ static void one_endpoint_has_no_pairs_to_plot(void **state)
     assert_string_equal(err.text, "no pairs to plot: 1 endpoint");
     assert_int_equal(err.code, EXIT_DATA);
     scene_close(&s);
+}
+
+/* Rules of several levels, some of which are not known of some, exceptions of each kind, and samples. */
+static void random_scene(struct scene *s, struct rng *r)
+{
+    static const double factor[] = {0, 0.3, 0.7, 1};
+    struct topo *t = &s->m.topo;
+
+    scene_open(s, 12, 3, "node-%d");
+    for (int i = 0; i < t->endpoints; i++)
+        for (int l = LEVEL_DOMAIN; l <= LEVEL_RAIL; l++) {
+            char name[32];
+            snprintf(name, sizeof(name), "x-%u", rng_below(r, 3));
+            t->endpoint[i].place.at[l] = rng_below(r, 5) ? topo_add_group(t, l, name) : -1;
+        }
+    for (int i = 0; i + 1 < t->tiers; i++)
+        s->m.tier[i].rule.same = t->tier[i].same = rng_below(r, 1u << (LEVEL_RAIL + 1));
+    for (int i = 0; i < 12; i++) {
+        int part = (int)rng_below(r, PART_RACK_UPLINKS + 1);
+        unsigned n = (unsigned)part_count(&s->m, (enum part)part);
+        int a = (int)rng_below(r, n),
+            b = part == PART_PAIR || part == PART_RACK_PAIR ? (int)rng_below(r, n) : -1;
+        except(s, (enum part)part, a, b, factor[rng_below(r, 4)]);
+        s->m.exception[s->m.exceptions - 1].side = (enum side)rng_below(r, SIDE_COUNT);
+        s->m.exception[s->m.exceptions - 1].tier = (int)rng_below(r, (unsigned)t->tiers + 1) - 1;
+    }
+    for (int i = 0; i < 200; i++) {
+        struct point *p = measure(s, (int)rng_below(r, 36), (int)rng_below(r, 36), rng_uniform(r));
+        p->stage = rng_below(r, 4) ? STAGE_CLASS : STAGE_RETEST;
+        p->wrong = rng_below(r, 9) == 0;
+    }
+}
+
+static void judge_row(const struct scene *s, const struct pair_map *ps, int row)
+{
+    const struct heat h = pair_map_heat(ps, HEAT_AMOUNT);
+    double GBps[36], share[36];
+    int all[36];
+
+    for (int k = 0; k < ps->n; k++)
+        all[k] = k;
+    h.values(h.arg, row, all, ps->n, GBps, share);
+    for (int k = 0; k < ps->n; k++) {
+        int src = ps->order[row], dst = ps->order[k], tier = topo_tier(&s->m.topo, src, dst);
+        const struct pair_sample *q = pair_map_sample(ps, src, dst);
+        double factor = matrix_factor(&s->m, src, dst, NULL, NULL);
+        double Bps = q ? q->Bps : factor > 0 ? factor * ps->expected[tier] : NAN;
+        if (src == dst)
+            continue;
+        assert_int_equal(pair_map_tier(ps, src, dst), tier);
+        assert_true(GBps[k] == Bps / 1e9 || (isnan(GBps[k]) && isnan(Bps)));
+        assert_true(share[k] == 100 * (Bps / ps->expected[tier]) || isnan(Bps));
+    }
+}
+
+static void a_row_of_the_map_is_what_each_of_its_pairs_is(void **state)
+{
+    (void)state;
+    unsigned long long seed = (unsigned long long)time(NULL);
+    struct rng r;
+
+    print_message("seed %llu\n", seed);
+    rng_seed(&r, seed);
+    for (int round = 0; round < 50; round++) {
+        struct scene s;
+        struct pair_map ps;
+        random_scene(&s, &r);
+        assert_int_equal(pair_map_init(&ps, &s.m, &s.p, NULL, NULL), 0);
+        for (int i = 0; i < ps.n; i++)
+            judge_row(&s, &ps, i);
+        pair_map_free(&ps);
+        scene_close(&s);
+    }
 }
 
 /* --- heat --- */
@@ -640,6 +715,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_pair_that_ran_alone_hides_what_it_did_in_company),
         cmocka_unit_test(one_endpoint_has_no_pairs_to_plot),
+        cmocka_unit_test(a_row_of_the_map_is_what_each_of_its_pairs_is),
         cmocka_unit_test(heat_shows_the_slow_host_as_row_and_column),
         cmocka_unit_test(a_host_without_data_is_missing_and_named),
         cmocka_unit_test(five_thousand_endpoints_are_blocks_that_keep_one_bad_pair),

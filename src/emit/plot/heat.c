@@ -97,8 +97,10 @@ struct worst {
 
 static inline void worse(struct worst *w, double v)
 {
-    w->missing += isnan(v);
-    w->value = fmin(w->value, v);
+    if (isnan(v))
+        w->missing++;
+    else if (!(w->value <= v))
+        w->value = v;
 }
 
 /* A block that is mostly without data is shown so: its few values would hide a dead host. */
@@ -110,48 +112,66 @@ static double settled(const struct worst *w, int pairs)
 /* What heat_cells() looks at: the rows that stand for block b from start[b] on. */
 struct look {
     const struct heat *h;
-    int *row, *start;
+    int blocks, *row, *start;
 };
 
-/* The pairs of two blocks; other: NULL, or what a second table has of them. */
-static int block_worst(const struct look *l, int r, int c, struct worst *w, struct worst *other)
+static void look_at(struct look *l, const struct heat *h, int blocks)
 {
-    const int *row = l->row, *start = l->start;
-    double also;
-    int pairs = 0;
+    *l = (struct look){h, blocks, mem_ints(h->n, 0), mem_ints(blocks, 0)};
+    for (int b = 0; b < blocks; b++)
+        l->start[b + 1] = l->start[b] + rows_of(h, blocks, b, l->row + l->start[b]);
+}
 
-    for (int i = start[r]; i < start[r + 1]; i++)
-        for (int j = start[c]; j < start[c + 1]; j++) {
-            if (row[i] == row[j])
-                continue;
-            pairs++;
-            worse(w, l->h->value(l->h->arg, row[i], row[j], other ? &also : NULL));
-            if (other)
-                worse(other, also);
-        }
-    return pairs;
+/* The values of the i-th row that is looked at are of the cells w. */
+static void add_row(const struct look *l, int i, const double *v, struct worst *w)
+{
+    for (int c = 0; c < l->blocks; c++) {
+        struct worst worst = w[c];
+        for (int j = l->start[c]; j < l->start[c + 1]; j++)
+            if (j != i)
+                worse(&worst, v[j]);
+        w[c] = worst;
+    }
+}
+
+/* The cells of block r's rows in both tables. */
+static void add_block(const struct look *l, int r, double *v, struct worst *w)
+{
+    const int count = l->start[l->blocks];
+
+    for (int c = 0; c < 2 * l->blocks; c++)
+        w[c] = (struct worst){NAN, 0};
+    for (int i = l->start[r]; i < l->start[r + 1]; i++) {
+        l->h->values(l->h->arg, l->row[i], l->row, count, v, v + count);
+        add_row(l, i, v, w);
+        add_row(l, i, v + count, w + l->blocks);
+    }
 }
 
 double *heat_cells(const struct heat *h, int blocks, double *other, long *pairs, long *missing)
 {
-    struct look l = {h, mem_calloc((size_t)h->n + 1, sizeof(int)),
-                     mem_calloc((size_t)blocks + 1, sizeof(int))};
     double *cell = mem_calloc((size_t)blocks * (size_t)blocks, sizeof(*cell));
+    struct worst *w = mem_calloc(2 * (size_t)blocks, sizeof(*w));
+    struct look l;
 
     *pairs = *missing = 0;
-    for (int b = 0; b < blocks; b++)
-        l.start[b + 1] = l.start[b] + rows_of(h, blocks, b, l.row + l.start[b]);
+    look_at(&l, h, blocks);
+    double *v = mem_calloc(2 * (size_t)l.start[blocks], sizeof(*v));
     for (int at = 0; at < blocks * blocks; at++) {
-        struct worst w = {NAN, 0}, also = w;
-        int n = block_worst(&l, at / blocks, at % blocks, &w, other ? &also : NULL);
-        cell[at] = settled(&w, n);
+        int r = at / blocks, c = at % blocks, rows = l.start[r + 1] - l.start[r];
+        int n = rows * (l.start[c + 1] - l.start[c] - (r == c));
+        if (c == 0)
+            add_block(&l, r, v, w);
+        cell[at] = settled(&w[c], n);
         if (other)
-            other[at] = settled(&also, n);
+            other[at] = settled(&w[blocks + c], n);
         *pairs += n;
-        *missing += w.missing;
+        *missing += w[c].missing;
     }
     free(l.row);
     free(l.start);
+    free(v);
+    free(w);
     return cell;
 }
 

@@ -15,8 +15,8 @@ enum heat_palette { HEAT_AMOUNT, HEAT_SHARE };
 
 struct heat {
     int n; /* rows and columns, in the order they are shown */
-    /* other: NULL, or where to put what a second table has there. */
-    double (*value)(void *arg, int row, int col, double *other);
+    /* What row has at n columns, ascending, and what a second table has there; at its own: anything. */
+    void (*values)(void *arg, int row, const int *col, int n, double *v, double *other);
     void *arg;
     double lo, hi; /* ends of the scale; both 0 (or NAN): from the values */
     bool log;      /* logarithmic scale */

@@ -11,28 +11,60 @@
 #include "base/stats.h"
 #include "emit/plot/heat.h"
 
-static double rate_of(const struct pair_map *ps, int src, int dst, double expected);
+/* What is marked of an endpoint: an exception may slow its pairs; that differs from its neighbours. */
+enum { ODD_PAIRS = 1, ODD_ROW = 2 };
 
-/* GB/s; other: percent of the expected. */
-static double rate(void *arg, int row, int col, double *other)
+/* Of two different endpoints whose tier gives this rate, where nothing was measured. */
+static double modelled(const struct pair_map *ps, int src, int dst, double expected)
 {
-    const struct pair_map *ps = arg;
-    int src = ps->order[row], dst = ps->order[col];
-    double expected = src == dst ? NAN : ps->expected[pair_map_tier(ps, src, dst)];
-    double Bps = src == dst ? NAN : rate_of(ps, src, dst, expected);
+    bool odd = ps->odd[src] | ps->odd[dst];
+    double factor = odd ? matrix_factor(ps->m, src, dst, NULL, NULL) : 1;
 
-    if (other)
-        *other = 100 * (Bps / expected);
-    return Bps / 1e9;
+    return factor > 0 ? factor * expected : NAN;
 }
 
-static double share(void *arg, int row, int col, double *other)
+static void put_pair(double *GBps, double *percent, double Bps, double expected)
 {
-    double of;
+    *GBps = Bps / 1e9;
+    *percent = 100 * (Bps / expected);
+}
 
-    (void)other; /* there is no third */
-    rate(arg, row, col, &of);
-    return of;
+/* What was measured of a sender, among those that are asked for. */
+static void put_samples(const struct pair_map *ps, int src, const int *col, int n, double *GBps,
+                        double *percent)
+{
+    for (int i = ps->first[src]; i < ps->first[src + 1]; i++) {
+        const struct pair_sample *s = &ps->sample[i];
+        const int *at = bsearch(&ps->place[s->dst], col, (size_t)n, sizeof(*col), stats_by_int);
+        if (at)
+            put_pair(&GBps[at - col], &percent[at - col], s->Bps,
+                     ps->expected[pair_map_tier(ps, src, s->dst)]);
+    }
+}
+
+/* GB/s, and percent of the expected. */
+static void rates(void *arg, int row, const int *col, int n, double *GBps, double *percent)
+{
+    const struct pair_map *ps = arg;
+    const int src = ps->order[row];
+    double rate[TIER_MAX], share[TIER_MAX]; /* of a pair that nothing slows */
+
+    for (int i = 0; i < ps->m->tiers; i++)
+        put_pair(&rate[i], &share[i], ps->expected[i], ps->expected[i]);
+    for (int i = 0; i < n; i++) {
+        int dst = ps->order[col[i]], tier = pair_map_tier(ps, src, dst);
+        GBps[i] = rate[tier];
+        percent[i] = share[tier];
+        if (ps->odd[src] | ps->odd[dst])
+            put_pair(&GBps[i], &percent[i], modelled(ps, src, dst, ps->expected[tier]),
+                     ps->expected[tier]);
+    }
+    put_samples(ps, src, col, n, GBps, percent);
+}
+
+static void shares(void *arg, int row, const int *col, int n, double *percent, double *GBps)
+{
+    rates(arg, row, col, n, GBps, percent);
 }
 
 static const char *label(void *arg, int row)
@@ -50,14 +82,14 @@ static bool special(void *arg, int row)
 {
     const struct pair_map *ps = arg;
 
-    return ps->special[ps->order[row]];
+    return ps->odd[ps->order[row]] & ODD_ROW;
 }
 
 struct heat pair_map_heat(const struct pair_map *ps, enum heat_palette palette)
 {
     static const struct heat kind[] = {
-        [HEAT_AMOUNT] = {.value = rate, .log = true, .unit = "GB/s", .title = "\nbandwidth"},
-        [HEAT_SHARE] = {.value = share,
+        [HEAT_AMOUNT] = {.values = rates, .log = true, .unit = "GB/s", .title = "\nbandwidth"},
+        [HEAT_SHARE] = {.values = shares,
                         .lo = 50,
                         .hi = 105,
                         .unit = "%",
@@ -137,21 +169,50 @@ static void put_in_order(struct pair_map *ps)
         ps->place[ps->order[i]] = i;
 }
 
-static void mark_special(struct pair_map *ps)
+static void mark_odd(struct pair_map *ps)
 {
-    ps->special = mem_calloc((size_t)ps->n, sizeof(bool));
+    ps->odd = mem_calloc((size_t)ps->n, sizeof(*ps->odd));
     for (int i = 0; i < ps->m->exceptions; i++) {
         const struct exception *e = &ps->m->exception[i];
-        bool whole = e->part == PART_HOST || e->part == PART_LEAF || e->part == PART_RACK;
-        for (int id = 0; whole && id < ps->n; id++)
+        bool one = e->part == PART_ENDPOINT || e->part == PART_PAIR;
+        bool racks = e->part == PART_RACK_PAIR || e->part == PART_RACK_UPLINKS;
+        const int end[] = {e->a, e->part == PART_PAIR ? e->b : -1};
+        for (int id = 0; !one && id < ps->n; id++)
             if (matrix_touches(ps->m, e, id))
-                ps->special[id] = true;
-        if (e->part != PART_ENDPOINT && e->part != PART_PAIR)
-            continue;
-        if (e->a >= 0 && e->a < ps->n)
-            ps->special[e->a] = true;
-        if (e->part == PART_PAIR && e->b >= 0 && e->b < ps->n)
-            ps->special[e->b] = true;
+                ps->odd[id] |= racks ? ODD_PAIRS : ODD_PAIRS | ODD_ROW;
+        for (int k = 0; one && k < 2; k++)
+            if (end[k] >= 0 && end[k] < ps->n)
+                ps->odd[end[k]] |= ODD_PAIRS | ODD_ROW;
+    }
+}
+
+/* The number of those that are at one place at all these levels; nobody else's where one is not known. */
+static int key_of(const struct topo *t, int id, unsigned same, struct map *numbers)
+{
+    int key = 0;
+
+    for (unsigned left = same; left; left &= left - 1) {
+        int at = topo_at(t, id, __builtin_ctz(left));
+        if (at < 0)
+            return -1 - id;
+        int *n =
+            left == same ? &at : map_at(numbers, (uint64_t)key << 32 | (unsigned)at, NULL, NULL);
+        key = *n = *n == MAP_NONE ? (int)numbers->count : *n;
+    }
+    return key;
+}
+
+static void make_keys(struct pair_map *ps)
+{
+    const struct topo *t = &ps->m->topo;
+    const int last = t->tiers - 1;
+
+    ps->key = mem_ints(ps->n * last, 0);
+    for (int i = 0; i < last; i++) {
+        struct map numbers = {0};
+        for (int id = 0; id < ps->n; id++)
+            ps->key[id * last + i] = key_of(t, id, t->tier[i].same, &numbers);
+        map_free(&numbers);
     }
 }
 
@@ -178,31 +239,24 @@ static size_t common_size(const struct points *p, enum op op)
     return best;
 }
 
-static int by_pair(const void *x, const void *y)
-{
-    const struct pair_sample *a = x, *b = y;
-
-    if (a->src != b->src)
-        return a->src < b->src ? -1 : 1;
-    if (a->dst != b->dst)
-        return a->dst < b->dst ? -1 : 1;
-    return b->rank - a->rank;
-}
-
 static bool same_pair(const struct pair_sample *a, const struct pair_sample *b)
 {
     return a->src == b->src && a->dst == b->dst;
 }
 
-/* The samples s[0..n) of one pair, best rank first, as one. */
+/* The samples s[0..n) of one pair as one: the median of those of the best rank. */
 static struct pair_sample one_sample(const struct pair_sample *s, int n)
 {
     struct pair_sample out = s[0];
+
+    if (n == 1)
+        return out;
     double *rate = mem_calloc((size_t)n, sizeof(*rate));
     int good = 0;
-
-    for (int i = 0; i < n && s[i].rank == s[0].rank; i++)
-        if (!isnan(s[i].Bps))
+    for (int i = 1; i < n; i++)
+        out.rank = s[i].rank > out.rank ? s[i].rank : out.rank;
+    for (int i = 0; i < n; i++)
+        if (s[i].rank == out.rank && !isnan(s[i].Bps))
             rate[good++] = s[i].Bps;
     out.Bps = good ? stats_median(rate, good) : NAN;
     free(rate);
@@ -211,28 +265,15 @@ static struct pair_sample one_sample(const struct pair_sample *s, int n)
 
 static void reduce(struct pair_map *ps)
 {
-    struct pair_sample *sorted = mem_calloc((size_t)ps->samples + 1, sizeof(*sorted));
-    int *src = mem_calloc((size_t)ps->samples + 1, sizeof(*src)), kept = 0;
-    struct lists of;
+    int kept = 0;
 
-    for (int i = 0; i < ps->samples; i++)
-        src[i] = ps->sample[i].src;
-    lists_make(&of, src, NULL, ps->samples, ps->n);
-    for (int i = 0; i < ps->samples; i++)
-        sorted[i] = ps->sample[of.at[i]];
-    for (int e = 0; e < ps->n; e++)
-        if (of.start[e + 1] > of.start[e])
-            qsort(sorted + of.start[e], (size_t)(of.start[e + 1] - of.start[e]), sizeof(*sorted),
-                  by_pair);
+    stats_sort_keys(ps->sample, ps->samples, sizeof(*ps->sample), stats_2ints);
     for (int i = 0, n; i < ps->samples; i += n) {
-        for (n = 1; i + n < ps->samples && same_pair(&sorted[i], &sorted[i + n]); n++)
+        for (n = 1; i + n < ps->samples && same_pair(&ps->sample[i], &ps->sample[i + n]); n++)
             ;
-        ps->sample[kept++] = one_sample(&sorted[i], n);
+        ps->sample[kept++] = one_sample(&ps->sample[i], n);
     }
     ps->samples = kept;
-    lists_free(&of);
-    free(src);
-    free(sorted);
 }
 
 /* Where each sender's samples begin. */
@@ -297,10 +338,7 @@ static double rate_of(const struct pair_map *ps, int src, int dst, double expect
 {
     const struct pair_sample *s = pair_map_sample(ps, src, dst);
 
-    if (s)
-        return s->Bps;
-    double factor = ps->m->exceptions ? matrix_factor(ps->m, src, dst, NULL, NULL) : 1;
-    return factor > 0 ? factor * expected : NAN;
+    return s ? s->Bps : modelled(ps, src, dst, expected);
 }
 
 double pair_map_rate(const struct pair_map *ps, int src, int dst)
@@ -421,7 +459,8 @@ int pair_map_init(struct pair_map *ps, const struct matrix *m, const struct poin
         any |= !isnan(ps->expected[i]);
     }
     put_in_order(ps);
-    mark_special(ps);
+    mark_odd(ps);
+    make_keys(ps);
     int rc = any ? 0 : err_data(err, "no pairs to plot: no tier has a bandwidth curve");
     if (rc == 0 && only && only->names)
         rc = keep(ps, only, err);
@@ -438,6 +477,7 @@ void pair_map_free(struct pair_map *ps)
     free(ps->place);
     free(ps->sample);
     free(ps->first);
-    free(ps->special);
+    free(ps->odd);
+    free(ps->key);
     memset(ps, 0, sizeof(*ps));
 }

@@ -31,7 +31,8 @@ struct pair_map {
     int samples;
     int *first; /* by sender, one more than there are endpoints: its samples begin there */
     double expected[TIER_MAX]; /* B/s; NAN: tier without a curve */
-    bool *special;             /* by id: an exception touches it */
+    unsigned char *odd;        /* by id: is it of a part that an exception slows? */
+    int *key; /* by id, one for each tier but the last: the first that two share is their tier */
 };
 
 /* Names of tiers and racks: pairs of these alone, where any is named.  Nothing is owned. */
@@ -51,11 +52,16 @@ int pair_map_init(struct pair_map *ps, const struct matrix *m, const struct poin
                   const struct pair_only *only, struct err *err);
 void pair_map_free(struct pair_map *ps);
 
+/* topo_tier() of two that are not one, at every turn in the same few steps: millions are asked for. */
 static inline int pair_map_tier(const struct pair_map *ps, int src, int dst)
 {
-    const struct topo *t = &ps->m->topo;
+    const int last = ps->m->topo.tiers - 1;
+    const int *a = ps->key + (size_t)src * (size_t)last, *b = ps->key + (size_t)dst * (size_t)last;
+    int tier = last;
 
-    return topo_tier(t, src, dst);
+    for (int i = last - 1; i >= 0; i--)
+        tier = a[i] == b[i] ? i : tier;
+    return tier;
 }
 
 /* B/s; NAN: no data (failed, dead part, tier without a curve, src == dst). */

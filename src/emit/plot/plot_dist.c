@@ -22,19 +22,15 @@ enum {
 
 static const double accept_share = 90; /* percent; below it a pair is worth a look */
 
-struct value {
-    double share, rate; /* percent, GB/s */
-};
-
 struct group {
     int tier;
-    struct value *value;       /* sorted by share */
+    double expected, *rate;    /* B/s; sorted */
     int count, missing;        /* directions */
     int pairs;                 /* each once, as the tables count them */
     int same_rack, other_rack; /* pairs */
 };
 
-/* A table row stands for n sorted values, value[i + n / 2] for their share. */
+/* A table row stands for n sorted rates, rate[i + n / 2] for their share. */
 struct row {
     double share;
     int n;
@@ -46,20 +42,26 @@ struct dist {
     int groups;
 };
 
+/* Percent of the expected. */
+static double share(const struct group *g, int i)
+{
+    return 100 * (g->rate[i] / g->expected);
+}
+
 static void add_pair(struct dist *d, int src, int dst, double rate)
 {
     const struct topo *t = &d->ps->m->topo;
     int tier = pair_map_tier(d->ps, src, dst);
     struct group *g = &d->group[tier];
     int a = t->endpoint[src].place.at[LEVEL_RACK], b = t->endpoint[dst].place.at[LEVEL_RACK];
-    double share = 100 * pair_map_share(d->ps, src, dst, rate);
 
     g->tier = tier;
-    if (isnan(share)) {
+    g->expected = d->ps->expected[tier];
+    if (isnan(rate / g->expected)) {
         g->missing++;
         return;
     }
-    MEM_PUSH(g->value, g->count) = (struct value){share, rate / 1e9};
+    MEM_PUSH(g->rate, g->count) = rate;
     g->pairs += src < dst || (d->ps->samples && !pair_map_sample(d->ps, dst, src));
     if (a >= 0 && b >= 0)
         (*(a == b ? &g->same_rack : &g->other_rack))++;
@@ -80,13 +82,6 @@ static void add_modelled(struct dist *d)
             if (src != dst)
                 add_pair(d, src, dst, pair_map_rate(ps, src, dst));
         }
-}
-
-static int by_share(const void *x, const void *y)
-{
-    const struct value *a = x, *b = y;
-
-    return a->share < b->share ? -1 : a->share > b->share;
 }
 
 static int by_count(const void *x, const void *y)
@@ -110,10 +105,10 @@ static void settle(struct dist *d)
     while (d->groups < TIERS_MAX && d->group[d->groups].count)
         d->groups++;
     for (int i = d->groups; i < TIER_MAX; i++)
-        free(d->group[i].value);
+        free(d->group[i].rate);
     qsort(d->group, (size_t)d->groups, sizeof(*d->group), by_tier);
     for (int i = 0; i < d->groups; i++)
-        qsort(d->group[i].value, (size_t)d->group[i].count, sizeof(struct value), by_share);
+        stats_sort(d->group[i].rate, d->group[i].count);
 }
 
 static double quantile(const struct group *g, double q)
@@ -122,8 +117,8 @@ static double quantile(const struct group *g, double q)
     int k = (int)at;
 
     if (k + 1 >= g->count)
-        return g->value[g->count - 1].share;
-    return g->value[k].share + (at - k) * (g->value[k + 1].share - g->value[k].share);
+        return share(g, g->count - 1);
+    return share(g, k) + (at - k) * (share(g, k + 1) - share(g, k));
 }
 
 /* The slow tail in full, the rest in runs of equal length shown by their middle. */
@@ -135,7 +130,7 @@ static int rows_of(const struct group *g, struct row row[ROWS_MAX])
     for (int i = 0, n; i < g->count; i += n) {
         n = i < TAIL_ROWS ? 1 : run;
         n = i + n > g->count ? g->count - i : n;
-        row[rows++] = (struct row){g->value[i + n / 2].share, n};
+        row[rows++] = (struct row){share(g, i + n / 2), n};
     }
     return rows;
 }
@@ -164,7 +159,7 @@ static void put_values(FILE *out, const void *figure)
         int rows = rows_of(g, row);
         for (int i = 0, at = 0; i < rows; at += row[i++].n) {
             fprintf(out, "%d\t%s\t%.5g\t%.5g\t%d", k + 1, d->ps->m->tier[g->tier].rule.name,
-                    row[i].share, g->value[at + row[i].n / 2].rate, row[i].n);
+                    row[i].share, g->rate[at + row[i].n / 2] / 1e9, row[i].n);
             plot_number(out, dot_aside(g, row, i));
             putc('\n', out);
         }
@@ -179,7 +174,7 @@ static double bandwidth(const struct group *g)
     double median = quantile(g, 0.5), *off = mem_calloc((size_t)g->count, sizeof(*off));
 
     for (int i = 0; i < g->count; i++)
-        off[i] = fabs(g->value[i].share - median);
+        off[i] = fabs(share(g, i) - median);
     double mad = stats_median(off, g->count);
     free(off);
     return fmin(3, fmax(0.35, 0.9 * 1.4826 * mad * pow(g->count, -0.2)));
@@ -232,7 +227,7 @@ static int below(const struct group *g)
 {
     int n = 0;
 
-    while (n < g->count && g->value[n].share < accept_share)
+    while (n < g->count && share(g, n) < accept_share)
         n++;
     return n;
 }
@@ -246,8 +241,8 @@ static void print_tier(FILE *out, const struct dist *d, int index)
     fprintf(out, "%d\t%s\t%s\t%s\t%d", index + 1,
             plot_text(name, d->ps->m->tier[g->tier].rule.name, 20), where(g),
             plot_count(count, g->pairs, "pair"), below(g));
-    fprintf(out, "\t%s", heat_number(rate, g->value[g->count / 2].rate));
-    fprintf(out, "\t%s", heat_number(rate, g->value[0].rate));
+    fprintf(out, "\t%s", heat_number(rate, g->rate[g->count / 2] / 1e9));
+    fprintf(out, "\t%s", heat_number(rate, g->rate[0] / 1e9));
     for (size_t i = 0; i < sizeof(q) / sizeof(*q); i++)
         fprintf(out, "\t%.5g", quantile(g, q[i]));
     fprintf(out, "\t%d\n", g->count);
@@ -325,6 +320,6 @@ int plot_data_dist(const struct plot_source *s, const char *dir, struct err *err
                       : err_data(err, "no pairs to plot: none of %d measured pairs has data",
                                  ps->samples);
     for (int i = 0; i < d.groups; i++)
-        free(d.group[i].value);
+        free(d.group[i].rate);
     return rc;
 }
