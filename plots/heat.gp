@@ -31,30 +31,26 @@ eval HEAD
 set xrange [-0.5 : N - 0.5]; set yrange [N - 0.5 : -0.5]
 unset grid; set border 15 lw 1 lc rgb SOFT; set tics scale 0
 set xtics font F18; set ytics font F18
-set object 1 rectangle from -0.5,-0.5 to N - 0.5,N - 0.5 fc rgb MISSING fs solid noborder behind
-# A rank with itself is no pair; where it can be seen it must not look like missing data.
-if (SPAN == 1 && N <= 128) { do for [i = 0:int(N) - 1] {
-    set object 100 + i rectangle from i - 0.5,i - 0.5 to i + 0.5,i + 0.5 fc rgb '#f1f2f4' fs solid noborder behind
-} }
 set tmargin at screen sy(TOP); set bmargin at screen sy(TOP + MAP)
 set style textbox opaque noborder
 BAR_Y = sy(TOP + MAP + 165); BAR_H = 20 / real(HEIGHT)
 BORDERS = LINES > 0 ? 'yes' : ''; NUMBERS = CELLS > 0 ? 'yes' : ''
 CLEAR = '#ff000000'
+SHARES = 3 * int(N) * int(N) # bytes before them
 
 # --- left: GB/s ---
 set lmargin at screen sx(LEFT); set rmargin at screen sx(LEFT + MAP)
 set label 3 'Bandwidth'.(LOG > 0 ? ' (logarithmic colour)' : '') at graph 0, screen sy(TOP - 30) left font B24 textcolor rgb INK
 set ylabel 'sender: '.plain(AXIS) font F20 offset 0.6,0
 set xlabel 'receiver: '.plain(AXIS) font F20 offset 0,0.3
-set palette defined (0 '#440154', 1 '#472c7a', 2 '#3b518b', 3 '#2c718e', 4 '#21908d', 5 '#27ad81', 6 '#5cc863', 7 '#aadc32', 8 '#fde725')
+set palette file IN.'/heat_GBps_palette.tsv' skip 1 using 1:2:3:4
 set cbrange [LO : HI]
 if (LOG > 0) { set logscale cb; unset mcbtics; set cbtics () ; eval log_ticks('cb') } else { set cbtics autofreq }
 set cbtics font F18 offset 0,0.2
 set cblabel 'GB/s' font F18 offset 0,0.5
 set colorbox horizontal user origin sx(LEFT), BAR_Y size MAP / real(WIDTH), BAR_H
-plot IN.'/heat_GBps.bin' binary matrix using 1:2:3 with image, \
-     IN.'/heat_veil.bin' binary array=(N,N) format='%uchar' using 1:2:3:4 with rgbalpha, \
+# The maps are pictures; a point beyond the border brings the colour box.
+plot IN.'/heat_rgb.bin' binary array=(N,N) format='%uchar' using 1:2:3 with rgbimage, META skip 1 using (-9):(0):(LO) with dots lc palette, \
      TICK skip 1 using 1:(0):xticlabels(plain(strcol(2))) with dots lc rgb CLEAR, TICK skip 1 using (0):1:yticlabels(plain(strcol(2))) with dots lc rgb CLEAR, \
      for [t in BORDERS] LINE skip 1 using 1:(-0.5):(0):(N) with vectors nohead lw 0.6 lc rgb '#ffffff', \
      for [t in BORDERS] LINE skip 1 using (-0.5):1:(N):(0) with vectors nohead lw 0.6 lc rgb '#ffffff', \
@@ -66,14 +62,13 @@ unset logscale cb
 set lmargin at screen sx(LEFT + MAP + GAP); set rmargin at screen sx(LEFT + MAP + GAP + MAP)
 set label 3 'Share of expected for that kind of pair' at graph 0, screen sy(TOP - 30) left font B24 textcolor rgb INK
 unset ylabel
-set palette defined (50 '#4a0018', 60 '#8b0f2a', 70 '#c8373f', 80 '#ee8565', 90 '#fbd0b5', 96 '#f6efe9', 100 '#f7f7f5', 105 '#d3e5f0')
+set palette file IN.'/heat_share_palette.tsv' skip 1 using 1:2:3:4
 set cbrange [50 : 105]
 set cbtics ('≤ 50%%' 50, '60%%' 60, '70%%' 70, '80%%' 80, '90%%' 90, '100%%' 100)
 set cblabel (LOST > 0 ? 'grey: no data' : ' ') font F18 offset 0,0.5
 set colorbox horizontal user origin sx(LEFT + MAP + GAP), BAR_Y size MAP / real(WIDTH), BAR_H
 if (MORE > 0) { set label 4 sprintf('and %d more', int(MORE)) at screen sx(LEFT + MAP + GAP + MAP + 62), screen sy(TOP + MAP - 12) left font F17 textcolor rgb SOFT }
-plot IN.'/heat_share.bin' binary matrix using 1:2:3 with image, \
-     IN.'/heat_veil.bin' binary array=(N,N) format='%uchar' using 1:2:3:4 with rgbalpha, \
+plot IN.'/heat_rgb.bin' binary array=(N,N) skip=SHARES format='%uchar' using 1:2:3 with rgbimage, META skip 1 using (-9):(0):(100) with dots lc palette, \
      TICK skip 1 using 1:(0):xticlabels(plain(strcol(2))) with dots lc rgb CLEAR, TICK skip 1 using (0):1:yticlabels(plain(strcol(2))) with dots lc rgb CLEAR, \
      for [t in BORDERS] LINE skip 1 using 1:(-0.5):(0):(N) with vectors nohead lw 0.6 lc rgb '#9ca3af', \
      for [t in BORDERS] LINE skip 1 using (-0.5):1:(N):(0) with vectors nohead lw 0.6 lc rgb '#9ca3af', \

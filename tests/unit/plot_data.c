@@ -69,11 +69,24 @@ static void scene_open(struct scene *s, int hosts, int per, const char *name)
 
 static void scene_close(struct scene *s)
 {
-    static const char *const names[] = {
-        "busbw.tsv",     "busbw_panel.tsv", "busbw_label.tsv", "busbw_peak.tsv",
-        "heat_GBps.bin", "heat_share.bin",  "heat_veil.bin",   "heat_meta.tsv",
-        "heat_tick.tsv", "heat_line.tsv",   "heat_cell.tsv",   "heat_call.tsv",
-        "dist.tsv",      "dist_tier.tsv",   "dist_meta.tsv",   "dist_density.tsv"};
+    static const char *const names[] = {"busbw.tsv",
+                                        "busbw_panel.tsv",
+                                        "busbw_label.tsv",
+                                        "busbw_peak.tsv",
+                                        "heat_GBps.bin",
+                                        "heat_share.bin",
+                                        "heat_rgb.bin",
+                                        "heat_meta.tsv",
+                                        "heat_GBps_palette.tsv",
+                                        "heat_share_palette.tsv",
+                                        "heat_tick.tsv",
+                                        "heat_line.tsv",
+                                        "heat_cell.tsv",
+                                        "heat_call.tsv",
+                                        "dist.tsv",
+                                        "dist_tier.tsv",
+                                        "dist_meta.tsv",
+                                        "dist_density.tsv"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         char *path = file_join(s->dir, names[i]);
@@ -177,20 +190,19 @@ static float bin(const struct scene *s, const char *name, int row, int col)
     return v;
 }
 
-/* How much of white lies over a cell of n x n, 0 to 255. */
-static int veil(const struct scene *s, int n, int row, int col)
+/* 0xRRGGBB of a cell of n x n in the map of bandwidth, or that of shares. */
+static unsigned colour(const struct scene *s, int n, bool share, int row, int col)
 {
-    unsigned char cell[4] = {0};
-    char *path = file_join(s->dir, "heat_veil.bin");
+    unsigned char cell[3] = {0};
+    char *path = file_join(s->dir, "heat_rgb.bin");
     FILE *f = fopen(path, "rb");
 
     free(path);
     assert_non_null(f);
-    assert_int_equal(fseek(f, 4L * (row * n + col), SEEK_SET), 0);
+    assert_int_equal(fseek(f, 3L * (share * n * n + row * n + col), SEEK_SET), 0);
     assert_int_equal(fread(cell, sizeof(cell), 1, f), 1);
     fclose(f);
-    assert_int_equal(cell[0] & cell[1] & cell[2], 255);
-    return cell[3];
+    return (unsigned)cell[0] << 16 | (unsigned)cell[1] << 8 | cell[2];
 }
 
 static void draw_pairs(struct scene *s, const struct points *p)
@@ -369,6 +381,7 @@ static void a_host_without_data_is_missing_and_named(void **state)
             }
     draw_pairs(&s, &s.p);
     assert_true(isnan(bin(&s, "heat_share.bin", 7, 0)));
+    assert_int_equal(colour(&s, 8, false, 7, 0), HEAT_MISSING);
     assert_false(isnan(bin(&s, "heat_share.bin", 5, 0)));
     table(&t, &s, "heat_call.tsv");
     assert_int_equal(t.rows, 1);
@@ -434,16 +447,18 @@ static void cells_that_nobody_measured_are_told_from_measured_ones(void **state)
     measure(&s, 0, 1, 1);
     measure(&s, 2, 0, 0.25);
     draw_pairs(&s, &s.p);
-    assert_int_equal(veil(&s, 4, 0, 1), 0);
-    assert_int_equal(veil(&s, 4, 2, 0), 0);
-    assert_int_equal(veil(&s, 4, 0, 2), 110);
+    assert_int_equal(colour(&s, 4, true, 0, 1), 0xf7f7f5); /* as expected */
+    assert_int_equal(colour(&s, 4, true, 2, 0), 0xf7f7f5);
+    assert_int_equal(colour(&s, 4, true, 0, 2), 0xfafaf9); /* the same under white */
+    assert_int_equal(colour(&s, 4, true, 1, 1), 0xf1f2f4);
+    assert_int_equal(colour(&s, 4, false, 2, 0), heat_rgb(HEAT_AMOUNT, log(0.25 / 0.2) / log(5)));
     table(&t, &s, "heat_meta.tsv");
     assert_non_null(strstr(meta(&t, "subtitle"), "the others (pale) from the cost matrix"));
     tsv_free(&t);
     scene_close(&s);
     scene_open(&s, 4, 1, "node-%d"); /* nothing measured: nothing to tell apart */
     draw_pairs(&s, NULL);
-    assert_int_equal(veil(&s, 4, 0, 2), 0);
+    assert_int_equal(colour(&s, 4, true, 0, 2), 0xf7f7f5);
     scene_close(&s);
 }
 

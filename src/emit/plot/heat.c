@@ -8,28 +8,32 @@
 #include "base/mem.h"
 #include "emit/text/term.h"
 
-/* Viridis by nine anchors (matplotlib's table, public domain), and our ramp for shares. */
-static const unsigned amount_rgb[] = {0x440154, 0x472c7a, 0x3b518b, 0x2c718e, 0x21908d,
-                                      0x27ad81, 0x5cc863, 0xaadc32, 0xfde725};
-static const unsigned share_rgb[] = {0x6d001f, 0x8b0f2a, 0xc8373f, 0xee8565,
-                                     0xfbd0b5, 0xf6efe9, 0xd3e5f0};
+struct anchor {
+    double pos;
+    unsigned rgb;
+};
+
+/* Viridis by nine anchors (matplotlib's table, public domain), and our ramp for shares of 50 to 105 percent. */
+static const struct anchor amount_rgb[] = {
+    {0, 0x440154},      {1 / 8., 0x472c7a}, {2 / 8., 0x3b518b},
+    {3 / 8., 0x2c718e}, {4 / 8., 0x21908d}, {5 / 8., 0x27ad81},
+    {6 / 8., 0x5cc863}, {7 / 8., 0xaadc32}, {1, 0xfde725}};
+static const struct anchor share_rgb[] = {
+    {0, 0x4a0018},        {10 / 55., 0x8b0f2a}, {20 / 55., 0xc8373f}, {30 / 55., 0xee8565},
+    {40 / 55., 0xfbd0b5}, {46 / 55., 0xf6efe9}, {50 / 55., 0xf7f7f5}, {1, 0xd3e5f0}};
 
 unsigned heat_rgb(enum heat_palette palette, double pos)
 {
-    const unsigned *anchor = palette == HEAT_SHARE ? share_rgb : amount_rgb;
-    int last =
-        (palette == HEAT_SHARE ? sizeof(share_rgb) : sizeof(amount_rgb)) / sizeof(unsigned) - 1;
+    const struct anchor *a = palette == HEAT_SHARE ? share_rgb : amount_rgb;
     unsigned rgb = 0;
 
-    if (!(pos > 0))
-        return anchor[0];
-    if (pos >= 1)
-        return anchor[last];
-    int k = (int)(pos * last);
-    double f = pos * last - k;
+    pos = pos > 0 ? fmin(pos, 1) : 0;
+    while (pos > a[1].pos)
+        a++;
+    double f = (pos - a->pos) / (a[1].pos - a->pos);
     for (int shift = 16; shift >= 0; shift -= 8) {
-        double a = anchor[k] >> shift & 255, b = anchor[k + 1] >> shift & 255;
-        rgb |= (unsigned)lround(a + f * (b - a)) << shift;
+        double from = a->rgb >> shift & 255, to = a[1].rgb >> shift & 255;
+        rgb |= (unsigned)lround(from + f * (to - from)) << shift;
     }
     return rgb;
 }
@@ -62,7 +66,7 @@ struct grid {
     long pairs, missing;
 };
 
-static const unsigned MISSING_RGB = 0x8b8f98, SELF_RGB = 0x30343c;
+enum { SELF_RGB = 0x30343c };
 
 /* All blocks but the last have the same span. */
 static int block_first(const struct heat *h, int blocks, int b)
@@ -204,7 +208,7 @@ static unsigned cell_rgb(const struct grid *g, int r, int c)
     double v = g->cell[r * g->blocks + c];
 
     if (isnan(v))
-        return r == c && g->blocks == g->h->n ? SELF_RGB : MISSING_RGB;
+        return r == c && g->blocks == g->h->n ? SELF_RGB : HEAT_MISSING;
     return heat_rgb(g->h->palette, position(g, v));
 }
 
@@ -322,7 +326,7 @@ static void print_legend(const struct grid *g)
         bool block = g->colour && g->style != STYLE_NUMBERS;
         fprintf(g->out, "%*s", indent, "");
         if (block)
-            term_paint(g->out, TERM_PAPER, MISSING_RGB);
+            term_paint(g->out, TERM_PAPER, HEAT_MISSING);
         fputs(block ? "  " : "·", g->out);
         if (block)
             term_plain(g->out);

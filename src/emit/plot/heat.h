@@ -40,8 +40,10 @@ void heat_print(FILE *out, const struct heat *h, int columns, bool colour);
  * data. */
 double *heat_cells(const struct heat *h, int blocks, double *other, long *pairs, long *missing);
 
-/* Colour at pos 0..1 as 0xRRGGBB. */
+/* Colour at pos 0..1 as 0xRRGGBB; shares from 50 to 105 percent.  Between it is linear from one eighth, one percent, to
+ * the next. */
 unsigned heat_rgb(enum heat_palette palette, double pos);
+enum { HEAT_MISSING = 0x8b8f98 }; /* no data */
 
 /* Three digits: "0.150", "8.00", "46.9", "749", "1440". */
 enum { HEAT_NUMBER = 24 };

@@ -10,16 +10,27 @@
 #include "emit/plot/plot_calls.h"
 #include "emit/plot/plot_data.h"
 
-enum { BLOCKS_MAX = 1024, NUMBERS_MAX = 12, MAP_PIXELS = 1200 };
+enum {
+    BLOCKS_MAX = 1024,
+    NUMBERS_MAX = 12,
+    SELF_MAX = 128,
+    MAP_PIXELS = 1200,
+    SHARE_LO = 50,
+    SHARE_HI = 105 /* ends of its scale, percent */
+};
 
 struct heat_map {
     const struct pair_map *ps;
     int blocks, span;
-    float *rate, *share; /* blocks x blocks, the worst of each; GB/s and percent, NAN: no data */
-    bool *seen;          /* measured (or nothing was at all); else from the cost matrix */
+    /* blocks x blocks, the worst of each; GB/s and percent, NAN: no data */
+    float *rate, *share;
+    bool *seen; /* measured (or nothing was at all); else from the cost matrix */
     long pairs, missing;
-    double lo, hi;
-    bool log;
+    struct scale {
+        enum heat_palette palette;
+        double lo, hi, wide; /* its ends, and what lies between them */
+        bool log;
+    } of_rate, of_share; /* GB/s; percent */
     struct plot_axis axis;
     struct plot_calls calls;
 };
@@ -77,7 +88,7 @@ static void mark_seen(struct heat_map *g)
         g->seen[cell_of(g, &g->ps->sample[i])] = true;
 }
 
-static int scale(struct heat_map *g, struct err *err)
+static int choose_scales(struct heat_map *g, struct err *err)
 {
     double lo = INFINITY, hi = 0;
 
@@ -88,14 +99,17 @@ static int scale(struct heat_map *g, struct err *err)
         }
     if (!(hi > 0))
         return err_data(err, "no pairs to plot: none of %ld has data", g->pairs);
-    g->log = hi / lo > 3;
-    g->hi = g->log ? plot_nice(hi, true) : hi;
-    g->lo = g->log ? plot_nice(lo, false) : lo;
-    if (!g->log) { /* whole steps, over a third of the scale at least: noise must not fill it */
+    bool by_decade = hi / lo > 3;
+    if (by_decade) {
+        hi = plot_nice(hi, true);
+        lo = plot_nice(lo, false);
+    } else { /* whole steps, over a third of the scale at least: noise must not fill it */
         double from = fmin(lo, 0.67 * hi), step = plot_nice((hi - from) / 4, false);
-        g->hi = ceil(hi / step) * step;
-        g->lo = floor(from / step) * step;
+        hi = ceil(hi / step) * step;
+        lo = floor(from / step) * step;
     }
+    g->of_rate = (struct scale){HEAT_AMOUNT, lo, hi, by_decade ? log(hi / lo) : hi - lo, by_decade};
+    g->of_share = (struct scale){HEAT_SHARE, SHARE_LO, SHARE_HI, SHARE_HI - SHARE_LO, false};
     return 0;
 }
 
@@ -131,18 +145,93 @@ static void put_shares(FILE *out, const void *figure)
     put_matrix(out, g, g->share);
 }
 
-/* White over what was not measured: red, green, blue and opacity of a cell, in bytes.  As columns they
- * cost gnuplot nothing; an expression in each cell would take it a second at 600 ranks. */
-static void put_veil(FILE *out, const void *figure)
+/* With that much of 255 white over it. */
+static void paint(unsigned char to[3], unsigned rgb, unsigned white)
 {
-    static const unsigned char clear[] = {255, 255, 255, 0}, pale[] = {255, 255, 255, 110};
-    const struct heat_map *g = figure;
-
-    for (size_t i = 0; i < cells_of(g); i++)
-        fwrite(g->seen[i] ? clear : pale, sizeof(pale), 1, out);
+    for (int k = 0; k < 3; k++, rgb <<= 8)
+        to[k] = (unsigned char)(((rgb >> 16 & 255) * (255 - white) + 255 * white + 127) / 255);
 }
 
-/* Numbers in the cells of small tables; the colours follow the palettes of heat.gp. */
+/* The colours of a scale, as many as the eye can tell apart, and what they are under white where nothing was
+ * measured. */
+enum { SHADES = 2048, VEIL = 110 };
+struct shades {
+    unsigned char measured[SHADES + 1][3], pale[SHADES + 1][3], missing[3], self[3];
+};
+
+static void mix(struct shades *s, enum heat_palette palette)
+{
+    for (int i = 0; i <= SHADES; i++) {
+        unsigned rgb = heat_rgb(palette, i / (double)SHADES);
+        paint(s->measured[i], rgb, 0);
+        paint(s->pale[i], rgb, VEIL);
+    }
+    paint(s->missing, HEAT_MISSING, 0);
+    paint(s->self, 0xf1f2f4, 0);
+}
+
+/* 0 at the low end, 1 at the high one. */
+static double place_of(const struct scale *s, double v)
+{
+    return (s->log ? log(v / s->lo) : v - s->lo) / s->wide;
+}
+
+static void put_colours(FILE *out, const struct heat_map *g, const struct scale *scale,
+                        const float *v)
+{
+    const size_t n = (size_t)g->blocks;
+    /* A rank with itself is no pair; where it can be seen it must not look like missing data. */
+    const bool alone = g->span == 1 && g->blocks <= SELF_MAX;
+    unsigned char(*row)[3] = mem_calloc(n, sizeof(*row));
+    struct shades s;
+
+    mix(&s, scale->palette);
+    for (size_t i = 0; i < cells_of(g); i++) {
+        double at = fmax(0, fmin(1, place_of(scale, v[i])));
+        int shade = (int)(at * SHADES + 0.5);
+        const unsigned char *rgb = g->seen[i] ? s.measured[shade] : s.pale[shade];
+        if (isnan(v[i]))
+            rgb = alone && i / n == i % n ? s.self : s.missing;
+        memcpy(row[i % n], rgb, sizeof(*row));
+        if (i % n == n - 1)
+            fwrite(row, sizeof(*row), n, out);
+    }
+    free(row);
+}
+
+/* Red, green and blue of each cell, white over what was not measured: bandwidth, then share.  Colours that
+ * gnuplot would have to find itself cost it twice as much. */
+static void put_maps(FILE *out, const void *figure)
+{
+    const struct heat_map *g = figure;
+
+    put_colours(out, g, &g->of_rate, g->rate);
+    put_colours(out, g, &g->of_share, g->share);
+}
+
+/* The colours of a scale, at so many steps: what lies between is linear. */
+static void put_palette(FILE *out, enum heat_palette palette, int steps)
+{
+    for (int i = 0; i <= steps; i++) {
+        unsigned rgb = heat_rgb(palette, i / (double)steps);
+        fprintf(out, "%.6f\t%.6f\t%.6f\t%.6f\n", i / (double)steps, (rgb >> 16) / 255.,
+                (rgb >> 8 & 255) / 255., (rgb & 255) / 255.);
+    }
+}
+
+static void put_rate_palette(FILE *out, const void *figure)
+{
+    (void)figure;
+    put_palette(out, HEAT_AMOUNT, 8);
+}
+
+static void put_share_palette(FILE *out, const void *figure)
+{
+    (void)figure;
+    put_palette(out, HEAT_SHARE, SHARE_HI - SHARE_LO);
+}
+
+/* Numbers in the cells of small tables. */
 static void put_cells(FILE *out, const void *figure)
 {
     const struct heat_map *g = figure;
@@ -157,7 +246,7 @@ static void put_cells(FILE *out, const void *figure)
                         0xffffffu);
             continue;
         }
-        double at = g->log ? log(v / g->lo) / log(g->hi / g->lo) : (v - g->lo) / (g->hi - g->lo);
+        double at = place_of(&g->of_rate, v);
         fprintf(out, "%d\t%d\t%s\t%.0f%%\t%u\t%u\n", column, row, heat_number(text, v), s,
                 plot_ink_on(heat_rgb(HEAT_AMOUNT, at)), s < 78 ? 0xffffffu : 0x1a1a1au);
     }
@@ -274,7 +363,8 @@ static void put_meta(FILE *out, const void *figure)
     fprintf(out,
             "blocks\t%d\nspan\t%d\ncell_pixels\t%d\naxis\t%s\nlo_GBps\t%.6f\nhi_GBps\t%.6f\n"
             "log\t%d\n",
-            g->blocks, g->span, cell > 0 ? cell : 1, g->axis.title, g->lo, g->hi, g->log);
+            g->blocks, g->span, cell > 0 ? cell : 1, g->axis.title, g->of_rate.lo, g->of_rate.hi,
+            g->of_rate.log);
     fprintf(out, "missing\t%ld\ncells\t%d\nlines\t%d\ncalls\t%d\nmore\t%d\n", g->missing,
             g->ps->n <= NUMBERS_MAX, g->axis.lines, g->calls.count, g->calls.more);
 }
@@ -316,7 +406,9 @@ static int span_of(const struct pair_map *ps)
 static const struct plot_table tables[] = {
     {"heat_GBps.bin", NULL, put_rates}, /* rows send, columns receive */
     {"heat_share.bin", NULL, put_shares},
-    {"heat_veil.bin", NULL, put_veil},
+    {"heat_rgb.bin", NULL, put_maps},
+    {"heat_GBps_palette.tsv", "place\tred\tgreen\tblue", put_rate_palette},
+    {"heat_share_palette.tsv", "place\tred\tgreen\tblue", put_share_palette},
     {"heat_cell.tsv", "column\trow\tGBps\tshare\tink_GBps\tink_share", put_cells},
     {"heat_tick.tsv", "place\tname", put_ticks},
     {"heat_line.tsv", "place", put_lines},
@@ -338,7 +430,7 @@ int plot_data_heat(const struct plot_source *s, const char *dir, struct err *err
     if (ps->n > HEAT_LOOK)
         add_samples(&g);
     mark_seen(&g);
-    int rc = scale(&g, err);
+    int rc = choose_scales(&g, err);
     if (rc == 0) {
         plot_axis_of(&g.axis, ps, g.span, MAP_PIXELS);
         plot_calls_of(&g.calls, ps, g.rate, g.blocks, g.span);
