@@ -8,7 +8,10 @@ LINES = IN.'/busbw.tsv'; LABELS = IN.'/busbw_label.tsv'; PEAKS = IN.'/busbw_peak
 PANEL = IN.'/busbw_panel.tsv'
 PANELS = 0; VALUES = 0; EXPECTED = 0; PEAKED = 0
 stats PANEL skip 1 using (PANELS = PANELS + 1, PEAKED = PEAKED + $7, 1) nooutput
-stats LINES skip 1 using (VALUES = VALUES + (valid(6) ? 1 : 0), EXPECTED = EXPECTED + (valid(9) ? 1 : 0), 1) nooutput
+# The rows of a panel stand together, and in it those of a line: each reads its own, from the first to the last.
+array FIRST[PANELS + 1]; array LAST[PANELS + 1]; array FROM_ROW[6]; array TO_ROW[6]; array LABEL_ROW[6]
+do for [p = 1:PANELS] { LAST[p] = -1 }
+stats LINES skip 1 using (p = int($1), FIRST[p] = LAST[p] < 0 ? $0 : FIRST[p], LAST[p] = $0, VALUES = VALUES + (valid(6) ? 1 : 0), EXPECTED = EXPECTED + (valid(9) ? 1 : 0), 1) nooutput
 if (PANELS < 1 || VALUES < 1) { printerr 'no bus bandwidth in '.LINES; exit status 65 }
 
 # --- layout, in pixels ---
@@ -58,27 +61,29 @@ do for [p = 1:PANELS] {
     set xlabel (SHARE_H ? '' : XLABEL) font F20 offset 0,-0.2
 
     set style fill transparent solid 0.16 noborder
-    # The rows of this panel: each line below reads them, not those of all panels.  What is not there is 0.
+    # The rows of this panel.  What is not there is 0.
     there(col) = valid(col) ? column(col) : 0
     set table $PANEL separator tab
-    plot LINES skip 1 using 1:2:5:(there(6)):(there(7)):(there(8)):(there(9)) with table if (int($1) == p)
+    plot LINES skip 1 every ::FIRST[p]::LAST[p] using 1:2:5:(there(6)):(there(7)):(there(8)):(there(9)) with table
     unset table
-    # Which colours this panel has and which of them have an expected line.
+    # Which colours this panel has, where their rows and their words are, and which of them have an expected line.
     HERE = ''; HOPED = ''
-    stats LABELS skip 1 using (int($1) == p ? (HERE = HERE.' '.strcol(2), 1) : 1) nooutput
-    stats $PANEL using ($7 > 0 && strstrt(HOPED, sprintf('%d', $2)) == 0 ? (HOPED = HOPED.' '.sprintf('%d', $2), 1) : 1) nooutput
-    # What is not of this panel and colour is undefined; the points of a line stand together.
+    do for [c = 1:6] { TO_ROW[c] = -1 }
+    stats LABELS skip 1 using (int($1) == p ? (HERE = HERE.' '.strcol(2), LABEL_ROW[int($2)] = $0, 1) : 1) nooutput
+    stats $PANEL using (c = int($2), FROM_ROW[c] = TO_ROW[c] < 0 ? $0 : FROM_ROW[c], TO_ROW[c] = $0, $7 > 0 && strstrt(HOPED, sprintf('%d', $2)) == 0 ? (HOPED = HOPED.' '.sprintf('%d', $2), 1) : 1) nooutput
     up(v, px) = v * (HI / LO)**(px / real(AREA_H))
-    colour(c) = COLOUR[int(c) > 0 ? int(c) : 1]
-    of(c, col) = int($2) == int(c) && column(col) > 0 ? column(col) : NaN
-    plot for [c in HERE] $PANEL using 3:(of(c, 5)):(of(c, 6)) with filledcurves lc rgb colour(c), \
+    from(c) = FROM_ROW[int(c)]
+    to(c) = TO_ROW[int(c)]
+    text_of(c) = LABEL_ROW[int(c)]
+    colour(c) = COLOUR[int(c)]
+    plot for [c in HERE] $PANEL every ::from(c)::to(c) using 3:5:6 with filledcurves lc rgb colour(c), \
          for [t in TOPS] PEAKS skip 1 using (int($1) == p ? FROM : NaN):2:(TO - FROM):(0) with vectors nohead dt (10, 7) lw 1 lc rgb '#9ca3af', \
-         for [t in TOPS] PEAKS skip 1 using (int($1) == p ? FROM : NaN):(up($2, 15)):(label(strcol(3))) with labels left offset 0.6,0 boxed font F16 textcolor rgb SOFT, \
-         for [c in (HOPED eq '' ? '0' : HOPED)] $PANEL using 3:(of(c, 7)) with lines dt (2, 4) lw 1.5 lc rgb colour(c), \
-         for [c in HERE] $PANEL using 3:(of(c, 4)) with lines lw 2.2 lc rgb colour(c), \
-         for [c in HERE] $PANEL using 3:(of(c, 4)) with points pt 7 ps 1.0 * PS lc rgb colour(c), \
-         for [c in HERE] LABELS skip 1 using (int($1) == p && strcol(2) eq c ? TO : NaN):(up($5, 13)):(label(strcol(3))) with labels left offset 1.2,0 font B17 textcolor rgb colour(c), \
-         for [c in HERE] LABELS skip 1 using (int($1) == p && strcol(2) eq c ? TO : NaN):(up($5, -13)):(label(strcol(4))) with labels left offset 1.2,0 font F17 textcolor rgb colour(c)
+         for [t in TOPS] PEAKS skip 1 using (int($1) == p ? FROM : NaN):(up($2, 15)):(int($1) == p ? label(strcol(3)) : '') with labels left offset 0.6,0 boxed font F16 textcolor rgb SOFT, \
+         for [c in HOPED] $PANEL every ::from(c)::to(c) using 3:7 with lines dt (2, 4) lw 1.5 lc rgb colour(c), \
+         for [c in HERE] $PANEL every ::from(c)::to(c) using 3:4 with lines lw 2.2 lc rgb colour(c), \
+         for [c in HERE] $PANEL every ::from(c)::to(c) using 3:4 with points pt 7 ps 1.0 * PS lc rgb colour(c), \
+         for [c in HERE] LABELS skip 1 every ::text_of(c)::text_of(c) using (TO):(up($5, 13)):(label(strcol(3))) with labels left offset 1.2,0 font B17 textcolor rgb colour(c), \
+         for [c in HERE] LABELS skip 1 every ::text_of(c)::text_of(c) using (TO):(up($5, -13)):(label(strcol(4))) with labels left offset 1.2,0 font F17 textcolor rgb colour(c)
     unset label 1; unset label 2; unset label 3
     if (SHARE_H > 0) {
         set tmargin at screen sy(Y0 + AREA_H + SHARE_GAP); set bmargin at screen sy(Y0 + AREA_H + SHARE_GAP + SHARE_H)
@@ -92,7 +97,7 @@ do for [p = 1:PANELS] {
         set xlabel XLABEL font F20 offset 0,-0.2
         set ylabel (COL == 0 ? 'of expected' : '') font F20 offset 0.6,0
         plot 100 with lines dt (10, 7) lw 1 lc rgb '#9ca3af', \
-             for [c in (HOPED eq '' ? '0' : HOPED)] $PANEL using 3:(int($2) == int(c) && $4 > 0 && $7 > 0 ? 100 * $4 / $7 : NaN) with linespoints pt 7 ps 0.7 * PS lw 2 lc rgb colour(c)
+             for [c in HOPED] $PANEL every ::from(c)::to(c) using 3:($4 > 0 && $7 > 0 ? 100 * $4 / $7 : NaN) with linespoints pt 7 ps 0.7 * PS lw 2 lc rgb colour(c)
     }
 }
 unset multiplot
