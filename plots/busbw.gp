@@ -72,10 +72,11 @@ do for [p = 1:PANELS] {
     stats LABELS skip 1 using (int($1) == p ? (HERE = HERE.' '.strcol(2), LABEL_ROW[int($2)] = $0, 1) : 1) nooutput
     stats $PANEL using (c = int($2), FROM_ROW[c] = TO_ROW[c] < 0 ? $0 : FROM_ROW[c], TO_ROW[c] = $0, $7 > 0 && strstrt(HOPED, sprintf('%d', $2)) == 0 ? (HOPED = HOPED.' '.sprintf('%d', $2), 1) : 1) nooutput
     up(v, px) = v * (HI / LO)**(px / real(AREA_H))
-    from(c) = FROM_ROW[int(c)]
-    to(c) = TO_ROW[int(c)]
-    text_of(c) = LABEL_ROW[int(c)]
-    colour(c) = COLOUR[int(c)]
+    line(c) = c eq '' ? 1 : int(c) # of no word, which gnuplot reads, too, before it goes on
+    from(c) = FROM_ROW[line(c)]
+    to(c) = TO_ROW[line(c)]
+    text_of(c) = LABEL_ROW[line(c)]
+    colour(c) = COLOUR[line(c)]
     plot for [c in HERE] $PANEL every ::from(c)::to(c) using 3:5:6 with filledcurves lc rgb colour(c), \
          for [t in TOPS] PEAKS skip 1 using (int($1) == p ? FROM : NaN):2:(TO - FROM):(0) with vectors nohead dt (10, 7) lw 1 lc rgb '#9ca3af', \
          for [t in TOPS] PEAKS skip 1 using (int($1) == p ? FROM : NaN):(up($2, 15)):(int($1) == p ? label(strcol(3)) : '') with labels left offset 0.6,0 boxed font F16 textcolor rgb SOFT, \

@@ -9,8 +9,13 @@ eval number('tiers', 'K'); eval number('lo', 'LO'); eval number('hi', 'HI'); eva
 eval number('accept', 'ACCEPT'); eval number('dots', 'DOTS')
 if (!(K >= 1)) { printerr 'no pairs in '.META; exit status 65 }
 K = int(K)
-array PAIRS_OF[K]
-stats TIER skip 1 using (PAIRS_OF[int($1)] = $15, 1) nooutput
+# The rows of a kind stand together: each reads its own, from the first to the last.
+array PAIRS_OF[K]; array FIRST[K]; array LAST[K]; array FROM_ROW[K]; array TO_ROW[K]
+DOTTED = '' # kinds that are drawn dot by dot
+stats TIER skip 1 using (k = int($1), PAIRS_OF[k] = $15, FIRST[k] = $16, LAST[k] = $17, DOTTED = $15 > DOTS ? DOTTED : DOTTED.' '.k, 1) nooutput
+do for [k = 1:K] { FROM_ROW[k] = 0; TO_ROW[k] = -1 }
+OUTLINED = ''
+stats OUTLINE skip 1 using (k = int($1), FROM_ROW[k] = TO_ROW[k] < 0 ? $0 : FROM_ROW[k], OUTLINED = TO_ROW[k] < 0 ? OUTLINED.' '.k : OUTLINED, TO_ROW[k] = $0, 1) nooutput
 
 # --- layout, in pixels ---
 PANEL_W = K <= 2 ? 760 : K <= 4 ? 980 : 1240; TAIL_W = 900; AREA_H = 800
@@ -42,9 +47,10 @@ set arrow 1 from graph 0, first ACCEPT to graph 1, first ACCEPT nohead dt (10, 7
 set label 3 'Every kind of pair' at graph 0, screen sy(TOP - 30) left font B24 textcolor rgb INK
 FIT = 0.36; ABOVE = HI + (HI - LO) * 0.065
 of(k) = int($1) == k ? k : NaN
-plot for [k = 1:K] OUTLINE skip 1 using (of(k) + FIT * $3):2 with filledcurves x=k lc rgb COLOUR[k], \
-     for [k = 1:K] OUTLINE skip 1 using (of(k) - FIT * $3):2 with filledcurves x=k lc rgb COLOUR[k], \
-     for [k = 1:K] PAIRS skip 1 using (valid(6) ? of(k) + FIT * $6 : NaN):3 with points pt 7 ps 1.3 * PS lc rgb '#60'.COLOUR[k][2:*], \
+kind(k) = k eq '' ? 1 : int(k) # of no word, which gnuplot reads, too, before it goes on
+plot for [k in OUTLINED] OUTLINE skip 1 every ::FROM_ROW[kind(k)]::TO_ROW[kind(k)] using (kind(k) + FIT * $3):2 with filledcurves x=kind(k) lc rgb COLOUR[kind(k)], \
+     for [k in OUTLINED] OUTLINE skip 1 every ::FROM_ROW[kind(k)]::TO_ROW[kind(k)] using (kind(k) - FIT * $3):2 with filledcurves x=kind(k) lc rgb COLOUR[kind(k)], \
+     for [k in DOTTED] PAIRS skip 1 every ::FIRST[kind(k)]::LAST[kind(k)] using (kind(k) + FIT * $6):3 with points pt 7 ps 1.3 * PS lc rgb '#60'.COLOUR[kind(k)][2:*], \
      TIER skip 1 using ($15 > DOTS ? $1 : NaN):9:(0):($13 - $9) with vectors nohead lw 1.3 lc rgb INK, \
      TIER skip 1 using ($15 > DOTS ? $1 : NaN):10:(0):($12 - $10) with vectors nohead lw 6 lc rgb INK, \
      TIER skip 1 using ($15 > DOTS ? $1 : NaN):11 with points pt 7 ps 0.8 * PS lc rgb '#ffffff', \
@@ -66,7 +72,7 @@ set ytics add ('all' 1)
 set xlabel 'share of expected bandwidth' font F20 offset 0,0.2
 set ylabel 'pairs at or below (logarithmic)' font F20 offset 0.4,0
 set arrow 1 from ACCEPT, graph 0 to ACCEPT, graph 1 nohead dt (10, 7) lw 1 lc rgb '#9ca3af' back
-plot for [k = 1:K] PAIRS skip 1 using (int($1) == k ? $3 : NaN):($5 / PAIRS_OF[k]) smooth cnormal with steps lw 2.4 lc rgb COLOUR[k], \
+plot for [k = 1:K] PAIRS skip 1 every ::FIRST[k]::LAST[k] using 3:($5 / PAIRS_OF[k]) smooth cnormal with steps lw 2.4 lc rgb COLOUR[k], \
      for [k = 1:K] TIER skip 1 using (int($1) == k ? LO : NaN):(0.55 / 10**((k - 1) * 0.045 * -log10(RARE))):\
          (sprintf('%s: %.2g%% below %g%%', label(strcol(2)), 100.0 * $5 / $15, ACCEPT)) with labels left offset 1,0 boxed font B17 textcolor rgb COLOUR[k]
 unset multiplot

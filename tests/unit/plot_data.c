@@ -576,6 +576,34 @@ static void rows_of_a_large_distribution_stand_for_all_its_pairs(void **state)
     scene_close(&s);
 }
 
+static void equal_pairs_are_one_row_and_a_kind_knows_its_rows(void **state)
+{
+    (void)state;
+    struct scene s;
+    struct tsv t, tier;
+
+    scene_open(&s, 20, 1, "node-%d");
+    for (int i = 0; i < 20; i++)
+        for (int k = 0; k < 20; k++)
+            if (i != k)
+                measure(&s, i, k, i / 2 == k / 2 ? 1 : k % 5 ? 0.25 : 0.2);
+    draw_pairs(&s, &s.p);
+    table(&t, &s, "dist.tsv");
+    table(&tier, &s, "dist_tier.tsv");
+    assert_int_equal(tier.rows, 2);
+    assert_string_equal(cell(&tier, 0, "last"), "19"); /* 20 pairs within racks: a dot each */
+    assert_string_equal(cell(&tier, 1, "first"), "20");
+    assert_string_equal(cell(&tier, 1, "last"), "21");
+    assert_int_equal(t.rows, 22);
+    assert_string_equal(cell(&t, 20, "series"), "2");
+    assert_string_equal(cell(&t, 20, "pairs"), "72"); /* those to every fifth */
+    assert_float_equal(number(&t, 20, "share_percent"), 80, 0.1);
+    assert_string_equal(cell(&t, 21, "pairs"), "288");
+    tsv_free(&tier);
+    tsv_free(&t);
+    scene_close(&s);
+}
+
 /* --- bus bandwidth --- */
 
 static void busbw_has_measured_expected_and_peak(void **state)
@@ -740,6 +768,7 @@ int main(void)
         cmocka_unit_test(the_slow_tail_is_counted_tier_by_tier),
         cmocka_unit_test(an_outline_ends_where_the_samples_do),
         cmocka_unit_test(rows_of_a_large_distribution_stand_for_all_its_pairs),
+        cmocka_unit_test(equal_pairs_are_one_row_and_a_kind_knows_its_rows),
         cmocka_unit_test(busbw_has_measured_expected_and_peak),
         cmocka_unit_test(labels_at_the_ends_of_lines_never_cover_each_other),
         cmocka_unit_test(a_matrix_without_collectives_is_refused_with_a_reason),

@@ -14,7 +14,6 @@ enum {
     TIERS_MAX = 6,
     TAIL_ROWS = 1000,
     BODY_ROWS = 3000,
-    ROWS_MAX = TAIL_ROWS + BODY_ROWS + 2,
     ALL_PAIRS_MAX = 512,
     PARTNERS = 64,
     DOTS_MAX = 40 /* pairs that are drawn one by one: a density of so few says more than they do */
@@ -28,12 +27,12 @@ struct group {
     int count, missing;        /* directions */
     int pairs;                 /* each once, as the tables count them */
     int same_rack, other_rack; /* pairs */
-};
-
-/* A table row stands for n sorted rates, rate[i + n / 2] for their share. */
-struct row {
-    double share;
-    int n;
+    /* Rows of the tables: each stands for n sorted rates, rate[i + n / 2] for their share. */
+    struct row {
+        double share;
+        int n;
+    } * row;
+    int rows;
 };
 
 struct dist {
@@ -98,6 +97,23 @@ static int by_tier(const void *x, const void *y)
     return a->tier - b->tier;
 }
 
+/* The slow tail in full, the rest in runs of equal length shown by their middle; of more than dots, what
+ * is equal is one row. */
+static void make_rows(struct group *g)
+{
+    int body = g->count > TAIL_ROWS ? g->count - TAIL_ROWS : 0;
+    int run = body > BODY_ROWS ? (body + BODY_ROWS - 1) / BODY_ROWS : 1;
+
+    for (int i = 0, n; i < g->count; i += n) {
+        n = i < TAIL_ROWS ? 1 : run;
+        n = i + n > g->count ? g->count - i : n;
+        if (g->count > DOTS_MAX && g->rate[i + n - 1] == g->rate[i])
+            while (i + n < g->count && g->rate[i + n] == g->rate[i])
+                n++;
+        MEM_PUSH(g->row, g->rows) = (struct row){share(g, i + n / 2), n};
+    }
+}
+
 /* Sort, drop empty tiers, keep the TIERS_MAX with most pairs in the order of the tier table. */
 static void settle(struct dist *d)
 {
@@ -107,8 +123,10 @@ static void settle(struct dist *d)
     for (int i = d->groups; i < TIER_MAX; i++)
         free(d->group[i].rate);
     qsort(d->group, (size_t)d->groups, sizeof(*d->group), by_tier);
-    for (int i = 0; i < d->groups; i++)
+    for (int i = 0; i < d->groups; i++) {
         stats_sort(d->group[i].rate, d->group[i].count);
+        make_rows(&d->group[i]);
+    }
 }
 
 static double quantile(const struct group *g, double q)
@@ -121,30 +139,16 @@ static double quantile(const struct group *g, double q)
     return share(g, k) + (at - k) * (share(g, k + 1) - share(g, k));
 }
 
-/* The slow tail in full, the rest in runs of equal length shown by their middle. */
-static int rows_of(const struct group *g, struct row row[ROWS_MAX])
-{
-    int body = g->count > TAIL_ROWS ? g->count - TAIL_ROWS : 0;
-    int run = body > BODY_ROWS ? (body + BODY_ROWS - 1) / BODY_ROWS : 1, rows = 0;
-
-    for (int i = 0, n; i < g->count; i += n) {
-        n = i < TAIL_ROWS ? 1 : run;
-        n = i + n > g->count ? g->count - i : n;
-        row[rows++] = (struct row){share(g, i + n / 2), n};
-    }
-    return rows;
-}
-
 /* Dots that would cover each other stand side by side: the k-th of those that are closer than a
  * dot's height goes right, left, further right ... */
-static double dot_aside(const struct group *g, const struct row *row, int i)
+static double dot_aside(const struct group *g, int i)
 {
     static const double height = 0.35, width = 0.07; /* percent; share of a column's half */
     int k = 0;
 
     if (g->count > DOTS_MAX)
         return NAN;
-    while (k < i && row[i].share - row[i - k - 1].share < height)
+    while (k < i && g->row[i].share - g->row[i - k - 1].share < height)
         k++;
     return width * ((k + 1) / 2) * (k % 2 ? 1 : -1);
 }
@@ -152,15 +156,14 @@ static double dot_aside(const struct group *g, const struct row *row, int i)
 static void put_values(FILE *out, const void *figure)
 {
     const struct dist *d = figure;
-    struct row row[ROWS_MAX];
 
     for (int k = 0; k < d->groups; k++) {
         const struct group *g = &d->group[k];
-        int rows = rows_of(g, row);
-        for (int i = 0, at = 0; i < rows; at += row[i++].n) {
+        for (int i = 0, at = 0; i < g->rows; at += g->row[i++].n) {
+            const struct row *r = &g->row[i];
             fprintf(out, "%d\t%s\t%.5g\t%.5g\t%d", k + 1, d->ps->m->tier[g->tier].rule.name,
-                    row[i].share, g->rate[at + row[i].n / 2] / 1e9, row[i].n);
-            plot_number(out, dot_aside(g, row, i));
+                    r->share, g->rate[at + r->n / 2] / 1e9, r->n);
+            plot_number(out, dot_aside(g, i));
             putc('\n', out);
         }
     }
@@ -175,7 +178,7 @@ static double bandwidth(const struct group *g)
 
     for (int i = 0; i < g->count; i++)
         off[i] = fabs(share(g, i) - median);
-    double mad = stats_median(off, g->count);
+    double mad = stats_middle(off, g->count);
     free(off);
     return fmin(3, fmax(0.35, 0.9 * 1.4826 * mad * pow(g->count, -0.2)));
 }
@@ -185,19 +188,17 @@ static double bandwidth(const struct group *g)
 static void print_density(FILE *out, const struct group *g, int series)
 {
     enum { STEPS = 400 };
-    struct row row[ROWS_MAX];
-    int rows = rows_of(g, row);
-    double h = bandwidth(g), from = quantile(g, 0), to = quantile(g, 1);
-    double density[STEPS + 1], most = 0;
+    double density[STEPS + 1], most = 0, from = quantile(g, 0), to = quantile(g, 1);
 
     if (g->count <= DOTS_MAX)
         return;
+    double h = bandwidth(g);
     for (int k = 0; k <= STEPS; k++) {
         double at = from + (to - from) * k / STEPS, sum = 0;
-        for (int i = 0; i < rows; i++) {
-            double z = (at - row[i].share) / h;
+        for (int i = 0; i < g->rows; i++) {
+            double z = (at - g->row[i].share) / h;
             if (fabs(z) < 5)
-                sum += row[i].n * exp(-z * z / 2);
+                sum += g->row[i].n * exp(-z * z / 2);
         }
         density[k] = sum;
         most = fmax(most, sum);
@@ -232,7 +233,8 @@ static int below(const struct group *g)
     return n;
 }
 
-static void print_tier(FILE *out, const struct dist *d, int index)
+/* first: its first row of dist.tsv. */
+static void print_tier(FILE *out, const struct dist *d, int index, int first)
 {
     static const double q[] = {0, 0.05, 0.25, 0.5, 0.75, 0.95, 1};
     const struct group *g = &d->group[index];
@@ -245,15 +247,15 @@ static void print_tier(FILE *out, const struct dist *d, int index)
     fprintf(out, "\t%s", heat_number(rate, g->rate[0] / 1e9));
     for (size_t i = 0; i < sizeof(q) / sizeof(*q); i++)
         fprintf(out, "\t%.5g", quantile(g, q[i]));
-    fprintf(out, "\t%d\n", g->count);
+    fprintf(out, "\t%d\t%d\t%d\n", g->count, first, first + g->rows - 1);
 }
 
 static void put_tiers(FILE *out, const void *figure)
 {
     const struct dist *d = figure;
 
-    for (int i = 0; i < d->groups; i++)
-        print_tier(out, d, i);
+    for (int i = 0, first = 0; i < d->groups; first += d->group[i++].rows)
+        print_tier(out, d, i, first);
 }
 
 static void print_words(FILE *out, const struct dist *d)
@@ -298,7 +300,7 @@ static const struct plot_table tables[] = {
     {"dist_density.tsv", "series\tshare_percent\tdensity", put_densities},
     {"dist_tier.tsv",
      "series\ttier\twhere\tcount\tbelow\tmedian_GBps\tworst_GBps\tmin\tp5\tq1\tmedian\tq3\t"
-     "p95\tmax\tpairs",
+     "p95\tmax\tpairs\tfirst\tlast", /* rows of dist.tsv, from 0 */
      put_tiers},
     {"dist_meta.tsv", "key\tvalue", put_meta},
     {NULL, NULL, NULL},
@@ -319,7 +321,9 @@ int plot_data_dist(const struct plot_source *s, const char *dir, struct err *err
     int rc = d.groups ? plot_tables_write(tables, &d, dir, err)
                       : err_data(err, "no pairs to plot: none of %d measured pairs has data",
                                  ps->samples);
-    for (int i = 0; i < d.groups; i++)
+    for (int i = 0; i < d.groups; i++) {
         free(d.group[i].rate);
+        free(d.group[i].row);
+    }
     return rc;
 }
