@@ -241,25 +241,29 @@ static void announce(const struct round *r, int g, size_t bytes, size_t reach)
 static int measure_group(struct campaign *c, const struct round *r, int g, int epoch, size_t bytes,
                          struct point_row *row, struct err *err)
 {
-    struct err why = {0, ""};
+    struct err why;
 
+    why.text[0] = '\0';
     point_describe(row, r, g, epoch, bytes);
     size_t reach = bytes > r->last ? bytes : r->last;
-    double from = log_now();
+    double from = sample_now(&c->sampler);
     if (!c->world->solo) /* nobody waits for the only one */
         announce(r, g, bytes, reach);
     if (sample_open(&c->sampler, r, g, epoch, reach, &why) < 0) {
         row->point.stop = STOP_FAILED;
         point_note(&row->point, "%s", why.text);
         sample_close(&c->sampler);
-        watch_leave();
+        if (!c->world->solo)
+            watch_leave();
         return 0;
     }
-    watch_expect(0);
-    double opened = log_now() - from;
+    if (!c->world->solo)
+        watch_expect(0);
+    double opened = sample_now(&c->sampler) - from;
     int rc = sample_point(&c->sampler, row, &c->opts, c->opts.check && first_epoch(r, epoch), err);
     c->sampler.took.once += opened;
-    watch_leave();
+    if (!c->world->solo)
+        watch_leave();
     return rc;
 }
 
@@ -560,11 +564,12 @@ int measure_plan(struct world *w, const struct transport *tr, const struct topo 
                  struct plan *plan, const struct measure_opts *o, struct points_log *log,
                  struct err *err)
 {
-    struct campaign c = {.world = w,
-                         .topo = topo,
-                         .opts = *o,
-                         .sampler = {.world = w, .transport = tr},
-                         .started = log_now()};
+    struct campaign c = {
+        .world = w,
+        .topo = topo,
+        .opts = *o,
+        .sampler = {.world = w, .transport = tr, .fault = getenv("RAILGAUGE_FAULT")},
+        .started = log_now()};
     struct plan again = {NULL, 0};
     int rc = -1;
 

@@ -22,12 +22,20 @@ struct sampler {
     double *sec;      /* room for samples of this rank and of the slowest */
     double *slow;
     int room;
+    double skew[64]; /* of a point's batches, s */
     double pace; /* s a byte of the last run, 0: none yet; what a slow one may take comes from it */
     enum op pace_op;
     struct measure_turn took; /* by the last point, but for its opening */
+    const char *fault;        /* RAILGAUGE_FAULT (sample.c); NULL: none */
     int struck;               /* points begun */
     bool unready;             /* this turn the other groups wait for this one's first member */
 };
+
+/* Of the only one the formula's time counts, not the clock's, which nobody reads then: 0. */
+static inline double sample_now(const struct sampler *s)
+{
+    return s->world->solo ? 0 : log_now();
+}
 
 /* Open on group g of round r.  Collective over its members, who fail together. */
 int sample_open(struct sampler *s, const struct round *r, int g, int epoch, size_t max_bytes,

@@ -22,18 +22,19 @@ static const char *const check_name[] = {"no", "ok", "wrong", NULL};
 enum kind { INT, EPOCH, STAGE, OP, BYTES, SEC, TIME, SHORT, STOP, CHECK, NOTE, CRC };
 enum { MANY = 1 << 30, RANKS = -1, ENDPOINT = -2 }; /* most; RANKS and ENDPOINT: as there are */
 
-#define AT(member) .at = offsetof(struct point_row, member)
+#define AT(member)                                                                                 \
+    .at = offsetof(struct point_row, member), .size = sizeof(((struct point_row *)0)->member)
 static const struct column {
     const char *name;
     enum kind kind;
-    size_t at;
+    size_t at, size;
     int least, most; /* INT, EPOCH */
 } columns[] = {
     {"round", INT, AT(point.round), .most = MANY},
     {"group", INT, AT(point.group), .most = MANY},
-    {"epoch", EPOCH, .most = PLAN_EPOCHS - 1},
-    {"stage", .kind = STAGE},
-    {"op", .kind = OP},
+    {"epoch", EPOCH, AT(point.words), .most = PLAN_EPOCHS - 1},
+    {"stage", STAGE, AT(point.words)},
+    {"op", OP, AT(point.words)},
     {"ranks", INT, AT(point.ranks), .least = 2, .most = RANKS},
     {"src", INT, AT(point.src), .most = ENDPOINT},
     {"dst", INT, AT(point.dst), .most = ENDPOINT},
@@ -51,12 +52,13 @@ static const struct column {
     {"slowest", INT, AT(slowest), .least = -1, .most = ENDPOINT},
     {"skew_sec", SHORT, AT(skew)},
     {"late", INT, AT(late), .least = -1, .most = ENDPOINT},
-    {"stop", .kind = STOP},
-    {"check", .kind = CHECK},
-    {"note", .kind = NOTE},
+    {"stop", STOP, AT(point.words)},
+    {"check", CHECK, AT(point.words)},
+    {"note", NOTE, AT(point.note)},
     {"crc32c", .kind = CRC},
 };
-enum { COLUMNS = sizeof(columns) / sizeof(*columns) };
+enum { COLUMNS = POINT_COLUMNS };
+_Static_assert(sizeof(columns) / sizeof(*columns) == COLUMNS, "each has a name");
 
 /* `likely`: the word that the row before had. */
 static int read_word(int *out, const char *const *names, int likely, const char *text,
@@ -186,6 +188,10 @@ static size_t put_cell(char *to, const struct column *c, const struct point_row 
         return put_text(to, op_name(p->op));
     case BYTES:
         return put_whole(to, p->bytes);
+    case SEC:
+        return units_print(to, *(const double *)at, POINT_DIGITS);
+    case TIME:
+        return units_print(to, point_sec(*(const struct point_time *)at), POINT_DIGITS);
     case SHORT:
         return units_print(to, fabs(*(const double *)at), 3);
     case STOP:
@@ -194,8 +200,6 @@ static size_t put_cell(char *to, const struct column *c, const struct point_row 
         return put_text(to, check_name[p->checked ? 1 + p->wrong : 0]);
     case NOTE:
         return put_text(to, point_words(p));
-    case SEC:
-    case TIME:
     case CRC:
         break;
     }
@@ -211,46 +215,47 @@ static void put_crc(char to[8], const char *text, size_t len)
         to[i] = "0123456789abcdef"[crc & 15];
 }
 
-/* Times of one kind in a row, of which most may be the same one: the last that was written. */
-struct written {
-    double sec;
-    const char *text;
-    size_t len; /* 0: none was */
-};
-
-static size_t put_sec(char *to, double sec, struct written *last)
+/* Has this column the same in both rows, bit by bit? */
+static bool same_cell(const struct column *c, const struct point_row *x, const struct point_row *y)
 {
-    if (last->len && sec == last->sec)
-        memcpy(to, last->text, last->len);
-    else
-        *last = (struct written){sec, to, units_print(to, sec, POINT_DIGITS)};
-    return last->len;
+    const char *a = (const char *)x + c->at, *b = (const char *)y + c->at;
+
+    return c->size == 8 ? !memcmp(a, b, 8) : !memcmp(a, b, 4);
 }
 
-static size_t put_column(char *to, const struct column *c, const struct point_row *row,
-                         struct written last[2])
+/* How many columns from i on the row before has as well. */
+static int alike(const struct point_row *row, const struct point_written *last, int i)
 {
-    const void *at = (const char *)row + c->at;
+    int n = 0;
 
-    if (c->kind == SEC)
-        return put_sec(to, *(const double *)at, &last[0]);
-    if (c->kind == TIME)
-        return put_sec(to, point_sec(*(const struct point_time *)at), &last[1]);
-    return put_cell(to, c, row);
+    while (last->len && i + n < COLUMNS - 1 && same_cell(&columns[i + n], row, &last->row))
+        n++;
+    return n;
 }
 
-size_t point_row(char buf[POINT_TEXT], const struct point_row *row)
+size_t point_row(char buf[POINT_TEXT], const struct point_row *row, struct point_written *last)
 {
-    struct written last[2] = {{.len = 0}, {.len = 0}};
+    const char *before = buf - last->len;
     size_t n = 0;
 
-    for (int i = 0; columns[i].kind != CRC; i++) {
-        n += put_column(buf + n, &columns[i], row, last);
+    for (int i = 0;; i++) {
+        int same = alike(row, last, i);
+        size_t from = last->at[i], len = same ? last->at[i + same] - from : 0;
+        memcpy(buf + n, before + from, len);
+        for (; same; same--)
+            last->at[i++] += (unsigned short)(n - from);
+        n += len;
+        last->at[i] = (unsigned short)n;
+        if (columns[i].kind == CRC)
+            break;
+        n += put_cell(buf + n, &columns[i], row);
         buf[n++] = '\t';
     }
     put_crc(buf + n, buf, n);
     buf[n + 8] = '\n';
-    return n + 9;
+    last->row = *row;
+    last->len = n + 9;
+    return last->len;
 }
 
 char *points_header(void)

@@ -52,11 +52,16 @@ struct point {
     int ranks;
     int src, dst; /* pairs: endpoint ids; collectives: first and last member */
     int flows;    /* groups that ran at the same time, this one included */
-    enum stage stage : 8;
-    enum op op : 8;
-    enum stop stop : 4;
-    int epoch : 4;
-    bool checked : 1, wrong : 1; /* data verified; found wrong */
+    union {
+        struct {
+            enum stage stage : 8;
+            enum op op : 8;
+            enum stop stop : 4;
+            int epoch : 4;
+            bool checked : 1, wrong : 1; /* data verified; found wrong */
+        };
+        uint32_t words; /* all of them at once */
+    };
 };
 static inline struct point_sec point_secs(double median, double lo, double hi)
 {
@@ -134,10 +139,16 @@ int points_close(struct points_log *log, struct err *err); /* commits; log may b
 
 /* --- a row as text, for the log that appends them (points_log.c) --- */
 
-enum { POINT_TEXT = 768 }; /* room for one row */
+enum { POINT_TEXT = 768, POINT_COLUMNS = 26 }; /* room for one row */
 
-/* Its length, newline included. */
-size_t point_row(char buf[POINT_TEXT], const struct point_row *row);
+/* The row that was written last, whose text ends where the next one begins: that is much the same. */
+struct point_written {
+    struct point_row row;
+    size_t len;                       /* 0: there is none */
+    unsigned short at[POINT_COLUMNS]; /* where its cells begin */
+};
+/* The row's length, newline included; it becomes *last. */
+size_t point_row(char buf[POINT_TEXT], const struct point_row *row, struct point_written *last);
 /* The names of its columns, newline included; the caller frees. */
 char *points_header(void);
 

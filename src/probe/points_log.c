@@ -32,8 +32,9 @@ struct points_log {
     struct points all;
     char *text; /* of the rows that are not written yet */
     size_t len, room;
-    bool kept;      /* the thread runs */
-    int news, over; /* what it waits for: rows, and the end */
+    struct point_written last; /* of these */
+    bool kept;                 /* the thread runs */
+    int news, over;            /* what it waits for: rows, and the end */
     atomic_int error;
     pthread_t keeper;
 };
@@ -220,7 +221,7 @@ void points_add(struct points_log *log, const struct point_row *row)
         log->room += log->room + POINT_TEXT;
         log->text = mem_realloc(log->text, log->room, 1);
     }
-    log->len += point_row(log->text + log->len, row);
+    log->len += point_row(log->text + log->len, row, &log->last);
     MEM_PUSH(log->all.point, log->all.count) = row->point;
 }
 
@@ -230,7 +231,7 @@ int points_commit(struct points_log *log, struct err *err)
         return 0;
     int rc = write_text(log, log->text, log->len, err);
     if (rc == 0)
-        log->len = 0;
+        log->len = log->last.len = 0;
     return rc;
 }
 

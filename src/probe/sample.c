@@ -75,7 +75,6 @@ struct state {
     int n;          /* samples so far */
     double spent;   /* s in run(): of the clock on the wall, or the formula's */
     int slow_count; /* how often this rank was the slowest */
-    double skews[64];
     int batches, late_count;
     bool good; /* narrow when it said that it is ready */
 };
@@ -115,11 +114,11 @@ static int note_arrival(struct state *st, struct err *err)
     struct sampler *s = st->s;
     double now = s->world->clock(s->group.comm), v[2] = {now, -now};
 
-    if (isnan(now) || st->batches >= 64)
+    if (isnan(now) || st->batches >= (int)(sizeof(s->skew) / sizeof(*s->skew)))
         return 0;
     if (s->world->maximum(s->group.comm, v, 2, err) < 0)
         return -1;
-    st->skews[st->batches++] = v[0] + v[1];
+    s->skew[st->batches++] = v[0] + v[1];
     st->late_count += v[0] <= now;
     return 0;
 }
@@ -151,47 +150,50 @@ static void note_pace(struct sampler *s, const struct point *p, double sec)
     s->pace_op = p->op;
 }
 
-/* Of the only one the formula's time counts, not the clock's. */
-static double now(const struct sampler *s)
+/* The next step, and what it may take; for the only one nobody waits. */
+static void expect(const struct sampler *s, double sec)
 {
-    return s->world->solo ? 0 : log_now();
+    if (s->world->solo)
+        return;
+    watch_step();
+    watch_expect(sec);
 }
 
 /* Run n more; their slowest times are appended to s->slow.  Returns 1 when a member failed. */
 static int batch(struct state *st, int n, struct err *err)
 {
     struct sampler *s = st->s;
-    struct err why = {0, ""};
+    struct err why;
 
+    why.text[0] = '\0';
     make_room(s, st->n + n + 1);
-    if (!s->world->solo) { /* nobody waits */
-        watch_step();
-        watch_expect(slow_run(s, st->p));
-    }
+    expect(s, slow_run(s, st->p));
     if (note_arrival(st, err) < 0)
         return -1;
-    double *mine = s->sec, *slow = s->slow + st->n, from = now(s);
+    const bool solo = s->world->solo; /* its times are the slowest */
+    double *slow = s->slow + st->n, *mine = solo ? slow : s->sec, from = sample_now(s);
     int rc = s->transport->calls->run(s->ctx, st->p->op, st->p->bytes, n, mine, &why);
-    s->took.messages += now(s) - from;
+    s->took.messages += sample_now(s) - from;
     bool chained = is_chained(s, st->p->op);
     for (int i = 1; chained && i < n; i++)
         mine[i] += mine[i - 1];
     mine[n] = rc < 0; /* did anybody fail? */
-    memcpy(slow, mine, (size_t)(n + 1) * sizeof(*slow));
+    if (!solo)
+        memcpy(slow, mine, (size_t)(n + 1) * sizeof(*slow));
     if (s->world->maximum(s->group.comm, slow, n + 1, err) < 0)
         return -1;
-    double took = now(s) - from;
+    double took = sample_now(s) - from;
     if (slow[n] > 0) {
         fail_point(st, &why);
         return 1;
     }
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; solo && i < n; i++)
+        st->spent += slow[i];
+    for (int i = 0; !solo && i < n; i++)
         st->slow_count += mine[i] >= slow[i];
-        st->spent += s->world->solo ? slow[i] : 0;
-    }
     for (int i = n - 1; chained && i > 0; i--)
         slow[i] -= slow[i - 1];
-    if (!s->world->solo)
+    if (!solo)
         note_pace(s, st->p, took / n);
     st->spent += took; /* a sample of a window or a ping-pong lasts longer than it says */
     st->n += n;
@@ -298,8 +300,8 @@ static int verify(struct state *st, struct err *err)
 {
     struct sampler *s = st->s;
     struct err why = {0, ""};
-    watch_step(); /* filling and comparing take their time too */
-    watch_expect(slow_run(s, st->p) + (double)st->p->bytes * s->group.size / 50e6);
+    /* filling and comparing take their time too */
+    expect(s, slow_run(s, st->p) + (double)st->p->bytes * s->group.size / 50e6);
     int rc = s->transport->calls->check(s->ctx, st->p->op, st->p->bytes, &why),
         bad = any_failed(s, rc, err);
 
@@ -333,7 +335,7 @@ static int finish(struct state *st, struct err *err)
 
     stats_summary(&sec, s->slow, st->n);
     point_summary(row, &sec);
-    row->skew = st->batches ? stats_median(st->skews, st->batches) : NAN;
+    row->skew = st->batches ? stats_median(s->skew, st->batches) : NAN;
     row->slowest = row->late = -1;
     if (s->world->solo)
         return 0;
@@ -372,13 +374,12 @@ static void strike(const struct fault_hook *k)
         ;
 }
 
-static int fault(int rank, int point, struct err *err)
+static int fault(const char *text, int rank, int point, struct err *err)
 {
-    const char *text = getenv("RAILGAUGE_FAULT");
     char kind[8];
     int who, when, used = 0;
 
-    if (!text || !*text)
+    if (!*text)
         return 0;
     if (sscanf(text, "%7[a-z]:%7d:%7d%n", kind, &who, &when, &used) == 3 && !text[used])
         for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++)
@@ -399,17 +400,17 @@ int sample_point(struct sampler *s, struct point_row *row, const struct measure_
     struct state st = {.s = s, .row = row, .p = &row->point, .o = o};
     double per = 0;
     s->took = (struct measure_turn){0};
-    if (fault(s->world->rank, ++s->struck, err) < 0)
+    if (s->fault && fault(s->fault, s->world->rank, ++s->struck, err) < 0)
         return -1;
     int rc = warm_up(&st, &per, err), n = 0;
 
     s->took.warmup = s->took.messages;
     if (rc)
         return rc < 0 ? -1 : 0;
-    double from = log_now();
+    double from = sample_now(s);
     if (check && s->transport->calls->check && verify(&st, err) < 0)
         return -1;
-    s->took.once = log_now() - from;
+    s->took.once = sample_now(s) - from;
     st.spent = 0;
     for (int last = 0;; last = n) {
         n = decide(&st, last);
