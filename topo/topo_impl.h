@@ -12,7 +12,7 @@ enum { TOPO_NAME_MAX = 255, TOPO_NUMBER_MAX = 65535 };
 /* Distinct values of a column that repeats: models, and the five sources of an endpoint's place. */
 struct topo_distinct {
     json_t *values;
-    size_t last;
+    int last; /* the one that was asked for last */
 };
 
 struct topo_writer {

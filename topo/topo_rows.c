@@ -126,26 +126,44 @@ static int distinct_add(struct topo_distinct *d, json_t *value)
     size_t n = json_array_size(d->values);
 
     for (size_t i = 0; i < n; i++) {
-        size_t at = (d->last + i) % n;
+        size_t at = ((size_t)d->last + i) % n;
         if (json_equal(json_array_get(d->values, at), value)) {
             json_decref(value);
-            return (int)(d->last = at);
+            return d->last = (int)at;
         }
     }
     json_array_append_new(d->values, value);
-    return (int)(d->last = n);
+    return d->last = (int)n;
+}
+
+/* As those of the endpoint before, mostly. */
+static int sources_of(struct topo_writer *w, int i)
+{
+    const unsigned char *source = w->t->endpoint[i].source;
+
+    if (i && !memcmp(source, w->t->endpoint[i - 1].source, LEVEL_PLACES))
+        return w->sources.last;
+    json_t *from = json_array();
+    for (int l = 0; l < LEVEL_PLACES; l++)
+        json_array_append_new(from, json_string(source_name[source[l]]));
+    return distinct_add(&w->sources, from);
+}
+
+static int model_of(struct topo_writer *w, int i)
+{
+    const char *model = w->t->endpoint[i].model;
+
+    if (!*model)
+        return -1;
+    if (i && !strcmp(model, w->t->endpoint[i - 1].model))
+        return w->models.last;
+    return distinct_add(&w->models, topo_text_json(model));
 }
 
 static json_t *endpoint_row(struct topo_writer *w, int i)
 {
-    struct endpoint_row r = {.is = w->t->endpoint[i], .model = -1};
-    json_t *from = json_array();
+    struct endpoint_row r = {w->t->endpoint[i], model_of(w, i), sources_of(w, i)};
 
-    for (int l = 0; l < LEVEL_PLACES; l++)
-        json_array_append_new(from, json_string(source_name[r.is.source[l]]));
-    r.source = distinct_add(&w->sources, from);
-    if (r.is.model[0])
-        r.model = distinct_add(&w->models, topo_text_json(r.is.model));
     return topo_row(endpoint_columns, sizeof(endpoint_columns) / sizeof(*endpoint_columns), &r);
 }
 

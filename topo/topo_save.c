@@ -14,9 +14,17 @@
 
 /* --- the file --- */
 
+/* Rows are short: in one piece. */
 static void put(FILE *f, json_t *value)
 {
-    json_dumpf(value, f, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
+    const size_t how = JSON_ENCODE_ANY | JSON_REAL_PRECISION(17);
+    char text[1024];
+    size_t len = json_dumpb(value, text, sizeof(text), how);
+
+    if (len <= sizeof(text))
+        fwrite_unlocked(text, 1, len, f);
+    else
+        json_dumpf(value, f, how);
     json_decref(value);
 }
 
@@ -110,7 +118,7 @@ static json_t *levels_json(const struct topo *t)
 
 static void write_topo(FILE *f, const struct topo *t)
 {
-    struct topo_writer w = {t, {json_array(), 0}, {json_array(), 0}};
+    struct topo_writer w = {.t = t, .models.values = json_array(), .sources.values = json_array()};
     json_t *unseen = json_array();
 
     for (int i = 0; i < t->unseens; i++)
@@ -135,22 +143,31 @@ static void write_topo(FILE *f, const struct topo *t)
     fputs("\n}\n", f);
 }
 
-char *topo_text(const struct topo *t)
+/* Not sealed. */
+static char *text_of(const struct topo *t, size_t *len)
 {
-    size_t len;
     char *text;
-    FILE *f = mem_stream(&text, &len);
+    FILE *f = mem_stream(&text, len);
 
     write_topo(f, t);
     mem_stream_end(f);
+    return text;
+}
+
+char *topo_text(const struct topo *t)
+{
+    size_t len;
+    char *text = text_of(t, &len);
+
     seal_set(text, len);
     return text;
 }
 
 int topo_save(const struct topo *t, const char *path, struct err *err)
 {
-    char *text = topo_text(t);
-    int rc = json_save_text(text, strlen(text), path, err);
+    size_t len;
+    char *text = text_of(t, &len);
+    int rc = json_save_text(text, len, path, err);
 
     free(text);
     return rc;

@@ -66,53 +66,93 @@ size_t plan_size(const struct round *r, int group_size, int step)
     return whole > before ? whole : 0;
 }
 
-/* An id behind a character; 0: none.  A plan has millions, and fprintf() takes five times as long. */
-static void write_id(FILE *out, char before, int id)
-{
-    char text[16], *at = text + sizeof(text);
+/* The text of a plan as it is made, piece by piece: a plan has millions of ids. */
+struct plan_out {
+    FILE *file; /* NULL: only the sum is asked for */
+    unsigned crc;
+    size_t len;
+    char text[1 << 14];
+};
 
-    do
-        *--at = (char)('0' + id % 10);
-    while (id /= 10);
+static void flush(struct plan_out *o)
+{
+    if (o->file)
+        fwrite_unlocked(o->text, 1, o->len, o->file); /* who closes it sees an error */
+    o->crc = file_crc32c(o->crc, o->text, o->len);
+    o->len = 0;
+}
+
+/* Room for a number, or for what a round begins with. */
+static char *room(struct plan_out *o, size_t len)
+{
+    if (sizeof(o->text) - o->len < len)
+        flush(o);
+    return o->text + o->len;
+}
+
+/* An id behind a character; 0: none. */
+static void write_id(struct plan_out *o, char before, int id)
+{
+    char *to = room(o, 16), digit[16];
+    int n = 0;
+
     if (before)
-        *--at = before;
-    fwrite_unlocked(at, 1, (size_t)(text + sizeof(text) - at), out);
+        *to++ = before;
+    do
+        digit[n++] = (char)('0' + id % 10);
+    while (id /= 10);
+    while (n)
+        *to++ = digit[--n];
+    o->len = (size_t)(to - o->text);
 }
 
 /* "0-7,9" for 0..7 and 9: consecutive ids fold into ranges, in order. */
-static void write_members(FILE *out, char before, const struct plan_group *g, bool pair)
+static void write_members(struct plan_out *o, char before, const struct plan_group *g, bool pair)
 {
     if (pair) {
-        write_id(out, before, g->members[0]);
-        write_id(out, '>', g->members[1]);
+        write_id(o, before, g->members[0]);
+        write_id(o, '>', g->members[1]);
         return;
     }
     for (int i = 0, j; i < g->size; i = j) {
         for (j = i + 1; j < g->size && g->members[j] == g->members[j - 1] + 1; j++)
             ;
-        write_id(out, i ? ',' : before, g->members[i]);
+        write_id(o, i ? ',' : before, g->members[i]);
         if (j - i > 1)
-            write_id(out, '-', g->members[j - 1]);
+            write_id(o, '-', g->members[j - 1]);
     }
 }
 
-static void write_plan(FILE *out, const struct plan *p)
+enum { HEAD_TEXT = 256 }; /* room for what a round begins with */
+
+/* Its CRC32C.  file: NULL for that alone. */
+static unsigned write_plan(FILE *file, const struct plan *p)
 {
-    fputs("# railgauge-plan 1\nround\tstage\top\tbytes_from\tbytes_to\tfactor\tepochs\tgroups\n",
-          out);
+    struct plan_out *o = mem_calloc(1, sizeof(*o));
+
+    o->file = file;
+    o->len = (size_t)sprintf(
+        o->text,
+        "# railgauge-plan 1\nround\tstage\top\tbytes_from\tbytes_to\tfactor\tepochs\tgroups\n");
     for (int i = 0; i < p->rounds; i++) {
         const struct round *r = &p->round[i];
-        fprintf(out, "%d\t%s\t%s\t%zu\t%zu\t%d\t", r->id, stage_name[r->stage], op_name(r->op),
-                r->first, r->last, r->factor);
-        for (int e = 0, first = 1; e < PLAN_EPOCHS; e++)
+        o->len +=
+            (size_t)snprintf(room(o, HEAD_TEXT), HEAD_TEXT, "%d\t%s\t%s\t%zu\t%zu\t%d", r->id,
+                             stage_name[r->stage], op_name(r->op), r->first, r->last, r->factor);
+        for (int e = 0, before = '\t'; e < PLAN_EPOCHS; e++)
             if (r->epochs >> e & 1) {
-                fprintf(out, first ? "%d" : ",%d", e);
-                first = 0;
+                write_id(o, (char)before, e);
+                before = ',';
             }
         for (int g = 0; g < r->groups; g++)
-            write_members(out, g ? ' ' : '\t', &r->group[g], op_is_pair(r->op));
-        fputc('\n', out);
+            write_members(o, g ? ' ' : '\t', &r->group[g], op_is_pair(r->op));
+        *room(o, 1) = '\n';
+        o->len++;
     }
+    flush(o);
+    unsigned crc = o->crc;
+    free(o);
+    return crc;
 }
 
 char *plan_text(const struct plan *p)
@@ -126,24 +166,9 @@ char *plan_text(const struct plan *p)
     return text;
 }
 
-static ssize_t add_to_crc(void *crc, const char *text, size_t len)
-{
-    *(unsigned *)crc = file_crc32c(*(unsigned *)crc, text, len);
-    return (ssize_t)len;
-}
-
 unsigned plan_crc(const struct plan *p)
 {
-    unsigned crc = 0;
-    FILE *out = fopencookie(&crc, "w", (cookie_io_functions_t){.write = add_to_crc});
-
-    if (out) {
-        write_plan(out, p);
-        fclose(out);
-    } else {
-        mem_ended();
-    }
-    return crc;
+    return write_plan(NULL, p);
 }
 
 int plan_save(const struct plan *p, const char *path, struct err *err)

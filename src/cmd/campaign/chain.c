@@ -169,7 +169,9 @@ static int learn_topology(struct chain *c, const char *path, struct err *err)
 {
     if (!chain_is_sim(c) && learn_transport(c, path, err) < 0)
         return -1;
-    if (topo_load(&c->topo, path, err) < 0)
+    if (chain_is_sim(c) && !c->resume) /* what was just saved */
+        topo_copy(&c->topo, &c->bed.seen);
+    else if (topo_load(&c->topo, path, err) < 0)
         return -1;
     if (c->resume && !c->launch.hosts && !c->launch.ranks)
         c->launch.ranks =
