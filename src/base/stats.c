@@ -100,7 +100,7 @@ static void radix_sort(double *v, int n)
 
 enum { INSERT_TO = 32 };
 
-/* The fastest of few values, and of those that are in order already. */
+/* The fastest of few values. */
 static void insertion_sort(double *v, int n)
 {
     for (int i = 1, k; i < n; i++) {
@@ -113,11 +113,17 @@ static void insertion_sort(double *v, int n)
 
 void stats_sort(double *v, int n)
 {
+    int i = 1;
+
+    while (i < n && v[i - 1] <= v[i])
+        i++;
+    if (i >= n)
+        return;
     if (n >= RADIX_FROM)
         radix_sort(v, n);
     else if (n <= INSERT_TO)
         insertion_sort(v, n);
-    else if (v) /* none of none */
+    else
         qsort(v, (size_t)n, sizeof(*v), by_value);
 }
 
@@ -233,7 +239,7 @@ double stats_middle(double *v, int n)
         return hi;
     for (int i = 1; i < n / 2; i++)
         lo = v[i] > lo ? v[i] : lo;
-    return (lo + hi) / 2;
+    return lo + 0.5 * (hi - lo); /* as stats_quantile() */
 }
 
 double stats_mad(const double *v, int n, double median)
@@ -242,7 +248,7 @@ double stats_mad(const double *v, int n, double median)
 
     for (int i = 0; i < n; i++)
         d[i] = fabs(v[i] - median);
-    double mad = stats_median(d, n);
+    double mad = stats_middle(d, n);
     if (d != small)
         free(d);
     return mad;

@@ -37,7 +37,8 @@ static inline uint64_t stats_2ints(const void *item) /* the order of stats_by_2i
 double stats_quantile(const double *sorted, int n, double q);
 double stats_median(double *v, int n); /* sorts v */
 /* The k-th smallest of n, 0 <= k < n: those before it in v are no larger then, those behind no smaller
- * (Hoare 1961).  The median that way does not sort, which takes a tenth of the time. */
+ * (Hoare 1961).  stats_middle() is stats_median() that way, which leaves v in disorder and takes a tenth
+ * of the time. */
 double stats_select(double *v, int n, int k);
 double stats_middle(double *v, int n);
 double stats_mad(const double *v, int n, double median);

@@ -21,9 +21,9 @@ static double rate(const struct obs *o)
 }
 
 /* Observations that define what is normal: not those that were measured because they stood out. */
-static bool defines(const struct fit *f, const struct obs *o, int tier, bool alone)
+static bool defines(const struct fit *f, const struct obs *o, bool alone)
 {
-    return o->tier == tier && o->alone == alone && fit_is_bandwidth(f, o) && o->sec > 0 &&
+    return o->alone == alone && fit_is_bandwidth(f, o) && o->sec > 0 &&
            (!alone || o->stages & ~(1u << STAGE_RETEST | 1u << STAGE_NIC_RETEST));
 }
 
@@ -86,24 +86,26 @@ static double densest(const double *v, int n, double *sigma)
 
 static double reference(const struct fit *f, int tier, bool alone, int *pairs)
 {
-    int n = f->m->topo.endpoints, used = 0;
+    int n = f->m->topo.endpoints, used = 0, count;
+    const int *of = fit_of(f, tier, OP_PAIR_BW, &count);
     double *cap = mem_calloc((size_t)n, sizeof(*cap)),
-           *v = mem_calloc((size_t)f->count + (size_t)n, sizeof(*v));
+           *v = mem_calloc((size_t)count + (size_t)n, sizeof(*v));
 
-    for (int i = 0; i < f->count; i++)
-        if (defines(f, &f->obs[i], tier, alone)) {
-            double r = rate(&f->obs[i]);
-            cap[f->obs[i].src] = fmax(cap[f->obs[i].src], r);
-            cap[f->obs[i].dst] = fmax(cap[f->obs[i].dst], r);
+    for (int i = 0; i < count; i++) {
+        const struct obs *o = &f->obs[of[i]];
+        if (defines(f, o, alone)) {
+            cap[o->src] = fmax(cap[o->src], rate(o));
+            cap[o->dst] = fmax(cap[o->dst], rate(o));
         }
+    }
     for (int i = 0; i < n; i++)
         if (cap[i] > 0)
             v[used++] = cap[i];
     double limit = healthy_cap(v, used);
     used = 0;
-    for (int i = 0; i < f->count; i++) {
-        const struct obs *o = &f->obs[i];
-        if (defines(f, o, tier, alone) && cap[o->src] >= limit && cap[o->dst] >= limit)
+    for (int i = 0; i < count; i++) {
+        const struct obs *o = &f->obs[of[i]];
+        if (defines(f, o, alone) && cap[o->src] >= limit && cap[o->dst] >= limit)
             v[used++] = rate(o);
     }
     double sigma;
@@ -118,17 +120,17 @@ static double reference(const struct fit *f, int tier, bool alone, int *pairs)
 /* Median of parallel / alone over the pairs that were measured both ways; NAN: none. */
 static double loaded_share(const struct fit *f, int tier)
 {
-    double *v = mem_calloc((size_t)f->count, sizeof(*v));
-    int n = 0;
+    int n = 0, count;
+    const int *of = fit_of(f, tier, OP_PAIR_BW, &count);
+    double *v = mem_calloc((size_t)count + 1, sizeof(*v));
 
-    for (int i = 0; i + 1 < f->count; i++) { /* neighbours in the order of observe() */
-        const struct obs *p = &f->obs[i], *a = &f->obs[i + 1];
-        if (p->tier == tier && !p->alone && a->alone && p->op == a->op && p->src == a->src &&
-            p->dst == a->dst && p->bytes == a->bytes && fit_is_bandwidth(f, p) && p->sec > 0 &&
-            a->sec > 0)
+    for (int i = 0; i < count && of[i] + 1 < f->count; i++) { /* neighbours in observe()'s order */
+        const struct obs *p = &f->obs[of[i]], *a = p + 1;
+        if (!p->alone && a->alone && p->op == a->op && p->src == a->src && p->dst == a->dst &&
+            p->bytes == a->bytes && fit_is_bandwidth(f, p) && p->sec > 0 && a->sec > 0)
             v[n++] = a->sec / p->sec;
     }
-    double share = n ? stats_median(v, n) : NAN;
+    double share = n ? stats_middle(v, n) : NAN;
     free(v);
     return share;
 }
@@ -215,24 +217,38 @@ static void find_sigma(struct fit *f, int tier)
 
 static void find_unrest(struct fit *f, int tier)
 {
-    double *v = mem_calloc((size_t)f->count + 1, sizeof(*v));
-    int n = 0;
+    int n = 0, count;
+    const int *of = fit_of(f, tier, OP_PAIR_BW, &count);
+    double *v = mem_calloc((size_t)count + 1, sizeof(*v));
 
-    for (int i = 0; i < f->count; i++) {
-        const struct obs *o = &f->obs[i];
-        if (o->tier == tier && o->alone && o->epochs > 1 && fit_is_bandwidth(f, o))
+    for (int i = 0; i < count; i++) {
+        const struct obs *o = &f->obs[of[i]];
+        if (o->alone && o->epochs > 1 && fit_is_bandwidth(f, o))
             v[n++] = obs_range(o);
     }
-    f->baseline[tier].unrest = n ? stats_median(v, n) : 0;
+    f->baseline[tier].unrest = n ? stats_middle(v, n) : 0;
     free(v);
+}
+
+/* The tier of each, and the lists of fit_of(). */
+static void sort_out(struct fit *f)
+{
+    int *key = mem_calloc((size_t)f->count + 1, sizeof(*key));
+
+    for (int i = 0; i < f->count; i++) {
+        struct obs *o = &f->obs[i];
+        o->tier = topo_tier_by(&f->m->topo, o->src, o->dst, o->by_nic);
+        key[i] = o->tier * OP_COUNT + (int)o->op;
+    }
+    lists_make(&f->of, key, NULL, f->count, f->m->topo.tiers * OP_COUNT);
+    free(key);
 }
 
 void fit_baseline(struct fit *f)
 {
     const struct topo *t = &f->m->topo;
 
-    for (int i = 0; i < f->count; i++)
-        f->obs[i].tier = topo_tier_by(t, f->obs[i].src, f->obs[i].dst, f->obs[i].by_nic);
+    sort_out(f);
     for (int tier = 0; tier < t->tiers; tier++)
         find_level(f, tier);
     fit_uplinks(f);

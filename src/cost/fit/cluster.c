@@ -180,7 +180,7 @@ static double label_median(struct clustering *w, enum label label, enum clue clu
     for (int i = 0; i < w->edges; i++)
         if (w->label[i] == label)
             w->v[n++] = clue == CLUE_LATENCY ? w->e[i].sec : w->e[i].Bps;
-    return n ? stats_median(w->v, n) : NAN;
+    return n ? stats_middle(w->v, n) : NAN;
 }
 
 /* --- units that near and far pairs leave over --- */
@@ -279,7 +279,7 @@ static double near_distance(struct clustering *w, bool latency)
     for (int i = 0; i < w->edges; i++)
         if (w->label[i] == NEAR && !isnan(distance(&w->e[i], latency)))
             w->v[n++] = distance(&w->e[i], latency);
-    return n ? stats_median(w->v, n) : NAN;
+    return n ? stats_middle(w->v, n) : NAN;
 }
 
 /* The group that stands out for unit u and is about as near as `near`; -1: none, or one that u

@@ -56,9 +56,9 @@ static struct curve_point median_point(const struct obs *const *o, const double 
         v[2 * n + i] = obs_hi(o[i]) / (ratio ? ratio[i] : 1);
         p.n += obs_samples(o[i]);
     }
-    p.sec = stats_median(v, n);
-    p.lo = fmin(p.sec, stats_median(v + n, n));
-    p.hi = fmax(p.sec, stats_median(v + 2 * n, n));
+    p.sec = stats_middle(v, n);
+    p.lo = fmin(p.sec, stats_middle(v + n, n));
+    p.hi = fmax(p.sec, stats_middle(v + 2 * n, n));
     free(v);
     return p;
 }
@@ -69,7 +69,7 @@ static double median_sec(const struct obs *const *o, int n)
 
     for (int i = 0; i < n; i++)
         v[i] = o[i]->sec;
-    double median = stats_median(v, n);
+    double median = stats_middle(v, n);
     free(v);
     return median;
 }
@@ -105,14 +105,16 @@ static double left_of(const struct fit *f, const struct obs *o)
 static int observations(const struct fit *f, int tier, enum direction dir, const struct obs **o,
                         bool *scaled)
 {
-    int n = 0;
+    int n = 0, count;
+    const int *of = fit_of(f, tier, op_of[dir], &count);
 
     for (int pass = 0; pass < 2 && n == 0; pass++) {
         *scaled = pass;
-        for (int i = 0; i < f->count; i++)
-            if (f->obs[i].tier == tier && f->obs[i].op == op_of[dir] && f->obs[i].sec > 0 &&
-                (pass ? left_of(f, &f->obs[i]) > 0 : healthy(f, &f->obs[i])))
-                o[n++] = &f->obs[i];
+        for (int i = 0; i < count; i++) {
+            const struct obs *one = &f->obs[of[i]];
+            if (one->sec > 0 && (pass ? left_of(f, one) > 0 : healthy(f, one)))
+                o[n++] = one;
+        }
     }
     return n;
 }
@@ -405,6 +407,7 @@ int fit_matrix(struct matrix *m, struct topo *t, const struct plan *plan, const 
     fit_findings(&f);
     free(f.obs);
     free(f.sample);
+    lists_free(&f.of);
     for (int i = 0; i < TIER_MAX; i++)
         free(f.baseline[i].thin);
     return 0;

@@ -2,6 +2,7 @@
 #ifndef RG_FIT_IMPL_H
 #define RG_FIT_IMPL_H
 
+#include "base/map.h"
 #include "cost/fit/fit.h"
 #include "cost/fit/observe.h"
 #include "probe/plan.h"
@@ -35,6 +36,7 @@ struct fit {
     struct fit_opts o;
     struct obs *obs; /* of pairs */
     int count;
+    struct lists of;            /* them, from fit_baseline() on: fit_of() */
     double bw_bytes, lat_bytes; /* sizes of the pair matrix; 0: not measured */
     bool by_nic;                /* the campaign had a pass through the NICs */
     int contradictions;         /* slow pairs between hosts that fast pairs join */
@@ -68,6 +70,15 @@ static inline const struct round *fit_round(const struct fit *f, int id, int gro
             return group < plan->round[k].groups && plan->round[k].group ? &plan->round[k] : NULL;
     }
     return NULL;
+}
+
+/* The observations of one operation in one tier, in their order: by their places in f->obs. */
+static inline const int *fit_of(const struct fit *f, int tier, enum op op, int *n)
+{
+    const int *start = &f->of.start[tier * OP_COUNT + (int)op];
+
+    *n = start[1] - start[0];
+    return f->of.at + start[0];
 }
 
 /* The tier that a point of a pair is of. */

@@ -50,14 +50,15 @@ static bool is_latency(const struct fit *f, const struct obs *o)
 static void find_usual(struct latencies *l, int tier)
 {
     struct fit *f = l->f;
-    double *v = mem_calloc((size_t)f->count + 1, sizeof(*v)), level[STATS_LEVELS],
-           *noise = mem_calloc((size_t)f->count + 1, sizeof(*noise));
-    int n = 0;
+    int n = 0, count;
+    const int *of = fit_of(f, tier, OP_PAIR_LATENCY, &count);
+    double *v = mem_calloc((size_t)count + 1, sizeof(*v)), level[STATS_LEVELS],
+           *noise = mem_calloc((size_t)count + 1, sizeof(*noise));
 
-    for (int i = 0; i < f->count; i++)
-        if (is_latency(f, &f->obs[i]) && f->obs[i].tier == tier) {
-            noise[n] = observe_noise(&f->obs[i]);
-            v[n++] = log(f->obs[i].sec);
+    for (int i = 0; i < count; i++)
+        if (is_latency(f, &f->obs[of[i]])) {
+            noise[n] = observe_noise(&f->obs[of[i]]);
+            v[n++] = log(f->obs[of[i]].sec);
         }
     l->pairs[tier] = n;
     if (n) {
@@ -65,7 +66,7 @@ static void find_usual(struct latencies *l, int tier)
         l->usual[tier] = exp(median);
         l->sigma[tier] = 1.4826 * stats_mad(v, n, median);
         f->m->tier[tier].latency_spread = l->sigma[tier] / 1.4826;
-        int levels = n < FEW ? 0 : stats_levels(v, n, stats_median(noise, n), level);
+        int levels = n < FEW ? 0 : stats_levels(v, n, stats_middle(noise, n), level);
         char a[UNITS_TEXT], b[UNITS_TEXT];
         if (levels > 1 && l->sigma[tier] > step) /* a heap of few leaves the median's noise small */
             matrix_find(f->m, "bimodal",
@@ -287,16 +288,17 @@ static void judge_pairs(struct latencies *l)
 static void say_nearer(struct latencies *l, int tier)
 {
     struct fit *f = l->f;
-    int n = 0, best = -1;
+    int n = 0, best = -1, count;
+    const int *of = fit_of(f, tier, OP_PAIR_LATENCY, &count);
     char sec[UNITS_TEXT], usual[UNITS_TEXT], a[96], b[96];
 
-    for (int i = 0; i < f->count; i++) {
-        const struct obs *o = &f->obs[i];
-        if (!is_latency(f, o) || o->tier != tier || o->epochs < (o->alone ? 2 : 3) ||
+    for (int i = 0; i < count; i++) {
+        const struct obs *o = &f->obs[of[i]];
+        if (!is_latency(f, o) || o->epochs < (o->alone ? 2 : 3) ||
             log(l->usual[tier] / o->sec) < limit(l, o))
             continue;
         n++;
-        best = best < 0 || o->sec < f->obs[best].sec ? i : best;
+        best = best < 0 || o->sec < f->obs[best].sec ? of[i] : best;
     }
     if (n)
         matrix_find(f->m, "latency",
@@ -341,7 +343,7 @@ static double known_noise(struct clustering *w)
     for (int i = 0; i < w->edges; i++)
         if (w->e[i].sec > 0 && w->e[i].noise > 0)
             w->v[n++] = w->e[i].noise;
-    return n ? stats_median(w->v, n) : log1p(CLUSTER_GAP) / level_sigmas;
+    return n ? stats_middle(w->v, n) : log1p(CLUSTER_GAP) / level_sigmas;
 }
 
 int cluster_levels(struct clustering *w, double *level)
@@ -455,7 +457,7 @@ static double noise_about(struct clustering *w, double level, double within, dou
     for (int i = 0; i < w->edges; i++)
         if (w->e[i].noise > 0 && fabs(log(w->e[i].sec) - level) < within)
             w->v[n++] = w->e[i].noise;
-    return n ? (n * stats_median(w->v, n) + FEW_PAIRS * all) / (n + FEW_PAIRS) : all;
+    return n ? (n * stats_middle(w->v, n) + FEW_PAIRS * all) / (n + FEW_PAIRS) : all;
 }
 
 /* Two levels of all pairs may be the luck of a few that know theirs worse than most. */

@@ -4,8 +4,11 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/stats.h"
+
+enum { FEW = 64 }; /* points that are sorted by moving each to its place */
 
 static int order(long a, long b)
 {
@@ -183,16 +186,63 @@ static void find_outdone(struct obs *o, int count)
             o[i].op == OP_PAIR_LATENCY && o[i].bytes == bytes && has_alone(&o[i], o + count);
 }
 
-int observe(struct obs **out, const struct points *p, bool pairs)
+static bool precedes(const struct point *x, const struct point *y)
 {
-    const struct point **v = mem_calloc((size_t)p->count, sizeof(*v));
-    int n = 0;
+    uint64_t a = by_thing(&x), b = by_thing(&y);
 
-    for (int i = 0; i < p->count; i++)
-        if (op_is_pair(p->point[i].op) == pairs)
-            v[n++] = &p->point[i];
+    return a != b ? a < b : by_size(&x) < by_size(&y);
+}
+
+/* What is equal stays as it was. */
+static void sort_few(const struct point **v, int n)
+{
+    for (int i = 1, k; i < n; i++) {
+        const struct point *p = v[i];
+        for (k = i; k > 0 && precedes(p, v[k - 1]); k--)
+            v[k] = v[k - 1];
+        v[k] = p;
+    }
+}
+
+static void sort(const struct point **v, int n)
+{
+    if (n <= FEW) {
+        sort_few(v, n);
+        return;
+    }
     stats_sort_keys(v, n, sizeof(*v), by_size);
     stats_sort_keys(v, n, sizeof(*v), by_thing);
+}
+
+/* Lists of points: pairs by operation and source, in their order; collectives are one.  The number of
+ * lists. */
+static int list_points(struct lists *l, const struct points *p, bool pairs)
+{
+    int *key = mem_calloc((size_t)p->count + 1, sizeof(*key)), ends = 1;
+
+    for (int i = 0; i < p->count && pairs; i++)
+        ends = p->point[i].src >= ends ? p->point[i].src + 1 : ends;
+    for (int i = 0; i < p->count; i++) {
+        const struct point *q = &p->point[i];
+        key[i] = op_is_pair(q->op) != pairs ? -1 : pairs ? (int)q->op * ends + q->src : 0;
+    }
+    int lists = pairs ? OP_COUNT * ends : 1;
+    lists_make(l, key, NULL, p->count, lists);
+    free(key);
+    return lists;
+}
+
+int observe(struct obs **out, const struct points *p, bool pairs)
+{
+    struct lists by;
+    int lists = list_points(&by, p, pairs), n = by.start[lists];
+    const struct point **v = mem_calloc((size_t)n + 1, sizeof(*v));
+
+    for (int i = 0; i < n; i++)
+        v[i] = &p->point[by.at[i]];
+    for (int l = 0; l < lists; l++)
+        sort(v + by.start[l], by.start[l + 1] - by.start[l]);
+    lists_free(&by);
     int count = fold(out, v, n);
     free(v);
     if (pairs)

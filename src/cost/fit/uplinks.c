@@ -73,9 +73,12 @@ static struct lone between(const struct topo *t, int src, int dst, double share)
 
 static void pairs_alone(struct quiet *q, const struct fit *f, int tier)
 {
-    for (int i = 0; i < f->count; i++) {
-        const struct obs *o = &f->obs[i];
-        if (o->tier != tier || !o->alone || !fit_is_bandwidth(f, o) || !(o->sec > 0))
+    int n;
+    const int *of = fit_of(f, tier, OP_PAIR_BW, &n);
+
+    for (int i = 0; i < n; i++) {
+        const struct obs *o = &f->obs[of[i]];
+        if (!o->alone || !fit_is_bandwidth(f, o) || !(o->sec > 0))
             continue;
         double share = o->bytes / o->sec / f->baseline[tier].alone;
         MEM_PUSH(q->lone, q->lones) = between(&f->m->topo, o->src, o->dst, share);
