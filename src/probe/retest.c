@@ -8,6 +8,8 @@
 #include "probe/point.h"
 #include "probe/schedule.h"
 
+static const double end_step = 0.03; /* an end must be slower by this share at least */
+
 /* One point of a pair that stands out, and how slow it is against its class. */
 struct suspect {
     const struct point *p;
@@ -19,8 +21,9 @@ struct suspect {
 struct class
 {
     double key[4]; /* alone, op, bytes, tier: they are judged in this order */
-    struct suspect *s;
+    const struct point **p;
     int n;
+    struct suspect *s;    /* the same points; NULL: none stands out */
     double middle, sigma; /* of the times: sorted, the one at n / 2; 1.4826 MAD / middle */
 };
 
@@ -68,7 +71,7 @@ static struct classes sort_out(const struct topo *t, const struct points *p, boo
         if (!of_the_matrix(q) || stage_by_nic(q->stage) != by_nic)
             continue;
         struct class *c = class_of(&all, q, topo_tier_by(t, q->src, q->dst, by_nic));
-        MEM_PUSH(c->s, c->n) = (struct suspect){.p = q};
+        MEM_PUSH(c->p, c->n) = q;
     }
     if (all.count)
         qsort(all.class, (size_t)all.count, sizeof(*all.class), by_key);
@@ -121,39 +124,64 @@ static double *times_of(const struct class *c)
     double *t = mem_calloc((size_t)c->n, sizeof(*t));
 
     for (int i = 0; i < c->n; i++)
-        t[i] = c->s[i].p->sec.median;
+        t[i] = c->p[i]->sec.median;
     return t;
 }
 
 /* The one in the middle of a class, of equal times as they stand in the file. */
-static struct suspect *healthy(const struct class *c)
+static int healthy(const struct class *c, const double *t)
 {
     int before = 0, i = 0;
 
     for (int k = 0; k < c->n; k++)
-        before += c->s[k].p->sec.median < c->middle;
+        before += t[k] < c->middle;
     for (int left = c->n / 2 - before;; i++)
-        if (c->s[i].p->sec.median == c->middle && left-- == 0)
-            return &c->s[i];
+        if (t[i] == c->middle && left-- == 0)
+            return i;
 }
 
-/* Judge one class: excess stays 0 for those that are not outliers. */
-static void judge(struct class *c)
+/* Is none so far from the middle that it, or an end of which all are so, could stand out? */
+static bool is_quiet(const struct class *c, const double *t)
 {
-    double *t = times_of(c), median = middle_of(t, c->n, &c->middle);
-    double limit = fmax(0.1, 5 * deviation(t, c->n, median) / median);
+    double least = INFINITY, most = 0;
 
     for (int i = 0; i < c->n; i++) {
-        double sec = c->s[i].p->sec.median;
-        c->s[i].excess = sec > median * (1 + limit) ? sec / median : 0;
+        least = t[i] < least ? t[i] : least;
+        most = t[i] > most ? t[i] : most;
     }
+    return least > 0.95 * c->middle && most < (1 + 0.99 * end_step) * c->middle;
+}
+
+/* Excess stays 0 for those that are not outliers. */
+static void find_outliers(struct class *c, const double *t, double *v, double median)
+{
+    double limit = fmax(0.1, 5 * deviation(v, c->n, median) / median);
+
+    c->s = mem_calloc((size_t)c->n, sizeof(*c->s));
+    for (int i = 0; i < c->n; i++)
+        c->s[i] = (struct suspect){c->p[i], t[i] > median * (1 + limit) ? t[i] / median : 0, 0};
+    memcpy(v, t, (size_t)c->n * sizeof(*v));
+    c->sigma = deviation(v, c->n, c->middle) / c->middle;
+}
+
+/* Judge one class; of a quiet one only its middle is of use. */
+static void judge(struct class *c)
+{
+    double *t = times_of(c), *v = mem_dup(t, (size_t)c->n, sizeof(*v));
+    double median = middle_of(v, c->n, &c->middle);
+    int reference = healthy(c, t);
+
+    if (is_quiet(c, t)) {
+        c->p[0] = c->p[reference];
+        t[0] = v[0] = c->middle;
+        c->n = 1;
+        reference = 0;
+    }
+    find_outliers(c, t, v, median);
+    if (!was_alone(c) && !(c->s[reference].excess > 0))
+        c->s[reference].excess = 1;
     free(t);
-    t = times_of(c);
-    c->sigma = deviation(t, c->n, c->middle) / c->middle;
-    free(t);
-    struct suspect *reference = healthy(c);
-    if (!was_alone(c) && !(reference->excess > 0))
-        reference->excess = 1;
+    free(v);
 }
 
 /* --- ends: what is slow in the middle though none of its pairs is an outlier --- */
@@ -214,7 +242,7 @@ static void judge_end(struct class *c, const struct member *list, int n, double 
     double slow = few ? 1 : stats_median(v, n) / c->middle;
     for (int i = 0; i < n; i++)
         c->s[list[i].at].usual = fmax(c->s[list[i].at].usual, slow);
-    if (!(slow > 1 + fmax(0.03, 3 * 1.25 * c->sigma / sqrt(n))))
+    if (!(slow > 1 + fmax(end_step, 3 * 1.25 * c->sigma / sqrt(n))))
         return;
     double last = v[RETEST_PARTNERS - 1]; /* its fastest pairs: what slows them slows all */
     int left = RETEST_PARTNERS;
@@ -244,7 +272,10 @@ static void judge_ends(struct class *c, const struct topo *t, end_fn *end)
             c->s[i].usual = fmax(c->s[i].usual, 1);
     }
     sort_by(spare, list, n, 0, most);
-    sort_by(list, spare, n, 1, most);
+    if (end == end_racks) /* others have one number */
+        sort_by(list, spare, n, 1, most);
+    else
+        memcpy(list, spare, (size_t)n * sizeof(*list));
     for (int i = 0, j; i < n; i = j) {
         for (j = i + 1; j < n && !memcmp(list[i].id, list[j].id, sizeof(list[i].id)); j++)
             ;
@@ -290,6 +321,7 @@ static struct suspect *suspects(const struct topo *t, const struct points *p, bo
             if (c->s[i].excess > 0)
                 MEM_PUSH(out, *count) = c->s[i];
         }
+        free(c->p);
         free(c->s);
     }
     free(all.class);
