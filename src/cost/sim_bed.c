@@ -5,30 +5,77 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "cost/collective.h"
 #include "probe/world.h"
 
-/* The group that was asked for last: whose ladder is measured is asked for size after size. */
+/* A group whose ladders are measured: it is asked for size after size, by other operations and in other
+ * epochs again. */
 struct sim_quote {
-    struct collective_quote q;
     int *ids, n;
+    struct ways ways;
+    bool resolved; /* q is of the operation that was asked for last */
+    struct collective_quote q;
 };
+
+enum { IDS_MAX = 1 << 22 }; /* that are kept */
+
+struct sim_quotes {
+    struct sim_quote *quote;
+    int count, ids;
+    struct map by; /* how many they are, the first and the last */
+};
+
+struct sought {
+    const struct sim_quote *quote;
+    const int *ids;
+    int n;
+};
+
+static bool is_group(const void *sought, int value)
+{
+    const struct sought *s = sought;
+    const struct sim_quote *q = &s->quote[value];
+
+    return q->n == s->n && !memcmp(q->ids, s->ids, (size_t)s->n * sizeof(*s->ids));
+}
+
+static void forget_quotes(struct sim_quotes *k)
+{
+    for (int i = 0; i < k->count; i++)
+        free(k->quote[i].ids);
+    free(k->quote);
+    map_free(&k->by);
+    *k = (struct sim_quotes){.quote = NULL};
+}
+
+static struct sim_quote *quote_of(struct sim_quotes *k, const struct matrix *m, enum op op,
+                                  const int *ids, int n)
+{
+    if (k->ids > IDS_MAX)
+        forget_quotes(k);
+    uint64_t key = map_mix(map_mix((uint64_t)n, (uint64_t)ids[0]), (uint64_t)ids[n - 1]);
+    int *at = map_at(&k->by, key, is_group, &(struct sought){k->quote, ids, n});
+    if (*at == MAP_NONE) {
+        struct sim_quote new = {.ids = mem_dup(ids, (size_t)n, sizeof(*ids)), .n = n};
+        ways_of(&new.ways, m, ids, n, op, true);
+        *at = k->count;
+        k->ids += n;
+        MEM_PUSH(k->quote, k->count) = new;
+    }
+    return &k->quote[*at];
+}
 
 static double healthy_time(const void *of, enum op op, const int *ids, int n, double bytes)
 {
     const struct sim_bed *b = of;
-    struct sim_quote *last = b->last;
-    struct ways w;
+    struct sim_quote *quote = quote_of(b->quotes, &b->healthy, op, ids, n);
 
-    if (last->n != n || last->q.op != op || memcmp(last->ids, ids, (size_t)n * sizeof(*ids)) != 0) {
-        ways_of(&w, &b->healthy, ids, n, op, true);
-        collective_resolve(&last->q, &b->healthy, op, &w, true);
-        free(last->ids);
-        last->ids = mem_dup(ids, (size_t)n, sizeof(*ids));
-        last->n = n;
-    }
-    return collective_time(&last->q, &b->healthy, bytes);
+    if (!quote->resolved || quote->q.op != op)
+        collective_resolve(&quote->q, &b->healthy, op, &quote->ways, true);
+    quote->resolved = true;
+    return collective_time(&quote->q, &b->healthy, bytes);
 }
 
 int sim_bed_open(struct sim_bed *b, const struct sim_opts *o, struct err *err)
@@ -45,7 +92,7 @@ int sim_bed_open(struct sim_bed *b, const struct sim_opts *o, struct err *err)
     b->blind = o->blind;
     for (int i = 0; i < b->healthy.tiers; i++)
         b->healthy.tier[i].loaded = NAN; /* the simulation counts who else runs */
-    b->last = mem_calloc(1, sizeof(*b->last));
+    b->quotes = mem_calloc(1, sizeof(*b->quotes));
     b->sim = (struct sim){.fabric = &b->fabric,
                           .truth = &b->truth,
                           .healthy = healthy_time,
@@ -63,9 +110,9 @@ void sim_bed_free(struct sim_bed *b)
 {
     world_solo.ctx = NULL;
     sim_free(&b->sim);
-    if (b->last)
-        free(b->last->ids);
-    free(b->last);
+    if (b->quotes)
+        forget_quotes(b->quotes);
+    free(b->quotes);
     if (b->blind)
         topo_free(&b->seen);
     matrix_free(&b->healthy);

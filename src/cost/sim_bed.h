@@ -15,7 +15,7 @@ struct sim_bed {
     struct topo truth, seen; /* truth: the preset's; seen: the same, unless it is blind */
     bool blind;              /* seen is one of its own */
     struct sim sim;
-    struct sim_quote *last; /* of healthy, the last that was asked for */
+    struct sim_quotes *quotes; /* of healthy: groups that were asked for */
 };
 /* Also makes it the bed of world_solo.  The caller frees, also after a failure. */
 int sim_bed_open(struct sim_bed *b, const struct sim_opts *o, struct err *err);
