@@ -8,11 +8,6 @@
                  turns, messages, asked,      program,   tuner},
 const struct op_row op_table[OP_COUNT] = {OP_TABLE(AS_ROW)};
 
-const char *op_name(enum op op)
-{
-    return op_table[op].name;
-}
-
 int op_find(const char *name)
 {
     for (int i = 0; i < OP_COUNT; i++)
@@ -25,11 +20,6 @@ void op_each(name_taker *take, void *to)
 {
     for (int i = 0; i < OP_COUNT; i++)
         take(to, op_table[i].name);
-}
-
-bool op_is_pair(enum op op)
-{
-    return op_table[op].links == OP_PAIR;
 }
 
 bool op_is_rooted(enum op op)

@@ -100,10 +100,16 @@ extern const struct op_row op_table[OP_COUNT];
 #define OP_COLLECTIVE_WORDS OP_COLLECTIVES(OP_WORD)
 #define OP_LIST OP_COLLECTIVES(OP_COMMA) "pair_latency,pair_bw,pair_bibw"
 
-const char *op_name(enum op op);
+static inline const char *op_name(enum op op)
+{
+    return op_table[op].name;
+}
 int op_find(const char *name);            /* enum op, or -1; by name or alias */
 void op_each(name_taker *take, void *to); /* names, in order */
-bool op_is_pair(enum op op);
+static inline bool op_is_pair(enum op op)
+{
+    return op_table[op].links == OP_PAIR;
+}
 bool op_is_rooted(enum op op); /* broadcast, reduce: done before everybody has begun */
 bool op_adds(enum op op);      /* a reduction */
 double op_bus_factor(enum op op, int ranks); /* busbw / algbw */

@@ -99,26 +99,37 @@ static void count_possible(struct fit *f)
         f->m->tier[t].possible = 0.5 * n / rows * (double)pairs[t];
 }
 
-/* Pairs of which the bandwidth was measured or nobody answered, each once in a tier: (tier * n +
- * lower) * n + higher, which is below 2^53. */
-static int pairs_seen(const struct fit *f, double **out)
-{
-    const double ends = f->m->topo.endpoints;
-    int n = 0;
+/* A pair of endpoints in a tier; a < b. */
+struct pair_seen {
+    int a, b, tier;
+};
 
-    *out = mem_calloc((size_t)f->count + 1, sizeof(**out));
+/* Those of which the bandwidth was measured or nobody answered, each once in a tier. */
+static int pairs_seen(const struct fit *f, struct pair_seen **out)
+{
+    const int ends = f->m->topo.endpoints, tiers = f->m->tiers;
+    int *low = mem_calloc((size_t)f->count + 1, sizeof(*low)), n = 0,
+        *last = mem_calloc((size_t)ends * (size_t)tiers + 1, sizeof(*last)); /* that b met, + 1 */
+    struct lists by;
+
     for (int i = 0; i < f->count; i++) {
         const struct obs *o = &f->obs[i];
-        double lo = o->src < o->dst ? o->src : o->dst, hi = o->src < o->dst ? o->dst : o->src;
-        if (fit_is_bandwidth(f, o) && (o->epochs || o->failed))
-            (*out)[n++] = (o->tier * ends + lo) * ends + hi;
+        bool is = fit_is_bandwidth(f, o) && (o->epochs || o->failed);
+        low[i] = !is ? -1 : o->src < o->dst ? o->src : o->dst;
     }
-    stats_sort(*out, n);
-    int kept = 0;
-    for (int i = 0; i < n; i++)
-        if (!i || (*out)[i] != (*out)[i - 1])
-            (*out)[kept++] = (*out)[i];
-    return kept;
+    lists_make(&by, low, NULL, f->count, ends);
+    *out = mem_calloc((size_t)by.start[ends] + 1, sizeof(**out));
+    for (int i = 0; i < by.start[ends]; i++) {
+        const struct obs *o = &f->obs[by.at[i]];
+        int a = low[by.at[i]], b = o->src + o->dst - a, *met = &last[b * tiers + o->tier];
+        if (*met != a + 1)
+            (*out)[n++] = (struct pair_seen){a, b, o->tier};
+        *met = a + 1;
+    }
+    free(low);
+    free(last);
+    lists_free(&by);
+    return n;
 }
 
 /* --- what met what --- */
@@ -137,21 +148,12 @@ static void meet(struct met *m, int group)
 
 struct coverage {
     struct fit *f;
-    double *pair; /* pairs_seen() */
+    struct pair_seen *pair;
     int pairs;
     int *by[2];       /* [endpoint]: partners in tiers that leave NICs alone, that cross them */
     int *could[2];    /* how many there can be */
     struct met *host; /* hosts that each host met */
 };
-
-static void take_pair(double number, int ends, int *tier, int *a, int *b)
-{
-    const long long pair = (long long)number;
-
-    *a = (int)(pair / ends % ends);
-    *b = (int)(pair % ends);
-    *tier = (int)(pair / ends / ends);
-}
 
 static void coverage_close(struct coverage *c)
 {
@@ -201,7 +203,6 @@ static void count_could(struct coverage *c)
 static void coverage_open(struct coverage *c, struct fit *f)
 {
     const struct topo *t = &f->m->topo;
-    int tier, a, b;
 
     *c = (struct coverage){.f = f};
     c->pairs = pairs_seen(f, &c->pair);
@@ -212,11 +213,11 @@ static void coverage_open(struct coverage *c, struct fit *f)
     count_could(c);
     c->host = mem_calloc((size_t)t->hosts, sizeof(*c->host));
     for (int i = 0; i < c->pairs; i++) {
-        take_pair(c->pair[i], t->endpoints, &tier, &a, &b);
-        int *by = c->by[f->m->tier[tier].nic], x = topo_at(t, a, LEVEL_HOST),
-            y = topo_at(t, b, LEVEL_HOST);
-        by[a]++;
-        by[b]++;
+        const struct pair_seen *p = &c->pair[i];
+        int *by = c->by[f->m->tier[p->tier].nic], x = topo_at(t, p->a, LEVEL_HOST),
+            y = topo_at(t, p->b, LEVEL_HOST);
+        by[p->a]++;
+        by[p->b]++;
         if (x != y) {
             meet(&c->host[x], y);
             meet(&c->host[y], x);
@@ -350,13 +351,13 @@ static void see_rack_pairs(struct coverage *c)
 {
     const struct topo *t = &c->f->m->topo;
     const size_t racks = (size_t)t->group[LEVEL_RACK].count;
-    int tier, a, b, judged = 0;
+    int judged = 0;
 
     if (racks < 2 || racks > RACKS_MAX)
         return;
     struct met *host = mem_calloc(racks * racks, sizeof(*host)); /* of one's, met by the other */
     for (int i = 0; i < c->pairs; i++) {
-        take_pair(c->pair[i], t->endpoints, &tier, &a, &b);
+        int a = c->pair[i].a, b = c->pair[i].b;
         int x = topo_at(t, a, LEVEL_RACK), y = topo_at(t, b, LEVEL_RACK);
         if (x < 0 || y < 0 || x == y)
             continue;
@@ -379,21 +380,21 @@ static void count_partners(struct coverage *c)
 {
     struct matrix *m = c->f->m;
     const int ends = m->topo.endpoints, tiers = m->tiers;
-    int *met = mem_calloc((size_t)ends * (size_t)tiers + 1, sizeof(*met)), tier, a, b;
+    int *met = mem_calloc((size_t)ends * (size_t)tiers + 1, sizeof(*met));
     double *v = mem_calloc((size_t)ends + 1, sizeof(*v));
 
     for (int i = 0; i < c->pairs; i++) {
-        take_pair(c->pair[i], ends, &tier, &a, &b);
-        m->tier[tier].measured++;
-        met[a * tiers + tier]++;
-        met[b * tiers + tier]++;
+        const struct pair_seen *p = &c->pair[i];
+        m->tier[p->tier].measured++;
+        met[p->a * tiers + p->tier]++;
+        met[p->b * tiers + p->tier]++;
     }
     for (int t = 0; t < tiers; t++) {
         int used = 0;
         for (int e = 0; e < ends; e++)
             if (met[e * tiers + t])
                 v[used++] = met[e * tiers + t];
-        m->tier[t].partners = used ? (int)stats_median(v, used) : 0;
+        m->tier[t].partners = used ? (int)stats_middle(v, used) : 0;
     }
     free(met);
     free(v);

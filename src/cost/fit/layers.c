@@ -26,12 +26,13 @@ struct finder {
     double bw_bytes, lat_bytes;
     const int *unit; /* of each host */
     int units;
-    int *of; /* ... of each endpoint, side by side: they are asked for in no order */
+    int *of;    /* ... of each endpoint, side by side: they are asked for in no order */
+    int *local; /* its number on its host */
 };
 
 static bool same_number(const struct finder *f, const struct obs *o)
 {
-    return f->t->endpoint[o->src].local == f->t->endpoint[o->dst].local;
+    return f->local[o->src] == f->local[o->dst];
 }
 
 /* Those of v that have the same number on their hosts come first; how many count. */
@@ -48,12 +49,22 @@ static int prefer_rails(const struct obs **v, int n, const struct finder *f)
     return same ? same : n;
 }
 
+/* Observations between two units, the lower and the higher one of each: those of a lower one side by
+ * side, by the higher one.  Linear, for there are millions. */
+struct meets {
+    int *low, *high;      /* [observation]; -1: none of these */
+    struct lists by;      /* of the lower one */
+    const struct obs **v; /* room for those of one unit ... */
+    double *sec, *noise;  /* ... and what their latencies are */
+};
+
 /* The best bandwidth that was seen between two units, and the usual latency.  Where leaves are of
  * rails, two hosts that met across rails alone are no farther than others for that. */
-static struct edge fold(int a, int b, const struct obs **v, int n, const struct finder *f)
+static struct edge fold(int a, int b, const struct obs **v, int n, const struct finder *f,
+                        const struct meets *m)
 {
     struct edge e = {a, b, NAN, NAN, NAN, 0};
-    double alone = 0, parallel = 0, *sec = mem_calloc(2 * (size_t)n, sizeof(*sec));
+    double alone = 0, parallel = 0;
     int latencies = 0;
 
     n = prefer_rails(v, n, f);
@@ -66,19 +77,18 @@ static struct edge fold(int a, int b, const struct obs **v, int n, const struct 
             double *best = o->alone ? &alone : &parallel;
             *best = fmax(*best, o->bytes / o->sec);
         } else if (obs_is_latency(o, f->lat_bytes) && !across) {
-            sec[n + latencies] = observe_noise(o);
-            sec[latencies++] = o->sec;
+            m->noise[latencies] = observe_noise(o);
+            m->sec[latencies++] = o->sec;
         }
     }
     if (latencies) {
-        e.sec = stats_median(sec, latencies);
-        e.noise = stats_median(sec + n, latencies) / sqrt(latencies);
+        e.sec = stats_median(m->sec, latencies);
+        e.noise = stats_median(m->noise, latencies) / sqrt(latencies);
     }
     if (alone > 0 || parallel > 0)
         e.Bps = alone > 0 ? alone : parallel;
     if (alone > 0 && parallel > 0)
         e.shared = parallel / alone;
-    free(sec);
     return e;
 }
 
@@ -90,20 +100,15 @@ static bool counts(const struct finder *f, const struct obs *o, int *a, int *b)
            (!f->rest || topo_tier(f->t, o->src, o->dst) == f->t->tiers - 1);
 }
 
-/* Observations between two units, the lower and the higher one of each: those of a lower one side by
- * side, by the higher one.  Linear, for there are millions. */
-struct meets {
-    int *low, *high; /* [observation]; -1: none of these */
-    struct lists by; /* of the lower one */
-};
-
 static void meets_open(struct meets *m, const struct finder *f)
 {
     int n = 0, a, b;
     struct lists by_high;
 
-    for (int i = 0; i < f->t->endpoints; i++)
+    for (int i = 0; i < f->t->endpoints; i++) {
         f->of[i] = f->unit[topo_at(f->t, i, LEVEL_HOST)];
+        f->local[i] = f->t->endpoint[i].local;
+    }
     m->low = mem_calloc((size_t)f->count + 1, sizeof(int));
     m->high = mem_calloc((size_t)f->count + 1, sizeof(int));
     for (int i = 0; i < f->count; i++) {
@@ -119,6 +124,11 @@ static void meets_open(struct meets *m, const struct finder *f)
     lists_make(&m->by, low, by_high.at, n, f->units);
     free(low);
     lists_free(&by_high);
+    for (int i = n = 0; i < f->units; i++)
+        n = m->by.start[i + 1] - m->by.start[i] > n ? m->by.start[i + 1] - m->by.start[i] : n;
+    m->v = mem_calloc((size_t)n + 1, sizeof(*m->v));
+    m->sec = mem_calloc((size_t)n + 1, sizeof(*m->sec));
+    m->noise = mem_calloc((size_t)n + 1, sizeof(*m->noise));
 }
 
 static void meets_close(struct meets *m)
@@ -126,6 +136,9 @@ static void meets_close(struct meets *m)
     free(m->low);
     free(m->high);
     lists_free(&m->by);
+    free(m->v);
+    free(m->sec);
+    free(m->noise);
 }
 
 /* Edges of one lower unit, of which these are the observations. */
@@ -134,17 +147,15 @@ static void add_edges(struct edge **out, int *count, const struct finder *f, con
 {
     const int *at = m->by.at + m->by.start[low];
     int n = m->by.start[low + 1] - m->by.start[low];
-    const struct obs **v = mem_calloc((size_t)n + 1, sizeof(*v));
 
     for (int i = 0; i < n; i++)
-        v[i] = &f->o[at[i]];
+        m->v[i] = &f->o[at[i]];
     for (int i = 0, j; i < n; i = j) {
         for (j = i + 1; j < n && m->high[at[j]] == m->high[at[i]]; j++)
             ;
-        struct edge e = fold(low, m->high[at[i]], v + i, j - i, f);
+        struct edge e = fold(low, m->high[at[i]], m->v + i, j - i, f, m);
         MEM_PUSH(*out, *count) = e;
     }
-    free(v);
 }
 
 static int make_edges(struct edge **out, const struct finder *f)
@@ -227,7 +238,8 @@ void layers_find(struct layers *l, const struct topo *t, const struct obs *o, in
                  const int *unit, bool rest)
 {
     struct finder f = {.t = t, .o = o, .count = count, .rest = rest, .rails = leaves_of_rails(t)};
-    f.of = mem_calloc((size_t)t->endpoints + 1, sizeof(*f.of));
+    f.of = mem_calloc(2 * (size_t)t->endpoints + 1, sizeof(*f.of));
+    f.local = f.of + t->endpoints;
     int *self = mem_calloc((size_t)t->hosts + 1, sizeof(*self));
 
     memset(l, 0, sizeof(*l));
