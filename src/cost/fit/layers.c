@@ -148,8 +148,10 @@ static void add_edges(struct edge **out, int *count, const struct finder *f, con
     const int *at = m->by.at + m->by.start[low];
     int n = m->by.start[low + 1] - m->by.start[low];
 
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         m->v[i] = &f->o[at[i]];
+        __builtin_prefetch(m->v[i]);
+    }
     for (int i = 0, j; i < n; i = j) {
         for (j = i + 1; j < n && m->high[at[j]] == m->high[at[i]]; j++)
             ;

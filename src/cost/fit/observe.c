@@ -240,8 +240,11 @@ int observe(struct obs **out, const struct points *p, bool pairs)
 
     for (int i = 0; i < n; i++)
         v[i] = &p->point[by.at[i]];
-    for (int l = 0; l < lists; l++)
+    for (int l = 0; l < lists; l++) {
+        for (int i = by.start[l + 1]; l + 1 < lists && i < by.start[l + 2]; i++)
+            __builtin_prefetch(v[i]); /* they lie all over the points */
         sort(v + by.start[l], by.start[l + 1] - by.start[l]);
+    }
     lists_free(&by);
     int count = fold(out, v, n);
     free(v);

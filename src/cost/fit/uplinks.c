@@ -288,9 +288,12 @@ void fit_uplinks(struct fit *f)
     if (f->m->topo.group[LEVEL_LEAF].count < 2)
         return;
     rates_below(&q, f);
-    for (int tier = 0; tier < f->m->tiers; tier++)
-        if (f->m->tier[tier].nic && f->baseline[tier].alone > 0)
+    for (int tier = 0; tier < f->m->tiers; tier++) {
+        const struct tier *t = &f->m->tier[tier];
+        bool below = t->rule.same >> LEVEL_LEAF & 1; /* its pairs leave no leaf */
+        if (t->nic && !below && f->baseline[tier].alone > 0)
             look_at(f, tier, &q);
+    }
     free(q.below);
     free(q.lone);
 }
