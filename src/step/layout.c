@@ -401,17 +401,17 @@ static int check_strategy(const struct layout *l, const struct recipe *r, struct
 
 /* Interleaved chunks take turns in rounds of pp microbatches (Narayanan et al. 2021, 2.2); DualPipe
  * feeds both ends for two rounds. */
-static int check_microbatches(int pp, const struct recipe *r, long count, struct err *err)
+static int check_microbatches(int pp, const struct recipe *r, int count, struct err *err)
 {
     if (r->schedule == SCHEDULE_INTERLEAVED && count % pp)
         return err_usage(err,
                          "the interleaved schedule needs a multiple of pp=%d microbatches, and a "
-                         "batch of %d makes %ld",
+                         "batch of %d makes %d",
                          pp, r->global_batch, count);
     if (r->schedule == SCHEDULE_DUALPIPE && pp > 1 && (count % 2 || count < 2L * pp))
         return err_usage(err,
                          "dualpipe needs an even number of at least 2 pp=%d microbatches, and a "
-                         "batch of %d makes %ld",
+                         "batch of %d makes %d",
                          2 * pp, r->global_batch, count);
     return 0;
 }
@@ -425,12 +425,14 @@ int layout_check_batch(const struct layout *l, struct recipe *r, struct err *err
         return err_usage(err, "%ld sequences per microbatch round are too many", unit);
     if (r->global_batch == 0)
         r->global_batch = (int)(unit * (pp > 1 ? 4L * pp : 1));
-    if (r->global_batch % unit)
+    /* whole numbers of 32 bits are divided in half the time, and a search asks this of each */
+    int batch = r->global_batch, count = unit <= batch ? batch / (int)unit : 0;
+    if (count * unit != batch)
         return err_usage(err,
                          "a batch of %d is not a multiple of %ld = %d data-parallel ranks x micro "
                          "batch %d",
                          r->global_batch, unit, (int)(unit / r->micro_batch), r->micro_batch);
-    return check_microbatches(pp, r, r->global_batch / unit, err);
+    return check_microbatches(pp, r, count, err);
 }
 
 static int check_experts_of(const struct layout *l, const struct model *m, const struct mlp *p,

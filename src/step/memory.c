@@ -332,6 +332,11 @@ void memory_stages(struct memory_stage out[STEP_STAGES], const struct step *s,
     }
 }
 
+static double smaller(double a, double b)
+{
+    return a < b ? a : b;
+}
+
 /* Microbatches whose activations stage i of p holds, in units of all its layers. */
 static double in_flight(const struct step *s, int index)
 {
@@ -339,21 +344,22 @@ static double in_flight(const struct step *s, int index)
 
     switch (s->r->schedule) {
     case SCHEDULE_INTERLEAVED:
-        return fmin(m * chunks, 2 * (p - i - 1) + (chunks - 1) * p + 1) / chunks;
+        return smaller(m * chunks, 2 * (p - i - 1) + (chunks - 1) * p + 1) / chunks;
     case SCHEDULE_ZB_H1:
-        return fmin(m, p);
+        return smaller(m, p);
     case SCHEDULE_ZB_H2:
-        return fmin(m, 2 * p - 1);
+        return smaller(m, 2 * p - 1);
     case SCHEDULE_DUALPIPE:
-        return p > 1 ? fmin(m, p + 1) : 1;
+        return p > 1 ? smaller(m, p + 1) : 1;
     default:
-        return fmin(m, p - i);
+        return smaller(m, p - i);
     }
 }
 
 /* States are arithmetic; what comes and goes is known to a share; the rest to its constants. */
-static void add_error(struct memory *mem, bool grows, const struct constants *c)
+void memory_interval(struct memory *mem, const struct step *s, const struct constants *c)
 {
+    bool grows = recipe_expands_segments(s->r);
     const struct constant *nccl = constants_get(c, CONSTANT_MEMORY_NCCL_BYTES);
     const struct constant *context = constants_get(c, CONSTANT_MEMORY_CONTEXT_BYTES);
     double moving = mem->activations + mem->logits + mem->gathered + mem->fragmentation;
@@ -374,7 +380,6 @@ void memory_fullest(struct memory *mem, const struct memory_stage *stage, const 
     double lost = constants_get(c, grows ? CONSTANT_MEMORY_FRAGMENTATION
                                          : CONSTANT_MEMORY_FRAGMENTATION_FIXED)
                       ->value;
-
     const struct memory *fullest = &stage[0].fixed;
 
     mem->total = -1;
@@ -406,7 +411,6 @@ void memory_fullest(struct memory *mem, const struct memory_stage *stage, const 
     mem->context = fullest->context;
     mem->stage = fullest->stage;
     mem->capacity = capacity;
-    add_error(mem, grows, c);
 }
 
 void memory_of(struct memory *mem, const struct step *s, double capacity, const struct constants *c)
@@ -415,4 +419,5 @@ void memory_of(struct memory *mem, const struct step *s, double capacity, const 
 
     memory_stages(stage, s, c);
     memory_fullest(mem, stage, s, capacity, c);
+    memory_interval(mem, s, c);
 }

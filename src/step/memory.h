@@ -109,7 +109,9 @@ void memory_stages(struct memory_stage out[STEP_STAGES], const struct step *s,
 /* The stage that needs the most.  capacity: fabric.gpu.memory_bytes, 0 where unknown. */
 void memory_fullest(struct memory *mem, const struct memory_stage *stage, const struct step *s,
                     double capacity, const struct constants *c);
-/* Both.  Allocates nothing. */
+/* Its error and error_outside, which memory_fullest() leaves out. */
+void memory_interval(struct memory *mem, const struct step *s, const struct constants *c);
+/* All three.  Allocates nothing. */
 void memory_of(struct memory *mem, const struct step *s, double capacity,
                const struct constants *c);
 /* Is what is predicted within the capacity?  True also where that is unknown. */

@@ -67,11 +67,13 @@ int pricer_reorder(struct pricer *p, const int *order, struct err *err);
 /* Seconds of one message on its slowest group: NAN when any group's cost is unknown, INFINITY when
  * a part is dead, 0 for groups of one rank.  Within 0.5 % of pricer_message_cost(). */
 double pricer_message(struct pricer *p, const struct message *msg);
-/* The same in two steps, for many sizes of one message: its curve, which the pricer keeps (NULL for
- * groups of one rank), and the price of msg->bytes on it. */
+/* The same in two steps, for many sizes of the messages of a list: their curves, which the pricer
+ * keeps (NULL for groups of one rank), and on them the prices sec[i] of msg[i] for each bit i of a
+ * set; returns their sum. */
 struct price_curve;
 struct price_curve *pricer_curve(struct pricer *p, const struct message *msg);
-double pricer_curve_at(struct pricer *p, struct price_curve *c, const struct message *msg);
+double pricer_curves_at(const struct pricer *p, struct price_curve *const *curve,
+                        const struct message *msg, uint64_t set, double *sec);
 /* The same exactly; *mean: of all groups, which tells placements apart whose slowest groups are
  * alike. */
 double pricer_message_mean(struct pricer *p, const struct message *msg, double *mean);

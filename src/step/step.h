@@ -24,6 +24,8 @@
 #ifndef RG_STEP_H
 #define RG_STEP_H
 
+#include <string.h>
+
 #include "step/layout.h"
 
 /* One stage of a pipeline, all its chunks together, and one rank of it: dense parameters are shared
@@ -65,6 +67,12 @@ struct step {
 void step_of(struct step *s, const struct model *m, const struct layout *l, const struct recipe *r);
 /* r differs from s->r in the micro batch only. */
 void step_batch(struct step *s, const struct recipe *r);
+/* Do the stages of two steps hold the same? */
+static inline bool step_alike(const struct step *a, const struct step *b)
+{
+    return a->stages == b->stages && a->slowest == b->slowest &&
+           memcmp(a->stage, b->stage, (size_t)a->stages * sizeof(*a->stage)) == 0;
+}
 /* Any stage of its pipeline. */
 void step_stage(struct pipe_stage *out, const struct step *s, int index);
 /* "stages of 15, 16 (6 times) and 15 layers", or "" when all hold as many. */

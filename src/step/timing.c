@@ -2,7 +2,6 @@
 #include "step/timing.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/units.h"
 
@@ -61,43 +60,59 @@ void pace_of(struct pace *p, const struct work *w, const struct coefficients *c)
                        weight_seconds(w, c)};
 }
 
-/* Seconds of one microbatch with `times` the tokens. */
-static double forward(const struct stage_pace *p, double times, const struct coefficients *c)
+static struct stage_seconds stage_seconds(const struct stage_pace *p, double times,
+                                          const struct coefficients *c)
 {
-    return (p->forward * times + p->still_forward) * c->stretch;
+    return (struct stage_seconds){(p->forward * times + p->still_forward) * c->stretch,
+                                  (p->backward * times + p->still_backward) * c->stretch,
+                                  p->host * c->stretch};
 }
 
-static double backward(const struct stage_pace *p, double times, const struct coefficients *c)
+void pace_at(struct pace_seconds *s, const struct pace *p, double times,
+             const struct coefficients *c)
 {
-    return (p->backward * times + p->still_backward) * c->stretch;
+    *s = (struct pace_seconds){stage_seconds(&p->mean, times, c), stage_seconds(&p->other, times, c),
+                               stage_seconds(&p->last, times, c), p->weights * times * c->stretch};
 }
 
-/* What the GPU waits for the host beyond its own seconds of a microbatch. */
-static double waiting(double gpu, const struct stage_pace *p, const struct coefficients *c)
+/* Neither is NAN: in place of fmax() and fmin(), which ask that and are calls. */
+static double larger(double a, double b)
 {
-    return fmax(0, p->host * c->stretch - gpu);
+    return a > b ? a : b;
 }
 
-/* Of one microbatch, `messages` seconds of messages inside layers beside it. */
-static double both(const struct stage_pace *p, double times, double messages,
-                   const struct coefficients *c)
+static double smaller(double a, double b)
 {
-    double gpu = forward(p, times, c) + backward(p, times, c);
+    return a < b ? a : b;
+}
 
-    return gpu + waiting(gpu + messages, p, c);
+/* What the GPU waits for the host beyond its own seconds of a microbatch, `messages` of them messages
+ * inside layers. */
+static double waiting(const struct stage_seconds *s, double messages)
+{
+    return larger(0, s->host - (s->forward + s->backward + messages));
+}
+
+/* Of one microbatch, with what it waits for the host. */
+static double both(const struct stage_seconds *s, double messages)
+{
+    return s->forward + s->backward + waiting(s, messages);
 }
 
 /* The slowest stage sets the pace. */
-static void compute(struct timing *t, const struct pace *p, double times, double messages,
-                    const struct coefficients *c, double microbatches)
+static void compute(struct timing *t, const struct pace_seconds *p, double messages,
+                    double microbatches)
 {
-    t->last = both(&p->last, times, messages, c) >= both(&p->other, times, messages, c);
-    const struct stage_pace *s = t->last ? &p->last : &p->other;
-    double f = forward(s, times, c), b = backward(s, times, c);
+    t->last = both(&p->last, messages) >= both(&p->other, messages);
+    const struct stage_seconds *s = t->last ? &p->last : &p->other;
 
-    t->waits = waiting(f + b + messages, s, c);
-    t->forward = f + t->waits * f / (f + b);
-    t->backward = b + t->waits * b / (f + b);
+    t->waits = waiting(s, messages);
+    t->forward = s->forward;
+    t->backward = s->backward;
+    if (t->waits > 0) {
+        t->forward += t->waits * s->forward / (s->forward + s->backward);
+        t->backward += t->waits * s->backward / (s->forward + s->backward);
+    }
     t->compute = (t->forward + t->backward) * microbatches;
 }
 
@@ -128,66 +143,11 @@ static bool is_state(const struct message *m)
     return m->phase == PHASE_FORWARD || m->phase == PHASE_BACKWARD;
 }
 
-/* Seconds of messages that are seen, but of weights and gradients. */
-struct timing_seen {
-    double all;    /* of the step */
-    double inside; /* of those inside layers, in one pass of each kind together */
-};
-
-/* What has a share of its own that stays: inside layers, between stages, and what runs beside
- * nothing. */
-static struct timing_seen shares(struct timing *t, const struct traffic *tr, const double *one,
-                                 const struct coefficients *c)
-{
-    struct timing_seen s = {0, 0};
-
-    for (int i = 0; i < tr->messages; i++) {
-        const struct message *m = &tr->message[i];
-        t->raw[i] = one[i] * m->count * links(m, c);
-        t->seen[i] = is_window(m) ? 0 : t->raw[i] * c->exposed[m->exposure];
-        s.all += is_state(m) ? 0 : t->seen[i];
-        s.inside += m->phase == PHASE_LAYER ? t->seen[i] / m->rounds : 0;
-    }
-    return s;
-}
-
-/* Neither of these has compute beside it: the first gather of a forward pass, the last reduction.
- */
+/* Neither of these has compute beside it: the first gather of a forward pass, the last reduction of
+ * a backward pass. */
 static bool has_edge(const struct message *m)
 {
     return m->phase == PHASE_FORWARD || m->op != OP_ALL_GATHER;
-}
-
-/* The messages of one pass, and what they may hide behind. */
-struct timing_window {
-    int at[TRAFFIC_MAX], n;
-    double each[TRAFFIC_MAX]; /* s of what one pass has of it, nothing hidden */
-    double compute, inside;   /* s of a pass */
-};
-
-/* What is seen in `passes` equal passes of the messages whose `rounds` is at least `rounds`.  Layers
- * are alike, so the sum over layers of max(exposed c, c - overlap w) is the same over the whole
- * pass. */
-static void window(struct timing *t, const struct traffic *tr, const struct timing_window *w,
-                   const double *one, const struct coefficients *c, double rounds, double passes)
-{
-    double comm = 0;
-
-    for (int k = 0; k < w->n && passes > 0; k++)
-        if (tr->message[w->at[k]].rounds >= rounds)
-            comm += w->each[k];
-    if (!(comm > 0))
-        return;
-    double hides = c->overlap * w->compute + c->beside * w->inside;
-    double seen = fmax(c->exposed[EXPOSE_WINDOW] * comm, comm - hides) / comm;
-    for (int k = 0; k < w->n; k++) {
-        int i = w->at[k];
-        const struct message *m = &tr->message[i];
-        if (m->rounds < rounds)
-            continue;
-        double edge = has_edge(m) ? one[i] * links(m, c) * (1 - seen) : 0;
-        t->seen[i] += passes * (edge + w->each[k] * seen);
-    }
 }
 
 /* A layer that is not gathered ahead waits for its weights, with nothing beside. */
@@ -196,31 +156,127 @@ static bool waits(const struct message *m, const struct recipe *r)
     return !r->prefetch && recipe_gathers_weights(r) && m->op == OP_ALL_GATHER && is_window(m);
 }
 
-/* m-1 microbatches have the messages of every round, the last one has all.  What is seen inside
- * layers is shared out over the passes as the compute is. */
-static void windows(struct timing *t, const struct traffic *tr, const double *one,
-                    const struct coefficients *c, double layers, double microbatches,
+/* Weights and gradients: what may hide behind compute. */
+static void add_state(struct timing_list *list, const struct message *m, int i,
+                      const struct recipe *r)
+{
+    uint64_t bit = (uint64_t)1 << i;
+
+    list->window[m->phase == PHASE_BACKWARD] |= is_window(m) ? bit : 0;
+    list->edge |= has_edge(m) ? bit : 0;
+    list->waits |= waits(m, r) ? bit : 0;
+    list->repeats |= m->rounds > 1 || m->per_microbatch ? bit : 0;
+}
+
+void timing_list_of(struct timing_list *list, const struct traffic *tr, const struct coefficients *c,
                     const struct recipe *r)
 {
-    double share = t->forward / (t->forward + t->backward);
-    struct timing_window w;
-
-    for (int phase = PHASE_FORWARD; phase <= PHASE_BACKWARD; phase++) {
-        bool forward = phase == PHASE_FORWARD;
-        w.n = 0;
-        w.compute = forward ? t->forward : t->backward;
-        w.inside = layers * (forward ? share : 1 - share);
-        for (int i = 0; i < tr->messages; i++)
-            if ((int)tr->message[i].phase == phase && is_window(&tr->message[i])) {
-                w.each[w.n] = t->raw[i] / tr->message[i].rounds;
-                w.at[w.n++] = i;
-            }
-        window(t, tr, &w, one, c, 1, 1);
-        window(t, tr, &w, one, c, 2, microbatches - 1);
+    list->messages = tr->messages;
+    list->layers = list->apart = 0;
+    list->edge = list->waits = list->repeats = list->window[0] = list->window[1] = 0;
+    for (int i = 0; i < tr->messages; i++) {
+        const struct message *m = &tr->message[i];
+        list->count[i] = m->count;
+        list->links[i] = links(m, c);
+        list->share[i] = is_window(m) ? 0 : c->exposed[m->exposure];
+        if (is_state(m))
+            add_state(list, m, i, r);
+        else
+            list->apart = i + 1;
+        if (m->phase == PHASE_LAYER)
+            list->layers = i + 1;
     }
-    for (int i = 0; i < tr->messages; i++)
-        if (is_window(&tr->message[i]))
-            t->seen[i] = waits(&tr->message[i], r) ? t->raw[i] : fmin(t->seen[i], t->raw[i]);
+}
+
+/* Each message of a set, in the order of the list. */
+#define EACH(i, set)                                                                               \
+    for (uint64_t left_ = (set), i; left_ && (i = (uint64_t)__builtin_ctzll(left_), true);         \
+         left_ &= left_ - 1)
+
+void timing_batch(struct timing_list *list, double times)
+{
+    for (int i = 0; i < list->apart; i++)
+        list->count[i] *= times;
+    EACH (i, list->repeats)
+        list->count[i] *= times;
+}
+
+/* Seconds of messages that are seen, but of weights and gradients. */
+struct timing_seen {
+    double all;    /* of the step */
+    double inside; /* of those inside layers, in one pass of each kind together */
+};
+
+/* What has a share of its own that stays. */
+static double share_of(struct timing *t, const struct timing_list *list, const double *one, int i)
+{
+    double raw = one[i] * list->count[i] * list->links[i];
+
+    t->raw[i] = raw;
+    return t->seen[i] = raw * list->share[i];
+}
+
+/* Inside layers, between stages, and what runs beside nothing. */
+static struct timing_seen shares(struct timing *t, const struct timing_list *list,
+                                 const double *one, double microbatches)
+{
+    struct timing_seen s = {0, 0};
+    int i = 0;
+
+    for (; i < list->layers; i++) {
+        double seen = share_of(t, list, one, i);
+        s.all += seen;
+        s.inside += seen / microbatches;
+    }
+    for (; i < list->apart; i++)
+        s.all += share_of(t, list, one, i);
+    for (; i < list->messages; i++)
+        share_of(t, list, one, i);
+    return s;
+}
+
+/* What is seen in one pass of a set of messages that may hide behind `hides` seconds of it, `passes`
+ * times.  Layers are alike, so the sum over layers of max(exposed c, c - overlap w) is the same over
+ * the whole pass. */
+static void window(struct timing *t, const struct timing_list *list, const double *one,
+                   const struct coefficients *c, uint64_t set, double hides, double microbatches,
+                   double passes)
+{
+    double comm = 0, each[TRAFFIC_MAX];
+
+    EACH (i, set) {
+        each[i] = list->repeats >> i & 1 ? t->raw[i] / microbatches : t->raw[i];
+        comm += each[i];
+    }
+    if (!(comm > 0))
+        return;
+    double seen = larger(c->exposed[EXPOSE_WINDOW] * comm, comm - hides) / comm;
+    EACH (i, set) {
+        double edge = list->edge >> i & 1 ? one[i] * list->links[i] * (1 - seen) : 0;
+        t->seen[i] += passes * (edge + each[i] * seen);
+    }
+}
+
+/* m-1 microbatches have the messages of every round, the last one has all.  What is seen inside
+ * layers is shared out over the passes as the compute is. */
+static void windows(struct timing *t, const struct timing_list *list, const double *one,
+                    const struct coefficients *c, double layers, double microbatches)
+{
+    double share = t->forward / (t->forward + t->backward);
+
+    for (int backward = 0; backward < 2; backward++) {
+        uint64_t set = list->window[backward], again = microbatches > 1 ? set & list->repeats : 0;
+        double inside = layers * (backward ? 1 - share : share);
+        double hides = c->overlap * (backward ? t->backward : t->forward) + c->beside * inside;
+        window(t, list, one, c, set, hides, microbatches, 1);
+        if (again != set)
+            window(t, list, one, c, again, hides, microbatches, microbatches - 1);
+        else
+            EACH (i, set) /* every round is as the last one */
+                t->seen[i] += (microbatches - 1) * t->seen[i];
+    }
+    EACH (i, list->window[0] | list->window[1])
+        t->seen[i] = list->waits >> i & 1 ? t->raw[i] : smaller(t->seen[i], t->raw[i]);
 }
 
 /* Idle time while the pipeline fills and drains.  Zero-bubble schedules fill it with weights'
@@ -232,68 +288,69 @@ static double bubble(const struct timing *t, double mean, double weights, double
     double slow = t->forward + t->backward + messages;
     double idle = (stages * (mean + messages) - slow) / r->stages;
 
-    if (stages < 2)
-        return 0;
     switch (r->schedule) {
     case SCHEDULE_ZB_H1:
-        return fmax(0, idle - 2 * (stages - 1) * weights);
+        return larger(0, idle - 2 * (stages - 1) * weights);
     case SCHEDULE_ZB_H2:
-        return fmax(0, idle - 3 * (stages - 1) * weights);
+        return larger(0, idle - 3 * (stages - 1) * weights);
     case SCHEDULE_DUALPIPE:
-        return fmax(0, (stages / 2.0 - 1) * (mean + messages + t->backward - 3 * weights));
+        return larger(0, (stages / 2.0 - 1) * (mean + messages + t->backward - 3 * weights));
     default:
         return idle;
     }
 }
 
 /* All but the messages that are seen, which make the host's waiting shorter and the bubble longer. */
-static void without_messages(struct timing *t, const struct timing_seen *seen, const struct pace *p,
-                             double times, double updated, const struct coefficients *c,
-                             const struct layout *l, const struct recipe *r)
+static void without_messages(struct timing *t, const struct timing_seen *seen,
+                             const struct timing_step *s)
 {
-    double m = layout_microbatches(l, r);
+    const struct recipe *r = s->recipe;
 
-    compute(t, p, times, seen->inside, c, m);
-    t->weights = p->weights * times * c->stretch;
-    t->bubble = bubble(t, both(&p->mean, times, seen->inside, c), t->weights, seen->all / m,
-                       l->size[AXIS_PP], r);
-    t->optimizer = updated * c->optimizer;
-    t->fixed = c->fixed;
+    compute(t, s->pace, seen->inside, s->microbatches);
+    t->weights = s->pace->weights;
+    t->bubble = s->stages < 2 ? 0
+                              : bubble(t, both(&s->pace->mean, seen->inside), t->weights,
+                                       seen->all / s->microbatches, s->stages, r);
+    t->optimizer = s->updated * s->coefficients->optimizer;
+    t->fixed = s->coefficients->fixed;
     t->eval = r->eval_seconds;
     t->checkpoint = r->checkpoint_seconds;
     t->other = r->fixed_seconds;
     t->sec = t->bubble + t->optimizer + t->fixed + t->eval + t->checkpoint + t->other + t->compute;
 }
 
-double timing_least(const struct pace *p, double times, double updated,
-                    const struct coefficients *c, const struct layout *l, const struct recipe *r)
+double timing_least(const struct timing_step *s)
 {
     struct timing t;
 
-    without_messages(&t, &(struct timing_seen){0, 0}, p, times, updated, c, l, r);
-    return t.sec - (r->schedule == SCHEDULE_DUALPIPE ? t.bubble : 0);
+    without_messages(&t, &(struct timing_seen){0, 0}, s);
+    return t.sec - (s->recipe->schedule == SCHEDULE_DUALPIPE ? t.bubble : 0);
 }
 
-void timing_at(struct timing *t, const struct traffic *tr, const double *one, const struct pace *p,
-               double times, const struct coefficients *c, const struct layout *l,
-               const struct recipe *r)
+void timing_at(struct timing *t, const struct timing_step *s, const struct timing_list *list,
+               const double *one)
 {
-    struct timing_seen seen = shares(t, tr, one, c);
+    struct timing_seen seen = shares(t, list, one, s->microbatches);
 
-    without_messages(t, &seen, p, times, tr->updated, c, l, r);
-    windows(t, tr, one, c, seen.inside, layout_microbatches(l, r), r);
-    for (int i = 0; i < tr->messages; i++)
+    without_messages(t, &seen, s);
+    windows(t, list, one, s->coefficients, seen.inside, s->microbatches);
+    for (int i = 0; i < list->messages; i++)
         t->sec += t->seen[i];
 }
 
 void timing_of(struct timing *t, const struct traffic *tr, const double *one, const struct work *w,
                const struct coefficients *c, const struct layout *l, const struct recipe *r)
 {
+    struct timing_list list;
+    struct pace_seconds seconds;
     struct pace p;
+    struct timing_step s = {&seconds, tr->updated, layout_microbatches(l, r), l->size[AXIS_PP], c, r};
 
     pace_of(&p, w, c);
-    timing_at(t, tr, one, &p, 1, c, l, r);
-    parts(t, w, c, layout_microbatches(l, r));
+    pace_at(&seconds, &p, 1, c);
+    timing_list_of(&list, tr, c, r);
+    timing_at(t, &s, &list, one);
+    parts(t, w, c, s.microbatches);
 }
 
 /* --- the stretch of compute that a measured step asks for --- */

@@ -22,6 +22,8 @@
 #ifndef RG_TIMING_H
 #define RG_TIMING_H
 
+#include <stdint.h>
+
 #include "step/constants.h"
 #include "step/rate.h"
 #include "step/traffic.h"
@@ -56,6 +58,38 @@ struct pace {
 };
 void pace_of(struct pace *p, const struct work *w, const struct coefficients *c);
 
+/* Those with so many tokens, and with the stretch. */
+struct stage_seconds {
+    double forward, backward, host;
+};
+struct pace_seconds {
+    struct stage_seconds mean, other, last;
+    double weights;
+};
+/* `times`: the tokens, over those that the pace was made for. */
+void pace_at(struct pace_seconds *s, const struct pace *p, double times,
+             const struct coefficients *c);
+
+/* What timing asks of the messages of a step, side by side; bit i of a set is message i. */
+struct timing_list {
+    int messages;
+    int layers; /* so many at its head are inside layers; */
+    int apart;  /* so many are that or between stages, the others of weights and gradients */
+    double count[TRAFFIC_MAX];
+    double links[TRAFFIC_MAX]; /* factor on its price */
+    double share[TRAFFIC_MAX]; /* that is seen; of messages in a window 0 */
+    /* of the others */
+    uint64_t repeats;   /* in every microbatch, as all are that are not of weights and gradients */
+    uint64_t window[2]; /* beside forward, and beside backward */
+    uint64_t edge;      /* one of them has nothing beside it */
+    uint64_t waits;     /* all of them have nothing beside them */
+};
+/* The traffic in the order of its phases, as traffic_of() has it. */
+void timing_list_of(struct timing_list *list, const struct traffic *tr, const struct coefficients *c,
+                    const struct recipe *r);
+/* The list of another micro batch, with so many times the microbatches. */
+void timing_batch(struct timing_list *list, double times);
+
 struct timing {
     double sec;                                 /* the step: compute, and all below but `raw` */
     double compute;                             /* s of the step, all microbatches, */
@@ -69,17 +103,24 @@ struct timing {
     bool last; /* the slowest stage is the one with the output head */
 };
 
-/* one[i]: seconds of one message i on its slowest group (pricer.h).  Allocate nothing.  timing_at:
- * with `times` the tokens that the pace was made for. */
-void timing_at(struct timing *t, const struct traffic *tr, const double *one, const struct pace *p,
-               double times, const struct coefficients *c, const struct layout *l,
-               const struct recipe *r);
+/* All of a step but its messages. */
+struct timing_step {
+    const struct pace_seconds *pace;
+    double updated;      /* parameters whose optimizer states the rank has */
+    double microbatches; /* m */
+    int stages;          /* p */
+    const struct coefficients *coefficients;
+    const struct recipe *recipe;
+};
+
+/* one[i]: seconds of one message i on its slowest group (pricer.h).  Allocate nothing. */
+void timing_at(struct timing *t, const struct timing_step *s, const struct timing_list *list,
+               const double *one);
 /* s that timing_at() gives at least, whatever the messages are.  The pace of a stage with its messages,
  * max(compute + inside, host), and that of the mean stage grow with what is seen of messages, and the
  * step with both (all factors of T = (m - 1/v) T_mb + p/v T_mean are positive), so it is the step
  * without messages; DualPipe's bubble may shrink as the host waits for less, and is left out. */
-double timing_least(const struct pace *p, double times, double updated,
-                    const struct coefficients *c, const struct layout *l, const struct recipe *r);
+double timing_least(const struct timing_step *s);
 void timing_of(struct timing *t, const struct traffic *tr, const double *one, const struct work *w,
                const struct coefficients *c, const struct layout *l, const struct recipe *r);
 

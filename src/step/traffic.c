@@ -449,23 +449,24 @@ static void add_state(struct traffic_list *s)
 
 /* One activation and one gradient per chunk and microbatch; sequence parallelism sends a tp-th of
  * it.  Zero-bubble schedules send the same; DualPipe sends each microbatch one way and hides it. */
-static void add_pipeline(struct traffic_list *s)
+static struct message pipeline_message(const struct step *s)
 {
-    bool hidden = s->r->schedule == SCHEDULE_INTERLEAVED || s->r->schedule == SCHEDULE_DUALPIPE;
-    double share = s->r->sequence_parallel ? s->l->size[AXIS_TP] : 1;
+    const struct recipe *r = s->r;
+    bool hidden = r->schedule == SCHEDULE_INTERLEAVED || r->schedule == SCHEDULE_DUALPIPE;
+    double share = r->sequence_parallel ? s->l->size[AXIS_TP] : 1;
 
-    add(s, &(struct message){.label = "pp sendrecv",
-                             .axes = AXIS_BIT(AXIS_PP),
-                             .exposure = hidden ? EXPOSE_PP_INTERLEAVED : EXPOSE_PP,
-                             .op = OP_SENDRECV,
-                             .bytes = s->s->tokens * s->m->hidden * ACTIVATION_BYTES / share,
-                             .count = 2.0 * s->r->stages * s->s->microbatches,
-                             .phase = PHASE_BOUNDARY,
-                             .rounds = s->s->microbatches,
-                             .per_token = true,
-                             .per_microbatch = true,
-                             .formula = "s b h 2 / (tp cp), 2 v per microbatch (Narayanan et al. "
-                                        "2021, 2.2)"});
+    return (struct message){.label = "pp sendrecv",
+                            .axes = AXIS_BIT(AXIS_PP),
+                            .exposure = hidden ? EXPOSE_PP_INTERLEAVED : EXPOSE_PP,
+                            .op = OP_SENDRECV,
+                            .bytes = s->tokens * s->m->hidden * ACTIVATION_BYTES / share,
+                            .count = 2.0 * r->stages * s->microbatches,
+                            .phase = PHASE_BOUNDARY,
+                            .rounds = s->microbatches,
+                            .per_token = true,
+                            .per_microbatch = true,
+                            .formula = "s b h 2 / (tp cp), 2 v per microbatch (Narayanan et al. "
+                                       "2021, 2.2)"};
 }
 
 void traffic_of(struct traffic *t, const struct step *s)
@@ -481,25 +482,21 @@ void traffic_of(struct traffic *t, const struct step *s)
     t->messages = 0;
     t->layers = list.stage->layers;
     t->updated = s->updated;
-    t->tokens = s->tokens;
-    t->microbatches = s->microbatches;
     add_tensor(&list);
     add_context(&list);
     add_experts(&list);
-    add_pipeline(&list);
+    struct message pipeline = pipeline_message(s);
+    add(&list, &pipeline);
     add_state(&list);
 }
 
-void traffic_batch(struct traffic *t, const struct step *s)
+void traffic_schedule(struct traffic *t, const struct step *s)
 {
-    double tokens = s->tokens / t->tokens, microbatches = s->microbatches / t->microbatches;
+    struct message pipeline = pipeline_message(s);
 
-    for (int i = 0; i < t->messages; i++) {
-        struct message *m = &t->message[i];
-        m->bytes *= m->per_token ? tokens : 1;
-        m->count *= m->per_microbatch ? microbatches : 1;
-        m->rounds = m->per_microbatch ? s->microbatches : 1;
-    }
-    t->tokens = s->tokens;
-    t->microbatches = s->microbatches;
+    for (int i = 0; i < t->messages; i++)
+        if (t->message[i].phase == PHASE_BOUNDARY) {
+            pipeline.span = t->message[i].span;
+            t->message[i] = pipeline;
+        }
 }

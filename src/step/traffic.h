@@ -72,15 +72,15 @@ enum { TRAFFIC_MAX = 40 };
 struct traffic {
     struct message message[TRAFFIC_MAX];
     int messages;
-    int layers;                  /* of the stage whose rank this is, */
-    double updated;              /* and parameters whose optimizer states it has */
-    double tokens, microbatches; /* as struct step's */
+    int layers;     /* of the stage whose rank this is, */
+    double updated; /* and parameters whose optimizer states it has */
 };
 
 /* Messages of groups of one rank are left out.  Allocates nothing. */
 void traffic_of(struct traffic *t, const struct step *s);
-/* After step_batch(): the list of another micro batch. */
-void traffic_batch(struct traffic *t, const struct step *s);
+/* The list of a step that differs in its schedule, stages per rank included, and whose stages hold
+ * the same; neither is DualPipe's. */
+void traffic_schedule(struct traffic *t, const struct step *s);
 
 /* Bytes that one of n ranks sends for one message: S (n-1)/n for all_gather, reduce_scatter,
  * all_to_all, twice that for all_reduce (ring), S for broadcast and sendrecv. */

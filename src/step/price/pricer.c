@@ -16,20 +16,25 @@ enum {
     EXPONENT_BIAS = 1023,
     FIRST_OCTAVE = 3,
     LAST_OCTAVE = 46, /* 8 B .. 64 TiB; beyond them exactly */
-    GRID = ((LAST_OCTAVE - FIRST_OCTAVE) << STEP_BITS) + 1,
+    CELLS = (LAST_OCTAVE - FIRST_OCTAVE) << STEP_BITS,
     GRID_FROM = (EXPONENT_BIAS + FIRST_OCTAVE) << STEP_BITS,
     CURVES = OP_COUNT + EP_COMBINE, /* ops, and kernels in place of all_to_all */
     KINDS_KEPT = 4096,              /* of a span over orders: more are looked for in vain */
 };
 
+/* From a size of the grid to the next one. */
+struct price_cell {
+    double sec, rise; /* s at its begin, 0: not asked yet; more at its end */
+};
+
 struct price_curve {
     const struct groups *groups;
-    enum ep_kernel kernel;
-    struct routing route;           /* ranks 0: tokens spread evenly */
     struct collective_quote *quote; /* of each kind of group */
     int quotes;
-    int turn;         /* of the groups, that sec is of */
-    double sec[GRID]; /* 0: not asked yet */
+    int turn;             /* of the groups, that cells are of */
+    struct routing route; /* ranks 0: tokens spread evenly */
+    enum ep_kernel kernel;
+    struct price_cell cell[CELLS];
 };
 
 struct entry {
@@ -41,8 +46,9 @@ struct pricer {
     struct places places;
     struct entry **entry;
     int entries;
-    struct map index; /* of entries, by span */
-    long moves;       /* of ranks, by orders after the first */
+    struct map index;   /* of entries, by span */
+    struct entry *last; /* that was asked for */
+    long looks;         /* at ranks, to fold them */
     bool fewer_keys;
 };
 
@@ -80,10 +86,10 @@ static void forget_kinds(struct entry *e)
             e->curve[i]->quotes = 0;
 }
 
-/* A look at all endpoints pays off once as many ranks were looked at. */
+/* A look at all endpoints, KEYS by KEYS, pays off once as many ranks were looked at. */
 static void drop_keys(struct pricer *p)
 {
-    if (p->fewer_keys || p->moves < p->places.matrix->topo.endpoints)
+    if (p->fewer_keys || p->looks < (long)KEYS * p->places.matrix->topo.endpoints)
         return;
     p->fewer_keys = true;
     places_keys(&p->places);
@@ -104,7 +110,7 @@ int pricer_reorder(struct pricer *p, const int *order, struct err *err)
     for (int r = 0; r < at->ranks; r++) {
         if (at->order[r] == order[r])
             continue;
-        p->moves++;
+        p->looks++;
         places_move(at, r, order[r]);
         for (int i = 0; i < p->entries; i++)
             folded_move(&p->entry[i]->folded, r);
@@ -139,6 +145,8 @@ void pricer_close(struct pricer *p)
 
 static void entry_new(struct pricer *p, struct span span)
 {
+    p->looks += p->places.ranks;
+    drop_keys(p);
     struct entry **at = &MEM_PUSH(p->entry, p->entries);
 
     *at = NULL; /* where memory ends now */
@@ -148,14 +156,18 @@ static void entry_new(struct pricer *p, struct span span)
 
 static struct entry *entry_of(struct pricer *p, struct span span)
 {
-    uint64_t key = (uint64_t)(unsigned)span.size << 32 | (unsigned)span.stride;
-    int *at = map_at(&p->index, key, NULL, NULL);
+    struct entry *e = p->last;
 
-    if (*at == MAP_NONE) {
-        entry_new(p, span);
-        *at = p->entries - 1;
+    if (!e || e->folded.groups.span.size != span.size ||
+        e->folded.groups.span.stride != span.stride) {
+        uint64_t key = (uint64_t)(unsigned)span.size << 32 | (unsigned)span.stride;
+        int *at = map_at(&p->index, key, NULL, NULL);
+        if (*at == MAP_NONE) {
+            entry_new(p, span);
+            *at = p->entries - 1;
+        }
+        p->last = e = p->entry[*at];
     }
-    struct entry *e = p->entry[*at];
     folded_find(&e->folded, &p->places);
     return e;
 }
@@ -169,9 +181,11 @@ static struct price_curve *curve_of(const struct pricer *p, struct entry *e,
 
     struct price_curve *t = *at;
     if (!t) {
-        *at = t = mem_calloc(1, sizeof(*t));
-        *t = (struct price_curve){
-            .groups = g, .kernel = msg->kernel, .route = msg->route, .turn = e->folded.turn};
+        *at = t = mem_calloc(1, sizeof(*t)); /* cells that nobody asks for are not touched */
+        t->groups = g;
+        t->kernel = msg->kernel;
+        t->route = msg->route;
+        t->turn = e->folded.turn;
     }
     while (t->quotes < g->kinds) {
         const struct group_kind *kind = &g->kind[t->quotes];
@@ -236,15 +250,25 @@ static double slowest(const struct pricer *p, const struct price_curve *t,
     return most;
 }
 
-static double fill(const struct pricer *p, struct price_curve *t, const struct message *msg,
-                   uint64_t at)
+/* Seconds at a size of the grid. */
+static double grid_time(const struct pricer *p, const struct price_curve *t,
+                        const struct message *msg, uint64_t at)
 {
     uint64_t bits = (at + GRID_FROM) << REST_BITS;
     struct message one = *msg;
     int kind;
 
     memcpy(&one.bytes, &bits, sizeof(one.bytes));
-    return t->sec[at] = slowest(p, t, &one, &kind);
+    return slowest(p, t, &one, &kind);
+}
+
+/* What has no time at its end has none before it. */
+static void fill(const struct pricer *p, struct price_curve *t, const struct message *msg,
+                 uint64_t at)
+{
+    double a = grid_time(p, t, msg, at), b = grid_time(p, t, msg, at + 1);
+
+    t->cell[at] = b < INFINITY ? (struct price_cell){a, b - a} : (struct price_cell){b, 0};
 }
 
 static bool same_route(const struct routing *a, const struct routing *b)
@@ -261,35 +285,58 @@ struct price_curve *pricer_curve(struct pricer *p, const struct message *msg)
     struct entry *e = entry_of(p, msg->span);
     struct price_curve *t = curve_of(p, e, msg);
     if (t->turn != e->folded.turn)
-        memset(t->sec, 0, sizeof(t->sec));
+        memset(t->cell, 0, sizeof(t->cell));
     t->turn = e->folded.turn;
     return t;
 }
 
-double pricer_curve_at(struct pricer *p, struct price_curve *t, const struct message *msg)
+/* The cell of a size, or a number beyond them all, and how far into it the size lies. */
+static inline uint64_t cell_of(double bytes, double *share)
 {
     uint64_t bits;
+
+    memcpy(&bits, &bytes, sizeof(bits));
+    *share = (double)(int64_t)(bits & ((1ULL << REST_BITS) - 1)) * 0x1p-46;
+    return (bits >> REST_BITS) - GRID_FROM;
+}
+
+/* A curve is of one routing, as a model mostly has: another one is priced exactly. */
+static double curve_at(const struct pricer *p, struct price_curve *t, const struct message *msg)
+{
+    double share;
     int kind;
 
     if (!t)
-        return 0;
-    memcpy(&bits, &msg->bytes, sizeof(bits));
-    uint64_t at = (bits >> REST_BITS) - GRID_FROM; /* beyond GRID below the first octave too */
-    /* a curve is of one routing, as a model mostly has: another one is priced exactly */
-    if (at >= GRID - 1 || (t->kernel != EP_NONE && !same_route(&t->route, &msg->route)))
+        return 0; /* groups of one rank */
+    uint64_t at = cell_of(msg->bytes, &share);
+    if (at >= CELLS || (t->kernel != EP_NONE && !same_route(&t->route, &msg->route)))
         return slowest(p, t, msg, &kind);
-    double a = t->sec[at], b = t->sec[at + 1];
-    if (a == 0)
-        a = fill(p, t, msg, at);
-    if (b == 0)
-        b = fill(p, t, msg, at + 1);
-    double share = (double)(int64_t)(bits & ((1ULL << REST_BITS) - 1)) * 0x1p-46;
-    return b < INFINITY ? a + share * (b - a) : b;
+    if (t->cell[at].sec == 0)
+        fill(p, t, msg, at);
+    return t->cell[at].sec + share * t->cell[at].rise;
+}
+
+double pricer_curves_at(const struct pricer *p, struct price_curve *const *curve,
+                        const struct message *msg, uint64_t set, double *sec)
+{
+    double sum = 0, share;
+
+    for (; set; set &= set - 1) {
+        unsigned i = (unsigned)__builtin_ctzll(set);
+        const struct price_curve *t = curve[i];
+        uint64_t at = cell_of(msg[i].bytes, &share);
+        if (t && at < CELLS && t->kernel == EP_NONE && t->cell[at].sec != 0)
+            sec[i] = t->cell[at].sec + share * t->cell[at].rise; /* as mostly */
+        else
+            sec[i] = curve_at(p, curve[i], &msg[i]);
+        sum += sec[i];
+    }
+    return sum;
 }
 
 double pricer_message(struct pricer *p, const struct message *msg)
 {
-    return pricer_curve_at(p, pricer_curve(p, msg), msg);
+    return curve_at(p, pricer_curve(p, msg), msg);
 }
 
 double pricer_message_mean(struct pricer *p, const struct message *msg, double *mean)

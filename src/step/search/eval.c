@@ -38,15 +38,23 @@ void eval_close(struct eval *e)
     memset(e, 0, sizeof(*e));
 }
 
-/* Is it the candidate before but for its micro batch? */
-static bool differs_in_batch(const struct evaluation *v, const struct layout *l,
+/* What a candidate shares with the one before it. */
+enum shared { SHARED_NOTHING, SHARED_BUT_SCHEDULE, SHARED_BUT_BATCH };
+
+static enum shared shared_of(const struct evaluation *v, const struct layout *l,
                              const struct recipe *r)
 {
-    enum { AT = offsetof(struct recipe, micro_batch), AFTER = AT + sizeof(r->micro_batch) };
-    const char *was = (const char *)&v->recipe, *is = (const char *)r;
+    struct recipe as = *r;
 
-    return !memcmp(&v->layout, l, sizeof(*l)) && !memcmp(was, is, AT) &&
-           !memcmp(was + AFTER, is + AFTER, sizeof(*r) - AFTER);
+    if (memcmp(&v->layout, l, sizeof(*l)) != 0)
+        return SHARED_NOTHING;
+    as.micro_batch = v->recipe.micro_batch;
+    if (memcmp(&v->recipe, &as, sizeof(as)) == 0)
+        return SHARED_BUT_BATCH;
+    as.schedule = v->recipe.schedule;
+    as.stages = v->recipe.stages;
+    bool both = r->schedule == SCHEDULE_DUALPIPE || as.schedule == SCHEDULE_DUALPIPE;
+    return memcmp(&v->recipe, &as, sizeof(as)) || both ? SHARED_NOTHING : SHARED_BUT_SCHEDULE;
 }
 
 static void set_batch(struct evaluation *v, int micro_batch)
@@ -74,71 +82,128 @@ static void set_pace(struct evaluation *v, const struct eval *e)
                        : &e->coefficients;
     if (fresh || e->by_shape)
         pace_of(&v->pace, &v->work, v->rates);
+    pace_at(&v->seconds, &v->pace, v->step.tokens / v->tokens, v->rates);
+}
+
+static struct timing_step timing_step(const struct evaluation *v)
+{
+    const struct step *s = &v->step;
+
+    return (struct timing_step){
+        &v->seconds, s->updated, s->microbatches, v->layout.size[AXIS_PP], v->rates, &v->recipe};
 }
 
 /* Sums of the same numbers in another order differ in their last bits. */
 #define LEAST_ROUNDING (1 - 1e-9)
 
+/* Work, memory and messages of stages that hold the same do not depend on their schedule, but for
+ * the messages between stages. */
+static void set_step(struct evaluation *v, const struct eval *e, const struct layout *l,
+                     const struct recipe *r, bool but_schedule)
+{
+    struct step was = v->step;
+
+    v->layout = *l;
+    v->recipe = *r;
+    step_of(&v->step, e->question->model, &v->layout, &v->recipe);
+    bool same = but_schedule && step_alike(&was, &v->step);
+    v->shares = same && (v->listed || v->shares) && v->first == r->micro_batch;
+    v->listed = false;
+    if (!same || v->first != r->micro_batch)
+        v->first = 0;
+    if (!same)
+        memory_stages(v->stage, &v->step, e->question->constants);
+}
+
 bool eval_fits(struct evaluation *v, const struct eval *e, const struct layout *l,
                const struct recipe *r)
 {
-    if (!differs_in_batch(v, l, r)) {
-        v->layout = *l;
-        v->recipe = *r;
-        v->first = 0;
-        v->listed = false;
-        step_of(&v->step, e->question->model, &v->layout, &v->recipe);
-        memory_stages(v->stage, &v->step, e->question->constants);
-    }
+    enum shared shared = shared_of(v, l, r);
+
+    if (shared != SHARED_BUT_BATCH)
+        set_step(v, e, l, r, shared == SHARED_BUT_SCHEDULE);
     set_batch(v, r->micro_batch);
     memory_fullest(&v->memory, v->stage, &v->step, e->capacity, e->question->constants);
     v->fits = memory_fits(&v->memory);
     if (!v->fits)
         return false;
     set_pace(v, e);
-    v->least = LEAST_ROUNDING * timing_least(&v->pace, v->step.tokens / v->tokens, v->step.updated,
-                                             v->rates, &v->layout, &v->recipe);
+    struct timing_step s = timing_step(v);
+    v->least = LEAST_ROUNDING * timing_least(&s);
     return true;
 }
 
-/* Messages of the first micro batch; those that do not grow with it are priced. */
+/* Is this a power of two, by which all is multiplied exactly? */
+static bool is_exact(double times)
+{
+    int exponent;
+
+    return frexp(times, &exponent) == 0.5;
+}
+
+/* The list is of this micro batch now. */
+static void set_list(struct evaluation *v)
+{
+    const struct step *s = &v->step;
+    double tokens = s->tokens / v->list_tokens;
+
+    for (uint64_t left = v->moving; left; left &= left - 1)
+        v->traffic.message[__builtin_ctzll(left)].bytes *= tokens;
+    timing_batch(&v->list, s->microbatches / v->microbatches);
+    v->list_tokens = s->tokens;
+    v->microbatches = s->microbatches;
+}
+
+/* Messages, their curves, and the prices of those that do not grow with the micro batch. */
+static void make_list(struct evaluation *v, const struct eval *e)
+{
+    struct traffic *t = &v->traffic;
+    uint64_t still = 0;
+
+    traffic_of(t, &v->step);
+    v->moving = 0;
+    for (int i = 0; i < t->messages; i++) {
+        v->curve[i] = pricer_curve(e->pricer, &t->message[i]);
+        *(t->message[i].per_token ? &v->moving : &still) |= (uint64_t)1 << i;
+    }
+    v->still = pricer_curves_at(e->pricer, v->curve, t->message, still, v->one);
+}
+
+/* Of the first micro batch. */
 static void list(struct evaluation *v, const struct eval *e)
 {
     int micro_batch = v->recipe.micro_batch;
 
-    v->listed = true;
     set_batch(v, v->first);
-    traffic_of(&v->traffic, &v->step);
-    set_batch(v, micro_batch);
-    for (int i = 0; i < v->traffic.messages; i++) {
-        const struct message *msg = &v->traffic.message[i];
-        v->curve[i] = pricer_curve(e->pricer, msg);
-        if (!msg->per_token)
-            v->one[i] = pricer_curve_at(e->pricer, v->curve[i], msg);
+    double tokens = v->step.tokens / v->list_tokens;
+    if (v->shares && is_exact(tokens)) {
+        set_list(v);
+        traffic_schedule(&v->traffic, &v->step);
+    } else {
+        make_list(v, e);
     }
+    timing_list_of(&v->list, &v->traffic, v->rates, &v->recipe);
+    v->listed = true;
+    v->list_tokens = v->step.tokens;
+    v->microbatches = v->step.microbatches;
+    set_batch(v, micro_batch);
 }
 
 /* Seconds of each message, and of one of each together: NAN or INFINITY as soon as one is. */
 static double price(struct evaluation *v, const struct eval *e)
 {
-    double sum = 0;
-
     if (!v->listed)
         list(v, e);
-    traffic_batch(&v->traffic, &v->step);
-    for (int i = 0; i < v->traffic.messages; i++) {
-        const struct message *msg = &v->traffic.message[i];
-        if (msg->per_token)
-            v->one[i] = pricer_curve_at(e->pricer, v->curve[i], msg);
-        sum += v->one[i];
-    }
-    return sum;
+    set_list(v);
+    return v->still +
+           pricer_curves_at(e->pricer, v->curve, v->traffic.message, v->moving, v->one);
 }
 
 void eval_price(struct evaluation *v, const struct eval *e)
 {
+    struct timing_step s = timing_step(v);
+
     v->timing.sec = price(v, e);
     if (v->timing.sec < INFINITY)
-        timing_at(&v->timing, &v->traffic, v->one, &v->pace, v->step.tokens / v->tokens, v->rates,
-                  &v->layout, &v->recipe);
+        timing_at(&v->timing, &s, &v->list, v->one);
 }

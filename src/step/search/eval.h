@@ -24,20 +24,26 @@ struct evaluation {
     bool fits;
     double least; /* s that timing.sec is never below; of work alone, no message is looked at */
     struct timing timing;
-    struct traffic traffic;
+    struct traffic traffic;  /* bytes are of this micro batch, counts of the first one */
     double one[TRAFFIC_MAX]; /* s of a message on its slowest group */
     /* kept */
     struct layout layout;
     struct recipe recipe;
     struct step step; /* of these two */
     struct memory_stage stage[STEP_STAGES];
-    int first;     /* micro batch that all below and the traffic were made for, 0: not yet */
+    int first;     /* micro batch that work and pace were made for, 0: not yet */
     double tokens; /* of it */
     struct work work;
     struct pace pace;
     const struct coefficients *rates; /* of the candidate: those of all, or */
     struct coefficients own;
-    bool listed; /* the traffic is there */
+    struct pace_seconds seconds;      /* of the pace, at the tokens of now */
+    bool shares;                      /* it is there but for the schedule */
+    bool listed;                      /* the traffic is there, and */
+    struct timing_list list;          /* as timing reads it, for */
+    double list_tokens, microbatches; /* these of the step */
+    uint64_t moving;                  /* messages that grow with tokens */
+    double still;                     /* s of one of each of the others */
     struct price_curve *curve[TRAFFIC_MAX];
 };
 

@@ -233,6 +233,7 @@ static bool visit(void *context, const struct layout *l, const struct recipe *r,
         show_progress(w->walk);
     if (!eval_fits(&w->now, &w->eval, l, r)) {
         s->unfit++;
+        memory_interval(&w->now.memory, &w->now.step, w->eval.question->constants);
         s->may_fit += memory_fit(&w->now.memory) == MEMORY_MAY_NOT_FIT;
         return false; /* nor does a larger micro batch */
     }
