@@ -312,6 +312,7 @@ static void add_stage(const struct stage_sum *v)
     mem->gathered = gathered_bytes(v);
     mem->comm = comm_bytes(v->l, v->c);
     mem->context = constants_get(v->c, CONSTANT_MEMORY_CONTEXT_BYTES)->value;
+    v->out->states = memory_states(mem);
 }
 
 void memory_stages(struct memory_stage out[STEP_STAGES], const struct step *s,
@@ -332,32 +333,86 @@ void memory_stages(struct memory_stage out[STEP_STAGES], const struct step *s,
     }
 }
 
-static double smaller(double a, double b)
-{
-    return a < b ? a : b;
-}
+/* Microbatches whose activations stage i holds, in units of all its layers:
+ * min(all, first - each i) / chunks. */
+struct flight {
+    double all, first, each, chunks;
+};
 
-/* Microbatches whose activations stage i of p holds, in units of all its layers. */
-static double in_flight(const struct step *s, int index)
+static struct flight flight_of(const struct step *s)
 {
-    double p = s->l->size[AXIS_PP], i = index, chunks = s->r->stages, m = s->microbatches;
+    double p = s->l->size[AXIS_PP], chunks = s->r->stages, m = s->microbatches;
 
     switch (s->r->schedule) {
     case SCHEDULE_INTERLEAVED:
-        return smaller(m * chunks, 2 * (p - i - 1) + (chunks - 1) * p + 1) / chunks;
+        return (struct flight){m * chunks, 2 * (p - 1) + (chunks - 1) * p + 1, 2, chunks};
     case SCHEDULE_ZB_H1:
-        return smaller(m, p);
+        return (struct flight){m, p, 0, 1};
     case SCHEDULE_ZB_H2:
-        return smaller(m, 2 * p - 1);
+        return (struct flight){m, 2 * p - 1, 0, 1};
     case SCHEDULE_DUALPIPE:
-        return p > 1 ? smaller(m, p + 1) : 1;
+        return p > 1 ? (struct flight){m, p + 1, 0, 1} : (struct flight){1, 1, 0, 1};
     default:
-        return smaller(m, p - i);
+        return (struct flight){m, p, 1, 1};
     }
 }
 
+static double in_flight(const struct flight *f, int index)
+{
+    double room = f->first - f->each * index;
+
+    return (f->all < room ? f->all : room) / f->chunks;
+}
+
+/* What a stage needs of the micro batch, beside what it needs anyway. */
+struct grown {
+    double activations, logits, gathered, fragmentation, total;
+};
+
+static inline struct grown grown(const struct memory_stage *from, const struct step *s,
+                                 const struct flight *flight, int index, double lost)
+{
+    const struct memory *f = &from->fixed;
+    struct grown g = {.gathered = f->gathered, .logits = s->tokens * from->logits};
+
+    g.activations =
+        s->tokens * (from->kept * in_flight(flight, index) + from->at_work + from->whole);
+    if (s->r->grad_sync == GRAD_SYNC_LAST && s->microbatches > 1)
+        g.gathered += fmax(0, from->unreduced - f->gradients); /* shards come as they go */
+    g.fragmentation = lost * (g.activations + g.logits + g.gathered);
+    g.total = from->states + g.activations + g.logits + g.gathered + f->comm + f->context +
+              g.fragmentation;
+    return g;
+}
+
+static double lost_of(const struct step *s, const struct constants *c)
+{
+    bool grows = recipe_expands_segments(s->r);
+
+    return constants_get(c, grows ? CONSTANT_MEMORY_FRAGMENTATION
+                                  : CONSTANT_MEMORY_FRAGMENTATION_FIXED)
+        ->value;
+}
+
+double memory_fullest(const struct memory_stage *stage, const struct step *s,
+                      const struct constants *c, int *fullest)
+{
+    struct flight flight = flight_of(s);
+    double lost = lost_of(s, c), most = -1;
+
+    *fullest = 0;
+    for (int i = 0; i < s->stages; i++) {
+        double total = grown(&stage[i], s, &flight, s->stage[i].index, lost).total;
+        if (total > most) {
+            *fullest = i;
+            most = total;
+        }
+    }
+    return most;
+}
+
 /* States are arithmetic; what comes and goes is known to a share; the rest to its constants. */
-void memory_interval(struct memory *mem, const struct step *s, const struct constants *c)
+static void add_error(struct memory *mem, const struct step *s, const struct constants *c)
 {
     bool grows = recipe_expands_segments(s->r);
     const struct constant *nccl = constants_get(c, CONSTANT_MEMORY_NCCL_BYTES);
@@ -373,44 +428,22 @@ void memory_interval(struct memory *mem, const struct step *s, const struct cons
     mem->error_outside = sqrt(of_comm * of_comm + of_context * of_context);
 }
 
-void memory_fullest(struct memory *mem, const struct memory_stage *stage, const struct step *s,
-                    double capacity, const struct constants *c)
+void memory_at(struct memory *mem, const struct memory_stage *stage, const struct step *s,
+               double capacity, const struct constants *c)
 {
-    bool grows = recipe_expands_segments(s->r);
-    double lost = constants_get(c, grows ? CONSTANT_MEMORY_FRAGMENTATION
-                                         : CONSTANT_MEMORY_FRAGMENTATION_FIXED)
-                      ->value;
-    const struct memory *fullest = &stage[0].fixed;
+    struct flight flight = flight_of(s);
+    int i;
 
-    mem->total = -1;
-    for (int i = 0; i < s->stages; i++) {
-        const struct memory_stage *from = &stage[i];
-        const struct memory *f = &from->fixed;
-        double activations = s->tokens * (from->kept * in_flight(s, s->stage[i].index) +
-                                          from->at_work + from->whole);
-        double logits = s->tokens * from->logits, gathered = f->gathered;
-        if (s->r->grad_sync == GRAD_SYNC_LAST && s->microbatches > 1)
-            gathered += fmax(0, from->unreduced - f->gradients); /* shards come as they go */
-        double fragmentation = lost * (activations + logits + gathered);
-        double total = memory_states(f) + activations + logits + gathered + f->comm + f->context +
-                       fragmentation;
-        if (!(total > mem->total))
-            continue;
-        fullest = f;
-        mem->activations = activations;
-        mem->logits = logits;
-        mem->gathered = gathered;
-        mem->fragmentation = fragmentation;
-        mem->total = total;
-    }
-    mem->weights = fullest->weights;
-    mem->gradients = fullest->gradients;
-    mem->optimizer = fullest->optimizer;
-    mem->adapters = fullest->adapters;
-    mem->comm = fullest->comm;
-    mem->context = fullest->context;
-    mem->stage = fullest->stage;
+    memory_fullest(stage, s, c, &i);
+    struct grown g = grown(&stage[i], s, &flight, s->stage[i].index, lost_of(s, c));
+    *mem = stage[i].fixed;
+    mem->activations = g.activations;
+    mem->logits = g.logits;
+    mem->gathered = g.gathered;
+    mem->fragmentation = g.fragmentation;
+    mem->total = g.total;
     mem->capacity = capacity;
+    add_error(mem, s, c);
 }
 
 void memory_of(struct memory *mem, const struct step *s, double capacity, const struct constants *c)
@@ -418,6 +451,5 @@ void memory_of(struct memory *mem, const struct step *s, double capacity, const 
     struct memory_stage stage[STEP_STAGES];
 
     memory_stages(stage, s, c);
-    memory_fullest(mem, stage, s, capacity, c);
-    memory_interval(mem, s, c);
+    memory_at(mem, stage, s, capacity, c);
 }

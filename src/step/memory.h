@@ -97,27 +97,33 @@ static inline const char *memory_fit_text(const struct memory *mem)
 
 /* What a stage needs whatever the micro batch is, and what grows with its tokens. */
 struct memory_stage {
-    struct memory fixed; /* without activations, logits and fragmentation */
-    double kept;         /* B a token, of each microbatch in flight */
-    double at_work;      /* of the layer at work */
-    double whole;        /* of an input that sequence parallelism gathers */
+    double kept;    /* B a token, of each microbatch in flight */
+    double at_work; /* of the layer at work */
+    double whole;   /* of an input that sequence parallelism gathers */
     double logits;
-    double unreduced; /* B; gradients that stay whole until the last of several microbatches */
+    double unreduced;    /* B; gradients that stay whole until the last of several microbatches */
+    double states;       /* of fixed */
+    struct memory fixed; /* without activations, logits and fragmentation */
 };
 void memory_stages(struct memory_stage out[STEP_STAGES], const struct step *s,
                    const struct constants *c);
-/* The stage that needs the most.  capacity: fabric.gpu.memory_bytes, 0 where unknown. */
-void memory_fullest(struct memory *mem, const struct memory_stage *stage, const struct step *s,
-                    double capacity, const struct constants *c);
-/* Its error and error_outside, which memory_fullest() leaves out. */
-void memory_interval(struct memory *mem, const struct step *s, const struct constants *c);
-/* All three.  Allocates nothing. */
+/* Bytes of the stage that needs the most, and which one that is. */
+double memory_fullest(const struct memory_stage *stage, const struct step *s,
+                      const struct constants *c, int *fullest);
+/* All of it.  capacity: fabric.gpu.memory_bytes, 0 where unknown. */
+void memory_at(struct memory *mem, const struct memory_stage *stage, const struct step *s,
+               double capacity, const struct constants *c);
+/* From the step on.  Allocates nothing. */
 void memory_of(struct memory *mem, const struct step *s, double capacity,
                const struct constants *c);
+static inline bool memory_holds(double capacity, double bytes)
+{
+    return !(capacity > 0) || bytes <= capacity;
+}
 /* Is what is predicted within the capacity?  True also where that is unknown. */
 static inline bool memory_fits(const struct memory *mem)
 {
-    return !(mem->capacity > 0) || mem->total <= mem->capacity;
+    return memory_holds(mem->capacity, mem->total);
 }
 
 /* Weights to optimizer and adapters. */

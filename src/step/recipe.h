@@ -112,12 +112,14 @@ struct recipe_names {
 extern const struct recipe_names recipe_name;
 
 struct recipe {
-    int strategy, schedule, dtype, recompute, context, lora, stack, dispatch; /* of the enums */
-    int tp_overlap, dp_overlap, attention, cuda_graphs;                       /* likewise */
-    int stage_split, zero_engine, segments, grad_sync;                        /* likewise */
-    int stages;       /* v: model chunks per pipeline rank; 1 unless interleaved */
-    int seq;          /* tokens of a sequence */
-    int micro_batch;  /* sequences of a microbatch */
+    int micro_batch; /* sequences of a microbatch; first, as a search changes it from one candidate
+                        to the next, and then these two */
+    int stages;      /* v: model chunks per pipeline rank; 1 unless interleaved */
+    int schedule;    /* of the enums, and */
+    int strategy, dtype, recompute, context, lora, stack, dispatch;
+    int tp_overlap, dp_overlap, attention, cuda_graphs; /* likewise */
+    int stage_split, zero_engine, segments, grad_sync;  /* likewise */
+    int seq;                                            /* tokens of a sequence */
     int global_batch; /* sequences of a step; 0: layout_check() chooses and says so */
     int lora_rank;
     int route_nodes;        /* a token's experts lie in at most this many domains; 0: as the model's

@@ -60,21 +60,6 @@ void pace_of(struct pace *p, const struct work *w, const struct coefficients *c)
                        weight_seconds(w, c)};
 }
 
-static struct stage_seconds stage_seconds(const struct stage_pace *p, double times,
-                                          const struct coefficients *c)
-{
-    return (struct stage_seconds){(p->forward * times + p->still_forward) * c->stretch,
-                                  (p->backward * times + p->still_backward) * c->stretch,
-                                  p->host * c->stretch};
-}
-
-void pace_at(struct pace_seconds *s, const struct pace *p, double times,
-             const struct coefficients *c)
-{
-    *s = (struct pace_seconds){stage_seconds(&p->mean, times, c), stage_seconds(&p->other, times, c),
-                               stage_seconds(&p->last, times, c), p->weights * times * c->stretch};
-}
-
 /* Neither is NAN: in place of fmax() and fmin(), which ask that and are calls. */
 static double larger(double a, double b)
 {
@@ -168,8 +153,8 @@ static void add_state(struct timing_list *list, const struct message *m, int i,
     list->repeats |= m->rounds > 1 || m->per_microbatch ? bit : 0;
 }
 
-void timing_list_of(struct timing_list *list, const struct traffic *tr, const struct coefficients *c,
-                    const struct recipe *r)
+void timing_list_of(struct timing_list *list, const struct traffic *tr,
+                    const struct coefficients *c, const struct recipe *r)
 {
     list->messages = tr->messages;
     list->layers = list->apart = 0;
@@ -192,14 +177,6 @@ void timing_list_of(struct timing_list *list, const struct traffic *tr, const st
 #define EACH(i, set)                                                                               \
     for (uint64_t left_ = (set), i; left_ && (i = (uint64_t)__builtin_ctzll(left_), true);         \
          left_ &= left_ - 1)
-
-void timing_batch(struct timing_list *list, double times)
-{
-    for (int i = 0; i < list->apart; i++)
-        list->count[i] *= times;
-    EACH (i, list->repeats)
-        list->count[i] *= times;
-}
 
 /* Seconds of messages that are seen, but of weights and gradients. */
 struct timing_seen {
@@ -244,14 +221,16 @@ static void window(struct timing *t, const struct timing_list *list, const doubl
 {
     double comm = 0, each[TRAFFIC_MAX];
 
-    EACH (i, set) {
+    EACH(i, set)
+    {
         each[i] = list->repeats >> i & 1 ? t->raw[i] / microbatches : t->raw[i];
         comm += each[i];
     }
     if (!(comm > 0))
         return;
     double seen = larger(c->exposed[EXPOSE_WINDOW] * comm, comm - hides) / comm;
-    EACH (i, set) {
+    EACH(i, set)
+    {
         double edge = list->edge >> i & 1 ? one[i] * list->links[i] * (1 - seen) : 0;
         t->seen[i] += passes * (edge + each[i] * seen);
     }
@@ -268,15 +247,17 @@ static void windows(struct timing *t, const struct timing_list *list, const doub
         uint64_t set = list->window[backward], again = microbatches > 1 ? set & list->repeats : 0;
         double inside = layers * (backward ? 1 - share : share);
         double hides = c->overlap * (backward ? t->backward : t->forward) + c->beside * inside;
+        if (!set)
+            continue;
         window(t, list, one, c, set, hides, microbatches, 1);
         if (again != set)
             window(t, list, one, c, again, hides, microbatches, microbatches - 1);
         else
-            EACH (i, set) /* every round is as the last one */
-                t->seen[i] += (microbatches - 1) * t->seen[i];
+            EACH(i, set) /* every round is as the last one */
+        t->seen[i] += (microbatches - 1) * t->seen[i];
     }
-    EACH (i, list->window[0] | list->window[1])
-        t->seen[i] = list->waits >> i & 1 ? t->raw[i] : smaller(t->seen[i], t->raw[i]);
+    EACH(i, list->window[0] | list->window[1])
+    t->seen[i] = list->waits >> i & 1 ? t->raw[i] : smaller(t->seen[i], t->raw[i]);
 }
 
 /* Idle time while the pipeline fills and drains.  Zero-bubble schedules fill it with weights'
@@ -344,10 +325,11 @@ void timing_of(struct timing *t, const struct traffic *tr, const double *one, co
     struct timing_list list;
     struct pace_seconds seconds;
     struct pace p;
-    struct timing_step s = {&seconds, tr->updated, layout_microbatches(l, r), l->size[AXIS_PP], c, r};
+    struct timing_step s = {&seconds,         tr->updated, layout_microbatches(l, r),
+                            l->size[AXIS_PP], c,           r};
 
     pace_of(&p, w, c);
-    pace_at(&seconds, &p, 1, c);
+    pace_at(&seconds, &p, 1, c->stretch);
     timing_list_of(&list, tr, c, r);
     timing_at(t, &s, &list, one);
     parts(t, w, c, s.microbatches);

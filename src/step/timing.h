@@ -66,9 +66,22 @@ struct pace_seconds {
     struct stage_seconds mean, other, last;
     double weights;
 };
+static inline struct stage_seconds stage_seconds(const struct stage_pace *p, double times,
+                                                 double stretch)
+{
+    return (struct stage_seconds){(p->forward * times + p->still_forward) * stretch,
+                                  (p->backward * times + p->still_backward) * stretch,
+                                  p->host * stretch};
+}
 /* `times`: the tokens, over those that the pace was made for. */
-void pace_at(struct pace_seconds *s, const struct pace *p, double times,
-             const struct coefficients *c);
+static inline void pace_at(struct pace_seconds *s, const struct pace *p, double times,
+                           double stretch)
+{
+    s->mean = stage_seconds(&p->mean, times, stretch);
+    s->other = stage_seconds(&p->other, times, stretch);
+    s->last = stage_seconds(&p->last, times, stretch);
+    s->weights = p->weights * times * stretch;
+}
 
 /* What timing asks of the messages of a step, side by side; bit i of a set is message i. */
 struct timing_list {
@@ -85,10 +98,16 @@ struct timing_list {
     uint64_t waits;     /* all of them have nothing beside them */
 };
 /* The traffic in the order of its phases, as traffic_of() has it. */
-void timing_list_of(struct timing_list *list, const struct traffic *tr, const struct coefficients *c,
-                    const struct recipe *r);
+void timing_list_of(struct timing_list *list, const struct traffic *tr,
+                    const struct coefficients *c, const struct recipe *r);
 /* The list of another micro batch, with so many times the microbatches. */
-void timing_batch(struct timing_list *list, double times);
+static inline void timing_batch(struct timing_list *list, double times)
+{
+    for (int i = 0; i < list->apart; i++)
+        list->count[i] *= times;
+    for (uint64_t left = list->repeats; left; left &= left - 1)
+        list->count[__builtin_ctzll(left)] *= times;
+}
 
 struct timing {
     double sec;                                 /* the step: compute, and all below but `raw` */

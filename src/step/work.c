@@ -420,11 +420,6 @@ const char *const work_name[WORK_PARTS] = {
     [WORK_LAUNCH] = "kernel launches",
 };
 
-/* One microbatch of one layer of each kind, and of what the last stage has more. */
-struct kinds {
-    struct stage_work layer[MODEL_KINDS_MAX], head, mtp;
-};
-
 static double products_sum(const struct stage_work *s)
 {
     return s->forward[WORK_LINEAR] + s->forward[WORK_EXPERT] + s->forward[WORK_CORE];
@@ -461,7 +456,8 @@ static double held_params(const struct step *s, const struct pipe_stage *stage)
     return sum / pp;
 }
 
-static void mean_stage(struct stage_work *s, const struct kinds *k, const struct work_rank *st)
+static void mean_stage(struct stage_work *s, const struct work_layers *k,
+                       const struct work_rank *st)
 {
     const struct model *m = st->s->m;
     double stages = st->s->l->size[AXIS_PP];
@@ -474,7 +470,7 @@ static void mean_stage(struct stage_work *s, const struct kinds *k, const struct
     pass_weights(s, st, held_params(st->s, NULL));
 }
 
-static void add_stage(struct stage_work *s, const struct kinds *k, const struct work_rank *st,
+static void add_stage(struct stage_work *s, const struct work_layers *k, const struct work_rank *st,
                       const struct pipe_stage *stage)
 {
     const struct model *m = st->s->m;
@@ -492,7 +488,7 @@ static void add_stage(struct stage_work *s, const struct kinds *k, const struct 
 /* The stages that can be the slowest: of those without the head the fullest, and the one with it.
  * DualPipe gives each rank a stage from either end (DeepSeek-V3, 2024, 3.2.1): two of the mean,
  * half the microbatches through each. */
-static void add_stages(struct work *w, const struct kinds *k, const struct work_rank *st)
+static void add_stages(struct work *w, const struct work_layers *k, const struct work_rank *st)
 {
     const struct step *s = st->s;
 
@@ -511,26 +507,38 @@ static void add_stages(struct work *w, const struct kinds *k, const struct work_
         w->other = second;
 }
 
-void work_of(struct work *w, const struct step *s)
+static struct work_rank rank_of(const struct step *s)
 {
     const struct recipe *r = s->r;
     double tp = s->l->size[AXIS_TP];
-    struct work_rank st = {.s = s,
-                           .tp = tp,
-                           .local = r->sequence_parallel ? s->tokens / tp : s->tokens,
-                           .element = operand_bytes[r->dtype],
-                           .again = work_recomputed(r),
-                           .again_core = r->recompute == RECOMPUTE_FULL ||
-                                         (r->recompute == RECOMPUTE_SELECTIVE && !every_second(r)),
-                           .again_memory = work_recomputed(r) > 0};
-    struct kinds k;
+
+    return (struct work_rank){.s = s,
+                              .tp = tp,
+                              .local = r->sequence_parallel ? s->tokens / tp : s->tokens,
+                              .element = operand_bytes[r->dtype],
+                              .again = work_recomputed(r),
+                              .again_core =
+                                  r->recompute == RECOMPUTE_FULL ||
+                                  (r->recompute == RECOMPUTE_SELECTIVE && !every_second(r)),
+                              .again_memory = work_recomputed(r) > 0};
+}
+
+void work_layers_of(struct work_layers *k, const struct step *s)
+{
+    struct work_rank st = rank_of(s);
+
+    for (int i = 0; i < s->m->kinds; i++)
+        layer_work(&k->layer[i], &st, &s->m->layer[i]);
+    head_work(&k->head, &st);
+    if (s->r->mtp && s->m->mtp.count)
+        mtp_work(&k->mtp, &st, &k->head);
+}
+
+void work_stages(struct work *w, const struct work_layers *k, const struct step *s)
+{
+    struct work_rank st = rank_of(s);
 
     memset(w, 0, sizeof(*w));
-    for (int i = 0; i < s->m->kinds; i++)
-        layer_work(&k.layer[i], &st, &s->m->layer[i]);
-    head_work(&k.head, &st);
-    if (r->mtp && s->m->mtp.count)
-        mtp_work(&k.mtp, &st, &k.head);
-    add_stages(w, &k, &st);
+    add_stages(w, k, &st);
     w->weights = s->trained;
 }

@@ -49,8 +49,21 @@ struct work {
 /* How often backward repeats forward's products, and what lies between them. */
 double work_recomputed(const struct recipe *r);
 
-/* Allocates nothing. */
-void work_of(struct work *w, const struct step *s);
+/* One microbatch of one layer of each kind, and of what the last stage has more: whatever the
+ * schedule. */
+struct work_layers {
+    struct stage_work layer[MODEL_KINDS_MAX], head, mtp;
+};
+/* Allocate nothing. */
+void work_layers_of(struct work_layers *k, const struct step *s);
+void work_stages(struct work *w, const struct work_layers *k, const struct step *s);
+static inline void work_of(struct work *w, const struct step *s)
+{
+    struct work_layers k;
+
+    work_layers_of(&k, s);
+    work_stages(w, &k, s);
+}
 
 /* --- the matrix products of a model, one by one --- *
  *

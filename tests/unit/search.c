@@ -463,7 +463,7 @@ static bool collect_all(void *context, const struct layout *l, const struct reci
         return true;
     if (!(least > 0 && least <= sec))
         fail_msg("%.17g s are no lower bound of %.17g s", least, sec);
-    MEM_PUSH(f->at, f->count) = (struct search_candidate){*l, *r, sec, f->now.memory.total, serial};
+    MEM_PUSH(f->at, f->count) = (struct search_candidate){*l, *r, sec, f->now.bytes, serial};
     return true;
 }
 
@@ -629,7 +629,7 @@ static bool collect(void *context, const struct layout *l, const struct recipe *
     if (h->now.fits) {
         (void)MEM_PUSH(h->at, h->count);
         h->at[h->count - 1][0] = h->now.timing.sec;
-        h->at[h->count - 1][1] = h->now.memory.total;
+        h->at[h->count - 1][1] = h->now.bytes;
     }
     return true;
 }

@@ -68,6 +68,8 @@ void places_open(struct places *p, const struct matrix *m, const int *order, int
     p->slot = mem_calloc((size_t)p->base[KEYS], sizeof(*p->slot));
     p->order = mem_calloc((size_t)ranks, sizeof(*p->order));
     p->ids = mem_calloc((size_t)ranks, sizeof(*p->ids));
+    p->near = mem_calloc((size_t)m->exceptions + 1, sizeof(*p->near));
+    p->touched = mem_calloc((size_t)m->exceptions + 1, sizeof(*p->touched));
     for (int r = 0; r < ranks; r++)
         places_move(p, r, order ? order[r] : r);
 }
@@ -76,6 +78,8 @@ void places_close(struct places *p)
 {
     free(p->order);
     free(p->ids);
+    free(p->near);
+    free(p->touched);
     free(p->at);
     free(p->known);
     free(p->mark);
@@ -189,27 +193,43 @@ static uint64_t ways_mix(uint64_t sum, const struct ways *w)
     return mix_double(sum, w->alpha_add);
 }
 
-/* Does no exception touch a member? */
-static bool is_healthy(const struct places *p, const int *ids, int n)
+/* The exceptions that touch a member, ascending; returns how many.  Members of one part in a row have
+ * one mark. */
+static int near_of(struct places *p, const int *ids, int n)
 {
-    for (int i = 0; i < n; i++)
-        if (p->at[ids[i]].mark)
-            return false;
-    return true;
+    const struct matrix *m = p->matrix;
+    uint64_t last = 0;
+    int found = 0;
+
+    for (int i = 0; i < n; i++) {
+        uint64_t mark = p->at[ids[i]].mark;
+        if (!mark || mark == last)
+            continue;
+        last = mark;
+        for (int x = 0; x < m->exceptions; x++)
+            p->touched[x] |= matrix_touches(m, &m->exception[x], ids[i]);
+    }
+    for (int x = 0; last && x < m->exceptions; x++) {
+        if (p->touched[x])
+            p->near[found++] = x;
+        p->touched[x] = false;
+    }
+    return found;
 }
 
 /* The kind that prices as this group does; a new one if there is none. */
-static int kind_of(struct folded *f, const struct places *p, int index)
+static int kind_of(struct folded *f, struct places *p, int index)
 {
     struct groups *g = &f->groups;
     struct group_kind kind = {.index = index};
+    struct members of = {p->ids, g->span.size, NULL};
 
     groups_ids(g, p->order, index, p->ids);
-    bool healthy = is_healthy(p, p->ids, g->span.size);
-    ways_of(&kind.ring, p->matrix, p->ids, g->span.size, OP_ALL_GATHER, healthy);
+    int near = near_of(p, p->ids, g->span.size);
+    ways_of_some(&kind.ring, p->matrix, &of, OP_ALL_GATHER, p->near, near);
     kind.across = kind.ring;
-    if (p->pairs && !healthy)
-        ways_of(&kind.across, p->matrix, p->ids, g->span.size, OP_ALL_TO_ALL, false);
+    if (p->pairs && near)
+        ways_of_some(&kind.across, p->matrix, &of, OP_ALL_TO_ALL, p->near, near);
     kind.ring.at_once = kind.across.at_once = g->total;
     int *at = map_at(&f->kinds, ways_mix(ways_mix(1, &kind.ring), &kind.across), NULL, NULL);
     if (*at == MAP_NONE) {

@@ -32,7 +32,9 @@ struct places {
     int keys;                /* so many kinds are looked at */
     struct label_slot *slot; /* scratch: labels of the group at hand */
     unsigned stamp;          /* the group at hand */
-    int *ids;                /* scratch: its endpoints */
+    int *ids;                /* scratch: its endpoints, */
+    int *near;               /* and the exceptions that touch one of them */
+    bool *touched;
 };
 /* The first `ranks` ranks; the matrix must outlive it. */
 void places_open(struct places *p, const struct matrix *m, const int *order, int ranks);

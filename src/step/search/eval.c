@@ -44,17 +44,16 @@ enum shared { SHARED_NOTHING, SHARED_BUT_SCHEDULE, SHARED_BUT_BATCH };
 static enum shared shared_of(const struct evaluation *v, const struct layout *l,
                              const struct recipe *r)
 {
-    struct recipe as = *r;
+    enum { REST = offsetof(struct recipe, strategy) };
+    const struct recipe *was = &v->recipe;
 
-    if (memcmp(&v->layout, l, sizeof(*l)) != 0)
+    if (memcmp((const char *)was + REST, (const char *)r + REST, sizeof(*r) - REST) != 0 ||
+        memcmp(&v->layout, l, sizeof(*l)) != 0)
         return SHARED_NOTHING;
-    as.micro_batch = v->recipe.micro_batch;
-    if (memcmp(&v->recipe, &as, sizeof(as)) == 0)
+    if (was->schedule == r->schedule && was->stages == r->stages)
         return SHARED_BUT_BATCH;
-    as.schedule = v->recipe.schedule;
-    as.stages = v->recipe.stages;
-    bool both = r->schedule == SCHEDULE_DUALPIPE || as.schedule == SCHEDULE_DUALPIPE;
-    return memcmp(&v->recipe, &as, sizeof(as)) || both ? SHARED_NOTHING : SHARED_BUT_SCHEDULE;
+    bool either = was->schedule == SCHEDULE_DUALPIPE || r->schedule == SCHEDULE_DUALPIPE;
+    return either ? SHARED_NOTHING : SHARED_BUT_SCHEDULE;
 }
 
 static void set_batch(struct evaluation *v, int micro_batch)
@@ -73,7 +72,10 @@ static void set_pace(struct evaluation *v, const struct eval *e)
     if (fresh) {
         v->first = v->recipe.micro_batch;
         v->tokens = v->step.tokens;
-        work_of(&v->work, &v->step);
+        if (v->layers_first != v->first)
+            work_layers_of(&v->layers, &v->step);
+        v->layers_first = v->first;
+        work_stages(&v->work, &v->layers, &v->step);
         v->rates = &e->coefficients;
     }
     if (e->by_shape)
@@ -82,15 +84,15 @@ static void set_pace(struct evaluation *v, const struct eval *e)
                        : &e->coefficients;
     if (fresh || e->by_shape)
         pace_of(&v->pace, &v->work, v->rates);
-    pace_at(&v->seconds, &v->pace, v->step.tokens / v->tokens, v->rates);
+    pace_at(&v->seconds, &v->pace, v->step.tokens / v->tokens, v->rates->stretch);
 }
 
 static struct timing_step timing_step(const struct evaluation *v)
 {
     const struct step *s = &v->step;
 
-    return (struct timing_step){
-        &v->seconds, s->updated, s->microbatches, v->layout.size[AXIS_PP], v->rates, &v->recipe};
+    return (struct timing_step){&v->seconds, s->updated, s->microbatches, v->layout.size[AXIS_PP],
+                                v->rates,    &v->recipe};
 }
 
 /* Sums of the same numbers in another order differ in their last bits. */
@@ -103,6 +105,7 @@ static void set_step(struct evaluation *v, const struct eval *e, const struct la
 {
     struct step was = v->step;
 
+    v->layers_first = but_schedule ? v->layers_first : 0;
     v->layout = *l;
     v->recipe = *r;
     step_of(&v->step, e->question->model, &v->layout, &v->recipe);
@@ -119,12 +122,13 @@ bool eval_fits(struct evaluation *v, const struct eval *e, const struct layout *
                const struct recipe *r)
 {
     enum shared shared = shared_of(v, l, r);
+    int fullest;
 
     if (shared != SHARED_BUT_BATCH)
         set_step(v, e, l, r, shared == SHARED_BUT_SCHEDULE);
     set_batch(v, r->micro_batch);
-    memory_fullest(&v->memory, v->stage, &v->step, e->capacity, e->question->constants);
-    v->fits = memory_fits(&v->memory);
+    v->bytes = memory_fullest(v->stage, &v->step, e->question->constants, &fullest);
+    v->fits = memory_holds(e->capacity, v->bytes);
     if (!v->fits)
         return false;
     set_pace(v, e);
@@ -154,6 +158,18 @@ static void set_list(struct evaluation *v)
     v->microbatches = s->microbatches;
 }
 
+/* Lists of one layout differ little: the curve is mostly the one of the list before. */
+static void find_curve(struct evaluation *v, const struct eval *e, int i)
+{
+    const struct message *m = &v->traffic.message[i];
+    const struct evaluation_key key = {m->span, m->op, m->kernel};
+
+    if (v->curve[i] && memcmp(&v->key[i], &key, sizeof(key)) == 0)
+        return;
+    v->curve[i] = pricer_curve(e->pricer, m);
+    v->key[i] = key;
+}
+
 /* Messages, their curves, and the prices of those that do not grow with the micro batch. */
 static void make_list(struct evaluation *v, const struct eval *e)
 {
@@ -163,7 +179,7 @@ static void make_list(struct evaluation *v, const struct eval *e)
     traffic_of(t, &v->step);
     v->moving = 0;
     for (int i = 0; i < t->messages; i++) {
-        v->curve[i] = pricer_curve(e->pricer, &t->message[i]);
+        find_curve(v, e, i);
         *(t->message[i].per_token ? &v->moving : &still) |= (uint64_t)1 << i;
     }
     v->still = pricer_curves_at(e->pricer, v->curve, t->message, still, v->one);
@@ -195,8 +211,7 @@ static double price(struct evaluation *v, const struct eval *e)
     if (!v->listed)
         list(v, e);
     set_list(v);
-    return v->still +
-           pricer_curves_at(e->pricer, v->curve, v->traffic.message, v->moving, v->one);
+    return v->still + pricer_curves_at(e->pricer, v->curve, v->traffic.message, v->moving, v->one);
 }
 
 void eval_price(struct evaluation *v, const struct eval *e)

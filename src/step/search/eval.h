@@ -17,10 +17,17 @@ struct eval {
     double capacity; /* bytes of a GPU, 0: unknown */
 };
 
+/* What a message's curve is found by. */
+struct evaluation_key {
+    struct span span;
+    enum op op;
+    enum ep_kernel kernel;
+};
+
 /* Everything that one (layout, recipe) comes to; zero before the first.  What does not depend on the
  * micro batch is kept until something else changes. */
 struct evaluation {
-    struct memory memory;
+    double bytes; /* of a GPU */
     bool fits;
     double least; /* s that timing.sec is never below; of work alone, no message is looked at */
     struct timing timing;
@@ -31,8 +38,10 @@ struct evaluation {
     struct recipe recipe;
     struct step step; /* of these two */
     struct memory_stage stage[STEP_STAGES];
-    int first;     /* micro batch that work and pace were made for, 0: not yet */
-    double tokens; /* of it */
+    int first;        /* micro batch that work and pace were made for, 0: not yet */
+    double tokens;    /* of it */
+    int layers_first; /* micro batch that these were made for, 0: not yet */
+    struct work_layers layers;
     struct work work;
     struct pace pace;
     const struct coefficients *rates; /* of the candidate: those of all, or */
@@ -44,6 +53,7 @@ struct evaluation {
     double list_tokens, microbatches; /* these of the step */
     uint64_t moving;                  /* messages that grow with tokens */
     double still;                     /* s of one of each of the others */
+    struct evaluation_key key[TRAFFIC_MAX];
     struct price_curve *curve[TRAFFIC_MAX];
 };
 

@@ -202,7 +202,7 @@ static bool is_beaten(const struct search_walker *w)
 {
     int family = family_of(&w->now.layout, &w->now.recipe);
     const struct search_shortlist *own = &w->at->list, *first = &w->walk->part[0].list;
-    double least = w->now.least, bytes = w->now.memory.total;
+    double least = w->now.least, bytes = w->now.bytes;
 
     return shortlist_beats(own, least, bytes, family) ||
            (first != own && shortlist_beats(first, least, bytes, family));
@@ -214,14 +214,22 @@ static void take(struct search_walker *w, long serial)
     double sec = w->now.timing.sec;
 
     if (sec < INFINITY) {
-        struct search_candidate c = {w->now.layout, w->now.recipe, sec, w->now.memory.total,
-                                     serial};
+        struct search_candidate c = {w->now.layout, w->now.recipe, sec, w->now.bytes, serial};
         s->priced++;
         shortlist_add(&w->at->list, &c);
     } else {
         s->dead += isinf(sec);
         s->unknown += isnan(sec);
     }
+}
+
+static bool may_fit(const struct search_walker *w)
+{
+    const struct evaluation *v = &w->now;
+    struct memory mem;
+
+    memory_at(&mem, v->stage, &v->step, w->eval.capacity, w->eval.question->constants);
+    return memory_fit(&mem) == MEMORY_MAY_NOT_FIT;
 }
 
 static bool visit(void *context, const struct layout *l, const struct recipe *r, long serial)
@@ -233,8 +241,7 @@ static bool visit(void *context, const struct layout *l, const struct recipe *r,
         show_progress(w->walk);
     if (!eval_fits(&w->now, &w->eval, l, r)) {
         s->unfit++;
-        memory_interval(&w->now.memory, &w->now.step, w->eval.question->constants);
-        s->may_fit += memory_fit(&w->now.memory) == MEMORY_MAY_NOT_FIT;
+        s->may_fit += may_fit(w);
         return false; /* nor does a larger micro batch */
     }
     if (is_beaten(w)) {
