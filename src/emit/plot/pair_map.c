@@ -47,7 +47,7 @@ static void rates(void *arg, int row, const int *col, int n, double *GBps, doubl
 {
     const struct pair_map *ps = arg;
     const int src = ps->order[row];
-    double rate[TIER_MAX], share[TIER_MAX]; /* of a pair that nothing slows */
+    double rate[TIER_MAX] = {0}, share[TIER_MAX] = {0}; /* of a pair that nothing slows */
 
     for (int i = 0; i < ps->m->tiers; i++)
         put_pair(&rate[i], &share[i], ps->expected[i], ps->expected[i]);

@@ -159,8 +159,10 @@ struct shades {
     unsigned char measured[SHADES + 1][3], pale[SHADES + 1][3], missing[3], self[3];
 };
 
-static void mix(struct shades *s, enum heat_palette palette)
+static struct shades *mix(enum heat_palette palette)
 {
+    struct shades *s = mem_calloc(1, sizeof(*s));
+
     for (int i = 0; i <= SHADES; i++) {
         unsigned rgb = heat_rgb(palette, i / (double)SHADES);
         paint(s->measured[i], rgb, 0);
@@ -168,6 +170,7 @@ static void mix(struct shades *s, enum heat_palette palette)
     }
     paint(s->missing, HEAT_MISSING, 0);
     paint(s->self, 0xf1f2f4, 0);
+    return s;
 }
 
 /* 0 at the low end, 1 at the high one. */
@@ -183,20 +186,20 @@ static void put_colours(FILE *out, const struct heat_map *g, const struct scale 
     /* A rank with itself is no pair; where it can be seen it must not look like missing data. */
     const bool alone = g->span == 1 && g->blocks <= SELF_MAX;
     unsigned char(*row)[3] = mem_calloc(n, sizeof(*row));
-    struct shades s;
+    struct shades *s = mix(scale->palette);
 
-    mix(&s, scale->palette);
     for (size_t i = 0; i < cells_of(g); i++) {
         double at = fmax(0, fmin(1, place_of(scale, v[i])));
         int shade = (int)(at * SHADES + 0.5);
-        const unsigned char *rgb = g->seen[i] ? s.measured[shade] : s.pale[shade];
+        const unsigned char *rgb = g->seen[i] ? s->measured[shade] : s->pale[shade];
         if (isnan(v[i]))
-            rgb = alone && i / n == i % n ? s.self : s.missing;
+            rgb = alone && i / n == i % n ? s->self : s->missing;
         memcpy(row[i % n], rgb, sizeof(*row));
         if (i % n == n - 1)
             fwrite(row, sizeof(*row), n, out);
     }
     free(row);
+    free(s);
 }
 
 /* Red, green and blue of each cell, white over what was not measured: bandwidth, then share.  Colours that
