@@ -30,7 +30,8 @@ eval value('OPEN_'.FORMAT)
 set output OUT
 
 set multiplot
-set label 1 plain(titled('Bus bandwidth by message size')) at screen sx(70), screen sy(62) left font B33 textcolor rgb INK
+TITLE = titled('Bus bandwidth by message size')
+set label 1 plain(TITLE) at screen sx(70), screen sy(62) left font heading(TITLE) textcolor rgb INK
 SUBTITLE = 'medians with their 95% interval'.(EXPECTED > 0 ? '; dotted: expected; below: share of expected' : '').\
     (PEAKED > 0 ? '; dashed: data-sheet peak' : '').'; GB = 10^9 bytes, sizes in powers of two'
 set label 2 SUBTITLE at screen sx(70), screen sy(118) left font fitting(SUBTITLE) textcolor rgb SOFT

@@ -39,7 +39,7 @@ PS = FORMAT eq 'png' ? 1 : FORMAT eq 'svg' ? 0.45 : 0.5
 font(size) = sprintf('%s,%g', FONT, size * PT)
 bold(size) = sprintf('%s:Bold,%g', FONT, size * PT)
 F16 = font(16); F17 = font(17); F18 = font(18); F20 = font(20)
-B17 = bold(17); B20 = bold(20); B24 = bold(24); B33 = bold(33)
+B17 = bold(17); B20 = bold(20); B24 = bold(24)
 
 # Text from data as it is: the characters that mean something in enhanced text get a backslash.  (The svg
 # terminal has no bold without enhanced text.)
@@ -70,12 +70,14 @@ META = IN.'/look.tsv'
 eval text('title', 'GIVEN'); eval number('width', 'SIZE_W'); eval number('height', 'SIZE_H')
 do for [k = 1:6] { eval text('colour'.k, 'HEX'); COLOUR[k] = HEX }
 titled(s) = GIVEN eq '' ? s : GIVEN
-# A sentence of that many letters is as wide as the picture at most.
-fitting(s) = font(14.8 * strlen(s) > WIDTH - 120 ? 20. * (WIDTH - 120) / (14.8 * strlen(s)) : 20)
+# A sentence is as wide as the picture at most: its letters are 0.74 of their size wide, bold ones 0.8.
+at_most(s, size, letter) = letter * size * strlen(s) > WIDTH - 120 ? (WIDTH - 120) / (letter * strlen(s)) : size
+fitting(s) = font(at_most(s, 20, 0.74))
+heading(s) = bold(at_most(s, 33, 0.8))
 
 # The title and the sentence below it, of META, as labels 1 and 2: `eval HEAD` once the size is known.
 HEAD = text('title', 'TITLE').'; TITLE = titled(TITLE); '.text('subtitle', 'SUBTITLE').'; '.\
-    "set label 1 plain(TITLE) at screen sx(60), screen sy(62) left font B33 textcolor rgb INK; ".\
+    "set label 1 plain(TITLE) at screen sx(60), screen sy(62) left font heading(TITLE) textcolor rgb INK; ".\
     "set label 2 plain(SUBTITLE) at screen sx(60), screen sy(118) left font fitting(SUBTITLE) textcolor rgb SOFT"
 
 # Ticks of a logarithmic axis ('y', 'cb') from LO to HI: whole decades, or 1-2-5 when there are few.

@@ -58,6 +58,39 @@ fake_gnuplot() {
     diff -r one/data two/data
 }
 
+# margin FILE.png: is the right edge, a hundredth of the width, white beside the title?
+margin() {
+    python3 - "$1" <<'END'
+import struct, sys, zlib
+png, at, data = open(sys.argv[1], "rb").read(), 8, b""
+while at < len(png):
+    n, kind = struct.unpack(">I4s", png[at:at + 8])
+    if kind == b"IHDR":
+        width, height, depth, colour = struct.unpack(">IIBB", png[at + 8:at + 18])
+    data += png[at + 8:at + 8 + n] if kind == b"IDAT" else b""
+    at += 12 + n
+assert depth == 8 and colour in (2, 6)
+size, raw = {2: 3, 6: 4}[colour], zlib.decompress(data)
+before, stride = bytes(width * size), width * size + 1
+for y in range(95):
+    how, line = raw[y * stride], bytearray(raw[y * stride + 1:(y + 1) * stride])
+    for i in range(len(line)):
+        a, b, c = (line[i - size], before[i], before[i - size]) if i >= size else (0, before[i], 0)
+        paeth = min((abs(b - c), 0, a), (abs(a - c), 1, b), (abs(a + b - 2 * c), 2, c))[2]
+        line[i] = line[i] + (0, a, b, (a + b) // 2, paeth)[how] & 255
+    before = bytes(line)
+    assert set(before[-(width // 100) * size:]) == {255}, f"row {y}"
+END
+}
+
+@test "a long title is as wide as the picture at most" {
+    need_gnuplot
+    words="Bandwidth of the second rack after its switch was changed for the one of the first rack, which is older and has another firmware, in May"
+    run railgauge plot lab --title "$words"
+    [ "$status" -eq 0 ]
+    for name in busbw heat dist; do margin "lab/plots/$name.png"; done
+}
+
 @test "a matrix alone is enough, and the pictures go beside it" {
     need_gnuplot
     rm lab/points.tsv
