@@ -269,34 +269,59 @@ char *points_header(void)
 
 /* --- reading --- */
 
-/* Parse one row without its newline; text is cut up.  *row is the one before, which has what this
- * one most likely has. */
-static int parse_row(struct point_row *row, const char *path, int line, char *text, int endpoints,
-                     struct err *err)
-{
-    char *cell[COLUMNS];
-    struct err why;
-    int n = 0;
+/* Text of a points.tsv, as much of it as was read so far. */
+struct reader {
+    struct points *p;
+    const char *path;
+    int line; /* the last one that is over */
+    bool header;
+    struct point_row row;      /* the last one */
+    const char *cell[COLUMNS]; /* its texts; so long, SIZE_MAX: it is there no more */
+    size_t length[COLUMNS];
+};
 
-    for (char *next = text; next; n++) {
-        char *here = next;
-        while (*next && *next != '\t')
-            next++;
-        if (*next)
-            *next++ = '\0';
-        else
-            next = NULL;
-        if (n < COLUMNS)
-            cell[n] = here;
+/* Column i is what begins at text, and is cut off.  What the last row had there, r->row has already. */
+static int parse_cell(struct reader *r, int i, char *text, const char *end, struct err *err)
+{
+    size_t len = r->length[i], left = (size_t)(end - text);
+    bool same = len < left && text[len] == '\t' && !memcmp(text, r->cell[i], len);
+    const char *tab = same ? text + len : memchr(text, '\t', left);
+
+    r->cell[i] = text;
+    r->length[i] = tab ? (size_t)(tab - text) : left;
+    text[r->length[i]] = '\0';
+    return same ? 0 : read_cell(&columns[i], &r->row, text, r->p->endpoints, err);
+}
+
+static int count_cells(const char *text, const char *end)
+{
+    int n = text <= end;
+
+    for (; text < end; text++)
+        n += *text == '\t';
+    return n;
+}
+
+/* Parse one row without its newline; text is cut up. */
+static int parse_row(struct reader *r, char *text, size_t len, struct err *err)
+{
+    const char *end = text + len;
+    struct err why;
+    int i = 0, rc = 0;
+
+    for (; i < COLUMNS && text <= end && rc == 0; i++) {
+        rc = parse_cell(r, i, text, end, &why);
+        text += r->length[i] + 1;
     }
+    int n = i + count_cells(text, end);
     if (n != COLUMNS)
-        return err_data(err, "%s:%d: %d columns where %d are needed", path, line, n, COLUMNS);
-    for (int i = 0; i < COLUMNS; i++)
-        if (read_cell(&columns[i], row, cell[i], endpoints, &why) < 0)
-            return err_data(err, "%s:%d: column %s: %s", path, line, columns[i].name, why.text);
-    double sec = row->point.sec.median;
-    if (row->point.stop != STOP_FAILED && !(sec > 0))
-        return err_data(err, "%s:%d: column sec: time %g is not positive", path, line, sec);
+        return err_data(err, "%s:%d: %d columns where %d are needed", r->path, r->line, n, COLUMNS);
+    if (rc < 0)
+        return err_data(err, "%s:%d: column %s: %s", r->path, r->line, columns[i - 1].name,
+                        why.text);
+    double sec = r->row.point.sec.median;
+    if (r->row.point.stop != STOP_FAILED && !(sec > 0))
+        return err_data(err, "%s:%d: column sec: time %g is not positive", r->path, r->line, sec);
     return 0;
 }
 
@@ -350,15 +375,6 @@ static bool is_torn(int line, const char *text, size_t len, bool header)
            (header && *text != '#' && !row_whole(text, len));
 }
 
-/* Text of a points.tsv, as much of it as was read so far. */
-struct reader {
-    struct points *p;
-    const char *path;
-    int line; /* the last one that is over */
-    bool header;
-    struct point_row row; /* the last one */
-};
-
 static int parse_line(struct reader *r, char *text, size_t len, struct err *err)
 {
     struct points *p = r->p;
@@ -375,7 +391,7 @@ static int parse_line(struct reader *r, char *text, size_t len, struct err *err)
     }
     if (!row_whole(text, len))
         return err_data(err, "%s:%d: CRC does not match the row", r->path, r->line);
-    if (parse_row(&r->row, r->path, r->line, text, p->endpoints, err) < 0)
+    if (parse_row(r, text, len, err) < 0)
         return -1;
     MEM_PUSH(p->point, p->count) = r->row.point;
     return 0;
@@ -387,6 +403,7 @@ static int parse_lines(void *arg, char *text, size_t *len, bool over, struct err
     struct reader *r = arg;
     char *end = text + *len, *here = text;
 
+    memset(r->length, 0xff, sizeof(r->length));
     while (here < end) {
         char *nl = memchr(here, '\n', (size_t)(end - here));
         size_t used = (size_t)((nl ? nl : end) - here);

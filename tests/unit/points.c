@@ -326,6 +326,76 @@ static void a_full_disk_is_said_and_nothing_is_lost(void **state)
     assert_non_null(strstr(err.text, "/dev/full: "));
 }
 
+/* A row of which a cell may be anything, with the CRC of what it says then. */
+static void random_row(char row[2 * POINT_TEXT], struct rng *r)
+{
+    static const char *const junk[] = {"",     "x",  "-1",      "nan",    "1e99",
+                                       "7\t7", "01", "pair_bw", "failed", "1e-3"};
+    char text[POINT_TEXT], *cell[26], *next = text;
+    struct point_row p = sample((int)rng_below(r, 3));
+
+    p.point.group = (int)rng_below(r, 12);
+    p.point.epoch = (int)rng_below(r, 3) & 7;
+    p.point.op = rng_below(r, 2) ? OP_PAIR_BW : OP_ALL_REDUCE;
+    p.point.sec.median = rng_below(r, 2) ? 1e-3 : rng_uniform(r);
+    p.point.stop = rng_below(r, 4) ? STOP_CI : STOP_FAILED;
+    if (rng_below(r, 4) == 0)
+        point_note(&p.point, "note %u", rng_below(r, 2));
+    text[point_row(text, &p) - 1] = '\0';
+    for (int i = 0; i < 26; i++)
+        cell[i] = strsep(&next, "\t");
+    if (rng_below(r, 3) == 0)
+        cell[rng_below(r, 25)] = (char *)junk[rng_below(r, sizeof(junk) / sizeof(*junk))];
+    *row = '\0';
+    for (int i = rng_below(r, 20) == 0; i < 25; i++)
+        strcat(strcat(row, cell[i]), "\t");
+    sprintf(row + strlen(row), "%08x\n", file_crc32c(0, row, strlen(row)));
+}
+
+/* What is found in the second of two rows, or said of it. */
+static void second_row(struct point *found, char *said, const char *first, const char *row)
+{
+    char *header = points_header();
+    char *text = mem_printf("# railgauge-points 1 plan=0 endpoints=4 transport=mpi\n%s%s%s", header,
+                            first, row);
+    struct points p;
+    struct err err = {0, ""};
+
+    *found = (struct point){.n = -1};
+    if (points_parse(&p, "p", text, strlen(text), &err) == 0) {
+        *found = p.point[p.count - 1];
+        points_free(&p);
+    }
+    strcpy(said, err.text);
+    free(text);
+    free(header);
+}
+
+static void a_row_means_the_same_behind_any_other(void **state)
+{
+    (void)state;
+    char first[2 * POINT_TEXT], row[2 * POINT_TEXT], behind[sizeof((struct err){0}.text)],
+        alone[sizeof(behind)];
+    int read = 0, refused = 0;
+    struct point a, b;
+    struct rng r;
+
+    rng_seed(&r, 15);
+    for (int i = 0; i < 4000; i++) {
+        do {
+            random_row(first, &r);
+            second_row(&a, alone, "#\n", first);
+        } while (*alone);
+        random_row(row, &r);
+        second_row(&a, behind, first, row);
+        second_row(&b, alone, "#\n", row);
+        assert_string_equal(behind, alone);
+        assert_memory_equal(&a, &b, sizeof(a));
+        *alone ? refused++ : read++;
+    }
+    assert_true(read > 1000 && refused > 500);
+}
+
 static void what_is_not_a_points_file_is_refused(void **state)
 {
     static const struct {
@@ -364,6 +434,7 @@ int main(void)
         cmocka_unit_test(points_are_bound_to_their_endpoints),
         cmocka_unit_test(a_second_writer_is_refused),
         cmocka_unit_test(a_full_disk_is_said_and_nothing_is_lost),
+        cmocka_unit_test(a_row_means_the_same_behind_any_other),
         cmocka_unit_test(what_is_not_a_points_file_is_refused),
     };
 
