@@ -224,6 +224,22 @@ END
     [ "$output" = "railgauge plot: no bus bandwidth to plot: the matrix has no collective" ]
 }
 
+@test "damaged points are said with their line; what is not drawn of pairs does not need them" {
+    need_gnuplot
+    railgauge plot lab -o whole >/dev/null
+    sed -i '9s/\t[0-9a-f]*$/\t00000000/' lab/points.tsv
+    for figures in "" heat dist; do
+        # shellcheck disable=SC2086  # one word or none
+        run railgauge plot lab $figures
+        [ "$status" -eq 65 ]
+        [ "$output" = "railgauge plot: lab/points.tsv:9: CRC does not match the row" ]
+    done
+    [ ! -e lab/plots/heat.png ]
+    run --separate-stderr railgauge plot lab busbw
+    [ "$output" = lab/plots/busbw.png ]
+    cmp lab/plots/busbw.png whole/busbw.png
+}
+
 @test "words that are refused" {
     run railgauge plot
     [ "$status" -eq 64 ]

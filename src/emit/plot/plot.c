@@ -279,6 +279,24 @@ static int write_look(const char *data, const struct plot_look *look, struct err
     return rc;
 }
 
+/* What is drawn of pairs comes last: while points are read, the others are drawn. */
+static const enum plot_figure turns[PLOT_FIGURES] = {PLOT_BUSBW, PLOT_STEP,    PLOT_SCALING,
+                                                     PLOT_SCORE, PLOT_HISTORY, PLOT_COMPARE,
+                                                     PLOT_HEAT,  PLOT_DIST};
+
+static int read_points(struct plot_source *s, enum plot_figure figure, struct points *p,
+                       struct err *err)
+{
+    bool wanted = (figure == PLOT_HEAT || figure == PLOT_DIST) && s->points_file && !s->points;
+
+    if (!wanted)
+        return 0;
+    if (points_load(p, s->points_file, err) < 0)
+        return -1;
+    s->points = p;
+    return 0;
+}
+
 /* As plot_draw(), with reasons that may be in r already.  Figures are drawn side by side. */
 static int draw(const struct plot_source *s, const char *out, unsigned figures,
                 enum plot_format format, const struct plot_look *look, struct plot_result *r,
@@ -286,6 +304,7 @@ static int draw(const struct plot_source *s, const char *out, unsigned figures,
 {
     struct drawing d[PLOT_FIGURES] = {{.pid = 0}};
     struct pair_map pairs = {.n = 0};
+    struct points points = {.count = 0};
     struct plot_source source = *s;
     char *data = file_join(out, "data");
     int rc = file_mkdir(data, err), made = 0;
@@ -294,10 +313,12 @@ static int draw(const struct plot_source *s, const char *out, unsigned figures,
     source.pairs = &pairs;
     if (rc == 0)
         rc = write_look(data, look, err);
-    for (int i = 0; i < PLOT_FIGURES && rc == 0; i++) {
+    for (int turn = 0; turn < PLOT_FIGURES && rc == 0; turn++) {
+        enum plot_figure i = turns[turn];
         if (!(figures >> i & 1))
             continue;
-        int n = begin_figure(&d[i], &source, out, (enum plot_figure)i, kind, r, err);
+        rc = read_points(&source, i, &points, err);
+        int n = rc < 0 ? -1 : begin_figure(&d[i], &source, out, i, kind, r, err);
         rc = n < 0 ? -1 : 0;
         made += n > 0;
         why = n == 0 && r->why[i] ? r->why[i] : why;
@@ -306,6 +327,7 @@ static int draw(const struct plot_source *s, const char *out, unsigned figures,
         if (drawing_end(&d[i], kind, r, rc == 0 ? err : NULL) < 0)
             rc = -1;
     pair_map_free(&pairs);
+    points_free(&points);
     free(data);
     return rc == 0 && !made ? err_data(err, "%s", why) : rc;
 }
@@ -318,38 +340,47 @@ int plot_draw(const struct plot_source *s, const char *out, unsigned figures,
     return draw(s, out, figures, format, look, r, err);
 }
 
-/* points NULL: not wanted. */
-static int load(const char *path, struct matrix *m, struct points **points, struct err *err)
+/* What a folder has there, else NULL; of a file that it is alone there is nothing else.  The caller frees. */
+static char *file_in(const char *path, const char *name)
+{
+    struct stat st;
+    char *file = stat(path, &st) == 0 && S_ISDIR(st.st_mode) ? file_join(path, name) : NULL;
+
+    if (file && access(file, F_OK) < 0) {
+        free(file);
+        file = NULL;
+    }
+    return file;
+}
+
+static int load_matrix(struct matrix *m, const char *path, struct err *err)
 {
     struct stat st;
     bool folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-    char *matrix = folder ? file_join(path, "matrix.json") : mem_strdup(path);
-    char *table = folder && points ? file_join(path, "points.tsv") : NULL;
-    int rc = -1;
+    char *file = folder ? file_join(path, "matrix.json") : mem_strdup(path);
+    int rc = matrix_load(m, file, MATRIX_WHOLE, err);
 
-    if (points)
-        *points = NULL;
-    if (matrix_load(m, matrix, MATRIX_WHOLE, err) < 0)
-        goto out;
-    if (table && access(table, F_OK) == 0) {
-        *points = mem_calloc(1, sizeof(**points));
-        if (points_load(*points, table, err) < 0) {
-            free(*points);
-            *points = NULL;
-            matrix_free(m);
-            goto out;
-        }
-    }
-    rc = 0;
-out:
-    free(matrix);
-    free(table);
+    free(file);
     return rc;
 }
 
 int plot_load(const char *path, struct matrix *m, struct points **points, struct err *err)
 {
-    return load(path, m, points, err);
+    char *file = file_in(path, "points.tsv");
+    int rc = load_matrix(m, path, err);
+
+    *points = NULL;
+    if (rc == 0 && file) {
+        *points = mem_calloc(1, sizeof(**points));
+        rc = points_load(*points, file, err);
+    }
+    if (rc < 0 && *points) {
+        matrix_free(m);
+        free(*points);
+        *points = NULL;
+    }
+    free(file);
+    return rc;
 }
 
 char *plot_folder(const char *path)
@@ -392,28 +423,25 @@ int plot_campaign(const char *path, const struct points *points, const char *out
                   enum plot_format format, const struct pair_only *only,
                   const struct plot_look *look, struct plot_result *r, struct err *err)
 {
-    const bool asked = figures & (1u << PLOT_HEAT | 1u << PLOT_DIST); /* for points */
     struct step_bars steps = {0};
-    struct points *p = NULL;
     struct matrix m;
     int rc;
 
     *r = (struct plot_result){.gnuplot = true};
-    if (load(path, &m, points || !asked ? NULL : &p, err) < 0)
+    if (load_matrix(&m, path, err) < 0)
         return -1;
     rc = load_steps(&steps, path, &figures, r, err);
     if (rc == 0) {
+        char *file = file_in(path, "points.tsv"),
+             *folder = out ? mem_strdup(out) : plot_folder(path);
         const struct plot_source s = {
-            .matrix = &m, .points = points ? points : p, .steps = &steps, .only = *only};
-        char *folder = out ? mem_strdup(out) : plot_folder(path);
+            .matrix = &m, .points = points, .points_file = file, .steps = &steps, .only = *only};
         rc = draw(&s, folder, figures, format, look, r, err);
         free(folder);
+        free(file);
     }
     step_bars_free(&steps);
     matrix_free(&m);
-    if (p)
-        points_free(p);
-    free(p);
     return rc;
 }
 

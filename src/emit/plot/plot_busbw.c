@@ -33,6 +33,11 @@ struct busbw_figure {
     struct matrix ideal; /* the same fabric with every tier at its data-sheet rate */
     struct shape shape[LINES];
     int shapes;
+    struct group {
+        struct shape shape;
+        int *ids;
+        bool known;
+    } group[LINES]; /* of each shape, the last that was asked for */
     struct busbw_panel panel[OP_COUNT];
     int panels;
     double from, to; /* bytes */
@@ -136,16 +141,26 @@ static double value_at(const struct busbw_line *l, int i)
     return rate(l->c->op, l->c->shape.ranks, l->size[i], curve_time(&l->c->curve, l->size[i]));
 }
 
-static void add_line(struct busbw_figure *f, struct busbw_panel *p, const struct collective *c)
+/* Some group of that shape, NULL: there is none.  Its collectives ask for it one after the other. */
+static const int *group_of(struct group *g, const struct topo *t, const struct shape *s)
+{
+    if (!g->known || memcmp(&g->shape, s, sizeof(*s))) {
+        free(g->ids);
+        *g = (struct group){*s, shape_group(t, s), true};
+    }
+    return g->ids;
+}
+
+static void add_line(struct busbw_figure *f, struct busbw_panel *p, const struct collective *c,
+                     struct group *group)
 {
     struct busbw_line *l = &p->line[p->lines++];
-    int *ids = shape_group(&f->m->topo, &c->shape);
+    const int *ids = group_of(group, &f->m->topo, &c->shape);
 
     l->c = c;
     choose_sizes(l);
     l->peak = peak(f, l, ids);
     expect(f, l, ids);
-    free(ids);
     if (!isnan(l->peak))
         p->hi = fmax(p->hi, l->peak);
     for (int i = 0; i < l->sizes; i++) {
@@ -166,7 +181,7 @@ static void add_panel(struct busbw_figure *f, enum op op)
         for (int i = 0; i < f->m->collectives; i++) {
             const struct collective *c = &f->m->collective[i];
             if (c->op == op && c->curve.points && shape_equal(&c->shape, &f->shape[k])) {
-                add_line(f, p, c);
+                add_line(f, p, c, &f->group[k]);
                 break;
             }
         }
@@ -195,6 +210,8 @@ static void make_ideal(struct busbw_figure *f)
 static void figure_free(struct busbw_figure *f)
 {
     reference_free(&f->reference);
+    for (int k = 0; k < LINES; k++)
+        free(f->group[k].ids);
     for (int i = 0; i < f->ideal.tiers; i++)
         for (int d = 0; d < DIR_COUNT; d++)
             curve_free(&f->ideal.tier[i].curve[d]);
