@@ -222,14 +222,15 @@ static void make_keys(struct pair_map *ps)
 static size_t common_size(const struct points *p, enum op op)
 {
     struct map points = {0};
-    size_t best = 0;
-    int most = 0;
+    size_t best = 0, last = 0;
+    int most = 0, *n = NULL;
 
     for (int i = 0; i < p->count; i++) {
         size_t bytes = p->point[i].bytes;
         if (p->point[i].op != op)
             continue;
-        int *n = map_at(&points, bytes, NULL, NULL);
+        if (!n || bytes != last) /* few are not as large as the one before */
+            n = map_at(&points, last = bytes, NULL, NULL);
         *n = *n == MAP_NONE ? 1 : *n + 1;
         if (*n > most || (*n == most && bytes > best))
             best = bytes;
@@ -263,19 +264,6 @@ static struct pair_sample one_sample(const struct pair_sample *s, int n)
     return out;
 }
 
-static void reduce(struct pair_map *ps)
-{
-    int kept = 0;
-
-    stats_sort_keys(ps->sample, ps->samples, sizeof(*ps->sample), stats_2ints);
-    for (int i = 0, n; i < ps->samples; i += n) {
-        for (n = 1; i + n < ps->samples && same_pair(&ps->sample[i], &ps->sample[i + n]); n++)
-            ;
-        ps->sample[kept++] = one_sample(&ps->sample[i], n);
-    }
-    ps->samples = kept;
-}
-
 /* Where each sender's samples begin. */
 static void index_samples(struct pair_map *ps)
 {
@@ -289,19 +277,54 @@ static void index_samples(struct pair_map *ps)
         ps->first[e + 1] += ps->first[e];
 }
 
+/* Of the samples that lie by sender, from first[] on, one a pair in the order of receivers. */
+static void reduce(struct pair_map *ps)
+{
+    int kept = 0;
+
+    for (int e = 0; e < ps->n; e++)
+        qsort(ps->sample + ps->first[e], (size_t)(ps->first[e + 1] - ps->first[e]),
+              sizeof(*ps->sample), stats_by_2ints);
+    for (int i = 0, n; i < ps->samples; i += n) {
+        for (n = 1; i + n < ps->samples && same_pair(&ps->sample[i], &ps->sample[i + n]); n++)
+            ;
+        ps->sample[kept++] = one_sample(&ps->sample[i], n);
+    }
+    ps->samples = kept;
+}
+
+static bool is_sample(const struct pair_map *ps, const struct point *q, enum op op)
+{
+    return q->op == op && !stage_by_nic(q->stage) && (double)q->bytes == ps->bytes &&
+           q->src != q->dst && q->src >= 0 && q->dst >= 0 && q->src < ps->n && q->dst < ps->n;
+}
+
+static struct pair_sample sample_of(const struct point *q)
+{
+    bool alone = q->stage == STAGE_RETEST || q->stage == STAGE_ISOLATED || q->flows == 1;
+    bool good = q->stop != STOP_FAILED && !q->wrong && q->sec.median > 0;
+
+    return (struct pair_sample){q->src, q->dst, alone,
+                                good ? (double)q->bytes / q->sec.median : NAN};
+}
+
+/* Counted, then put where they belong: there are millions, and room for them once. */
 static void collect(struct pair_map *ps, const struct points *p, enum op op)
 {
-    for (int i = 0; i < p->count; i++) {
-        const struct point *q = &p->point[i];
-        struct pair_sample s = {q->src, q->dst, 0, NAN};
-        if (q->op != op || stage_by_nic(q->stage) || (double)q->bytes != ps->bytes ||
-            q->src == q->dst || q->src < 0 || q->dst < 0 || q->src >= ps->n || q->dst >= ps->n)
-            continue;
-        s.rank = q->stage == STAGE_RETEST || q->stage == STAGE_ISOLATED || q->flows == 1;
-        if (q->stop != STOP_FAILED && !q->wrong && q->sec.median > 0)
-            s.Bps = (double)q->bytes / q->sec.median;
-        MEM_PUSH(ps->sample, ps->samples) = s;
-    }
+    int *next = mem_ints(ps->n, 0);
+
+    for (int i = 0; i < p->count; i++)
+        if (is_sample(ps, &p->point[i], op))
+            next[p->point[i].src + 1]++;
+    for (int e = 0; e < ps->n; e++)
+        next[e + 1] += next[e];
+    ps->first = mem_dup(next, (size_t)ps->n + 1, sizeof(*next));
+    ps->samples = next[ps->n];
+    ps->sample = mem_calloc((size_t)ps->samples + 1, sizeof(*ps->sample));
+    for (int i = 0; i < p->count; i++)
+        if (is_sample(ps, &p->point[i], op))
+            ps->sample[next[p->point[i].src]++] = sample_of(&p->point[i]);
+    free(next);
     reduce(ps);
 }
 
@@ -321,16 +344,10 @@ static void measured(struct pair_map *ps, const struct points *p)
 
 const struct pair_sample *pair_map_sample(const struct pair_map *ps, int src, int dst)
 {
-    int lo = ps->first[src], end = ps->first[src + 1], hi = end;
+    const int pair[] = {src, dst}, from = ps->first[src], n = ps->first[src + 1] - from;
 
-    while (lo < hi) {
-        int mid = lo + (hi - lo) / 2;
-        if (ps->sample[mid].dst < dst)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo < end && ps->sample[lo].dst == dst ? &ps->sample[lo] : NULL;
+    return n ? bsearch(pair, ps->sample + from, (size_t)n, sizeof(*ps->sample), stats_by_2ints)
+             : NULL;
 }
 
 /* Of two different endpoints whose tier gives this rate. */
