@@ -39,8 +39,8 @@ struct topo_rows {
     bool net;     /* of struct net, and there where one was read */
     size_t count; /* of the int that says how many objects there are */
     size_t array, size; /* of the pointer to them, and of each */
-    /* Where a row is not just the object's columns.  New reference; NULL: there is no such row. */
-    json_t *(*row)(struct topo_writer *w, int i);
+    /* Where a row is not just the object's columns: topo_row_text(); NULL: there is no such row. */
+    char *(*row)(struct topo_writer *w, int i);
     int (*load)(struct topo_reader *r, struct topo_table *b); /* the row at hand */
     int (*end)(struct topo_reader *r,
                struct topo_table *b); /* NULL: nothing to do after the last */

@@ -14,17 +14,9 @@
 
 /* --- the file --- */
 
-/* Rows are short: in one piece. */
 static void put(FILE *f, json_t *value)
 {
-    const size_t how = JSON_ENCODE_ANY | JSON_REAL_PRECISION(17);
-    char text[1024];
-    size_t len = json_dumpb(value, text, sizeof(text), how);
-
-    if (len <= sizeof(text))
-        fwrite_unlocked(text, 1, len, f);
-    else
-        json_dumpf(value, f, how);
+    json_dumpf(value, f, TOPO_JSON);
     json_decref(value);
 }
 
@@ -45,14 +37,14 @@ static void begin_table(FILE *f, const struct topo_rows *r)
     fputs(", \"rows\": [", f);
 }
 
-static json_t *row_of(struct topo_writer *w, const struct topo_rows *r, const void *from, int i)
+static char *row_of(struct topo_writer *w, const struct topo_rows *r, const void *from, int i)
 {
     const char *array;
 
     if (r->row)
         return r->row(w, i);
     memcpy(&array, (const char *)from + r->array, sizeof(array));
-    return topo_row(r->column, r->columns, array + (size_t)i * r->size);
+    return topo_row_text(r->column, r->columns, array + (size_t)i * r->size);
 }
 
 /* One row a line; without a row there is no table, but for those that every file has. */
@@ -67,14 +59,15 @@ static void put_table(FILE *f, struct topo_writer *w, const struct topo_rows *r)
     if (begun)
         begin_table(f, r);
     for (int i = 0; i < count; i++) {
-        json_t *one = row_of(w, r, from, i);
+        char *one = row_of(w, r, from, i);
         if (!one)
             continue;
         if (!begun)
             begin_table(f, r);
         begun = true;
         fputs(rows++ ? ",\n  " : "\n  ", f);
-        put(f, one);
+        fputs(one, f);
+        free(one);
     }
     if (begun)
         fputs("]}", f);

@@ -65,13 +65,14 @@ struct topo_column {
 
 /* --- out --- */
 
+/* How values are written. */
+#define TOPO_JSON (JSON_ENCODE_ANY | JSON_REAL_PRECISION(17))
 json_t *topo_row(const struct topo_column *c, int columns, const void *object); /* new reference */
+char *topo_row_text(const struct topo_column *c, int columns, const void *object); /* to be freed */
 /* What null stands for, in all members that a column speaks of. */
 void topo_row_null(const struct topo_column *c, int columns, void *object);
 /* parents[max of a column]: how many rows the table has that it speaks of. */
 int topo_row_load(const struct topo_table *b, const int *parents, void *object);
-/* {"columns": [...], "rows": []}; *rows is borrowed. */
-json_t *topo_table_json(const struct topo_column *c, int columns, json_t **rows);
 
 /* --- in --- */
 

@@ -233,6 +233,8 @@ double stats_select(double *v, int n, int k)
 
 double stats_middle(double *v, int n)
 {
+    if (n <= INSERT_TO)
+        return stats_median(v, n);
     double hi = stats_select(v, n, n / 2), lo = v[0];
 
     if (n % 2)

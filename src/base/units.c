@@ -223,6 +223,22 @@ static size_t write_digits(char *to, const char *digit, int n, int power, bool s
     return (size_t)(at - to);
 }
 
+size_t units_whole(char to[UNITS_TEXT], uint64_t v)
+{
+    static const char two[] = "00010203040506070809101112131415161718192021222324252627282930313233"
+                              "34353637383940414243444546474849505152535455565758596061626364656667"
+                              "6869707172737475767778798081828384858687888990919293949596979899";
+    char digit[UNITS_TEXT], *at = digit + sizeof(digit);
+
+    for (; v >= 100; v /= 100)
+        memcpy(at -= 2, &two[v % 100 * 2], 2);
+    memcpy(at -= 2, &two[v * 2], 2);
+    at += v < 10;
+    size_t len = (size_t)(digit + sizeof(digit) - at);
+    memcpy(to, at, len);
+    return len;
+}
+
 /* What lies so near the middle of two that a product in doubles does not tell, and very large or small
  * numbers. */
 static uint32_t digits_of_text(double v, int digits, int *power)

@@ -24,6 +24,8 @@ int units_rate(double *out, const char *text,
                struct err *err); /* "45GB/s", "360Gb/s"; the unit must be there */
 
 enum { UNITS_TEXT = 24 }; /* room for any text made below */
+/* A whole number; returns the length, and no NUL follows. */
+size_t units_whole(char to[UNITS_TEXT], uint64_t v);
 /* v as "%.*g" writes it, of at most 9 digits several times faster; returns the length. */
 size_t units_print(char to[UNITS_TEXT], double v, int digits);
 /* The whole number of so many digits, 9 at most, and the power of ten of its last one that v > 0 is

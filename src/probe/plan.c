@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/tsv.h"
+#include "base/units.h"
 
 const char *const stage_name[STAGE_COUNT + 1] = {"class",      "tournament", "shift",  "isolated",
                                                  "ladder",     "collective", "retest", "nic",
@@ -93,17 +94,11 @@ static char *room(struct plan_out *o, size_t len)
 /* An id behind a character; 0: none. */
 static void write_id(struct plan_out *o, char before, int id)
 {
-    char *to = room(o, 16), digit[16];
-    int n = 0;
+    char *to = room(o, 1 + UNITS_TEXT);
 
-    if (before)
-        *to++ = before;
-    do
-        digit[n++] = (char)('0' + id % 10);
-    while (id /= 10);
-    while (n)
-        *to++ = digit[--n];
-    o->len = (size_t)(to - o->text);
+    *to = before;
+    to += before != '\0';
+    o->len = (size_t)(to - o->text) + units_whole(to, (uint64_t)id);
 }
 
 /* "0-7,9" for 0..7 and 9: consecutive ids fold into ranges, in order. */

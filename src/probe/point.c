@@ -151,25 +151,12 @@ static size_t put_text(char *to, const char *text)
     return n;
 }
 
-static size_t put_whole(char *to, size_t v)
-{
-    char digit[24];
-    size_t n = 0, at = 0;
-
-    do
-        digit[n++] = (char)('0' + v % 10);
-    while (v /= 10);
-    while (n)
-        to[at++] = digit[--n];
-    return at;
-}
-
 static size_t put_int(char *to, int v)
 {
-    if (v >= 0)
-        return put_whole(to, (size_t)v);
+    const bool minus = v < 0;
+
     *to = '-';
-    return 1 + put_whole(to + 1, -(size_t)v);
+    return minus + units_whole(to + minus, minus ? -(uint64_t)v : (uint64_t)v);
 }
 
 static size_t put_cell(char *to, const struct column *c, const struct point_row *row)
@@ -187,7 +174,7 @@ static size_t put_cell(char *to, const struct column *c, const struct point_row 
     case OP:
         return put_text(to, op_name(p->op));
     case BYTES:
-        return put_whole(to, p->bytes);
+        return units_whole(to, p->bytes);
     case SEC:
         return units_print(to, *(const double *)at, POINT_DIGITS);
     case TIME:

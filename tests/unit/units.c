@@ -210,6 +210,22 @@ static void numbers_are_written_as_printf_writes_them(void **state)
         }
 }
 
+static void whole_numbers_are_those_that_printf_writes(void **state)
+{
+    struct rng r;
+    char got[UNITS_TEXT], want[64];
+
+    (void)state;
+    rng_seed(&r, 21);
+    for (int i = 0; i < 100000; i++) {
+        uint64_t v = i < 1100 ? (uint64_t)i : i == 1100 ? UINT64_MAX : rng_u64(&r) >> i % 64;
+        snprintf(want, sizeof(want), "%" PRIu64, v);
+        size_t n = units_whole(got, v);
+        if (n != strlen(want) || memcmp(got, want, n) != 0)
+            fail_msg("%s is \"%.*s\"", want, (int)n, got);
+    }
+}
+
 static void digits_are_those_that_printf_writes(void **state)
 {
     struct rng r;
@@ -279,6 +295,7 @@ int main(void)
         cmocka_unit_test(rates_are_bytes_or_bits_and_say_which),
         cmocka_unit_test(numbers_are_written_as_printf_writes_them),
         cmocka_unit_test(digits_are_those_that_printf_writes),
+        cmocka_unit_test(whole_numbers_are_those_that_printf_writes),
         cmocka_unit_test(numbers_are_read_as_strtod_reads_them),
         cmocka_unit_test(texts_have_three_digits_and_the_unit_that_fits),
     };

@@ -154,6 +154,17 @@ static const struct nccl_table {
 
 /* --- out --- */
 
+/* {"columns": [...], "rows": []}; *rows is borrowed. */
+static json_t *table_json(const struct topo_column *c, int columns, json_t **rows)
+{
+    json_t *names = json_array();
+
+    *rows = json_array();
+    for (int i = 0; i < columns; i++)
+        json_array_append_new(names, json_string(c[i].name));
+    return json_pack("{s:o, s:o}", "columns", names, "rows", *rows);
+}
+
 /* The row, borrowed. */
 static json_t *put(json_t *const *rows, int at, const void *object)
 {
@@ -245,7 +256,7 @@ json_t *nccl_profile_json(const struct nccl_profile *p)
     for (int i = 0; i < TABLES; i++) {
         int at = i == NETS ? GPUS : i == GPUS ? NETS : i; /* in files GPUs come first */
         json_object_set_new(out, table[at].name,
-                            topo_table_json(table[at].column, table[at].columns, &rows[at]));
+                            table_json(table[at].column, table[at].columns, &rows[at]));
     }
     put_ranks(rows, p);
     put_comms(rows, p);
