@@ -230,8 +230,8 @@ static const struct obs *pick(const struct below_side *s, enum op op, int src, i
         if (o->op != op || o->src != src || o->dst != dst)
             break;
         if (over_nics(s, o) && (!(bytes > 0) || o->bytes == bytes) &&
-            (!best || (o->epochs > 0) > (best->epochs > 0) ||
-             ((o->epochs > 0) == (best->epochs > 0) && o->bytes >= best->bytes)))
+            (!best || (obs_epochs(o) > 0) > (obs_epochs(best) > 0) ||
+             ((obs_epochs(o) > 0) == (obs_epochs(best) > 0) && o->bytes >= best->bytes)))
             best = o; /* sorted by size, and there those alone last */
     }
     return best;
@@ -247,7 +247,7 @@ double below_common_size(const struct below *b, int src, int dst)
         const struct obs *o = &x->obs[i];
         if (o->op != OP_PAIR_BW || o->src != src || o->dst != dst)
             break;
-        if (over_nics(x, o) && o->epochs && o->bytes > best &&
+        if (over_nics(x, o) && obs_epochs(o) && o->bytes > best &&
             pick(y, OP_PAIR_BW, b->to[src], b->to[dst], o->bytes))
             best = o->bytes;
     }
@@ -313,7 +313,7 @@ static struct below_figure by_points(const struct below_side *s, const struct ob
 {
     double share = below_like(s, o->src, o->dst, o->bytes) * o->sec / o->bytes;
 
-    if (!o->epochs)
+    if (!obs_epochs(o))
         return figure(0, 0, below_like(s, o->src, o->dst, bytes), 1);
     return figure(1 / share, 1.96 * observe_noise(o), below_like(s, o->src, o->dst, bytes), 1);
 }
@@ -422,7 +422,7 @@ struct below_figure below_over(const struct below *b, below_takes *takes, const 
             continue;
         MEM_PUSH(g.v, g.n) = f.share;
         MEM_PUSH(g.like, g.likes) = below_like(s, o->src, o->dst, bytes);
-        g.noise = fmax(g.noise, o->epochs ? 1.96 * observe_noise(o) : 0);
+        g.noise = fmax(g.noise, obs_epochs(o) ? 1.96 * observe_noise(o) : 0);
     }
     free(other);
     return gathered_middle(&g);
@@ -461,7 +461,7 @@ struct below_figure below_late(const struct below *b, below_takes *takes, const 
         const struct obs *o = &s->obs[i];
         if (o->op != OP_PAIR_LATENCY)
             break;
-        if (!o->epochs || !over_nics(s, o) || !any_takes(b, takes, of, o->src, o->dst))
+        if (!obs_epochs(o) || !over_nics(s, o) || !any_takes(b, takes, of, o->src, o->dst))
             continue;
         const struct curve *c = &below_tier(s, o->src, o->dst)->curve[DIR_ONEWAY];
         if (!c->points)

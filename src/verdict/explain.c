@@ -23,8 +23,9 @@ static void take_pair(struct explain *e, const struct obs *obs, int count)
              back = o->src == e->dst && o->dst == e->src;
         if (!(there || back) || o->by_nic || !(o->sec > 0))
             continue;
-        MEM_PUSH(e->measured, e->count) = (struct measured){
-            o->op, o->bytes, o->sec, o->src, o->dst, obs_samples(o), o->epochs, o->alone, false};
+        MEM_PUSH(e->measured, e->count) =
+            (struct measured){o->op,          o->bytes,      o->sec,   o->src, o->dst,
+                              obs_samples(o), obs_epochs(o), o->alone, false};
         if (o->op == OP_PAIR_BW && there)
             e->Bps = fmax(e->Bps, o->bytes / o->sec);
     }

@@ -119,7 +119,7 @@ static void this_pairs_own_measurements_come_first(void **state)
          .bytes = 64e6,
          .sec = 64e6 / 30e9,
          .of.more = &more,
-         .epochs = 5,
+         .n = 5,
          .alone = true},
         {.op = OP_PAIR_BW,
          .src = 8,
@@ -127,7 +127,7 @@ static void this_pairs_own_measurements_come_first(void **state)
          .bytes = 64e6,
          .sec = 64e6 / 44e9,
          .of.more = &more,
-         .epochs = 5,
+         .n = 5,
          .alone = true},
         {.op = OP_PAIR_BW, .src = 0, .dst = 9, .bytes = 64e6, .sec = 64e6 / 44e9}};
     struct explain e;

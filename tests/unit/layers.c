@@ -30,8 +30,6 @@ static int place(const struct truth *t, int h)
     return (int)((long)h * (t->step ? t->step : SHUFFLE) % t->hosts);
 }
 
-static const struct point quiet; /* without an interval */
-
 /* What a and b see of each other. */
 static void meet(const struct truth *t, int a, int b, struct rng *rng, struct obs **out, int *n)
 {
@@ -44,14 +42,12 @@ static void meet(const struct truth *t, int a, int b, struct rng *rng, struct ob
         rate /= 2;
     MEM_PUSH(*out, *n) = (struct obs){.op = OP_PAIR_BW,
                                       .one = true,
-                                      .of.point = &quiet,
                                       .src = a,
                                       .dst = b,
                                       .bytes = 1 << 20,
                                       .sec = (1 << 20) / rate};
     MEM_PUSH(*out, *n) = (struct obs){.op = OP_PAIR_LATENCY,
                                       .one = true,
-                                      .of.point = &quiet,
                                       .src = a,
                                       .dst = b,
                                       .bytes = 8,
@@ -262,20 +258,16 @@ static void a_thousand_hosts_need_no_tournament(void **state)
 /* Latency of two endpoints on different hosts: 5.0 us where a leaf joins them, else 5.5 us. */
 static void met(struct obs **out, int *n, int a, int b, bool leaf)
 {
-    static struct point of[2][3];
     double sec = (leaf ? 5.0e-6 : 5.5e-6) * (1 + 1e-3 * (*n % 3));
-    struct point *p = &of[leaf][*n % 3];
 
-    p->sec = point_secs(sec, 0.99 * sec, 1.01 * sec);
     MEM_PUSH(*out, *n) = (struct obs){.op = OP_PAIR_LATENCY,
                                       .one = true,
-                                      .of.point = p,
+                                      .of.point = {point_time(0.99 * sec), point_time(1.01 * sec)},
                                       .src = a,
                                       .dst = b,
                                       .bytes = 8,
                                       .alone = true,
                                       .stages = 1u << STAGE_ISOLATED,
-                                      .epochs = 1,
                                       .sec = sec};
 }
 

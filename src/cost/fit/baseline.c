@@ -167,7 +167,7 @@ static double residual_of(const struct fit *f, const struct obs *o)
 
 static bool dead(const struct obs *o)
 {
-    return o->epochs == 0 && o->failed;
+    return obs_epochs(o) == 0 && o->failed;
 }
 
 /* Of a pair measured alone and in parallel the former counts (it sorts after the latter). */
@@ -223,7 +223,7 @@ static void find_unrest(struct fit *f, int tier)
 
     for (int i = 0; i < count; i++) {
         const struct obs *o = &f->obs[of[i]];
-        if (o->alone && o->epochs > 1 && fit_is_bandwidth(f, o))
+        if (o->alone && obs_epochs(o) > 1 && fit_is_bandwidth(f, o))
             v[n++] = obs_range(o);
     }
     f->baseline[tier].unrest = n ? stats_middle(v, n) : 0;

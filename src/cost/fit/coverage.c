@@ -114,7 +114,7 @@ static int pairs_seen(const struct fit *f, struct pair_seen **out)
 
     for (int i = 0; i < f->count; i++) {
         const struct obs *o = &f->obs[i];
-        bool is = fit_is_bandwidth(f, o) && (o->epochs || o->failed);
+        bool is = fit_is_bandwidth(f, o) && (obs_epochs(o) || o->failed);
         low[i] = !is ? -1 : o->src < o->dst ? o->src : o->dst;
     }
     lists_make(&by, low, NULL, f->count, ends);

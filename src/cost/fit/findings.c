@@ -98,7 +98,7 @@ struct unrest {
 
 static void note(struct unrest *u, const struct obs *o)
 {
-    if (o->epochs < 2)
+    if (obs_epochs(o) < 2)
         return;
     u->n++;
     u->bad += obs_range(o) > unstable_range;

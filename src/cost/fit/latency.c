@@ -134,7 +134,7 @@ static void add(struct latencies *l, const struct obs *o)
     MEM_PUSH(l->v, l->n) = (struct late){.src = o->src,
                                          .dst = o->dst,
                                          .tier = o->tier,
-                                         .known = o->epochs >= (o->alone ? 2 : 3),
+                                         .known = obs_epochs(o) >= (o->alone ? 2 : 3),
                                          .over = o->sec - l->usual[o->tier],
                                          .sec = o->sec,
                                          .taken = -1};
@@ -294,7 +294,7 @@ static void say_nearer(struct latencies *l, int tier)
 
     for (int i = 0; i < count; i++) {
         const struct obs *o = &f->obs[of[i]];
-        if (!is_latency(f, o) || o->epochs < (o->alone ? 2 : 3) ||
+        if (!is_latency(f, o) || obs_epochs(o) < (o->alone ? 2 : 3) ||
             log(l->usual[tier] / o->sec) < limit(l, o))
             continue;
         n++;

@@ -88,18 +88,18 @@ static void combine(struct obs *o, struct obs_more *m, const struct point *const
             worst = is_later(p[i], worst) ? p[i] : worst;
             continue;
         }
-        v[0][o->epochs] = p[i]->sec.median;
-        v[1][o->epochs] = point_sec(p[i]->sec.lo);
-        v[2][o->epochs++] = point_sec(p[i]->sec.hi);
+        v[0][o->n] = p[i]->sec.median;
+        v[1][o->n] = point_sec(p[i]->sec.lo);
+        v[2][o->n++] = point_sec(p[i]->sec.hi);
         m->n += p[i]->n;
     }
     m->note = worst ? worst->note : NULL;
-    if (o->epochs) {
-        o->sec = stats_median(v[0], o->epochs); /* sorts */
+    if (o->n) {
+        o->sec = stats_median(v[0], o->n); /* sorts */
         m->best = v[0][0];
-        m->lo = stats_median(v[1], o->epochs);
-        m->hi = stats_median(v[2], o->epochs);
-        m->range = (v[0][o->epochs - 1] - v[0][0]) / o->sec;
+        m->lo = stats_median(v[1], o->n);
+        m->hi = stats_median(v[2], o->n);
+        m->range = (v[0][o->n - 1] - v[0][0]) / o->sec;
     }
     for (int k = 0; k < 3 && n > 64; k++)
         free(v[k]);
@@ -129,8 +129,9 @@ static void fill(struct obs *o, struct obs_more **more, const struct point *cons
     }
     if (o->one) {
         o->sec = p[0]->sec.median;
-        o->of.point = p[0];
-        o->epochs = 1;
+        o->of.point.lo = p[0]->sec.lo;
+        o->of.point.hi = p[0]->sec.hi;
+        o->n = p[0]->n;
     } else {
         o->of.more = *more;
         combine(o, (*more)++, p, n);
@@ -284,9 +285,9 @@ double observe_noise(const struct obs *o)
 {
     /* the range of 2 .. 5 normal values in standard deviations (Tippett 1925) */
     static const double range[] = {1, 1, 1.13, 1.69, 2.06, 2.33};
-    int n = o->epochs < 5 ? o->epochs : 5;
+    int epochs = obs_epochs(o), n = epochs < 5 ? epochs : 5;
     double within = (obs_hi(o) - obs_lo(o)) / (2 * 1.96 * o->sec), median = n > 2 ? 1.25 : 1;
 
     return median * fmax(within, n > 1 ? obs_range(o) / range[n] : 0) /
-           sqrt(o->epochs > 0 ? o->epochs : 1);
+           sqrt(epochs > 0 ? epochs : 1);
 }

@@ -6,16 +6,19 @@
 
 #include "probe/point.h"
 
-/* Of a large campaign nearly all are of one point each, which tells the rest. */
+/* Of a large campaign nearly all are of one point each, of which the rest is here as well: the points lie
+ * in another order. */
 struct obs {
     double bytes;
     double sec; /* median of the epoch medians; NAN: no epoch succeeded */
     union {
-        const struct point *point;   /* one: the only one, which succeeded */
+        struct {
+            struct point_time lo, hi;
+        } point;                     /* one: of the only one, which succeeded */
         const struct obs_more *more; /* else */
     } of;
     int src, dst; /* pairs: endpoints; collectives: round and group in the plan */
-    int epochs;   /* that succeeded */
+    int n;        /* one: its samples; else: epochs that succeeded */
     enum op op : 5;
     bool one : 1;     /* one point and no more */
     bool by_nic : 1;  /* with NVLink left: stage_by_nic() */
@@ -36,13 +39,18 @@ struct obs_more {
     const char *note; /* of a failed or wrong one, or NULL; points into the points */
     int n;            /* samples */
 };
+/* Epochs that succeeded. */
+static inline int obs_epochs(const struct obs *o)
+{
+    return o->one ? 1 : o->n;
+}
 static inline double obs_lo(const struct obs *o)
 {
-    return o->one ? point_sec(o->of.point->sec.lo) : o->of.more->lo;
+    return o->one ? point_sec(o->of.point.lo) : o->of.more->lo;
 }
 static inline double obs_hi(const struct obs *o)
 {
-    return o->one ? point_sec(o->of.point->sec.hi) : o->of.more->hi;
+    return o->one ? point_sec(o->of.point.hi) : o->of.more->hi;
 }
 static inline double obs_range(const struct obs *o)
 {
@@ -58,7 +66,7 @@ static inline const char *obs_note(const struct obs *o)
 }
 static inline int obs_samples(const struct obs *o)
 {
-    return o->one ? o->of.point->n : o->of.more->n;
+    return o->one ? o->n : o->of.more->n;
 }
 
 /* Is it a latency of the pair matrix, whose size is `bytes`, and does it count? */
