@@ -181,6 +181,14 @@ static inline int topo_tier_by(const struct topo *t, int a, int b, bool by_nic)
 /* GPUs of one host or of one NVLink domain, each with an RDMA NIC and not all with the same one: no
  * pair crosses a NIC unless NVLink is left. */
 bool topo_hides_nics(const struct topo *t);
+/* A large machine's endpoints are in no cache: where many pairs are asked for, those that come so many
+ * later are fetched meanwhile. */
+enum { TOPO_AHEAD = 8 };
+static inline void topo_fetch(const struct topo *t, int a, int b)
+{
+    __builtin_prefetch(&t->endpoint[a]);
+    __builtin_prefetch(&t->endpoint[b]);
+}
 /* The group that an endpoint is in at a level; -1: not visible. */
 static inline int topo_at(const struct topo *t, int endpoint, int level)
 {

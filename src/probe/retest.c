@@ -68,6 +68,8 @@ static struct classes sort_out(const struct topo *t, const struct points *p, boo
 
     for (int i = 0; i < p->count; i++) {
         const struct point *q = &p->point[i];
+        if (i + TOPO_AHEAD < p->count)
+            topo_fetch(t, q[TOPO_AHEAD].src, q[TOPO_AHEAD].dst);
         if (!of_the_matrix(q) || stage_by_nic(q->stage) != by_nic)
             continue;
         struct class *c = class_of(&all, q, topo_tier_by(t, q->src, q->dst, by_nic));

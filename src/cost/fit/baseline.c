@@ -12,7 +12,7 @@
 #include "base/stats.h"
 #include "cost/fit/cluster.h"
 
-enum { CROWD = 40, AHEAD = 8 };
+enum { CROWD = 40 };
 static const double contended_below = 0.85; /* parallel / alone */
 
 static double rate(const struct obs *o)
@@ -237,8 +237,8 @@ static void sort_out(struct fit *f)
 
     for (int i = 0; i < f->count; i++) {
         struct obs *o = &f->obs[i];
-        if (i + AHEAD < f->count) /* they are met in no order */
-            __builtin_prefetch(&f->m->topo.endpoint[o[AHEAD].dst]);
+        if (i + TOPO_AHEAD < f->count)
+            topo_fetch(&f->m->topo, o[TOPO_AHEAD].src, o[TOPO_AHEAD].dst);
         o->tier = topo_tier_by(&f->m->topo, o->src, o->dst, o->by_nic);
         key[i] = o->tier * OP_COUNT + (int)o->op;
     }

@@ -313,6 +313,8 @@ static void count_climbs(const struct fit *f, enum level level, struct climb *of
 
     for (int i = 0; i < f->points->count; i++) {
         const struct point *p = &f->points->point[i];
+        if (i + TOPO_AHEAD < f->points->count)
+            topo_fetch(t, p[TOPO_AHEAD].src, p[TOPO_AHEAD].dst);
         if (!fit_is_crowded(f, p))
             continue;
         int x = topo_at(t, p->src, (int)level), y = topo_at(t, p->dst, (int)level);

@@ -112,7 +112,10 @@ static void meets_open(struct meets *m, const struct finder *f)
     m->low = mem_calloc((size_t)f->count + 1, sizeof(int));
     m->high = mem_calloc((size_t)f->count + 1, sizeof(int));
     for (int i = 0; i < f->count; i++) {
-        bool is = counts(f, &f->o[i], &a, &b);
+        const struct obs *o = &f->o[i];
+        if (f->rest && i + TOPO_AHEAD < f->count)
+            topo_fetch(f->t, o[TOPO_AHEAD].src, o[TOPO_AHEAD].dst);
+        bool is = counts(f, o, &a, &b);
         m->low[i] = is ? (a < b ? a : b) : -1;
         m->high[i] = is ? (a < b ? b : a) : -1;
         n += is;

@@ -144,9 +144,13 @@ static int flows_of(const struct fit *f, int tier, const struct quiet *q, const 
     int n = 0;
 
     *out = NULL;
-    for (int i = 0; i < f->points->count; i++)
-        if (is_flow(f, tier, q, &f->points->point[i]))
-            MEM_PUSH(*out, n) = &f->points->point[i];
+    for (int i = 0; i < f->points->count; i++) {
+        const struct point *p = &f->points->point[i];
+        if (i + TOPO_AHEAD < f->points->count)
+            topo_fetch(&f->m->topo, p[TOPO_AHEAD].src, p[TOPO_AHEAD].dst);
+        if (is_flow(f, tier, q, p))
+            MEM_PUSH(*out, n) = p;
+    }
     stats_sort_keys(*out, n, sizeof(**out), by_turn);
     return n;
 }

@@ -360,6 +360,9 @@ static int sim_open(void **out, const struct group *g, size_t max_bytes, struct 
     struct sim *s = g->comm;
 
     (void)max_bytes;
+    if (g->index + 1 < g->round->groups) /* which is asked for next */
+        topo_fetch(s->truth, g->round->group[g->index + 1].members[0],
+                   g->round->group[g->index + 1].members[1]);
     if (answer(s, g, err) < 0)
         return -1;
     struct sim_ctx *ctx = mem_realloc(NULL, 1, sizeof(*ctx)); /* nothing is to be zero before */
