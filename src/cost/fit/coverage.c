@@ -121,6 +121,8 @@ static int pairs_seen(const struct fit *f, struct pair_seen **out)
     *out = mem_calloc((size_t)by.start[ends] + 1, sizeof(**out));
     for (int i = 0; i < by.start[ends]; i++) {
         const struct obs *o = &f->obs[by.at[i]];
+        if (i + TOPO_AHEAD < by.start[ends])
+            __builtin_prefetch(&f->obs[by.at[i + TOPO_AHEAD]]);
         int a = low[by.at[i]], b = o->src + o->dst - a, *met = &last[b * tiers + o->tier];
         if (*met != a + 1)
             (*out)[n++] = (struct pair_seen){a, b, o->tier};
@@ -214,6 +216,8 @@ static void coverage_open(struct coverage *c, struct fit *f)
     c->host = mem_calloc((size_t)t->hosts, sizeof(*c->host));
     for (int i = 0; i < c->pairs; i++) {
         const struct pair_seen *p = &c->pair[i];
+        if (i + TOPO_AHEAD < c->pairs)
+            topo_fetch(t, p[TOPO_AHEAD].a, p[TOPO_AHEAD].b);
         int *by = c->by[f->m->tier[p->tier].nic], x = topo_at(t, p->a, LEVEL_HOST),
             y = topo_at(t, p->b, LEVEL_HOST);
         by[p->a]++;

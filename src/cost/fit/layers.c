@@ -154,6 +154,7 @@ static void add_edges(struct edge **out, int *count, const struct finder *f, con
     for (int i = 0; i < n; i++) {
         m->v[i] = &f->o[at[i]];
         __builtin_prefetch(m->v[i]);
+        __builtin_prefetch(&m->high[at[i]]);
     }
     for (int i = 0, j; i < n; i = j) {
         for (j = i + 1; j < n && m->high[at[j]] == m->high[at[i]]; j++)

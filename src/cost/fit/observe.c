@@ -233,6 +233,13 @@ static int list_points(struct lists *l, const struct points *p, bool pairs)
     return lists;
 }
 
+/* The points of a list lie all over the others: they come while those before are sorted. */
+static void fetch(const struct point *p)
+{
+    __builtin_prefetch(p);
+    __builtin_prefetch(&p->words); /* two lines, as it lies */
+}
+
 int observe(struct obs **out, const struct points *p, bool pairs)
 {
     struct lists by;
@@ -243,7 +250,7 @@ int observe(struct obs **out, const struct points *p, bool pairs)
         v[i] = &p->point[by.at[i]];
     for (int l = 0; l < lists; l++) {
         for (int i = by.start[l + 1]; l + 1 < lists && i < by.start[l + 2]; i++)
-            __builtin_prefetch(v[i]); /* they lie all over the points */
+            fetch(v[i]);
         sort(v + by.start[l], by.start[l + 1] - by.start[l]);
     }
     lists_free(&by);
