@@ -421,35 +421,3 @@ int topo_same_read(unsigned *mask, const json_t *from, const char *where, struct
     }
     return 0;
 }
-
-/* --- texts from outside --- */
-
-int topo_text_check(const char *text, size_t max, const char *where, struct err *err)
-{
-    size_t len = text ? strlen(text) : 0;
-
-    if (!text)
-        return err_data(err, "%s: no text", where);
-    if (!len || len > max)
-        return err_data(err, "%s: a text of %zu characters where 1..%zu are possible", where, len,
-                        max);
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++)
-        if (*c < 0x20 || *c == 0x7f || (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)) /* C0, C1 */
-            return err_data(err, "%s: a control character (0x%02x) at position %td", where, *c,
-                            (const char *)c - text);
-    json_t *utf8 = json_string(text); /* what cannot be saved is not taken */
-    json_decref(utf8);
-    return utf8 ? 0 : err_data(err, "%s: a text that is not UTF-8", where);
-}
-
-int topo_host_name_check(const char *host, const char *where, struct err *err)
-{
-    if (topo_text_check(host, 255, where, err) < 0)
-        return -1;
-    if (strpbrk(host, "[],"))
-        return err_data(err, "%s: host \"%.100s\" has a bracket or a comma in its name", where,
-                        host);
-    if (*host == '-')
-        return err_data(err, "%s: host \"%.100s\" begins with a dash, as options do", where, host);
-    return 0;
-}

@@ -17,8 +17,20 @@ struct topo_distinct {
 
 struct topo_writer {
     const struct topo *t;
+    FILE *f;
+    const char *before; /* the row that is next */
     struct topo_distinct models, sources;
 };
+
+/* Write the next row, which is there. */
+static inline bool topo_writer_row(struct topo_writer *w, const struct topo_column *c, int columns,
+                                   const void *object)
+{
+    fputs(w->before, w->f);
+    w->before = ",\n  ";
+    topo_row_put(w->f, c, columns, object);
+    return true;
+}
 
 /* What a CELL_PARENT may be the number of: a name of a level, or one of these. */
 enum { OF_NIC = LEVEL_PLACES, OF_MODEL, OF_SOURCES, OF_NODE, OF_COUNT };
@@ -39,8 +51,8 @@ struct topo_rows {
     bool net;     /* of struct net, and there where one was read */
     size_t count; /* of the int that says how many objects there are */
     size_t array, size; /* of the pointer to them, and of each */
-    /* Where a row is not just the object's columns: topo_row_text(); NULL: there is no such row. */
-    char *(*row)(struct topo_writer *w, int i);
+    /* Where a row is not just the object's columns: topo_writer_row(); false: there is no such row. */
+    bool (*row)(struct topo_writer *w, int i);
     int (*load)(struct topo_reader *r, struct topo_table *b); /* the row at hand */
     int (*end)(struct topo_reader *r,
                struct topo_table *b); /* NULL: nothing to do after the last */

@@ -160,12 +160,12 @@ static int model_of(struct topo_writer *w, int i)
     return distinct_add(&w->models, topo_text_json(model));
 }
 
-static char *endpoint_row(struct topo_writer *w, int i)
+static bool endpoint_row(struct topo_writer *w, int i)
 {
     struct endpoint_row r = {w->t->endpoint[i], model_of(w, i), sources_of(w, i)};
 
-    return topo_row_text(endpoint_columns, sizeof(endpoint_columns) / sizeof(*endpoint_columns),
-                         &r);
+    return topo_writer_row(w, endpoint_columns,
+                           sizeof(endpoint_columns) / sizeof(*endpoint_columns), &r);
 }
 
 static int load_sources(struct endpoint *e, const struct topo_table *b, json_t *from)
@@ -281,7 +281,7 @@ static int load_group(struct topo_reader *r, struct topo_table *b)
     return 0;
 }
 
-static char *spine_row(struct topo_writer *w, int spine)
+static bool spine_row(struct topo_writer *w, int spine)
 {
     const struct topo *t = w->t;
     bool *in = mem_calloc((size_t)t->hosts + 1, sizeof(*in));
@@ -295,7 +295,8 @@ static char *spine_row(struct topo_writer *w, int spine)
     for (int h = 0; h < t->hosts; h++)
         if (in[h])
             MEM_PUSH(g.host, g.hosts) = t->host[h].name;
-    char *row = topo_row_text(spine_columns, sizeof(spine_columns) / sizeof(*spine_columns), &g);
+    const bool row =
+        topo_writer_row(w, spine_columns, sizeof(spine_columns) / sizeof(*spine_columns), &g);
     free(g.host);
     free(in);
     return row;

@@ -26,51 +26,49 @@ static void put_key(FILE *f, const char *key, json_t *value)
     put(f, value);
 }
 
-static void begin_table(FILE *f, const struct topo_rows *r)
+/* What stands before the rows of a table; the caller frees. */
+static char *begin_table(const struct topo_rows *r)
 {
     json_t *names = json_array();
 
     for (int i = 0; i < r->columns; i++)
         json_array_append_new(names, json_string(r->column[i].name));
-    fprintf(f, ",\n \"%s\": {\"columns\": ", r->key);
-    put(f, names);
-    fputs(", \"rows\": [", f);
+    char *list = json_dumps(names, TOPO_JSON),
+         *begin = mem_printf(",\n \"%s\": {\"columns\": %s, \"rows\": [\n  ", r->key, list);
+    free(list);
+    json_decref(names);
+    return begin;
 }
 
-static char *row_of(struct topo_writer *w, const struct topo_rows *r, const void *from, int i)
+static void put_row(struct topo_writer *w, const struct topo_rows *r, const void *from, int i)
 {
     const char *array;
 
-    if (r->row)
-        return r->row(w, i);
+    if (r->row) {
+        r->row(w, i);
+        return;
+    }
     memcpy(&array, (const char *)from + r->array, sizeof(array));
-    return topo_row_text(r->column, r->columns, array + (size_t)i * r->size);
+    topo_writer_row(w, r->column, r->columns, array + (size_t)i * r->size);
 }
 
 /* One row a line; without a row there is no table, but for those that every file has. */
-static void put_table(FILE *f, struct topo_writer *w, const struct topo_rows *r)
+static void put_table(struct topo_writer *w, const struct topo_rows *r)
 {
     const void *from = r->net ? (const void *)w->t->net : w->t;
-    bool begun = r->always && from;
-    int rows = 0, count = 0;
+    char *begin = begin_table(r);
+    int count = 0;
 
     if (from)
         memcpy(&count, (const char *)from + r->count, sizeof(count));
-    if (begun)
-        begin_table(f, r);
-    for (int i = 0; i < count; i++) {
-        char *one = row_of(w, r, from, i);
-        if (!one)
-            continue;
-        if (!begun)
-            begin_table(f, r);
-        begun = true;
-        fputs(rows++ ? ",\n  " : "\n  ", f);
-        fputs(one, f);
-        free(one);
-    }
-    if (begun)
-        fputs("]}", f);
+    w->before = begin;
+    for (int i = 0; i < count; i++)
+        put_row(w, r, from, i);
+    if (w->before == begin && r->always && from)
+        fprintf(w->f, "%.*s", (int)strlen(begin) - 3, begin); /* no line for a row */
+    if (w->before != begin || (r->always && from))
+        fputs("]}", w->f);
+    free(begin);
 }
 
 /* new reference */
@@ -111,7 +109,8 @@ static json_t *levels_json(const struct topo *t)
 
 static void write_topo(FILE *f, const struct topo *t)
 {
-    struct topo_writer w = {.t = t, .models.values = json_array(), .sources.values = json_array()};
+    struct topo_writer w = {
+        .t = t, .f = f, .models.values = json_array(), .sources.values = json_array()};
     json_t *unseen = json_array();
 
     for (int i = 0; i < t->unseens; i++)
@@ -126,7 +125,7 @@ static void write_topo(FILE *f, const struct topo *t)
     put_key(f, "unseen", unseen);
     put_key(f, "levels", levels_json(t));
     for (int i = 0; i < ROWS_TABLES; i++)
-        put_table(f, &w, topo_rows[i]);
+        put_table(&w, topo_rows[i]);
     put_key(f, "models", w.models.values);
     put_key(f, "sources", w.sources.values);
     if (t->nccl)

@@ -15,6 +15,38 @@
 
 enum { WHERE = 320 };
 
+/* --- texts from outside --- */
+
+int topo_text_check(const char *text, size_t max, const char *where, struct err *err)
+{
+    size_t len = text ? strlen(text) : 0;
+
+    if (!text)
+        return err_data(err, "%s: no text", where);
+    if (!len || len > max)
+        return err_data(err, "%s: a text of %zu characters where 1..%zu are possible", where, len,
+                        max);
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++)
+        if (*c < 0x20 || *c == 0x7f || (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)) /* C0, C1 */
+            return err_data(err, "%s: a control character (0x%02x) at position %td", where, *c,
+                            (const char *)c - text);
+    json_t *utf8 = json_string(text); /* what cannot be saved is not taken */
+    json_decref(utf8);
+    return utf8 ? 0 : err_data(err, "%s: a text that is not UTF-8", where);
+}
+
+int topo_host_name_check(const char *host, const char *where, struct err *err)
+{
+    if (topo_text_check(host, 255, where, err) < 0)
+        return -1;
+    if (strpbrk(host, "[],"))
+        return err_data(err, "%s: host \"%.100s\" has a bracket or a comma in its name", where,
+                        host);
+    if (*host == '-')
+        return err_data(err, "%s: host \"%.100s\" begins with a dash, as options do", where, host);
+    return 0;
+}
+
 /* --- tables --- */
 int topo_table_open(struct topo_table *b, const char *path, const char *name, json_t *from,
                     const struct topo_column *column, int columns, struct err *err)
@@ -277,27 +309,6 @@ json_t *topo_row(const struct topo_column *c, int columns, const void *object)
     return row;
 }
 
-/* A row as text. */
-struct row_text {
-    char *text;
-    size_t len, room;
-};
-
-static char *room_for(struct row_text *o, size_t len)
-{
-    if (o->len + len > o->room) {
-        o->room = 2 * o->room + len;
-        o->text = mem_realloc(o->text, o->room, 1);
-    }
-    return o->text + o->len;
-}
-
-static void add(struct row_text *o, const char *text, size_t len)
-{
-    memcpy(room_for(o, len), text, len);
-    o->len += len;
-}
-
 /* Does JSON have it as it is? */
 static bool is_plain(const char *text)
 {
@@ -306,63 +317,43 @@ static bool is_plain(const char *text)
     return !*text;
 }
 
-/* A number from 0 on, a plain text, or null; false: another cell. */
-static bool add_simple(struct row_text *o, const struct topo_column *c, const char *object)
+/* Most cells, without a JSON value: a number, or a plain text; false: it is another one. */
+static bool put_simple(FILE *f, const struct topo_column *c, const char *object)
 {
-    const char *at = object + c->at, *text = NULL;
-    union value v = {.more = 0};
-    const bool word = c->cell == CELL_WORD || c->cell == CELL_WORD_OR_NULL;
-    int whole = -1;
+    const char *at = object + c->at, *text = c->cell == CELL_NAME || c->cell == CELL_TEXT ? at : "";
+    char number[UNITS_TEXT];
+    union value v = {.whole = -1};
 
-    memcpy(&v, at, size_of(c->cell));
-    if (c->cell <= CELL_INDEX_OR_NULL)
-        whole = v.whole;
-    else if (c->cell == CELL_COUNT)
-        whole = v.whole > 0 ? v.whole : -1;
-    else if (word)
-        text = v.whole >= 0 ? c->words[v.whole] : NULL;
-    else if (c->cell == CELL_NAME || c->cell == CELL_TEXT)
-        text = at;
-    else if (c->cell == CELL_STRING || c->cell == CELL_STRING_OR_NULL)
-        text = v.string;
-    else
-        return false;
-    if (text && (!is_plain(text) || (word && !*text)))
-        return false;
-    if (text && *text) {
-        add(o, "\"", 1);
-        add(o, text, strlen(text));
-        add(o, "\"", 1);
-    } else if (whole >= 0) {
-        o->len += units_whole(room_for(o, UNITS_TEXT), (uint64_t)whole);
-    } else {
-        add(o, "null", 4);
+    if (c->cell <= CELL_INDEX_OR_NULL || c->cell == CELL_WORD)
+        memcpy(&v.whole, at, sizeof(v.whole));
+    if (c->cell == CELL_WORD && v.whole >= 0)
+        text = c->words[v.whole];
+    if (*text && is_plain(text)) {
+        putc_unlocked('"', f);
+        fputs_unlocked(text, f);
+        putc_unlocked('"', f);
+        return true;
     }
+    if (c->cell > CELL_INDEX_OR_NULL)
+        return false;
+    if (v.whole >= 0)
+        fwrite_unlocked(number, 1, units_whole(number, (uint64_t)v.whole), f);
+    else
+        fputs_unlocked("null", f);
     return true;
 }
 
-static void add_json(struct row_text *o, json_t *value)
+void topo_row_put(FILE *f, const struct topo_column *c, int columns, const void *object)
 {
-    size_t room = 64, len = json_dumpb(value, room_for(o, room), room, TOPO_JSON);
-
-    if (len > room)
-        json_dumpb(value, room_for(o, len), len, TOPO_JSON);
-    o->len += len;
-    json_decref(value);
-}
-
-char *topo_row_text(const struct topo_column *c, int columns, const void *object)
-{
-    struct row_text o = {NULL, 0, 0};
-
-    room_for(&o, 128);
     for (int i = 0; i < columns; i++) {
-        add(&o, i ? ", " : "[", i ? 2 : 1);
-        if (!add_simple(&o, &c[i], object))
-            add_json(&o, cell_json(&c[i], object));
+        fputs_unlocked(i ? ", " : "[", f);
+        if (put_simple(f, &c[i], object))
+            continue;
+        json_t *value = cell_json(&c[i], object);
+        json_dumpf(value, f, TOPO_JSON);
+        json_decref(value);
     }
-    add(&o, "]", 2);
-    return o.text;
+    putc_unlocked(']', f);
 }
 
 /* --- rows in --- */

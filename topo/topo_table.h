@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "base/err.h"
 
@@ -68,7 +69,7 @@ struct topo_column {
 /* How values are written. */
 #define TOPO_JSON (JSON_ENCODE_ANY | JSON_REAL_PRECISION(17))
 json_t *topo_row(const struct topo_column *c, int columns, const void *object); /* new reference */
-char *topo_row_text(const struct topo_column *c, int columns, const void *object); /* to be freed */
+void topo_row_put(FILE *f, const struct topo_column *c, int columns, const void *object);
 /* What null stands for, in all members that a column speaks of. */
 void topo_row_null(const struct topo_column *c, int columns, void *object);
 /* parents[max of a column]: how many rows the table has that it speaks of. */

@@ -191,11 +191,11 @@ static const struct topo_column verbs_columns[] = {
     VERBS(CELL_AMOUNT, region_bytes, 2e18),
 };
 
-static char *verbs_row(struct topo_writer *w, int nic)
+static bool verbs_row(struct topo_writer *w, int nic)
 {
     const struct row r = {nic, w->t->nic[nic].verbs};
 
-    return r.is.told ? topo_row_text(verbs_columns, nic_verbs_rows.columns, &r) : NULL;
+    return r.is.told && topo_writer_row(w, verbs_columns, nic_verbs_rows.columns, &r);
 }
 
 static int load_verbs(struct topo_reader *r, struct topo_table *b)

@@ -52,11 +52,11 @@ static bool port_told(const struct nic *n)
            n->board[0] || n->netdev[0] || n->leaf[0] || n->leaf_port[0] || n->why[0];
 }
 
-static char *port_row(struct topo_writer *w, int nic)
+static bool port_row(struct topo_writer *w, int nic)
 {
     const struct port_row r = {nic, w->t->nic[nic]};
 
-    return port_told(&r.is) ? topo_row_text(port_columns, port_rows.columns, &r) : NULL;
+    return port_told(&r.is) && topo_writer_row(w, port_columns, port_rows.columns, &r);
 }
 
 /* What a file of before does not say: a rail or plane followed from the leaf where one is known,
@@ -132,13 +132,12 @@ static const struct topo_column version_columns[] = {
     PORT_TEXT(driver),
 };
 
-static char *version_row(struct topo_writer *w, int nic)
+static bool version_row(struct topo_writer *w, int nic)
 {
     const struct port_row r = {nic, w->t->nic[nic]};
 
-    return *r.is.firmware || *r.is.driver
-               ? topo_row_text(version_columns, nic_version_rows.columns, &r)
-               : NULL;
+    return (*r.is.firmware || *r.is.driver) &&
+           topo_writer_row(w, version_columns, nic_version_rows.columns, &r);
 }
 
 static int load_version(struct topo_reader *r, struct topo_table *b)
@@ -167,12 +166,12 @@ static const struct topo_column gpudirect_columns[] = {
     TOPO_COLUMN("host", CELL_PARENT, struct gpudirect_row, host, LEVEL_HOST),
     TOPO_COLUMN("gdr", CELL_NAME, struct gpudirect_row, gdr, sizeof(((struct host *)0)->gdr))};
 
-static char *gpudirect_row(struct topo_writer *w, int host)
+static bool gpudirect_row(struct topo_writer *w, int host)
 {
     struct gpudirect_row row = {.host = host};
 
     memcpy(row.gdr, w->t->host[host].gdr, sizeof(row.gdr));
-    return *row.gdr ? topo_row_text(gpudirect_columns, gpudirect_rows.columns, &row) : NULL;
+    return *row.gdr && topo_writer_row(w, gpudirect_columns, gpudirect_rows.columns, &row);
 }
 
 static int load_gpudirect(struct topo_reader *r, struct topo_table *b)

@@ -75,10 +75,10 @@ static inline const struct round *fit_round(const struct fit *f, int id, int gro
 /* The observations of one operation in one tier, in their order: by their places in f->obs. */
 static inline const int *fit_of(const struct fit *f, int tier, enum op op, int *n)
 {
-    const int *start = f->of.start + (tier * OP_COUNT + (int)op);
+    const int list = tier * OP_COUNT + (int)op, from = f->of.start[list];
 
-    *n = start[1] - start[0];
-    return f->of.at + start[0];
+    *n = f->of.start[list + 1] - from;
+    return f->of.at + from;
 }
 
 /* The tier that a point of a pair is of. */
