@@ -153,6 +153,59 @@ static void what_is_held_is_what_was_measured(void **state)
     free(sum_of);
 }
 
+/* Change some of what a row tells; a column in ten, so that most are as before. */
+static void change_some(struct rng *r, struct point_row *row)
+{
+    static const char *const said[] = {"", "late", "a longer note, of several words"};
+    struct point *p = &row->point;
+    int *const whole[] = {&p->round, &p->group, &p->ranks,  &p->src,      &p->dst,
+                          &p->flows, &p->n,     &row->late, &row->slowest};
+    double *const sec[] = {&p->sec.median, &row->min, &row->p5,  &row->p95,
+                           &row->max,      &row->mad, &row->skew};
+
+    for (size_t i = 0; i < sizeof(whole) / sizeof(*whole); i++)
+        if (rng_below(r, 10) == 0)
+            *whole[i] = (int)(rng_u64(r) >> (33 + rng_below(r, 30))) - 1;
+    for (size_t i = 0; i < sizeof(sec) / sizeof(*sec); i++)
+        if (rng_below(r, 10) == 0)
+            *sec[i] = rng_below(r, 5) ? exp(20 * rng_uniform(r) - 18) : NAN;
+    if (rng_below(r, 10) == 0)
+        p->sec = point_secs(p->sec.median, rng_uniform(r), 1 + rng_uniform(r));
+    if (rng_below(r, 10) == 0)
+        p->bytes = (size_t)(rng_u64(r) >> (14 + rng_below(r, 50)));
+    if (rng_below(r, 10) == 0)
+        p->words ^= 1u << rng_below(r, 2); /* the stage, below 4 */
+    if (rng_below(r, 10) == 0)
+        p->checked = !p->checked;
+    if (rng_below(r, 10) == 0)
+        point_note(p, "%s", said[rng_below(r, 3)]);
+}
+
+static void a_row_is_the_same_behind_any_other(void **state)
+{
+    enum { ROWS = 3000 };
+    char *text = mem_calloc(ROWS + 1, POINT_TEXT), alone[POINT_TEXT], *at = text;
+    struct point_written last = {.len = 0};
+    struct point_row row = sample(0);
+    struct rng r;
+
+    (void)state;
+    rng_seed(&r, 7);
+    for (int i = 0; i < ROWS; i++) {
+        struct point_written none = {.len = 0};
+        change_some(&r, &row);
+        size_t len = point_row(at, &row, &last), want = point_row(alone, &row, &none);
+        if (len != want || memcmp(at, alone, len) != 0)
+            fail_msg("row %d is\n%.*snot\n%.*s", i, (int)len, at, (int)want, alone);
+        at += len;
+        if (rng_below(&r, 50) == 0) { /* written: the text begins anew */
+            at = text;
+            last.len = 0;
+        }
+    }
+    free(text);
+}
+
 /* Lines of all lengths, so that blocks of the file end anywhere in them. */
 static void many_rows_are_read_block_by_block(void **state)
 {
@@ -427,6 +480,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_come_back_as_they_went_in),
         cmocka_unit_test(what_is_held_is_what_was_measured),
+        cmocka_unit_test(a_row_is_the_same_behind_any_other),
         cmocka_unit_test(many_rows_are_read_block_by_block),
         cmocka_unit_test(a_torn_tail_is_ignored_at_every_length),
         cmocka_unit_test(every_flipped_bit_before_the_last_row_is_refused_with_its_line),
