@@ -168,7 +168,9 @@ static void change_some(struct rng *r, struct point_row *row)
             *whole[i] = (int)(rng_u64(r) >> (33 + rng_below(r, 30))) - 1;
     for (size_t i = 0; i < sizeof(sec) / sizeof(*sec); i++)
         if (rng_below(r, 10) == 0)
-            *sec[i] = rng_below(r, 5) ? exp(20 * rng_uniform(r) - 18) : NAN;
+            *sec[i] = rng_below(r, 2)   ? ldexp(1, -(int)rng_below(r, 30)) /* the same low bits */
+                      : rng_below(r, 5) ? exp(20 * rng_uniform(r) - 18)
+                                        : NAN;
     if (rng_below(r, 10) == 0)
         p->sec = point_secs(p->sec.median, rng_uniform(r), 1 + rng_uniform(r));
     if (rng_below(r, 10) == 0)
