@@ -391,6 +391,8 @@ static double step_bound(struct placer *pl)
     for (int i = 0; i < pl->step->traffic.messages; i++)
         priced &= b.one[i] < INFINITY;
     if (priced)
+        memcpy(pl->floor_one, b.one, sizeof(b.one));
+    if (priced)
         choose(&b, 0);
     for (int i = 0; i < b.axes; i++)
         free(b.axis[i].least);

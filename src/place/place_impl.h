@@ -204,8 +204,10 @@ struct placer {
     const struct place_step *step; /* of a demand: nothing */
     struct node_pool *pool;
     int ranks;
-    int spans;                     /* different ones of the traffic */
-    double least_one[TRAFFIC_MAX]; /* of each message: its share of the bound */
+    int spans;   /* different ones of the traffic */
+    int telling; /* a message of the one that last said that an order is too long */
+    double least_one[TRAFFIC_MAX]; /* of each message: its share of the bound, */
+    double floor_one[TRAFFIC_MAX]; /* and what it takes at least, whatever the others do */
     double least;                  /* the bound; 0 until placer_bound() */
     struct pricer *pricer;         /* of all orders; NULL until the first */
     struct ties *ties;             /* who talks to whom; of a step: from its traffic, when asked */
@@ -217,7 +219,12 @@ struct placer {
 /* pool: of the free hosts; the caller's. */
 void placer_open(struct placer *pl, const struct place_ask *ask, struct node_pool *pool);
 void placer_close(struct placer *pl);
-struct place_sec placer_order(struct placer *pl, const int *order);
+/* limit: an order that takes longer is of no use, and may have any price above it; INFINITY: none. */
+struct place_sec placer_within(struct placer *pl, const int *order, double limit);
+static inline struct place_sec placer_order(struct placer *pl, const int *order)
+{
+    return placer_within(pl, order, INFINITY);
+}
 /* is less than this share spent? */
 static inline bool placer_may(const struct placer *pl, double share)
 {
@@ -250,7 +257,8 @@ struct place_best {
 };
 enum place_tried { TRIED_BEFORE, TRIED_WORSE, TRIED_BEST };
 /* Settle it, price it unless an equal one was, and keep the better one; how NULL: as the best so
- * far, with a move; *sec, unless NULL: its price. */
+ * far, with a move; *sec, unless NULL: its price, or what is more than *sec had where that is more than
+ * the best has. */
 enum place_tried place_try(struct place_best *b, struct placer *pl, int *order, const char *how,
                            struct place_sec *sec);
 

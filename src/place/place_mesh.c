@@ -270,6 +270,7 @@ static void try_slots(struct mesh_search *h, struct mesh_plan p, const struct ro
     for (int s = 0; s < h->mesh.ranks; s++)
         h->order[mesh_rank(&h->mesh, p.turn, s)] = h->slot[s];
     say(how, h, &p, r, block);
+    p.sec.most = h->keeps < KEPT ? INFINITY : h->kept[KEPT - 1].sec.most;
     enum place_tried tried = place_try(h->best, h->placer, h->order, how, &p.sec);
     if (tried == TRIED_BEST)
         memcpy(h->best->turn, p.turn, sizeof(h->best->turn));

@@ -234,6 +234,7 @@ static int slow_group(struct placer *pl, const int *order, struct rng *rng, int 
 
     if (place_reorder(&pl->pricer, pl->ask->matrix, order, pl->ranks, NULL) < 0)
         return 0;
+    pricer_base(pl->pricer);
     int i = slow_message(pl, rng);
     if (i >= 0) {
         const struct message *m = &pl->step->traffic.message[i];
@@ -266,17 +267,81 @@ int placer_slowest(struct placer *pl, const int *order, struct rng *rng, int *ra
     return pl->ask->demand ? busiest(pl, order, rank) : slow_group(pl, order, rng, rank);
 }
 
-struct place_sec placer_order(struct placer *pl, const int *order)
+/* Sums of the same numbers in another order differ in their last bits. */
+#define LIMIT_MARGIN 1e-6
+
+static bool same_span(const struct message *a, const struct message *b)
 {
+    return a->span.size == b->span.size && a->span.stride == b->span.stride;
+}
+
+/* What the step takes, at least while groups of some spans are still to be looked at: their messages
+ * are at their best.  (The step grows with each message, but for DualPipe's bubble: timing_least().) */
+struct partial {
+    bool known[TRAFFIC_MAX];
+    double one[TRAFFIC_MAX], mean[TRAFFIC_MAX];
+};
+
+static double with_span(struct placer *pl, struct partial *p, const struct message *of)
+{
+    const struct place_step *s = pl->step;
+
+    for (int i = 0; i < s->traffic.messages; i++) {
+        const struct message *m = &s->traffic.message[i];
+        if (p->known[i] || !same_span(m, of))
+            continue;
+        p->one[i] = pricer_message_mean(pl->pricer, m, &p->mean[i]);
+        p->known[i] = true;
+        if (!(p->one[i] < INFINITY))
+            return NAN;
+    }
+    return place_step_sec(s, p->one);
+}
+
+/* Span after span, that first which last said that an order is too long. */
+static struct place_sec price_within(struct placer *pl, double limit)
+{
+    const struct place_step *s = pl->step;
+    int n = s->traffic.messages;
+    struct place_sec sec = {0, 0};
+    struct partial p = {0};
+
+    memcpy(p.one, pl->floor_one, sizeof(p.one));
+    for (int i = -1; i < n; i++) {
+        int at = i < 0 ? pl->telling : i;
+        if (p.known[at])
+            continue;
+        sec.most = sec.mean = with_span(pl, &p, &s->traffic.message[at]);
+        if (isnan(sec.most)) {
+            sec.most = place_price_by(s, pl->pricer, &sec.mean, NULL);
+            return sec;
+        }
+        if (sec.most > limit * (1 + LIMIT_MARGIN)) {
+            pl->telling = at;
+            return sec;
+        }
+    }
+    sec.mean = place_step_sec(s, p.mean);
+    return sec;
+}
+
+struct place_sec placer_within(struct placer *pl, const int *order, double limit)
+{
+    const struct place_step *s = pl->step;
+    bool grows = s->traffic.messages > 0 && !(s->trains && s->recipe.schedule == SCHEDULE_DUALPIPE);
+    struct place_sec sec = {NAN, NAN};
+
     if (pl->ask->progress)
         progress_show(&pl->progress, fmin(pl->spent, pl->budget), "orders of ranks");
     pl->tried++;
     pl->spent += pl->unit;
     if (pl->ask->demand)
         return demand_of(pl, order);
-    struct place_sec sec = {NAN, NAN};
-    if (place_reorder(&pl->pricer, pl->ask->matrix, order, pl->ranks, NULL) == 0)
-        sec.most = place_price_by(pl->step, pl->pricer, &sec.mean, NULL);
+    if (place_reorder(&pl->pricer, pl->ask->matrix, order, pl->ranks, NULL) < 0)
+        return sec;
+    if (limit < INFINITY && grows)
+        return price_within(pl, limit);
+    sec.most = place_price_by(s, pl->pricer, &sec.mean, NULL);
     return sec;
 }
 
@@ -294,7 +359,10 @@ enum place_tried place_try(struct place_best *b, struct placer *pl, int *order, 
     if (*seen != MAP_NONE)
         return TRIED_BEFORE;
     *seen = 1;
-    struct place_sec sec = placer_order(pl, order);
+    double limit = !(b->sec.most < INFINITY) ? INFINITY
+                   : out                     ? fmax(out->most, b->sec.most)
+                                             : b->sec.most;
+    struct place_sec sec = placer_within(pl, order, limit);
     if (out)
         *out = sec;
     if (!place_better(sec, b->sec))

@@ -63,6 +63,9 @@ void pricer_close(struct pricer *p);
  * those that lie as one of an order before did are not priced again.  Curves of pricer_curve() are
  * asked for again; kinds that no group is of now have like 0. */
 int pricer_reorder(struct pricer *p, const int *order, struct err *err);
+/* Most orders to come differ little from the one of now: groups that are back where they lie in it
+ * are not folded again. */
+void pricer_base(struct pricer *p);
 
 /* Seconds of one message on its slowest group: NAN when any group's cost is unknown, INFINITY when
  * a part is dead, 0 for groups of one rank.  Within 0.5 % of pricer_message_cost(). */

@@ -107,15 +107,23 @@ int pricer_reorder(struct pricer *p, const int *order, struct err *err)
     for (int i = 0; i < p->entries; i++)
         if (p->entry[i]->folded.groups.kinds > KINDS_KEPT)
             forget_kinds(p->entry[i]);
-    for (int r = 0; r < at->ranks; r++) {
-        if (at->order[r] == order[r])
-            continue;
-        p->looks++;
-        places_move(at, r, order[r]);
-        for (int i = 0; i < p->entries; i++)
-            folded_move(&p->entry[i]->folded, r);
-    }
+    int moved = 0, *rank = at->ids;
+    for (int r = 0; r < at->ranks; r++)
+        if (at->order[r] != order[r])
+            rank[moved++] = r;
+    for (int i = 0; i < p->entries; i++)
+        folded_move(&p->entry[i]->folded, at, order, rank, moved);
+    for (int i = 0; i < moved; i++)
+        places_move(at, rank[i], order[rank[i]]);
+    p->looks += moved;
     return 0;
+}
+
+void pricer_base(struct pricer *p)
+{
+    places_base(&p->places);
+    for (int i = 0; i < p->entries; i++)
+        folded_base(&p->entry[i]->folded);
 }
 
 static void entry_free(struct entry *e)
@@ -151,7 +159,7 @@ static void entry_new(struct pricer *p, struct span span)
 
     *at = NULL; /* where memory ends now */
     *at = mem_calloc(1, sizeof(**at));
-    folded_open(&(*at)->folded, span, p->places.ranks);
+    folded_open(&(*at)->folded, span, &p->places);
 }
 
 static struct entry *entry_of(struct pricer *p, struct span span)

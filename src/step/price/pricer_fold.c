@@ -33,17 +33,30 @@ uint64_t *places_marks(const struct matrix *m)
     return mark;
 }
 
+/* The key of what is not visible. */
+static int nowhere(const struct places *p)
+{
+    return p->base[KEYS];
+}
+
 static void look_up(struct places *p, int id)
 {
     const struct topo *t = &p->matrix->topo;
 
     for (int k = 0; k < LEVEL_COUNT; k++) {
         int at = t->endpoint[id].place.at[k];
-        p->at[id].key[k] = at < 0 ? -1 : p->base[k] + at;
+        p->at[id].key[k] = at < 0 ? nowhere(p) : p->base[k] + at;
     }
     p->at[id].key[KEY_NIC] = p->base[KEY_NIC] + shape_nic(t, id);
     p->at[id].mark = p->mark[id];
     p->known[id] = true;
+}
+
+void places_base(struct places *p)
+{
+    if (!p->base_order)
+        p->base_order = mem_calloc((size_t)p->ranks, sizeof(*p->base_order));
+    memcpy(p->base_order, p->order, (size_t)p->ranks * sizeof(*p->order));
 }
 
 void places_move(struct places *p, int rank, int endpoint)
@@ -65,7 +78,7 @@ void places_open(struct places *p, const struct matrix *m, const int *order, int
     p->base[KEYS] = p->base[KEY_NIC] + t->nics + t->hosts + t->endpoints;
     p->at = mem_calloc((size_t)t->endpoints, sizeof(*p->at));
     p->known = mem_calloc((size_t)t->endpoints, sizeof(*p->known));
-    p->slot = mem_calloc((size_t)p->base[KEYS], sizeof(*p->slot));
+    p->slot = mem_calloc((size_t)p->base[KEYS] + 1, sizeof(*p->slot));
     p->order = mem_calloc((size_t)ranks, sizeof(*p->order));
     p->ids = mem_calloc((size_t)ranks, sizeof(*p->ids));
     p->near = mem_calloc((size_t)m->exceptions + 1, sizeof(*p->near));
@@ -77,6 +90,7 @@ void places_open(struct places *p, const struct matrix *m, const int *order, int
 void places_close(struct places *p)
 {
     free(p->order);
+    free(p->base_order);
     free(p->ids);
     free(p->near);
     free(p->touched);
@@ -87,13 +101,14 @@ void places_close(struct places *p)
     memset(p, 0, sizeof(*p));
 }
 
-/* Stamps begin anew after four thousand million groups. */
+/* Stamps begin anew after four thousand million groups.  What is not visible is labelled in none. */
 static void next_stamp(struct places *p)
 {
-    if (++p->stamp)
-        return;
-    memset(p->slot, 0, (size_t)p->base[KEYS] * sizeof(*p->slot));
-    p->stamp = 1;
+    if (++p->stamp == 0) {
+        memset(p->slot, 0, (size_t)p->base[KEYS] * sizeof(*p->slot));
+        p->stamp = 1;
+    }
+    p->slot[nowhere(p)] = (struct label_slot){p->stamp, 0};
 }
 
 /* The two keys are joined in this group, unless one of them was to another. */
@@ -114,13 +129,13 @@ static bool part_alike(struct places *p, int a, int b)
 
     next_stamp(p);
     for (int e = 0; e < p->matrix->topo.endpoints; e++) {
-        int x = p->at[e].key[a], y = b < 0 ? -1 : p->at[e].key[b];
-        if (b >= 0 && x >= 0 && y >= 0)
+        int x = p->at[e].key[a], y = b < 0 ? nowhere(p) : p->at[e].key[b];
+        if (x != nowhere(p) && y != nowhere(p))
             alike &= joins(p, x, y) && joins(p, y, x);
         else if (b >= 0)
             alike &= x == y;
         else
-            own &= x >= 0 && joins(p, x, e);
+            own &= x != nowhere(p) && joins(p, x, e);
         same &= x == p->at[0].key[a];
     }
     return b >= 0 ? alike : own || same;
@@ -146,25 +161,34 @@ void places_keys(struct places *p)
     p->keys = n;
 }
 
+/* The label of a key that the group may have met.  Which ones it has nothing foresees: no branch. */
+static inline int label_of(struct label_slot *s, unsigned stamp, int *next)
+{
+    bool fresh = s->stamp != stamp;
+
+    *next += fresh;
+    *s = (struct label_slot){stamp, fresh ? *next : s->label};
+    return s->label;
+}
+
 /* Equal for groups whose members lie alike, position by position: hosts, domains, ... are numbered
- * as they appear in the group. */
+ * as they appear in the group, from 1. */
 static uint64_t signature(struct places *p, const struct span *span, int group)
 {
-    int next[KEYS] = {0}, first = span_rank(span, group, 0), keys = p->keys;
+    enum { AHEAD = 8 }; /* ranks lie all over the memory of a large machine */
+    int next[KEYS] = {0}, rank = span_rank(span, group, 0), keys = p->keys, stride = span->stride;
+    int end = rank + span->size * stride;
     uint64_t sum = 0;
 
     next_stamp(p);
-    for (int i = 0; i < span->size; i++) {
-        int rank = first + i * span->stride;
+    for (; rank < end; rank += stride) {
         const struct rank_place *r = &p->at[p->order[rank]];
         uint64_t labels = r->mark;
-        for (int k = 0; k < keys; k++) {
-            int key = r->key[k];
-            struct label_slot *s = key < 0 ? NULL : &p->slot[key];
-            if (s && s->stamp != p->stamp)
-                *s = (struct label_slot){p->stamp, next[k]++};
-            labels = labels * 0x100000001b3u + (uint64_t)(s ? s->label + 1 : 0);
-        }
+        if (rank + AHEAD * stride < end)
+            __builtin_prefetch(&p->at[p->order[rank + AHEAD * stride]]);
+        for (int k = 0; k < keys; k++)
+            labels = labels * 0x100000001b3u +
+                     (uint64_t)label_of(&p->slot[r->key[k]], p->stamp, &next[k]);
         sum = map_mix(sum, labels);
     }
     return sum;
@@ -239,23 +263,62 @@ static int kind_of(struct folded *f, struct places *p, int index)
     return *at;
 }
 
-void folded_open(struct folded *f, struct span span, int ranks)
+void folded_open(struct folded *f, struct span span, const struct places *p)
 {
-    int total = span_groups(&span, ranks);
+    int total = span_groups(&span, p->ranks);
 
     *f = (struct folded){.groups = {.span = span, .total = total}, .moved = true};
     f->of = mem_ints(total, -1);
 }
 
-void folded_move(struct folded *f, int rank)
+/* Divided out once. */
+static void find_groups(struct folded *f, int ranks)
 {
-    int group = span_group(&f->groups.span, rank);
+    f->group = mem_calloc((size_t)ranks, sizeof(*f->group));
+    for (int r = 0; r < ranks; r++)
+        f->group[r] = span_group(&f->groups.span, r);
+}
 
-    if (group >= f->groups.total || f->of[group] < 0)
-        return;
-    f->groups.kind[f->of[group]].like--;
-    f->of[group] = -1;
-    f->moved = true;
+void folded_base(struct folded *f)
+{
+    size_t size = (size_t)f->groups.total * sizeof(int);
+
+    if (!f->base)
+        f->base = mem_calloc(2 * (size_t)f->groups.total, sizeof(int));
+    f->away = f->base + f->groups.total;
+    memcpy(f->base, f->of, size);
+    memset(f->away, 0, size);
+}
+
+void folded_move(struct folded *f, const struct places *p, const int *order, const int *rank, int n)
+{
+    if (!f->group)
+        find_groups(f, p->ranks);
+    for (int i = 0; i < n; i++) {
+        int r = rank[i], group = f->group[r], kind = group < f->groups.total ? f->of[group] : -1;
+        if (f->base && group < f->groups.total)
+            f->away[group] += (p->order[r] == p->base_order[r]) - (order[r] == p->base_order[r]);
+        if (kind < 0)
+            continue;
+        f->groups.kind[kind].like--;
+        f->of[group] = -1;
+        f->moved = true;
+    }
+}
+
+/* The kind of a group: as it was, where all its ranks are back. */
+static int find_kind(struct folded *f, struct places *p, int i)
+{
+    bool at_base = f->base && f->away[i] == 0;
+
+    if (at_base && f->base[i] >= 0)
+        return f->base[i];
+    int *kind = map_at(&f->seen, signature(p, &f->groups.span, i), NULL, NULL);
+    if (*kind == MAP_NONE)
+        *kind = kind_of(f, p, i);
+    if (at_base)
+        f->base[i] = *kind;
+    return *kind;
 }
 
 void folded_find(struct folded *f, struct places *p)
@@ -267,11 +330,8 @@ void folded_find(struct folded *f, struct places *p)
     for (int i = 0; i < g->total; i++) {
         if (f->of[i] >= 0)
             continue;
-        int *kind = map_at(&f->seen, signature(p, &g->span, i), NULL, NULL);
-        if (*kind == MAP_NONE)
-            *kind = kind_of(f, p, i);
-        f->of[i] = *kind;
-        g->kind[*kind].like++;
+        f->of[i] = find_kind(f, p, i);
+        g->kind[f->of[i]].like++;
     }
     for (int i = g->total; i-- > 0;)
         g->kind[f->of[i]].index = i; /* the first of each kind, as the ranks lie now */
@@ -283,6 +343,8 @@ void folded_forget(struct folded *f)
 {
     for (int i = 0; i < f->groups.total; i++)
         f->of[i] = -1;
+    for (int i = 0; f->base && i < f->groups.total; i++)
+        f->base[i] = -1;
     f->groups.kinds = 0;
     f->moved = true;
     map_free(&f->seen);
@@ -293,6 +355,8 @@ void folded_free(struct folded *f)
 {
     free(f->groups.kind);
     free(f->of);
+    free(f->group);
+    free(f->base);
     map_free(&f->seen);
     map_free(&f->kinds);
 }

@@ -10,7 +10,7 @@
 enum { KEY_NIC = LEVEL_COUNT, KEYS };
 
 struct rank_place {
-    int key[KEYS]; /* index into places.slot, -1: not visible */
+    int key[KEYS]; /* index into places.slot; base[KEYS]: not visible */
     uint64_t mark; /* made of the exceptions that touch the endpoint, 0: none */
 };
 
@@ -24,6 +24,7 @@ struct label_slot {
 struct places {
     const struct matrix *matrix;
     int *order, ranks;     /* rank -> endpoint */
+    int *base_order;       /* that most orders to come differ little from; NULL: none */
     bool pairs;            /* some exception is of a pair: rings of neighbours may miss it */
     struct rank_place *at; /* of endpoints that some order held */
     bool *known;           /* those of them */
@@ -40,20 +41,28 @@ struct places {
 void places_open(struct places *p, const struct matrix *m, const int *order, int ranks);
 void places_close(struct places *p);
 void places_move(struct places *p, int rank, int endpoint);
+/* The order of now becomes the base. */
+void places_base(struct places *p);
 /* For many orders: keys that say nothing beside the others are left out.  Signatures change. */
 void places_keys(struct places *p);
 
 /* The groups of a span of at least two ranks, in this order and in those before it. */
 struct folded {
     struct groups groups;
-    int *of;                /* kind of each group; -1: it is not known how it lies now */
-    bool moved;             /* of some group */
-    int turn;               /* how often that was found out */
+    int *of;          /* kind of each group; -1: it is not known how it lies now */
+    int *group;       /* of each rank, once one moved */
+    int *base, *away; /* kind of each group as the base has it, -1: not known; how many of its ranks
+                         lie elsewhere.  NULL: no base */
+    bool moved;       /* of some group */
+    int turn;         /* how often that was found out */
     struct map seen, kinds; /* signature, ways -> kind */
 };
-void folded_open(struct folded *f, struct span span, int ranks);
-/* A rank lies elsewhere. */
-void folded_move(struct folded *f, int rank);
+void folded_open(struct folded *f, struct span span, const struct places *p);
+/* n ranks are about to lie as `order` has them. */
+void folded_move(struct folded *f, const struct places *p, const int *order, const int *rank,
+                 int n);
+/* After places_base(). */
+void folded_base(struct folded *f);
 /* Every group has a kind again, as its ranks lie in p. */
 void folded_find(struct folded *f, struct places *p);
 /* No kind is known. */
