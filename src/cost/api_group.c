@@ -146,7 +146,7 @@ double railgauge_collective_ranges(const struct railgauge *r, const char *op,
         return NAN;
     if (resolve_ranges(&q, r, (enum op)which, &g) < 0)
         return by_members(r, op, &g, bytes);
-    return collective_time(&q, &r->m, (double)bytes);
+    return collective_time(&q, (double)bytes);
 }
 
 static int check_group(const struct railgauge *r, const char *op, const int *ids, int n,
@@ -174,7 +174,7 @@ double railgauge_collective(const struct railgauge *r, const char *op, const int
     if (which < 0)
         return NAN;
     resolve(&q, r, (enum op)which, ids, n);
-    return collective_time(&q, &r->m, (double)bytes);
+    return collective_time(&q, (double)bytes);
 }
 
 struct railgauge_group {
@@ -217,7 +217,7 @@ int railgauge_group_open(struct railgauge_group **out, const struct railgauge *r
 
 double railgauge_group_time(const struct railgauge_group *g, size_t bytes)
 {
-    return collective_time(&g->quote, g->m, (double)bytes);
+    return collective_time(&g->quote, (double)bytes);
 }
 
 void railgauge_group_close(struct railgauge_group *g)

@@ -165,10 +165,9 @@ static void find_ends(struct collective_reading *r)
 }
 
 /* The share of the model's time at an end that grows with the size. */
-static double moving_share(const struct collective_reading *r, const struct matrix *m, enum op op,
-                           const struct curve_end *end)
+static double moving_share(const struct collective_reading *r, const struct curve_end *end)
 {
-    double twice = model_time(m, &r->ways, op, 2 * end->bytes);
+    double twice = ways_time(&r->model, 2 * end->bytes);
 
     return fmin(1, (twice - end->model) / end->model);
 }
@@ -181,7 +180,7 @@ static void anchor_alone(struct collective_reading *r, double own)
     r->slopes = 1;
 }
 
-static void anchor_ends(struct collective_reading *r, const struct matrix *m, enum op op)
+static void anchor_ends(struct collective_reading *r)
 {
     struct curve_end *first = &r->first, *last = &r->last;
     double at = fmax(first->bytes, last->bytes / slope_octaves);
@@ -189,17 +188,17 @@ static void anchor_ends(struct collective_reading *r, const struct matrix *m, en
 
     first->sec = inside(r, first->bytes);
     last->sec = inside(r, last->bytes);
-    first->model = model_time(m, &r->ways, op, first->bytes);
-    last->model = model_time(m, &r->ways, op, last->bytes);
+    first->model = ways_time(&r->model, first->bytes);
+    last->model = ways_time(&r->model, last->bytes);
     double own = point ? last->sec : last->sec - inside(r, at);
-    double said = point ? last->model : last->model - model_time(m, &r->ways, op, at);
+    double said = point ? last->model : last->model - ways_time(&r->model, at);
     if (!(said > 0)) {
         anchor_alone(r, own / (point ? last->bytes : last->bytes - at));
         return;
     }
     double ratio = fmin(fmax(own / said, slope_least), slope_most);
-    last->moving = moving_share(r, m, op, last);
-    first->moving = 1 - moving_share(r, m, op, first); /* below it latency is what is not known */
+    last->moving = moving_share(r, last);
+    first->moving = 1 - moving_share(r, first); /* below it latency is what is not known */
     r->slope = pow(ratio, last->moving * last->moving);
     r->slopes = ratio;
 }
@@ -207,12 +206,15 @@ static void anchor_ends(struct collective_reading *r, const struct matrix *m, en
 static void reading_of(struct collective_reading *r, const struct matrix *m, enum op op,
                        const struct ways *ways, bool published)
 {
-    *r = (struct collective_reading){.ways = ways_healthy(ways)};
+    r->ways = ways_healthy(ways);
+    ways_model(&r->model, m, &r->ways, op);
+    r->first = r->last = (struct curve_end){0};
+    r->slope = r->slopes = 0;
     find_curves(&r->found, m, op, ways, published);
     if (!answering(&r->found))
         return;
     find_ends(r);
-    anchor_ends(r, m, op);
+    anchor_ends(r);
 }
 
 /* The end that a size lies beyond; NULL: the curves hold it, or there are none. */
@@ -225,14 +227,13 @@ static const struct curve_end *beyond(const struct collective_reading *r, double
 }
 
 /* Seconds of the healthy group. */
-static double reading_time(const struct collective_reading *r, const struct matrix *m, enum op op,
-                           double bytes)
+static double reading_time(const struct collective_reading *r, double bytes)
 {
     const struct curve_end *end = beyond(r, bytes);
 
     if (answering(&r->found) && !end)
         return inside(r, bytes);
-    double model = model_time(m, &r->ways, op, bytes);
+    double model = ways_time(&r->model, bytes);
     if (!end)
         return model;
     if (isnan(model) || isnan(end->model)) /* slope is in seconds a byte then */
@@ -242,13 +243,12 @@ static double reading_time(const struct collective_reading *r, const struct matr
 }
 
 /* Slow parts stretch a curve by what they do to the model. */
-static double slower_by(const struct matrix *m, const struct ways *w, enum op op, double bytes,
-                        double sec)
+static double slower_by(const struct collective_quote *q, double bytes, double sec)
 {
-    struct ways healthy = ways_healthy(w);
-    double ratio = model_time(m, w, op, bytes) / model_time(m, &healthy, op, bytes);
+    double ratio = ways_time(&q->model, bytes) / ways_time(&q->own.model, bytes);
 
-    return isnan(ratio) && isfinite(sec) ? 1 / fmin(w->inner_factor, w->outer_factor) : ratio;
+    return isnan(ratio) && isfinite(sec) ? 1 / fmin(q->ways.inner_factor, q->ways.outer_factor)
+                                         : ratio;
 }
 
 void collective_resolve(struct collective_quote *q, const struct matrix *m, enum op op,
@@ -258,6 +258,7 @@ void collective_resolve(struct collective_quote *q, const struct matrix *m, enum
 
     q->op = op;
     q->ways = *ways;
+    ways_model(&q->model, m, ways, op);
     reading_of(&q->own, m, op, ways, published);
     q->floored = ways_near(&near, m, ways);
     if (q->floored)
@@ -268,38 +269,38 @@ void collective_resolve(struct collective_quote *q, const struct matrix *m, enum
 
 /* What one domain makes of it, a bound for a group across several: times what the model gives the
  * wider group ahead of the nearer one, and no more than a larger size was measured at.  0: none. */
-static double floor_time(const struct collective_quote *q, const struct matrix *m, double bytes)
+static double floor_time(const struct collective_quote *q, double bytes)
 {
     const struct collective_reading *own = &q->own;
     bool measured = own->found.same && bytes <= own->last.bytes;
 
     if (!q->floored || (measured && bytes >= own->first.bytes))
         return 0;
-    double wide = model_time(m, &own->ways, q->op, bytes);
-    double narrow = model_time(m, &q->near.ways, q->op, bytes);
-    double sec = reading_time(&q->near, m, q->op, bytes);
+    double wide = ways_time(&own->model, bytes);
+    double narrow = ways_time(&q->near.model, bytes);
+    double sec = reading_time(&q->near, bytes);
     if (!isnan(wide) && !isnan(narrow))
         sec *= fmin(1, wide / narrow);
     return measured ? fmin(sec, own->first.sec) : sec;
 }
 
 /* Seconds of the healthy group, and the reading that says so. */
-static double healthy_time(const struct collective_quote *q, const struct matrix *m, double bytes,
+static double healthy_time(const struct collective_quote *q, double bytes,
                            const struct collective_reading **by)
 {
-    double own = reading_time(&q->own, m, q->op, bytes), least = floor_time(q, m, bytes);
+    double own = reading_time(&q->own, bytes), least = floor_time(q, bytes);
     bool below = q->own.found.same && bytes < q->own.first.bytes;
 
     *by = least > own && !below ? &q->near : &q->own;
     return least > own ? least : own;
 }
 
-double collective_time(const struct collective_quote *q, const struct matrix *m, double bytes)
+double collective_time(const struct collective_quote *q, double bytes)
 {
     const struct collective_reading *by;
-    double sec = healthy_time(q, m, bytes, &by);
+    double sec = healthy_time(q, bytes, &by);
 
-    return q->ways.exception < 0 ? sec : sec * slower_by(m, &q->ways, q->op, bytes, sec);
+    return q->ways.exception < 0 ? sec : sec * slower_by(q, bytes, sec);
 }
 
 /* --- the same with words --- */
@@ -419,7 +420,7 @@ static void healthy_cost(const struct collective_quote *q, const struct matrix *
 {
     const struct collective_reading *by;
 
-    out->sec = healthy_time(q, m, bytes, &by);
+    out->sec = healthy_time(q, bytes, &by);
     if (answering(&by->found)) {
         from_curves(out, by, bytes);
         say_from(out, basis_name[answering(&by->found)->basis]);
@@ -439,7 +440,7 @@ static void quoted_cost(const struct collective_quote *q, const struct matrix *m
     healthy_cost(q, m, bytes, out);
     if (q->ways.exception < 0)
         return;
-    double by = slower_by(m, &q->ways, q->op, bytes, out->sec);
+    double by = slower_by(q, bytes, out->sec);
     out->sec *= by;
     out->lo *= by;
     out->hi *= by;

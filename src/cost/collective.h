@@ -64,8 +64,34 @@ static inline struct ways ways_healthy(const struct ways *w)
     healthy.exception = -1;
     return healthy;
 }
+/* What the model makes of these ways at any size, all looked up: a price is some operations then. */
+struct ways_class {
+    double share; /* of the others, that an exchange reaches so */
+    double alpha; /* s, of one hop */
+    double rate;  /* B/s */
+    bool outside;
+};
+struct ways_model {
+    enum op op;
+    int ranks;
+    bool dead;
+    double alpha;     /* s that do not grow with the size */
+    double rate;      /* of a ring, B/s */
+    double hops, hop; /* further ones inside one domain, whose protocol depends on the size */
+    int classes;      /* of an exchange, or of one hop */
+    struct ways_class class[TIER_MAX];
+};
+void ways_model(struct ways_model *x, const struct matrix *m, const struct ways *w, enum op op);
 /* Seconds; NAN when a tier that is needed has no curve, INFINITY when a part is dead. */
-double model_time(const struct matrix *m, const struct ways *w, enum op op, double bytes);
+double ways_time(const struct ways_model *x, double bytes);
+static inline double model_time(const struct matrix *m, const struct ways *w, enum op op,
+                                double bytes)
+{
+    struct ways_model x;
+
+    ways_model(&x, m, w, op);
+    return ways_time(&x, bytes);
+}
 
 /* --- expert-parallel kernels (ep.c) --- */
 
@@ -98,6 +124,7 @@ struct curve_end {
 /* One healthy group: its curves, and how they go on beyond their ends. */
 struct collective_reading {
     struct ways ways;
+    struct ways_model model; /* of them */
     struct curves_found found;
     struct curve_end first, last; /* of all curves that answer; of no curves: not set */
     double slope;                 /* times the model's beyond the last */
@@ -107,6 +134,7 @@ struct collective_reading {
 struct collective_quote {
     enum op op;
     struct ways ways;
+    struct ways_model model;             /* of them, slow parts included */
     struct collective_reading own, near; /* near: as many ranks inside one domain */
     bool floored;                        /* there is such a domain */
 };
@@ -117,6 +145,6 @@ void collective_resolve(struct collective_quote *q, const struct matrix *m, enum
                         const struct ways *ways, bool published);
 /* Seconds: what matrix_collective_at() says.  NAN when unknown, INFINITY when a part is dead.
  */
-double collective_time(const struct collective_quote *q, const struct matrix *m, double bytes);
+double collective_time(const struct collective_quote *q, double bytes);
 
 #endif

@@ -370,73 +370,120 @@ static bool of_gpus(const struct matrix *m)
 }
 
 /* One turn of a ring: the latency of its first hop inside and of every crossing, then the further
- * hops inside, which on GPUs are pipelined, and what moves in `busy` seconds at the ring's rate. */
-static double ring_turn(const struct matrix *m, const struct ways *w, double busy)
+ * hops inside, which on GPUs are pipelined, and what moves at the ring's rate. */
+static void ring_of(struct ways_model *x, const struct matrix *m, const struct ways *w)
 {
     double in = w->inner >= 0 ? hop_alpha(m, w->inner) : 0;
     double out = w->outer >= 0 ? hop_alpha(m, w->outer) : 0;
     int crossings = w->outer < 0 ? 0 : w->shape.domains - 1;
     int inside = w->shape.ranks - 1 - crossings;
-    double first = (inside ? in : 0) + crossings * out + w->alpha_add;
 
+    x->rate = ring_rate(m, w);
+    x->alpha = (inside ? in : 0) + crossings * out + w->alpha_add;
+    x->hops = 0;
     if (inside < 2)
-        return first + busy;
-    if (!of_gpus(m))
-        return first + (inside - 1) * in + busy;
-    if (crossings)
-        return first + (inside - 1) * fmin(in, PROTOCOL_HOP_SIMPLE) + busy;
-    return first + protocol_ring(inside - 1, in, busy, 0);
+        return;
+    if (!of_gpus(m)) {
+        x->alpha += (inside - 1) * in;
+    } else if (crossings) {
+        x->alpha += (inside - 1) * fmin(in, PROTOCOL_HOP_SIMPLE);
+    } else {
+        x->hops = inside - 1;
+        x->hop = in;
+    }
 }
 
 /* Every rank sends S/G to every other one; classes that use NICs share them, the others run beside.
  */
-static double all_to_all_time(const struct matrix *m, const struct ways *w, double bytes)
+static void exchange_of(struct ways_model *x, const struct matrix *m, const struct ways *w)
 {
-    double inside = 0, across = 0, alpha = 0;
-    double per_rank = (double)w->shape.nics / w->shape.per_domain;
+    double per_rank = (double)w->shape.nics / w->shape.per_domain, alpha = 0;
     int n = w->shape.ranks;
 
+    x->classes = 0;
     for (int t = 0; t < m->tiers; t++) {
         if (!(w->share[t] > 0))
             continue;
-        double part = bytes * (n - 1) / n * w->share[t], rate = matrix_rate(m, t, DIR_BI);
         bool outside = w->outer >= 0 && (m->tier[t].nic || t == w->outer);
+        double rate = matrix_rate(m, t, DIR_BI);
         if (outside)
-            across += part / (rate * w->outer_factor *
-                              share_of(m, w, &m->tier[t], n * w->share[t], n) * fmin(1, per_rank));
+            rate = rate * w->outer_factor * share_of(m, w, &m->tier[t], n * w->share[t], n) *
+                   fmin(1, per_rank);
         else
-            inside += part / (rate * w->inner_factor);
+            rate = rate * w->inner_factor;
+        x->class[x->classes++] = (struct ways_class){w->share[t], 0, rate, outside};
         /* host memory sends one message after another */
         double peer = of_gpus(m) ? PROTOCOL_PEER : curve_floor(&m->tier[t].curve[DIR_UNI]);
         alpha = fmax(alpha, hop_alpha(m, t) + peer * (n - 2));
     }
-    return alpha + w->alpha_add + (isnan(inside) || isnan(across) ? NAN : fmax(inside, across));
+    x->alpha = alpha + w->alpha_add;
 }
 
-static double sendrecv_time(const struct matrix *m, const struct ways *w, double bytes)
+/* The slower one of a hop inside and one across. */
+static void hop_of(struct ways_model *x, const struct matrix *m, const struct ways *w)
 {
-    double in = 0, out = 0;
-
+    x->alpha = w->alpha_add;
+    x->classes = 0;
     if (w->inner >= 0)
-        in = hop_alpha(m, w->inner) + bytes / (matrix_rate(m, w->inner, DIR_BI) * w->inner_factor);
-    if (w->outer >= 0) {
-        out = hop_alpha(m, w->outer) + bytes / outer_rate(m, w, 1);
-    }
-    return w->alpha_add + (isnan(in) || isnan(out) ? NAN : fmax(in, out));
+        x->class[x->classes++] = (struct ways_class){
+            0, hop_alpha(m, w->inner), matrix_rate(m, w->inner, DIR_BI) * w->inner_factor, false};
+    if (w->outer >= 0)
+        x->class[x->classes++] =
+            (struct ways_class){0, hop_alpha(m, w->outer), outer_rate(m, w, 1), true};
 }
 
-double model_time(const struct matrix *m, const struct ways *w, enum op op, double bytes)
+void ways_model(struct ways_model *x, const struct matrix *m, const struct ways *w, enum op op)
 {
-    int n = w->shape.ranks;
-
-    if (w->inner_factor <= 0 || w->outer_factor <= 0)
-        return INFINITY;
+    x->op = op;
+    x->ranks = w->shape.ranks;
+    x->dead = w->inner_factor <= 0 || w->outer_factor <= 0;
+    if (x->dead)
+        return;
     if (op_table[op].links == OP_EXCHANGE)
-        return all_to_all_time(m, w, bytes);
-    if (op_table[op].links == OP_NEXT)
-        return sendrecv_time(m, w, bytes);
-    double ring = bytes / ring_rate(m, w);
-    if (op_table[op].share != OP_WHOLE)
-        ring = ring * (n - 1) / n;
-    return op_table[op].turns * ring_turn(m, w, ring);
+        exchange_of(x, m, w);
+    else if (op_table[op].links == OP_NEXT)
+        hop_of(x, m, w);
+    else
+        ring_of(x, m, w);
+}
+
+static double exchange_at(const struct ways_model *x, double bytes)
+{
+    double inside = 0, across = 0, n = x->ranks;
+
+    for (int i = 0; i < x->classes; i++) {
+        const struct ways_class *c = &x->class[i];
+        *(c->outside ? &across : &inside) += bytes * (n - 1) / n * c->share / c->rate;
+    }
+    return x->alpha + (isnan(inside) || isnan(across) ? NAN : fmax(inside, across));
+}
+
+static double hop_at(const struct ways_model *x, double bytes)
+{
+    double most = 0;
+
+    for (int i = 0; i < x->classes && !isnan(most); i++) {
+        double sec = x->class[i].alpha + bytes / x->class[i].rate;
+        most = isnan(sec) || sec > most ? sec : most;
+    }
+    return x->alpha + most;
+}
+
+static double ring_at(const struct ways_model *x, double bytes)
+{
+    double busy = bytes / x->rate, n = x->ranks;
+
+    if (op_table[x->op].share != OP_WHOLE)
+        busy = busy * (n - 1) / n;
+    double turn = x->alpha + (x->hops > 0 ? protocol_ring(x->hops, x->hop, busy, 0) : busy);
+    return op_table[x->op].turns * turn;
+}
+
+double ways_time(const struct ways_model *x, double bytes)
+{
+    if (x->dead)
+        return INFINITY;
+    return op_table[x->op].links == OP_EXCHANGE ? exchange_at(x, bytes)
+           : op_table[x->op].links == OP_NEXT   ? hop_at(x, bytes)
+                                                : ring_at(x, bytes);
 }

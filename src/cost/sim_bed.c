@@ -75,7 +75,7 @@ static double healthy_time(const void *of, enum op op, const int *ids, int n, do
     if (!quote->resolved || quote->q.op != op)
         collective_resolve(&quote->q, &b->healthy, op, &quote->ways, true);
     quote->resolved = true;
-    return collective_time(&quote->q, &b->healthy, bytes);
+    return collective_time(&quote->q, bytes);
 }
 
 int sim_bed_open(struct sim_bed *b, const struct sim_opts *o, struct err *err)

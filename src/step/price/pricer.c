@@ -225,10 +225,10 @@ static double quoted(const struct collective_quote *q, const struct matrix *m,
     double inside, across;
 
     if (msg->kernel == EP_NONE)
-        return collective_time(q, m, msg->bytes);
+        return collective_time(q, msg->bytes);
     parts_of(msg, &q->ways.shape, &inside, &across);
     double sec = ep_time(m, &q->ways, inside, across, msg->kernel == EP_DISPATCH);
-    return isnan(sec) ? collective_time(q, m, msg->bytes) : sec;
+    return isnan(sec) ? collective_time(q, msg->bytes) : sec;
 }
 
 double pricer_ways(const struct matrix *m, const struct message *msg, const struct ways *ways)
