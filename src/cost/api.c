@@ -141,6 +141,8 @@ static void pack(struct railgauge *r)
         used += bits[l];
     }
     r->packed = used <= KEY_BITS;
+    if (used <= NARROW_BITS)
+        r->narrow = mem_calloc((size_t)t->endpoints + 1, sizeof(*r->narrow));
     for (int l = 0, shift = 1; l < LEVEL_COUNT && r->packed; shift += bits[l++]) {
         if (!bits[l])
             continue;
@@ -161,6 +163,8 @@ static void mark_odd(struct railgauge *r)
     for (int i = 0; i < t->endpoints; i++)
         if (r->key[i] & KEY_ODD)
             MEM_PUSH(r->odd, r->odds) = i;
+    for (int i = 0; r->narrow && i < t->endpoints; i++)
+        r->narrow[i] = (uint32_t)r->key[i];
 }
 
 static void compile_hosts(struct railgauge *r)
@@ -307,6 +311,7 @@ void railgauge_close(struct railgauge *r)
     free(r->path);
     matrix_free(&r->m);
     free(r->key);
+    free(r->narrow);
     free(r->differ);
     free(r->grid);
     lists_free(&r->by_endpoint);
@@ -400,13 +405,10 @@ static void slow_down(const struct railgauge *r, const struct lists *l, int item
 }
 
 /* topo_tier() of two keys: every rule is asked, so that nothing waits for a guess of which comes first. */
-static inline int tier_of(const struct railgauge *r, int src, int dst)
+static inline int tier_of(const struct railgauge *r, uint64_t differ)
 {
-    uint64_t differ = r->key[src] ^ r->key[dst];
     int last = r->m.topo.tiers - 1, tier = last;
 
-    if (!r->packed)
-        return topo_tier(&r->m.topo, src, dst);
     for (int i = last - 1; i >= 0; i--)
         tier = differ & r->differ[i] ? tier : i;
     return tier;
@@ -427,6 +429,18 @@ static double odd_pair(const struct railgauge *r, int src, int dst, int tier, do
     return matrix_tier_time(&r->m.tier[tier], size, factor) + add;
 }
 
+/* Of two endpoints whose keys are wide, or hold KEY_ODD alone. */
+static double wide_pair(const struct railgauge *r, int src, int dst, double size)
+{
+    uint64_t a = r->key[src], b = r->key[dst];
+    int tier = r->packed ? tier_of(r, a ^ b) : topo_tier(&r->m.topo, src, dst);
+
+    if ((a | b) & KEY_ODD)
+        return odd_pair(r, src, dst, tier, size);
+    return look_up(r->grid + (size_t)tier * CELLS, size);
+}
+
+/* What is rare is the last thing that is called, so that nothing has to be kept over it. */
 static inline double pair(const struct railgauge *r, int src, int dst, double size)
 {
     unsigned count = (unsigned)r->m.topo.endpoints;
@@ -435,8 +449,11 @@ static inline double pair(const struct railgauge *r, int src, int dst, double si
         return NAN;
     if (src == dst)
         return 0;
-    int tier = tier_of(r, src, dst);
-    if ((r->key[src] | r->key[dst]) & KEY_ODD)
+    if (!r->narrow)
+        return wide_pair(r, src, dst, size);
+    uint32_t a = r->narrow[src], b = r->narrow[dst];
+    int tier = tier_of(r, a ^ b);
+    if ((a | b) & KEY_ODD)
         return odd_pair(r, src, dst, tier, size);
     return look_up(r->grid + (size_t)tier * CELLS, size);
 }

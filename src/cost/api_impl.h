@@ -14,11 +14,12 @@
  * not known has a number of its own, as it is the same as nothing.  Two endpoints share the levels whose bits are 0 in
  * the exclusive or of their keys. */
 enum { KEY_ODD = 1 }; /* an exception may concern it */
-enum { KEY_BITS = 64 };
+enum { KEY_BITS = 64, NARROW_BITS = 32 };
 
 struct railgauge {
     struct matrix m;
     uint64_t *key;
+    uint32_t *narrow;  /* the same where half the bits hold it, of which a cache holds twice as many */
     uint64_t *differ;  /* [tier]: the bits that are 0 in it */
     bool packed;       /* all levels have their bits; else keys hold KEY_ODD alone */
     struct cell *grid; /* [tier][CELLS] of healthy pairs */
