@@ -107,27 +107,25 @@ static bool concerned(const struct lists *l, int item)
 /* --- keys --- */
 
 /* Codes of a level: its groups, then one for each endpoint of which it is not known. */
-static uint64_t codes(const struct topo *t, int level)
+static uint64_t codes(const struct topo *t, int level, const int *at)
 {
     uint64_t n = (uint64_t)(level == LEVEL_HOST ? t->hosts : t->group[level].count);
 
     for (int i = 0; i < t->endpoints; i++)
-        n += topo_at(t, i, level) < 0;
+        n += at[i] < 0;
     return n;
 }
 
-static void pack_level(struct railgauge *r, int level, int shift)
+static void pack_level(struct railgauge *r, int level, const int *at, int shift)
 {
     const struct topo *t = &r->m.topo;
     uint64_t unknown = (uint64_t)(level == LEVEL_HOST ? t->hosts : t->group[level].count);
 
-    for (int i = 0; i < t->endpoints; i++) {
-        int at = topo_at(t, i, level);
-        r->key[i] |= (at < 0 ? unknown++ : (uint64_t)at) << shift;
-    }
+    for (int i = 0; i < t->endpoints; i++)
+        r->key[i] |= (at[i] < 0 ? unknown++ : (uint64_t)at[i]) << shift;
 }
 
-static void pack(struct railgauge *r)
+static void pack(struct railgauge *r, const int *columns)
 {
     const struct topo *t = &r->m.topo;
     int bits[LEVEL_COUNT] = {0}, used = 1;
@@ -136,7 +134,7 @@ static void pack(struct railgauge *r)
     for (int i = 0; i < t->tiers; i++)
         asked |= t->tier[i].same;
     for (int l = 0; l < LEVEL_COUNT; l++) {
-        for (uint64_t n = asked >> l & 1 ? codes(t, l) : 1; n > 1; n = (n + 1) / 2)
+        for (uint64_t n = asked >> l & 1 ? codes(t, l, column_at(columns, t, l)) : 1; n > 1; n = (n + 1) / 2)
             bits[l]++;
         used += bits[l];
     }
@@ -146,36 +144,25 @@ static void pack(struct railgauge *r)
     for (int l = 0, shift = 1; l < LEVEL_COUNT && r->packed; shift += bits[l++]) {
         if (!bits[l])
             continue;
-        pack_level(r, l, shift);
+        pack_level(r, l, column_at(columns, t, l), shift);
         for (int i = 0; i < t->tiers; i++)
             if (t->tier[i].same >> l & 1)
                 r->differ[i] |= (UINT64_MAX >> (KEY_BITS - bits[l])) << shift;
     }
 }
 
-static void mark_odd(struct railgauge *r)
+static void mark_odd(struct railgauge *r, const int *rack)
 {
     const struct topo *t = &r->m.topo;
 
     for (int i = 0; i < t->endpoints; i++)
-        if (concerned(&r->by_endpoint, i) || concerned(&r->by_rack, topo_at(t, i, LEVEL_RACK)))
+        if (concerned(&r->by_endpoint, i) || concerned(&r->by_rack, rack[i]))
             r->key[i] |= KEY_ODD;
     for (int i = 0; i < t->endpoints; i++)
         if (r->key[i] & KEY_ODD)
             MEM_PUSH(r->odd, r->odds) = i;
     for (int i = 0; r->narrow && i < t->endpoints; i++)
         r->narrow[i] = (uint32_t)r->key[i];
-}
-
-static void compile_hosts(struct railgauge *r)
-{
-    const struct topo *t = &r->m.topo;
-    int *host = mem_calloc((size_t)t->endpoints + 1, sizeof(*host));
-
-    for (int i = 0; i < t->endpoints; i++) /* ids ascend, so does the index on the host */
-        host[i] = topo_at(t, i, LEVEL_HOST);
-    lists_make(&r->by_host, host, NULL, t->endpoints, t->hosts);
-    free(host);
 }
 
 static void compile(struct railgauge *r)
@@ -187,12 +174,15 @@ static void compile(struct railgauge *r)
     r->grid = mem_calloc((size_t)r->m.tiers * CELLS, sizeof(*r->grid));
     for (int i = 0; i < r->m.tiers; i++)
         compile_tier(r->grid + (size_t)i * CELLS, &r->m.tier[i]);
-    compile_hosts(r);
+    int *columns = columns_of(t);
+    /* ids ascend, so does the index on the host */
+    lists_make(&r->by_host, column_at(columns, t, LEVEL_HOST), NULL, t->endpoints, t->hosts);
     compile_lists(r, &r->by_endpoint, t->endpoints, false);
     compile_lists(r, &r->by_rack, t->group[LEVEL_RACK].count, true);
-    pack(r);
-    mark_odd(r);
-    stairs_make(&r->stairs, t);
+    pack(r, columns);
+    mark_odd(r, column_at(columns, t, LEVEL_RACK));
+    stairs_make(&r->stairs, t, columns);
+    free(columns);
 }
 
 const struct matrix *api_matrix(const struct railgauge *r)

@@ -219,18 +219,29 @@ static bool stair_of(struct stair *s, const int *key, int n, int keys, int deal)
     return false;
 }
 
-/* false: some endpoints' groups are known and others not, or it is no stair.  key: scratch. */
-static bool stair_make(struct stair *s, const struct topo *t, int level, int *key)
+int *columns_of(const struct topo *t)
+{
+    size_t n = (size_t)t->endpoints;
+    int *out = mem_calloc(STAIRS * n + 1, sizeof(*out));
+
+    for (size_t i = 0; i < n; i++) {
+        for (size_t l = 0; l < LEVEL_COUNT; l++)
+            out[l * n + i] = t->endpoint[i].place.at[l];
+        out[STAIR_NIC * n + i] = shape_nic(t, (int)i);
+    }
+    return out;
+}
+
+/* false: some endpoints' groups are known and others not, or it is no stair. */
+static bool stair_make(struct stair *s, const struct topo *t, int level, const int *key)
 {
     bool nic = level == STAIR_NIC;
     int n = t->endpoints, keys = nic ? t->nics + t->hosts + n : t->group[level].count;
     int known = 0, again = 1;
 
     *s = (struct stair){.deal = 1};
-    for (int i = 0; i < n; i++) {
-        key[i] = nic ? shape_nic(t, i) : topo_at(t, i, level);
+    for (int i = 0; i < n; i++)
         known += key[i] >= 0;
-    }
     if (known < n)
         return known == 0;
     if (stair_of(s, key, n, keys, 1))
@@ -260,11 +271,9 @@ static bool nest(struct stairs *s)
     return true;
 }
 
-void stairs_make(struct stairs *s, const struct topo *t)
+void stairs_make(struct stairs *s, const struct topo *t, const int *columns)
 {
     unsigned asked = 1u << LEVEL_HOST | 1u << LEVEL_DOMAIN | 1u << LEVEL_LEAF | 1u << LEVEL_RACK;
-
-    int *key = mem_calloc((size_t)t->endpoints + 1, sizeof(*key));
 
     *s = (struct stairs){.deal = 1, .regular = t->endpoints > 0};
     for (int i = 0; i < t->tiers; i++)
@@ -274,14 +283,13 @@ void stairs_make(struct stairs *s, const struct topo *t)
             s->depth[l] = -1;
         if (!s->regular || (l < LEVEL_COUNT && !(asked >> l & 1)))
             continue;
-        s->regular = stair_make(&s->at[l], t, l, key);
+        s->regular = stair_make(&s->at[l], t, l, column_at(columns, t, l));
         int deal = s->at[l].deal;
         s->regular &= deal == 1 || s->deal == 1 || s->deal == deal;
         s->deal = deal > 1 ? deal : s->deal;
         if (l < LEVEL_COUNT && s->at[l].block)
             s->link[s->links++] = l;
     }
-    free(key);
     s->domain = s->at[LEVEL_DOMAIN].block ? LEVEL_DOMAIN : LEVEL_HOST;
     static const int whole[] = {LEVEL_HOST, LEVEL_DOMAIN, LEVEL_RACK, STAIR_NIC};
     for (size_t i = 0; i < sizeof(whole) / sizeof(*whole); i++)

@@ -58,7 +58,14 @@ struct stairs {
     int deal;   /* of those that deal; 1: none does */
     bool regular;
 };
-void stairs_make(struct stairs *s, const struct topo *t);
+/* Level by level, then of NICs, where each endpoint is: what is asked of all of them lies side by
+ * side.  The caller frees. */
+int *columns_of(const struct topo *t);
+static inline const int *column_at(const int *columns, const struct topo *t, int link)
+{
+    return columns + (size_t)link * (size_t)t->endpoints;
+}
+void stairs_make(struct stairs *s, const struct topo *t, const int *columns);
 void stairs_free(struct stairs *s);
 
 /* Ranges in a row, each after the one before, of endpoints that are there. */
