@@ -134,7 +134,8 @@ static void pack(struct railgauge *r, const int *columns)
     for (int i = 0; i < t->tiers; i++)
         asked |= t->tier[i].same;
     for (int l = 0; l < LEVEL_COUNT; l++) {
-        for (uint64_t n = asked >> l & 1 ? codes(t, l, column_at(columns, t, l)) : 1; n > 1; n = (n + 1) / 2)
+        for (uint64_t n = asked >> l & 1 ? codes(t, l, column_at(columns, t, l)) : 1; n > 1;
+             n = (n + 1) / 2)
             bits[l]++;
         used += bits[l];
     }
