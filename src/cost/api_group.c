@@ -75,7 +75,7 @@ static bool add_odds(struct nearby *near, const struct railgauge *r,
 
     for (int k = from_here(r->odd, r->odds, at->first);
          k < r->odds && r->odd[k] <= range_last(at) && !all; k++)
-        if ((r->odd[k] - at->first) % at->step == 0)
+        if (at->step == 1 || (r->odd[k] - at->first) % at->step == 0)
             all = !add_odd(near, r, r->odd[k]);
     return !all;
 }

@@ -172,9 +172,9 @@ static void add_hop(struct hops *h, int a, int b)
 }
 
 /* count: of the others, by tier as the lone member sees them. */
-static void set_shares(struct ways *w, const int count[TIER_MAX])
+static void set_shares(struct ways *w, const struct matrix *m, const int count[TIER_MAX])
 {
-    for (int t = 0; t < TIER_MAX; t++)
+    for (int t = 0; t < m->topo.tiers; t++) /* no others are met */
         w->share[t] = (double)count[t] / (w->shape.ranks - 1);
 }
 
@@ -188,7 +188,7 @@ static void walk(struct hops *h, const int *ids, int n, int lone)
     for (int i = 0; i < n; i++)
         if (i != lone)
             count[ids[i] != ids[lone] ? matrix_tier(h->m, ids[lone], ids[i]) : 0]++;
-    set_shares(h->ways, count);
+    set_shares(h->ways, h->m, count);
     if (h->ways->inner < 0 && h->ways->shape.domains < n)
         h->ways->inner = inside_tier(h->m, ids, n, h->ways->shape.domains);
 }
@@ -238,7 +238,7 @@ static void look_round(struct ways *w, const struct matrix *m, const struct rang
         all = near;
         dealt = like;
     }
-    set_shares(w, count);
+    set_shares(w, m, count);
 }
 
 static int walk_ranges(struct hops *h, const struct ranges *g, int lone)

@@ -104,7 +104,7 @@ static int domains_of(const struct topo *t, const int *ids, int n, int *fewest, 
     *fewest = INT_MAX;
     for (long from = all.from, next; from < all.end; from = next) {
         long span = all.end - from < CHUNK ? all.end - from : CHUNK;
-        int least = INT_MAX;
+        unsigned least = UINT_MAX; /* members but one; of a domain of nobody as many as can be */
         next = LONG_MAX;
         memset(count, 0, (size_t)span * sizeof(*count));
         for (int i = 0; i < n; i++) {
@@ -115,15 +115,17 @@ static int domains_of(const struct topo *t, const int *ids, int n, int *fewest, 
                 next = k + from;
         }
         for (long i = 0; i < span; i++) {
+            unsigned others = (unsigned)count[i] - 1;
             groups += count[i] > 0;
-            least = count[i] && count[i] < least ? count[i] : least;
+            least = others < least ? others : least;
         }
-        for (int i = 0; i < n && least <= *fewest; i++) {
+        int members = least < INT_MAX ? (int)least + 1 : INT_MAX;
+        for (int i = 0; i < n && members <= *fewest; i++) {
             long k = domain_of(t, ids[i]) - from;
-            if (k < 0 || k >= span || count[k] != least)
+            if (k < 0 || k >= span || count[k] != members)
                 continue;
-            first = least < *fewest || i < first ? i : first;
-            *fewest = least;
+            first = members < *fewest || i < first ? i : first;
+            *fewest = members;
             break;
         }
     }
@@ -305,22 +307,26 @@ void stairs_free(struct stairs *s)
 
 /* --- ranges on stairs --- */
 
-/* Of a range: its members before the id. */
+/* Of a range: its members before the id.  Most ranges have every endpoint: no division. */
 static int before(const struct railgauge_range *r, int id)
 {
     if (id <= r->first)
         return 0;
-    int n = (id - 1 - r->first) / r->step + 1;
+    int far = id - 1 - r->first, n = (r->step == 1 ? far : far / r->step) + 1;
     return n < r->count ? n : r->count;
 }
 
 int ranges_within(const struct ranges *g, int from, int end, bool dealt, int like)
 {
-    int members = 0;
+    int members = 0, deal = dealt ? g->stairs->deal : 1;
 
     for (int i = 0; i < g->count; i++) {
         const struct railgauge_range *r = &g->at[i];
-        int lo = before(r, from), hi = before(r, end), deal = dealt ? g->stairs->deal : 1, k, turn;
+        int lo = before(r, from), hi = before(r, end), k, turn;
+        if (deal == 1) {
+            members += hi > lo ? hi - lo : 0;
+            continue;
+        }
         for (k = lo; k < hi && k < lo + deal && (r->first + k * r->step - like) % deal; k++)
             ;
         if (k >= hi || k >= lo + deal)
