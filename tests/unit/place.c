@@ -82,6 +82,62 @@ static void eight_clusters_are_never_worse_than_block_order(void **state)
     }
 }
 
+/* Whatever the limit: an order that is within it has its own price to the bit, one that is beyond it
+ * may have any price that is beyond it, too. */
+static void a_limit_hides_no_order_that_is_within_it(void **state)
+{
+    struct scene s;
+    struct node_pool pool;
+    struct placer exact, limited;
+    struct host_slots seats;
+    struct rng rng;
+    struct err err;
+    int within = 0, cut = 0;
+
+    (void)state;
+    open_scene(&s, "gb200-nvl72", 4, "llama3.1-70b", "tp=8,pp=2,dp=8", STRATEGY_ZERO1,
+               ORDER_MEGATRON);
+    for (int r = 0; r < 4; r++)
+        free_rack(&s, r, 0, 8);
+    slow_racks(&s, 0, 2, 0.5);
+    struct place_ask ask = ask_of(&s);
+    host_slots_make(&seats, &s.matrix.topo);
+    assert_int_equal(node_pool_make(&pool, &s.matrix, &seats, s.host, s.hosts, 0, &err), 0);
+    placer_open(&exact, &ask, &pool);
+    placer_open(&limited, &ask, &pool);
+    placer_bound(&exact);
+    placer_bound(&limited);
+    rng_seed(&rng, 11);
+    double usual = placer_order(&exact, pool.endpoint).most;
+    for (int turn = 0; turn < 200; turn++) {
+        int size = 1 << rng_below(&rng, 5), n = pool.slots / size;
+        int a = (int)rng_below(&rng, (unsigned)n) * size,
+            b = (int)rng_below(&rng, (unsigned)n) * size;
+        for (int i = 0; i < size; i++) {
+            int keep = pool.endpoint[a + i];
+            pool.endpoint[a + i] = pool.endpoint[b + i];
+            pool.endpoint[b + i] = keep;
+        }
+        double limit = usual * (0.7 + rng_uniform(&rng));
+        struct place_sec all = placer_order(&exact, pool.endpoint);
+        struct place_sec known = placer_within(&limited, pool.endpoint, limit);
+        if (all.most <= limit && (known.most != all.most || known.mean != all.mean))
+            fail_msg("turn %d: %.17g s, not %.17g s", turn, known.most, all.most);
+        assert_true(known.most <= all.most * (1 + 1e-9));
+        assert_true(all.most <= limit || known.most > limit);
+        within += all.most <= limit;
+        cut += known.most < all.most;
+        usual = all.most;
+    }
+    print_message("%d within, %d cut short\n", within, cut);
+    assert_true(within > 20 && cut > 20);
+    placer_close(&exact);
+    placer_close(&limited);
+    node_pool_free(&pool);
+    host_slots_free(&seats);
+    close_scene(&s);
+}
+
 /* Three racks of seven nodes seat three groups of four whole, and there are four: no order has them
  * all inside domains, and the bound knows. */
 static void a_group_that_must_be_split_is_in_the_bound(void **state)
@@ -403,6 +459,7 @@ int main(void)
         cmocka_unit_test(scotch_keeps_to_the_seats),
         cmocka_unit_test(few_nodes_get_the_best_of_all_orders),
         cmocka_unit_test(few_nodes_lie_between_bound_and_placed),
+        cmocka_unit_test(a_limit_hides_no_order_that_is_within_it),
         cmocka_unit_test(a_group_that_must_be_split_is_in_the_bound),
         cmocka_unit_test(eight_clusters_are_never_worse_than_block_order),
     };

@@ -310,7 +310,8 @@ static void tokens_of_a_kernel_cross_once_a_domain(void **state)
 }
 
 /* One order after another in one pricer is as each in its own: to the bit what the slowest costs,
- * and the same group.  Orders of hosts, of ranks, and the same again. */
+ * and the same group.  Orders of hosts, of ranks, the same again, and back to one that was named as the
+ * base, all of it or but for some ranks. */
 static void the_next_order_is_as_the_first(void **state)
 {
     static const struct span spans[] = {{8, 1}, {4, 8}, {16, 32}, {512, 1}, {128, 4}};
@@ -324,9 +325,9 @@ static void the_next_order_is_as_the_first(void **state)
     small_exception(&m, PART_RACK_PAIR, 2, 5, -1, 0.3);
     small_exception(&m, PART_PAIR, 40, 140, -1, 0.2);
     rng_seed(&rng, 5);
-    int *order = shuffled(648, 3);
+    int *order = shuffled(648, 3), *base = shuffled(648, 3);
     assert_int_equal(pricer_open(&kept, &m, order, 512, NULL), 0);
-    for (int turn = 0; turn < 60; turn++) {
+    for (int turn = 0; turn < 90; turn++) {
         int from = (int)rng_below(&rng, 640);
         for (int i = 0; i < 648 && turn % 3 == 0; i++)
             order[i] = (i + from) % 648;
@@ -335,6 +336,8 @@ static void the_next_order_is_as_the_first(void **state)
             order[to] = order[(from + i) % 648];
             order[(from + i) % 648] = keep;
         }
+        if (turn % 9 == 5 || turn % 9 == 7)
+            memcpy(order, base, 648 * sizeof(*order));
         assert_int_equal(pricer_open(&fresh, &m, order, 512, NULL), 0);
         assert_int_equal(pricer_reorder(kept, order, NULL), 0);
         for (size_t k = 0; k < sizeof(spans) / sizeof(*spans); k++)
@@ -351,7 +354,12 @@ static void the_next_order_is_as_the_first(void **state)
                 assert_true(cost.sec == sec);
             }
         pricer_close(fresh);
+        if (turn % 9 == 2) {
+            pricer_base(kept);
+            memcpy(base, order, 648 * sizeof(*order));
+        }
     }
+    free(base);
     order[3] = 648;
     assert_int_equal(pricer_reorder(kept, order, NULL), -1);
     pricer_close(kept);

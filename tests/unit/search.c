@@ -439,6 +439,60 @@ static void the_winner_is_that_of_candidates_asked_alone(void **state)
     assert_true(compared > 20);
 }
 
+/* The walk's evaluation and one that knows nothing of other candidates. */
+struct twice {
+    const struct eval *eval;
+    struct evaluation walked, fresh;
+    long compared;
+};
+
+static bool visit_twice(void *context, const struct layout *l, const struct recipe *r, long serial)
+{
+    struct twice *t = context;
+    const struct evaluation *a = &t->walked, *b = &t->fresh;
+
+    if (serial % 4 == 0) /* not all are priced in a search */
+        eval_fits(&t->walked, t->eval, l, r);
+    else
+        eval_candidate(&t->walked, t->eval, l, r);
+    if (serial % 4 == 0 || !a->fits)
+        return a->fits;
+    memset(&t->fresh, 0, sizeof(t->fresh));
+    eval_candidate(&t->fresh, t->eval, l, r);
+    if (a->bytes != b->bytes || !(a->timing.sec == b->timing.sec) || a->least != b->least)
+        fail_msg("candidate %ld: %.17g s, %.17g B, not %.17g s, %.17g B", serial, a->timing.sec,
+                 a->bytes, b->timing.sec, b->bytes);
+    for (int i = 0; i < a->traffic.messages; i++)
+        assert_true(a->timing.seen[i] == b->timing.seen[i]);
+    t->compared++;
+    return true;
+}
+
+/* Micro batches are powers of two, so that this is so to the bit. */
+static void what_is_shared_with_the_one_before_changes_nothing(void **state)
+{
+    struct twice *t = mem_calloc(1, sizeof(*t));
+
+    (void)state;
+    for (uint64_t seed = 100; seed < 112; seed++) {
+        struct space_count count;
+        struct asked *a;
+        struct eval e;
+        struct rng rng;
+        rng_seed(&rng, seed);
+        random_job(&a, &rng);
+        assert_int_equal(eval_open(&e, &a->question, &a->space.base, a->ranks, NULL), 0);
+        t->eval = &e;
+        memset(&t->walked, 0, sizeof(t->walked));
+        space_each(&a->space, &a->model, 0, 3, visit_twice, t, &count);
+        eval_close(&e);
+        done(a);
+    }
+    print_message("%ld candidates\n", t->compared);
+    assert_true(t->compared > 2000);
+    free(t);
+}
+
 /* --- what a bound leaves out is on no list --- */
 
 struct full {
@@ -906,6 +960,7 @@ int main(void)
         cmocka_unit_test(it_finds_what_asking_for_every_layout_finds),
         cmocka_unit_test(two_searches_are_the_same),
         cmocka_unit_test(the_winner_is_that_of_candidates_asked_alone),
+        cmocka_unit_test(what_is_shared_with_the_one_before_changes_nothing),
         cmocka_unit_test(a_slow_nic_moves_the_winner_to_layouts_that_cross_nodes_less),
         cmocka_unit_test(experts_stay_inside_a_domain),
         cmocka_unit_test(what_a_bound_leaves_out_is_on_no_list),
