@@ -125,7 +125,7 @@ static void pack_level(struct railgauge *r, int level, const int *at, int shift)
         r->key[i] |= (at[i] < 0 ? unknown++ : (uint64_t)at[i]) << shift;
 }
 
-static void pack(struct railgauge *r, const int *columns)
+static void pack(struct railgauge *r)
 {
     const struct topo *t = &r->m.topo;
     int bits[LEVEL_COUNT] = {0}, used = 1;
@@ -134,7 +134,7 @@ static void pack(struct railgauge *r, const int *columns)
     for (int i = 0; i < t->tiers; i++)
         asked |= t->tier[i].same;
     for (int l = 0; l < LEVEL_COUNT; l++) {
-        for (uint64_t n = asked >> l & 1 ? codes(t, l, column_at(columns, t, l)) : 1; n > 1;
+        for (uint64_t n = asked >> l & 1 ? codes(t, l, stairs_column(&r->stairs, l)) : 1; n > 1;
              n = (n + 1) / 2)
             bits[l]++;
         used += bits[l];
@@ -145,7 +145,7 @@ static void pack(struct railgauge *r, const int *columns)
     for (int l = 0, shift = 1; l < LEVEL_COUNT && r->packed; shift += bits[l++]) {
         if (!bits[l])
             continue;
-        pack_level(r, l, column_at(columns, t, l), shift);
+        pack_level(r, l, stairs_column(&r->stairs, l), shift);
         for (int i = 0; i < t->tiers; i++)
             if (t->tier[i].same >> l & 1)
                 r->differ[i] |= (UINT64_MAX >> (KEY_BITS - bits[l])) << shift;
@@ -175,15 +175,15 @@ static void compile(struct railgauge *r)
     r->grid = mem_calloc((size_t)r->m.tiers * CELLS, sizeof(*r->grid));
     for (int i = 0; i < r->m.tiers; i++)
         compile_tier(r->grid + (size_t)i * CELLS, &r->m.tier[i]);
-    int *columns = columns_of(t);
+    stairs_make(&r->stairs, t);
     /* ids ascend, so does the index on the host */
-    lists_make(&r->by_host, column_at(columns, t, LEVEL_HOST), NULL, t->endpoints, t->hosts);
+    lists_make(&r->by_host, stairs_column(&r->stairs, LEVEL_HOST), NULL, t->endpoints, t->hosts);
     compile_lists(r, &r->by_endpoint, t->endpoints, false);
     compile_lists(r, &r->by_rack, t->group[LEVEL_RACK].count, true);
-    pack(r, columns);
-    mark_odd(r, column_at(columns, t, LEVEL_RACK));
-    stairs_make(&r->stairs, t, columns);
-    free(columns);
+    pack(r);
+    mark_odd(r, stairs_column(&r->stairs, LEVEL_RACK));
+    free(r->stairs.column);
+    r->stairs.column = NULL;
 }
 
 const struct matrix *api_matrix(const struct railgauge *r)

@@ -37,20 +37,23 @@ struct ways {
     int exception; /* which one rules, -1 */
 };
 
-/* With `healthy`, exceptions are not looked at. */
-void ways_of(struct ways *w, const struct matrix *m, const int *ids, int n, enum op op,
-             bool healthy);
 /* A group in rank order, by its members or by ranges of them. */
 struct members {
     const int *ids;
     int n;
     const struct ranges *ranges; /* NULL: ids */
 };
-/* The same by one who knows which exceptions may concern a member: their indices, ascending; NULL: the first
- * so many.  Of ranges to the bit what their members give, in time that grows with the blocks that they touch; -1: only
+/* By one who knows which exceptions may concern a member: their indices, ascending; NULL: the first so
+ * many.  Of ranges to the bit what their members give, in time that grows with the blocks that they touch; -1: only
  * members tell. */
 int ways_of_some(struct ways *w, const struct matrix *m, const struct members *g, enum op op,
                  const int *exception, int exceptions);
+/* With `healthy`, exceptions are not looked at. */
+static inline void ways_of(struct ways *w, const struct matrix *m, const int *ids, int n,
+                           enum op op, bool healthy)
+{
+    ways_of_some(w, m, &(struct members){ids, n, NULL}, op, NULL, healthy ? 0 : m->exceptions);
+}
 /* As many ranks inside one healthy domain; false: these ways are of one already, or no domain has
  * so many endpoints. */
 bool ways_near(struct ways *near, const struct matrix *m, const struct ways *w);

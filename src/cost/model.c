@@ -276,12 +276,6 @@ int ways_of_some(struct ways *w, const struct matrix *m, const struct members *g
     return 0;
 }
 
-void ways_of(struct ways *w, const struct matrix *m, const int *ids, int n, enum op op,
-             bool healthy)
-{
-    ways_of_some(w, m, &(struct members){ids, n, NULL}, op, NULL, healthy ? 0 : m->exceptions);
-}
-
 bool ways_near(struct ways *near, const struct matrix *m, const struct ways *w)
 {
     int n = w->shape.ranks, domains = m->topo.group[LEVEL_DOMAIN].count;

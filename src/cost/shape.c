@@ -221,7 +221,7 @@ static bool stair_of(struct stair *s, const int *key, int n, int keys, int deal)
     return false;
 }
 
-int *columns_of(const struct topo *t)
+static int *columns_of(const struct topo *t)
 {
     size_t n = (size_t)t->endpoints;
     int *out = mem_calloc(STAIRS * n + 1, sizeof(*out));
@@ -273,11 +273,12 @@ static bool nest(struct stairs *s)
     return true;
 }
 
-void stairs_make(struct stairs *s, const struct topo *t, const int *columns)
+void stairs_make(struct stairs *s, const struct topo *t)
 {
     unsigned asked = 1u << LEVEL_HOST | 1u << LEVEL_DOMAIN | 1u << LEVEL_LEAF | 1u << LEVEL_RACK;
 
-    *s = (struct stairs){.deal = 1, .regular = t->endpoints > 0};
+    *s = (struct stairs){.deal = 1, .regular = t->endpoints > 0, .endpoints = t->endpoints};
+    s->column = columns_of(t);
     for (int i = 0; i < t->tiers; i++)
         asked |= t->tier[i].same;
     for (int l = 0; l < STAIRS; l++) {
@@ -285,7 +286,7 @@ void stairs_make(struct stairs *s, const struct topo *t, const int *columns)
             s->depth[l] = -1;
         if (!s->regular || (l < LEVEL_COUNT && !(asked >> l & 1)))
             continue;
-        s->regular = stair_make(&s->at[l], t, l, column_at(columns, t, l));
+        s->regular = stair_make(&s->at[l], t, l, stairs_column(s, l));
         int deal = s->at[l].deal;
         s->regular &= deal == 1 || s->deal == 1 || s->deal == deal;
         s->deal = deal > 1 ? deal : s->deal;
@@ -303,6 +304,8 @@ void stairs_free(struct stairs *s)
 {
     for (int l = 0; l < STAIRS; l++)
         stair_free(&s->at[l]);
+    free(s->column);
+    s->column = NULL;
 }
 
 /* --- ranges on stairs --- */

@@ -57,15 +57,15 @@ struct stairs {
     int domain; /* the level that is the domain: that of hosts where none is known */
     int deal;   /* of those that deal; 1: none does */
     bool regular;
+    int *column; /* level by level, then of NICs, where each endpoint is: what is asked of all lies
+                    side by side.  Whoever needs it no more may free it, and set it to NULL */
+    int endpoints;
 };
-/* Level by level, then of NICs, where each endpoint is: what is asked of all of them lies side by
- * side.  The caller frees. */
-int *columns_of(const struct topo *t);
-static inline const int *column_at(const int *columns, const struct topo *t, int link)
+static inline const int *stairs_column(const struct stairs *s, int link)
 {
-    return columns + (size_t)link * (size_t)t->endpoints;
+    return s->column + (size_t)link * (size_t)s->endpoints;
 }
-void stairs_make(struct stairs *s, const struct topo *t, const int *columns);
+void stairs_make(struct stairs *s, const struct topo *t);
 void stairs_free(struct stairs *s);
 
 /* Ranges in a row, each after the one before, of endpoints that are there. */

@@ -485,8 +485,3 @@ int layout_check_mesh(const struct layout *l, const struct model *m, struct reci
         return -1;
     return 0;
 }
-
-int layout_check(const struct layout *l, const struct model *m, struct recipe *r, struct err *err)
-{
-    return layout_check_mesh(l, m, r, err) < 0 || layout_check_batch(l, r, err) < 0 ? -1 : 0;
-}

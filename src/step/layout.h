@@ -83,14 +83,17 @@ char *axes_text(char buf[AXES_TEXT], unsigned axes); /* "dp_shard x cp" */
 unsigned layout_data_axes(const struct layout *l, bool experts);
 unsigned layout_shard_axes(const struct layout *l, const struct recipe *r, bool experts);
 
-/* Does this model run on this mesh?  Each refusal names the axis and the reason.  Chooses
- * r->global_batch when it is 0: one microbatch per data-parallel rank, 4 pp of them with a
- * pipeline. */
-int layout_check(const struct layout *l, const struct model *m, struct recipe *r, struct err *err);
-/* Its two halves: all that does not depend on the micro batch, and what does. */
+/* Does this model run on this mesh?  All that does not depend on the micro batch, and what does. */
 int layout_check_mesh(const struct layout *l, const struct model *m, struct recipe *r,
                       struct err *err);
 int layout_check_batch(const struct layout *l, struct recipe *r, struct err *err);
+/* Both.  Each refusal names the axis and the reason.  Chooses r->global_batch when it is 0: one
+ * microbatch per data-parallel rank, 4 pp of them with a pipeline. */
+static inline int layout_check(const struct layout *l, const struct model *m, struct recipe *r,
+                               struct err *err)
+{
+    return layout_check_mesh(l, m, r, err) < 0 || layout_check_batch(l, r, err) < 0 ? -1 : 0;
+}
 /* m: microbatches that one pipeline runs per step; after layout_check(). */
 static inline int layout_microbatches(const struct layout *l, const struct recipe *r)
 {

@@ -445,11 +445,3 @@ void memory_at(struct memory *mem, const struct memory_stage *stage, const struc
     mem->capacity = capacity;
     add_error(mem, s, c);
 }
-
-void memory_of(struct memory *mem, const struct step *s, double capacity, const struct constants *c)
-{
-    struct memory_stage stage[STEP_STAGES];
-
-    memory_stages(stage, s, c);
-    memory_at(mem, stage, s, capacity, c);
-}

@@ -114,8 +114,14 @@ double memory_fullest(const struct memory_stage *stage, const struct step *s,
 void memory_at(struct memory *mem, const struct memory_stage *stage, const struct step *s,
                double capacity, const struct constants *c);
 /* From the step on.  Allocates nothing. */
-void memory_of(struct memory *mem, const struct step *s, double capacity,
-               const struct constants *c);
+static inline void memory_of(struct memory *mem, const struct step *s, double capacity,
+                             const struct constants *c)
+{
+    struct memory_stage stage[STEP_STAGES];
+
+    memory_stages(stage, s, c);
+    memory_at(mem, stage, s, capacity, c);
+}
 static inline bool memory_holds(double capacity, double bytes)
 {
     return !(capacity > 0) || bytes <= capacity;

@@ -838,9 +838,7 @@ static int ask_machine(struct both *b, int asked)
     struct railgauge_range range[3];
     struct stairs stairs;
 
-    int *columns = columns_of(&b->m.topo);
-    stairs_make(&stairs, &b->m.topo, columns);
-    free(columns);
+    stairs_make(&stairs, &b->m.topo);
     for (int i = 0; i < asked; i++) {
         int n = random_ranges(range, b->m.topo.endpoints), ranks = members_of(range, n, ids);
         if (ranks < 2)

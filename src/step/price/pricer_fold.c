@@ -52,13 +52,6 @@ static void look_up(struct places *p, int id)
     p->known[id] = true;
 }
 
-void places_base(struct places *p)
-{
-    if (!p->base_order)
-        p->base_order = mem_calloc((size_t)p->ranks, sizeof(*p->base_order));
-    memcpy(p->base_order, p->order, (size_t)p->ranks * sizeof(*p->order));
-}
-
 void places_move(struct places *p, int rank, int endpoint)
 {
     p->order[rank] = endpoint;
@@ -277,17 +270,6 @@ static void find_groups(struct folded *f, int ranks)
     f->group = mem_calloc((size_t)ranks, sizeof(*f->group));
     for (int r = 0; r < ranks; r++)
         f->group[r] = span_group(&f->groups.span, r);
-}
-
-void folded_base(struct folded *f)
-{
-    size_t size = (size_t)f->groups.total * sizeof(int);
-
-    if (!f->base)
-        f->base = mem_calloc(2 * (size_t)f->groups.total, sizeof(int));
-    f->away = f->base + f->groups.total;
-    memcpy(f->base, f->of, size);
-    memset(f->away, 0, size);
 }
 
 void folded_move(struct folded *f, const struct places *p, const int *order, const int *rank, int n)

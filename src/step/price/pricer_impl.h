@@ -3,7 +3,10 @@
 #ifndef RG_PRICER_IMPL_H
 #define RG_PRICER_IMPL_H
 
+#include <string.h>
+
 #include "base/map.h"
+#include "base/mem.h"
 #include "step/pricer.h"
 
 /* What two ranks may share: the levels, and the NIC. */
@@ -42,7 +45,12 @@ void places_open(struct places *p, const struct matrix *m, const int *order, int
 void places_close(struct places *p);
 void places_move(struct places *p, int rank, int endpoint);
 /* The order of now becomes the base. */
-void places_base(struct places *p);
+static inline void places_base(struct places *p)
+{
+    if (!p->base_order)
+        p->base_order = mem_calloc((size_t)p->ranks, sizeof(*p->base_order));
+    memcpy(p->base_order, p->order, (size_t)p->ranks * sizeof(*p->order));
+}
 /* For many orders: keys that say nothing beside the others are left out.  Signatures change. */
 void places_keys(struct places *p);
 
@@ -62,7 +70,16 @@ void folded_open(struct folded *f, struct span span, const struct places *p);
 void folded_move(struct folded *f, const struct places *p, const int *order, const int *rank,
                  int n);
 /* After places_base(). */
-void folded_base(struct folded *f);
+static inline void folded_base(struct folded *f)
+{
+    size_t size = (size_t)f->groups.total * sizeof(int);
+
+    if (!f->base)
+        f->base = mem_calloc(2 * (size_t)f->groups.total, sizeof(int));
+    f->away = f->base + f->groups.total;
+    memcpy(f->base, f->of, size);
+    memset(f->away, 0, size);
+}
 /* Every group has a kind again, as its ranks lie in p. */
 void folded_find(struct folded *f, struct places *p);
 /* No kind is known. */

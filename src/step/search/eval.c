@@ -32,12 +32,6 @@ int eval_open(struct eval *e, const struct question *q, const struct recipe *bas
     return pricer_open(&e->pricer, q->matrix, q->order, ranks, err);
 }
 
-void eval_close(struct eval *e)
-{
-    pricer_close(e->pricer);
-    memset(e, 0, sizeof(*e));
-}
-
 /* What a candidate shares with the one before it. */
 enum shared { SHARED_NOTHING, SHARED_BUT_SCHEDULE, SHARED_BUT_BATCH };
 

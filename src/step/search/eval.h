@@ -3,6 +3,8 @@
 #ifndef RG_EVAL_H
 #define RG_EVAL_H
 
+#include <stdlib.h>
+
 #include "step/memory.h"
 #include "step/predict.h"
 #include "step/pricer.h"
@@ -60,7 +62,11 @@ struct evaluation {
 /* A pricer for `ranks` ranks, and the rates of base's precision and software. */
 int eval_open(struct eval *e, const struct question *q, const struct recipe *base, int ranks,
               struct err *err);
-void eval_close(struct eval *e);
+static inline void eval_close(struct eval *e)
+{
+    pricer_close(e->pricer);
+    *e = (struct eval){0};
+}
 /* The rates of one layout and recipe, as predict_step() takes them, with the stretch of q's anchor
  * and release.  Measured products have rates of their own at each layout; all else of a rate does
  * not change. */
@@ -71,6 +77,14 @@ int eval_coefficients(struct coefficients *c, double *peak, const struct questio
  * no v->least.  Allocates nothing but what the pricer keeps. */
 bool eval_fits(struct evaluation *v, const struct eval *e, const struct layout *l,
                const struct recipe *r);
+/* Of what does not fit: does it at the lower end of what is predicted? */
+static inline bool eval_may_fit(const struct evaluation *v, const struct eval *e)
+{
+    struct memory mem;
+
+    memory_at(&mem, v->stage, &v->step, e->capacity, e->question->constants);
+    return memory_fit(&mem) == MEMORY_MAY_NOT_FIT;
+}
 /* Then the timing of the same.  timing.sec is NAN when a message's cost is unknown, INFINITY when it
  * needs a dead part.  timing.part is not set. */
 void eval_price(struct evaluation *v, const struct eval *e);
@@ -94,7 +108,11 @@ struct doubts {
 };
 /* q with layout and recipe; doubts_free() also after an error. */
 int doubts_of(struct doubts *d, const struct question *q, struct err *err);
-void doubts_free(struct doubts *d);
+static inline void doubts_free(struct doubts *d)
+{
+    free(d->of);
+    *d = (struct doubts){0};
+}
 /* One standard deviation of log(a / b), both of the same constants. */
 double doubts_between(const struct doubts *a, const struct doubts *b);
 

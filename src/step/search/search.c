@@ -223,15 +223,6 @@ static void take(struct search_walker *w, long serial)
     }
 }
 
-static bool may_fit(const struct search_walker *w)
-{
-    const struct evaluation *v = &w->now;
-    struct memory mem;
-
-    memory_at(&mem, v->stage, &v->step, w->eval.capacity, w->eval.question->constants);
-    return memory_fit(&mem) == MEMORY_MAY_NOT_FIT;
-}
-
 static bool visit(void *context, const struct layout *l, const struct recipe *r, long serial)
 {
     struct search_walker *w = context;
@@ -241,7 +232,7 @@ static bool visit(void *context, const struct layout *l, const struct recipe *r,
         show_progress(w->walk);
     if (!eval_fits(&w->now, &w->eval, l, r)) {
         s->unfit++;
-        s->may_fit += may_fit(w);
+        s->may_fit += eval_may_fit(&w->now, &w->eval);
         return false; /* nor does a larger micro batch */
     }
     if (is_beaten(w)) {

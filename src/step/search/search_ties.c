@@ -140,12 +140,6 @@ int doubts_of(struct doubts *d, const struct question *q, struct err *err)
     return rc ? -1 : 0;
 }
 
-void doubts_free(struct doubts *d)
-{
-    free(d->of);
-    *d = (struct doubts){0};
-}
-
 double doubts_between(const struct doubts *a, const struct doubts *b)
 {
     double var = 0;
