@@ -359,9 +359,9 @@ static struct flight flight_of(const struct step *s)
 
 static double in_flight(const struct flight *f, int index)
 {
-    double room = f->first - f->each * index;
+    double room = f->first - f->each * index, held = f->all < room ? f->all : room;
 
-    return (f->all < room ? f->all : room) / f->chunks;
+    return f->chunks > 1 ? held / f->chunks : held; /* a search asks often, and mostly of 1 */
 }
 
 /* What a stage needs of the micro batch, beside what it needs anyway. */

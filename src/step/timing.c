@@ -267,8 +267,10 @@ static double bubble(const struct timing *t, double mean, double weights, double
                      int stages, const struct recipe *r)
 {
     double slow = t->forward + t->backward + messages;
-    double idle = (stages * (mean + messages) - slow) / r->stages;
+    double idle = stages * (mean + messages) - slow;
 
+    if (r->stages > 1) /* a division that most need not wait for */
+        idle /= r->stages;
     switch (r->schedule) {
     case SCHEDULE_ZB_H1:
         return larger(0, idle - 2 * (stages - 1) * weights);
