@@ -388,6 +388,7 @@ static void random_row(char row[2 * POINT_TEXT], struct rng *r)
                                        "7\t7", "01", "pair_bw", "failed", "1e-3"};
     char text[POINT_TEXT], *cell[26], *next = text;
     struct point_row p = sample((int)rng_below(r, 3));
+    struct point_written none = {.len = 0};
 
     p.point.group = (int)rng_below(r, 12);
     p.point.epoch = (int)rng_below(r, 3) & 7;
@@ -396,7 +397,7 @@ static void random_row(char row[2 * POINT_TEXT], struct rng *r)
     p.point.stop = rng_below(r, 4) ? STOP_CI : STOP_FAILED;
     if (rng_below(r, 4) == 0)
         point_note(&p.point, "note %u", rng_below(r, 2));
-    text[point_row(text, &p) - 1] = '\0';
+    text[point_row(text, &p, &none) - 1] = '\0';
     for (int i = 0; i < 26; i++)
         cell[i] = strsep(&next, "\t");
     if (rng_below(r, 3) == 0)
