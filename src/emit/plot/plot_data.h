@@ -1,6 +1,6 @@
-/* plot_data.h - the tables that the scripts in plots/ draw: TSV with a header line, and square
- * matrices of 32-bit floats (gnuplot's "binary matrix": the count, the column places, then each row
- * with its place first).
+/* plot_data.h - the tables that the scripts in plots/ draw: TSV with a header line, square matrices of
+ * 32-bit floats (gnuplot's "binary matrix": the count, the column places, then each row with its place
+ * first), and pictures of bytes red, green, blue.
  *
  * Everything that needs a decision (order, ranges, which lines are drawn, where labels go so that
  * none cover each other) is decided here; the scripts only draw.  Which tables a figure has, with
