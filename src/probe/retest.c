@@ -23,7 +23,7 @@ struct class
     double key[4]; /* alone, op, bytes, tier: they are judged in this order */
     const struct point **p;
     int n;
-    struct suspect *s;    /* the same points; NULL: none stands out */
+    struct suspect *s;    /* the same points, once they are judged */
     double middle, sigma; /* of the times: sorted, the one at n / 2; 1.4826 MAD / middle */
 };
 
