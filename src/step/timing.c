@@ -254,10 +254,14 @@ static void windows(struct timing *t, const struct timing_list *list, const doub
             window(t, list, one, c, again, hides, microbatches, microbatches - 1);
         else
             EACH(i, set) /* every round is as the last one */
-        t->seen[i] += (microbatches - 1) * t->seen[i];
+            {
+                t->seen[i] += (microbatches - 1) * t->seen[i];
+            }
     }
     EACH(i, list->window[0] | list->window[1])
-    t->seen[i] = list->waits >> i & 1 ? t->raw[i] : smaller(t->seen[i], t->raw[i]);
+    {
+        t->seen[i] = list->waits >> i & 1 ? t->raw[i] : smaller(t->seen[i], t->raw[i]);
+    }
 }
 
 /* Idle time while the pipeline fills and drains.  Zero-bubble schedules fill it with weights'
