@@ -213,6 +213,7 @@ static void draw_pairs(struct scene *s, const struct points *p)
 
     if (plot_data_heat(&source, s->dir, &err) < 0 || plot_data_dist(&source, s->dir, &err) < 0)
         fail_msg("%s", err.text);
+    pair_map_free(&pairs);
 }
 
 /* --- pairs --- */
