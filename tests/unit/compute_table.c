@@ -727,7 +727,7 @@ static void the_matrix_keeps_it(void **state)
     assert_int_equal(fit_compute(&m, &t, &f, &err), 0);
     assert_float_equal(m.compute.gemm[4].share, m.compute.gemm[4].flops / 989.4e12, 0.01);
     json_t *root = matrix_pack(&m);
-    assert_int_equal(matrix_unpack(&back, root, "m.json", &err), 0);
+    assert_int_equal(matrix_unpack(&back, root, MATRIX_WHOLE, "m.json", &err), 0);
     json_t *again = matrix_pack(&back);
     assert_true(json_equal(root, again));
     assert_int_equal(back.compute.gemms, 5);
