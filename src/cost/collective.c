@@ -258,7 +258,8 @@ void collective_resolve(struct collective_quote *q, const struct matrix *m, enum
 
     q->op = op;
     q->ways = *ways;
-    ways_model(&q->model, m, ways, op);
+    if (ways->exception >= 0) /* else it is own.model */
+        ways_model(&q->model, m, ways, op);
     reading_of(&q->own, m, op, ways, published);
     q->floored = ways_near(&near, m, ways);
     if (q->floored)

@@ -137,7 +137,7 @@ struct collective_reading {
 struct collective_quote {
     enum op op;
     struct ways ways;
-    struct ways_model model;             /* of them, slow parts included */
+    struct ways_model model;             /* of them, where a part is slow */
     struct collective_reading own, near; /* near: as many ranks inside one domain */
     bool floored;                        /* there is such a domain */
 };

@@ -86,10 +86,10 @@ static void forget_kinds(struct entry *e)
             e->curve[i]->quotes = 0;
 }
 
-/* A look at all endpoints, KEYS by KEYS, pays off once as many ranks were looked at. */
+/* A look at all endpoints pays off once as many ranks were looked at. */
 static void drop_keys(struct pricer *p)
 {
-    if (p->fewer_keys || p->looks < (long)KEYS * p->places.matrix->topo.endpoints)
+    if (p->fewer_keys || p->looks < p->places.matrix->topo.endpoints)
         return;
     p->fewer_keys = true;
     places_keys(&p->places);

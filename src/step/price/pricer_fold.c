@@ -154,13 +154,11 @@ void places_keys(struct places *p)
     p->keys = n;
 }
 
-/* The label of a key that the group may have met.  Which ones it has nothing foresees: no branch. */
+/* The label of a key that the group may have met; what is not visible is met by all, and never written. */
 static inline int label_of(struct label_slot *s, unsigned stamp, int *next)
 {
-    bool fresh = s->stamp != stamp;
-
-    *next += fresh;
-    *s = (struct label_slot){stamp, fresh ? *next : s->label};
+    if (s->stamp != stamp)
+        *s = (struct label_slot){stamp, ++*next};
     return s->label;
 }
 
@@ -171,17 +169,19 @@ static uint64_t signature(struct places *p, const struct span *span, int group)
     enum { AHEAD = 8 }; /* ranks lie all over the memory of a large machine */
     int next[KEYS] = {0}, rank = span_rank(span, group, 0), keys = p->keys, stride = span->stride;
     int end = rank + span->size * stride;
+    struct label_slot *slot = p->slot;
     uint64_t sum = 0;
 
     next_stamp(p);
+    const unsigned stamp = p->stamp;
     for (; rank < end; rank += stride) {
         const struct rank_place *r = &p->at[p->order[rank]];
         uint64_t labels = r->mark;
         if (rank + AHEAD * stride < end)
             __builtin_prefetch(&p->at[p->order[rank + AHEAD * stride]]);
         for (int k = 0; k < keys; k++)
-            labels = labels * 0x100000001b3u +
-                     (uint64_t)label_of(&p->slot[r->key[k]], p->stamp, &next[k]);
+            labels =
+                labels * 0x100000001b3u + (uint64_t)label_of(&slot[r->key[k]], stamp, &next[k]);
         sum = map_mix(sum, labels);
     }
     return sum;
