@@ -405,6 +405,16 @@ static void random_job(struct asked **a, struct rng *rng)
         small_exception(&(*a)->matrix, PART_ENDPOINT, 3, -1, -1, 0.3);
 }
 
+/* A job, and what prices its candidates. */
+static void random_eval(struct asked **a, struct eval *e, uint64_t seed)
+{
+    struct rng rng;
+
+    rng_seed(&rng, seed);
+    random_job(a, &rng);
+    assert_int_equal(eval_open(e, &(*a)->question, &(*a)->space.base, (*a)->ranks, NULL), 0);
+}
+
 static void the_winner_is_that_of_candidates_asked_alone(void **state)
 {
     int compared = 0;
@@ -416,10 +426,7 @@ static void the_winner_is_that_of_candidates_asked_alone(void **state)
         struct search s;
         struct asked *a;
         struct eval e;
-        struct rng rng;
-        rng_seed(&rng, seed);
-        random_job(&a, &rng);
-        assert_int_equal(eval_open(&e, &a->question, &a->space.base, a->ranks, NULL), 0);
+        random_eval(&a, &e, seed);
         struct plain_walk w = {a, &e, INFINITY, 0, 0};
         space_each(&a->space, &a->model, 0, 1, visit_alone, &w, &count);
         int rc = search_run(&s, &a->question, &a->space, 5, 1, &err);
@@ -478,10 +485,7 @@ static void what_is_shared_with_the_one_before_changes_nothing(void **state)
         struct space_count count;
         struct asked *a;
         struct eval e;
-        struct rng rng;
-        rng_seed(&rng, seed);
-        random_job(&a, &rng);
-        assert_int_equal(eval_open(&e, &a->question, &a->space.base, a->ranks, NULL), 0);
+        random_eval(&a, &e, seed);
         t->eval = &e;
         memset(&t->walked, 0, sizeof(t->walked));
         space_each(&a->space, &a->model, 0, 3, visit_twice, t, &count);
