@@ -173,7 +173,7 @@ static void share_out(struct lines *a, int most)
 static struct lines *lines_of(struct bound *b, struct span span)
 {
     for (int i = 0; i < b->axes; i++)
-        if (b->axis[i].span.size == span.size && b->axis[i].span.stride == span.stride)
+        if (span_equal(b->axis[i].span, span))
             return &b->axis[i];
     struct lines *a = &b->axis[b->axes++];
     *a = (struct lines){.span = span};
@@ -199,11 +199,6 @@ static int fewest_of(const struct lines *a)
     return fewest_at(a, a->chosen);
 }
 
-static bool is_of(const struct message *msg, const struct lines *a)
-{
-    return msg->span.size == a->span.size && msg->span.stride == a->span.stride;
-}
-
 /* The least of message i at the k-th share or a lower one; many: index of the most in a domain. */
 static double least_of(const struct bound *b, const struct lines *a, int k, int many, int i)
 {
@@ -223,7 +218,7 @@ static double least_of(const struct bound *b, const struct lines *a, int k, int 
 static void set_axis(struct bound *b, const struct lines *a, int k, int many)
 {
     for (int i = 0; i < b->pl->step->traffic.messages; i++)
-        if (is_of(&b->pl->step->traffic.message[i], a))
+        if (span_equal(b->pl->step->traffic.message[i].span, a->span))
             b->one[i] = least_of(b, a, k, many < k ? k : many, i);
 }
 
@@ -244,7 +239,7 @@ static double slow_of(struct bound *b, const struct lines *a, int f, int many, i
 static void set_slow(struct bound *b, const struct lines *a, int f, int many)
 {
     for (int i = 0; i < b->pl->step->traffic.messages; i++)
-        if (is_of(&b->pl->step->traffic.message[i], a))
+        if (span_equal(b->pl->step->traffic.message[i].span, a->span))
             b->one[i] = fmax(b->one[i], slow_of(b, a, f, many, i));
 }
 
@@ -390,10 +385,10 @@ static double step_bound(struct placer *pl)
         set_axis(&b, &b.axis[i], b.axis[i].chosen, b.axis[i].chosen);
     for (int i = 0; i < pl->step->traffic.messages; i++)
         priced &= b.one[i] < INFINITY;
-    if (priced)
+    if (priced) {
         memcpy(pl->floor_one, b.one, sizeof(b.one));
-    if (priced)
         choose(&b, 0);
+    }
     for (int i = 0; i < b.axes; i++)
         free(b.axis[i].least);
     free(b.axis);

@@ -138,11 +138,9 @@ void placer_open(struct placer *pl, const struct place_ask *ask, struct node_poo
     pl->ranks = ask->demand ? ask->demand->ranks : s->ranks;
     pl->budget = budget_of(ask) * (ask->share > 0 ? ask->share : 1);
     for (int i = 0; i < s->traffic.messages; i++) {
-        const struct span *span = &s->traffic.message[i].span;
         bool again = false;
         for (int k = 0; k < i; k++)
-            again |= s->traffic.message[k].span.size == span->size &&
-                     s->traffic.message[k].span.stride == span->stride;
+            again |= span_equal(s->traffic.message[k].span, s->traffic.message[i].span);
         pl->spans += !again;
     }
     if (ask->progress)
@@ -270,11 +268,6 @@ int placer_slowest(struct placer *pl, const int *order, struct rng *rng, int *ra
 /* Sums of the same numbers in another order differ in their last bits. */
 #define LIMIT_MARGIN 1e-6
 
-static bool same_span(const struct message *a, const struct message *b)
-{
-    return a->span.size == b->span.size && a->span.stride == b->span.stride;
-}
-
 /* What the step takes, at least while groups of some spans are still to be looked at: their messages
  * are at their best.  (The step grows with each message, but for DualPipe's bubble: timing_least().) */
 struct partial {
@@ -288,7 +281,7 @@ static double with_span(struct placer *pl, struct partial *p, const struct messa
 
     for (int i = 0; i < s->traffic.messages; i++) {
         const struct message *m = &s->traffic.message[i];
-        if (p->known[i] || !same_span(m, of))
+        if (p->known[i] || !span_equal(m->span, of->span))
             continue;
         p->one[i] = pricer_message_mean(pl->pricer, m, &p->mean[i]);
         p->known[i] = true;

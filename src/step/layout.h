@@ -47,6 +47,10 @@ struct layout {
 struct span {
     int size, stride;
 };
+static inline bool span_equal(struct span a, struct span b)
+{
+    return a.size == b.size && a.stride == b.stride;
+}
 
 /* "dp_shard=8,tp=4,pp=2": axes not named are 1; "dp" is dp_replicate for ddp and dp_shard for the
  * others; one axis may be "auto": what fills `ranks` (0: no rank count is known).  EXIT_USAGE with

@@ -166,8 +166,7 @@ static struct entry *entry_of(struct pricer *p, struct span span)
 {
     struct entry *e = p->last;
 
-    if (!e || e->folded.groups.span.size != span.size ||
-        e->folded.groups.span.stride != span.stride) {
+    if (!e || !span_equal(e->folded.groups.span, span)) {
         uint64_t key = (uint64_t)(unsigned)span.size << 32 | (unsigned)span.stride;
         int *at = map_at(&p->index, key, NULL, NULL);
         if (*at == MAP_NONE) {

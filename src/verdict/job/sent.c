@@ -21,9 +21,8 @@ static void list_predicted(struct sent *s, const struct traffic *t)
     for (int i = 0; i < t->messages; i++) {
         const struct message *m = &t->message[i];
         int k = 0;
-        while (k < s->rows &&
-               !(s->row[k].op == m->op && s->row[k].span.size == m->span.size &&
-                 s->row[k].span.stride == m->span.stride && alike(m->bytes, s->row[k].bytes)))
+        while (k < s->rows && !(s->row[k].op == m->op && span_equal(s->row[k].span, m->span) &&
+                                alike(m->bytes, s->row[k].bytes)))
             k++;
         if (k == s->rows)
             MEM_PUSH(s->row, s->rows) = (struct sent_row){
