@@ -353,21 +353,10 @@ static char *file_in(const char *path, const char *name)
     return file;
 }
 
-static int load_matrix(struct matrix *m, const char *path, struct err *err)
-{
-    struct stat st;
-    bool folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-    char *file = folder ? file_join(path, "matrix.json") : mem_strdup(path);
-    int rc = matrix_load(m, file, MATRIX_WHOLE, err);
-
-    free(file);
-    return rc;
-}
-
 int plot_load(const char *path, struct matrix *m, struct points **points, struct err *err)
 {
     char *file = file_in(path, "points.tsv");
-    int rc = load_matrix(m, path, err);
+    int rc = matrix_load(m, path, MATRIX_WHOLE, err);
 
     *points = NULL;
     if (rc == 0 && file) {
@@ -428,7 +417,7 @@ int plot_campaign(const char *path, const struct points *points, const char *out
     int rc;
 
     *r = (struct plot_result){.gnuplot = true};
-    if (load_matrix(&m, path, err) < 0)
+    if (matrix_load(&m, path, MATRIX_WHOLE, err) < 0)
         return -1;
     rc = load_steps(&steps, path, &figures, r, err);
     if (rc == 0) {

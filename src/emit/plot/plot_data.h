@@ -25,9 +25,8 @@
 struct plot_source {
     const struct matrix *matrix; /* busbw, heat, dist */
     const struct points *points; /* heat, dist; NULL: everything comes from the matrix */
-    const char
-        *points_file; /* they are read from there before the first of these; NULL: they are not */
-    struct pair_only only;  /* of pairs: heat, dist, history, compare */
+    const char *points_file;     /* read before the first of these asks; NULL: they are not */
+    struct pair_only only;       /* of pairs: heat, dist, history, compare */
     struct pair_map *pairs; /* heat, dist: zero, made by the first that asks; the caller frees it */
     const struct step_bars *steps;
     int top; /* of the steps; 0: STEP_TOP */
