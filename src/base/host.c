@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/units.h"
 
 char *host_self(char *out, size_t size)
 {
@@ -63,7 +64,7 @@ static int expand_range(struct names *out, const char *item, size_t before, cons
 {
     size_t after = strlen(behind);
     bool more = strchr(behind, '[') || strchr(behind, ']');
-    char number[32];
+    char number[UNITS_TEXT];
     int rc = 0;
 
     if (before + after > ITEM_MAX_LEN)
@@ -71,12 +72,10 @@ static int expand_range(struct names *out, const char *item, size_t before, cons
     char *one = mem_calloc(before + sizeof(number) + after, 1);
     memcpy(one, item, before);
     for (long i = lo; i <= hi && rc == 0; i++) {
-        size_t n = 0;
-        for (long rest = i; rest > 0 || (int)n < width; rest /= 10)
-            number[n++] = (char)('0' + rest % 10);
-        for (size_t k = 0; k < n; k++)
-            one[before + k] = number[n - 1 - k];
-        memcpy(one + before + n, behind, after + 1);
+        size_t n = units_whole(number, (uint64_t)i), wide = n > (size_t)width ? n : (size_t)width;
+        memset(one + before, '0', wide - n);
+        memcpy(one + before + wide - n, number, n);
+        memcpy(one + before + wide, behind, after + 1);
         rc = (more ? expand_item : push)(out, one, err);
     }
     free(one);

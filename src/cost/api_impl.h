@@ -19,8 +19,8 @@ enum { KEY_BITS = 64, NARROW_BITS = 32 };
 struct railgauge {
     struct matrix m;
     uint64_t *key;
-    uint32_t
-        *narrow; /* the same where half the bits hold it, of which a cache holds twice as many */
+    /* The same where half the bits hold it, of which a cache holds twice as many; else NULL. */
+    uint32_t *narrow;
     uint64_t *differ;  /* [tier]: the bits that are 0 in it */
     bool packed;       /* all levels have their bits; else keys hold KEY_ODD alone */
     struct cell *grid; /* [tier][CELLS] of healthy pairs */

@@ -249,19 +249,18 @@ static int measure_group(struct campaign *c, const struct round *r, int g, int e
     double from = sample_now(&c->sampler);
     if (!c->world->solo) /* nobody waits for the only one */
         announce(r, g, bytes, reach);
+    int rc = 0;
     if (sample_open(&c->sampler, r, g, epoch, reach, &why) < 0) {
         row->point.stop = STOP_FAILED;
         point_note(&row->point, "%s", why.text);
         sample_close(&c->sampler);
+    } else {
         if (!c->world->solo)
-            watch_leave();
-        return 0;
+            watch_expect(0);
+        double opened = sample_now(&c->sampler) - from;
+        rc = sample_point(&c->sampler, row, &c->opts, c->opts.check && first_epoch(r, epoch), err);
+        c->sampler.took.once += opened;
     }
-    if (!c->world->solo)
-        watch_expect(0);
-    double opened = sample_now(&c->sampler) - from;
-    int rc = sample_point(&c->sampler, row, &c->opts, c->opts.check && first_epoch(r, epoch), err);
-    c->sampler.took.once += opened;
     if (!c->world->solo)
         watch_leave();
     return rc;

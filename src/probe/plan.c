@@ -126,8 +126,8 @@ static unsigned write_plan(FILE *file, const struct plan *p)
     struct plan_out *o = mem_calloc(1, sizeof(*o));
 
     o->file = file;
-    o->len = (size_t)sprintf(
-        o->text,
+    o->len = (size_t)snprintf(
+        o->text, sizeof(o->text),
         "# railgauge-plan 1\nround\tstage\top\tbytes_from\tbytes_to\tfactor\tepochs\tgroups\n");
     for (int i = 0; i < p->rounds; i++) {
         const struct round *r = &p->round[i];
