@@ -98,6 +98,25 @@ static inline bool part_is_two(enum part part)
 enum side { SIDE_BOTH, SIDE_TX, SIDE_RX, SIDE_COUNT };
 extern const char *const side_name[SIDE_COUNT];
 
+/* How a part is wrong.  STATE_SLOW comes first, because it is what an exception is without further words. */
+enum part_state {
+    STATE_SLOW,         /* at all times, to every partner, at every size */
+    STATE_INTERMITTENT, /* slow in a share of the time */
+    STATE_LOADED,       /* slow only beside other traffic */
+    STATE_BOTH_WAYS,    /* slow only while it sends and receives at once */
+    STATE_SMALL,        /* slow only up to some size */
+    STATE_LARGE,        /* slow only from some size on */
+    STATE_SAMPLES,      /* the median message is as usual, a share of the messages is slow */
+    STATE_LOST_UPLINKS, /* fewer uplinks: slow only while many of its NICs send out */
+    STATE_LATE,         /* adds latency */
+    STATE_DEAD,         /* no answer */
+    STATE_WRONG,        /* wrong data in a share of the checks */
+    STATE_COUNT
+};
+/* "slow", "intermittent", "under-load", "both-ways", "small-sizes", "large-sizes", "slow-samples",
+ * "lost-uplinks", "late", "dead", "wrong" */
+extern const char *const part_state_name[STATE_COUNT];
+
 /* One part that differs from its tier: measured bandwidth = factor * tier's.  factor 0: dead (no
  * data); everything that needs it takes for ever (INFINITY).  Of several parts on a way the slowest
  * rules. SIDE_TX of a pair or rack pair: only a -> b; SIDE_RX: only b -> a. */
@@ -114,6 +133,11 @@ struct exception {
     double lo, hi; /* 95 % interval of factor, from those pairs; 0: not known */
     char *why;     /* "9 of 9 partners see 0.60 of rail; alone as well: link" */
     bool wrong;    /* gives wrong data: of no use, factor is 0 */
+    enum part_state state;
+    /* Not STATE_SLOW: bandwidth relative to the tier while the state shows, and the share of the time,
+     * of the samples or of the checks in which it does.  0: not known.  Prices use factor, which is 1
+     * for states that do not concern every transfer. */
+    double depth, share;
 };
 
 /* Something worth a sentence that is no exception: declared racks differ from measured ones, trunk

@@ -9,9 +9,10 @@
 #include "base/tsv.h"
 #include "base/units.h"
 
-const char *const stage_name[STAGE_COUNT + 1] = {"class",      "tournament", "shift",  "isolated",
-                                                 "ladder",     "collective", "retest", "nic",
-                                                 "nic-ladder", "nic-retest", NULL};
+const char *const stage_name[STAGE_COUNT + 1] = {
+    "class",    "tournament", "shift",        "isolated",     "ladder", "collective",
+    "retest",   "nic",        "nic-ladder",   "nic-retest",   "random", "fresh-tx",
+    "fresh-rx", "nic-random", "nic-fresh-tx", "nic-fresh-rx", NULL};
 
 struct round *plan_add(struct plan *p, enum stage stage, enum op op, int groups)
 {

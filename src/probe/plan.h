@@ -18,7 +18,10 @@
 #include "probe/world.h"
 #include "topo/topo.h"
 
-enum { PLAN_EPOCHS = 5 };
+enum {
+    PLAN_EPOCHS = 8,
+    PLAN_CURVE_EPOCHS = 5
+}; /* blocks of time; in how many of them curves are measured */
 
 /* Up to so many endpoints everybody meets 8 others in each tier, and each two racks meet by 4 pairs
  * in at most 16 rounds; beyond, 4 others, 2 pairs and 8 rounds, which are as many pairs of racks.
@@ -39,21 +42,37 @@ enum stage {
     STAGE_ISOLATED,   /* one pair at a time */
     STAGE_LADDER,     /* few pairs per tier over all sizes: the tier's curve */
     STAGE_COLLECTIVE,
-    STAGE_RETEST, /* outliers of parallel stages, alone */
+    STAGE_RETEST, /* pairs that stood out, the same pairs again, alone */
     /* The same with NVLink left, through the NICs: pairs of class matchings or a tournament, the
      * ladders of their tiers (topo_nic_tier()), outliers alone. */
     STAGE_NIC,
     STAGE_NIC_LADDER,
     STAGE_NIC_RETEST,
+    STAGE_RANDOM, /* pairs drawn at random, one at a time: what a pair gets alone */
+    /* Suspects and controls again, with other partners, in mixed order: STAGE_FRESH_TX looks at the first
+     * member of each pair, which sends; STAGE_FRESH_RX at the second, which receives. */
+    STAGE_FRESH_TX,
+    STAGE_FRESH_RX,
+    STAGE_NIC_RANDOM,
+    STAGE_NIC_FRESH_TX,
+    STAGE_NIC_FRESH_RX,
     STAGE_COUNT
 };
 static inline bool stage_by_nic(enum stage s)
 {
-    return s == STAGE_NIC || s == STAGE_NIC_LADDER || s == STAGE_NIC_RETEST;
+    return (s >= STAGE_NIC && s <= STAGE_NIC_RETEST) || s >= STAGE_NIC_RANDOM;
 }
+/* The endpoint that a point was measured for: 0 the first of the pair, 1 the second; -1: none of both. */
+static inline int stage_looks_at(enum stage s)
+{
+    return s == STAGE_FRESH_TX || s == STAGE_NIC_FRESH_TX   ? 0
+           : s == STAGE_FRESH_RX || s == STAGE_NIC_FRESH_RX ? 1
+                                                            : -1;
+}
+/* True if earlier points decided that this pair is measured. */
 static inline bool stage_is_retest(enum stage s)
 {
-    return s == STAGE_RETEST || s == STAGE_NIC_RETEST;
+    return s == STAGE_RETEST || s == STAGE_NIC_RETEST || stage_looks_at(s) >= 0;
 }
 extern const char *const stage_name[STAGE_COUNT + 1]; /* NULL ends it */
 

@@ -42,9 +42,6 @@ enum part_kind {
 };
 extern const char *const part_kind_name[PART_KIND_COUNT]; /* "gpu", ..., "rack-pair", "fabric" */
 
-enum part_state { STATE_WRONG, STATE_DEAD, STATE_SLOW, STATE_LATE, STATE_COUNT };
-extern const char *const part_state_name[STATE_COUNT]; /* "wrong", "dead", "slow", "late" */
-
 enum confidence { CONFIDENCE_LOW, CONFIDENCE_MEDIUM, CONFIDENCE_HIGH, CONFIDENCE_COUNT };
 extern const char *const confidence_name[CONFIDENCE_COUNT];
 

@@ -8,6 +8,7 @@ static inline enum part_state parts_state(const struct exception *e)
 {
     return e->wrong         ? STATE_WRONG
            : e->factor == 0 ? STATE_DEAD
+           : e->state       ? e->state
            : e->factor < 1  ? STATE_SLOW
                             : STATE_LATE;
 }

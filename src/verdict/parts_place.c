@@ -15,7 +15,6 @@
 const char *const part_kind_name[PART_KIND_COUNT] = {"gpu",   "cpu",       "nic",    "host",
                                                      "cable", "link",      "leaf",   "uplinks",
                                                      "rack",  "rack-pair", "domain", "fabric"};
-const char *const part_state_name[STATE_COUNT] = {"wrong", "dead", "slow", "late"};
 const char *const confidence_name[CONFIDENCE_COUNT] = {"low", "medium", "high"};
 
 /* --- where --- */

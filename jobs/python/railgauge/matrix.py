@@ -299,7 +299,7 @@ class Matrix:
 
     def exceptions(self) -> Table:
         """A row a part that differs from its tier: factor is its share of the tier's bandwidth, 0: dead."""
-        keys = ("factor_low", "factor_high", "evidence", "alone", "partners", "wrong", "why")
+        keys = ("factor_low", "factor_high", "evidence", "alone", "partners", "wrong", "state", "depth", "share", "why")
         return Table({"part": e.part, "side": e.side, "a": self._end(e, e.a), "b": self._end(e, e.b),
                       "tier": self.tier[e.tier].name if e.tier >= 0 else None, "factor": e.factor,
                       "alpha_add_s": e.alpha_add, **{key: e.row.get(key) for key in keys}} for e in self.exception)

@@ -9,12 +9,12 @@ from typing import Any, Callable, NamedTuple, Union
 from .files import TSV_MAX, Error, Path, Table, clean_line, clean_lines, crc32c, decimal, read_bytes, size, whole
 from .price import OPS, PAIR_OPS
 
-EPOCHS = 5
+EPOCHS = 8
 MANY = 1 << 30
 STAGES = ("class", "tournament", "shift", "isolated", "ladder", "collective", "retest", "nic", "nic-ladder",
-          "nic-retest")
+          "nic-retest", "random", "fresh-tx", "fresh-rx", "nic-random", "nic-fresh-tx", "nic-fresh-rx")
 #: stages whose pairs left NVLink for their NICs
-NIC_STAGES = ("nic", "nic-ladder", "nic-retest")
+NIC_STAGES = ("nic", "nic-ladder", "nic-retest", "nic-random", "nic-fresh-tx", "nic-fresh-rx")
 
 
 class Head(NamedTuple):
