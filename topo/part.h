@@ -1,0 +1,47 @@
+/* part.h - what a person can swap or drain, and how it can be wrong. */
+#ifndef RG_PART_H
+#define RG_PART_H
+
+#include <stdbool.h>
+
+/* A leaf or a rack: all that its endpoints send and receive; of a leaf the uplinks, where the tier
+ * is one beyond it.  Rack uplinks: what passes between a rack and all others. */
+enum part {
+    PART_ENDPOINT,
+    PART_HOST,
+    PART_RACK_PAIR,
+    PART_PAIR,
+    PART_LEAF,
+    PART_RACK,
+    PART_RACK_UPLINKS,
+    PART_COUNT
+};
+extern const char *const part_name[PART_COUNT];
+extern const int part_level[PART_COUNT]; /* of its groups; -1: it is an endpoint, or two of them */
+static inline bool part_is_two(enum part part)
+{
+    return part == PART_PAIR || part == PART_RACK_PAIR;
+}
+enum side { SIDE_BOTH, SIDE_TX, SIDE_RX, SIDE_COUNT };
+extern const char *const side_name[SIDE_COUNT];
+
+/* How a part is wrong.  STATE_SLOW comes first, because it is what an exception is without further words. */
+enum part_state {
+    STATE_SLOW,         /* at all times, to every partner, at every size */
+    STATE_INTERMITTENT, /* slow in a share of the time */
+    STATE_LOADED,       /* slow only beside other traffic */
+    STATE_BOTH_WAYS,    /* slow only while it sends and receives at once */
+    STATE_SMALL,        /* slow only up to some size */
+    STATE_LARGE,        /* slow only from some size on */
+    STATE_SAMPLES,      /* the median message is as usual, a share of the messages is slow */
+    STATE_LOST_UPLINKS, /* fewer uplinks: slow only while many of its NICs send out */
+    STATE_LATE,         /* adds latency */
+    STATE_DEAD,         /* no answer */
+    STATE_WRONG,        /* wrong data in a share of the checks */
+    STATE_COUNT
+};
+/* "slow", "intermittent", "under-load", "both-ways", "small-sizes", "large-sizes", "slow-samples",
+ * "lost-uplinks", "late", "dead", "wrong" */
+extern const char *const part_state_name[STATE_COUNT];
+
+#endif
