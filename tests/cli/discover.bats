@@ -111,7 +111,7 @@ PY
     [[ $output == *'choose one of "t.json" and --fabric'* ]]
     run railgauge discover --fabric gb200-nvl72 --list-paths
     [ "$status" -eq 64 ]
-    [[ $output == *"choose one of FILE, --fabric, --root, --list-fabrics and --list-paths"* ]]
+    [[ $output == *"choose one of FILE, --fabric, --root, --list-fabrics, --list-worlds and --list-paths"* ]]
     run railgauge discover --fabric gb200-nvl72 --racks 0
     [ "$status" -eq 64 ]
     [[ $output == *'--racks: '*'0'* ]]
