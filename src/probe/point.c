@@ -19,7 +19,7 @@ static const char *const check_name[] = {"no", "ok", "wrong", NULL};
 
 /* --- the columns of a row, for its reader and its writer --- */
 
-enum kind { INT, EPOCH, STAGE, OP, BYTES, SEC, TIME, SHORT, STOP, CHECK, NOTE, CRC };
+enum kind { INT, EPOCH, FLOWS, STAGE, OP, BYTES, SEC, TIME, SHORT, STOP, CHECK, NOTE, CRC };
 enum { MANY = 1 << 30, RANKS = -1, ENDPOINT = -2 }; /* most; RANKS and ENDPOINT: as there are */
 
 #define AT(member)                                                                                 \
@@ -28,7 +28,7 @@ static const struct column {
     const char *name;
     enum kind kind;
     size_t at, size;
-    int least, most; /* INT, EPOCH */
+    int least, most; /* INT, EPOCH, FLOWS */
 } columns[] = {
     {"round", INT, AT(point.round), .most = MANY},
     {"group", INT, AT(point.group), .most = MANY},
@@ -38,7 +38,7 @@ static const struct column {
     {"ranks", INT, AT(point.ranks), .least = 2, .most = RANKS},
     {"src", INT, AT(point.src), .most = ENDPOINT},
     {"dst", INT, AT(point.dst), .most = ENDPOINT},
-    {"flows", INT, AT(point.flows), .least = 1, .most = RANKS},
+    {"flows", FLOWS, AT(point.beside), .least = 1, .most = RANKS},
     {"bytes", BYTES, AT(point.bytes)},
     {"n", INT, AT(point.n), .most = MANY},
     {"sec", SEC, AT(point.sec.median)},
@@ -107,6 +107,11 @@ static int read_cell(const struct column *c, struct point_row *row, const char *
         rc = units_int(&word, text, c->least, most, err);
         p->epoch = word;
         return rc;
+    case FLOWS:
+        most = most < POINT_FLOWS_MOST ? most : POINT_FLOWS_MOST;
+        rc = units_int(&word, text, c->least, most, err);
+        p->flows = (unsigned)word;
+        return rc;
     case STAGE:
         rc = read_word(&word, stage_name, (int)p->stage, text, err);
         p->stage = (enum stage)word;
@@ -169,6 +174,8 @@ static size_t put_cell(char *to, const struct column *c, const struct point_row 
         return put_int(to, *(const int *)at);
     case EPOCH:
         return put_int(to, p->epoch);
+    case FLOWS:
+        return put_int(to, (int)p->flows);
     case STAGE:
         return put_text(to, stage_name[p->stage]);
     case OP:
@@ -307,6 +314,7 @@ static int parse_row(struct reader *r, char *text, size_t len, struct err *err)
         return err_data(err, "%s:%d: column %s: %s", r->path, r->line, columns[i - 1].name,
                         why.text);
     double sec = r->row.point.sec.median;
+    r->row.point.tail = point_tail(r->row.p95, sec);
     if (r->row.point.stop != STOP_FAILED && !(sec > 0))
         return err_data(err, "%s:%d: column sec: time %g is not positive", r->path, r->line, sec);
     return 0;
@@ -442,6 +450,14 @@ void points_free(struct points *p)
     memset(p, 0, sizeof(*p));
 }
 
+unsigned point_tail(double p95, double median)
+{
+    double times = point_sec(point_time(p95)) / point_sec(point_time(median));
+    double steps = fmax(0, round(POINT_TAIL_STEPS * log(times)));
+
+    return times > 0 ? (unsigned)fmin(1 + steps, POINT_TAIL_MOST) : 0;
+}
+
 static int by_text(const void *a, const void *b)
 {
     return strcmp(a, b);
@@ -480,7 +496,7 @@ void point_describe(struct point_row *row, const struct round *r, int g, int epo
                                         .ranks = pg->size,
                                         .src = pg->members[0],
                                         .dst = pg->members[pg->size - 1],
-                                        .flows = r->groups,
+                                        .flows = (unsigned)r->groups,
                                         .bytes = bytes},
                               .skew = NAN,
                               .slowest = -1,

@@ -51,7 +51,13 @@ struct point {
     int round, group;
     int ranks;
     int src, dst; /* pairs: endpoint ids; collectives: first and last member */
-    int flows;    /* groups that ran at the same time, this one included */
+    union {
+        struct {
+            unsigned flows : 20; /* groups that ran at the same time, this one included */
+            unsigned tail : 12;  /* point_tail() of sec_p95 */
+        };
+        uint32_t beside; /* both at once */
+    };
     union {
         struct {
             enum stage stage : 8;
@@ -67,7 +73,18 @@ static inline struct point_sec point_secs(double median, double lo, double hi)
 {
     return (struct point_sec){median, point_time(lo), point_time(hi)};
 }
+_Static_assert(sizeof(struct point) == 64, "millions are held");
 _Static_assert(PLAN_EPOCHS <= 8 && STAGE_COUNT < 128 && OP_COUNT < 128, "it has no room for more");
+
+/* log(sec_p95 / sec) in steps of 1/POINT_TAIL_STEPS, plus one, at most POINT_TAIL_MOST; 0: not known.  The
+ * digits of the file count, so that a file tells what the campaign that wrote it held. */
+enum { POINT_TAIL_STEPS = 1024, POINT_TAIL_MOST = 4095, POINT_FLOWS_MOST = (1 << 20) - 1 };
+unsigned point_tail(double p95, double median);
+/* The way back; NAN: not known. */
+static inline double point_tail_log(const struct point *p)
+{
+    return p->tail ? (double)(p->tail - 1) / POINT_TAIL_STEPS : NAN;
+}
 
 /* A point as it is measured and written: with what only people and their tools read in the file. */
 struct point_row {
@@ -83,6 +100,7 @@ static inline void point_summary(struct point_row *row, const struct summary *se
 
     p->sec = point_secs(sec->median, sec->lo, sec->hi);
     p->n = sec->n;
+    p->tail = point_tail(sec->p95, sec->median);
     row->min = sec->min;
     row->p5 = sec->p5;
     row->p95 = sec->p95;

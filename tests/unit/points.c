@@ -136,6 +136,9 @@ static void what_is_held_is_what_was_measured(void **state)
                      out[] = {got.sec.median, point_sec(got.sec.lo), point_sec(got.sec.hi)},
                      kept[] = {held->median, point_sec(held->lo), point_sec(held->hi)};
         assert_memory_equal(kept, out, sizeof(out));
+        assert_int_equal(taken.point[i].tail, got.tail);
+        assert_true(fabs(point_tail_log(&got) - log1p(sum_of[i].p95 / sum_of[i].median - 1)) <
+                    0.6e-3);
         for (int k = 0; k < 3; k++) {
             char as[2][UNITS_TEXT];
             units_print(as[0], in[k], 7);
@@ -153,13 +156,34 @@ static void what_is_held_is_what_was_measured(void **state)
     free(sum_of);
 }
 
+/* Unknown, equal, both sides of half a step and of the end of what fits. */
+static void a_tail_is_a_logarithm_in_steps(void **state)
+{
+    const double step = exp(1.0 / POINT_TAIL_STEPS), end = exp(4094.0 / POINT_TAIL_STEPS);
+    struct point p = {.tail = 0};
+
+    (void)state;
+    assert_true(isnan(point_tail_log(&p)));
+    assert_int_equal(point_tail(NAN, 1e-3), 0);
+    assert_int_equal(point_tail(0, 0), 0);
+    assert_int_equal(point_tail(1e-3, 1e-3), 1);
+    assert_int_equal(point_tail(0.9e-3, 1e-3), 1); /* never below the median */
+    assert_int_equal(point_tail(1e-3 * (1 + 0.45 * (step - 1)), 1e-3), 1);
+    assert_int_equal(point_tail(1e-3 * (1 + 0.55 * (step - 1)), 1e-3), 2);
+    assert_int_equal(point_tail(1e-3 * end / step, 1e-3), POINT_TAIL_MOST - 1);
+    assert_int_equal(point_tail(1e-3 * end, 1e-3), POINT_TAIL_MOST);
+    assert_int_equal(point_tail(1, 1e-3), POINT_TAIL_MOST);
+    p.tail = point_tail(1.25e-3, 1e-3);
+    assert_true(fabs(point_tail_log(&p) - log(1.25)) < 0.5 / POINT_TAIL_STEPS);
+}
+
 /* Change some of what a row tells; a column in ten, so that most are as before. */
 static void change_some(struct rng *r, struct point_row *row)
 {
     static const char *const said[] = {"", "late", "a longer note, of several words"};
     struct point *p = &row->point;
-    int *const whole[] = {&p->round, &p->group, &p->ranks,  &p->src,      &p->dst,
-                          &p->flows, &p->n,     &row->late, &row->slowest};
+    int *const whole[] = {&p->round, &p->group, &p->ranks,  &p->src,
+                          &p->dst,   &p->n,     &row->late, &row->slowest};
     double *const sec[] = {&p->sec.median, &row->min, &row->p5,  &row->p95,
                            &row->max,      &row->mad, &row->skew};
 
@@ -171,6 +195,8 @@ static void change_some(struct rng *r, struct point_row *row)
             *sec[i] = rng_below(r, 2)   ? ldexp(1, -(int)rng_below(r, 30)) /* the same low bits */
                       : rng_below(r, 5) ? exp(20 * rng_uniform(r) - 18)
                                         : NAN;
+    if (rng_below(r, 10) == 0)
+        p->flows = (unsigned)(rng_u64(r) >> (44 + rng_below(r, 19)));
     if (rng_below(r, 10) == 0)
         p->sec = point_secs(p->sec.median, rng_uniform(r), 1 + rng_uniform(r));
     if (rng_below(r, 10) == 0)
@@ -483,6 +509,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_come_back_as_they_went_in),
         cmocka_unit_test(what_is_held_is_what_was_measured),
+        cmocka_unit_test(a_tail_is_a_logarithm_in_steps),
         cmocka_unit_test(a_row_is_the_same_behind_any_other),
         cmocka_unit_test(many_rows_are_read_block_by_block),
         cmocka_unit_test(a_torn_tail_is_ignored_at_every_length),
