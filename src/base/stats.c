@@ -407,6 +407,59 @@ double stats_spread(double *v, int n)
     return stats_sigma(v, n) * (n < 10 ? few[n] : n / (n - 0.8));
 }
 
+/* Quantile of a chi-square over its degrees of freedom, at a normal's z (Wilson & Hilferty 1931). */
+static double chi_square(double df, double z)
+{
+    double c = 2 / (9 * df), root = fmax(1e-3, 1 - c + z * sqrt(c));
+
+    return root * root * root;
+}
+
+/* Distance between the quartiles of the log of a chi-square. */
+static double log_quartiles(double df)
+{
+    static const double z75 = 0.6744898;
+
+    return log(chi_square(df, z75) / chi_square(df, -z75));
+}
+
+static const double most_prior = 100; /* degrees of freedom: from here on variances are equal */
+
+/* The degrees of freedom whose logs spread like this. */
+static double df_of_spread(double square)
+{
+    double lo = 0.5, hi = most_prior;
+
+    if (square <= pow(log_quartiles(hi), 2))
+        return hi;
+    for (int i = 0; i < 60; i++) {
+        double middle = sqrt(lo * hi);
+        if (pow(log_quartiles(middle), 2) > square)
+            lo = middle;
+        else
+            hi = middle;
+    }
+    return lo;
+}
+
+void stats_prior(const double *var, int n, double df, double *var0, double *df0)
+{
+    double *v = mem_calloc((size_t)n + 1, sizeof(*v));
+    int count = 0;
+
+    for (int i = 0; i < n; i++)
+        if (var[i] > 0)
+            v[count++] = log(var[i]);
+    stats_sort(v, count);
+    *var0 = count ? exp(stats_quantile(v, count, 0.5)) / chi_square(df, 0) : 0;
+    *df0 = 0;
+    if (count >= STATS_PRIOR) {
+        double spread = stats_quantile(v, count, 0.75) - stats_quantile(v, count, 0.25);
+        *df0 = df_of_spread(spread * spread - pow(log_quartiles(df), 2));
+    }
+    free(v);
+}
+
 /* --- levels: segments of the sorted values, cut where the sum of squares is least (the optimal
  * one-dimensional k-means by dynamic programming, Wang & Song 2011, over a histogram); so many of
  * them count as leave each two neighbours further apart than noise --- */

@@ -67,6 +67,13 @@ double stats_slope(const double *t, const double *v, int n, double *lo, double *
  * Sorts v. */
 double stats_spread(double *v, int n);
 
+/* Prior of n variances of df degrees of freedom each: they are var0 times an F of (df, df0), as in Smyth,
+ * Stat. Appl. Genet. Mol. Biol. 3 (2004), fitted to their middle half, so that a quarter of outliers on
+ * either side changes nothing.  A variance moderated by it is (df0 var0 + df var) / (df0 + df).
+ * Variances that are not positive are ignored; of fewer than STATS_PRIOR df0 is 0. */
+enum { STATS_PRIOR = 8 };
+void stats_prior(const double *var, int n, double df, double *var0, double *df0);
+
 enum { STATS_LEVELS = 5 };
 /* Levels of v (sorted logarithms) that noise, a standard deviation, does not explain: how many, 0
  * for fewer than two; level[] (STATS_LEVELS) gets their medians, ascending. */

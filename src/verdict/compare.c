@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/distribution.h"
 #include "base/mem.h"
 #include "base/stats.h"
 #include "base/units.h"
@@ -14,28 +15,49 @@ const char *const part_change_name[PART_CHANGES] = {"new", "gone", "worse", "bet
 
 /* --- figures --- */
 
-static struct figure_change make_figure(const struct figures *all, const struct figure *g)
+/* Log of speed after / before of each point. */
+static void take_epochs(struct epochs *e, const struct figures *all, const struct figure *g)
 {
     double *ratio = mem_calloc((size_t)g->points, sizeof(double));
-    struct figure_change f = {.what = mem_strdup(g->what),
-                              .before = figures_median(all, g, 0),
-                              .after = figures_median(all, g, 1),
-                              .points = g->points,
-                              .rate = g->rate,
-                              .tier = g->key.tier >= 0};
 
     for (int i = 0; i < g->points; i++) {
         const double *sec = &all->sec[(g->first + i) * 2];
         ratio[i] = log(sec[0] / sec[1]);
     }
-    stats_sort(ratio, g->points);
-    f.ratio = exp(stats_quantile(ratio, g->points, 0.5));
-    stats_median_ci(ratio, g->points, &f.lo, &f.hi);
-    f.lo = exp(f.lo);
-    f.hi = exp(f.hi);
-    f.p = stats_signed_rank(ratio, g->points);
+    epochs_of(e, all, g, ratio);
     free(ratio);
-    return f;
+}
+
+static struct figure_change make_figure(const struct figures *all, const struct figure *g,
+                                        const struct epochs *e)
+{
+    double half = isnan(e->se) ? NAN : e->se * dist_t_quantile(0.975, e->df);
+
+    return (struct figure_change){.what = mem_strdup(g->what),
+                                  .before = figures_median(all, g, 0),
+                                  .after = figures_median(all, g, 1),
+                                  .ratio = exp(e->level),
+                                  .lo = exp(e->level - half),
+                                  .hi = exp(e->level + half),
+                                  .p = e->p,
+                                  .points = g->points,
+                                  .blocks = e->blocks,
+                                  .rate = g->rate,
+                                  .tier = g->key.tier >= 0};
+}
+
+static void make_figures(struct compare *c, const struct figures *all)
+{
+    struct epochs *e = mem_calloc((size_t)all->figures + 1, sizeof(*e));
+
+    for (int i = 0; i < all->figures; i++)
+        take_epochs(&e[i], all, &all->figure[i]);
+    epochs_judge(e, all->figures);
+    for (int i = 0; i < all->figures; i++) {
+        MEM_PUSH(c->figure, c->figures) = make_figure(all, &all->figure[i], &e[i]);
+        epochs_free(&e[i]);
+    }
+    free(e);
 }
 
 static void judge_figures(struct compare *c, double tolerance)
@@ -195,8 +217,7 @@ int compare_campaigns(struct compare *c, const struct campaign *a, const struct 
         return -1;
     }
     figures_match(&all, both, 2);
-    for (int i = 0; i < all.figures; i++)
-        MEM_PUSH(c->figure, c->figures) = make_figure(&all, &all.figure[i]);
+    make_figures(c, &all);
     c->matched = all.matched[1];
     c->unmatched = all.more[1];
     figures_free(&all);

@@ -1,22 +1,19 @@
 /* compare.h - two campaigns on the same machine: which figures changed, by how much, and is that more
  * than noise.
  *
- * What is compared are the logarithms of the ratios of a figure's matched points (figure.h).  Its
- * change is their median, its interval that of stats_median_ci(), its p-value that of
- * stats_signed_rank(); of all figures at once stats_holm() at COMPARE_ALPHA, so that a comparison of
- * two equal campaigns gives an alarm in fewer than one of 1/COMPARE_ALPHA.  And the change must be
- * larger than the tolerance: machines drift by a little that is real and no fault.
+ * What is compared are the logarithms of the ratios of a figure's matched points (figure.h).  Its change,
+ * interval and p-value come from its blocks of time (epochs.h), of all figures at once stats_holm() at
+ * COMPARE_ALPHA.  And the change must be larger than the tolerance: machines drift by a little that is
+ * real and no fault.  What differs between two campaigns as a whole, as routes that are hashed anew, is
+ * taken for a change: only history.h has more than one such difference to judge by.
  *
  * A part (parts.h) that both have is worse or better when its state is, or when its share changed by
  * more than the tolerance and beyond the intervals of both. */
 #ifndef RG_COMPARE_H
 #define RG_COMPARE_H
 
-#include "base/stats.h"
-#include "verdict/figure.h"
+#include "verdict/epochs.h"
 #include "verdict/parts.h"
-
-#define COMPARE_ALPHA 0.001
 
 enum change { CHANGE_NONE, CHANGE_WORSE, CHANGE_BETTER, CHANGE_UNSURE, CHANGE_COUNT };
 
@@ -25,9 +22,10 @@ struct figure_change {
     double before, after; /* median B/s, of latencies seconds */
     bool rate;            /* which of these */
     bool tier;            /* of pairs */
-    double ratio, lo, hi; /* of speed, after / before */
-    double p;             /* of no change */
-    int points;           /* matched */
+    double ratio, lo,
+        hi;             /* of speed, after / before, with its 95 % interval; NAN: too few blocks */
+    double p;           /* of no change; NAN: too few blocks */
+    int points, blocks; /* matched */
     enum change is;
 };
 

@@ -22,6 +22,7 @@ struct match_row {
     struct match_key key;
     double sec;
     int round, group;
+    int unit;
 };
 
 static int order_keys(const struct match_key *a, const struct match_key *b)
@@ -59,6 +60,17 @@ static int *same_endpoints(const struct topo *t, const struct topo *other)
     return id;
 }
 
+/* Number the units: order_keys() puts the epochs and sizes of a unit one behind the other. */
+static void number_units(struct match_row *row, int rows)
+{
+    for (int i = 1; i < rows; i++) {
+        struct match_key same = row[i].key;
+        same.epoch = row[i - 1].key.epoch;
+        same.bytes = row[i - 1].key.bytes;
+        row[i].unit = row[i - 1].unit + (order_keys(&same, &row[i - 1].key) != 0);
+    }
+}
+
 /* The good points, sorted. */
 static struct match_row *match_rows(const struct topo *t, const struct campaign *c, int *count)
 {
@@ -76,10 +88,12 @@ static struct match_row *match_rows(const struct topo *t, const struct campaign 
             {(int)x->op, (int)x->stage, x->ranks, src, dst, x->flows, x->epoch, (double)x->bytes},
             x->sec.median,
             x->round,
-            x->group};
+            x->group,
+            0};
     }
     if (n)
         qsort(row, (size_t)n, sizeof(*row), order_rows);
+    number_units(row, n);
     free(id);
     *count = n;
     return row;
@@ -204,8 +218,9 @@ static struct common *common_rows(const struct figures *f, const struct campaign
 }
 
 static void add_point(struct figures *f, const struct matrix *m, const struct figure_key *key,
-                      const struct match_key *k)
+                      const struct match_row *row)
 {
+    const struct match_key *k = &row->key;
     struct figure *last = f->figures ? &f->figure[f->figures - 1] : NULL;
     int ranks = k->ranks > 0 ? k->ranks : 2;
 
@@ -219,6 +234,7 @@ static void add_point(struct figures *f, const struct matrix *m, const struct fi
         *last = (struct figure){*key, what, key->large, f->points, 0};
     }
     last->points++;
+    f->cell[f->points] = (struct figure_cell){k->epoch, row->unit};
     f->amount[f->points++] = k->bytes * op_bus_factor((enum op)k->op, ranks);
 }
 
@@ -236,10 +252,11 @@ void figures_match(struct figures *f, const struct campaign *c, int n)
     struct common *all = common_rows(f, c, row[0], rows[0], at, &count);
     f->sec = mem_calloc((size_t)count * (size_t)n + 1, sizeof(double));
     f->amount = mem_calloc((size_t)count + 1, sizeof(double));
+    f->cell = mem_calloc((size_t)count + 1, sizeof(*f->cell));
     for (int i = 0; i < count; i++) {
         for (int k = 0; k < n; k++)
             f->sec[i * n + k] = row[k][at[all[i].row * n + k]].sec;
-        add_point(f, c[0].matrix, &all[i].key, &row[0][all[i].row].key);
+        add_point(f, c[0].matrix, &all[i].key, &row[0][all[i].row]);
     }
     for (int k = 0; k < n; k++)
         free(row[k]);
@@ -256,6 +273,7 @@ void figures_free(struct figures *f)
     free(f->figure);
     free(f->sec);
     free(f->amount);
+    free(f->cell);
     free(f->matched);
     free(f->more);
     *f = (struct figures){0};

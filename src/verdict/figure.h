@@ -34,15 +34,23 @@ struct figure {
     int first, points;
 };
 
-/* Points of figure f are first .. first + points - 1. */
+/* Where a point was measured.  Sizes that one group measured in one epoch share the luck of that group and
+ * that epoch, so they are one piece of evidence. */
+struct figure_cell {
+    int epoch;
+    int unit; /* number of the pair or group, of all points with its operation, stage and neighbours */
+};
+
+/* Points of figure f are first .. first + points - 1, the cells of a unit one behind the other. */
 struct figures {
     struct figure *figure;
     int figures;
     int campaigns, points;
-    double *sec;    /* [point][campaign] */
-    double *amount; /* [point]: bytes that a rate counts */
-    int *matched;   /* [campaign]: of the first's points, how many that one has */
-    int *more;      /* [campaign]: points that the first does not have */
+    double *sec;              /* [point][campaign] */
+    double *amount;           /* [point]: bytes that a rate counts */
+    struct figure_cell *cell; /* [point] */
+    int *matched;             /* [campaign]: of the first's points, how many that one has */
+    int *more;                /* [campaign]: points that the first does not have */
 };
 
 /* Of points that all n have; tiers, shapes and names are those of the first campaign.  The caller

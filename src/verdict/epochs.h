@@ -1,0 +1,58 @@
+/* epochs.h - how much a figure changed, judged by blocks of time: the epochs of a campaign.
+ *
+ * What disturbs a measurement lasts for a while and concerns many points at once: a busy minute, a job next
+ * door, a slow communicator.  So points are not independent.  Sizes that a unit (a pair or a group) measured
+ * in one epoch are one value, their median; an epoch is one value, the median over its units; a figure's
+ * change is the median over its epochs, and n of its t test is the number of epochs.
+ *
+ *     se^2 = pi/2 s^2 / n + luck sum(w^2) + floor^2
+ *
+ *   s^2   variance between epochs, moderated: figures have few epochs each and much in common.  Variances are
+ *         taken relative to what the spread between units leads to expect, and shrunk towards their usual
+ *         ratio (stats_prior()) with at most as much weight as the figure's own.
+ *   luck  variance between units that lasts for a whole campaign and is not the same in the next one (buffers
+ *         and routes of a communicator).  No epoch shows it, so it is estimated from units of figures of the
+ *         same kind; w is a unit's share of the figure's values.
+ *
+ * What differs between whole campaigns in all units alike is in neither. */
+#ifndef RG_EPOCHS_H
+#define RG_EPOCHS_H
+
+#include "probe/plan.h"
+#include "verdict/figure.h"
+
+/* Constants of the judgement.  tests/unit/epochs.c and tests/unit/compare.c have both sides of each edge. */
+#define COMPARE_ALPHA 0.005 /* false alarms of a comparison, all figures together (Holm) */
+enum {
+    EPOCHS_LEAST = 3, /* with two epochs one degree of freedom is left: t is 127 at p = 0.005 */
+    EPOCHS_UNITS = 3, /* fewer units in an epoch give no spread between units */
+    EPOCHS_LUCK =
+        6 /* fewer values give no variance of luck: 95 % interval 0.6 to 2.4 of its root */
+};
+#define EPOCHS_FLOOR                                                                               \
+    5e-4 /* standard error: clocks tick and frequencies settle in steps of this size */
+
+struct epochs {
+    int kind; /* figures of a kind share their luck: pairs or groups, rate or time */
+    int blocks, units;
+    double value[PLAN_EPOCHS]; /* of each block, in the order of time */
+    double level;              /* their median */
+    double between;            /* variance between blocks; NAN: fewer than two */
+    double within;             /* variance between units of a block; NAN: too few */
+    double cells;              /* values per block, mean */
+    double share;              /* sum of w^2 */
+    double *luck; /* of each unit with several epochs, how far it is off in all of them */
+    int lucks;
+    double
+        luck_noise; /* part of the variance of luck[] that is noise between epochs; NAN: unknown */
+    double se, df, p; /* of level, by epochs_judge(); NAN with fewer than EPOCHS_LEAST blocks */
+};
+
+/* From y[point of the figure].  epochs_free() is the caller's. */
+void epochs_of(struct epochs *e, const struct figures *all, const struct figure *g,
+               const double *y);
+/* Fill in se, df and p of n figures that were measured together. */
+void epochs_judge(struct epochs *e, int n);
+void epochs_free(struct epochs *e);
+
+#endif
