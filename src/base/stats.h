@@ -8,6 +8,7 @@
 
 /* 90 % of a normal distribution lie within so many deviations of its mean. */
 #define STATS_Z90 1.645
+#define STATS_Z95 1.96
 
 struct summary {
     int n;

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/stats.h"
 #include "base/units.h"
+#include "cost/fit/classes.h"
 #include "probe/plan.h"
 #include "probe/taint.h"
 
@@ -171,12 +172,16 @@ static void say_unstable(struct fit *f)
 
 static void say_bimodal(struct fit *f, int tier)
 {
-    double *v = mem_calloc((size_t)f->samples, sizeof(*v)), widest = 0;
-    int n = 0, at = 0;
+    int n = 0, at = 0, count;
+    const int *of = fit_of(f, tier, OP_PAIR_BW, &count);
+    double *v = mem_calloc((size_t)count + 1, sizeof(*v)), widest = 0;
 
-    for (int i = 0; i < f->samples; i++)
-        if (f->sample[i].tier == tier && f->sample[i].explained < 0 && f->sample[i].residual > 0)
-            v[n++] = f->sample[i].residual;
+    for (int i = 0; i < count; i++) {
+        const struct obs *o = &f->obs[of[i]];
+        double usual = o->alone ? f->baseline[tier].alone : f->baseline[tier].parallel;
+        if (fit_is_bandwidth(f, o) && o->sec > 0 && usual > 0 && fit_is_healthy(f, o))
+            v[n++] = o->bytes / o->sec / usual / fit_declared(&f->m->topo, o->src, o->dst, tier);
+    }
     stats_sort(v, n);
     for (int i = n / 5 + 1; i < n - n / 5; i++)
         if (v[i] / v[i - 1] - 1 > widest) {

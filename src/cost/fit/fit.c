@@ -19,8 +19,7 @@
 /* --- tier curves: at each size the median over healthy pairs, alone where any ran alone at that
  * size; at the size of the pair matrix that is the class median over all its pairs --- */
 
-/* No exception on the way, either side. */
-static bool healthy(const struct fit *f, const struct obs *o)
+bool fit_is_healthy(const struct fit *f, const struct obs *o)
 {
     const struct matrix *m = f->m;
 
@@ -112,7 +111,7 @@ static int observations(const struct fit *f, int tier, enum direction dir, const
         *scaled = pass;
         for (int i = 0; i < count; i++) {
             const struct obs *one = &f->obs[of[i]];
-            if (one->sec > 0 && (pass ? left_of(f, one) > 0 : healthy(f, one)))
+            if (one->sec > 0 && (pass ? left_of(f, one) > 0 : fit_is_healthy(f, one)))
                 o[n++] = one;
         }
     }
@@ -406,7 +405,8 @@ int fit_matrix(struct matrix *m, struct topo *t, const struct plan *plan, const 
     fit_coverage(&f);
     fit_findings(&f);
     free(f.obs);
-    free(f.sample);
+    free(f.look);
+    noise_free(&f.noise);
     lists_free(&f.of);
     for (int i = 0; i < TIER_MAX; i++)
         free(f.baseline[i].thin);

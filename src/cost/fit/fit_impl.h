@@ -5,28 +5,16 @@
 #include "base/map.h"
 #include "cost/fit/fit.h"
 #include "cost/fit/observe.h"
+#include "noise/noise.h"
 #include "probe/plan.h"
 
-/* What is normal for a tier at the size of the pair matrix. */
+/* What is usual of a tier at the size of the pair matrix. */
 struct fit_baseline {
     double alone, parallel; /* B/s of healthy pairs; NAN: none measured */
-    double sigma;           /* robust standard deviation of healthy residuals */
-    double unrest;          /* median over pairs measured alone in several epochs of how far these
-                               lie apart, share */
-    bool contended;         /* parallel pairs get clearly less than alone: they prove nothing */
+    bool contended;         /* pairs that run at once get clearly less than a pair alone */
     bool uplinks;           /* because leaves have fewer uplinks than NICs */
-    double *thin;           /* where few leaves do: what the uplinks of each carry of what its NICs
-                               do, NAN: all; NULL: none does */
-};
-
-/* One directed pair as evidence for or against a part. */
-struct fit_sample {
-    int src, dst;
-    double residual; /* bandwidth / normal; 0: no answer */
-    double best;     /* the same of its best epoch */
-    int explained;   /* exception that accounts for it, -1 */
-    int tier : 8;
-    bool alone : 1;
+    double *thin; /* by leaf, where few leaves have fewer: what its uplinks carry of what its NICs do, NAN: all;
+                     NULL: no leaf has */
 };
 
 struct fit {
@@ -41,15 +29,16 @@ struct fit {
     bool by_nic;                /* the campaign had a pass through the NICs */
     int contradictions;         /* slow pairs between hosts that fast pairs join */
     struct fit_baseline baseline[TIER_MAX];
-    struct fit_sample *sample;
-    int samples;
+    struct look *look; /* of healthy and slow pairs, not of broken ones */
+    int looks;
+    struct noise noise;
 };
 
 /* The steps, in their order. */
 void fit_racks(struct fit *f);    /* confirm or find racks; adds tiers and coordinates */
-void fit_baseline(struct fit *f); /* tier of each observation, what is normal, the samples */
-void fit_parts(struct fit *f);    /* exceptions */
-void fit_latency(struct fit *f);  /* those that add latency; the tiers' latency spread */
+void fit_baseline(struct fit *f); /* tier of each observation, looks, what is usual, which parts stand out */
+void fit_parts(struct fit *f);    /* these as exceptions */
+void fit_latency(struct fit *f);  /* the tiers' latency spread */
 void fit_coverage(struct fit *f); /* what was looked at, by tiers and by kinds of parts */
 void fit_findings(struct fit *f); /* contention, unstable, bimodal, wrong data, equal tiers,
                                      tainted, shared GPUs, what was looked at */
@@ -102,6 +91,9 @@ static inline bool fit_is_bandwidth(const struct fit *f, const struct obs *o)
     return o->op == OP_PAIR_BW && o->bytes == f->bw_bytes;
 }
 
+/* True if no exception is on the way, in either direction. */
+bool fit_is_healthy(const struct fit *f, const struct obs *o);
+
 /* Is it such a point of a pair that ran beside others, and has a time? */
 static inline bool fit_is_crowded(const struct fit *f, const struct point *p)
 {
@@ -131,33 +123,7 @@ static inline bool part_is_group(enum part part)
     return part == PART_HOST || part == PART_LEAF || part == PART_RACK || part == PART_RACK_UPLINKS;
 }
 
-/* --- exceptions while they are being made (parts_list.c): samples refer to them by index
- * (sample.explained), so every change of the list goes through these --- */
-
-/* Factors within this share of the larger one; dead is like dead only. */
-bool parts_alike(const struct exception *x, const struct exception *y, double tolerance);
-/* Fold y into x: factors weighted by evidence. */
-static inline void parts_fold(struct exception *x, const struct exception *y)
-{
-    int n = x->evidence + y->evidence;
-
-    x->factor = (x->factor * x->evidence + y->factor * y->evidence) / n;
-    x->evidence = n;
-}
-/* An unexplained sample nearer to normal than to the factor speaks for the part. */
-static inline bool parts_speaks_for(const struct fit_sample *s, const struct exception *e)
-{
-    return s->explained < 0 && s->residual > (1 + e->factor) / 2;
-}
-/* Does this sample pass the exception's side of its endpoint or host, or between its two racks? */
-bool parts_pass(const struct matrix *m, const struct exception *e, const struct fit_sample *s);
-/* Sort by what is worse, part, place, tier and side. */
-void parts_sort(struct fit *f);
-void parts_explain(struct fit *f); /* their sentences */
-
-/* What cannot be used at all: wrong data, and endpoints that nobody gets an answer from. */
+/* Wrong data: exceptions of whoever sends or receives it. */
 void parts_broken(struct fit *f);
-/* Exceptions that are one cause: sides, tiers, endpoints of a host, a leaf, a rack. */
-void parts_merge(struct fit *f, double tolerance);
 
 #endif

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pairs whose latency is not their tier's.
- *
- * What a tier's pairs scatter by is its latency spread.  A pair that is slower by more than that
- * and more than its own noise, in every epoch and in three or alone in two, adds latency: it, or
- * the endpoint, host or two racks that most of such pairs share.  Pairs that are nearer, and a tier
- * in two heaps without a slow part, are findings.
+/* Latency spread of each tier; tiers in two heaps, and pairs nearer than their tier, as findings.  Parts that
+ * add latency are named by the noise model (parts.c).
  *
  * Before there are tiers, which pairs of hosts are near and which far by their latency. */
 #include "cost/fit/cluster_impl.h"
@@ -14,30 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/map.h"
 #include "base/mem.h"
 #include "base/stats.h"
 #include "base/units.h"
 
-enum { PARTNERS_MIN = 3, FEW = 10, FEW_PAIRS = 4 };
+enum { FEW = 10, FEW_PAIRS = 4 };
 
-static const double step = 0.1;      /* a pair must differ by this share at least */
-static const double most = 0.6;      /* of a part's pairs must be slow with it */
-static const double same_add = 0.35; /* what they add may differ by so much of it */
-
-/* A pair that is slower than noise allows. */
-struct late {
-    int src, dst, tier;
-    bool known;  /* measured often enough to be evidence */
-    double over; /* s above the tier's median */
-    double sec;
-    int taken;
-};
+static const double step = 0.1; /* a pair must differ by this share at least */
 
 struct latencies {
     struct fit *f;
-    struct late *v; /* few of the pairs, or there is nothing to tell */
-    int n;
     double usual[TIER_MAX], sigma[TIER_MAX]; /* s; robust standard deviation of logarithms */
     int pairs[TIER_MAX];
 };
@@ -87,203 +69,6 @@ static double limit(const struct latencies *l, const struct obs *o)
     return fmax(log1p(step), z * fmax(l->sigma[o->tier], observe_noise(o)));
 }
 
-/* Was what makes it a pair of this tier found by measuring, and does it answer as those of a wider tier
- * do?  Then it is one of them (another rail of the same hosts), not late. */
-static bool is_of_wider(const struct latencies *l, const struct obs *o)
-{
-    const struct matrix *m = l->f->m;
-    bool measured = false, wider = false;
-
-    for (int level = 0; level < LEVEL_COUNT; level++)
-        measured |= m->tier[o->tier].rule.same >> level & 1 &&
-                    m->topo.endpoint[o->src].source[level] == SOURCE_MEASURED;
-    for (int t = o->tier + 1; t < m->tiers && measured; t++) {
-        struct obs as = *o;
-        as.tier = t;
-        wider |= l->pairs[t] && fabs(log(o->sec / l->usual[t])) < limit(l, &as);
-    }
-    return wider;
-}
-
-/* Of a pair measured alone and in parallel the former counts (it sorts after the latter). */
-static bool counts(const struct fit *f, int i)
-{
-    const struct obs *o = &f->obs[i], *end = f->obs + f->count;
-
-    if (!is_latency(f, o))
-        return false;
-    for (const struct obs *p = o + 1; p < end && p->op == o->op && p->src == o->src; p++)
-        if (p->dst != o->dst)
-            break;
-        else if (is_latency(f, p))
-            return false;
-    return true;
-}
-
-/* Its quickest epoch as well.  What is within the least limit needs no other. */
-static bool is_late(const struct latencies *l, const struct obs *o)
-{
-    double usual = l->usual[o->tier], far = log(o->sec / usual);
-
-    return far > log1p(step) && far > limit(l, o) &&
-           o->sec * (1 - obs_range(o)) > (1 + step / 2) * usual && !is_of_wider(l, o);
-}
-
-static void add(struct latencies *l, const struct obs *o)
-{
-    MEM_PUSH(l->v, l->n) = (struct late){.src = o->src,
-                                         .dst = o->dst,
-                                         .tier = o->tier,
-                                         .known = obs_epochs(o) >= (o->alone ? 2 : 3),
-                                         .over = o->sec - l->usual[o->tier],
-                                         .sec = o->sec,
-                                         .taken = -1};
-}
-
-/* The key of one end, or of both, of a pair in parts of this kind; -1: it has none. */
-static int key_of(const struct fit *f, int src, int dst, enum part part, int end)
-{
-    int key = fit_at(f, end ? dst : src, LEVEL_HOST),
-        other = fit_at(f, end ? src : dst, LEVEL_HOST);
-
-    switch (part) {
-    case PART_ENDPOINT:
-        return end ? dst : src;
-    case PART_HOST:
-        return key == other || f->m->topo.host[key].endpoints < 2 ? -1 : key;
-    default:
-        return end ? -1 : fit_rack_pair(f, src, dst);
-    }
-}
-
-static void name(struct latencies *l, struct exception e, int all)
-{
-    struct matrix *m = l->f->m;
-    char more[UNITS_TEXT], usual[UNITS_TEXT];
-
-    for (int i = 0; i < m->exceptions; i++) { /* slow in bandwidth, too */
-        struct exception *x = &m->exception[i];
-        if (x->part == e.part && x->a == e.a && x->b == e.b && x->side == SIDE_BOTH &&
-            x->tier == e.tier && x->factor > 0) {
-            x->alpha_add = e.alpha_add;
-            return;
-        }
-    }
-    e.why = mem_printf("%d of %d pairs answer %s later than the %s of %s", e.evidence, all,
-                       units_seconds_text(more, e.alpha_add),
-                       units_seconds_text(usual, l->usual[e.tier]), m->tier[e.tier].rule.name);
-    MEM_PUSH(m->exception, m->exceptions) = e;
-}
-
-/* One end of a late pair. */
-struct keyed {
-    int key, tier, index;
-};
-
-/* Late pairs of one key, of n that were measured: taken when they are most of them and add the same. */
-static void judge(struct latencies *l, enum part part, const struct keyed *k, int ends, int n)
-{
-    double *v = mem_calloc((size_t)ends, sizeof(*v));
-    int late = 0, alike = 0, racks = l->f->m->topo.group[LEVEL_RACK].count;
-
-    for (int i = 0; i < ends; i++)
-        if (l->v[k[i].index].taken < 0)
-            v[late++] = l->v[k[i].index].over;
-    double add = late ? stats_median(v, late) : 0;
-    for (int i = 0; i < late; i++)
-        alike += fabs(v[i] - add) <= same_add * add;
-    free(v);
-    if (late < PARTNERS_MIN || alike < most * n || alike < most * late)
-        return;
-    struct exception e = {.part = part,
-                          .a = part == PART_RACK_PAIR ? k->key / racks : k->key,
-                          .b = part == PART_RACK_PAIR ? k->key % racks : -1,
-                          .tier = k->tier,
-                          .factor = 1,
-                          .alpha_add = add,
-                          .evidence = late};
-    for (int i = 0; i < ends; i++)
-        l->v[k[i].index].taken = part;
-    name(l, e, n);
-}
-
-/* How many pairs were measured of each key that a late one has: at its first place in k. */
-static int *count_measured(const struct latencies *l, enum part part, const struct keyed *k, int n)
-{
-    const struct fit *f = l->f;
-    int *all = mem_calloc((size_t)n + 1, sizeof(*all));
-    struct map first = {0};
-
-    for (int i = n - 1; i >= 0; i--)
-        *map_at(&first, stats_2ints(&k[i]), NULL, NULL) = i;
-    for (int i = 0; i < f->count && n; i++)
-        for (int end = 0; end < 2 && counts(f, i); end++) {
-            const struct obs *o = &f->obs[i];
-            int key[] = {key_of(f, o->src, o->dst, part, end), o->tier};
-            int at = map_find(&first, stats_2ints(key), NULL, NULL);
-            if (at >= 0)
-                all[at]++;
-        }
-    map_free(&first);
-    return all;
-}
-
-static void judge_parts(struct latencies *l, enum part part)
-{
-    struct keyed *k = mem_calloc(2 * (size_t)l->n + 1, sizeof(*k));
-    int n = 0;
-
-    for (int i = 0; i < l->n; i++)
-        for (int end = 0; end < 2; end++) {
-            int key = key_of(l->f, l->v[i].src, l->v[i].dst, part, end);
-            if (key >= 0)
-                k[n++] = (struct keyed){key, l->v[i].tier, i};
-        }
-    stats_sort_keys(k, n, sizeof(*k), stats_2ints); /* the index is in order */
-    int *all = count_measured(l, part, k, n);
-    for (int i = 0, j; i < n; i = j) {
-        for (j = i + 1; j < n && stats_by_2ints(&k[i], &k[j]) == 0; j++)
-            ;
-        judge(l, part, k + i, j - i, all[i]);
-    }
-    free(k);
-    free(all);
-}
-
-static void judge_pairs(struct latencies *l)
-{
-    int once = 0, worst = -1;
-    char sec[UNITS_TEXT], usual[UNITS_TEXT], a[96], b[96];
-
-    for (int i = 0; i < l->n; i++) {
-        const struct late *x = &l->v[i];
-        if (x->taken >= 0)
-            continue;
-        if (!x->known) {
-            once++;
-            worst = worst < 0 || x->over > l->v[worst].over ? i : worst;
-            continue;
-        }
-        struct exception e = {.part = PART_PAIR,
-                              .a = x->src,
-                              .b = x->dst,
-                              .tier = x->tier,
-                              .factor = 1,
-                              .alpha_add = x->over,
-                              .evidence = 1};
-        name(l, e, 1);
-    }
-    if (once)
-        matrix_find(l->f->m, "latency",
-                    "%d pairs measured once answer later than noise lets pairs of their tier: the "
-                    "worst, %s and %s, in %s where %s has %s; measure again to know",
-                    once, matrix_endpoint(l->f->m, l->v[worst].src, a),
-                    matrix_endpoint(l->f->m, l->v[worst].dst, b),
-                    units_seconds_text(sec, l->v[worst].sec),
-                    l->f->m->tier[l->v[worst].tier].rule.name,
-                    units_seconds_text(usual, l->usual[l->v[worst].tier]));
-}
-
 /* Nearer than their tier: two heaps were too few or too mixed for groups. */
 static void say_nearer(struct latencies *l, int tier)
 {
@@ -312,21 +97,13 @@ static void say_nearer(struct latencies *l, int tier)
 
 void fit_latency(struct fit *f)
 {
-    static const enum part order[] = {PART_HOST, PART_ENDPOINT, PART_RACK_PAIR};
     struct latencies l = {.f = f};
 
-    for (int tier = 0; tier < f->m->tiers; tier++)
+    for (int tier = 0; tier < f->m->tiers; tier++) {
         find_usual(&l, tier);
-    for (int i = 0; i < f->count; i++)
-        if (counts(f, i) && is_late(&l, &f->obs[i]))
-            add(&l, &f->obs[i]);
-    for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++)
-        judge_parts(&l, order[i]);
-    judge_pairs(&l);
-    for (int tier = 0; tier < f->m->tiers; tier++)
         if (l.pairs[tier])
             say_nearer(&l, tier);
-    free(l.v);
+    }
 }
 
 /* --- near and far hosts by latency: its levels first, then what the pairs of others say --- */

@@ -1,30 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Parts that cannot be used at all: whoever sends or receives wrong data, and the dead.  They are
- * named before anything is judged by its speed. */
+/* Wrong data.  Whoever sends or receives it is named before anything is judged by its speed. */
 #include "cost/fit/fit_impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
-
-enum { ASKED_MIN = 2 };
-
-/* Every sample of these endpoints is accounted for by the exception that comes next. */
-static int explain_all(struct fit *f, int a, int b)
-{
-    int n = 0;
-
-    for (int i = 0; i < f->samples; i++) {
-        struct fit_sample *s = &f->sample[i];
-        bool of = b < 0 ? s->src == a || s->dst == a
-                        : (s->src == a && s->dst == b) || (s->src == b && s->dst == a);
-        if (of && s->explained < 0)
-            s->explained = f->m->exceptions;
-        n += of;
-    }
-    return n;
-}
 
 /* --- wrong data: the member that the wrong points have in common --- */
 
@@ -138,7 +119,6 @@ static void name_endpoint(struct jury *j, int role)
     const struct role r = j->role[role];
     int a = role / 2;
 
-    explain_all(j->f, a, -1);
     const char *note = settle(j, a, -1);
     MEM_PUSH(j->f->m->exception, j->f->m->exceptions) =
         (struct exception){.part = PART_ENDPOINT,
@@ -163,7 +143,6 @@ static void name_pair(struct jury *j, int first)
         met += of;
         wrong += of && w->p->wrong;
     }
-    explain_all(j->f, a, b);
     const char *note = settle(j, a, b);
     MEM_PUSH(j->f->m->exception, j->f->m->exceptions) = (struct exception){
         .part = PART_PAIR,
@@ -186,7 +165,7 @@ static bool any_wrong(const struct points *p)
     return any;
 }
 
-static void find_wrong(struct fit *f)
+void parts_broken(struct fit *f)
 {
     struct jury j;
     int role, rest = 0;
@@ -211,42 +190,4 @@ static void find_wrong(struct fit *f)
                     rest);
     free(j.witness);
     free(j.role);
-}
-
-/* --- the dead: nobody gets an answer, while those who asked answer others --- */
-
-static void add_dead(struct fit *f, int endpoint)
-{
-    struct exception e = {.part = PART_ENDPOINT, .a = endpoint, .b = -1, .tier = -1};
-
-    e.evidence = explain_all(f, endpoint, -1);
-    MEM_PUSH(f->m->exception, f->m->exceptions) = e;
-}
-
-static void find_dead(struct fit *f)
-{
-    int n = f->m->topo.endpoints;
-    int *answers = mem_calloc((size_t)n, sizeof(*answers)),
-        *asked = mem_calloc((size_t)n, sizeof(*asked));
-    bool anybody = false;
-
-    for (int i = 0; i < f->samples; i++) {
-        const struct fit_sample *s = &f->sample[i];
-        asked[s->src]++;
-        asked[s->dst]++;
-        answers[s->src] += s->residual > 0;
-        answers[s->dst] += s->residual > 0;
-        anybody = anybody || s->residual > 0;
-    }
-    for (int i = 0; i < n && anybody; i++)
-        if (asked[i] >= ASKED_MIN && !answers[i])
-            add_dead(f, i);
-    free(answers);
-    free(asked);
-}
-
-void parts_broken(struct fit *f)
-{
-    find_wrong(f);
-    find_dead(f);
 }
