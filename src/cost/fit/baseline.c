@@ -49,8 +49,7 @@ static void add_looks(struct fit *f, bool by_nic)
     struct look *more = looks_of(f->points, &f->m->topo, by_nic, NULL, &n);
 
     if (n) {
-        f->look = realloc(f->look, ((size_t)f->looks + (size_t)n) * sizeof(*more));
-        mem_check(f->look);
+        f->look = mem_realloc(f->look, (size_t)f->looks + (size_t)n, sizeof(*more));
         memcpy(f->look + f->looks, more, (size_t)n * sizeof(*more));
     }
     for (int i = f->looks; i < f->looks + n; i++)
