@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "base/xml.h"
+#include "topo/xml.h"
 #include "topo/topo.h"
 
 /* Objects by what they are to us. */

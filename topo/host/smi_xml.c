@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/xml.h"
+#include "topo/xml.h"
 #include "topo/host/gpu.h"
 #include "topo/host/host_devices.h"
 #include "topo/sources.h"

@@ -17,7 +17,7 @@
 
 #include "base/mem.h"
 #include "base/units.h"
-#include "base/xml.h"
+#include "topo/xml.h"
 #include "topo/host/gpu.h"
 #include "topo/host/host_devices.h"
 #include "topo/host/nic.h"

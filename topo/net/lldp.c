@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/process.h"
-#include "base/xml.h"
+#include "topo/xml.h"
 #include "base/yaml.h"
 #include "topo/groups.h"
 #include "topo/host/host_devices.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "base/xml.h"
+#include "topo/xml.h"
 
 #include <errno.h>
 #include <expat.h>

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which ends are no hindrance to a partner.  Two ends are in series: a slow look may be the fault of
+ * either, a fast one proves both fine.  So an end starts by its fast looks and is then judged by looks with
+ * fine partners.  It is judged by tier and by direction, because uplinks may be slow where the leaf is not. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "noise/noise_impl.h"
+
+enum { ROUNDS = 4, SLOTS = 2 * TIER_MAX + 1 };
+
+struct judging {
+    struct view *v;
+    const struct channel *c;
+    const struct order *o;
+    const struct keyed *k;
+    float *est[SLOTS]; /* by endpoint; slot 2 * tier + end, the last: all */
+    bool has[SLOTS];
+    struct mark {
+        float r, w;
+        unsigned char slot;
+        bool fine;
+    } * mark;
+};
+
+static bool mark_is_in(const struct mark *m, int slot, bool sided)
+{
+    return slot == SLOTS - 1 || (sided ? m->slot == slot : m->slot / 2 == slot / 2);
+}
+
+/* Weighted quantile of those that are in the slot; *count of them. */
+static double slot_quantile(const struct mark *m, int n, int slot, bool sided, bool fine, double share, int *count)
+{
+    double total = 0, run = 0;
+
+    *count = 0;
+    for (int i = 0; i < n; i++)
+        if (mark_is_in(&m[i], slot, sided) && (!fine || m[i].fine)) {
+            total += m[i].w;
+            ++*count;
+        }
+    for (int i = 0; i < n; i++)
+        if (mark_is_in(&m[i], slot, sided) && (!fine || m[i].fine) && (run += m[i].w) >= total * share * (1 - 1e-6))
+            return m[i].r;
+    return NAN;
+}
+
+static double slot_estimate(const struct judging *j, const struct mark *m, int n, int slot, double share)
+{
+    const bool sided = channel_has_sides(j->c);
+    int count, all;
+    double fine = slot_quantile(m, n, slot, sided, true, share, &count), e;
+
+    if (count >= noise_constants.fine_looks)
+        return fine;
+    e = slot_quantile(m, n, slot, sided, false, share, &all);
+    return all >= noise_constants.fine_looks || slot == SLOTS - 1 ? e : NAN;
+}
+
+static void estimate(struct judging *j, int endpoint, double share)
+{
+    const struct view *v = j->v;
+    int from = j->k->l.start[endpoint], n = j->k->l.start[endpoint + 1] - from;
+
+    for (int i = 0; i < n; i++) {
+        int code = j->k->l.at[from + i], end = code & 1;
+        const struct look *k = &v->in->look[code / 2];
+
+        j->mark[i] = (struct mark){v->r[code / 2], (float)v->class[class_of(k)].weight,
+                                   (unsigned char)(2 * k->tier + end), end_is_fine(v, k, !end)};
+    }
+    for (int s = 0; s < SLOTS; s++)
+        if (j->has[s])
+            j->est[s][endpoint] = (float)slot_estimate(j, j->mark, n, s, share);
+}
+
+/* Below this an end of the slot is slow. */
+static double slot_limit(const struct judging *j, int slot, double *buffer)
+{
+    const int n = j->v->places->n;
+    double m, sigma;
+    int count = 0;
+
+    for (int i = 0; i < n; i++)
+        if (!isnan(j->est[slot][i]))
+            buffer[count++] = j->est[slot][i];
+    if (!count)
+        return -INFINITY;
+    usual_find(buffer, count, &m, &sigma);
+    return m - fmax(noise_constants.fine_floor, noise_constants.fine_sigma * sigma);
+}
+
+static void set_fine(struct judging *j, int slot, double limit)
+{
+    unsigned *fine = j->v->fine[j->c->kind], mask = 0;
+
+    for (int s = 0; s < SLOTS - 1; s++)
+        if (j->c->tiers >> (s / 2) & 1 && (slot == SLOTS - 1 || slot == s))
+            mask |= 1u << s;
+    for (int i = 0; i < j->v->places->n; i++)
+        if (j->est[slot][i] < limit)
+            fine[i] &= ~mask;
+}
+
+static void one_round(struct judging *j, double share, double *buffer)
+{
+    unsigned *fine = j->v->fine[j->c->kind], all = 0;
+
+    for (int i = 0; i < j->v->places->n; i++)
+        estimate(j, i, share);
+    for (int t = 0; t < TIER_MAX; t++)
+        all |= j->c->tiers >> t & 1 ? 3u << 2 * t : 0;
+    for (int i = 0; i < j->v->places->n; i++)
+        fine[i] |= all;
+    for (int s = 0; s < SLOTS; s++)
+        if (j->has[s])
+            set_fine(j, s, slot_limit(j, s, buffer));
+}
+
+static int open_slots(struct judging *j)
+{
+    int most = 0;
+
+    for (int i = 0; i < j->o->count; i++) {
+        const struct look *k = &j->v->in->look[j->o->look[i]];
+
+        j->has[2 * k->tier] = j->has[2 * k->tier + 1] = j->has[SLOTS - 1] = true;
+    }
+    for (int s = 0; s < SLOTS; s++)
+        j->est[s] = j->has[s] ? mem_calloc((size_t)j->v->places->n + 1, sizeof(float)) : NULL;
+    for (int i = 0; i < j->v->places->n; i++) {
+        int n = j->k->l.start[i + 1] - j->k->l.start[i];
+
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+static void judge_kind(struct view *v, const struct channel *c)
+{
+    struct order o;
+    struct keyed k;
+    struct judging j = {.v = v, .c = c, .o = &o, .k = &k};
+    double *buffer = mem_calloc((size_t)v->places->n + 1, sizeof(*buffer));
+
+    order_make(&o, v, c, v->r, BESIDE_ANY, false);
+    keyed_make(&k, v, &o, RUNG_NIC);
+    j.mark = mem_calloc((size_t)open_slots(&j) + 1, sizeof(*j.mark));
+    for (int round = 0; round <= ROUNDS && o.count; round++)
+        one_round(&j, round ? noise_constants.fine_later : noise_constants.fine_first, buffer);
+    for (int s = 0; s < SLOTS; s++)
+        free(j.est[s]);
+    free(j.mark);
+    free(buffer);
+    keyed_free(&k);
+    order_free(&o);
+}
+
+/* Other kinds start from what rates say. */
+void fine_find(struct view *v, unsigned tiers)
+{
+    unsigned bits = 0;
+
+    for (int t = 0; t < TIER_MAX; t++)
+        bits |= tiers >> t & 1 ? 3u << 2 * t : 0;
+    for (int kind = 0; kind < LOOK_COUNT && tiers; kind++) {
+        struct channel c = {.kind = (enum look_kind)kind, .tail = v->tail, .tiers = tiers};
+
+        for (int i = 0; i < v->places->n; i++)
+            v->fine[kind][i] |= kind == LOOK_RATE || kind == LOOK_LATENCY ? bits : v->fine[LOOK_RATE][i] & bits;
+        judge_kind(v, &c);
+    }
+}

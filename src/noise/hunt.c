@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Parts of a channel that stand out, the widest first: a group is claimed if it is low and nearly all of its
+ * endpoints are, to nearly all of their partners' groups.  Its effect is taken off and narrower parts
+ * are judged by what is left. */
+#include "noise/noise_impl.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+enum { TWO_MAX = 2048 }; /* groups whose pairs are looked at */
+
+bool hunt_asks(const struct hunt *h, enum rung rung, int a, int b)
+{
+    if (!h->asked)
+        return true;
+    for (int i = 0; i < h->asked->count; i++) {
+        const struct claim *q = &h->asked->at[i];
+
+        if (q->rung == rung && q->a == a && q->b == b && q->channel == h->c)
+            return true;
+    }
+    return false;
+}
+
+/* Stage 2 sees a part only by looks that were measured for it. */
+static bool is_for(const struct hunt *h, const struct look *k, enum rung rung, int end)
+{
+    return !h->v->fresh || rung_is_two(rung) || k->looks_at == end || k->looks_at < 0;
+}
+
+int hunt_gather(const struct hunt *h, const struct keyed *k, enum rung rung, int part, struct seen *seen)
+{
+    const struct view *v = h->v;
+    const int *of = h->places->of[rung];
+    int n = 0;
+
+    for (int i = k->l.start[part]; i < k->l.start[part + 1]; i++) {
+        int code = k->l.at[i], end = code & 1;
+        const struct look *l = &v->in->look[code / 2];
+
+        if (!is_for(h, l, rung, end))
+            continue;
+        seen[n++] = (struct seen){
+            .r = h->r[code / 2],
+            .w = (float)v->class[class_of(l)].weight,
+            .look = code / 2,
+            .self = end_of(l, end),
+            .other = end_of(l, !end),
+            .block = (unsigned short)v->block[l->block],
+            .tier = (unsigned char)l->tier,
+            .end = (unsigned char)end,
+            .inside = rung != RUNG_NIC && !rung_is_two(rung) && of[l->src] == of[l->dst],
+            .fine = end_is_fine(v, l, !end),
+            .first = v->fresh && l->looks_at >= 0 ? l->looks_at == end : !end,
+        };
+    }
+    return n;
+}
+
+/* --- shares of what a part is made of --- */
+
+struct tally {
+    double *total, *run, *weight; /* by key; NAN in run: median found */
+    int *key, keys, count;
+    float *median;
+};
+
+static void tally_make(struct tally *t, int n)
+{
+    *t = (struct tally){.total = mem_calloc((size_t)n + 1, sizeof(double)),
+                        .run = mem_calloc((size_t)n + 1, sizeof(double)),
+                        .median = mem_calloc((size_t)n + 1, sizeof(float)),
+                        .key = mem_ints(n, 0),
+                        .keys = n};
+}
+
+static void tally_free(struct tally *t)
+{
+    free(t->total);
+    free(t->run);
+    free(t->median);
+    free(t->key);
+}
+
+/* What a look of the part belongs to: one of its endpoints, or a group of its partners. */
+typedef int tally_key(const struct hunt *h, enum rung rung, const struct seen *s);
+
+static int key_self(const struct hunt *h, enum rung rung, const struct seen *s)
+{
+    (void)h;
+    (void)rung;
+    return s->self;
+}
+
+static int key_other(const struct hunt *h, enum rung rung, const struct seen *s)
+{
+    return h->places->of[rung][s->other];
+}
+
+/* Share of keys whose median is below the limit; *known of them. */
+static double tally_share(struct tally *t, const struct hunt *h, enum rung rung, const struct seen *s, int n,
+                          const struct lens *l, tally_key *key, double limit, int *known)
+{
+    int low = 0;
+
+    t->count = 0;
+    for (int i = 0; i < n; i++) {
+        int k = lens_takes(l, &s[i]) ? key(h, rung, &s[i]) : -1;
+
+        if (k >= 0 && t->total[k] == 0)
+            t->key[t->count++] = k;
+        if (k >= 0)
+            t->total[k] += s[i].w;
+    }
+    for (int i = 0; i < n; i++) {
+        int k = lens_takes(l, &s[i]) ? key(h, rung, &s[i]) : -1;
+
+        if (k < 0 || isnan(t->run[k]) || (t->run[k] += s[i].w) < t->total[k] * 0.5 * (1 - 1e-6))
+            continue;
+        low += s[i].r < limit;
+        t->run[k] = NAN;
+    }
+    for (int i = 0; i < t->count; i++)
+        t->total[t->key[i]] = t->run[t->key[i]] = 0;
+    *known = t->count;
+    return t->count ? (double)low / t->count : 0;
+}
+
+/* --- one rung --- */
+
+struct floor {
+    struct hunt *h;
+    enum rung rung;
+    struct keyed k;
+    struct lens lens[LENS_MAX];
+    int lenses;
+    struct steady s[LENS_MAX];
+    struct seen *seen;
+    struct tally tally;
+};
+
+static void add_lens(struct floor *f, enum side side, int tier, int way)
+{
+    f->lens[f->lenses++] = (struct lens){side, tier, way};
+}
+
+/* Tiers that the channel's looks are in. */
+static unsigned tiers_seen(const struct hunt *h)
+{
+    unsigned seen = 0;
+
+    for (int i = 0; i < h->order.count; i++)
+        seen |= 1u << h->v->in->look[h->order.look[i]].tier;
+    return seen;
+}
+
+static void add_sides(struct floor *f, int tier, int way)
+{
+    for (int side = SIDE_BOTH; side < (channel_has_sides(f->h->c) ? SIDE_COUNT : SIDE_TX); side++)
+        add_lens(f, (enum side)side, tier, way);
+}
+
+static void choose_lenses(struct floor *f)
+{
+    unsigned seen = tiers_seen(f->h);
+
+    add_sides(f, -1, rung_is_two(f->rung) ? LENS_ALL : LENS_OUT);
+    if (rung_is_group(f->rung))
+        add_lens(f, SIDE_BOTH, -1, LENS_IN);
+    for (int t = 0; f->rung == RUNG_NIC && seen & (seen - 1) && t < TIER_MAX; t++)
+        if (seen >> t & 1)
+            add_sides(f, t, LENS_OUT);
+}
+
+static int lens_at(const struct floor *f, enum side side, int tier, int way)
+{
+    for (int l = 0; l < f->lenses; l++)
+        if (f->lens[l].side == side && f->lens[l].tier == tier && (int)f->lens[l].way == way)
+            return l;
+    return -1;
+}
+
+static double effect(const struct floor *f, int l, int part)
+{
+    return f->s[l].got[part] >= 2 ? f->s[l].est[part] - f->s[l].like.centre : NAN;
+}
+
+static bool is_sure(const struct floor *f, int l, int part)
+{
+    return l >= 0 && f->s[l].p[part] <= f->h->alpha;
+}
+
+/* The lens among the sides of a tier that shows the part; -1: none. */
+static int choose_side(const struct floor *f, int part, int tier, int way)
+{
+    int both = lens_at(f, SIDE_BOTH, tier, way), tx = lens_at(f, SIDE_TX, tier, way), rx = lens_at(f, SIDE_RX, tier, way);
+    double e_tx = tx < 0 ? NAN : effect(f, tx, part), e_rx = rx < 0 ? NAN : effect(f, rx, part);
+
+    if (is_sure(f, tx, part) && e_rx > noise_constants.half * e_tx)
+        return tx;
+    if (is_sure(f, rx, part) && e_tx > noise_constants.half * e_rx)
+        return rx;
+    return is_sure(f, both, part) ? both : -1;
+}
+
+/* A NIC that only one of several tiers shows, on the side of the lens. */
+static int choose_tier(const struct floor *f, int part, int all)
+{
+    int best = -1, fine = 0;
+
+    if (all >= 0)
+        for (int l = 0; l < f->lenses; l++)
+            fine += f->lens[l].tier >= 0 && f->lens[l].side == f->lens[all].side &&
+                    effect(f, l, part) > noise_constants.half * effect(f, all, part) + 2 * f->s[l].sd[part];
+    if (all >= 0 && !fine)
+        return all;
+    for (int t = 0; t < TIER_MAX; t++) {
+        int l = lens_at(f, SIDE_BOTH, t, LENS_OUT) < 0 ? -1 : choose_side(f, part, t, LENS_OUT);
+
+        if (l >= 0 && (best < 0 || f->s[l].p[part] < f->s[best].p[part]))
+            best = l;
+    }
+    return best >= 0 ? best : all;
+}
+
+static int choose_lens(const struct floor *f, int part)
+{
+    const int way = rung_is_two(f->rung) ? LENS_ALL : LENS_OUT;
+    int l = choose_side(f, part, -1, way), in;
+
+    if (f->rung == RUNG_NIC)
+        return choose_tier(f, part, l);
+    in = lens_at(f, SIDE_BOTH, -1, LENS_IN);
+    return l >= 0 ? l : is_sure(f, in, part) ? in : -1;
+}
+
+/* A part of many is claimed only for what nearly all of it shows. */
+static bool holds_below(struct floor *f, int n, const struct lens *l, double limit)
+{
+    int known, others;
+    const double share = noise_constants.children;
+
+    if (f->rung == RUNG_PAIR)
+        return true;
+    if (f->rung == RUNG_NIC)
+        return tally_share(&f->tally, f->h, RUNG_NIC, f->seen, n, l, key_other, limit, &others) >= share ||
+               others > noise_constants.few_partners;
+    if (tally_share(&f->tally, f->h, f->rung, f->seen, n, l, key_self, limit, &known) < share || known < 2)
+        return false;
+    return rung_is_two(f->rung) || l->way == LENS_IN || f->h->asked ||
+           (tally_share(&f->tally, f->h, f->rung, f->seen, n, l, key_other, limit, &others) >= share && others > 1);
+}
+
+/* Is what is within the group as slow?  Else it is what leaves it. */
+static void look_inside(struct claim *c, const struct floor *f, int n)
+{
+    int inside = 0, low = 0;
+
+    for (int i = 0; i < n; i++)
+        if (f->seen[i].inside && f->seen[i].first) {
+            inside++;
+            low += f->seen[i].r < noise_constants.half * c->e;
+        }
+    c->inside_unknown = inside < noise_constants.inside_looks;
+    c->inside = !c->inside_unknown && low > noise_constants.half * inside;
+}
+
+/* The tier of most looks through the lens. */
+static int tier_of(const struct floor *f, int n, const struct lens *l)
+{
+    int count[TIER_MAX] = {0}, best = 0;
+
+    for (int i = 0; i < n; i++)
+        if (lens_takes(l, &f->seen[i]))
+            count[f->seen[i].tier]++;
+    for (int t = 0; t < TIER_MAX; t++)
+        best = count[t] > count[best] ? t : best;
+    return best;
+}
+
+static double done_before(const struct floor *f, int part)
+{
+    return f->rung == RUNG_NIC ? f->h->done[part] : 0;
+}
+
+/* Take the effect off all looks that pass the part as claimed. */
+static void take_off(struct floor *f, const struct claim *c, const struct lens *l, int n)
+{
+    for (int i = 0; i < n; i++) {
+        struct seen s = f->seen[i];
+
+        s.fine = true;
+        if (s.inside ? c->inside && s.first : l->way == LENS_IN || lens_takes(l, &s))
+            f->h->r[s.look] -= (float)c->e;
+        if (rung_is_group(f->rung) && f->h->done[s.self] > c->e)
+            f->h->done[s.self] = (float)c->e;
+    }
+}
+
+static bool claim_part(struct floor *f, int part)
+{
+    const int lens = choose_lens(f, part);
+    struct claim c;
+    int n;
+
+    if (lens < 0)
+        return false;
+    c = (struct claim){.rung = f->rung, .a = f->k.two ? f->k.two[part][0] : part, .b = f->k.two ? f->k.two[part][1] : -1,
+                       .side = f->lens[lens].side, .tier = f->lens[lens].tier, .channel = f->h->c, .share = 1,
+                       .e = effect(f, lens, part), .sd = f->s[lens].sd[part], .p = f->s[lens].p[part]};
+    if (!hunt_asks(f->h, c.rung, c.a, c.b) || (f->rung == RUNG_PAIR && f->s[lens].got[part] < noise_constants.pair_blocks))
+        return false;
+    n = hunt_gather(f->h, &f->k, f->rung, part, f->seen);
+    if (!holds_below(f, n, &f->lens[lens], f->s[lens].like.centre + noise_constants.half * c.e))
+        return false;
+    if (done_before(f, part) < 0 && c.e > -noise_constants.below)
+        return false;
+    look_inside(&c, f, n);
+    if (rung_is_group(f->rung) || rung_is_two(f->rung)) {
+        c.tier = tier_of(f, n, &f->lens[lens]);
+        take_off(f, &c, &f->lens[lens], n);
+    }
+    c.e += done_before(f, part);
+    MEM_PUSH(f->h->out->at, f->h->out->count) = c;
+    return true;
+}
+
+static int most_looks(const struct keyed *k)
+{
+    int most = 0;
+
+    for (int p = 0; p < k->parts; p++)
+        if (k->l.start[p + 1] - k->l.start[p] > most)
+            most = k->l.start[p + 1] - k->l.start[p];
+    return most;
+}
+
+static void count_tests(const struct floor *f)
+{
+    for (int l = 0; l < f->lenses; l++)
+        for (int p = 0; p < f->k.parts; p++)
+            f->h->out->tests += f->s[l].got[p] >= 2;
+}
+
+/* Endpoints' effects as sender and receiver, for channels that are judged by what rates do not show. */
+static void keep_base(struct floor *f)
+{
+    if (f->h->c->kind != LOOK_RATE || f->h->c->tail || f->h->asked || f->h->beside != BESIDE_ANY)
+        return;
+    for (int end = 0; end < 2; end++) {
+        int l = lens_at(f, end ? SIDE_RX : SIDE_TX, -1, LENS_OUT);
+
+        f->h->c->base[end] = mem_calloc((size_t)f->h->places->n + 1, sizeof(float));
+        for (int i = 0; i < f->h->places->n; i++)
+            f->h->c->base[end][i] = (float)fmin(0, isnan(effect(f, l, i)) ? 0 : effect(f, l, i) + f->h->done[i]);
+    }
+}
+
+struct rank {
+    double e;
+    int part;
+};
+
+static int by_effect(const void *a, const void *b)
+{
+    const struct rank *x = a, *y = b;
+
+    return x->e != y->e ? (x->e > y->e) - (x->e < y->e) : (x->part > y->part) - (x->part < y->part);
+}
+
+/* Parts that any lens is sure of, the slowest first. */
+static int candidates(const struct floor *f, struct rank **rank)
+{
+    int n = 0;
+
+    *rank = NULL;
+    for (int p = 0; p < f->k.parts; p++) {
+        int l = rung_is_group(f->rung) && f->h->places->same[f->rung][p] ? -1 : choose_lens(f, p);
+
+        if (l >= 0)
+            MEM_PUSH(*rank, n) = (struct rank){effect(f, l, p), p};
+    }
+    if (n)
+        qsort(*rank, (size_t)n, sizeof(**rank), by_effect);
+    return n;
+}
+
+static int most_keys(const struct places *p)
+{
+    int most = p->n;
+
+    for (int r = 0; r < RUNG_COUNT; r++)
+        most = p->count[r] > most ? p->count[r] : most;
+    return most;
+}
+
+static void hunt_rung(struct hunt *h, enum rung rung, bool same_pair)
+{
+    struct floor *f = mem_calloc(1, sizeof(*f));
+    struct rank *rank;
+    int n, claimed = 0;
+
+    f->h = h;
+    f->rung = rung;
+    order_make(&h->order, h->v, h->c, h->r, h->beside, same_pair);
+    keyed_make(&f->k, h->v, &h->order, rung);
+    choose_lenses(f);
+    f->seen = mem_calloc((size_t)most_looks(&f->k) + 1, sizeof(*f->seen));
+    tally_make(&f->tally, most_keys(h->places));
+    steady_make(f->s, h, &f->k, rung, f->lens, f->lenses);
+    n = candidates(f, &rank);
+    for (int i = 0; i < n; i++)
+        claimed += claim_part(f, rank[i].part);
+    count_tests(f);
+    if (rung == RUNG_NIC)
+        keep_base(f);
+    steady_free(f->s, f->lenses);
+    tally_free(&f->tally);
+    free(rank);
+    free(f->seen);
+    keyed_free(&f->k);
+    order_free(&h->order);
+    free(f);
+}
+
+static bool is_hunted(const struct hunt *h, enum rung rung)
+{
+    if (rung == RUNG_RACK_PAIR)
+        return h->c->nic && h->places->count[RUNG_RACK] > 1 && h->places->count[RUNG_RACK] <= TWO_MAX;
+    if (rung == RUNG_LEAF)
+        return h->c->nic;
+    return rung != RUNG_PAIR;
+}
+
+void hunt_parts(struct hunt *h)
+{
+    for (int rung = 0; rung < RUNG_COUNT; rung++)
+        if (is_hunted(h, (enum rung)rung))
+            hunt_rung(h, (enum rung)rung, false);
+}

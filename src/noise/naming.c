@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is claimed of a part in several channels becomes one finding: its kind, its state and its evidence. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "noise/noise_impl.h"
+
+/* --- evidence: looks at a part with partners that are fine --- */
+
+struct sum {
+    int n, slow;
+};
+struct evidence {
+    struct sum alone[2], end[2], flows[2]; /* by alone; by direction; few and many at once */
+    int partners, blocks, tier;
+};
+
+struct index {
+    struct lists by; /* codes by endpoint, both stages */
+    bool *partner, *block;
+    int *flows[2], turns; /* of the group at hand by turn: out, in */
+    int blocks;
+};
+
+static void index_make(struct index *x, const struct noise_input *in, int n)
+{
+    int *key = mem_ints(2 * in->looks, -1);
+
+    *x = (struct index){0};
+    for (int i = 0; i < in->looks; i++) {
+        key[2 * i] = in->look[i].src;
+        key[2 * i + 1] = in->look[i].dst;
+        x->turns = in->look[i].turn >= x->turns ? in->look[i].turn + 1 : x->turns;
+        x->blocks = in->look[i].block >= x->blocks ? in->look[i].block + 1 : x->blocks;
+    }
+    lists_make(&x->by, key, NULL, 2 * in->looks, n);
+    x->partner = mem_calloc((size_t)n + 1, sizeof(bool));
+    x->block = mem_calloc((size_t)x->blocks + 1, sizeof(bool));
+    x->flows[0] = mem_ints(x->turns, 0);
+    x->flows[1] = mem_ints(x->turns, 0);
+    free(key);
+}
+
+static void index_free(struct index *x)
+{
+    lists_free(&x->by);
+    free(x->partner);
+    free(x->block);
+    free(x->flows[0]);
+    free(x->flows[1]);
+}
+
+struct witness {
+    const struct naming *n;
+    struct index *x;
+    const struct claim *c;
+    const struct view *v;
+    double depth;
+    enum side side;
+    bool inside; /* looks within the group, where none leaves it */
+};
+
+static bool is_member(const struct witness *w, int endpoint)
+{
+    return w->n->places->of[w->c->rung][endpoint] == w->c->a;
+}
+
+/* True if the look from this end counts for the claim. */
+static bool counts(const struct witness *w, const struct look *k, int i, int end)
+{
+    const struct claim *c = w->c;
+    int other = w->n->places->of[c->rung][end_of(k, !end)];
+
+    if (isnan(w->v->r[i]) || !channel_has(c->channel, k) || (w->v->fresh && !k->same_pair && !rung_is_two(c->rung) && k->looks_at != end && k->looks_at >= 0))
+        return false;
+    if (w->side != SIDE_BOTH && (w->side == SIDE_RX) != end)
+        return false;
+    if (rung_is_two(c->rung))
+        return other == c->b;
+    if (c->rung == RUNG_NIC)
+        return (c->tier < 0 || c->tier == k->tier) && end_is_fine(w->v, k, !end);
+    return w->inside ? other == c->a && !end : other != c->a && end_is_fine(w->v, k, !end);
+}
+
+/* Does r leave no doubt that the part shows in the look? */
+static void add_look(struct evidence *e, const struct witness *w, const struct look *k, int i, int end)
+{
+    const bool slow = w->v->r[i] < w->depth;
+    const struct index *x = w->x;
+    int many = x->flows[end][k->turn] > 1 && x->flows[end][k->turn] >= noise_constants.flows_many * x->flows[end][x->turns];
+
+    e->alone[k->alone].n++;
+    e->alone[k->alone].slow += slow;
+    e->end[end].n++;
+    e->end[end].slow += slow;
+    e->flows[many].n++;
+    e->flows[many].slow += slow;
+    e->partners += !x->partner[end_of(k, !end)];
+    x->partner[end_of(k, !end)] = true;
+    e->blocks += !x->block[k->block];
+    x->block[k->block] = true;
+}
+
+typedef void each_look(struct evidence *e, const struct witness *w, const struct look *k, int i, int end);
+
+static void each(const struct witness *w, struct evidence *e, each_look *f, bool all)
+{
+    const struct naming *n = w->n;
+
+    for (int m = 0; m < n->places->n; m++) {
+        if (!is_member(w, m))
+            continue;
+        for (int j = w->x->by.start[m]; j < w->x->by.start[m + 1]; j++) {
+            int i = w->x->by.at[j] / 2, end = w->x->by.at[j] & 1;
+
+            if (all || counts(w, &n->in->look[i], i, end))
+                f(e, w, &n->in->look[i], i, end);
+        }
+    }
+}
+
+static void forget(struct evidence *e, const struct witness *w, const struct look *k, int i, int end)
+{
+    (void)e;
+    (void)i;
+    w->x->partner[end_of(k, !end)] = false;
+    w->x->block[k->block] = false;
+    w->x->flows[end][k->turn] = 0;
+}
+
+/* Looks of a turn that leave the group, or enter it. */
+static void count_flow(struct evidence *e, const struct witness *w, const struct look *k, int i, int end)
+{
+    int *flows = w->x->flows[end];
+
+    (void)e;
+    (void)i;
+    if (w->n->places->of[w->c->rung][end_of(k, !end)] == w->c->a)
+        return;
+    flows[k->turn]++;
+    if (flows[k->turn] > flows[w->x->turns])
+        flows[w->x->turns] = flows[k->turn];
+}
+
+/* Evidence in the looks of a stage, through the claim's lens. */
+static void gather(struct evidence *e, struct witness *w, const struct view *v)
+{
+    w->v = v;
+    each(w, NULL, count_flow, true);
+    each(w, e, add_look, false);
+    each(w, NULL, forget, true);
+    w->x->flows[0][w->x->turns] = w->x->flows[1][w->x->turns] = 0;
+}
+
+static double share_of(struct sum s)
+{
+    return s.n ? (double)s.slow / s.n : NAN;
+}
+
+/* --- states --- */
+
+struct case_of {
+    const struct claim *steady, *spell, *samples, *other; /* by channel; NULL: not claimed */
+};
+
+static void add_claim(struct case_of *k, const struct claim *c)
+{
+    const struct claim **to = c->channel->kind != LOOK_RATE ? &k->other : c->channel->tail ? &k->samples : c->now_and_then ? &k->spell : &k->steady;
+
+    if (!*to || c->p < (*to)->p)
+        *to = c;
+}
+
+static const struct claim *main_claim(const struct case_of *k)
+{
+    return k->steady ? k->steady : k->spell ? k->spell : k->samples ? k->samples : k->other;
+}
+
+static enum part_state other_state(const struct claim *c)
+{
+    static const enum part_state state[LOOK_COUNT] = {STATE_SLOW, STATE_BOTH_WAYS, STATE_SMALL, STATE_LARGE, STATE_LATE};
+
+    return c->channel->tail ? STATE_SAMPLES : state[c->channel->kind];
+}
+
+/* Shares alone and beside others count alike, however many looks there are of each. */
+static double time_share(const struct evidence *e)
+{
+    double alone = share_of(e->alone[1]), beside = share_of(e->alone[0]);
+
+    return isnan(alone) ? beside : isnan(beside) ? alone : (alone + beside) / 2;
+}
+
+static bool tells(struct sum quiet, struct sum loud)
+{
+    return quiet.n >= noise_constants.inside_looks && share_of(quiet) < noise_constants.quiet && share_of(loud) > noise_constants.loud;
+}
+
+static bool is_uplinks(const struct claim *c)
+{
+    return (c->rung == RUNG_LEAF || c->rung == RUNG_RACK) && c->channel->nic && !c->inside;
+}
+
+/* States of a rate.  *share: of looks in which it shows. */
+static enum part_state rate_state(const struct case_of *k, const struct claim *c, const struct evidence *last, const struct evidence *both, double *share)
+{
+    if (is_uplinks(c) && tells(both->flows[0], both->flows[1]))
+        return STATE_LOST_UPLINKS;
+    if (tells(last->alone[1], last->alone[0]))
+        return STATE_LOADED;
+    *share = time_share(last);
+    if (isnan(*share))
+        *share = k->spell ? k->spell->share : 1;
+    if (*share < noise_constants.steady_share && (k->spell || c->rung == RUNG_NIC || c->rung == RUNG_HOST))
+        return STATE_INTERMITTENT;
+    *share = 1;
+    return STATE_SLOW;
+}
+
+/* A spell that shows in one direction only. */
+static enum side spell_side(const struct claim *c, const struct evidence *e)
+{
+    double tx = share_of(e->end[0]), rx = share_of(e->end[1]);
+
+    if (c->side != SIDE_BOTH || !channel_has_sides(c->channel) || !(tx + rx > 0))
+        return c->side;
+    return rx < noise_constants.quiet * tx ? SIDE_TX : tx < noise_constants.quiet * rx ? SIDE_RX : SIDE_BOTH;
+}
+
+/* --- parts --- */
+
+static enum part part_of(const struct claim *c)
+{
+    static const enum part part[RUNG_COUNT] = {PART_RACK, PART_RACK_PAIR, PART_LEAF, PART_HOST, PART_ENDPOINT, PART_PAIR};
+
+    return c->rung == RUNG_RACK && c->channel && is_uplinks(c) ? PART_RACK_UPLINKS : part[c->rung];
+}
+
+static int scope_tier(const struct claim *c)
+{
+    for (int t = 0; c->channel && t < TIER_MAX; t++)
+        if (c->channel->tiers == 1u << t && !c->channel->nic)
+            return t;
+    if (c->rung == RUNG_NIC)
+        return c->tier;
+    return c->rung == RUNG_LEAF && is_uplinks(c) ? c->tier : -1;
+}
+
+/* What the looks do not tell apart from the part; PART_COUNT: nothing. */
+static enum part also_of(const struct naming *n, const struct claim *c)
+{
+    const struct places *p = n->places;
+    const enum part wide[RUNG_COUNT] = {PART_RACK, PART_COUNT, PART_LEAF};
+
+    if (!c->channel)
+        return PART_COUNT;
+    if (c->channel->nic && is_uplinks(c) && c->inside_unknown)
+        return wide[c->rung];
+    for (int r = 0; rung_is_group(c->rung) && r < (int)c->rung; r++)
+        for (int i = 0; i < p->n && rung_is_group((enum rung)r); i++)
+            if (p->of[c->rung][i] == c->a && p->of[r][i] >= 0 && p->same[r][p->of[r][i]])
+                return wide[r];
+    return PART_COUNT;
+}
+
+static double usual_latency(const struct naming *n, const struct claim *c)
+{
+    const struct class_fit *best = NULL;
+
+    if (c->channel->kind != LOOK_LATENCY)
+        return NAN;
+    for (int k = 0; k < CLASSES; k++) {
+        const struct class_fit *f = &n->first->class[k];
+
+        if (k / 2 / TIER_MAX == LOOK_LATENCY && c->channel->tiers >> (k / 2 % TIER_MAX) & 1 && f->looks && (!best || f->looks > best->looks))
+            best = f;
+    }
+    return best ? exp(-best->m) : NAN;
+}
+
+static void fill_evidence(struct found *f, const struct evidence *e)
+{
+    f->looks = e->alone[0].n + e->alone[1].n;
+    f->alone = e->alone[1].n;
+    f->partners = e->partners;
+    f->blocks = e->blocks;
+}
+
+static struct found name_case(const struct naming *n, struct index *x, const struct case_of *k)
+{
+    struct claim c = *main_claim(k);
+    struct witness w = {.n = n, .x = x, .c = &c, .side = c.side, .depth = fmin(c.e, -noise_constants.slow) / 2};
+    struct evidence both = {0}, last = {0};
+    struct found f = {.a = c.a, .b = c.b, .kind = c.channel->kind, .p = c.p, .share = c.share, .sd = c.sd, .effect = c.e};
+
+    gather(&both, &w, &n->first[c.channel->tail]);
+    if (!both.alone[0].n && !both.alone[1].n) {
+        w.inside = true;
+        gather(&both, &w, &n->first[c.channel->tail]);
+    }
+    if (n->second)
+        gather(&last, &w, &n->second[c.channel->tail]);
+    else
+        last = both;
+    if (k->spell && !k->steady)
+        c.side = w.side = spell_side(&c, &both);
+    if (n->second) {
+        both.alone[0].n += last.alone[0].n;
+        both.alone[1].n += last.alone[1].n;
+        for (int i = 0; i < 2; i++) {
+            both.flows[i].n += last.flows[i].n;
+            both.flows[i].slow += last.flows[i].slow;
+        }
+    }
+    fill_evidence(&f, &both);
+    if (c.side != w.c->side || (k->spell && !k->steady && c.side != SIDE_BOTH))
+        last.alone[0] = last.end[c.side == SIDE_RX], last.alone[1] = (struct sum){0};
+    f.state = k->steady || k->spell ? rate_state(k, &c, &last, &both, &f.share) : other_state(&c);
+    if (f.state == STATE_INTERMITTENT && k->spell)
+        f.effect = k->spell->e;
+    f.side = c.side;
+    f.part = part_of(&c);
+    f.tier = scope_tier(&c);
+    f.also = also_of(n, &c);
+    f.usual_s = usual_latency(n, &c);
+    return f;
+}
+
+/* --- the list --- */
+
+static bool is_same_part(const struct claim *x, const struct claim *y)
+{
+    return x->rung == y->rung && x->a == y->a && x->b == y->b && x->dead == y->dead && (x->dead || x->channel->tiers == y->channel->tiers);
+}
+
+static struct found name_dead(const struct claim *c)
+{
+    return (struct found){.part = part_of(c), .a = c->a, .b = c->b, .tier = -1, .state = STATE_DEAD, .effect = -INFINITY,
+                          .share = 1, .also = PART_COUNT, .sd = NAN, .usual_s = NAN};
+}
+
+struct found *naming_make(const struct naming *n, const struct claims *c, int *founds)
+{
+    struct found *found = NULL;
+    bool *said = mem_calloc((size_t)c->count + 1, sizeof(*said));
+    struct index x = {0};
+
+    *founds = 0;
+    if (c->count)
+        index_make(&x, n->in, n->places->n);
+    for (int i = 0; i < c->count; i++) {
+        struct case_of k = {0};
+
+        for (int j = i; j < c->count && !said[i]; j++)
+            if (!said[j] && j > i && is_same_part(&c->at[i], &c->at[j])) {
+                said[j] = true;
+                if (!c->at[i].dead)
+                    add_claim(&k, &c->at[j]);
+            }
+        if (said[i])
+            continue;
+        if (!c->at[i].dead)
+            add_claim(&k, &c->at[i]);
+        MEM_PUSH(found, *founds) = c->at[i].dead ? name_dead(&c->at[i]) : name_case(n, &x, &k);
+    }
+    index_free(&x);
+    free(said);
+    return found;
+}

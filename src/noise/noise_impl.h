@@ -1,0 +1,212 @@
+/* noise_impl.h - what the files of src/noise share: places, channels, residuals, effects of parts.
+ *
+ * places    the groups of each endpoint
+ * channel   one question: looks of a kind in a set of tiers, their rate or their spread
+ * view      residuals of one stage: value - usual(class) - turn; partners that are fine
+ * keyed     looks by part, in the order of their residuals, so that medians need no sorting
+ * steady    effects of all parts of a level through one lens, with their chances
+ * claim     a part that stands out in a channel
+ *
+ * A look is seen from both ends: its code is 2 * look + end, end 0 is the sender. */
+#ifndef RG_NOISE_IMPL_H
+#define RG_NOISE_IMPL_H
+
+#include "base/map.h"
+#include "noise/constants.h"
+#include "noise/noise.h"
+
+enum { CLASSES = LOOK_COUNT * TIER_MAX * 2 };
+
+/* Kinds of parts, the widest first: the order in which they are looked for. */
+enum rung { RUNG_RACK, RUNG_RACK_PAIR, RUNG_LEAF, RUNG_HOST, RUNG_NIC, RUNG_PAIR, RUNG_COUNT };
+static inline bool rung_is_group(enum rung r)
+{
+    return r == RUNG_RACK || r == RUNG_LEAF || r == RUNG_HOST;
+}
+static inline bool rung_is_two(enum rung r)
+{
+    return r == RUNG_RACK_PAIR || r == RUNG_PAIR;
+}
+
+struct places {
+    int n;
+    int *of[RUNG_COUNT];   /* group of each endpoint; -1: unknown.  Rack pairs: the rack; NIC: itself */
+    int count[RUNG_COUNT]; /* groups */
+    bool *same[RUNG_COUNT]; /* groups that have the endpoints of one narrower group: judged as that */
+};
+void places_make(struct places *p, const struct topo *t);
+void places_free(struct places *p);
+
+/* --- what is usual --- */
+
+/* Location and standard deviation of the fastest heap that holds a third of v.  Leaves v in disorder. */
+void usual_find(double *v, int n, double *m, double *sigma);
+/* The value below which lies this share of v (its weighted twin takes the same one).  Disorders v. */
+double usual_quantile(double *v, int n, double share);
+
+struct view {
+    const struct noise_input *in;
+    const struct places *places;
+    const struct view *base; /* stage 1, for the view of stage 2 */
+    const bool *selected;    /* endpoints that stage 2 suspects */
+    bool fresh, tail;
+    int blocks, *block; /* index of a block by its number */
+    float *r;           /* by look; NAN: not in this view */
+    struct class_fit {
+        double m, sigma, weight;
+        int looks;
+    } class[CLASSES];
+    unsigned *fine[LOOK_COUNT]; /* by endpoint: bit 2 * tier + end */
+    double sd_turn;
+};
+void view_make(struct view *v, const struct noise_input *in, const struct places *places,
+               const struct view *base, bool fresh, bool tail, const bool *selected);
+void view_free(struct view *v);
+static inline int class_of(const struct look *k)
+{
+    return (k->kind * TIER_MAX + k->tier) * 2 + k->alone;
+}
+static inline int end_of(const struct look *k, int end)
+{
+    return end ? k->dst : k->src;
+}
+/* True if this end of a look is no hindrance to the other. */
+static inline bool end_is_fine(const struct view *v, const struct look *k, int end)
+{
+    return v->fine[k->kind][end_of(k, end)] >> (2 * k->tier + end) & 1;
+}
+/* True if nobody chose the look because of earlier ones. */
+bool view_is_free(const struct view *v, const struct look *k);
+
+/* --- channels --- */
+
+/* What stage 2 inherits of the lens of stage 1: how parts differ and how blocks vary. */
+struct likeness {
+    double s0, d0, centre, pop, limit, least;
+    double *back; /* blocks of parts that are mostly fine, as far as they are below limit; ascending */
+    int backs;
+    long seen; /* all such blocks */
+};
+
+enum { LENS_MAX = 3 * (TIER_MAX + 1) + 1 };
+struct channel {
+    enum look_kind kind;
+    bool tail, nic;
+    unsigned tiers; /* bit mask */
+    int number;
+    struct likeness like[RUNG_COUNT][LENS_MAX];
+    float *share[2][2]; /* share of slow looks of a part's like: NICs, hosts; slow, deep */
+    double rho[2][2];
+    float *base[2]; /* rate channel of the scope: effects of endpoints as sender and receiver */
+};
+static inline bool channel_has(const struct channel *c, const struct look *k)
+{
+    return k->kind == c->kind && c->tiers >> k->tier & 1;
+}
+/* Latency and both ways at once are the same seen from either end. */
+static inline bool channel_has_sides(const struct channel *c)
+{
+    return c->kind == LOOK_RATE || c->kind == LOOK_SMALL || c->kind == LOOK_LARGE;
+}
+
+/* --- looks by part --- */
+
+enum beside { BESIDE_ANY, BESIDE_PARALLEL };
+/* Looks of a channel in the order of r. */
+struct order {
+    int *look, count;
+};
+void order_make(struct order *o, const struct view *v, const struct channel *c, const float *r,
+                enum beside beside, bool same_pair);
+void order_free(struct order *o);
+
+struct keyed {
+    struct lists l; /* codes by part */
+    int parts;
+    int (*two)[2]; /* rungs of two: their names */
+};
+void keyed_make(struct keyed *k, const struct view *v, const struct order *o, enum rung rung);
+void keyed_free(struct keyed *k);
+
+void fine_find(struct view *v, unsigned tiers);
+
+/* Through which looks a part is seen. */
+struct lens {
+    enum side side;
+    int tier;                              /* -1: all */
+    enum { LENS_OUT, LENS_IN, LENS_ALL } way; /* out: beyond the group, with fine partners */
+};
+struct seen {
+    float r, w;
+    int look, self, other;
+    unsigned short block;
+    unsigned char tier, end;
+    bool inside, fine, first; /* first: one of the two sights of a look within a group */
+};
+bool lens_takes(const struct lens *l, const struct seen *s);
+
+struct steady {
+    int parts;
+    float *est, *sd, *var;
+    double *p;
+    unsigned short *got; /* blocks */
+    struct likeness like;
+};
+
+struct claim {
+    enum rung rung;
+    int a, b;
+    enum side side;
+    int tier;
+    const struct channel *channel;
+    bool now_and_then, inside, inside_unknown, dead;
+    double e, sd, p, share;
+};
+struct claims {
+    struct claim *at;
+    int count;
+    long tests;
+};
+
+/* --- looking for parts --- */
+
+struct hunt {
+    const struct view *v;
+    const struct places *places;
+    struct channel *c;
+    const struct claims *asked; /* stage 2: suspects; NULL: stage 1 */
+    enum beside beside;
+    double alpha;
+    float *r;      /* residuals that are left */
+    float *done;   /* effect of named groups, by endpoint */
+    struct order order;
+    struct claims *out;
+};
+/* Looks of a part into seen[], in the order of r; returns how many. */
+int hunt_gather(const struct hunt *h, const struct keyed *k, enum rung rung, int part,
+                struct seen *seen);
+void hunt_parts(struct hunt *h);
+bool hunt_asks(const struct hunt *h, enum rung rung, int a, int b);
+
+void steady_make(struct steady *s, const struct hunt *h, const struct keyed *k, enum rung rung,
+                 const struct lens *lens, int lenses);
+void steady_free(struct steady *s, int lenses);
+
+/* Parts that are slow in some of their turns. */
+void spells_find(struct hunt *h);
+/* No answer: endpoints, hosts, pairs. */
+void dead_find(struct claims *out, const struct noise_input *in, const struct places *places);
+
+/* Drop what a named group explains. */
+void claims_below(struct claims *c, const struct places *places);
+void claims_sort(struct claims *c); /* by chance */
+
+/* Claims of one part become one finding. */
+struct naming {
+    const struct noise_input *in;
+    const struct places *places;
+    const struct view *first, *second; /* second: NULL without stage 2 */
+};
+struct found *naming_make(const struct naming *n, const struct claims *c, int *founds);
+
+#endif

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Parts that are slow now and then: k slow looks of m (one look a part and turn) against the share q of their
+ * like.  The share of a leaf's own NICs, shrunk to that of all, makes other jobs on a leaf no NIC's fault; how much
+ * healthy parts differ beyond chance (rho) comes from the campaign, without those that stand out. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/distribution.h"
+#include "base/mem.h"
+#include "base/stats.h"
+#include "noise/noise_impl.h"
+
+enum { DEPTHS = 2, ROUNDS = 4 };
+static const double rho_least = 1e-4, rho_most = 0.5;
+
+struct spell {
+    struct hunt *h;
+    enum rung rung;
+    int n, groups;
+    int *slow[DEPTHS], *all; /* looks of each part */
+    float *depth;            /* sum of the slow ones, by part */
+    int *deep;
+    const int *group;
+    double *p;
+    float *q;
+    bool *keep;
+};
+
+static double depth_of(int depth)
+{
+    return depth ? noise_constants.deep : noise_constants.slow;
+}
+
+/* --- looks by turn --- */
+
+struct moment {
+    int turn;
+    float r, w, sigma;
+};
+
+static int by_turn(const void *a, const void *b)
+{
+    const struct moment *x = a, *y = b;
+
+    if (x->turn != y->turn)
+        return x->turn < y->turn ? -1 : 1;
+    return (x->r > y->r) - (x->r < y->r);
+}
+
+/* One look of a part: the weighted median of its looks in a turn. */
+static void count_turn(struct spell *s, int part, const struct moment *m, int n)
+{
+    double total = 0, run = 0, sigma = 0;
+    int i = 0;
+
+    for (int k = 0; k < n; k++) {
+        total += m[k].w;
+        sigma = fmax(sigma, m[k].sigma);
+    }
+    while (i < n - 1 && (run += m[i].w) < total * 0.5 * (1 - 1e-6))
+        i++;
+    s->all[part]++;
+    for (int d = 0; d < DEPTHS; d++)
+        s->slow[d][part] += m[i].r < -fmax(depth_of(d), noise_constants.slow_sigma * sigma);
+    if (m[i].r < -noise_constants.slow) {
+        s->depth[part] += m[i].r;
+        s->deep[part]++;
+    }
+}
+
+static void count_part(struct spell *s, int part, struct moment *m, int n)
+{
+    if (n > 1)
+        qsort(m, (size_t)n, sizeof(*m), by_turn);
+    for (int from = 0, to; from < n; from = to) {
+        for (to = from + 1; to < n && m[to].turn == m[from].turn; to++)
+            ;
+        count_turn(s, part, m + from, to - from);
+    }
+}
+
+static int part_moments(const struct spell *s, const struct seen *seen, int n, const bool *skip, struct moment *m)
+{
+    const struct view *v = s->h->v;
+    int count = 0;
+
+    for (int i = 0; i < n; i++) {
+        const struct look *k = &v->in->look[seen[i].look];
+
+        if (seen[i].fine && !seen[i].inside && !skip[seen[i].self])
+            m[count++] = (struct moment){k->turn, seen[i].r, seen[i].w, (float)v->class[class_of(k)].sigma};
+    }
+    return count;
+}
+
+static void count_all(struct spell *s, const bool *skip)
+{
+    struct keyed k;
+    struct seen *seen;
+    struct moment *m;
+    int most = 0;
+
+    keyed_make(&k, s->h->v, &s->h->order, s->rung);
+    for (int p = 0; p < k.parts; p++)
+        most = k.l.start[p + 1] - k.l.start[p] > most ? k.l.start[p + 1] - k.l.start[p] : most;
+    seen = mem_calloc((size_t)most + 1, sizeof(*seen));
+    m = mem_calloc((size_t)most + 1, sizeof(*m));
+    for (int p = 0; p < k.parts; p++)
+        count_part(s, p, m, part_moments(s, seen, hunt_gather(s->h, &k, s->rung, p, seen), skip, m));
+    free(seen);
+    free(m);
+    keyed_free(&k);
+}
+
+/* --- the share of the like --- */
+
+static double group_share(const struct spell *s, const int *k, const double *sums, int part)
+{
+    int g = s->group ? s->group[part] : 0;
+    double q = (sums[2 * s->groups] + 0.5) / (sums[2 * s->groups + 1] + 1), n = noise_constants.share_looks;
+
+    (void)k;
+    return g < 0 ? q : (sums[2 * g] + n * q) / (sums[2 * g + 1] + n);
+}
+
+static void sum_groups(const struct spell *s, const int *k, double *sums)
+{
+    memset(sums, 0, (size_t)(2 * s->groups + 2) * sizeof(*sums));
+    for (int i = 0; i < s->n; i++) {
+        int g = s->group ? s->group[i] : 0;
+
+        if (!s->keep[i])
+            continue;
+        sums[2 * s->groups] += k[i];
+        sums[2 * s->groups + 1] += s->all[i];
+        if (g >= 0) {
+            sums[2 * g] += k[i];
+            sums[2 * g + 1] += s->all[i];
+        }
+    }
+}
+
+/* Correlation of a healthy part's looks beyond binomial (Pearson's chi-square over its degrees of freedom). */
+static double correlation(const struct spell *s, const int *k)
+{
+    double sum = 0, looks = 0;
+    int n = 0;
+
+    for (int i = 0; i < s->n; i++) {
+        double m = s->all[i], q = s->q[i];
+
+        if (!s->keep[i])
+            continue;
+        sum += pow(k[i] - m * q, 2) / (m * q * (1 - q));
+        looks += m;
+        n++;
+    }
+    if (n < 2)
+        return rho_least;
+    return fmin(rho_most, fmax(rho_least, (sum / (n - 1) - 1) / fmax(1, looks / n - 1)));
+}
+
+static double chance(const struct spell *s, const int *k, int i, double rho)
+{
+    double q = s->q[i];
+
+    if (k[i] <= s->all[i] * q || !s->all[i])
+        return 1;
+    return dist_beta_binomial_upper(k[i], s->all[i], q * (1 / rho - 1), (1 - q) * (1 / rho - 1));
+}
+
+static void estimate(struct spell *s, const int *k, const bool *like, const float *q0, double *rho, double rho0)
+{
+    double *sums = mem_calloc((size_t)(2 * s->groups + 2), sizeof(*sums));
+
+    for (int i = 0; i < s->n; i++)
+        s->keep[i] = (!like || like[i]) && s->all[i];
+    for (int round = 0; round < ROUNDS; round++) {
+        sum_groups(s, k, sums);
+        for (int i = 0; i < s->n; i++)
+            s->q[i] = fmaxf(q0 ? q0[i] : 0, (float)group_share(s, k, sums, i));
+        *rho = fmax(rho0, round ? correlation(s, k) : rho_least); /* else the slow hide themselves */
+        for (int i = 0; i < s->n; i++) {
+            s->p[i] = chance(s, k, i, *rho);
+            s->keep[i] = (!like || like[i]) && s->all[i] && s->p[i] > noise_constants.share_out;
+        }
+    }
+    free(sums);
+}
+
+/* --- claims --- */
+
+/* NICs of leaves and racks that are claimed: explained. */
+static bool *explained(const struct hunt *h)
+{
+    bool *skip = mem_calloc((size_t)h->places->n + 1, sizeof(*skip));
+
+    for (int c = 0; c < h->out->count; c++) {
+        const struct claim *x = &h->out->at[c];
+
+        for (int i = 0; (x->rung == RUNG_RACK || x->rung == RUNG_LEAF) && x->channel == h->c && i < h->places->n; i++)
+            skip[i] |= h->places->of[x->rung][i] == x->a;
+    }
+    return skip;
+}
+
+static void claim_spell(struct spell *s, int part, int depth, bool *claimed)
+{
+    const struct hunt *h = s->h;
+    double share = (double)s->slow[depth][part] / fmax(1, s->all[part]), p = 2 * s->p[part];
+    struct claim *old = NULL;
+    struct claim c = {.rung = s->rung, .a = part, .b = -1, .tier = -1, .channel = h->c, .now_and_then = true, .p = p,
+                      .share = share, .e = s->depth[part] / fmax(1, s->deep[part]), .sd = NAN};
+
+    if (!(p <= h->alpha) || share <= noise_constants.share_least || !hunt_asks(h, s->rung, part, -1))
+        return;
+    for (int i = 0; claimed[part] && i < h->out->count; i++)
+        if (h->out->at[i].now_and_then && h->out->at[i].rung == s->rung && h->out->at[i].a == part && h->out->at[i].channel == h->c)
+            old = &h->out->at[i];
+    if (!old)
+        MEM_PUSH(h->out->at, h->out->count) = c;
+    else if (c.p < old->p)
+        *old = c;
+    claimed[part] = true;
+}
+
+static void spell_make(struct spell *s, struct hunt *h, enum rung rung)
+{
+    *s = (struct spell){.h = h, .rung = rung, .n = h->places->count[rung], .groups = 1};
+    if (rung == RUNG_NIC && h->c->nic && h->places->count[RUNG_LEAF]) {
+        s->group = h->places->of[RUNG_LEAF];
+        s->groups = h->places->count[RUNG_LEAF];
+    }
+    for (int d = 0; d < DEPTHS; d++)
+        s->slow[d] = mem_ints(s->n, 0);
+    s->all = mem_ints(s->n, 0);
+    s->deep = mem_ints(s->n, 0);
+    s->depth = mem_calloc((size_t)s->n + 1, sizeof(*s->depth));
+    s->q = mem_calloc((size_t)s->n + 1, sizeof(*s->q));
+    s->p = mem_calloc((size_t)s->n + 1, sizeof(*s->p));
+    s->keep = mem_calloc((size_t)s->n + 1, sizeof(*s->keep));
+}
+
+static void spell_free(struct spell *s)
+{
+    for (int d = 0; d < DEPTHS; d++)
+        free(s->slow[d]);
+    free(s->all);
+    free(s->deep);
+    free(s->depth);
+    free(s->q);
+    free(s->p);
+    free(s->keep);
+}
+
+/* Stage 2: parts with a suspected endpoint say nothing of the like. */
+static bool *alike(const struct spell *s)
+{
+    const struct hunt *h = s->h;
+    bool *like = h->v->selected ? mem_calloc((size_t)s->n + 1, sizeof(*like)) : NULL;
+
+    for (int i = 0; like && i < s->n; i++)
+        like[i] = true;
+    for (int i = 0; like && i < h->places->n; i++)
+        if (h->v->selected[i] && h->places->of[s->rung][i] >= 0)
+            like[h->places->of[s->rung][i]] = false;
+    return like;
+}
+
+static void judge_depth(struct spell *s, int depth, const bool *like, bool *claimed)
+{
+    struct channel *c = s->h->c;
+    const int nic = s->rung == RUNG_NIC;
+    float **q = &c->share[nic][depth];
+
+    estimate(s, s->slow[depth], like, s->h->asked ? *q : NULL, s->h->asked ? &(double){0} : &c->rho[nic][depth],
+             s->h->asked ? c->rho[nic][depth] : 0);
+    if (!s->h->asked) {
+        free(*q);
+        *q = mem_dup(s->q, (size_t)s->n + 1, sizeof(*s->q));
+    }
+    for (int i = 0; i < s->n; i++) {
+        claim_spell(s, i, depth, claimed);
+        s->h->out->tests += s->all[i] > 0 && !depth;
+    }
+}
+
+/* A host is intermittent only if half of its NICs are, two at least. */
+static void drop_hosts(struct hunt *h, int from)
+{
+    const int *host = h->places->of[RUNG_HOST];
+    int *many = mem_ints(h->places->count[RUNG_HOST], 0), *seen = mem_ints(h->places->count[RUNG_HOST], 0), kept = from;
+
+    for (int i = 0; i < h->places->n; i++)
+        if (host[i] >= 0)
+            seen[host[i]]++;
+    for (int i = from; i < h->out->count; i++)
+        if (h->out->at[i].rung == RUNG_NIC && host[h->out->at[i].a] >= 0)
+            many[host[h->out->at[i].a]]++;
+    for (int i = from; i < h->out->count; i++) {
+        const struct claim *c = &h->out->at[i];
+
+        if (c->rung == RUNG_NIC || (many[c->a] >= 2 && many[c->a] >= noise_constants.half * seen[c->a]))
+            h->out->at[kept++] = *c;
+    }
+    h->out->count = kept;
+    free(many);
+    free(seen);
+}
+
+void spells_find(struct hunt *h)
+{
+    const int from = h->out->count;
+    bool *skip = explained(h);
+
+    order_make(&h->order, h->v, h->c, h->v->r, h->beside, false);
+    h->r = h->v->r;
+    for (int nic = 0; nic < 2; nic++) {
+        struct spell s;
+        bool *like, *claimed;
+
+        spell_make(&s, h, nic ? RUNG_NIC : RUNG_HOST);
+        count_all(&s, skip);
+        like = alike(&s);
+        claimed = mem_calloc((size_t)s.n + 1, sizeof(*claimed));
+        for (int d = 0; d < DEPTHS; d++)
+            judge_depth(&s, d, like, claimed);
+        free(claimed);
+        free(like);
+        spell_free(&s);
+    }
+    drop_hosts(h, from);
+    order_free(&h->order);
+    free(skip);
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Effects of parts, and their chances.
+ *
+ *   z_pb = weighted median of the looks of part p in block b     all that a block does is in it
+ *   e_p  = median of z_pb over blocks;  s_p^2 = their winsorised variance
+ *   s~^2 = (d0 s0^2 + (B - 1) s_p^2) / (d0 + B - 1)              moderated: Smyth 2004 (limma), robust
+ *   t    = (e - centre + delta) / sqrt(pi/2 s~^2 / B + pop)      pop: how parts differ by nature
+ *   p    = P(t) + P(half of the blocks are stray, as deep)       the second where B is small */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/distribution.h"
+#include "base/mem.h"
+#include "base/stats.h"
+#include "noise/noise_impl.h"
+
+static const double mad_normal = 1.4826, winsor = 3, halfpi = 1.5707963267948966, iqr_normal = 1.349;
+static const double d0_least = 3, d0_most = 40, d0_few = 4, var_few = 1e-4;
+
+bool lens_takes(const struct lens *l, const struct seen *s)
+{
+    if (l->side != SIDE_BOTH && (l->side == SIDE_RX) != s->end)
+        return false;
+    if (l->tier >= 0 && l->tier != s->tier)
+        return false;
+    return l->way == LENS_ALL || (l->way == LENS_IN ? s->inside && s->first : !s->inside && s->fine);
+}
+
+/* --- one part --- */
+
+struct cell {
+    double weight, run;
+    float z;
+};
+
+static double median_of(double *v, int n)
+{
+    return n ? (stats_select(v, n, (n - 1) / 2) + stats_select(v, n, n / 2)) / 2 : NAN;
+}
+
+/* Weighted median of each block; NAN where it is not seen, or only where looks are noise. */
+static void cell_medians(struct cell *cell, int blocks, const struct seen *s, int n, const struct lens *l)
+{
+    double best = 0;
+
+    for (int b = 0; b < blocks; b++)
+        cell[b] = (struct cell){.z = NAN};
+    for (int i = 0; i < n; i++)
+        if (lens_takes(l, &s[i]))
+            cell[s[i].block].weight += s[i].w;
+    for (int b = 0; b < blocks; b++)
+        best = fmax(best, cell[b].weight);
+    for (int i = 0; i < n; i++) {
+        struct cell *c = &cell[s[i].block];
+
+        if (!isnan(c->z) || c->weight < noise_constants.block_seen * best || !lens_takes(l, &s[i]))
+            continue;
+        if ((c->run += s[i].w) >= c->weight * 0.5 * (1 - 1e-6))
+            c->z = s[i].r;
+    }
+}
+
+static double winsorised(double *v, int n, double centre)
+{
+    double sum = 0, sd;
+
+    for (int i = 0; i < n; i++)
+        v[i] = fabs(v[i] - centre);
+    sd = mad_normal * median_of(v, n);
+    for (int i = 0; i < n; i++)
+        sum += pow(fmin(v[i], winsor * sd), 2);
+    return sum / (n > 1 ? n - 1 : 1);
+}
+
+/* --- all parts of a lens --- */
+
+struct low {
+    int part;
+    float z;
+};
+/* Blocks that may be stray: those below -delta. */
+struct lows {
+    struct low *at;
+    int count;
+};
+
+static void add_part(struct steady *s, struct lows *lows, int part, const struct cell *cell, int blocks, double *v)
+{
+    int n = 0;
+
+    for (int b = 0; b < blocks; b++)
+        if (!isnan(cell[b].z)) {
+            v[n++] = cell[b].z;
+            if (cell[b].z < -noise_constants.delta / 2)
+                MEM_PUSH(lows->at, lows->count) = (struct low){part, cell[b].z};
+        }
+    s->got[part] = (unsigned short)n;
+    s->est[part] = (float)median_of(v, n);
+    s->var[part] = (float)(n ? winsorised(v, n, s->est[part]) : NAN);
+}
+
+static double quantile_of(double *v, int n, double share)
+{
+    double at = share * (n - 1);
+    int k = (int)at;
+
+    return stats_select(v, n, k) + (at - k) * (k + 1 < n ? stats_select(v, n, k + 1) - stats_select(v, n, k) : 0);
+}
+
+/* Degrees of freedom whose log variance spreads as much as seen beyond that of d. */
+static double d0_of(double excess)
+{
+    double lo = 1, hi = d0_most;
+
+    if (excess <= dist_trigamma(hi / 2))
+        return hi;
+    for (int i = 0; i < 40; i++) {
+        double mid = (lo + hi) / 2;
+
+        if (dist_trigamma(mid / 2) > excess)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    return fmax(d0_least, lo);
+}
+
+/* Median of a chi-square (Wilson & Hilferty 1931). */
+static double chi2_median(double d)
+{
+    return d * pow(1 - 2 / (9 * d), 3);
+}
+
+/* Values of parts with more than two blocks. */
+static void prior_of(struct likeness *like, const struct steady *s, double *buffer)
+{
+    int n = 0, got = 0;
+    double d, q[3];
+
+    for (int p = 0; p < s->parts; p++)
+        if (s->got[p] > 2 && s->var[p] > 0)
+            buffer[n++] = s->got[p];
+    got = n ? (int)usual_quantile(buffer, n, 0.5) : 0;
+    n = 0;
+    for (int p = 0; p < s->parts; p++)
+        if (s->got[p] > 2 && s->var[p] > 0)
+            buffer[n++] = log(fmax(s->var[p], 1e-12));
+    like->d0 = d0_few;
+    like->s0 = n ? exp(median_of(buffer, n)) : var_few;
+    if (n < noise_constants.prior_parts)
+        return;
+    d = got - 1;
+    for (int i = 0; i < 3; i++)
+        q[i] = quantile_of(buffer, n, 0.25 * (i + 1));
+    like->d0 = d0_of(pow((q[2] - q[0]) / iqr_normal, 2) - dist_trigamma(d / 2));
+    like->s0 = exp(q[1]) * d / chi2_median(d);
+}
+
+static double se2_of(const struct steady *s, int p)
+{
+    double d = s->got[p] > 1 ? s->got[p] - 1 : 0, d0 = s->like.d0;
+
+    return halfpi * (d0 * s->like.s0 + d * (d > 0 ? s->var[p] : 0)) / (d0 + d) / (s->got[p] ? s->got[p] : 1);
+}
+
+/* Where parts are, and how much they differ beyond their noise. */
+static void population_of(struct likeness *like, const struct steady *s, double *buffer)
+{
+    double sigma, noise;
+    int n = 0;
+
+    for (int p = 0; p < s->parts; p++)
+        if (s->got[p])
+            buffer[n++] = s->est[p];
+    if (n < noise_constants.prior_parts)
+        return;
+    usual_find(buffer, n, &like->centre, &sigma);
+    for (int i = 0; i < n; i++)
+        buffer[i] = fabs(buffer[i] - like->centre);
+    sigma = mad_normal * median_of(buffer, n);
+    n = 0;
+    for (int p = 0; p < s->parts; p++)
+        if (s->got[p])
+            buffer[n++] = se2_of(s, p);
+    noise = median_of(buffer, n);
+    like->pop = fmax(0, sigma * sigma - noise);
+}
+
+/* Blocks of parts that are mostly fine: how often one of them is stray, and how deep. */
+static void strays_of(struct likeness *like, const struct steady *s, const struct lows *lows, bool group)
+{
+    double limit = like->centre - noise_constants.delta - 3 * sqrt(like->s0 + like->pop);
+
+    like->limit = limit - like->centre;
+    like->least = group ? noise_constants.least_group : noise_constants.least_nic;
+    for (int p = 0; p < s->parts; p++)
+        like->seen += s->got[p] && s->est[p] > limit ? s->got[p] : 0;
+    for (int i = 0; i < lows->count; i++)
+        if (s->est[lows->at[i].part] > limit && lows->at[i].z <= limit)
+            MEM_PUSH(like->back, like->backs) = lows->at[i].z - like->centre;
+    if (like->backs)
+        stats_sort(like->back, like->backs);
+}
+
+/* Chance that half of the blocks of a healthy part are stray, and as deep as this effect needs. */
+static double stray_chance(const struct likeness *like, double e, int got)
+{
+    double least = fmin(noise_constants.stray_depth * e, like->limit), q;
+    int lo = 0, hi = like->backs;
+
+    while (lo < hi) {
+        int mid = (lo + hi) / 2;
+
+        if (like->back[mid] < least)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    q = fmin(0.5, (lo + like->least) / ((double)like->seen + 1));
+    return dist_binomial_upper((got + 1) / 2, got, q);
+}
+
+static void chance_of(struct steady *s, int p)
+{
+    double e = s->est[p] - s->like.centre, d = s->got[p] > 1 ? s->got[p] - 1 : 0, t;
+
+    s->sd[p] = (float)sqrt(se2_of(s, p) + s->like.pop);
+    s->p[p] = 1;
+    if (s->got[p] < 2 || !(e < -noise_constants.delta))
+        return;
+    t = (e + noise_constants.delta) / s->sd[p];
+    s->p[p] = fmin(1, dist_t_cdf(t, s->like.d0 + d) + stray_chance(&s->like, e, s->got[p]));
+}
+
+/* What stage 2 inherits.  Few NICs of a group are seen there: it varies as its NICs do. */
+static const struct likeness *inherited(const struct hunt *h, enum rung rung, const struct lens *lens, int l, struct likeness *buffer)
+{
+    const struct likeness *own = &h->c->like[rung][l];
+    const struct likeness *nic = &h->c->like[RUNG_NIC][lens->way == LENS_IN ? 0 : l];
+
+    if (!h->asked && h->beside == BESIDE_ANY)
+        return NULL;
+    *buffer = *own;
+    if (rung_is_group(rung) && nic->s0 > 0) {
+        buffer->s0 = nic->s0;
+        buffer->d0 = nic->d0;
+        buffer->pop = nic->pop;
+        buffer->centre = nic->centre;
+    }
+    return buffer->s0 > 0 ? buffer : NULL;
+}
+
+static void finish(struct steady *s, const struct hunt *h, enum rung rung, const struct lens *lens, int l, const struct lows *lows)
+{
+    double *buffer = mem_calloc((size_t)s->parts + 1, sizeof(*buffer));
+    struct likeness taken;
+    const struct likeness *like = inherited(h, rung, lens, l, &taken);
+
+    if (like) {
+        s->like = *like;
+    } else {
+        prior_of(&s->like, s, buffer);
+        population_of(&s->like, s, buffer);
+        strays_of(&s->like, s, lows, rung_is_group(rung));
+        if (!h->asked)
+            h->c->like[rung][l] = s->like;
+    }
+    for (int p = 0; p < s->parts; p++)
+        chance_of(s, p);
+    free(buffer);
+}
+
+static int most_looks(const struct keyed *k)
+{
+    int most = 0;
+
+    for (int p = 0; p < k->parts; p++)
+        if (k->l.start[p + 1] - k->l.start[p] > most)
+            most = k->l.start[p + 1] - k->l.start[p];
+    return most;
+}
+
+static void steady_room(struct steady *s, int parts)
+{
+    *s = (struct steady){.parts = parts};
+    s->est = mem_calloc((size_t)parts + 1, sizeof(*s->est));
+    s->sd = mem_calloc((size_t)parts + 1, sizeof(*s->sd));
+    s->var = mem_calloc((size_t)parts + 1, sizeof(*s->var));
+    s->p = mem_calloc((size_t)parts + 1, sizeof(*s->p));
+    s->got = mem_calloc((size_t)parts + 1, sizeof(*s->got));
+}
+
+void steady_make(struct steady *s, const struct hunt *h, const struct keyed *k, enum rung rung,
+                 const struct lens *lens, int lenses)
+{
+    const int blocks = h->v->blocks;
+    struct seen *seen = mem_calloc((size_t)most_looks(k) + 1, sizeof(*seen));
+    struct cell *cell = mem_calloc((size_t)blocks + 1, sizeof(*cell));
+    double *v = mem_calloc((size_t)blocks + 1, sizeof(*v));
+    struct lows *lows = mem_calloc((size_t)lenses + 1, sizeof(*lows));
+
+    for (int l = 0; l < lenses; l++)
+        steady_room(&s[l], k->parts);
+    for (int p = 0; p < k->parts; p++) {
+        int n = hunt_gather(h, k, rung, p, seen);
+
+        for (int l = 0; l < lenses; l++) {
+            cell_medians(cell, blocks, seen, n, &lens[l]);
+            add_part(&s[l], &lows[l], p, cell, blocks, v);
+        }
+    }
+    for (int l = 0; l < lenses; l++) {
+        finish(&s[l], h, rung, &lens[l], l, &lows[l]);
+        free(lows[l].at);
+    }
+    free(lows);
+    free(v);
+    free(cell);
+    free(seen);
+}
+
+/* The likeness belongs to the channel. */
+void steady_free(struct steady *s, int lenses)
+{
+    for (int l = 0; l < lenses; l++) {
+        free(s[l].est);
+        free(s[l].sd);
+        free(s[l].var);
+        free(s[l].p);
+        free(s[l].got);
+    }
+}

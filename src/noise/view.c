@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Residuals of a stage.  A turn is first judged by its fast quarter, which slow parts do not touch, then by
+ * the median of its looks between fine partners. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/stats.h"
+#include "noise/noise_impl.h"
+
+enum { SAMPLE_MAX = 1 << 14 }; /* of a class: a location within sigma / 100 */
+
+bool view_is_free(const struct view *v, const struct look *k)
+{
+    const int own = k->looks_at;
+
+    if (k->same_pair)
+        return false;
+    return !k->fresh || !v->selected || (own < 0 ? !v->selected[k->src] && !v->selected[k->dst]
+                                                 : !v->selected[end_of(k, own)]);
+}
+
+static bool is_usual(const struct view *v, const struct look *k)
+{
+    return view_is_free(v, k) && (!v->base || (end_is_fine(v->base, k, 0) && end_is_fine(v->base, k, 1)));
+}
+
+/* --- crowds: looks of a class in a turn (stage 1) or a block (stage 2) --- */
+
+struct crowds {
+    struct lists l;
+    int turns;
+    double *buffer;
+};
+
+static void crowds_make(struct crowds *c, const struct view *v)
+{
+    const struct noise_input *in = v->in;
+    int *key = mem_ints(in->looks, -1), least = 0, most = -1;
+
+    for (int i = 0; i < in->looks; i++) {
+        key[i] = isnan(v->r[i]) ? -1 : v->fresh ? v->block[in->look[i].block] : in->look[i].turn;
+        most = key[i] > most ? key[i] : most;
+        least = key[i] >= 0 && (least > key[i] || most < 0) ? key[i] : least;
+    }
+    c->turns = most + 1;
+    lists_make(&c->l, key, NULL, in->looks, c->turns);
+    c->buffer = mem_calloc((size_t)in->looks + 1, sizeof(double));
+    free(key);
+}
+
+static void crowds_free(struct crowds *c)
+{
+    lists_free(&c->l);
+    free(c->buffer);
+}
+
+/* Residuals of a class among the items of a crowd, those between fine ends only where asked. */
+static int crowd_values(const struct view *v, double *to, const int *at, int n, int class, bool fine)
+{
+    int count = 0;
+
+    for (int i = 0; i < n; i++) {
+        const struct look *k = &v->in->look[at[i]];
+
+        if (class_of(k) == class &&
+            (!fine || (view_is_free(v, k) && end_is_fine(v, k, 0) && end_is_fine(v, k, 1))))
+            to[count++] = v->r[at[i]];
+    }
+    return count;
+}
+
+static void crowd_shift(const struct view *v, const int *at, int n, int class, double by)
+{
+    for (int i = 0; i < n; i++)
+        if (class_of(&v->in->look[at[i]]) == class)
+            v->r[at[i]] -= (float)by;
+}
+
+static bool is_first_of_class(const struct view *v, const int *at, int i, unsigned char *done)
+{
+    int class = class_of(&v->in->look[at[i]]);
+
+    return !done[class] && ++done[class];
+}
+
+/* What a crowd is off by; NAN: too few looks tell. */
+static double crowd_off(const struct view *v, struct crowds *c, const int *at, int n, int class,
+                        const double *top)
+{
+    int count = crowd_values(v, c->buffer, at, n, class, !top);
+
+    if (count < noise_constants.turn_looks)
+        return NAN;
+    return top ? usual_quantile(c->buffer, count, noise_constants.turn_quantile) - top[class]
+               : usual_quantile(c->buffer, count, 0.5);
+}
+
+/* Take out turns: by the fast quarter against top[class], or (NULL) by the median between fine ends.
+ * Adds what turns of rates did to off[]. */
+static void take_turns(struct view *v, struct crowds *c, const double *top, float *off)
+{
+    for (int t = 0; t < c->turns; t++) {
+        const int *at = c->l.at + c->l.start[t], n = c->l.start[t + 1] - c->l.start[t];
+        unsigned char done[CLASSES] = {0};
+
+        for (int i = 0; n >= noise_constants.turn_looks && i < n; i++) {
+            int class = class_of(&v->in->look[at[i]]);
+            double by = is_first_of_class(v, at, i, done) ? crowd_off(v, c, at, n, class, top) : NAN;
+
+            if (isnan(by))
+                continue;
+            crowd_shift(v, at, n, class, by);
+            if (v->in->look[at[0]].kind == LOOK_RATE && i == 0)
+                off[t] += (float)by;
+        }
+    }
+}
+
+/* --- classes --- */
+
+/* Values of a class, at most SAMPLE_MAX of them evenly spaced. */
+static int class_values(const struct view *v, double *to, int class, bool usual, int of)
+{
+    const struct noise_input *in = v->in;
+    int step = of / SAMPLE_MAX + 1, count = 0, seen = 0;
+
+    step += step > 1 && step % 2 == 0; /* no multiple of what machines are made of */
+    for (int i = 0; i < in->looks; i++) {
+        const struct look *k = &in->look[i];
+
+        if (isnan(v->r[i]) || k->same_pair || class_of(k) != class || (usual && !is_usual(v, k)))
+            continue;
+        if (seen++ % step == 0)
+            to[count++] = v->r[i];
+    }
+    return count;
+}
+
+static void count_classes(const struct view *v, int *count)
+{
+    for (int i = 0; i < v->in->looks; i++)
+        if (!isnan(v->r[i]) && !v->in->look[i].same_pair)
+            count[class_of(&v->in->look[i])]++;
+}
+
+static void class_tops(const struct view *v, const int *count, double *buffer, double *top)
+{
+    for (int c = 0; c < CLASSES; c++)
+        if (count[c])
+            top[c] = usual_quantile(buffer, class_values(v, buffer, c, false, count[c]),
+                                    noise_constants.turn_quantile);
+}
+
+/* Few looks that nobody chose: what stage 1 found, else all looks. */
+static void class_fit(struct view *v, int c, const int *count, double *buffer)
+{
+    struct class_fit *f = &v->class[c];
+    int n = class_values(v, buffer, c, true, count[c]);
+
+    if (v->base)
+        *f = v->base->class[c];
+    if (n < noise_constants.class_looks && !f->looks)
+        n = class_values(v, buffer, c, false, count[c]);
+    if (n >= noise_constants.class_looks || (!f->looks && n)) {
+        usual_find(buffer, n, &f->m, &f->sigma);
+        f->looks = n;
+    }
+}
+
+/* A pair measured again, alone: by others alone, else by its tier in parallel. */
+static void borrow_class(struct view *v, int c)
+{
+    struct class_fit *f = &v->class[c];
+
+    if (!f->looks)
+        *f = v->class[c ^ 1];
+    if (!f->looks)
+        f->m = NAN;
+    f->weight = 1 / (f->sigma * f->sigma + noise_constants.weight_floor * noise_constants.weight_floor);
+}
+
+static void take_classes(struct view *v, const int *count, double *buffer)
+{
+    for (int c = 0; c < CLASSES; c++)
+        if (count[c] || v->base)
+            class_fit(v, c, count, buffer);
+    for (int c = 0; c < CLASSES; c++)
+        borrow_class(v, c);
+    for (int i = 0; i < v->in->looks; i++)
+        if (!isnan(v->r[i]))
+            v->r[i] -= (float)v->class[class_of(&v->in->look[i])].m;
+}
+
+/* --- the whole --- */
+
+static void number_blocks(struct view *v)
+{
+    int most = 0;
+
+    for (int i = 0; i < v->in->looks; i++)
+        most = v->in->look[i].block > most ? v->in->look[i].block : most;
+    v->block = mem_ints(most + 1, -1);
+    for (int i = 0; i < v->in->looks; i++)
+        if (!isnan(v->r[i]))
+            v->block[v->in->look[i].block] = 0;
+    for (int b = 0; b <= most; b++)
+        if (!v->block[b])
+            v->block[b] = v->blocks++;
+}
+
+static void read_values(struct view *v)
+{
+    const struct noise_input *in = v->in;
+
+    v->r = mem_calloc((size_t)in->looks + 1, sizeof(*v->r));
+    for (int i = 0; i < in->looks; i++) {
+        const struct look *k = &in->look[i];
+        float y = v->tail ? -k->tail : k->y;
+
+        v->r[i] = k->fresh == v->fresh && isfinite(y) && isfinite(k->y) ? y : NAN;
+    }
+}
+
+static void take_fine(struct view *v)
+{
+    unsigned nic = 0;
+
+    for (int k = 0; k < LOOK_COUNT; k++)
+        v->fine[k] = v->base ? v->base->fine[k] : mem_calloc((size_t)v->places->n + 1, sizeof(unsigned));
+    if (v->base)
+        return;
+    for (int t = 0; t < TIER_MAX; t++) {
+        if (v->in->crosses[t])
+            nic |= 1u << t;
+        else
+            fine_find(v, 1u << t);
+    }
+    fine_find(v, nic);
+}
+
+static double spread_of(const float *off, int n)
+{
+    double *v = mem_calloc((size_t)n + 1, sizeof(*v)), sd;
+    int count = 0;
+
+    for (int i = 0; i < n; i++)
+        if (off[i] != 0)
+            v[count++] = off[i];
+    sd = count > 2 ? stats_spread(v, count) : NAN;
+    free(v);
+    return sd;
+}
+
+void view_make(struct view *v, const struct noise_input *in, const struct places *places,
+               const struct view *base, bool fresh, bool tail, const bool *selected)
+{
+    int count[CLASSES] = {0};
+    double top[CLASSES] = {0};
+    struct crowds c;
+    float *off;
+
+    *v = (struct view){.in = in, .places = places, .base = base, .selected = selected, .fresh = fresh, .tail = tail};
+    read_values(v);
+    number_blocks(v);
+    count_classes(v, count);
+    crowds_make(&c, v);
+    off = mem_calloc((size_t)c.turns + 1, sizeof(*off));
+    if (!base) {
+        class_tops(v, count, c.buffer, top);
+        take_turns(v, &c, top, off);
+    }
+    take_classes(v, count, c.buffer);
+    take_fine(v);
+    take_turns(v, &c, NULL, off);
+    v->sd_turn = spread_of(off, c.turns);
+    free(off);
+    crowds_free(&c);
+}
+
+void view_free(struct view *v)
+{
+    for (int k = 0; k < LOOK_COUNT && !v->base; k++)
+        free(v->fine[k]);
+    free(v->r);
+    free(v->block);
+}
