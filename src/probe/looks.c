@@ -64,7 +64,7 @@ static struct look look_of(const struct point *p, const struct topo *t, bool by_
                      .block = p->epoch + (stage_is_retest(p->stage) ? PLAN_EPOCHS : 0),
                      .looks_at = stage_looks_at(p->stage),
                      .alone = p->flows == 1,
-                     .fresh = stage_looks_at(p->stage) >= 0,
+                     .fresh = stage_is_retest(p->stage),
                      .same_pair = p->stage == STAGE_RETEST || p->stage == STAGE_NIC_RETEST};
 
     if (p->stop != STOP_FAILED && sec > 0) {

@@ -10,6 +10,7 @@
  *
  *   turn     consecutive points of one round, epoch and size
  *   block    the epoch; of what earlier points decided to measure, PLAN_EPOCHS + epoch
+ *   fresh    what earlier points decided to measure; same_pair: of it pairs that were measured before
  *   kind     latency, both ways; one way by size: LOOK_RATE at the size of most points, which is that of the
  *            pair matrix, LOOK_SMALL below it, LOOK_LARGE above it
  *   y        of the times as the file has them, so that a file gives the looks that its campaign had

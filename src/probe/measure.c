@@ -503,27 +503,42 @@ static int share_done(struct campaign *c, struct err *err)
 
 /* --- what it will take --- */
 
-/* Its first epoch in which something is missing, as a bit. */
-static unsigned next_epoch(const struct campaign *c, const struct round *r)
+/* The round's first epoch in which something is missing; none: PLAN_EPOCHS. */
+static int next_epoch(const struct campaign *c, const struct round *r)
 {
-    for (int e = 0; e < PLAN_EPOCHS; e++)
-        if (r->epochs >> e & 1 && next_step(c, r, e, 0) < plan_steps(r))
-            return 1u << e;
-    return r->epochs;
+    int e = 0;
+
+    while (e < PLAN_EPOCHS && !(r->epochs >> e & 1 && next_step(c, r, e, 0) < plan_steps(r)))
+        e++;
+    return e;
+}
+
+/* ... and that of this pass. */
+static int first_epoch_left(const struct campaign *c, const struct plan *plan)
+{
+    int first = PLAN_EPOCHS;
+
+    for (int i = 0; i < plan->rounds && first > 0; i++)
+        if (stage_by_nic(plan->round[i].stage) == c->opts.nics) {
+            int e = next_epoch(c, &plan->round[i]);
+            first = e < first ? e : first;
+        }
+    return first;
 }
 
 /* The turns that come first; they count as any other. */
 static int measure_some(struct campaign *c, const struct plan *plan, struct err *err)
 {
+    const int epoch = first_epoch_left(c, plan);
     int n = 0;
-    void *at = c->log.points ? measure_clock_choose(&c->clock, plan, &n) : NULL;
+    void *at = c->log.points ? measure_clock_choose(&c->clock, plan, epoch, &n) : NULL;
     size_t len = (size_t)n * sizeof(int);
 
     if (c->world->share(c->world, &at, &len, err) < 0)
         return -1;
     struct plan some = measure_clock_some(plan, at, (int)(len / sizeof(int)));
     for (int i = 0; i < some.rounds; i++)
-        some.round[i].epochs = next_epoch(c, &some.round[i]);
+        some.round[i].epochs &= 1u << next_epoch(c, &some.round[i]);
     c->clock.tries = true;
     int rc = measure_rounds(c, &some, err);
     c->clock.tries = false;

@@ -9,8 +9,8 @@
 #include "base/stats.h"
 #include "probe/measure_impl.h"
 
-/* Turns of one kind take alike at one size. */
-enum { KIND = 5, TRIED_ROUNDS = 5, FEW_ROUNDS = 20, TRIED_OF_FEW = 3 };
+/* Turns of one kind take alike at one size, and nearly so if only the first few words of it are equal. */
+enum { KIND = 5, LIKE = 3, TRIED_ROUNDS = 5, FEW_ROUNDS = 20, TRIED_OF_FEW = 3 };
 
 struct tried_turn {
     double kind[KIND], bytes;
@@ -22,9 +22,9 @@ static void kind_of(double kind[KIND], const struct measure_clock *k, const stru
     const int *m = r->group[0].members;
 
     kind[0] = r->op;
-    kind[1] = r->stage;
-    kind[2] = r->group[0].size;
-    kind[3] = r->groups > 1;
+    kind[1] = r->group[0].size;
+    kind[2] = r->groups > 1;
+    kind[3] = r->stage;
     kind[4] = op_is_pair(r->op) ? topo_tier_by(k->topo, m[0], m[1], stage_by_nic(r->stage)) : 0;
 }
 
@@ -56,13 +56,19 @@ void measure_clock_turn(struct measure_clock *k, const struct round *r, size_t b
 
 /* --- which of them come first --- */
 
+/* Rounds of the pair matrix wait for their epoch, because it is a block of time. */
+static bool may_come_first(const struct round *r, int epoch)
+{
+    return plan_steps(r) > 1 || r->epochs >> epoch & 1;
+}
+
 /* Is round i one of the few of its kind that are tried, which lie apart? */
-static bool is_tried(const struct plan *p, const double (*kind)[KIND], int i)
+static bool is_tried(const struct plan *p, const double (*kind)[KIND], int epoch, int i)
 {
     int all = 0, before = 0, wanted = 1;
 
     for (int j = 0; j < p->rounds; j++) {
-        bool same = !memcmp(kind[i], kind[j], sizeof(*kind));
+        bool same = may_come_first(&p->round[j], epoch) && !memcmp(kind[i], kind[j], sizeof(*kind));
         all += same;
         before += same && j < i;
     }
@@ -71,7 +77,8 @@ static bool is_tried(const struct plan *p, const double (*kind)[KIND], int i)
     return !before || before * wanted / all != (before - 1) * wanted / all;
 }
 
-int *measure_clock_choose(const struct measure_clock *k, const struct plan *plan, int *count)
+int *measure_clock_choose(const struct measure_clock *k, const struct plan *plan, int epoch,
+                          int *count)
 {
     double(*kind)[KIND] = mem_calloc((size_t)plan->rounds + 1, sizeof(*kind));
     int *all = NULL;
@@ -79,7 +86,8 @@ int *measure_clock_choose(const struct measure_clock *k, const struct plan *plan
     for (int i = 0; i < plan->rounds; i++)
         kind_of(kind[i], k, &plan->round[i]);
     for (int i = 0; i < plan->rounds; i++)
-        if (stage_by_nic(plan->round[i].stage) == k->opts->nics && is_tried(plan, kind, i))
+        if (stage_by_nic(plan->round[i].stage) == k->opts->nics &&
+            may_come_first(&plan->round[i], epoch) && is_tried(plan, kind, epoch, i))
             MEM_PUSH(all, *count) = i;
     free(kind);
     return all;
@@ -135,27 +143,36 @@ static double sec_of(struct at_size *a, bool checks)
     return a->sec + (checks ? stats_median(a->once, a->count) : 0);
 }
 
+/* By the turns of which so many words of the kind are equal. */
+static double expect(const struct measure_clock *k, const double kind[KIND], int words,
+                     const struct round *r, double bytes, bool checks)
+{
+    struct at_size below = {.bytes = 0}, above = {.bytes = INFINITY};
+
+    for (int i = 0; i < k->count; i++) {
+        const struct tried_turn *t = &k->tried[i];
+        if (memcmp(kind, t->kind, (size_t)words * sizeof(*kind)) != 0)
+            continue;
+        if (t->bytes <= bytes && t->bytes >= below.bytes)
+            add(&below, t);
+        if (t->bytes >= bytes && t->bytes <= above.bytes)
+            add(&above, t);
+    }
+    if (!above.count && below.count && plan_steps(r) == 1)
+        return sec_of(&below, checks);
+    if (!above.count)
+        return words > LIKE ? expect(k, kind, LIKE, r, bytes, checks) : 0;
+    if (!below.count || below.bytes == above.bytes)
+        return sec_of(&above, checks);
+    double w = log(bytes / below.bytes) / log(above.bytes / below.bytes);
+    return (1 - w) * sec_of(&below, checks) + w * sec_of(&above, checks);
+}
+
 double measure_clock_expect(const struct measure_clock *k, const struct round *r, size_t bytes,
                             bool checks)
 {
-    struct at_size below = {.bytes = 0}, above = {.bytes = INFINITY};
-    const double b = (double)bytes;
     double kind[KIND];
 
     kind_of(kind, k, r);
-    for (int i = 0; i < k->count; i++) {
-        const struct tried_turn *t = &k->tried[i];
-        if (memcmp(kind, t->kind, sizeof(kind)) != 0)
-            continue;
-        if (t->bytes <= b && t->bytes >= below.bytes)
-            add(&below, t);
-        if (t->bytes >= b && t->bytes <= above.bytes)
-            add(&above, t);
-    }
-    if (!above.count)
-        return 0;
-    if (!below.count || below.bytes == above.bytes)
-        return sec_of(&above, checks);
-    double w = log(b / below.bytes) / log(above.bytes / below.bytes);
-    return (1 - w) * sec_of(&below, checks) + w * sec_of(&above, checks);
+    return expect(k, kind, KIND, r, (double)bytes, checks);
 }

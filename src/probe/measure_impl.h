@@ -58,10 +58,9 @@ int sample_point(struct sampler *s, struct point_row *row, const struct measure_
 
 /* --- where the seconds go, and what a campaign will take (measure_clock.c) ---
  *
- * Some turns of each kind come first, in their first epoch: every second size of a ladder, or every one
- * where there are few, and some rounds of a matrix.  The others take what lies between them by the
- * logarithm of their size.  Their stop rule has run, so noise
- * is in it. */
+ * Some turns of each kind come first: every second size of a ladder, or every one where there are few, and
+ * some rounds of the matrix, of the first epoch in which something is missing.  The others take what lies
+ * between them by the logarithm of their size.  Their stop rule has run, so noise is in it. */
 
 struct tried_turn; /* what one of them took */
 
@@ -86,8 +85,9 @@ static inline void measure_clock_open(struct measure_clock *k, const struct topo
         k->time.spent[SPENT_START] = log_now() - k->time.began;
     }
 }
-/* Which rounds are tried, by their place in the plan; the caller frees.  *count is 0 before. */
-int *measure_clock_choose(const struct measure_clock *k, const struct plan *plan, int *count);
+/* Which rounds are tried, by their place in the plan, where `epoch` is the first that lacks something; the caller frees.  *count is 0 before. */
+int *measure_clock_choose(const struct measure_clock *k, const struct plan *plan, int epoch,
+                          int *count);
 /* A plan of those n, with every second size and the last one where the plan has many turns.  Its groups
  * are the plan's: the caller frees its rounds alone. */
 struct plan measure_clock_some(const struct plan *plan, const int *at, int n);

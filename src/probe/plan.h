@@ -149,6 +149,8 @@ int plan_parse(struct plan *p, const char *path, char *text, int endpoints, stru
 char *plan_text(const struct plan *p); /* the caller frees */
 /* Collective: rank 0's plan, which may be empty, to everybody; `what` it is, for messages. */
 int plan_share(struct plan *p, const char *what, struct world *w, int endpoints, struct err *err);
+/* The epochs in which ladders and collectives are measured, as bits: PLAN_CURVE_EPOCHS of so many, spread. */
+unsigned plan_curve_epochs(int epochs);
 /* Append one round with room for `groups` groups; the plan owns it. */
 struct round *plan_add(struct plan *p, enum stage stage, enum op op, int groups);
 /* Who is in the groups of pairs, which is asked for no more once they are measured: their rounds stay. */

@@ -217,28 +217,38 @@ json_t *plan_cost_json(const struct plan *p, const struct topo *t, const struct 
 
 #define NIC_BPS 25e9
 
+/* Are the communicators of all pairs of a round open?  If not they are now: with[a] is whom a sends to. */
+static bool is_open(int *with, const struct round *r)
+{
+    bool open = true;
+
+    for (int g = 0; g < r->groups; g++) {
+        const int *pair = r->group[g].members;
+        open = open && with[pair[0]] == pair[1];
+        with[pair[0]] = pair[1];
+    }
+    return open;
+}
+
 /* What pairs' communicators take where each is made when it is needed: a round's at once.  They are
  * kept while a rank has no more partners than its pool has room. */
 double plan_connect_seconds(const struct plan *p, const struct topo *t, int pool, bool by_nic)
 {
-    int steps[PLAN_EPOCHS] = {0}, first = 0, all = 0;
-    const struct round *before = NULL;
+    int steps[PLAN_EPOCHS] = {0}, first = 0, all = 0, *with = mem_ints(t->endpoints, -1);
 
     for (int i = 0; i < p->rounds; i++) {
         const struct round *r = &p->round[i];
         if (!op_is_pair(r->op) || stage_by_nic(r->stage) != by_nic)
             continue;
-        bool same = before && before->groups == r->groups;
-        for (int g = 0; g < r->groups && same; g++)
-            same = !memcmp(before->group[g].members, r->group[g].members, 2 * sizeof(int));
+        const bool open = is_open(with, r);
         for (int e = 0; e < PLAN_EPOCHS; e++)
-            steps[e] += !same && (r->epochs >> e & 1);
-        before = r;
+            steps[e] += !open && (r->epochs >> e & 1);
     }
     for (int e = 0; e < PLAN_EPOCHS; e++) {
         first = steps[e] > first ? steps[e] : first;
         all += steps[e];
     }
+    free(with);
     return t->endpoint[0].kind == ENDPOINT_GPU ? CONNECT_GPU * (first <= pool ? first : all) : 0;
 }
 

@@ -14,6 +14,18 @@ enum {
     EVERY_EPOCH_TO = 128, /* hosts that look for company, latency in every epoch */
     RAIL_MEETINGS = 16,   /* of each two numbers of endpoints */
     RAIL_NUMBERS_TO = 16,
+    /* The first few pairs are measured in every block, because they alone speak for their endpoints. */
+    EVERY_BLOCK_TO = 4,
+    /* Turns of both ways and of each further size.  Two strays among three turns decide, five turns bear
+     * them; with many endpoints three, because more would add an eighth to the plan. */
+    EXTRA_TURNS = 5,
+    EXTRA_TURNS_SPARSE = 3,
+    SMALL_BYTES = 64 << 10, /* still bound by messages, not by the rate */
+    LARGE_TIMES = 4,        /* 256 MiB between GPUs */
+    /* Random pairs a tier and second block that run alone: 64 in a campaign tell their median to 0.3 % at
+     * 2 % noise.  At most one endpoint in eight, so that small systems are not mostly alone. */
+    RANDOM_PAIRS = 16,
+    RANDOM_SHARE = 8,
 };
 
 void plan_defaults(struct plan_opts *o)
@@ -36,10 +48,42 @@ struct maker {
     struct plan_opts o; /* with what 0 stands for */
     bool sized;         /* the user said how large messages may be */
     int *order;
-    unsigned all_epochs;
     struct rng rng;
     struct fabric known; /* the preset of the GPUs; name NULL: none */
+    /* Turns that share pairs are a unit: they stay together because they share communicators.  Index of
+     * the first round of each. */
+    int *unit, units;
 };
+
+static void begin_unit(struct maker *m)
+{
+    if (!m->units || m->unit[m->units - 1] != m->plan->rounds)
+        MEM_PUSH(m->unit, m->units) = m->plan->rounds;
+}
+
+unsigned plan_curve_epochs(int epochs)
+{
+    const int n = epochs < PLAN_CURVE_EPOCHS ? epochs : PLAN_CURVE_EPOCHS;
+    unsigned mask = 0;
+
+    for (int i = 0; i < n; i++)
+        mask |= 1u << (i * epochs / n);
+    return mask;
+}
+
+/* As many blocks as a curve, begun with block `from`, so that all blocks see equally many rounds. */
+static unsigned rotated(const struct maker *m, int from)
+{
+    const unsigned all = (1u << m->o.epochs) - 1, mask = plan_curve_epochs(m->o.epochs);
+    const int by = from % m->o.epochs;
+
+    return (mask << by | mask >> (m->o.epochs - by)) & all;
+}
+
+static unsigned block_bit(const struct maker *m, int block)
+{
+    return 1u << (block % m->o.epochs);
+}
 
 static void add_group(struct round *r, int g, const int *ids, int n)
 {
@@ -89,19 +133,108 @@ static void add_pairs(struct maker *m, enum stage stage, enum op op, const struc
 static void add_matrix_rounds(struct maker *m, enum stage stage, const struct pairs *p,
                               unsigned epochs)
 {
+    begin_unit(m);
     add_pairs(m, stage, OP_PAIR_LATENCY, p, false, LATENCY_BYTES, LATENCY_BYTES, epochs);
     add_pairs(m, stage, OP_PAIR_BW, p, false, m->o.pair_bytes, m->o.pair_bytes, epochs);
     add_pairs(m, stage, OP_PAIR_BW, p, true, m->o.pair_bytes, m->o.pair_bytes, epochs);
 }
 
-/* All rounds of the circle method over v.  epochs 0: each round in one epoch, in turn, so that many
- * endpoints are measured once and all parts of the campaign see all kinds of pairs. */
+/* --- both ways, further sizes, and what a pair gets alone --- */
+
+/* The n-th tier whose pairs cross NICs, in turn; -1: there is none. */
+static int nic_tier(const struct maker *m, int n)
+{
+    const unsigned inside = 1u << LEVEL_HOST | 1u << LEVEL_DOMAIN;
+    int tier[TIER_MAX], tiers = 0;
+
+    for (int t = 0; t < m->topo->tiers; t++)
+        if (!(m->topo->tier[t].same & inside))
+            tier[tiers++] = t;
+    return tiers ? tier[n % tiers] : -1;
+}
+
+enum extra { EXTRA_BOTH_WAYS, EXTRA_SMALL, EXTRA_LARGE, EXTRAS };
+
+/* Is matching k of this tier one of the few for which this extra is measured?  They are spread over
+ * matchings, and with them over blocks, and take the tiers in turn. */
+static bool has_extra(const struct maker *m, enum extra extra, int k, int tier)
+{
+    const int most = plan_is_sparse(m->topo) ? EXTRA_TURNS_SPARSE : EXTRA_TURNS;
+    const int all = m->o.matchings, n = most < all ? most : all;
+
+    for (int i = 0; i < n && !m->o.quick; i++)
+        if (((int)extra + i * all / n) % all == k && nic_tier(m, (int)extra + i) == tier)
+            return true;
+    return false;
+}
+
+static bool has_extras(const struct maker *m, int k, int tier)
+{
+    return has_extra(m, EXTRA_BOTH_WAYS, k, tier) || has_extra(m, EXTRA_SMALL, k, tier) ||
+           has_extra(m, EXTRA_LARGE, k, tier);
+}
+
+static void add_extras(struct maker *m, enum stage stage, const struct pairs *p, int k, int tier,
+                       unsigned when)
+{
+    const size_t pair = m->o.pair_bytes, most = m->o.max_bytes;
+    const size_t large = LARGE_TIMES * pair < most ? LARGE_TIMES * pair : most;
+
+    if (has_extra(m, EXTRA_BOTH_WAYS, k, tier))
+        add_pairs(m, stage, OP_PAIR_BIBW, p, false, pair, pair, when);
+    if (has_extra(m, EXTRA_SMALL, k, tier) && SMALL_BYTES < pair)
+        add_pairs(m, stage, OP_PAIR_BW, p, false, SMALL_BYTES, SMALL_BYTES, when);
+    if (has_extra(m, EXTRA_LARGE, k, tier) && large > pair)
+        add_pairs(m, stage, OP_PAIR_BW, p, false, large, large, when);
+}
+
+/* Some of these pairs, drawn at random, alone.  Measured in parallel in the same block as well, they tell
+ * what load does to pairs that no measurement selected. */
+static void add_random(struct maker *m, enum stage stage, const struct pairs *p, unsigned when)
+{
+    const enum stage alone = stage_by_nic(stage) ? STAGE_NIC_RANDOM : STAGE_RANDOM;
+    int *at = mem_ints(p->count, 0), n = m->topo->endpoints / RANDOM_SHARE;
+
+    for (int i = 0; i < p->count; i++)
+        at[i] = i;
+    rng_shuffle(&m->rng, at, p->count);
+    n = n > RANDOM_PAIRS ? RANDOM_PAIRS : n;
+    for (int i = 0; i < n && i < p->count && !m->o.quick; i++) {
+        struct pairs one = {&p->pair[at[i]], 1};
+        add_pairs(m, alone, OP_PAIR_BW, &one, false, m->o.pair_bytes, m->o.pair_bytes, when);
+    }
+    free(at);
+}
+
+/* Of few endpoints, whose every pair is measured: extras of NICs, and unless every pair is alone anyway
+ * random ones. */
+static void add_few(struct maker *m, enum stage stage, bool random)
+{
+    for (int k = 0; k < m->o.matchings; k++)
+        for (int t = 0; t < m->topo->tiers; t++) {
+            struct pairs p = {NULL, 0};
+            bool draws = random && k % 2 == 0;
+            if (!draws && !has_extras(m, k, t))
+                continue;
+            begin_unit(m);
+            schedule_matching(&p, m->topo, m->order, t, stage_by_nic(stage), k, &m->rng);
+            add_extras(m, stage, &p, k, t, block_bit(m, k));
+            if (draws)
+                add_random(m, stage, &p, block_bit(m, k));
+            free(p.pair);
+        }
+}
+
+/* All rounds of the circle method over v.  One block: each round is measured in one, in turn; else in as
+ * many as curves, of the few pairs of very few endpoints in all. */
 static void add_circle(struct maker *m, enum stage stage, const int *v, int n, bool alone,
-                       unsigned epochs)
+                       bool one_block)
 {
     for (int r = 0; r < schedule_circle_rounds(n); r++) {
         struct pairs p = {NULL, 0};
-        unsigned when = epochs ? epochs : 1u << (r % m->o.epochs);
+        unsigned when = one_block             ? block_bit(m, r)
+                        : n <= EVERY_BLOCK_TO ? (1u << m->o.epochs) - 1
+                                              : rotated(m, r);
         schedule_circle(&p, v, n, r);
         if (!alone)
             add_matrix_rounds(m, stage, &p, when);
@@ -139,14 +272,16 @@ static void add_rails(struct maker *m, const int *host, int hosts)
         for (int i = 0; i < p.count; i++)
             for (int k = 0; k < 2; k++)
                 p.pair[i][k] = any_of_host(m, at, p.pair[i][k]);
-        add_pairs(m, STAGE_TOURNAMENT, OP_PAIR_LATENCY, &p, false, LATENCY_BYTES, LATENCY_BYTES, 1);
+        begin_unit(m);
+        add_pairs(m, STAGE_TOURNAMENT, OP_PAIR_LATENCY, &p, false, LATENCY_BYTES, LATENCY_BYTES,
+                  block_bit(m, r));
         free(p.pair);
     }
     free(at);
 }
 
 /* Nothing is known above the host: one endpoint of each looks for company.  Latency is told apart
- * by a few per cent, so where hosts are few every epoch measures it. */
+ * by a few per cent, so where hosts are few as many blocks as curves measure it. */
 static void add_find(struct maker *m)
 {
     int hosts, *v = one_per_group(m, LEVEL_HOST, &hosts);
@@ -158,12 +293,15 @@ static void add_find(struct maker *m)
                  hosts, FIND_HOSTS_MAX);
     for (int r = 0; found && r < schedule_find_rounds(hosts); r++) {
         struct pairs p = {NULL, 0};
-        unsigned often = hosts <= EVERY_EPOCH_TO ? m->all_epochs : 1;
+        unsigned once = block_bit(m, r), often = hosts <= EVERY_EPOCH_TO ? rotated(m, r) : once;
         schedule_find(&p, v, hosts, r);
+        begin_unit(m);
         add_pairs(m, STAGE_TOURNAMENT, OP_PAIR_LATENCY, &p, false, LATENCY_BYTES, LATENCY_BYTES,
                   often);
-        add_pairs(m, STAGE_TOURNAMENT, OP_PAIR_BW, &p, false, m->o.pair_bytes, m->o.pair_bytes, 1);
-        add_pairs(m, STAGE_TOURNAMENT, OP_PAIR_BW, &p, true, m->o.pair_bytes, m->o.pair_bytes, 1);
+        add_pairs(m, STAGE_TOURNAMENT, OP_PAIR_BW, &p, false, m->o.pair_bytes, m->o.pair_bytes,
+                  once);
+        add_pairs(m, STAGE_TOURNAMENT, OP_PAIR_BW, &p, true, m->o.pair_bytes, m->o.pair_bytes,
+                  once);
         free(p.pair);
     }
     if (found)
@@ -178,25 +316,61 @@ static void add_shifts(struct maker *m)
     for (int d = 1; d < n; d++) {
         struct pairs p = {NULL, 0};
         schedule_shift(&p, m->order, n, d);
-        add_matrix_rounds(m, STAGE_SHIFT, &p, 1u << ((d - 1) % m->o.epochs));
+        add_matrix_rounds(m, STAGE_SHIFT, &p, block_bit(m, d - 1));
         free(p.pair);
     }
 }
 
-/* Matching k of every tier belongs to epoch k mod E, so that each class sees every part of the
- * campaign; of fewer matchings than epochs, those of the next tier to the next ones. */
+/* The block of matching k: in each block everybody meets somebody of each tier.  With fewer matchings than
+ * blocks the tiers take blocks in turn. */
+static int block_of(const struct maker *m, int k, int tier)
+{
+    const int every = m->o.epochs / m->o.matchings;
+
+    return every > 1 ? k * every + tier : k;
+}
+
+/* A matching's turns: latency, bandwidth there, what else is measured of these pairs, and back. */
+static void add_matching(struct maker *m, enum stage stage, const struct pairs *p, int k, int tier)
+{
+    const int block = block_of(m, k, tier);
+    const unsigned when = block_bit(m, block);
+    const size_t bytes = m->o.pair_bytes;
+
+    begin_unit(m);
+    add_pairs(m, stage, OP_PAIR_LATENCY, p, false, LATENCY_BYTES, LATENCY_BYTES, when);
+    add_pairs(m, stage, OP_PAIR_BW, p, false, bytes, bytes, when);
+    add_extras(m, stage, p, k, tier, when);
+    if (k % 2 == 0 || m->o.matchings < m->o.epochs)
+        add_random(m, stage, p, when);
+    add_pairs(m, stage, OP_PAIR_BW, p, true, bytes, bytes, when);
+}
+
 static void add_matchings(struct maker *m, enum stage stage)
 {
     const int first = (int)(m->o.seed % 61); /* another seed, other partners */
-    const int step = plan_is_sparse(m->topo);
 
     for (int k = 0; k < m->o.matchings; k++)
         for (int t = 0; t < m->topo->tiers; t++) {
             struct pairs p = {NULL, 0};
             schedule_matching(&p, m->topo, m->order, t, stage_by_nic(stage), first + k, &m->rng);
-            add_matrix_rounds(m, stage, &p, 1u << ((k + t * step) % m->o.epochs));
+            add_matching(m, stage, &p, k, t);
             free(p.pair);
         }
+}
+
+/* There and back.  With many endpoints latency is left out: these rounds are 2/5 of that plan, and no
+ * verdict asks for the latency of two racks. */
+static void add_racks_round(struct maker *m, const struct pairs *p, int block)
+{
+    if (!plan_is_sparse(m->topo)) {
+        add_matrix_rounds(m, STAGE_CLASS, p, block_bit(m, block));
+        return;
+    }
+    begin_unit(m);
+    for (int back = 0; back < 2; back++)
+        add_pairs(m, STAGE_CLASS, OP_PAIR_BW, p, back, m->o.pair_bytes, m->o.pair_bytes,
+                  block_bit(m, block));
 }
 
 /* Each two racks, of more than some 300 as many as there are rounds for, and each with itself. */
@@ -207,25 +381,36 @@ static void add_racks(struct maker *m)
 
     for (int r = 0; more; r++, p = (struct pairs){NULL, 0}) {
         more = schedule_racks(&p, m->topo, m->order, r);
-        add_matrix_rounds(m, STAGE_CLASS, &p, 1u << (r % m->o.epochs));
+        add_racks_round(m, &p, r);
         free(p.pair);
     }
     for (int d = 0; d < 2; d++, p = (struct pairs){NULL, 0}) {
         schedule_within_racks(&p, m->topo, m->order, d);
-        add_matrix_rounds(m, STAGE_CLASS, &p, 1u << (d % m->o.epochs));
+        add_racks_round(m, &p, d * m->o.epochs / 2);
         free(p.pair);
     }
 }
 
-/* All NICs of a leaf at once, there and back, to see what its uplinks carry. */
+/* All NICs of a group at once, there and back, to see what is above it: leaves (where they are not known,
+ * racks) with several others, because one of them may be the bad one, wider groups with one. */
 static void add_uplinks(struct maker *m)
 {
-    for (int k = 0; k < 2 * UPLINK_PARTNERS; k++) {
-        struct pairs p = {NULL, 0};
-        schedule_uplinks(&p, m->topo, m->order, k / 2);
-        if (p.count > 1)
-            add_pairs(m, STAGE_SHIFT, OP_PAIR_BW, &p, k % 2, m->o.pair_bytes, m->o.pair_bytes, 1);
-        free(p.pair);
+    static const enum level levels[] = {LEVEL_LEAF, LEVEL_RACK, LEVEL_SPINE};
+    int partners = UPLINK_PARTNERS, block = 0;
+
+    for (int i = 0; i < 3; i++) {
+        if (!m->topo->group[levels[i]].count)
+            continue;
+        for (int r = 0; r < partners; r++, block += 3) {
+            struct pairs p = {NULL, 0};
+            schedule_uplinks(&p, m->topo, m->order, levels[i], r);
+            begin_unit(m);
+            for (int back = 0; back < 2 && p.count > 1; back++)
+                add_pairs(m, STAGE_SHIFT, OP_PAIR_BW, &p, back, m->o.pair_bytes, m->o.pair_bytes,
+                          block_bit(m, block));
+            free(p.pair);
+        }
+        partners = 1;
     }
 }
 
@@ -239,7 +424,7 @@ static void add_cables(struct maker *m)
 
     for (int r = 0; r < rounds && r < fit; r++) {
         struct pairs p = {NULL, 0};
-        unsigned when = 1u << (r % m->o.epochs);
+        unsigned when = block_bit(m, r);
         schedule_cables(&p, t, m->order, r);
         for (int back = 0; back < 2; back++)
             add_pairs(m, stage, OP_PAIR_BW, &p, back, m->o.pair_bytes, m->o.pair_bytes, when);
@@ -264,11 +449,13 @@ static void add_pair_matrix(struct maker *m)
     if (s == STAGE_COUNT)
         s = n <= ISOLATED_TO ? STAGE_ISOLATED : n <= TOURNAMENT_TO ? STAGE_TOURNAMENT : STAGE_CLASS;
     if (s == STAGE_ISOLATED) {
-        add_circle(m, s, m->order, n, true, m->all_epochs);
+        add_circle(m, s, m->order, n, true, false);
         if (n > 3) /* what one pair gets while the others run too */
-            add_circle(m, STAGE_TOURNAMENT, m->order, n, false, 1);
+            add_circle(m, STAGE_TOURNAMENT, m->order, n, false, true);
+        add_few(m, STAGE_TOURNAMENT, false);
     } else if (s == STAGE_TOURNAMENT) {
-        add_circle(m, s, m->order, n, false, n <= TOURNAMENT_TO ? m->all_epochs : 0);
+        add_circle(m, s, m->order, n, false, n > TOURNAMENT_TO);
+        add_few(m, s, true);
     } else if (s == STAGE_SHIFT) {
         add_shifts(m);
     } else {
@@ -304,12 +491,22 @@ static bool wants_ladders(const struct maker *m)
     return !m->o.quick && (m->o.ops & ~matrix || m->sized || m->o.full);
 }
 
-/* A few pairs of each tier, alone, over all sizes: the tier's curves. */
+/* Every second size of a round, the last one among them. */
+static void every_second(struct round *r)
+{
+    if (plan_steps(r) % 2 == 0)
+        r->first *= (size_t)r->factor;
+    r->factor *= r->factor;
+}
+
+/* A few pairs of each tier, alone, over all sizes: the tier's curves.  Both ways are measured of every NIC
+ * at one size, so that unless the user gave sizes their curve needs only every second one. */
 static void add_ladders(struct maker *m, enum stage stage)
 {
     const struct topo *t = m->topo;
     int wanted = !wants_ladders(m) ? 0 : m->o.full ? 8 : 3;
     size_t from = m->o.min_bytes > 4096 ? m->o.min_bytes : 4096;
+    const unsigned when = plan_curve_epochs(m->o.epochs);
 
     if (from > m->o.pair_max)
         from = m->o.pair_max;
@@ -322,13 +519,62 @@ static void add_ladders(struct maker *m, enum stage stage)
         int n = p.count < wanted ? p.count : wanted;
         for (int k = 0; k < n; k++) {
             struct pairs one = {&p.pair[(long)p.count * k / n], 1};
-            add_pairs(m, stage, OP_PAIR_LATENCY, &one, false, m->o.min_bytes, m->o.pair_max,
-                      m->all_epochs);
-            add_pairs(m, stage, OP_PAIR_BW, &one, false, from, m->o.pair_max, m->all_epochs);
-            add_pairs(m, stage, OP_PAIR_BIBW, &one, false, from, m->o.pair_max, m->all_epochs);
+            add_pairs(m, stage, OP_PAIR_LATENCY, &one, false, m->o.min_bytes, m->o.pair_max, when);
+            add_pairs(m, stage, OP_PAIR_BW, &one, false, from, m->o.pair_max, when);
+            add_pairs(m, stage, OP_PAIR_BIBW, &one, false, from, m->o.pair_max, when);
+            if (m->o.ops >> OP_PAIR_BIBW & 1 && !m->sized && !m->o.full)
+                every_second(&m->plan->round[m->plan->rounds - 1]);
         }
         free(p.pair);
     }
+}
+
+/* --- the order of turns --- */
+
+/* A unit's rounds, and where it goes: into its block, or, measured in several, beside those of one of
+ * them. */
+struct unit {
+    double block, chance;
+    int first, rounds;
+};
+
+static int by_place(const void *a, const void *b)
+{
+    return stats_order(a, b, 2);
+}
+
+static struct unit unit_of(struct maker *m, int first, int last)
+{
+    unsigned left = m->plan->round[first].epochs;
+
+    for (unsigned skip = rng_below(&m->rng, (unsigned)__builtin_popcount(left)); skip; skip--)
+        left &= left - 1;
+    return (struct unit){__builtin_ctz(left), rng_uniform(&m->rng), first, last - first};
+}
+
+/* Put the units from round `from` on into an order of chance within each block, so that nothing that comes
+ * and goes with time is taken for what a tier or a kind of turn does.  Rounds are counted anew. */
+static void mix_units(struct maker *m, int from)
+{
+    struct plan *p = m->plan;
+    struct unit *unit = mem_calloc((size_t)m->units + 1, sizeof(*unit));
+    struct round *was = mem_dup(p->round, (size_t)p->rounds, sizeof(*was));
+    int n = 0, at = from;
+
+    for (int i = 0; i < m->units; i++) {
+        int last = i + 1 < m->units ? m->unit[i + 1] : p->rounds;
+        if (m->unit[i] >= from && m->unit[i] < last)
+            unit[n++] = unit_of(m, m->unit[i], last);
+    }
+    if (n)
+        qsort(unit, (size_t)n, sizeof(*unit), by_place);
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < unit[i].rounds; k++, at++) {
+            p->round[at] = was[unit[i].first + k];
+            p->round[at].id = at;
+        }
+    free(unit);
+    free(was);
 }
 
 /* --- through the NICs, where NVLink joins everybody --- */
@@ -346,19 +592,22 @@ static void add_nic_circle(struct maker *m)
             if (t->endpoint[p.pair[i][0]].nic != t->endpoint[p.pair[i][1]].nic)
                 memmove(p.pair[kept++], p.pair[i], sizeof(*p.pair));
         p.count = kept;
-        add_matrix_rounds(m, STAGE_NIC, &p, m->all_epochs);
+        add_matrix_rounds(m, STAGE_NIC, &p, rotated(m, r));
         free(p.pair);
     }
+    add_few(m, STAGE_NIC, true);
 }
 
 static void add_nics(struct maker *m)
 {
     if (!m->o.nics || !topo_hides_nics(m->topo))
         return;
+    const int from = m->plan->rounds;
     if (m->topo->endpoints <= TOURNAMENT_TO)
         add_nic_circle(m);
     else
         add_matchings(m, STAGE_NIC);
+    mix_units(m, from);
     add_ladders(m, STAGE_NIC_LADDER);
 }
 
@@ -385,7 +634,7 @@ static void add_collectives(struct maker *m, const struct groups *g)
         r->first = m->o.min_bytes;
         r->last = plan_last_size(&m->known, m->topo, op, &g->group[0], m->o.max_bytes);
         r->factor = m->o.factor;
-        r->epochs = m->all_epochs;
+        r->epochs = plan_curve_epochs(m->o.epochs);
         for (int i = 0; i < g->count; i++)
             add_group(r, i, g->group[i].members, g->group[i].size);
     }
@@ -487,14 +736,15 @@ int plan_make(struct plan *p, const struct topo *t, const struct plan_opts *o, s
     if (m.o.factor < 2 || m.o.epochs < 1 || m.o.epochs > PLAN_EPOCHS || m.o.matchings < 1)
         return err_usage(err, "factor %d, epochs %d, matchings %d: need >= 2, 1..%d, >= 1",
                          m.o.factor, m.o.epochs, m.o.matchings, PLAN_EPOCHS);
-    m.all_epochs = (1u << m.o.epochs) - 1;
     m.order = schedule_leaf_order(t);
     rng_seed(&m.rng, m.o.seed);
     add_pair_matrix(&m);
+    mix_units(&m, 0);
     add_ladders(&m, STAGE_LADDER);
     add_all_collectives(&m);
     add_nics(&m);
     add_cables(&m);
     free(m.order);
+    free(m.unit);
     return p->rounds ? 0 : err_usage(err, "the chosen operations leave nothing to measure");
 }

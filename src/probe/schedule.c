@@ -106,15 +106,15 @@ static void pair_leaf(struct pairs *out, const struct topo *t, const struct leaf
         push(out, a->member[i], b->member[k]);
 }
 
-/* The place of a leaf's rail; 0: none known, or several. */
-static int rail_of(const struct topo *t, const struct leaf *l)
+/* Where all members of a group are at another level, plus one; 0: not known, or in several places. */
+static int common_place(const struct topo *t, const struct leaf *l, enum level level)
 {
-    int rail = topo_at(t, l->member[0], LEVEL_RAIL);
+    int at = topo_at(t, l->member[0], level);
 
     for (int i = 1; i < l->members; i++)
-        if (topo_at(t, l->member[i], LEVEL_RAIL) != rail)
+        if (topo_at(t, l->member[i], level) != at)
             return 0;
-    return rail + 1;
+    return at + 1;
 }
 
 /* Those of a level that have members, in the order of the topology; the caller frees. */
@@ -143,28 +143,65 @@ static void free_leaves(struct leaf *leaf, int count)
     free(leaf);
 }
 
-void schedule_uplinks(struct pairs *out, const struct topo *t, const int *order, int r)
+/* Those that may meet: leaves of one rail and spine, racks of one spine. */
+static int meeting_place(const struct topo *t, const struct leaf *l, enum level level)
 {
-    enum level level = t->group[LEVEL_LEAF].count ? LEVEL_LEAF : LEVEL_RACK;
-    int count, *of_rail = NULL, rails = t->group[LEVEL_RAIL].count + 1;
-    struct leaf *leaf = list_leaves(t, order, level, &count);
+    const int rails = t->group[LEVEL_RAIL].count + 1;
+    int rail = level == LEVEL_LEAF ? common_place(t, l, LEVEL_RAIL) : 0;
+    int spine = level != LEVEL_SPINE ? common_place(t, l, LEVEL_SPINE) : 0;
 
-    for (int rail = 0; rail < rails; rail++) {
-        struct pairs meet = {NULL, 0};
-        int n = 0;
-        for (int i = 0; i < count; i++)
-            if (rail_of(t, &leaf[i]) == rail)
-                MEM_PUSH(of_rail, n) = i;
-        if (r < schedule_circle_rounds(n))
-            schedule_circle(&meet, of_rail, n, r);
-        for (int i = 0; i < meet.count; i++)
-            for (int k = 0; k < leaf[meet.pair[i][0]].members; k++)
-                pair_leaf(out, t, &leaf[meet.pair[i][0]], k, &leaf[meet.pair[i][1]], k);
-        free(meet.pair);
-        free(of_rail);
-        of_rail = NULL;
+    return spine * rails + rail;
+}
+
+/* Is each group of the level one of a level that has its turn before? */
+static bool is_repeated(const struct topo *t, const struct leaf *group, int count, enum level level)
+{
+    static const enum level before[] = {LEVEL_LEAF, LEVEL_RACK};
+
+    for (int k = 0; k < 2 && before[k] != level; k++) {
+        bool same = t->group[before[k]].count == count;
+        for (int i = 0; i < count && same; i++)
+            same = common_place(t, &group[i], before[k]) > 0;
+        if (same)
+            return true;
     }
-    free_leaves(leaf, count);
+    return false;
+}
+
+/* Round r of the groups of one meeting place. */
+static void meet_groups(struct pairs *out, const struct topo *t, const struct leaf *group,
+                        const int *at, int n, int r)
+{
+    struct pairs meet = {NULL, 0};
+
+    if (r < schedule_circle_rounds(n))
+        schedule_circle(&meet, at, n, r);
+    for (int i = 0; i < meet.count; i++)
+        for (int k = 0; k < group[meet.pair[i][0]].members; k++)
+            pair_leaf(out, t, &group[meet.pair[i][0]], k, &group[meet.pair[i][1]], k);
+    free(meet.pair);
+}
+
+void schedule_uplinks(struct pairs *out, const struct topo *t, const int *order, enum level level,
+                      int r)
+{
+    const int places = (t->group[LEVEL_SPINE].count + 1) * (t->group[LEVEL_RAIL].count + 1);
+    int count, *place;
+    struct leaf *group = list_leaves(t, order, level, &count);
+
+    place = mem_ints(count + 1, 0);
+    for (int i = 0; i < count; i++)
+        place[i] = meeting_place(t, &group[i], level);
+    for (int p = 0; p < places && !is_repeated(t, group, count, level); p++) {
+        int *at = NULL, n = 0;
+        for (int i = 0; i < count; i++)
+            if (place[i] == p)
+                MEM_PUSH(at, n) = i;
+        meet_groups(out, t, group, at, n, r);
+        free(at);
+    }
+    free(place);
+    free_leaves(group, count);
 }
 
 /* --- cables: every pair of NICs --- */

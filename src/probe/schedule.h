@@ -42,13 +42,15 @@ void schedule_find(struct pairs *out, const int *v, int n, int r);
 void schedule_matching(struct pairs *out, const struct topo *t, const int *order, int tier,
                        bool by_nic, int turn, struct rng *rng);
 
-/* Round r of the circle method over the leaves of each rail (where rails are not known, all; where
- * leaves are not, racks), and everybody of one with somebody of the other: only so do all NICs of a
- * leaf send up at once, as they do where uplinks are fewer than NICs.  Nothing where neither is
- * visible, nor beyond the last round.  With UPLINK_PARTNERS others, what a leaf gets is told from
- * what two of them give each other. */
+/* Round r of the circle method over the groups of a level, and everybody of one with somebody of the other:
+ * only so do all NICs of a group send out at once, as they do where what is above it is thinner than they
+ * are.  Leaves meet others of their rail (where rails are not known, all).  Leaves and racks meet others of
+ * their spine, so that nothing beyond is loaded.  Empty where the level is not visible, where each of its
+ * groups is one of the level below it in this order, and beyond the last round.  With UPLINK_PARTNERS others,
+ * what a leaf gets is told from what two of them give each other. */
 enum { UPLINK_PARTNERS = 3 };
-void schedule_uplinks(struct pairs *out, const struct topo *t, const int *order, int r);
+void schedule_uplinks(struct pairs *out, const struct topo *t, const int *order, enum level level,
+                      int r);
 
 /* Round r of so many that join every two NICs once: everybody sends or receives in each.  NVLink
  * domains (hosts, where there are none) meet by the circle method, and all of their endpoints,

@@ -389,7 +389,7 @@ static void add_round(struct plan *p, const struct job *j, const struct message 
     r->first = o->min_bytes;
     r->last = reach(o, t, asked, msg->bytes);
     r->factor = o->factor;
-    r->epochs = (1u << o->epochs) - 1;
+    r->epochs = plan_curve_epochs(o->epochs);
     for (int g = 0; g < r->groups; g++) {
         r->group[g].size = span->size;
         r->group[g].members = mem_calloc((size_t)span->size, sizeof(int));

@@ -120,7 +120,7 @@ static void the_stage_says_who_was_looked_at(void **state)
         {STAGE_CLASS, 2, 3, -1, false, false, false},
         {STAGE_RANDOM, 1, 3, -1, false, false, true},
         {STAGE_ISOLATED, 1, 3, -1, false, false, true},
-        {STAGE_RETEST, 1, PLAN_EPOCHS + 3, -1, false, true, false},
+        {STAGE_RETEST, 1, PLAN_EPOCHS + 3, -1, true, true, false},
         {STAGE_FRESH_TX, 2, PLAN_EPOCHS + 3, 0, true, false, false},
         {STAGE_FRESH_RX, 1, PLAN_EPOCHS + 3, 1, true, false, false},
     };

@@ -58,7 +58,7 @@ static void the_schedule_follows_the_number_of_endpoints(void **state)
 {
     static const struct {
         int hosts;
-        enum stage first;
+        enum stage stage;
     } want[] = {
         {8, STAGE_ISOLATED}, {16, STAGE_ISOLATED}, {17, STAGE_TOURNAMENT}, {33, STAGE_CLASS}};
     struct plan_opts o;
@@ -71,7 +71,12 @@ static void the_schedule_follows_the_number_of_endpoints(void **state)
         struct plan p;
         flat_topo(&t, want[i].hosts);
         assert_int_equal(plan_make(&p, &t, &o, &err), 0);
-        assert_int_equal(p.round[0].stage, want[i].first);
+        int of[STAGE_COUNT] = {0};
+        for (int r = 0; r < p.rounds; r++)
+            of[p.round[r].stage]++;
+        assert_true(of[want[i].stage] > 0);
+        assert_true(want[i].stage == STAGE_ISOLATED || !of[STAGE_ISOLATED]);
+        assert_true(want[i].stage == STAGE_CLASS || !of[STAGE_CLASS]);
         plan_free(&p);
         topo_free(&t);
     }
@@ -84,7 +89,8 @@ static int meetings(const struct plan *p, int a, int b)
 
     for (int i = 0; i < p->rounds; i++) {
         const struct round *r = &p->round[i];
-        for (int g = 0; g < r->groups && r->stage == STAGE_TOURNAMENT && r->op == OP_PAIR_BW; g++)
+        bool is = r->stage == STAGE_TOURNAMENT && r->op == OP_PAIR_BW && r->first == 256 << 10;
+        for (int g = 0; g < r->groups && is; g++)
             if ((r->group[g].members[0] == a && r->group[g].members[1] == b) ||
                 (r->group[g].members[0] == b && r->group[g].members[1] == a))
                 n += __builtin_popcount(r->epochs);
@@ -107,7 +113,7 @@ static void exact_measures_every_pair_once_when_there_are_many(void **state)
         assert_int_equal(plan_make(&p, &t, &o, &err), 0);
         for (int a = 0; a < hosts; a++)
             for (int b = a + 1; b < hosts; b++)
-                assert_int_equal(meetings(&p, a, b), hosts > 32 ? 2 : 2 * PLAN_EPOCHS);
+                assert_int_equal(meetings(&p, a, b), hosts > 32 ? 2 : 2 * PLAN_CURVE_EPOCHS);
         plan_free(&p);
         topo_free(&t);
     }
@@ -259,7 +265,7 @@ static void nonsense_is_refused_with_its_line(void **state)
         {HEAD "0\tclass\tpair_up\t8\t8\t2\t0\t0>1\n", "p:3: \"pair_up\" is not an operation"},
         {HEAD "0\tclass\tpair_bw\t16\t8\t2\t0\t0>1\n", "p:3: sizes 16 to 8"},
         {HEAD "0\tclass\tpair_bw\t8\t8\t1\t0\t0>1\n", "p:3: column factor: 1 is outside 2..1024"},
-        {HEAD "0\tclass\tpair_bw\t8\t8\t2\t7\t0>1\n", "p:3: \"7\" is not a list of epochs 0..4"},
+        {HEAD "0\tclass\tpair_bw\t8\t8\t2\t8\t0>1\n", "p:3: \"8\" is not a list of epochs 0..7"},
         {HEAD "0\tclass\tpair_bw\t8\t8\t2\t0\t0>9\n",
          "p:3: \"0>9\" is not a group of endpoints 0..3"},
         {HEAD "0\tclass\tpair_bw\t8\t8\t2\t0\t0>1>2\n", "p:3: \"0>1>2\" is not a pair such as 0>5"},
@@ -386,8 +392,9 @@ static int nic_rounds(const char *preset, int racks, bool wanted)
 static void where_nvlink_joins_everybody_a_second_pass_leaves_it(void **state)
 {
     (void)state;
-    /* 8 matchings and 3 ladders of 3 operations, over the rail and over all else */
-    assert_int_equal(nic_rounds("gb200-nvl72", 1, true), (8 + 3) * 3 * 2);
+    /* 8 matchings and 3 ladders of 3 operations, over the rail and over all else; 5 turns of both ways and of
+     * two further sizes; 9 random pairs alone in every second block of each tier */
+    assert_int_equal(nic_rounds("gb200-nvl72", 1, true), (8 + 3) * 3 * 2 + 5 * 3 + 9 * 4 * 2);
     assert_int_equal(nic_rounds("gb200-nvl72", 1, false), 0);
     assert_int_equal(nic_rounds("gb200-nvl72", 2, true), 0); /* pairs of two racks cross them */
     assert_int_equal(nic_rounds("rtxpro6000-100gbe", 1, true), 0);
@@ -418,7 +425,8 @@ static void gpus_of_one_host_meet_through_their_nics(void **state)
         plan_defaults(&o);
         assert_int_equal(plan_make(&p, &t, &o, &err), 0);
         for (int i = 0; i < p.rounds; i++)
-            if (p.round[i].stage == STAGE_NIC && p.round[i].op == OP_PAIR_BW)
+            if (p.round[i].stage == STAGE_NIC && p.round[i].op == OP_PAIR_BW &&
+                p.round[i].first == 64 << 20)
                 met += p.round[i].groups;
         assert_int_equal(met, 2 * (8 * 7 / 2 - 8 / per * (per * (per - 1) / 2)));
         plan_free(&p);

@@ -302,7 +302,7 @@ static void a_plan_fills_the_uplinks(void **state)
         for (int r = 0; r <= rounds; r++) {
             struct pairs p = {NULL, 0};
             int busy[256] = {0};
-            schedule_uplinks(&p, &t, order, r);
+            schedule_uplinks(&p, &t, order, level, r);
             /* a rack is a leaf of each rail here */
             assert_int_equal(p.count, blind || r == rounds ? 0 : racks / 2 * 32);
             for (int i = 0; i < p.count; i++) {
