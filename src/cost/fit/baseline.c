@@ -73,7 +73,7 @@ static void list_looks(struct fit *f)
         if (broken[l.src] || broken[l.dst])
             continue;
         if (l.kind != LOOK_LATENCY)
-            l.y -= (float)log(fit_declared(&f->m->topo, l.src, l.dst, l.tier));
+            l.y -= (float)log(classes_share(&f->classes, l.src, l.dst, l.tier));
         f->look[kept++] = l;
     }
     f->looks = kept;

@@ -23,6 +23,8 @@ bool fit_is_healthy(const struct fit *f, const struct obs *o)
 {
     const struct matrix *m = f->m;
 
+    if (fit_declared(f, o->src, o->dst, o->tier) != 1) /* the curve is the reference's */
+        return false;
     for (int i = 0; i < m->exceptions; i++)
         if (matrix_crosses(m, &m->exception[i], o->src, o->dst, o->tier) ||
             matrix_crosses(m, &m->exception[i], o->dst, o->src, o->tier))
@@ -87,12 +89,14 @@ static int counted(const struct obs *const *o, int n)
     return fabs(ratio - 1) < as_good_as_alone ? n : alone;
 }
 
-/* What slow parts leave of a pair, 0..1: one way of its bandwidth, of the slower way of both; of its
- * latency, of which small messages are made, nothing goes.  0: a dead or wrong one is on the way. */
+/* What slow parts and the class of its devices leave of a pair, 0..1: one way of its bandwidth, of the
+ * slower way of both; of its latency, of which small messages are made, nothing goes.  0: a dead or wrong
+ * one is on the way. */
 static double left_of(const struct fit *f, const struct obs *o)
 {
-    double there = matrix_factor(f->m, o->src, o->dst, NULL, &(double){0}),
-           back = matrix_factor(f->m, o->dst, o->src, NULL, &(double){0});
+    double share = fit_declared(f, o->src, o->dst, o->tier),
+           there = share * matrix_factor(f->m, o->src, o->dst, NULL, &(double){0}),
+           back = share * matrix_factor(f->m, o->dst, o->src, NULL, &(double){0});
 
     if (o->op == OP_PAIR_BW)
         return there;
@@ -395,6 +399,7 @@ int fit_matrix(struct matrix *m, struct topo *t, const struct plan *plan, const 
     malloc_trim(
         0); /* what sorting and clustering took: of many points the fit is the most that is held */
     start_tiers(m);
+    classes_make(&f.classes, &m->topo, f.obs, f.count, f.bw_bytes);
     fit_baseline(&f);
     malloc_trim(0);
     fit_parts(&f);
@@ -407,6 +412,7 @@ int fit_matrix(struct matrix *m, struct topo *t, const struct plan *plan, const 
     free(f.obs);
     free(f.look);
     noise_free(&f.noise);
+    classes_free(&f.classes);
     lists_free(&f.of);
     for (int i = 0; i < TIER_MAX; i++)
         free(f.baseline[i].thin);

@@ -3,6 +3,7 @@
 #define RG_FIT_IMPL_H
 
 #include "base/map.h"
+#include "cost/fit/classes.h"
 #include "cost/fit/fit.h"
 #include "cost/fit/observe.h"
 #include "noise/noise.h"
@@ -28,6 +29,7 @@ struct fit {
     double bw_bytes, lat_bytes; /* sizes of the pair matrix; 0: not measured */
     bool by_nic;                /* the campaign had a pass through the NICs */
     int contradictions;         /* slow pairs between hosts that fast pairs join */
+    struct classes classes;     /* kinds of devices, from fit_matrix() on */
     struct fit_baseline baseline[TIER_MAX];
     struct look *look; /* of healthy and slow pairs, not of broken ones */
     int looks;
@@ -83,6 +85,12 @@ static inline bool fit_meets(const struct fit *f, int a, int b, int tier)
 
     return topo_tier(t, a, b) == tier || (f->by_nic && topo_nic_tier(t, a, b) == tier &&
                                           t->endpoint[a].nic != t->endpoint[b].nic);
+}
+
+/* Bandwidth that a pair can have by declaration, as a share of the tier's reference rate; 1: unknown. */
+static inline double fit_declared(const struct fit *f, int src, int dst, int tier)
+{
+    return classes_share(&f->classes, src, dst, tier);
 }
 
 /* Is this an observation of the pair matrix's bandwidth? */
