@@ -226,18 +226,28 @@ int job_open(struct job *j, struct job_opts *o, struct err *err)
     return open_layout(j, o, &j->matrix.topo, err);
 }
 
+/* Make the matrix of the preset again if the job now needs another number of racks. */
+static int preset_again(struct job *again, const struct job *j, const struct job_opts *was,
+                        const struct job_opts *o, struct err *err)
+{
+    int racks = racks_for(&j->fabric, o, ranks_of(o));
+
+    if (racks == racks_for(&j->fabric, was, ranks_of(was)))
+        return 0;
+    if (matrix_from_fabric(&again->matrix, &again->fabric, racks, err) < 0)
+        return -1;
+    job_flops(&again->matrix, o->flops);
+    return 0;
+}
+
 int job_open_again(struct job *again, const struct job *j, const struct job_opts *was,
                    struct job_opts *o, struct err *err)
 {
     *again = *j;
     again->order = NULL;
     take_habit(again, o); /* as it would be if these were the words of the command line */
-    int racks = racks_for(&j->fabric, o, ranks_of(o));
-    if (!o->matrix && racks != racks_for(&j->fabric, was, ranks_of(was))) {
-        if (matrix_from_fabric(&again->matrix, &again->fabric, racks, err) < 0)
-            return -1;
-        job_flops(&again->matrix, o->flops);
-    }
+    if (!o->matrix && preset_again(again, j, was, o, err) < 0)
+        return -1;
     return open_layout(again, o, &again->matrix.topo, err);
 }
 

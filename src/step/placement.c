@@ -398,5 +398,5 @@ int placement_racks(const struct placement *p, const struct fabric *f, int ranks
 
     if (p->nodes)
         return racks_named(p->nodes);
-    return ranks > 0 ? (ranks + per - 1) / per : 0;
+    return ranks > 0 && per > 0 ? (ranks + per - 1) / per : 0;
 }

@@ -42,7 +42,7 @@ int placement_make(int **order, int *given, const struct topo *t, const struct p
                    int ranks, struct err *err);
 
 /* Racks of a preset that so many ranks need: those of the nodes that are named, else as many as they
- * fill, where no rack holds more than whole segments.  0: cannot be told. */
+ * fill, where no rack holds more than whole segments.  0: cannot be told, also of an empty preset. */
 int placement_racks(const struct placement *p, const struct fabric *f, int ranks);
 
 /* A hostfile alone, from memory; `path` is for messages, text is changed.  An unknown host, an

@@ -121,6 +121,27 @@ static void a_preset_has_as_many_racks_as_the_placement_needs(void **state)
     }
 }
 
+/* What was really measured names no preset, and other placements are priced on its own matrix. */
+static void a_measured_matrix_is_priced_placed_another_way(void **state)
+{
+    struct job_opts o = WORDS("layout", "dp_shard=2");
+    struct prediction p;
+    struct job j, again;
+    struct err err = {0, ""};
+
+    (void)state;
+    o.matrix = "tests/golden/matrix.json";
+    assert_true(seconds_of(&o, &p, &j) > 0);
+    assert_null(j.fabric.name);
+    struct question q = job_question(&j, &o);
+    job_hint(&p, &j, &o, &q);
+    assert_int_equal(job_open_again(&again, &j, &o, &o, &err), 0);
+    assert_ptr_equal(again.matrix.topo.endpoint, j.matrix.topo.endpoint);
+    job_close_again(&again, &j);
+    prediction_free(&p);
+    job_free(&j);
+}
+
 /* tp=8 within a node's reach and across racks: two nodes of a rack at a time keep it inside. */
 static void segments_keep_groups_inside_racks(void **state)
 {
@@ -260,6 +281,7 @@ int main(void)
         cmocka_unit_test(every_word_of_both_tables_is_taken),
         cmocka_unit_test(a_bad_word_is_refused_with_its_key),
         cmocka_unit_test(a_preset_has_as_many_racks_as_the_placement_needs),
+        cmocka_unit_test(a_measured_matrix_is_priced_placed_another_way),
         cmocka_unit_test(segments_keep_groups_inside_racks),
         cmocka_unit_test(ranks_dealt_round_the_nodes_tear_groups_apart),
         cmocka_unit_test(a_slow_nic_reaches_the_answer_where_the_placement_uses_it),

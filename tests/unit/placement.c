@@ -219,6 +219,21 @@ static void a_placement_that_cannot_be_is_refused_with_the_option(void **state)
     assert_string_equal(err.text, "--segment: the rack of node \"n1\" is not known");
 }
 
+/* Matrices of real measurements name no preset: nothing may be divided by what it would have. */
+static void an_empty_preset_has_no_racks(void **state)
+{
+    const struct fabric none = {0}, hgx = {.gpus_per_host = 8, .hosts_per_rack = 4};
+    const struct placement all = {0}, segment = {.segment = 2}, nodes = {.nodes = "r02n[00-03]"};
+
+    (void)state;
+    assert_int_equal(placement_racks(&all, &none, 64), 0);
+    assert_int_equal(placement_racks(&segment, &none, 64), 0);
+    assert_int_equal(placement_racks(&nodes, &none, 64), 3);
+    assert_int_equal(placement_racks(&all, &hgx, 64), 2);
+    assert_int_equal(placement_racks(&all, &hgx, 65), 3);
+    assert_int_equal(placement_racks(&all, &hgx, 0), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -228,6 +243,7 @@ int main(void)
         cmocka_unit_test(ranks_are_dealt_over_nodes_as_srun_does),
         cmocka_unit_test(nothing_asked_is_no_order),
         cmocka_unit_test(a_placement_that_cannot_be_is_refused_with_the_option),
+        cmocka_unit_test(an_empty_preset_has_no_racks),
     };
     return cmocka_run_group_tests(tests, build, raze);
 }
