@@ -28,36 +28,65 @@ static void take_epochs(struct epochs *e, const struct figures *all, const struc
     free(ratio);
 }
 
-static struct figure_change make_figure(const struct figures *all, const struct figure *g,
-                                        const struct epochs *e)
+static struct figure_change make_change(const struct epochs *e)
 {
     double half = isnan(e->se) ? NAN : e->se * dist_t_quantile(0.975, e->df);
 
-    return (struct figure_change){.what = mem_strdup(g->what),
-                                  .before = figures_median(all, g, 0),
-                                  .after = figures_median(all, g, 1),
-                                  .ratio = exp(e->level),
+    return (struct figure_change){.ratio = exp(e->level),
                                   .lo = exp(e->level - half),
                                   .hi = exp(e->level + half),
                                   .p = e->p,
-                                  .points = g->points,
-                                  .blocks = e->blocks,
-                                  .rate = g->rate,
-                                  .tier = g->key.tier >= 0};
+                                  .blocks = e->blocks};
+}
+
+/* Bandwidth of pairs, all tiers: a change of everything is seen there first. */
+static void join_tiers(struct epochs *e, const struct figures *all)
+{
+    const struct epochs **part = mem_calloc((size_t)all->figures + 1, sizeof(*part));
+    int parts = 0;
+
+    for (int i = 0; i < all->figures; i++)
+        if (all->figure[i].key.op == OP_PAIR_BW)
+            part[parts++] = &e[i];
+    if (parts)
+        epochs_join(&e[all->figures], part, parts);
+    else
+        e[all->figures] = (struct epochs){.level = NAN, .between = NAN, .within = NAN};
+    free(part);
 }
 
 static void make_figures(struct compare *c, const struct figures *all)
 {
-    struct epochs *e = mem_calloc((size_t)all->figures + 1, sizeof(*e));
+    const int n = all->figures;
+    struct epochs *e = mem_calloc((size_t)n + 1, sizeof(*e));
 
-    for (int i = 0; i < all->figures; i++)
+    for (int i = 0; i < n; i++)
         take_epochs(&e[i], all, &all->figure[i]);
-    epochs_judge(e, all->figures);
-    for (int i = 0; i < all->figures; i++) {
-        MEM_PUSH(c->figure, c->figures) = make_figure(all, &all->figure[i], &e[i]);
-        epochs_free(&e[i]);
+    join_tiers(e, all);
+    epochs_judge(e, n + 1);
+    c->together = make_change(&e[n]);
+    for (int i = 0; i < n; i++) {
+        const struct figure *g = &all->figure[i];
+        struct figure_change *f = &MEM_PUSH(c->figure, c->figures);
+        *f = make_change(&e[i]);
+        f->what = mem_strdup(g->what);
+        f->before = figures_median(all, g, 0);
+        f->after = figures_median(all, g, 1);
+        f->points = g->points;
+        f->rate = g->rate;
+        f->tier = g->key.tier >= 0;
     }
+    for (int i = 0; i <= n; i++)
+        epochs_free(&e[i]);
     free(e);
+}
+
+static enum change change_of(const struct figure_change *f, bool sure, double tolerance)
+{
+    return isnan(f->p)                                       ? CHANGE_UNSURE
+           : !sure || fabs(log(f->ratio)) < log1p(tolerance) ? CHANGE_NONE
+           : f->ratio < 1                                    ? CHANGE_WORSE
+                                                             : CHANGE_BETTER;
 }
 
 static void judge_figures(struct compare *c, double tolerance)
@@ -67,14 +96,10 @@ static void judge_figures(struct compare *c, double tolerance)
 
     for (int i = 0; i < c->figures; i++)
         p[i] = c->figure[i].p;
-    stats_holm(p, c->figures, COMPARE_ALPHA, sure);
-    for (int i = 0; i < c->figures; i++) {
-        struct figure_change *f = &c->figure[i];
-        f->is = isnan(f->p)                                          ? CHANGE_UNSURE
-                : !sure[i] || fabs(log(f->ratio)) < log1p(tolerance) ? CHANGE_NONE
-                : f->ratio < 1                                       ? CHANGE_WORSE
-                                                                     : CHANGE_BETTER;
-    }
+    stats_holm(p, c->figures, COMPARE_ALPHA - COMPARE_TOGETHER, sure);
+    for (int i = 0; i < c->figures; i++)
+        c->figure[i].is = change_of(&c->figure[i], sure[i], tolerance);
+    c->together.is = change_of(&c->together, c->together.p <= COMPARE_TOGETHER, tolerance);
     free(p);
     free(sure);
 }
@@ -269,7 +294,8 @@ static int count_parts(const struct compare *c, enum part_change_kind is)
 
 int compare_code(const struct compare *c)
 {
-    if (count_figures(c, CHANGE_WORSE) || count_parts(c, PART_NEW) || count_parts(c, PART_WORSE))
+    if (c->together.is == CHANGE_WORSE || count_figures(c, CHANGE_WORSE) ||
+        count_parts(c, PART_NEW) || count_parts(c, PART_WORSE))
         return EXIT_BELOW;
     return count_figures(c, CHANGE_UNSURE) == c->figures ? EXIT_UNJUDGED : EXIT_GOOD;
 }

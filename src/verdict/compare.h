@@ -45,6 +45,8 @@ struct version_change {
 };
 
 struct compare {
+    struct figure_change
+        together; /* bandwidth of pairs over all tiers; without what, before, after */
     struct figure_change *figure;
     int figures;
     struct part_change *part;

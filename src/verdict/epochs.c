@@ -54,10 +54,7 @@ static void take_blocks(struct epochs *e, struct cell *cell, int cells)
         for (int i = 0; i < cells; i++)
             if (cell[i].epoch == epoch)
                 v[n++] = cell[i].y;
-        if (!n)
-            continue;
-        double median = stats_middle(v, n);
-        e->value[e->blocks++] = median;
+        double median = e->value[epoch] = n ? stats_middle(v, n) : NAN;
         for (int i = 0; i < cells; i++)
             if (cell[i].epoch == epoch) {
                 cell[i].y = n > 1 ? (cell[i].y - median) * unbiased(n) : 0;
@@ -73,14 +70,16 @@ static void take_blocks(struct epochs *e, struct cell *cell, int cells)
 
 static void take_level(struct epochs *e)
 {
-    double copy[PLAN_EPOCHS], mean = 0, sum = 0;
+    double mean = 0, sum = 0;
 
-    memcpy(copy, e->value, sizeof(copy));
-    e->level = stats_median(copy, e->blocks);
-    for (int i = 0; i < e->blocks; i++)
-        mean += e->value[i] / e->blocks;
-    for (int i = 0; i < e->blocks; i++)
-        sum += (e->value[i] - mean) * (e->value[i] - mean);
+    e->blocks = 0;
+    for (int i = 0; i < PLAN_EPOCHS; i++)
+        if (!isnan(e->value[i])) {
+            double off = e->value[i] - mean;
+            mean += off / ++e->blocks; /* Welford 1962 */
+            sum += off * (e->value[i] - mean);
+        }
+    e->level = mean;
     e->between = e->blocks > 1 ? sum / (e->blocks - 1) : NAN;
 }
 
@@ -123,12 +122,27 @@ void epochs_of(struct epochs *e, const struct figures *all, const struct figure 
     int cells;
     struct cell *cell = make_cells(all, g, y, &cells);
 
-    *e = (struct epochs){.kind = (g->key.tier >= 0) * 2 + g->rate, .se = NAN, .df = NAN, .p = NAN};
+    *e = (struct epochs){
+        .kind = (g->key.tier >= 0) * 4 + g->rate * 2 + g->nic, .se = NAN, .df = NAN, .p = NAN};
     take_blocks(e, cell, cells);
-    e->cells = (double)cells / e->blocks;
     take_level(e);
+    e->cells = (double)cells / e->blocks;
     take_units(e, cell, cells);
     free(cell);
+}
+
+void epochs_join(struct epochs *e, const struct epochs *const *part, int n)
+{
+    *e = (struct epochs){
+        .kind = part[0]->kind, .cells = 1, .luck_noise = NAN, .se = NAN, .df = NAN, .p = NAN};
+    for (int i = 0; i < n; i++) {
+        for (int k = 0; k < PLAN_EPOCHS; k++)
+            e->value[k] += part[i]->value[k] / n;
+        e->units += part[i]->units;
+        e->share += part[i]->share / n / n;
+        e->within += part[i]->within / part[i]->cells / n / n;
+    }
+    take_level(e);
 }
 
 void epochs_free(struct epochs *e)
@@ -139,7 +153,7 @@ void epochs_free(struct epochs *e)
 
 /* --- what figures have in common --- */
 
-enum { KINDS = 4 };
+enum { KINDS = 8 };
 
 /* Median of a field over the figures of a kind (-1: of all) that know it; NAN: none does. */
 static double usual(const struct epochs *e, int n, int kind, size_t offset)
@@ -182,8 +196,18 @@ static int lone_levels(const struct epochs *e, int n, int kind, double *v)
             v[count++] = e[i].level;
     double median = count ? stats_median(v, count) : 0;
     for (int i = 0; i < count; i++)
-        v[i] = fabs(v[i] - median) * (count > 1 ? unbiased(count) : 0);
+        v[i] = (v[i] - median) * (count > 1 ? unbiased(count) : 0);
     return count;
+}
+
+/* Not a median: routes that collide hit one communicator in ten, and those make the alarms. */
+static double mean_square(const double *v, int n)
+{
+    double sum = 0;
+
+    for (int i = 0; i < n; i++)
+        sum += v[i] * v[i];
+    return sum / n;
 }
 
 static struct luck luck_of(const struct epochs *e, int n, int kind)
@@ -197,13 +221,13 @@ static struct luck luck_of(const struct epochs *e, int n, int kind)
     double *v = mem_calloc((size_t)room + 1, sizeof(*v));
     for (int i = 0; i < n; i++)
         for (int k = 0; e[i].kind == kind && k < e[i].lucks; k++)
-            v[luck.values++] = fabs(e[i].luck[k]);
+            v[luck.values++] = e[i].luck[k];
     if (luck.values < EPOCHS_LUCK) {
         luck.values = lone_levels(e, n, kind, v);
         noise = usual(e, n, kind, offsetof(struct epochs, between)) / EPOCHS_LEAST;
     }
     if (luck.values >= EPOCHS_LUCK)
-        luck.var = fmax(0, pow(1.4826 * stats_middle(v, luck.values), 2) - (noise > 0 ? noise : 0));
+        luck.var = fmax(0, mean_square(v, luck.values) - (noise > 0 ? noise : 0));
     free(v);
     return luck;
 }
@@ -221,8 +245,7 @@ static void judge(struct epochs *e, double expect, double var0, double df0, cons
     if (e->blocks < EPOCHS_LEAST)
         return;
     double var = (weight * var0 * expect + own * e->between) / (weight + own);
-    double blocks = acos(-1) / 2 * var / e->blocks + EPOCHS_FLOOR * EPOCHS_FLOOR,
-           lasting = e->share * luck->var;
+    double blocks = var / e->blocks + EPOCHS_FLOOR * EPOCHS_FLOOR, lasting = e->share * luck->var;
     e->se = sqrt(blocks + lasting);
     e->df = df_of(blocks, weight + own, lasting, luck->values);
     e->p = 2 * dist_t_cdf(-fabs(e->level) / e->se, e->df);

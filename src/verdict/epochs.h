@@ -3,9 +3,9 @@
  * What disturbs a measurement lasts for a while and concerns many points at once: a busy minute, a job next
  * door, a slow communicator.  So points are not independent.  Sizes that a unit (a pair or a group) measured
  * in one epoch are one value, their median; an epoch is one value, the median over its units; a figure's
- * change is the median over its epochs, and n of its t test is the number of epochs.
+ * change is the mean over its epochs, and n of its t test is the number of epochs.
  *
- *     se^2 = pi/2 s^2 / n + luck sum(w^2) + floor^2
+ *     se^2 = s^2 / n + luck sum(w^2) + floor^2
  *
  *   s^2   variance between epochs, moderated: figures have few epochs each and much in common.  Variances are
  *         taken relative to what the spread between units leads to expect, and shrunk towards their usual
@@ -22,7 +22,9 @@
 #include "verdict/figure.h"
 
 /* Constants of the judgement.  tests/unit/epochs.c and tests/unit/compare.c have both sides of each edge. */
-#define COMPARE_ALPHA 0.005 /* false alarms of a comparison, all figures together (Holm) */
+#define COMPARE_ALPHA 0.005 /* false alarms of a comparison, whatever it has of figures */
+#define COMPARE_TOGETHER                                                                           \
+    0.0025 /* of these, of all tiers together; the rest is shared by the figures (Holm) */
 enum {
     EPOCHS_LEAST = 3, /* with two epochs one degree of freedom is left: t is 127 at p = 0.005 */
     EPOCHS_UNITS = 3, /* fewer units in an epoch give no spread between units */
@@ -33,10 +35,10 @@ enum {
     5e-4 /* standard error: clocks tick and frequencies settle in steps of this size */
 
 struct epochs {
-    int kind; /* figures of a kind share their luck: pairs or groups, rate or time */
+    int kind; /* figures of a kind share their luck: pairs or groups, rate or time, over NICs or not */
     int blocks, units;
-    double value[PLAN_EPOCHS]; /* of each block, in the order of time */
-    double level;              /* their median */
+    double value[PLAN_EPOCHS]; /* of each block; NAN: not measured in it */
+    double level;              /* their mean */
     double between;            /* variance between blocks; NAN: fewer than two */
     double within;             /* variance between units of a block; NAN: too few */
     double cells;              /* values per block, mean */
@@ -48,9 +50,11 @@ struct epochs {
     double se, df, p; /* of level, by epochs_judge(); NAN with fewer than EPOCHS_LEAST blocks */
 };
 
-/* From y[point of the figure].  epochs_free() is the caller's. */
+/* From y[point of the figure].  epochs_free() is the caller's, here and below. */
 void epochs_of(struct epochs *e, const struct figures *all, const struct figure *g,
                const double *y);
+/* The mean of n figures, over the blocks that all of them have. */
+void epochs_join(struct epochs *e, const struct epochs *const *part, int n);
 /* Fill in se, df and p of n figures that were measured together. */
 void epochs_judge(struct epochs *e, int n);
 void epochs_free(struct epochs *e);

@@ -60,14 +60,16 @@ static int *same_endpoints(const struct topo *t, const struct topo *other)
     return id;
 }
 
-/* Number the units: order_keys() puts the epochs and sizes of a unit one behind the other. */
+/* Number the units: order_keys() puts the epochs and sizes of a unit one behind the other.  Another round is
+ * another unit, because it opens its own connections. */
 static void number_units(struct match_row *row, int rows)
 {
     for (int i = 1; i < rows; i++) {
         struct match_key same = row[i].key;
         same.epoch = row[i - 1].key.epoch;
         same.bytes = row[i - 1].key.bytes;
-        row[i].unit = row[i - 1].unit + (order_keys(&same, &row[i - 1].key) != 0);
+        bool other = order_keys(&same, &row[i - 1].key) || row[i].round != row[i - 1].round;
+        row[i].unit = row[i - 1].unit + other;
     }
 }
 
@@ -231,7 +233,12 @@ static void add_point(struct figures *f, const struct matrix *m, const struct fi
             what = figure_words(m, key, true);
         }
         last = &MEM_PUSH(f->figure, f->figures);
-        *last = (struct figure){*key, what, key->large, f->points, 0};
+        *last =
+            (struct figure){.key = *key,
+                            .what = what,
+                            .rate = key->large,
+                            .nic = key->tier >= 0 ? m->tier[key->tier].nic : key->shape.domains > 1,
+                            .first = f->points};
     }
     last->points++;
     f->cell[f->points] = (struct figure_cell){k->epoch, row->unit};

@@ -31,6 +31,7 @@ struct figure {
     struct figure_key key;
     char *what; /* "tier rail, pair_bw", "all_reduce, 72r 1d x72, large" */
     bool rate;  /* B/s, else s */
+    bool nic;   /* crosses NICs, as far as the plan tells */
     int first, points;
 };
 

@@ -25,13 +25,13 @@ static char *campaign_dir(char dir[64])
     return mkdtemp(dir);
 }
 
-/* path: of the points while it lasts; the caller frees the matrix. */
-static void campaign(struct matrix *m, const struct sim_opts *o, const struct plan_opts *p,
-                     const char *path)
+/* path: of the points while it lasts; the caller frees all three. */
+static inline void campaign_measure(struct matrix *m, struct plan *plan, struct points *points,
+                                    const struct sim_opts *o, const struct plan_opts *p,
+                                    const char *path)
 {
     struct sim_bed bed;
     struct topo seen; /* the matrix's in the end */
-    struct plan plan;
     struct measure_opts how;
     struct fit_opts fit;
     struct points_log *log = NULL;
@@ -41,16 +41,28 @@ static void campaign(struct matrix *m, const struct sim_opts *o, const struct pl
     how.check = false;
     fit_defaults(&fit);
     unlink(path);
-    if (sim_bed_open(&bed, o, &err) < 0 || plan_make(&plan, &bed.seen, p, &err) < 0 ||
-        points_open(&log, path, plan_crc(&plan), &bed.seen, "sim", &err) < 0 ||
-        measure_plan(&world_solo, transport_find("sim"), &bed.seen, &plan, &how, log, &err) < 0)
+    if (sim_bed_open(&bed, o, &err) < 0 || plan_make(plan, &bed.seen, p, &err) < 0 ||
+        points_open(&log, path, plan_crc(plan), &bed.seen, "sim", &err) < 0 ||
+        measure_plan(&world_solo, transport_find("sim"), &bed.seen, plan, &how, log, &err) < 0)
         fail_msg("%s", err.text);
     topo_copy(&seen, &bed.seen);
-    if (fit_matrix(m, &seen, &plan, points_all(log), &fit, &err) < 0)
+    if (fit_matrix(m, &seen, plan, points_all(log), &fit, &err) < 0)
         fail_msg("%s", err.text);
+    points_take(log, points);
     points_close(log, &err);
-    plan_free(&plan);
     sim_bed_free(&bed);
+}
+
+/* The same; only the matrix is left. */
+static inline void campaign(struct matrix *m, const struct sim_opts *o, const struct plan_opts *p,
+                            const char *path)
+{
+    struct points points = {0};
+    struct plan plan;
+
+    campaign_measure(m, &plan, &points, o, p, path);
+    points_free(&points);
+    plan_free(&plan);
 }
 
 #endif
