@@ -8,6 +8,9 @@ const char *const part_name[PART_COUNT] = {"endpoint", "host", "rack_pair",   "p
 const char *const part_state_name[STATE_COUNT] = {
     "slow",         "intermittent", "under-load", "both-ways", "small-sizes", "large-sizes",
     "slow-samples", "lost-uplinks", "late",       "dead",      "wrong"};
+const char *const part_kind_name[PART_KIND_COUNT] = {"gpu",   "cpu",       "nic",    "host",
+                                                     "cable", "link",      "leaf",   "uplinks",
+                                                     "rack",  "rack-pair", "domain", "fabric"};
 const int part_level[PART_COUNT] = {[PART_ENDPOINT] = -1,
                                     [PART_HOST] = LEVEL_HOST,
                                     [PART_RACK_PAIR] = LEVEL_RACK,
@@ -16,3 +19,18 @@ const int part_level[PART_COUNT] = {[PART_ENDPOINT] = -1,
                                     [PART_RACK] = LEVEL_RACK,
                                     [PART_RACK_UPLINKS] = LEVEL_RACK};
 const char *const side_name[SIDE_COUNT] = {"both", "tx", "rx"};
+
+double part_factor(enum part_state state, double depth, double share)
+{
+    switch (state) {
+    case STATE_SLOW:
+        return depth;
+    case STATE_INTERMITTENT:
+        return depth > 0 ? 1 / (1 - share + share / depth) : share > 0 ? 0 : 1;
+    case STATE_DEAD:
+    case STATE_WRONG:
+        return 0;
+    default:
+        return 1;
+    }
+}

@@ -22,6 +22,23 @@ static inline bool part_is_two(enum part part)
 {
     return part == PART_PAIR || part == PART_RACK_PAIR;
 }
+/* What a part is for a person who repairs it. */
+enum part_kind {
+    PART_KIND_GPU,
+    PART_KIND_CPU,
+    PART_KIND_NIC,
+    PART_KIND_HOST,
+    PART_KIND_CABLE,
+    PART_KIND_LINK,
+    PART_KIND_LEAF,
+    PART_KIND_UPLINKS,
+    PART_KIND_RACK,
+    PART_KIND_RACK_PAIR,
+    PART_KIND_DOMAIN,
+    PART_KIND_FABRIC,
+    PART_KIND_COUNT
+};
+extern const char *const part_kind_name[PART_KIND_COUNT]; /* "gpu", ..., "rack-pair", "fabric" */
 enum side { SIDE_BOTH, SIDE_TX, SIDE_RX, SIDE_COUNT };
 extern const char *const side_name[SIDE_COUNT];
 
@@ -43,5 +60,13 @@ enum part_state {
 /* "slow", "intermittent", "under-load", "both-ways", "small-sizes", "large-sizes", "slow-samples",
  * "lost-uplinks", "late", "dead", "wrong" */
 extern const char *const part_state_name[STATE_COUNT];
+/* Bandwidth that transfers can expect of a part, relative to its tier; its factor in prices.  depth: bandwidth while
+ * the state shows; share: of the time in which it does.
+ *
+ *   intermittent            1 / (1 - share + share / depth), because times add up, not rates
+ *   slow                    depth
+ *   dead, wrong data        0
+ *   all other states        1: they do not concern every transfer */
+double part_factor(enum part_state state, double depth, double share);
 
 #endif

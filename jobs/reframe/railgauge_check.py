@@ -13,7 +13,7 @@ names that `railgauge show` has for them; each is logged, reference or not.  A s
     class OurRacks(RailgaugeCheck):
         options = ['--launch', 'srun -N18 -n72']
         reference = {'ours:gpu': {'rail': (49.2, -0.05, None, 'GB/s'),
-                                  'all_reduce 72r 1d x72': (840, -0.05, None, 'GB/s')}}
+                                  'all_reduce 72 ranks, 1 domain': (840, -0.05, None, 'GB/s')}}
 """
 import json
 import os

@@ -56,7 +56,7 @@ static const struct opt_line command = {
 static json_t *report(const struct judged *j, const struct args *args, const struct table *t)
 {
     const struct accept *a = &j->accept;
-    json_t *parts = parts_report(NULL, &j->parts);
+    json_t *parts = parts_report(NULL, &j->parts, 0, 0);
 
     json_t *root = json_pack(
         "{s:s, s:i, s:o, s:s, s:s, s:s, s:s?, s:s?, s:i, s:i, s:i, s:i, s:o, s:O}", "format",
@@ -76,10 +76,8 @@ static void print_text(const struct judged *j, const struct args *args, const st
 
     judged_print(j, args->of.in.file);
     putchar('\n');
-    parts_print(stdout, &j->parts);
-    if (j->parts.rows) {
-        printf("what to do: railgauge show %s parts\n\n", args->of.in.file);
-    }
+    judged_parts(j);
+    putchar('\n');
     table_print(stdout, t, 0);
     printf("\n%d pass, %d warn, %d fail, %d unknown\n", a->count[ACCEPT_PASS],
            a->count[ACCEPT_WARN], a->count[ACCEPT_FAIL], a->count[ACCEPT_UNKNOWN]);

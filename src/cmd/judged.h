@@ -56,6 +56,8 @@ void judged_nagios(enum accept_is verdict, const char *line, const struct accept
 
 /* The first lines for people: the verdict, what it is against, what was looked at. */
 void judged_print(const struct judged *j, const char *campaign);
+/* All parts, and for the first ones the next step. */
+void judged_parts(const struct judged *j);
 json_t *judged_seen(const struct judged *j); /* what was looked at, a list; new reference */
 /* A row a check, what needs a person first; brief: only those. */
 void judged_table(struct table *t, const struct accept *a, bool brief);

@@ -105,7 +105,7 @@ static void print_text(const struct judged *j, const struct args *a, const char 
     judged_print(j, a->of.in.file);
     if (j->parts.rows + j->parts.onlies)
         putchar('\n');
-    parts_print(stdout, &j->parts);
+    judged_parts(j);
     judged_table(&t, &j->accept, true);
     if (t.cells > t.columns) {
         putchar('\n');
@@ -130,7 +130,7 @@ static int show(const struct judged *j, const struct args *a, const struct histo
                         .line = j->line,
                         .parts = &j->parts,
                         .checks = t.rows,
-                        .told = parts_report(NULL, &j->parts),
+                        .told = parts_report(NULL, &j->parts, 0, 0),
                         .against = j->against,
                         .limits_name = j->limits_name,
                         .history = history};

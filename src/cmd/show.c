@@ -59,7 +59,7 @@ static int parts(const struct show *s, FILE *out, json_t **json, struct err *err
     int rc = parts_list(&list, &in, err);
 
     if (rc == 0)
-        *json = parts_report(out, &list);
+        *json = parts_report(out, &list, 0, 0);
     parts_free(&list);
     return rc;
 }

@@ -142,40 +142,6 @@ bool matrix_beyond(const struct matrix *m, const struct exception *e)
     return leaves && e->tier >= 0 && !(m->tier[e->tier].rule.same & 1u << LEVEL_LEAF);
 }
 
-char *matrix_part(const struct matrix *m, const struct exception *e, char buf[256])
-{
-    static const char *const side[SIDE_COUNT] = {"", ", sending", ", receiving"};
-    const struct topo *t = &m->topo;
-    const char *arrow = e->side == SIDE_BOTH ? "and" : e->side == SIDE_TX ? "to" : "from";
-    char a[96], b[96];
-
-    switch (e->part) {
-    case PART_ENDPOINT:
-        snprintf(buf, 256, "endpoint %s%s", matrix_endpoint(m, e->a, a), side[e->side]);
-        break;
-    case PART_HOST:
-        snprintf(buf, 256, "host %.100s%s", t->host[e->a].name, side[e->side]);
-        break;
-    case PART_RACK_PAIR:
-        snprintf(buf, 256, "racks %.100s %s %.100s", t->group[LEVEL_RACK].name[e->a], arrow,
-                 t->group[LEVEL_RACK].name[e->b]);
-        break;
-    case PART_LEAF:
-        snprintf(buf, 256, "%s %.100s%s", matrix_beyond(m, e) ? "uplinks of leaf" : "leaf",
-                 t->group[LEVEL_LEAF].name[e->a], side[e->side]);
-        break;
-    case PART_RACK:
-    case PART_RACK_UPLINKS:
-        snprintf(buf, 256, "%srack %.100s%s", e->part == PART_RACK ? "" : "uplinks of ",
-                 t->group[LEVEL_RACK].name[e->a], side[e->side]);
-        break;
-    default:
-        snprintf(buf, 256, "pair %s %s %s", matrix_endpoint(m, e->a, a), arrow,
-                 matrix_endpoint(m, e->b, b));
-    }
-    return buf;
-}
-
 int part_count(const struct matrix *m, enum part part)
 {
     return part_level[part] < 0 ? m->topo.endpoints : m->topo.group[part_level[part]].count;
@@ -352,18 +318,4 @@ void matrix_pair(const struct matrix *m, int src, int dst, double bytes, struct 
     pair_cost(m, src, dst, bytes, factor, add, out);
     if (out->exception >= 0)
         matrix_blame(m, out);
-}
-
-void matrix_blame(const struct matrix *m, struct cost *out)
-{
-    const struct exception *e = &m->exception[out->exception];
-    size_t n = strlen(out->source);
-    char part[256];
-
-    if (e->wrong)
-        snprintf(out->source + n, sizeof(out->source) - n, "; wrong data: %s",
-                 matrix_part(m, e, part));
-    else
-        snprintf(out->source + n, sizeof(out->source) - n, "; %.3g of it by %s", e->factor,
-                 matrix_part(m, e, part));
 }

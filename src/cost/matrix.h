@@ -91,7 +91,7 @@ struct exception {
     int evidence;     /* pairs that show it */
     int alone;        /* of them measured while nothing else ran */
     int partners;  /* different endpoints at the other end; of two parts, at the end with fewer */
-    double lo, hi; /* 95 % interval of factor, from those pairs; 0: not known */
+    double lo, hi; /* 95 % interval of factor, or of depth where that is known; 0: not known */
     char *why;     /* "9 of 9 partners see 0.60 of rail; alone as well: link" */
     bool wrong;    /* gives wrong data: of no use, factor is 0 */
     enum part_state state;
@@ -99,7 +99,17 @@ struct exception {
      * of the samples or of the checks in which it does.  0: not known.  Prices use factor, which is 1
      * for states that do not concern every transfer. */
     double depth, share;
+    double bytes; /* STATE_SMALL: slow up to this size, STATE_LARGE: from it on; 0: not known */
 };
+
+/* How the part is wrong: its state, or what its factor says where the state is not given. */
+enum part_state matrix_state(const struct exception *e);
+/* Bandwidth relative to the tier while the state shows; NAN: not known, or STATE_LATE. */
+double matrix_depth(const struct exception *e);
+/* "0.60", "0.50 in 40 % of the time", "0.45 beside other traffic", "0.60 both ways at once", "0.30 up to 64
+ * KiB", "10 % of messages at 0.50", "0.50 of its uplinks", "+3.0 us", "no answer", "wrong data in 3 of 40 checks" */
+enum { MATRIX_EFFECT = 64 };
+char *matrix_effect(const struct exception *e, char buf[MATRIX_EFFECT]);
 
 /* Something worth a sentence that is no exception: declared racks differ from measured ones, trunk
  * shared, unstable point, wrong data. */
@@ -155,8 +165,19 @@ struct matrix {
 
 void matrix_init(struct matrix *m);
 void matrix_free(struct matrix *m);
-/* What part this is: "endpoint 17 (r00n04:1), sending", "host n03", "rack-00 to rack-01", "pair
- * ...". */
+/* Where a part shows: on tiers inside a host or domain, on tiers that cross NICs. */
+struct part_shown {
+    bool inside, nics;
+};
+struct part_shown matrix_shown(const struct matrix *m, const struct exception *e);
+/* Its kind, from where all exceptions of this part show. */
+enum part_kind matrix_kind(const struct matrix *m, const struct exception *e, struct part_shown on);
+/* "NIC mlx5_1 of r00n04 (GPU 1), sending", "host n03", "racks rack-00 to rack-01", "uplinks of leaf-1"; device
+ * names from t.  The same name stands on every screen. */
+enum { MATRIX_PART = 256 };
+char *matrix_title(const struct topo *t, enum part_kind kind, const struct exception *e,
+                   char buf[MATRIX_PART]);
+/* matrix_title() of an exception by itself. */
 char *matrix_part(const struct matrix *m, const struct exception *e, char buf[256]);
 char *matrix_endpoint(const struct matrix *m, int id, char buf[96]); /* "17 (r00n04:1)" */
 /* Append a finding. */
@@ -203,10 +224,11 @@ int matrix_open(struct matrix *m, const char *path, const char *fabric, int rack
 struct cost {
     double sec, lo, hi; /* NAN when unknown, INFINITY when a part on the way is dead */
     enum basis basis;
-    char source[160]; /* "measured all_gather 64r 8d x8 at 1 MiB", "all_gather 64r 8d x8 at 4 GiB,
-                         extrapolated from 256 MiB measured", "modelled: ring over rail ..." */
-    int exception;    /* index of the exception that rules, -1 */
-    double from;      /* the measured or published size that the answer was extrapolated from; 0:
+    char source
+        [208];     /* "measured all_gather 64 ranks, 8 domains of 8 at 1 MiB", "all_gather 64 ranks,
+                         8 domains of 8 at 4 GiB, extrapolated from 256 MiB measured", "modelled: ring over rail ..." */
+    int exception; /* index of the exception that rules, -1 */
+    double from;   /* the measured or published size that the answer was extrapolated from; 0:
                          none, the size lies between two */
 };
 

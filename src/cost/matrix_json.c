@@ -304,6 +304,7 @@ static const struct json_member exception_members[] = {
              .what = "state", .optional = true),
     JSON_ROW("depth", NUMBER, struct exception_row, e.depth, .optional = true, .max = 1),
     JSON_ROW("share", NUMBER, struct exception_row, e.share, .optional = true, .max = 1),
+    JSON_ROW("bytes", NUMBER, struct exception_row, e.bytes, .optional = true, .max = BYTES_MAX),
     JSON_ROW("tier", LOANED, struct exception_row, tier, .optional = true),
     JSON_ROW("why", TEXT, struct exception_row, e.why, .optional = true),
     {.key = NULL},
@@ -321,6 +322,10 @@ static int read_exception(void *whole, json_t *value, const char *where, struct 
         return -1;
     if (e->wrong && e->factor > 0)
         return err_data(err, "%s: wrong data at a factor of %g; it must be 0", where, e->factor);
+    if ((e->state == STATE_WRONG || e->state == STATE_DEAD) && e->factor > 0)
+        return err_data(err, "%s: state %s at a factor of %g; it must be 0", where,
+                        part_state_name[e->state], e->factor);
+    e->wrong |= e->state == STATE_WRONG;
     bool two = e->part == PART_RACK_PAIR || e->part == PART_PAIR;
     int limit = part_count(m, e->part);
     if (e->a < 0 || e->a >= limit || (two ? e->b < 0 || e->b >= limit : e->b != -1))
@@ -338,7 +343,10 @@ static json_t *write_exception(const struct matrix *m, int i)
     const struct exception *e = &m->exception[i];
     const char *tier = e->tier >= 0 ? m->tier[e->tier].rule.name : NULL;
 
-    return json_write(exception_members, &(struct exception_row){*e, tier});
+    struct exception_row row = {*e, tier};
+
+    row.e.state = matrix_state(e);
+    return json_write(exception_members, &row);
 }
 
 static const struct json_member finding_members[] = {

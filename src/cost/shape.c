@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/units.h"
 
 /* Keys counted, and marked, in a pass: 16 KiB of the stack. */
 enum { CHUNK = 4096, MARKS = 32 * CHUNK };
@@ -159,7 +160,10 @@ bool shape_equal(const struct shape *a, const struct shape *b)
 
 char *shape_text(char buf[48], const struct shape *s)
 {
-    snprintf(buf, 48, "%dr %dd x%d", s->ranks, s->domains, s->per_domain);
+    int n = snprintf(buf, 48, "%d ranks, %d domain%s", s->ranks, s->domains, units_s(s->domains));
+
+    if (s->domains > 1)
+        snprintf(buf + n, 48 - (size_t)n, " of %d", s->per_domain);
     return buf;
 }
 

@@ -34,7 +34,8 @@ int shape_of(struct shape *s, const struct topo *t, const int *ids, int n);
 /* Do both cost the same?  Ranks, domains and members per domain are equal; when domains are
  * crossed, NICs too, and racks where both know them (nodes inside a domain do not matter). */
 bool shape_equal(const struct shape *a, const struct shape *b);
-char *shape_text(char buf[48], const struct shape *s); /* "64r 8d x8" */
+/* "64 ranks, 8 domains of 8", "72 ranks, 1 domain" */
+char *shape_text(char buf[48], const struct shape *s);
 
 /* --- groups that are ranges of endpoints: counted by the blocks that they touch, not by members --- */
 

@@ -119,7 +119,7 @@ int predict_layout(struct prediction *p, const struct matrix *m, const char *mod
 
 /* prediction.json; new reference.  `m` names exceptions. */
 json_t *predict_json(const struct prediction *p, const struct matrix *m);
-/* "endpoint 17 (r00n04 gpu 1) tx: 0.60 of its tier, WHY" */
+/* "NIC mlx5_1 of r00n04 (GPU 1), sending: 0.60 of its tier, WHY" */
 char *predict_exception_text(char *buf, int size, const struct matrix *m, int exception);
 
 /* Share by which the time of a message errs, one standard deviation. */

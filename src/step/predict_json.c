@@ -9,41 +9,16 @@
 char *predict_exception_text(char *buf, int size, const struct matrix *m, int exception)
 {
     const struct exception *x = &m->exception[exception];
-    const struct topo *t = &m->topo;
-    char what[160], part[256];
+    enum part_state state = matrix_state(x);
+    char part[MATRIX_PART], effect[MATRIX_EFFECT];
+    const char *why = x->why ? x->why : "";
 
-    switch (x->part) {
-    case PART_ENDPOINT: {
-        const struct endpoint *e = &t->endpoint[x->a];
-        snprintf(what, sizeof(what), "endpoint %d (%s device %d)", x->a,
-                 t->host[e->place.at[LEVEL_HOST]].name, e->local);
-        break;
-    }
-    case PART_HOST:
-        snprintf(what, sizeof(what), "host %s", t->host[x->a].name);
-        break;
-    case PART_RACK_PAIR:
-        snprintf(what, sizeof(what), "racks %s and %s", t->group[LEVEL_RACK].name[x->a],
-                 t->group[LEVEL_RACK].name[x->b]);
-        break;
-    case PART_LEAF:
-    case PART_RACK:
-    case PART_RACK_UPLINKS:
-        matrix_part(m, x, part);
-        snprintf(what, sizeof(what), "%.159s", part);
-        break;
-    default:
-        snprintf(what, sizeof(what), "endpoints %d and %d", x->a, x->b);
-    }
-    /* Evidence written by fit names its part already. */
-    if (x->wrong)
-        snprintf(buf, (size_t)size, "%s: %s", what, x->why ? x->why : "wrong data");
-    else if (x->why && !strncmp(x->why, what, strcspn(what, " ")))
-        snprintf(buf, (size_t)size, "%s", x->why);
+    matrix_part(m, x, part);
+    if (state == STATE_WRONG)
+        snprintf(buf, (size_t)size, "%s: %s", part, *why ? why : "wrong data");
     else
-        snprintf(buf, (size_t)size, "%s%s%s: %.2f of its tier%s%s", what,
-                 x->side == SIDE_BOTH ? "" : " ", x->side == SIDE_BOTH ? "" : side_name[x->side],
-                 x->factor, x->why ? ", " : "", x->why ? x->why : "");
+        snprintf(buf, (size_t)size, "%s: %s%s%s%s", part, matrix_effect(x, effect),
+                 state == STATE_SLOW ? " of its tier" : "", *why ? ", " : "", why);
     return buf;
 }
 

@@ -137,30 +137,84 @@ static void count_found(struct accept *a, const struct accept_input *in, const s
     judge(add_row(a, l, mem_strdup(limit_check[l->check].what)), exactly(n));
 }
 
-/* Each slow part is a line of its own; where there is none, one line says so.  The whole fabric is
- * what the tiers' rows judge. */
+/* Does any row of the limits judge this state by name? */
+static bool has_own_row(const struct limits *all, enum part_state state)
+{
+    for (int i = 0; i < all->count; i++)
+        if ((all->limit[i].check == CHECK_PART_SPEED || all->limit[i].check == CHECK_PART_SHARE) &&
+            all->limit[i].state == (int)state)
+            return true;
+    return false;
+}
+
+/* The whole fabric is judged by the tiers' rows; dead parts and wrong data have checks of their own. */
+static bool applies(const struct limits *all, const struct limit *l, const struct part_row *p)
+{
+    bool share = p->state == STATE_INTERMITTENT || p->state == STATE_SAMPLES;
+
+    if (p->exception < 0)
+        return false;
+    if (l->check == CHECK_PART_LATENCY)
+        return p->alpha_add > 0;
+    if (p->state == STATE_LATE || p->state == STATE_DEAD || p->state == STATE_WRONG)
+        return false;
+    if (l->state >= 0)
+        return l->state == (int)p->state;
+    return !has_own_row(all, p->state) && (l->check == CHECK_PART_SPEED || share);
+}
+
+static struct figure part_figure(const struct part_row *p, enum check check)
+{
+    if (check == CHECK_PART_LATENCY)
+        return exactly(p->alpha_add);
+    if (check == CHECK_PART_SHARE)
+        return exactly(p->share);
+    return isfinite(p->lo) ? (struct figure){p->factor, p->lo, p->hi} : exactly(p->factor);
+}
+
+/* A part that is named is never good: run ends with 1 for it. */
+static void judge_part(struct accept *a, const struct limit *l, const struct part_row *p, int part)
+{
+    static const char *const what[CHECK_COUNT] = {[CHECK_PART_SPEED] = "speed",
+                                                  [CHECK_PART_SHARE] = "share",
+                                                  [CHECK_PART_LATENCY] = "latency added"};
+    char speed[PART_SPEED];
+    bool plain = p->state == STATE_SLOW || l->check == CHECK_PART_LATENCY;
+    struct accept_row *r =
+        add_row(a, l,
+                mem_printf("%s, %s over %s%s%s", p->name, what[l->check], p->over,
+                           plain ? "" : ": ", plain ? "" : part_speed(p, speed)));
+
+    r->part = part;
+    judge(r, part_figure(p, l->check));
+    if (r->is == ACCEPT_UNKNOWN)
+        explain(r, mem_strdup("how slow it is was not measured"));
+    else if (r->is == ACCEPT_PASS && (l->check != CHECK_PART_LATENCY || p->state == STATE_LATE)) {
+        r->is = ACCEPT_WARN;
+        explain(r, mem_strdup("within the limit, but it stands out from its like"));
+    }
+}
+
+/* Each part is a line of its own; where there is none, one line says so. */
 static void slow_parts(struct accept *a, const struct accept_input *in, const struct limit *l)
 {
-    const bool speed = l->check == CHECK_PART_SPEED;
-    int rows = 0;
+    const bool least = limit_check[l->check].least;
+    int rows = 0, parts = 0;
 
     for (int i = 0; i < in->parts->rows; i++) {
-        const struct part_row *p = &in->parts->row[i];
-        if (p->exception < 0 || (speed ? p->state != STATE_SLOW : !(p->alpha_add > 0)))
+        parts += in->parts->row[i].exception >= 0;
+        if (!applies(in->limits, l, &in->parts->row[i]))
             continue;
-        struct accept_row *r =
-            add_row(a, l,
-                    mem_printf("%s, %s%s", p->name, speed ? "speed over " : "latency added over ",
-                               p->over));
-        r->part = i;
-        judge(r, !speed            ? exactly(p->alpha_add)
-                 : isfinite(p->lo) ? (struct figure){p->factor, p->lo, p->hi}
-                                   : exactly(p->factor));
+        judge_part(a, l, &in->parts->row[i], i);
         rows++;
     }
-    if (!rows)
-        judge(add_row(a, l, mem_printf("%s: no part stands out", limit_check[l->check].what)),
-              exactly(speed ? 1 : 0));
+    if (!rows && l->state < 0)
+        judge(add_row(a, l,
+                      mem_printf("%s: %s", limit_check[l->check].what,
+                                 !parts  ? "no part stands out"
+                                 : least ? "no part is slow at all times"
+                                         : "none")),
+              exactly(least ? 1 : 0));
 }
 
 static void misplaced_hosts(struct accept *a, const struct accept_input *in, const struct limit *l)
@@ -381,11 +435,11 @@ static void (*const judges[CHECK_COUNT])(struct accept *a, const struct accept_i
                                          const struct limit *l) = {
     [CHECK_WRONG_DATA] = count_points, [CHECK_FAILED_POINTS] = count_points,
     [CHECK_DEAD_PARTS] = count_found,  [CHECK_PART_SPEED] = slow_parts,
-    [CHECK_PART_LATENCY] = slow_parts, [CHECK_TIER_BANDWIDTH] = tiers,
-    [CHECK_TIER_LATENCY] = tiers,      [CHECK_TIER_SPREAD] = tiers,
-    [CHECK_TIER_LOADED] = tiers,       [CHECK_BUSBW] = collectives,
-    [CHECK_RACKS] = misplaced_hosts,   [CHECK_TAINTED] = count_found,
-    [CHECK_SEEN] = coverage,
+    [CHECK_PART_SHARE] = slow_parts,   [CHECK_PART_LATENCY] = slow_parts,
+    [CHECK_TIER_BANDWIDTH] = tiers,    [CHECK_TIER_LATENCY] = tiers,
+    [CHECK_TIER_SPREAD] = tiers,       [CHECK_TIER_LOADED] = tiers,
+    [CHECK_BUSBW] = collectives,       [CHECK_RACKS] = misplaced_hosts,
+    [CHECK_TAINTED] = count_found,     [CHECK_SEEN] = coverage,
 };
 
 bool accept_lacks(const struct accept_row *r)

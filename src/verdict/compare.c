@@ -106,27 +106,43 @@ static void judge_figures(struct compare *c, double tolerance)
 
 /* --- parts --- */
 
-/* The worse, the higher; within a rank by share, or by what is added. */
+/* The worse, the higher; within a rank by what is left, or by what is added. */
 static int state_rank(const struct part_row *r)
 {
     static const int rank[STATE_COUNT] = {
-        [STATE_LATE] = 1, [STATE_SLOW] = 2, [STATE_DEAD] = 3, [STATE_WRONG] = 3};
+        [STATE_LATE] = 1, [STATE_SLOW] = 3, [STATE_DEAD] = 4, [STATE_WRONG] = 4};
+    enum { AT_TIMES = 2 }; /* slow only under some condition */
 
-    return rank[r->state];
+    return rank[r->state] ? rank[r->state] : AT_TIMES;
+}
+
+/* What is left of its tier on average; 1: not known. */
+static double left_of(const struct part_row *r)
+{
+    double factor = isnan(r->factor) ? 1 : r->factor;
+
+    return isnan(r->share) ? factor : part_factor(STATE_INTERMITTENT, factor, r->share);
+}
+
+/* Shares of few blocks of time waver: only half as much again is a change. */
+static enum part_change_kind by_loss(double before, double after)
+{
+    static const double more = 1.5;
+
+    return after > more * before ? PART_WORSE : before > more * after ? PART_BETTER : PART_SAME;
 }
 
 enum part_change_kind compare_part(const struct part_row *a, const struct part_row *b,
                                    double tolerance)
 {
-    static const double later = 1.5; /* times as much added */
     double change = b->factor - a->factor;
 
     if (state_rank(a) != state_rank(b))
         return state_rank(a) < state_rank(b) ? PART_WORSE : PART_BETTER;
     if (a->state == STATE_LATE)
-        return b->alpha_add > later * a->alpha_add   ? PART_WORSE
-               : a->alpha_add > later * b->alpha_add ? PART_BETTER
-                                                     : PART_SAME;
+        return by_loss(a->alpha_add, b->alpha_add);
+    if (a->state != STATE_SLOW && a->state != STATE_DEAD && a->state != STATE_WRONG)
+        return by_loss(1 - left_of(a), 1 - left_of(b));
     if (a->state != STATE_SLOW || b->hi >= a->lo) /* no, where no interval is known */
         change = fmax(change, -tolerance);
     if (a->state != STATE_SLOW || b->lo <= a->hi)
@@ -136,7 +152,7 @@ enum part_change_kind compare_part(const struct part_row *a, const struct part_r
 
 static double share_of(const struct part_row *r)
 {
-    return r->state == STATE_SLOW ? r->factor : r->state == STATE_LATE ? 1 : 0;
+    return isnan(r->factor) ? 1 : r->factor;
 }
 
 static void add_part(struct compare *c, const struct part_row *a, const struct part_row *b,

@@ -7,8 +7,9 @@
  * real and no fault.  What differs between two campaigns as a whole, as routes that are hashed anew, is
  * taken for a change: only history.h has more than one such difference to judge by.
  *
- * A part (parts.h) that both have is worse or better when its state is, or when its share changed by
- * more than the tolerance and beyond the intervals of both. */
+ * A part (parts.h) that both have is worse or better when its state is, or when its speed changed by
+ * more than the tolerance and beyond the intervals of both.  Order of states: late, slow under some
+ * condition, slow at all times, dead or wrong. */
 #ifndef RG_COMPARE_H
 #define RG_COMPARE_H
 
@@ -35,8 +36,9 @@ extern const char *const part_change_name[PART_CHANGES]; /* "new", "gone", "wors
 struct part_change {
     char *what; /* as parts.h names it */
     enum part_kind kind;
-    double before, after;           /* share of its tier; 1: none is missing; 0: dead or wrong */
-    char *before_text, *after_text; /* "0.60", "dead", "+3 us"; "-": it is no part then */
+    double before, after;           /* share of its tier while the state shows; 1: none is missing,
+                                       or not known; 0: dead or wrong */
+    char *before_text, *after_text; /* "0.60", "no answer", "+3 us"; "-": it is no part then */
     enum part_change_kind is;
 };
 

@@ -59,18 +59,17 @@ static void take_tier(struct explain *e, const struct tier *t, double factor)
 static void odd_exceptions(struct explain *e, const struct matrix *m)
 {
     int tier = matrix_tier(m, e->src, e->dst);
-    char part[256];
+    char part[MATRIX_PART], effect[MATRIX_EFFECT];
 
     for (int i = 0; i < m->exceptions; i++) {
         const struct exception *x = &m->exception[i];
         bool there = matrix_crosses(m, x, e->src, e->dst, tier),
              back = matrix_crosses(m, x, e->dst, e->src, tier);
         const char *way = there ? "" : " (on the way back)", *why = x->why ? x->why : "";
-        if ((there || back) && x->wrong)
-            explain_say(&e->odd, "%s%s gives wrong data: %s", matrix_part(m, x, part), way, why);
-        else if (there || back)
-            explain_say(&e->odd, "%s%s gives %.2f of its tier: %s", matrix_part(m, x, part), way,
-                        x->factor, why);
+        if (there || back)
+            explain_say(&e->odd, "%s%s: %s%s%s%s", matrix_part(m, x, part), way,
+                        matrix_effect(x, effect),
+                        matrix_state(x) == STATE_SLOW ? " of its tier" : "", *why ? ": " : "", why);
     }
 }
 

@@ -29,7 +29,7 @@ struct figure_key {
 
 struct figure {
     struct figure_key key;
-    char *what; /* "tier rail, pair_bw", "all_reduce, 72r 1d x72, large" */
+    char *what; /* "tier rail, pair_bw", "all_reduce, 72 ranks, 1 domain, large" */
     bool rate;  /* B/s, else s */
     bool nic;   /* crosses NICs, as far as the plan tells */
     int first, points;

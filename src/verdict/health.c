@@ -31,11 +31,13 @@ static char *plain(char *text)
 /* "NIC mlx5_1 of r00n04 (GPU 1) at 0.60 over all NICs, 5 partners" */
 static char *part_words(const struct part_row *r)
 {
-    static const char *const said[STATE_COUNT] = {
-        [STATE_WRONG] = "gives", [STATE_DEAD] = "is", [STATE_SLOW] = "at", [STATE_LATE] = "at"};
+    bool gives = r->state == STATE_WRONG || r->state == STATE_DEAD, has = r->state == STATE_SAMPLES;
     char speed[PART_SPEED];
 
-    return mem_printf("%s %s %s over %s, %d partner%s", r->name, said[r->state],
+    return mem_printf("%s %s %s over %s, %d partner%s", r->name,
+                      gives ? "gives"
+                      : has ? "has"
+                            : "at",
                       part_speed(r, speed), r->over, r->partners, units_s(r->partners));
 }
 

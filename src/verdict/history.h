@@ -47,7 +47,7 @@ struct history_figure {
 struct history_part {
     char *what;
     enum part_kind kind;
-    char **speed;             /* [campaign] "0.60", "dead"; "-": it was none then */
+    char **speed;             /* [campaign] "0.60", "no answer"; "-": it was none then */
     bool returned;            /* there, gone and there again */
     enum part_change_kind is; /* from the first campaign to the last */
 };

@@ -27,7 +27,9 @@ const struct limit_check limit_check[CHECK_COUNT] = {
     [CHECK_WRONG_DATA]     = {"wrong-data",     LIMIT_COUNT, false, SELF, 0, "points with wrong data"},
     [CHECK_FAILED_POINTS]  = {"failed-points",  LIMIT_COUNT, false, SELF, 0, "points that failed"},
     [CHECK_DEAD_PARTS]     = {"dead-parts",     LIMIT_COUNT, false, SELF, 0, "dead parts"},
-    [CHECK_PART_SPEED]     = {"part-speed",     LIMIT_SHARE, true,  SELF, 0, "slowest part, of its tier"},
+    [CHECK_PART_SPEED]     = {"part-speed",     LIMIT_SHARE, true,  SELF, KEY_STATE, "slowest part, of its tier"},
+    [CHECK_PART_SHARE]     = {"part-share",     LIMIT_SHARE, false, SELF, KEY_STATE,
+                              "share of the time or messages in which a part is slow"},
     [CHECK_PART_LATENCY]   = {"part-latency",   LIMIT_TIME,  false, SELF, 0, "latency that a part adds"},
     [CHECK_TIER_BANDWIDTH] = {"tier-bandwidth", LIMIT_RATE,  true,  SELF | REFERENCE | DATA_SHEET, KEY_TIER,
                               "bandwidth of a pair"},
@@ -108,7 +110,7 @@ char *limit_value_text(char buf[LIMIT_TEXT], enum limit_unit unit, double value)
 /* --- a row --- */
 
 struct row_text {
-    const char *check, *least, *most, *warn, *of, *tier, *op, *bytes, *part, *source;
+    const char *check, *least, *most, *warn, *of, *tier, *op, *bytes, *part, *state, *source;
     json_t *ranks, *domains;
 };
 
@@ -137,7 +139,8 @@ static int refuse_keys(const struct row_text *r, const struct limit_check *c, co
         unsigned bit;
     } keys[] = {{"tier", r->tier, KEY_TIER},    {"op", r->op, KEY_OP},
                 {"ranks", r->ranks, KEY_RANKS}, {"domains", r->domains, KEY_RANKS},
-                {"bytes", r->bytes, KEY_BYTES}, {"part", r->part, KEY_PART}};
+                {"bytes", r->bytes, KEY_BYTES}, {"part", r->part, KEY_PART},
+                {"state", r->state, KEY_STATE}};
 
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
         if (keys[i].given && !(c->keys & keys[i].bit))
@@ -196,7 +199,7 @@ static int read_count(int *out, const json_t *from, const char *key, int least, 
 static int read_narrowing(struct limit *l, const struct row_text *r, const char *where,
                           struct err *err)
 {
-    struct near near = {.word = r->op};
+    struct near near = {.word = r->op}, state = {.word = r->state};
     size_t bytes = 0;
 
     l->op = r->op ? op_find(r->op) : -1;
@@ -217,6 +220,14 @@ static int read_narrowing(struct limit *l, const struct row_text *r, const char 
             l->part = i;
     if (r->part && l->part < 0)
         return err_data(err, "%s: no part \"%s\"", where, r->part);
+    l->state = -1;
+    for (int i = 0; r->state && i < STATE_COUNT; i++) {
+        near_try(&state, part_state_name[i]);
+        if (!strcmp(r->state, part_state_name[i]))
+            l->state = i;
+    }
+    if (r->state && l->state < 0)
+        return err_data(err, "%s: no state \"%s\"%s", where, r->state, near_text(&state));
     l->bytes = (double)bytes;
     l->tier = r->tier ? mem_strdup(r->tier) : NULL;
     return 0;
@@ -229,10 +240,11 @@ static int read_row(struct limits *all, json_t *from, const char *where, struct 
     int optional = 0;
 
     if (json_take(from, where, err,
-                  "{s:s, s?s, s?s, s?s, s?s, s?s, s?s, s?o, s?o, s?s, s?s, s?b, s:s}", "check",
+                  "{s:s, s?s, s?s, s?s, s?s, s?s, s?s, s?o, s?o, s?s, s?s, s?s, s?b, s:s}", "check",
                   &r.check, "at_least", &r.least, "at_most", &r.most, "warn", &r.warn, "of", &r.of,
                   "tier", &r.tier, "op", &r.op, "ranks", &r.ranks, "domains", &r.domains, "bytes",
-                  &r.bytes, "part", &r.part, "optional", &optional, "source", &r.source) < 0 ||
+                  &r.bytes, "part", &r.part, "state", &r.state, "optional", &optional, "source",
+                  &r.source) < 0 ||
         find_check(&l.check, r.check, where, err) < 0 ||
         refuse_keys(&r, &limit_check[l.check], where, err) < 0 ||
         read_of(&l, r.of, where, err) < 0 || read_bounds(&l, &r, where, err) < 0 ||

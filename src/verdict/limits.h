@@ -19,7 +19,8 @@ enum check {
     CHECK_WRONG_DATA,     /* points whose data was wrong */
     CHECK_FAILED_POINTS,  /* points that did not end */
     CHECK_DEAD_PARTS,     /* parts that nothing passes */
-    CHECK_PART_SPEED,     /* each slow part's share of its tier */
+    CHECK_PART_SPEED,     /* what a slow part still gives, relative to its tier */
+    CHECK_PART_SHARE,     /* of the time or messages in which a part is slow */
     CHECK_PART_LATENCY,   /* what a part adds */
     CHECK_TIER_BANDWIDTH, /* middle of healthy pairs, one way, large messages */
     CHECK_TIER_LATENCY,   /* the same, one way, small messages */
@@ -37,7 +38,14 @@ enum limit_unit { LIMIT_COUNT, LIMIT_SHARE, LIMIT_RATE, LIMIT_TIME };
 enum limit_of { LIMIT_ITSELF, LIMIT_OF_REFERENCE, LIMIT_OF_DATA_SHEET, LIMIT_OF_COUNT };
 
 /* What a row may name beside its bound. */
-enum limit_key { KEY_TIER = 1, KEY_OP = 2, KEY_RANKS = 4, KEY_BYTES = 8, KEY_PART = 16 };
+enum limit_key {
+    KEY_TIER = 1,
+    KEY_OP = 2,
+    KEY_RANKS = 4,
+    KEY_BYTES = 8,
+    KEY_PART = 16,
+    KEY_STATE = 32
+};
 
 struct limit_check {
     const char *name;     /* "tier-bandwidth" */
@@ -60,6 +68,7 @@ struct limit {
     int domains;      /* NVLink domains that these lie in; 0: any number */
     double bytes;     /* 0: the largest that was measured */
     int part;         /* enum seen (matrix.h) */
+    int state;        /* enum part_state; -1: each that no other row names */
     bool optional;    /* where it cannot be judged it does not count */
     char *source;
 };

@@ -12,44 +12,6 @@
 #include "cost/reference.h"
 #include "verdict/parts_impl.h"
 
-/* --- which kind --- */
-
-/* Does it show on tiers inside a host or domain, or on those that cross NICs? */
-struct shown {
-    bool inside, nics;
-};
-
-static struct shown shown_on(const struct matrix *m, const struct exception *e)
-{
-    bool nic = e->tier < 0 || m->tier[e->tier].nic;
-
-    return (struct shown){.inside = !nic || e->factor == 0, .nics = nic};
-}
-
-static enum part_kind kind_of(const struct matrix *m, const struct exception *e, struct shown on)
-{
-    switch (e->part) {
-    case PART_ENDPOINT:
-        if (on.nics && !on.inside)
-            return PART_KIND_NIC;
-        return m->topo.endpoint[e->a].kind == ENDPOINT_GPU ? PART_KIND_GPU : PART_KIND_CPU;
-    case PART_HOST:
-        return PART_KIND_HOST;
-    case PART_PAIR:
-        return on.nics ? PART_KIND_CABLE : PART_KIND_LINK;
-    case PART_LEAF:
-        return matrix_beyond(m, e) ? PART_KIND_UPLINKS : PART_KIND_LEAF;
-    case PART_RACK:
-        return on.inside && e->factor > 0 ? PART_KIND_DOMAIN : PART_KIND_RACK;
-    case PART_RACK_UPLINKS:
-        return PART_KIND_UPLINKS;
-    case PART_RACK_PAIR:
-        return PART_KIND_RACK_PAIR;
-    default:
-        return PART_KIND_HOST;
-    }
-}
-
 /* --- rows --- */
 
 static enum confidence confidence_of(const struct part_row *r)
@@ -79,22 +41,27 @@ static char *over_words(const struct matrix *m, int first)
     return text;
 }
 
+static bool always(enum part_state state)
+{
+    return state != STATE_INTERMITTENT && state != STATE_SAMPLES && state != STATE_WRONG;
+}
+
 static void add_row(struct parts *all, const struct parts_input *in, int first)
 {
     const struct matrix *m = in->m;
     const struct exception *e = &m->exception[first];
-    struct shown on = {false, false};
-    struct part_row r = {.state = parts_state(e),
+    struct part_shown on = {false, false};
+    struct part_row r = {.state = matrix_state(e),
                          .side = e->side,
                          .exception = first,
-                         .factor = e->factor < 1 ? e->factor : NAN,
+                         .factor = matrix_depth(e),
                          .cost = NAN};
 
     for (int i = first; i < m->exceptions; i++) {
         const struct exception *x = &m->exception[i];
         if (!parts_same(x, e))
             continue;
-        struct shown here = shown_on(m, x);
+        struct part_shown here = matrix_shown(m, x);
         on.inside |= here.inside;
         on.nics |= here.nics;
         r.exceptions++;
@@ -103,17 +70,21 @@ static void add_row(struct parts *all, const struct parts_input *in, int first)
         r.alpha_add = fmax(r.alpha_add, x->alpha_add);
         if (x->partners > r.partners)
             r.partners = x->partners;
-        if (x->factor < r.factor) {
-            r.factor = x->factor;
+        double depth = matrix_depth(x);
+        if (isfinite(depth) && !(r.factor <= depth)) {
+            r.factor = depth;
             r.exception = i;
         }
     }
     e = &m->exception[r.exception];
     r.lo = e->hi > 0 ? e->lo : NAN;
     r.hi = e->hi > 0 ? e->hi : NAN;
-    r.kind = kind_of(m, e, on);
+    r.share = always(r.state) ? 1 : e->share > 0 ? e->share : NAN;
+    r.bytes = e->bytes;
+    r.kind = matrix_kind(m, e, on);
     r.confidence = confidence_of(&r);
     parts_place(&r, &all->topo, e);
+    r.why = mem_strdup(e->why ? e->why : "");
     r.over = over_words(m, first);
     MEM_PUSH(all->row, all->rows) = r;
 }
@@ -157,11 +128,13 @@ static void add_fabric(struct parts *all, const struct parts_input *in)
                          .state = STATE_SLOW,
                          .exception = -1,
                          .factor = worst,
+                         .share = 1,
                          .lo = NAN,
                          .hi = NAN,
                          .confidence = CONFIDENCE_HIGH,
                          .where = mem_strdup(""),
                          .missing = mem_strdup(""),
+                         .why = mem_strdup(""),
                          .cost = NAN};
     r.name = below && below == nics
                  ? mem_printf("the whole fabric, beside %s", in->reference_name)
@@ -280,7 +253,8 @@ int parts_list(struct parts *p, const struct parts_input *in, struct err *err)
 void parts_free(struct parts *p)
 {
     for (struct part_row *r = p->row; r < p->row + p->rows; r++) {
-        char *text[] = {r->name, r->where, r->missing, r->over, r->trouble, r->next, r->source};
+        char *text[] = {r->name,    r->where, r->missing, r->over,
+                        r->trouble, r->next,  r->source,  r->why};
         for (size_t i = 0; i < sizeof(text) / sizeof(*text); i++)
             free(text[i]);
         if (r->below)
@@ -300,15 +274,15 @@ void parts_free(struct parts *p)
 
 char *part_speed(const struct part_row *r, char buf[PART_SPEED])
 {
-    char add[UNITS_TEXT];
+    const struct exception e = {.state = r->state,
+                                .factor = isnan(r->factor) ? 1 : r->factor,
+                                .depth = isnan(r->factor) ? 0 : r->factor,
+                                .share = isnan(r->share) ? 0 : r->share,
+                                .evidence = r->pairs,
+                                .alpha_add = r->alpha_add,
+                                .bytes = r->bytes};
 
-    if (r->state == STATE_SLOW)
-        snprintf(buf, PART_SPEED, "%.2f", r->factor);
-    else if (r->state == STATE_LATE)
-        snprintf(buf, PART_SPEED, "+%s", units_seconds_text(add, r->alpha_add));
-    else
-        snprintf(buf, PART_SPEED, "%s", r->state == STATE_DEAD ? "dead" : "wrong data");
-    return buf;
+    return matrix_effect(&e, buf);
 }
 
 char *part_cost(const struct part_row *r, char buf[PART_SPEED])
@@ -322,49 +296,49 @@ char *part_cost(const struct part_row *r, char buf[PART_SPEED])
     return buf;
 }
 
+/* The column of costs is left out where no step could be predicted. */
+// clang-format off
+#define PART_COLUMNS(step)                                                                         \
+    {{"name", "part", "text!"}, {"kind", NULL, "text"}, {"side", NULL, "text"},                    \
+     {"effect", "speed", "figure"}, {"state", "state", "text"}, {"factor", NULL, "%.4g"},          \
+     {"factor_low", NULL, "%.4g"}, {"factor_high", NULL, "%.4g"}, {"share", NULL, "%.4g"},         \
+     {"alpha_add_s", NULL, "seconds"}, {"over", "over", "text"}, {NULL, (step), "figure"},         \
+     {"step_share", NULL, "%.4g"}, {"pairs", "pairs", "count"}, {"alone", "alone", "count"},       \
+     {"partners", "partners", "count"}, {"confidence", "confidence", "text"},                      \
+     {"where", "where", "text"}, {"evidence", NULL, "text"}, {"missing", NULL, "text"},            \
+     {"counters", NULL, "text"}, {"below", NULL, "json"}, {"next", NULL, "text"},                  \
+     {"next_source", NULL, "text"}, {"places", NULL, "json"}, {0}}
+// clang-format on
+
 static void fill(struct table *t, const struct parts *p)
 {
-    static const struct table_column columns[] = {{"name", "part", "text!"},
-                                                  {"kind", NULL, "text"},
-                                                  {"state", NULL, "text"},
-                                                  {"side", NULL, "text"},
-                                                  {NULL, "speed", "figure"},
-                                                  {"factor", NULL, "%.4g"},
-                                                  {"factor_low", NULL, "%.4g"},
-                                                  {"factor_high", NULL, "%.4g"},
-                                                  {"alpha_add_s", NULL, "seconds"},
-                                                  {"over", "over", "text"},
-                                                  {NULL, "of a step", "figure"},
-                                                  {"step_share", NULL, "%.4g"},
-                                                  {"pairs", "pairs", "count"},
-                                                  {"alone", "alone", "count"},
-                                                  {"partners", "partners", "count"},
-                                                  {"confidence", "sure", "text"},
-                                                  {"where", "where", "text"},
-                                                  {"missing", NULL, "text"},
-                                                  {"counters", NULL, "text"},
-                                                  {"below", NULL, "json"},
-                                                  {"next", NULL, "text"},
-                                                  {"next_source", NULL, "text"},
-                                                  {"places", NULL, "json"},
-                                                  {0}};
+    static const struct table_column priced[] = PART_COLUMNS("of a step"),
+                                     columns[] = PART_COLUMNS(NULL);
     char speed[PART_SPEED], cost[PART_SPEED];
 
-    table_open(t, columns);
+    table_open(t, p->job ? priced : columns);
     for (const struct part_row *r = p->row; r < p->row + p->rows; r++)
-        table_add(t, r->name, part_kind_name[r->kind], part_state_name[r->state],
-                  side_name[r->side], part_speed(r, speed), r->factor, r->lo, r->hi, r->alpha_add,
+        table_add(t, r->name, part_kind_name[r->kind], side_name[r->side], part_speed(r, speed),
+                  part_state_name[r->state], r->factor, r->lo, r->hi, r->share, r->alpha_add,
                   r->over, *part_cost(r, cost) ? cost : NULL, isinf(r->cost) ? NAN : r->cost,
-                  r->pairs, r->alone, r->partners, confidence_name[r->confidence], r->where,
+                  r->pairs, r->alone, r->partners, confidence_name[r->confidence], r->where, r->why,
                   r->missing, r->trouble, r->below ? below_json(p->below, r->below) : NULL, r->next,
                   r->source, parts_places_json(&p->topo, r));
 }
 
-static void print_rows(FILE *out, const struct parts *p)
+/* The first `most` rows, all for 0. */
+static int shown(const struct parts *p, int most)
 {
+    return most && most < p->rows ? most : p->rows;
+}
+
+static void print_rows(FILE *out, const struct parts *p, int most)
+{
+    struct parts some = *p;
     struct table t;
 
-    fill(&t, p);
+    some.rows = shown(p, most);
+    fill(&t, &some);
     table_print(out, &t, 0);
     table_free(&t);
     if (p->job)
@@ -375,16 +349,6 @@ static void print_only(FILE *out, const struct parts *p)
 {
     for (int i = 0; i < p->onlies; i++)
         fprintf(out, "%s\n", p->only[i]);
-}
-
-void parts_print(FILE *out, const struct parts *p)
-{
-    if (p->rows)
-        print_rows(out, p);
-    for (const struct part_row *r = p->row; r < p->row + p->rows; r++)
-        if (r->below)
-            fprintf(out, "%s: %s\n", r->name, r->below->text);
-    print_only(out, p);
 }
 
 static json_t *parts_json(const struct parts *p)
@@ -398,23 +362,28 @@ static json_t *parts_json(const struct parts *p)
     return all;
 }
 
-json_t *parts_report(FILE *out, const struct parts *p)
+static void print_line(FILE *out, const char *head, const char *text)
+{
+    if (text && *text)
+        fprintf(out, "  %s: %s\n", head, text);
+}
+
+json_t *parts_report(FILE *out, const struct parts *p, int rows, int steps)
 {
     if (!out)
         return parts_json(p);
     if (p->rows)
-        print_rows(out, p);
+        print_rows(out, p, rows);
     else
         fputs("no part stands out from its like\n", out);
     print_only(out, p);
-    for (const struct part_row *r = p->row; r < p->row + p->rows; r++) {
-        fprintf(out, "\n%s\n  next: %s\n", r->name, r->next);
-        if (r->below)
-            fprintf(out, "  below: %s\n", r->below->text);
-        if (*r->trouble)
-            fprintf(out, "  counters: %s\n", r->trouble);
-        if (*r->missing)
-            fprintf(out, "  not known: %s\n", r->missing);
+    for (const struct part_row *r = p->row; r < p->row + shown(p, steps); r++) {
+        fprintf(out, "\n%s\n", r->name);
+        print_line(out, "evidence", r->why);
+        print_line(out, "next", r->next);
+        print_line(out, "below", r->below ? r->below->text : NULL);
+        print_line(out, "counters", r->trouble);
+        print_line(out, "not known", r->missing);
     }
     return NULL;
 }

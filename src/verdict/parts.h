@@ -25,23 +25,6 @@
 #include "probe/point.h"
 #include "verdict/below.h"
 
-enum part_kind {
-    PART_KIND_GPU,
-    PART_KIND_CPU,
-    PART_KIND_NIC,
-    PART_KIND_HOST,
-    PART_KIND_CABLE,
-    PART_KIND_LINK,
-    PART_KIND_LEAF,
-    PART_KIND_UPLINKS,
-    PART_KIND_RACK,
-    PART_KIND_RACK_PAIR,
-    PART_KIND_DOMAIN,
-    PART_KIND_FABRIC,
-    PART_KIND_COUNT
-};
-extern const char *const part_kind_name[PART_KIND_COUNT]; /* "gpu", ..., "rack-pair", "fabric" */
-
 enum confidence { CONFIDENCE_LOW, CONFIDENCE_MEDIUM, CONFIDENCE_HIGH, CONFIDENCE_COUNT };
 extern const char *const confidence_name[CONFIDENCE_COUNT];
 
@@ -56,12 +39,15 @@ struct part_row {
     enum part_kind kind;
     enum part_state state;
     enum side side;
-    int exception;              /* of the matrix, the worst; -1: the fabric */
-    int exceptions;             /* how many of the matrix this is */
-    double factor;              /* share of its tier's speed; NAN when late; the fabric: of the
-                                   reference's */
-    double lo, hi;              /* its 95 % interval; NAN: not known */
-    double alpha_add;           /* s added one way */
+    int exception;    /* of the matrix, the worst; -1: the fabric */
+    int exceptions;   /* how many of the matrix this is */
+    double factor;    /* speed relative to its tier while the state shows (the fabric: to
+                                   the reference); NAN: late, or not known */
+    double lo, hi;    /* its 95 % interval; NAN: not known */
+    double share;     /* of the time, messages or checks in which the state shows; NAN: not
+                                   known; 1 for states that always show */
+    double alpha_add; /* s added one way */
+    double bytes;     /* of states that show up to a size, or from one on; 0: not known */
     int pairs, alone, partners; /* evidence, see struct exception */
     enum confidence confidence;
     struct part_place place[2];
@@ -69,6 +55,7 @@ struct part_row {
     char *name;    /* "NIC mlx5_1 of r00n04 (GPU 1), sending" */
     char *where;   /* "rack-00, tray 5, slot 9, leaf-02 port 17"; "" */
     char *missing; /* "switch port (--ibnet or --lldp)"; "" */
+    char *why;     /* evidence in words, of the worst exception; "" */
     char *over;    /* "all NICs", "mnnvl", "all NICs and mnnvl" */
     char *trouble; /* what counters of its devices said while it was measured: "mlx5_1 port 1 on
                       r00n04: 12 symbol errors, at 3 points"; "" */
@@ -108,13 +95,11 @@ struct parts_input {
 int parts_list(struct parts *p, const struct parts_input *in, struct err *err);
 void parts_free(struct parts *p);
 
-/* A line a part; and one of each what is said below, and of what is only there. */
-void parts_print(FILE *out, const struct parts *p);
-/* The same and of each what to do, what is not known and what counters said; or where `out` is NULL
- * all of it as JSON, {"job", "parts"}; new reference. */
-json_t *parts_report(FILE *out, const struct parts *p);
-/* "0.60", "dead", "wrong data", "+3.0 us" */
-enum { PART_SPEED = 32 };
+/* A line for each of the first `rows` parts, then for each of the first `steps` the evidence, what to do, what is not
+ * known and what counters said (0: all); or where `out` is NULL all of it as JSON, {"job", "parts"}; new reference. */
+json_t *parts_report(FILE *out, const struct parts *p, int rows, int steps);
+/* What it still gives, and when: matrix_effect(). */
+enum { PART_SPEED = MATRIX_EFFECT };
 char *part_speed(const struct part_row *r, char buf[PART_SPEED]);
 /* "+3.1 % of a step", "no step ends", "" */
 char *part_cost(const struct part_row *r, char buf[PART_SPEED]);

@@ -4,20 +4,11 @@
 
 #include "verdict/parts.h"
 
-static inline enum part_state parts_state(const struct exception *e)
-{
-    return e->wrong         ? STATE_WRONG
-           : e->factor == 0 ? STATE_DEAD
-           : e->state       ? e->state
-           : e->factor < 1  ? STATE_SLOW
-                            : STATE_LATE;
-}
-
 /* Exceptions of one row: the same part, side and state, whatever tier shows it. */
 static inline bool parts_same(const struct exception *x, const struct exception *y)
 {
     return x->part == y->part && x->a == y->a && x->b == y->b && x->wrong == y->wrong &&
-           parts_state(x) == parts_state(y) && x->side == y->side;
+           matrix_state(x) == matrix_state(y) && x->side == y->side;
 }
 
 /* Appends and frees `more`, with a separator where both have text. */

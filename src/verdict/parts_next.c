@@ -140,12 +140,14 @@ static char *stands_for(const struct topo *t, const struct part_row *r, const ch
                *rack = group_of(t, r, LEVEL_RACK), *domain = group_of(t, r, LEVEL_DOMAIN);
     const struct {
         const char *word, *text, *otherwise;
-    } row[] = {{"part", r->name, ""},
-               {"host", host, "its host"},
-               {"nic", n ? n->name : NULL, "the NIC"},
-               {"leaf", leaf ? leaf : rack, "the switch"},
-               {"rack", rack, "the rack"},
-               {"domain", domain ? domain : rack, "the domain"}};
+    } row[] = {
+        {"part", r->name, ""},
+        {"host", host, "its host"},
+        {"nic", n ? n->name : NULL, "the NIC"},
+        {"leaf", leaf ? leaf : rack, "the switch"},
+        {"rack", rack, "the rack"},
+        {"domain", domain ? domain : rack, "the domain"},
+        {"links", r->kind == PART_KIND_UPLINKS ? r->name : NULL, "its links to other racks"}};
 
     for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++)
         if ((int)strlen(row[i].word) == len && !strncmp(row[i].word, word, (size_t)len))

@@ -12,9 +12,6 @@
 #include "topo/host/nic.h"
 #include "verdict/parts_impl.h"
 
-const char *const part_kind_name[PART_KIND_COUNT] = {"gpu",   "cpu",       "nic",    "host",
-                                                     "cable", "link",      "leaf",   "uplinks",
-                                                     "rack",  "rack-pair", "domain", "fabric"};
 const char *const confidence_name[CONFIDENCE_COUNT] = {"low", "medium", "high"};
 
 /* --- where --- */
@@ -65,70 +62,6 @@ static struct part_place place_of(const struct topo *t, enum part part, int whic
 static const char *group_name(const struct topo *t, const struct part_place *p, enum level level)
 {
     return p->at[level] < 0 ? NULL : t->group[level].name[p->at[level]];
-}
-
-/* --- names --- */
-
-static char *end_name(const struct topo *t, const struct part_place *p)
-{
-    return mem_printf("%s:%d", t->host[p->host].name, t->endpoint[p->endpoint].local);
-}
-
-static char *device_name(const struct topo *t, const struct part_row *r)
-{
-    const struct part_place *p = &r->place[0];
-    const struct endpoint *e = &t->endpoint[p->endpoint];
-    const char *host = t->host[p->host].name;
-    const bool gpu = e->kind == ENDPOINT_GPU;
-
-    if (r->kind != PART_KIND_NIC)
-        return mem_printf("%s %d of %s", gpu ? "GPU" : "CPU", e->local, host);
-    if (p->nic < 0)
-        return mem_printf("NIC of %s %d of %s", gpu ? "GPU" : "CPU", e->local, host);
-    return mem_printf("NIC %s of %s (%s %d)", t->nic[p->nic].name, host, gpu ? "GPU" : "CPU",
-                      e->local);
-}
-
-static char *two_names(const struct part_row *r, const struct topo *t)
-{
-    const char *way = r->side == SIDE_BOTH ? "and" : r->side == SIDE_TX ? "to" : "from";
-    const char *what = r->kind == PART_KIND_RACK_PAIR ? "racks"
-                       : r->kind == PART_KIND_CABLE   ? "path"
-                                                      : "link";
-    bool racks = r->kind == PART_KIND_RACK_PAIR;
-    char *a =
-        racks ? mem_strdup(group_name(t, &r->place[0], LEVEL_RACK)) : end_name(t, &r->place[0]);
-    char *b =
-        racks ? mem_strdup(group_name(t, &r->place[1], LEVEL_RACK)) : end_name(t, &r->place[1]);
-    char *name = mem_printf("%s %s %s %s", what, a, way, b);
-
-    free(a);
-    free(b);
-    return name;
-}
-
-static char *name_part(const struct topo *t, const struct part_row *r, enum part part)
-{
-    static const char *const side[SIDE_COUNT] = {"", ", sending", ", receiving"};
-    static const char *const title[PART_KIND_COUNT] = {[PART_KIND_HOST] = "host ",
-                                                       [PART_KIND_LEAF] = "leaf ",
-                                                       [PART_KIND_UPLINKS] = "uplinks of ",
-                                                       [PART_KIND_RACK] = "rack ",
-                                                       [PART_KIND_DOMAIN] = "NVLink domain "};
-    enum level level = r->kind == PART_KIND_DOMAIN ? LEVEL_DOMAIN
-                       : part_level[part] >= 0     ? (enum level)part_level[part]
-                                                   : LEVEL_HOST;
-
-    if (part_is_two(part))
-        return two_names(r, t);
-    char *name = part == PART_ENDPOINT ? device_name(t, r) : mem_strdup(title[r->kind]);
-    if (part != PART_ENDPOINT) {
-        const char *group = group_name(t, &r->place[0], level);
-        name = mem_append(name, "%s%s", r->kind == PART_KIND_UPLINKS ? level_name[level] : "",
-                          r->kind == PART_KIND_UPLINKS ? " " : "");
-        name = mem_append(name, "%s", group ? group : "?");
-    }
-    return mem_append(name, "%s", side[r->side]);
 }
 
 /* --- where it stands, and what is not known of that --- */
@@ -202,7 +135,7 @@ void parts_place(struct part_row *r, const struct topo *t, const struct exceptio
     r->places = 1;
     if (part_is_two(e->part))
         r->place[r->places++] = place_of(t, e->part, e->b);
-    r->name = name_part(t, r, e->part);
+    r->name = mem_strdup(matrix_title(t, r->kind, e, (char[MATRIX_PART]){0}));
     r->where = where_end(t, r, &r->place[0]);
     if (r->places == 2)
         r->where = parts_also(r->where, " / ", where_end(t, r, &r->place[1]));

@@ -84,7 +84,7 @@ limits() {
     limits '{"check": "tier-bandwidth", "tier": "rail", "at_least": "360 Gb/s", "source": "contract 4.2"}' \
         '{"check": "busbw", "op": "all_reduce", "ranks": 72, "bytes": "1G", "at_least": "600 GB/s", "warn": "700 GB/s", "source": "contract 4.3"}'
     run -0 railgauge accept good --limits site.json -o accept.json
-    [[ ${lines[0]} == "WARN: 1 of 2 checks warns; all_reduce 72r 1d x72, 1 GiB: "* ]]
+    [[ ${lines[0]} == "WARN: 1 of 2 checks warns; all_reduce 72 ranks, 1 domain, 1 GiB: "* ]]
     [ "$(jq -r '.checks[1] | "\(.limit) \(.unit) \(.source)"' accept.json)" = "45000000000 Bps contract 4.2" ]
     # As many GPUs of one domain and one of each domain are not the same.
     campaign wide --fabric hgx-h100 --racks 8
@@ -104,7 +104,7 @@ limits() {
 @test "a limit whose measurement is missing is unknown and exit 2; an optional one does not count" {
     limits '{"check": "busbw", "op": "all_reduce", "ranks": 72, "bytes": "64G", "at_least": "600 GB/s", "source": "x"}'
     run -2 railgauge accept good --limits site.json
-    [[ ${lines[0]} == "UNKNOWN: 1 of 1 checks could not be judged; all_reduce 72r 1d x72, 64 GiB: measured only to 8 GiB" ]]
+    [[ ${lines[0]} == "UNKNOWN: 1 of 1 checks could not be judged; all_reduce 72 ranks, 1 domain, 64 GiB: measured only to 8 GiB" ]]
     limits '{"check": "tier-bandwidth", "tier": "moon", "at_least": "1 GB/s", "source": "x"}'
     run -2 railgauge accept good --limits site.json
     limits '{"check": "tier-bandwidth", "tier": "moon", "at_least": "1 GB/s", "optional": true, "source": "x"}' \

@@ -67,8 +67,8 @@ setup() {
 
 @test "collectives are told by the shape of their groups, as the plan has them" {
     run -0 railgauge compare before before --all
-    [[ $output == *"same    all_reduce, 144r 2d x72, 2 racks, large "* ]]
-    [[ $output == *"same    all_reduce, 4r 1d x4, large "* ]]
+    [[ $output == *"same    all_reduce, 144 ranks, 2 domains of 72, 2 racks, large "* ]]
+    [[ $output == *"same    all_reduce, 4 ranks, 1 domain, large "* ]]
     cp -r before unplanned
     rm unplanned/plan.tsv
     run -0 railgauge compare unplanned unplanned --all

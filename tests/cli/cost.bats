@@ -76,7 +76,7 @@ refused() { rejects cost 64 "$@"; }
     run railgauge cost --fabric gb200-nvl72 ep_dispatch 0-7 322M --json
     [ "$status" -eq 0 ]
     [ "$(jq -r .op <<<"$output")" = ep_dispatch ]
-    [[ $(jq -r .source <<<"$output") == "preset HybridEP dispatch 8r 1d x8 at 322 MiB, rates of 8 ranks" ]]
+    [[ $(jq -r .source <<<"$output") == "preset HybridEP dispatch 8 ranks, 1 domain at 322 MiB, rates of 8 ranks" ]]
     [ "$(jq '.algbw_Bps > 530e9 and .algbw_Bps < 570e9' <<<"$output")" = true ]
     run railgauge cost --fabric hgx-a100 ep_combine 0-7 64M
     [ "$status" -eq 0 ]

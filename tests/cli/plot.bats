@@ -497,7 +497,7 @@ campaigns() {
     [ "$(awk -F'\t' '$3 == "tier nvlink, pair_bw"' out/data/history.tsv | wc -l)" -eq 4 ]
     run env PATH="$PWD/none" "$railgauge" plot compare old=c1 c2 -o out
     [ "$status" -eq 0 ]
-    [[ $output == *"figure "*" old "*" c2 "*"speed"*"tier rail "*"all_reduce, 32r 4d x8, "* ]]
+    [[ $output == *"figure "*" old "*" c2 "*"speed"*"tier rail "*"all_reduce, 32 ranks, 4 domains of 8, "* ]]
     [ "$(grep -c '^[12]	6[01]' out/data/compare_share.tsv)" -gt 0 ]
     run ! grep -q '^1	[67]' out/data/compare_share.tsv
     run -0 railgauge plot compare ./c1/matrix.json sheet=hgx-h100 --terminal

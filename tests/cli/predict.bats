@@ -30,7 +30,7 @@ step() { railgauge predict --json "$@" | jq .step_s; }
     run railgauge predict --fabric hgx-h100 --layout tp=8,dp=auto --gpus 64 --explain
     [ "$status" -eq 0 ]
     [[ $output == *"H100"*" bf16 peak 989 TFLOP/s (data sheet) x efficiency.hopper.bf16"* ]]
-    [[ $output == *"all_gather over tp, 8r 1d x8 on 1 node with 8 NICs a domain; 8 groups, 1 unlike"* ]]
+    [[ $output == *"all_gather over tp, 8 ranks, 1 domain on 1 node with 8 NICs a domain; 8 groups, 1 unlike"* ]]
     [[ $output == *"bytes: s b h 2 / cp; a half of a layer: all_gather before, reduce_scatter after"* ]]
     [[ $output == *"slowest: group 1 of 8: ranks 0, 1 .. 7 on r00n00"* ]]
 }

@@ -23,7 +23,7 @@ reframes() {
     [ "$status" -eq 0 ] || { echo "$output"; false; }
     [[ $output == *"PASSED"*"Ran 1/1 test case(s)"*"0 failure(s)"* ]]
     grep -qE '^P: rail: 49\.[0-9]+ GB/s \(r:49\.2, l:-0\.05, u:None\)$' <<<"$output"
-    grep -qE '^P: all_reduce 72r 1d x72: 5[0-9]{2}\.[0-9]+ GB/s \(r:5[0-9.]+, l:-0\.05, u:None\)$' <<<"$output"
+    grep -qE '^P: all_reduce 72 ranks, 1 domain: 5[0-9]{2}\.[0-9]+ GB/s \(r:5[0-9.]+, l:-0\.05, u:None\)$' <<<"$output"
 }
 
 @test "a slow NIC fails the test, named with what to do" {

@@ -27,7 +27,7 @@ matrix=tests/golden/matrix.json
     run railgauge show $matrix collectives
     [ "$status" -eq 0 ]
     # a small message over MPI: nobody can say what it should take
-    grep -qE '^all_to_all +8r 8d x1 .* - +- +measured$' <<<"$output"
+    grep -qE '^all_to_all +8 ranks, 8 domains of 1 .* - +- +measured$' <<<"$output"
     run railgauge show $matrix collectives --json
     [ "$(jq '.collectives[0].sizes | length' <<<"$output")" -eq 2 ]
     [ "$(jq '.collectives[0].sizes[0].bytes' <<<"$output")" = 4096 ]
@@ -36,9 +36,9 @@ matrix=tests/golden/matrix.json
     railgauge run --transport sim --fabric gb200-nvl72 --noise 1% --op all_gather,broadcast,pair_bw -b 1M --no-plots \
         -o "$BATS_TEST_TMPDIR/c" >/dev/null
     run railgauge show "$BATS_TEST_TMPDIR/c" collectives
-    grep -qE '^all_gather +4r 1d x4 .* (9[789]|10[0123])\.[0-9] %  preset gb200-nvl72 +measured$' <<<"$output"
-    grep -qE '^all_gather +72r 1d x72 .* %  preset gb200-nvl72, scaled within 25 % +measured$' <<<"$output"
-    grep -qE '^broadcast +72r 1d x72 .* %  preset gb200-nvl72, modelled within 25 % +measured$' <<<"$output"
+    grep -qE '^all_gather +4 ranks, 1 domain .* (9[789]|10[0123])\.[0-9] %  preset gb200-nvl72 +measured$' <<<"$output"
+    grep -qE '^all_gather +72 ranks, 1 domain .* %  preset gb200-nvl72, scaled within 25 % +measured$' <<<"$output"
+    grep -qE '^broadcast +72 ranks, 1 domain .* %  preset gb200-nvl72, modelled within 25 % +measured$' <<<"$output"
     run railgauge show "$BATS_TEST_TMPDIR/c" collectives --json
     [ "$(jq '[.collectives[].sizes[] | select(.of_expected > 0.97 and .of_expected < 1.03 and .expected_source != null and
               .expected_low_seconds <= .expected_seconds and .expected_seconds <= .expected_high_seconds)] | length' \

@@ -146,14 +146,14 @@ static void what_is_not_known_is_not_good(void **state)
 
 static void a_part_is_judged_by_its_factor(void **state)
 {
-    struct limit l = {.check = CHECK_PART_SPEED, .bound = 0.9, .warn = 0.95, .op = -1};
+    struct limit l = {.check = CHECK_PART_SPEED, .bound = 0.9, .warn = 0.95, .op = -1, .state = -1};
     struct matrix m;
 
     (void)state;
     measured(&m);
     assert_int_equal(verdict(&m, NULL, l), ACCEPT_PASS);
     struct exception *e = small_exception(&m, PART_ENDPOINT, 3, -1, -1, 0.97);
-    assert_int_equal(verdict(&m, NULL, l), ACCEPT_PASS);
+    assert_int_equal(verdict(&m, NULL, l), ACCEPT_WARN); /* within the limit, but named */
     e->factor = 0.93;
     assert_int_equal(verdict(&m, NULL, l), ACCEPT_WARN);
     e->factor = 0.6;

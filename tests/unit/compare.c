@@ -169,7 +169,7 @@ static void parts_are_matched_by_name(void **state)
                               b = {.path = "b", .matrix = &n, .topo = &n.topo, .points = &q};
         assert_int_equal(compare_campaigns(&c, &a, &b, 0.01, NULL), 0);
         assert_int_equal(c.parts, 1);
-        assert_string_equal(c.part[0].what, rows[i].after ? "NIC of CPU 1 of n01" : "CPU 1 of n01");
+        assert_string_equal(c.part[0].what, rows[i].after ? "NIC of n01 (CPU 1)" : "CPU 1 of n01");
         assert_int_equal(c.part[0].is, rows[i].is);
         compare_free(&c);
         free(p.point);
@@ -210,8 +210,8 @@ static void collectives_are_told_by_the_shape_of_their_groups(void **state)
         {.path = "b", .matrix = &m, .topo = &m.topo, .points = &p}};
     figures_match(&f, c, 2);
     assert_int_equal(f.figures, 2);
-    assert_string_equal(f.figure[0].what, "all_reduce, 4r 4d x1, large");
-    assert_string_equal(f.figure[1].what, "all_reduce, 4r 2d x2, large");
+    assert_string_equal(f.figure[0].what, "all_reduce, 4 ranks, 4 domains of 1, large");
+    assert_string_equal(f.figure[1].what, "all_reduce, 4 ranks, 2 domains of 2, large");
     figures_free(&f);
     c[0].plan = NULL;
     figures_match(&f, c, 2);

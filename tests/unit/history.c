@@ -219,7 +219,7 @@ static void parts_and_versions_have_their_dates(void **state)
     for (int i = 0; i < 5; i++) {
         char name[32];
         int at = 0;
-        snprintf(name, sizeof(name), "NIC of CPU 0 of n%02d", i);
+        snprintf(name, sizeof(name), "NIC of n%02d (CPU 0)", i);
         while (strcmp(h.part[at].what, name) != 0)
             at++;
         assert_int_equal(h.part[at].is, rows[i].is);

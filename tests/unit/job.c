@@ -220,7 +220,7 @@ static void a_slow_nic_reaches_the_answer_where_the_placement_uses_it(void **sta
         .part = PART_ENDPOINT, .a = 15, .b = -1, .tier = -1, .factor = 0.05, .evidence = 9};
 
     (void)state;
-    meets(x, "r00n[00-03],r01n[00-03]", "r00n[04-07],r01n[00-03]", "endpoint 15");
+    meets(x, "r00n[00-03],r01n[00-03]", "r00n[04-07],r01n[00-03]", "NIC mlx5_3 of r00n03 (GPU 3)");
 }
 
 static void a_slow_rack_pair_reaches_the_answer_where_the_placement_uses_it(void **state)

@@ -12,6 +12,7 @@
 #include "small.h"
 #include "topo/host/gpu.h"
 #include "topo/host/nic.h"
+#include "verdict/accept.h"
 #include "verdict/parts.h"
 
 /* 2 racks x 4 hosts x 2 GPUs, leaves and domains as racks are; tiers nvlink, rail, fabric. */
@@ -67,19 +68,177 @@ static void is_a(enum part part, int a, int b, int tier, double factor, enum par
 static void the_kind_follows_from_part_and_tier(void **state)
 {
     (void)state;
-    is_a(PART_ENDPOINT, 5, -1, -1, 0.5, PART_KIND_NIC, "NIC of GPU 1 of n02");
-    is_a(PART_ENDPOINT, 5, -1, 1, 0.5, PART_KIND_NIC, "NIC of GPU 1 of n02");
+    is_a(PART_ENDPOINT, 5, -1, -1, 0.5, PART_KIND_NIC, "NIC of n02 (GPU 1)");
+    is_a(PART_ENDPOINT, 5, -1, 1, 0.5, PART_KIND_NIC, "NIC of n02 (GPU 1)");
     is_a(PART_ENDPOINT, 5, -1, 0, 0.5, PART_KIND_GPU, "GPU 1 of n02");
     is_a(PART_ENDPOINT, 5, -1, -1, 0, PART_KIND_GPU, "GPU 1 of n02");
     is_a(PART_HOST, 3, -1, -1, 0.5, PART_KIND_HOST, "host n03");
-    is_a(PART_PAIR, 1, 9, 2, 0.5, PART_KIND_CABLE, "path n00:1 and n04:1");
-    is_a(PART_PAIR, 1, 2, 0, 0.5, PART_KIND_LINK, "link n00:1 and n01:0");
-    is_a(PART_LEAF, 1, -1, -1, 0.5, PART_KIND_LEAF, "leaf leaf-1");
-    is_a(PART_LEAF, 1, -1, 2, 0.5, PART_KIND_UPLINKS, "uplinks of leaf leaf-1");
-    is_a(PART_RACK, 0, -1, -1, 0.5, PART_KIND_RACK, "rack rack-00");
-    is_a(PART_RACK, 0, -1, 0, 0.5, PART_KIND_DOMAIN, "NVLink domain domain-0");
-    is_a(PART_RACK_UPLINKS, 0, -1, 2, 0.5, PART_KIND_UPLINKS, "uplinks of rack rack-00");
+    is_a(PART_PAIR, 1, 9, 2, 0.5, PART_KIND_CABLE, "path between n00:1 and n04:1");
+    is_a(PART_PAIR, 1, 2, 0, 0.5, PART_KIND_LINK, "link between n00:1 and n01:0");
+    is_a(PART_LEAF, 1, -1, -1, 0.5, PART_KIND_LEAF, "leaf-1");
+    is_a(PART_LEAF, 1, -1, 2, 0.5, PART_KIND_UPLINKS, "uplinks of leaf-1");
+    is_a(PART_RACK, 0, -1, -1, 0.5, PART_KIND_RACK, "rack-00");
+    is_a(PART_RACK, 0, -1, 0, 0.5, PART_KIND_DOMAIN, "NVLink domain-0");
+    is_a(PART_RACK_UPLINKS, 0, -1, 2, 0.5, PART_KIND_UPLINKS, "uplinks of rack-00");
     is_a(PART_RACK_PAIR, 0, 1, -1, 0.5, PART_KIND_RACK_PAIR, "racks rack-00 and rack-01");
+}
+
+static const struct {
+    enum part part;
+    int a, b;
+} every_part[] = {{PART_ENDPOINT, 5, -1},    {PART_HOST, 3, -1}, {PART_RACK_PAIR, 0, 1},
+                  {PART_PAIR, 1, 9},         {PART_LEAF, 1, -1}, {PART_RACK, 0, -1},
+                  {PART_RACK_UPLINKS, 0, -1}};
+enum { EVERY_PART = sizeof(every_part) / sizeof(*every_part) };
+
+static const struct {
+    double depth, share, bytes;
+    const char *effect, *unknown; /* unknown: neither depth nor share nor size is known */
+} every_state[STATE_COUNT] = {
+    [STATE_SLOW] = {0.5, 0, 0, "0.50", NULL},
+    [STATE_INTERMITTENT] = {0.5, 0.4, 0, "0.50 in 40 % of the time", "less at times"},
+    [STATE_LOADED] = {0.45, 0, 0, "0.45 beside other traffic", "less beside other traffic"},
+    [STATE_BOTH_WAYS] = {0.6, 0, 0, "0.60 both ways at once", "less both ways at once"},
+    [STATE_SMALL] = {0.3, 0, 65536, "0.30 up to 64 KiB", "less at small sizes"},
+    [STATE_LARGE] = {0.3, 0, 134217728, "0.30 from 128 MiB on", "less at large sizes"},
+    [STATE_SAMPLES] = {0.5, 0.1, 0, "10 % of messages at 0.50", "some messages slow"},
+    [STATE_LOST_UPLINKS] = {0.5, 0, 0, "0.50 of its uplinks", "less of its uplinks"},
+    [STATE_LATE] = {0, 0, 0, "+3.00 us", NULL},
+    [STATE_DEAD] = {0, 0, 0, "no answer", NULL},
+    [STATE_WRONG] = {0, 0.075, 0, "wrong data in 3 of 40 checks", "wrong data"},
+};
+
+static void add_state(struct matrix *m, int part, enum part_state state, bool known)
+{
+    double depth = known ? every_state[state].depth : 0,
+           share = known ? every_state[state].share : 0;
+    struct exception *e =
+        small_exception(m, every_part[part].part, every_part[part].a, every_part[part].b, -1,
+                        part_factor(state, every_state[state].depth, share));
+
+    e->state = state;
+    e->wrong = state == STATE_WRONG;
+    e->depth = state == STATE_SLOW ? 0 : depth;
+    e->share = share;
+    e->bytes = known ? every_state[state].bytes : 0;
+    e->alpha_add = state == STATE_LATE ? 3e-6 : 0;
+    e->evidence = 3;
+    e->partners = 3;
+    if (!known && state == STATE_INTERMITTENT)
+        e->factor = 1;
+}
+
+static char *printed(const struct parts *p)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+
+    assert_non_null(out);
+    parts_report(out, p, 0, 0);
+    fclose(out);
+    return text;
+}
+
+/* The words of one cell, in text and JSON. */
+static void cell_is_said(const struct matrix *m, enum part_state state, const char *effect)
+{
+    struct parts p;
+    char speed[PART_SPEED];
+
+    list(&p, m, NULL);
+    assert_int_equal(p.rows, 1);
+    const struct part_row *r = &p.row[0];
+    assert_int_equal(r->state, state);
+    assert_string_equal(part_speed(r, speed), effect);
+    assert_true(*r->name && *r->next && *r->source);
+    assert_null(strchr(r->next, '{'));
+    assert_null(strchr(r->name, '?'));
+    char *text = printed(&p), *cell = mem_printf(" %s  %s ", effect, part_state_name[state]);
+    assert_non_null(strstr(text, cell));
+    assert_null(strstr(text, "nan"));
+    json_t *json = parts_report(NULL, &p, 0, 0),
+           *row = json_array_get(json_object_get(json, "parts"), 0);
+    assert_string_equal(json_string_value(json_object_get(row, "effect")), effect);
+    assert_string_equal(json_string_value(json_object_get(row, "state")), part_state_name[state]);
+    json_decref(json);
+    free(cell);
+    free(text);
+    parts_free(&p);
+}
+
+/* Limits judge each cell, and none is good: WARN or FAIL. */
+static void cell_is_judged(const struct matrix *m, const struct limits *limits, bool known)
+{
+    struct parts p;
+    struct accept a;
+
+    list(&p, m, NULL);
+    accept_judge(
+        &a, &(struct accept_input){.measured = m, .parts = &p, .why = "test", .limits = limits});
+    assert_int_not_equal(a.verdict, ACCEPT_PASS);
+    if (known)
+        assert_true(a.count[ACCEPT_WARN] + a.count[ACCEPT_FAIL] > 0);
+    for (int i = 0; i < a.rows; i++) {
+        char *text = accept_text(&a.row[i]);
+        assert_null(strstr(text, "nan"));
+        free(text);
+    }
+    accept_free(&a);
+    parts_free(&p);
+}
+
+/* Limits of parts alone: what the small machine lacks is not asked for. */
+static void part_limits(struct limits *l)
+{
+    struct err err;
+    int kept = 0;
+
+    assert_int_equal(limits_builtin(l, NULL, &err), 0);
+    for (int i = 0; i < l->count; i++) {
+        enum check c = l->limit[i].check;
+        struct limit other = l->limit[kept];
+        if (c > CHECK_PART_LATENCY || c == CHECK_FAILED_POINTS)
+            continue;
+        l->limit[kept++] = l->limit[i];
+        l->limit[i] = other;
+    }
+    while (l->count > kept) {
+        free(l->limit[--l->count].tier);
+        free(l->limit[l->count].source);
+    }
+}
+
+static void every_part_in_every_state_is_named_and_judged(void **state)
+{
+    struct limits limits = {0};
+    struct matrix m;
+
+    (void)state;
+    part_limits(&limits);
+    for (int k = 0; k < EVERY_PART * STATE_COUNT * 2; k++) {
+        enum part_state is = (enum part_state)(k / 2 % STATE_COUNT);
+        bool known = k % 2 || !every_state[is].unknown;
+        machine(&m);
+        add_state(&m, k / 2 / STATE_COUNT, is, known);
+        cell_is_said(&m, is, known ? every_state[is].effect : every_state[is].unknown);
+        cell_is_judged(&m, &limits, known);
+        matrix_free(&m);
+    }
+    limits_free(&limits);
+}
+
+/* Times add up: 0.5 in 40 % of the time takes 1.4 times as long; other conditions cost no transfer that is priced. */
+static void prices_expect_what_a_state_costs_on_average(void **state)
+{
+    (void)state;
+    assert_float_equal(1 / part_factor(STATE_INTERMITTENT, 0.5, 0.4), 1.4, 1e-12);
+    assert_float_equal(part_factor(STATE_INTERMITTENT, 0.5, 0), 1, 0);
+    assert_float_equal(part_factor(STATE_INTERMITTENT, 0, 0.1), 0, 0);
+    assert_float_equal(part_factor(STATE_SLOW, 0.5, 0), 0.5, 0);
+    assert_float_equal(part_factor(STATE_DEAD, 0.5, 1), 0, 0);
+    for (enum part_state s = STATE_LOADED; s <= STATE_LATE; s++)
+        assert_float_equal(part_factor(s, 0.5, 0.4), 1, 0);
 }
 
 /* Whatever tiers show it, a part is one line; another side or state is another. */
@@ -98,8 +257,8 @@ static void a_part_is_one_line(void **state)
     list(&p, &m, NULL);
     assert_int_equal(p.rows, 4);
     assert_int_equal(p.row[0].state, STATE_WRONG);
-    assert_string_equal(p.row[1].name, "NIC of GPU 1 of n00, sending");
-    assert_string_equal(p.row[2].name, "NIC of GPU 1 of n00, receiving");
+    assert_string_equal(p.row[1].name, "NIC of n00 (GPU 1), sending");
+    assert_string_equal(p.row[2].name, "NIC of n00 (GPU 1), receiving");
     assert_string_equal(p.row[3].over, "all NICs and nvlink");
     assert_int_equal(p.row[3].exceptions, 2);
     assert_true(p.row[3].factor == 0.7);
@@ -279,6 +438,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_kind_follows_from_part_and_tier),
+        cmocka_unit_test(every_part_in_every_state_is_named_and_judged),
+        cmocka_unit_test(prices_expect_what_a_state_costs_on_average),
         cmocka_unit_test(a_part_is_one_line),
         cmocka_unit_test(the_worst_comes_first),
         cmocka_unit_test(places_are_named_or_said_to_be_missing),

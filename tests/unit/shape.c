@@ -25,7 +25,7 @@ static void hosts_are_domains_where_no_nvlink_is_known(void **state)
     assert_int_equal(s.nodes, 3);
     assert_int_equal(s.nics, 1); /* the CPUs of a host share one */
     assert_int_equal(s.racks, 2);
-    assert_string_equal(shape_text(text, &s), "6r 3d x2");
+    assert_string_equal(shape_text(text, &s), "6 ranks, 3 domains of 2");
     topo_free(&t);
 }
 

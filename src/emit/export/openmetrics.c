@@ -194,6 +194,11 @@ static double speed_of(const struct part_row *r)
     return r->factor;
 }
 
+static double share_of(const struct part_row *r)
+{
+    return r->share;
+}
+
 static double latency_added(const struct part_row *r)
 {
     return r->alpha_add;
@@ -222,9 +227,12 @@ static void put_parts(struct metrics *s)
         double (*of)(const struct part_row *r);
     } figure[] = {
         {"part_speed_ratio",
-         "Speed of a part to act on as a share of its tier, of the fabric as a share of the "
-         "reference; 0: dead or wrong data.",
+         "Speed of a part to act on, while its state shows, as a share of its tier, of the fabric "
+         "as a share of the reference; 0: dead or wrong data.",
          speed_of},
+        {"part_state_ratio",
+         "Share of the time, messages or checks in which the state of a part to act on shows.",
+         share_of},
         {"part_latency_seconds", "Latency that a part to act on adds one way.", latency_added},
         {"part_step_cost_ratio",
          "How much longer a training step takes with this part only, as a share of it.", cost_of},
@@ -234,7 +242,7 @@ static void put_parts(struct metrics *s)
 
     for (int i = 0; i < p->rows; i++)
         count[p->row[i].kind]++;
-    family(s, "parts", "Parts of a kind to act on: slow, late, dead or with wrong data.");
+    family(s, "parts", "Parts of a kind to act on, in any state.");
     for (int k = 0; k < PART_KIND_COUNT; k++)
         sample(s, count[k], "kind", part_kind_name[k]);
     for (size_t f = 0; f < sizeof(figure) / sizeof(*figure); f++) {
@@ -272,8 +280,11 @@ static void put_collective(struct metrics *s, const struct collective *c, double
     snprintf(racks, sizeof(racks), "%d", c->shape.racks);
     snprintf(at_once, sizeof(at_once), "%d", c->at_once);
     snprintf(size, sizeof(size), "%.0f", bytes);
-    sample(s, value, "op", op_name(c->op), "group", shape_text(group, &c->shape), "racks", racks,
-           "at_once", at_once, "bytes", size);
+    snprintf(
+        group, sizeof(group), "%dr %dd x%d", c->shape.ranks, c->shape.domains,
+        c->shape.per_domain); /* short, and the same in all releases: dashboards select by it */
+    sample(s, value, "op", op_name(c->op), "group", group, "racks", racks, "at_once", at_once,
+           "bytes", size);
 }
 
 /* Curves that differ in what no label says: the first is shown. */

@@ -167,12 +167,10 @@ static void share_ends(struct page_facts *f)
 
 enum page_mark page_mark_of(const struct part_row *r)
 {
-    static const enum page_mark mark[STATE_COUNT] = {[STATE_WRONG] = MARK_WRONG,
-                                                     [STATE_DEAD] = MARK_DEAD,
-                                                     [STATE_SLOW] = MARK_SLOW,
-                                                     [STATE_LATE] = MARK_LATE};
-
-    return mark[r->state];
+    return r->state == STATE_WRONG  ? MARK_WRONG
+           : r->state == STATE_DEAD ? MARK_DEAD
+           : r->state == STATE_LATE ? MARK_LATE
+                                    : MARK_SLOW;
 }
 
 /* Is this endpoint to blame for it?  For what lies between leaves or racks none is. */

@@ -268,21 +268,25 @@ static bool tier_shown(const struct pair_map *ps, const struct exception *e)
 static void add_exceptions(struct found *f, const struct pair_map *ps, int span)
 {
     static const char *const way[SIDE_COUNT] = {"", " sending", " receiving"};
+    char effect[MATRIX_EFFECT];
 
     for (int i = 0; i < ps->m->exceptions; i++) {
         const struct exception *e = &ps->m->exception[i];
-        struct plot_call c = {.place = part_place(ps, e, span), .factor = e->factor};
-        if (!tier_shown(ps, e))
-            continue;
-        if (isnan(c.place) || (e->factor >= 1 && !(e->alpha_add > 0)))
+        enum part_state state = matrix_state(e);
+        double depth = matrix_depth(e);
+        struct plot_call c = {.place = part_place(ps, e, span),
+                              .factor = isnan(depth) ? e->factor : depth};
+        if (!tier_shown(ps, e) || isnan(c.place))
             continue;
         part_text(c.name, &ps->m->topo, e);
         if (e->factor <= 0)
             snprintf(c.what, sizeof(c.what), e->wrong ? "wrong data" : "no data");
-        else if (e->factor < 1)
+        else if (state == STATE_SLOW)
             snprintf(c.what, sizeof(c.what), "%.0f%% of expected%s", 100 * e->factor, way[e->side]);
-        else
+        else if (state == STATE_LATE)
             snprintf(c.what, sizeof(c.what), "+%.3g µs", e->alpha_add * 1e6);
+        else
+            snprintf(c.what, sizeof(c.what), "%s%s", matrix_effect(e, effect), way[e->side]);
         add_call(f, &c);
     }
 }

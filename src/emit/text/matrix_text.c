@@ -16,6 +16,7 @@
 #include "cost/reference.h"
 #include "emit/text/shape_group.h"
 #include "emit/text/term.h"
+#include "verdict/parts.h"
 
 /* Printed for people, and NULL, or its rows for programs. */
 static json_t *end(struct table *t, FILE *out)
@@ -120,7 +121,7 @@ static json_t *view_collective(const struct reference *r, const struct collectiv
 static json_t *view_findings(const struct matrix *m)
 {
     json_t *parts = json_array(), *findings = json_array();
-    char part[256];
+    char part[MATRIX_PART], effect[MATRIX_EFFECT];
 
     for (int i = 0; i < m->exceptions; i++) {
         const struct exception *e = &m->exception[i];
@@ -130,6 +131,12 @@ static json_t *view_findings(const struct matrix *m)
                                 e->alpha_add, "evidence", e->evidence, "why", e->why ? e->why : "");
         if (e->wrong)
             json_object_set_new(one, "wrong", json_true());
+        json_object_set_new(one, "state", json_string(part_state_name[matrix_state(e)]));
+        json_object_set_new(one, "effect", json_string(matrix_effect(e, effect)));
+        if (e->depth > 0)
+            json_object_set_new(one, "depth", json_real(e->depth));
+        if (e->share > 0)
+            json_object_set_new(one, "share", json_real(e->share));
         if (e->b >= 0)
             json_object_set_new(one, "b", json_integer(e->b));
         json_object_set_new(one, "tier",
@@ -208,41 +215,23 @@ json_t *matrix_report_collectives(FILE *out, const struct matrix *m, double byte
     return list;
 }
 
-static void count_rest(FILE *out, int shown, int all)
+static void count_rest(FILE *out, int shown, int all, const char *section)
 {
     if (all > shown)
-        fprintf(out, "... and %d more: railgauge show MATRIX findings\n", all - shown);
+        fprintf(out, "... and %d more: railgauge show MATRIX %s\n", all - shown, section);
 }
 
+/* As show parts prints them, without what they cost: that takes predictions. */
 static void text_exceptions(FILE *out, const struct matrix *m, int most)
 {
-    const struct table_column columns[] = {
-        {NULL, m->exception[0].wrong ? "faulty part" : "slow part", "text!"},
-        {NULL, "speed", "figure"},
-        {NULL, "tier", "text"},
-        {NULL, "evidence", "text"},
-        {0}};
-    struct table table;
-    char part[256], factor[UNITS_TEXT + 1], add[UNITS_TEXT];
+    struct parts parts;
+    struct err err;
 
-    table_open(&table, columns);
-    for (int i = 0; i < most; i++) {
-        const struct exception *e = &m->exception[i];
-        if (e->factor == 1 && e->alpha_add > 0)
-            snprintf(factor, sizeof(factor), "+%s", units_seconds_text(add, e->alpha_add));
-        else
-            snprintf(factor, sizeof(factor), "%.2f", e->factor);
-        table_add(&table, matrix_part(m, e, part),
-                  e->factor > 0 ? factor
-                  : e->wrong    ? "wrong data"
-                                : "dead",
-                  e->tier >= 0    ? m->tier[e->tier].rule.name
-                  : e->factor > 0 ? "all over NICs"
-                                  : "all",
-                  e->why);
-    }
-    table_print(out, &table, 0);
-    table_free(&table);
+    /* Without jobs/repairs.json the parts have no next step, and are printed nevertheless. */
+    parts_list(&parts, &(struct parts_input){.m = m, .no_cost = true}, &err);
+    parts_report(out, &parts, most, most);
+    count_rest(out, most ? most : parts.rows, parts.rows, "parts");
+    parts_free(&parts);
 }
 
 /* What was not measured was not looked at. */
@@ -275,16 +264,14 @@ json_t *matrix_report_findings(FILE *out, const struct matrix *m, int most)
 {
     if (!out)
         return view_findings(m);
-    int exceptions = most && most < m->exceptions ? most : m->exceptions;
     int columns = isatty(fileno(out)) ? term_columns(out) : INT_MAX; /* programs read lines */
     int findings = 0;
     char *seen = matrix_seen_text(m);
 
     if (m->exceptions)
-        text_exceptions(out, m, exceptions);
+        text_exceptions(out, m, most);
     else
         no_part(out, m);
-    count_rest(out, exceptions, m->exceptions);
     if (seen)
         fprintf(out, "seen: %s\n", seen);
     free(seen);
@@ -295,7 +282,7 @@ json_t *matrix_report_findings(FILE *out, const struct matrix *m, int most)
             term_wrap(out, line, 4, columns);
             free(line);
         }
-    count_rest(out, findings, m->findings);
+    count_rest(out, findings, m->findings, "findings");
     return NULL;
 }
 

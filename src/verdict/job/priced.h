@@ -20,7 +20,7 @@ struct priced_row {
     int worst;            /* group, of the round, with the largest ratio */
     double worst_sec, worst_ratio;
     const struct plan_group *group; /* that one */
-    char source[160];
+    char source[sizeof(((struct cost *)0)->source)];
 };
 
 struct priced {
