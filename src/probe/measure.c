@@ -599,7 +599,7 @@ int measure_plan(struct world *w, const struct transport *tr, const struct topo 
     if (rc == 0 && !o->dry)
         rc = measure_rounds(&c, plan, err);
     if (rc == 0 && o->retest && !o->dry) {
-        rc = make_retest(&c, &again, plan->rounds + (o->nics ? RETEST_MAX : 0), err);
+        rc = make_retest(&c, &again, plan->rounds + RETEST_ROUNDS * (1 + o->nics), err);
         if (w->agree(w, rc, err) == 0)
             rc = measure_rounds(&c, &again, err);
     }

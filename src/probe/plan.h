@@ -27,9 +27,9 @@ enum {
  * in at most 16 rounds; beyond, 4 others, 2 pairs and 8 rounds, which are as many pairs of racks.
  * A tier is told by all of its pairs, thousands either way.  A part is told by its own: an endpoint
  * keeps 4 pairs in each tier and 8 more over its NIC, each both ways, two racks 4 values, where 3
- * are judged (RETEST_PARTNERS; seen.h), in several epochs; of the pairs of a class more than half
+ * are judged (PLAN_PARTNERS; seen.h), in several epochs; of the pairs of a class more than half
  * were never about a part that has no others. */
-enum { PLAN_DENSE_TO = 4608 };
+enum { PLAN_DENSE_TO = 4608, PLAN_PARTNERS = 3 };
 static inline bool plan_is_sparse(const struct topo *t)
 {
     return t->endpoints > PLAN_DENSE_TO;

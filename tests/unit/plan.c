@@ -511,7 +511,7 @@ static void look(struct looks *l, const struct topo *t, const struct fabric *f,
     }
 }
 
-/* Half of the rows of a dense plan a head; nobody is left with fewer than RETEST_PARTNERS pairs
+/* Half of the rows of a dense plan a head; nobody is left with fewer than PLAN_PARTNERS pairs
  * each way, over NVLink as over NICs, nor with those of one epoch. */
 static void of_many_endpoints_everybody_is_met_less_often(void **state)
 {
@@ -544,9 +544,9 @@ static void of_many_endpoints_everybody_is_met_less_often(void **state)
                 }
             for (int i = 0; i < t.endpoints; i++)
                 for (int nic = 0; nic < 2; nic++) {
-                    assert_true(l[i].sends[nic] >= RETEST_PARTNERS);
-                    assert_true(l[i].receives[nic] >= RETEST_PARTNERS);
-                    assert_true(l[i].latency[nic] >= RETEST_PARTNERS);
+                    assert_true(l[i].sends[nic] >= PLAN_PARTNERS);
+                    assert_true(l[i].receives[nic] >= PLAN_PARTNERS);
+                    assert_true(l[i].latency[nic] >= PLAN_PARTNERS);
                     assert_true(__builtin_popcount(l[i].epochs[nic]) >= 3);
                 }
             free(l);
