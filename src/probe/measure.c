@@ -560,6 +560,8 @@ static int estimate(struct campaign *c, const struct plan *plan, struct err *err
         log_info("%d endpoint%s, %d round%s over %s: about %s", c->topo->endpoints,
                  units_s(c->topo->endpoints), plan->rounds, units_s(plan->rounds),
                  c->sampler.transport->name, units_seconds_text(text, t->estimated));
+    if (!c->opts.dry && !c->opts.nics)
+        plan_sees_log(plan, c->topo);
     return 0;
 }
 
