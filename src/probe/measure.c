@@ -580,6 +580,8 @@ static int estimate(struct campaign *c, const struct plan *plan, struct err *err
         log_info("%d endpoint%s, %d round%s over %s: about %s", c->topo->endpoints,
                  units_s(c->topo->endpoints), plan->rounds, units_s(plan->rounds),
                  c->sampler.transport->name, units_seconds_text(text, t->estimated));
+    if (!c->opts.dry && !c->opts.nics)
+        plan_sees_log(plan, c->topo);
     return 0;
 }
 
@@ -621,7 +623,7 @@ int measure_plan(struct world *w, const struct transport *tr, const struct topo 
     if (rc == 0 && !o->dry)
         rc = measure_rounds(&c, plan, err);
     if (rc == 0 && o->retest && !o->dry) {
-        rc = make_retest(&c, &again, plan->rounds + (o->nics ? RETEST_MAX : 0), err);
+        rc = make_retest(&c, &again, plan->rounds + RETEST_ROUNDS * (1 + o->nics), err);
         if (w->agree(w, rc, err) == 0)
             rc = measure_rounds(&c, &again, err);
     }

@@ -27,9 +27,9 @@ enum {
  * in at most 16 rounds; beyond, 4 others, 2 pairs and 8 rounds, which are as many pairs of racks.
  * A tier is told by all of its pairs, thousands either way.  A part is told by its own: an endpoint
  * keeps 4 pairs in each tier and 8 more over its NIC, each both ways, two racks 4 values, where 3
- * are judged (RETEST_PARTNERS; seen.h), in several epochs; of the pairs of a class more than half
+ * are judged (PLAN_PARTNERS; seen.h), in several epochs; of the pairs of a class more than half
  * were never about a part that has no others. */
-enum { PLAN_DENSE_TO = 4608 };
+enum { PLAN_DENSE_TO = 4608, PLAN_PARTNERS = 3 };
 static inline bool plan_is_sparse(const struct topo *t)
 {
     return t->endpoints > PLAN_DENSE_TO;
@@ -181,17 +181,22 @@ double plan_max_run(const struct topo *t, double asked);
  *   one message    alpha * ranks + bytes / rate, of a quiet machine and of a busy one (plan_cost.c)
  *   first time     as many runs as the stop rule wants when nothing disturbs, and warm-up; a quarter
  *                  of the time cap where groups run in parallel
- *   second time    every size up to its time cap, as on a busy machine, and retests
+ *   second time    every size up to its time cap, as on a busy machine; between CPUs the second stage, too
  *   both           what a turn takes beside its messages: opening groups, checks, exchanges; between
  *                  CPUs the start of MPI, too
  *
  *   pairs of NICs  (--cables) connecting, 0.2 s between GPUs, and every size up to its time cap
  *
  * Pictures come on top, and what starting ranks of GPUs takes.  A second line tells what of it the pass through
- * the NICs is. */
+ * the NICs is, another how long suspects may take, and at the end stands plan_sees(). */
 void plan_cost_print(FILE *out, const struct plan *p, const struct topo *t,
                      const struct measure_opts *o);
 json_t *plan_cost_json(const struct plan *p, const struct topo *t, const struct measure_opts *o);
+
+/* Sentences on what the plan can see and what it cannot, for instance "one host: no NIC is measured"; the
+ * caller frees.  plan_sees_log() shows them. */
+json_t *plan_sees(const struct plan *p, const struct topo *t);
+void plan_sees_log(const struct plan *p, const struct topo *t);
 
 /* s for the pairs' communicators of this pass, where each is made when it is needed and `pool` of
  * them are kept; 0 of CPUs. */

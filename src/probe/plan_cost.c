@@ -35,7 +35,7 @@ struct pace {
     double turn;  /* s of a turn that are no messages: opening, checking, all ranks meet */
     double rank;  /* ... and of them a rank */
     double start; /* s until MPI has begun, and after its end */
-    double again; /* what retests add, share of all */
+    double again; /* what the second stage adds, share of all */
     double runs;  /* of a size until its interval is narrow */
 };
 static const struct pace fast[] = {[ENDPOINT_CPU] = {1e-6, 1e10, 2e-4, 1e-4, 0.05, 0, 16},
@@ -175,6 +175,26 @@ static void print_cables(FILE *out, const struct plan *p, const struct topo *t)
                 100 * seen / all, seen < all ? "; --cables TIME adds what fits into it" : "");
 }
 
+static void print_sight(FILE *out, const struct plan *p, const struct topo *t)
+{
+    json_t *words = plan_sees(p, t), *text;
+    size_t i;
+
+    json_array_foreach(words, i, text) fprintf(out, "%s\n", json_string_value(text));
+    json_decref(words);
+}
+
+/* The second stage between GPUs, if it measures all that it may: half of the looks alone, one pair a turn, the
+ * others at least two a turn; single pairs and one as usual in two tiers, once a block. */
+static double again_seconds(const struct plan *p, const struct topo *t,
+                            const struct measure_opts *o)
+{
+    const double turns = RETEST_LOOKS / 2 * 1.5 + (RETEST_PAIRS + 2) * PLAN_EPOCHS;
+
+    return turns * (1.25 * plan_time_cap(p, t, o->time_cap) +
+                    turn_seconds(&busy[ENDPOINT_GPU], t->endpoints));
+}
+
 void plan_cost_print(FILE *out, const struct plan *p, const struct topo *t,
                      const struct measure_opts *o)
 {
@@ -198,7 +218,11 @@ void plan_cost_print(FILE *out, const struct plan *p, const struct topo *t,
                 "about %s more for the communicators of pairs, where NCCL makes them one by one "
                 "(--pair-comms)\n",
                 units_seconds_text(took, connect));
+    if (o->retest && !o->quick && t->endpoint[0].kind == ENDPOINT_GPU)
+        fprintf(out, "suspects are measured again beside controls: at most %s more\n",
+                units_seconds_text(took, again_seconds(p, t, o)));
     print_cables(out, p, t);
+    print_sight(out, p, t);
 }
 
 json_t *plan_cost_json(const struct plan *p, const struct topo *t, const struct measure_opts *o)
@@ -207,12 +231,14 @@ json_t *plan_cost_json(const struct plan *p, const struct topo *t, const struct 
     double seen, pairs;
 
     plan_cables_seen(p, t, &seen, &pairs);
-    return json_pack("{s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:i, s:f, s:f}", "endpoints",
+    double again = o->retest && t->endpoint[0].kind == ENDPOINT_GPU ? again_seconds(p, t, o) : 0;
+    return json_pack("{s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:i, s:f, s:f, s:f, s:o}", "endpoints",
                      t->endpoints, "rounds", p->rounds, "points",
                      plan_points(p, false) + plan_points(p, true), "bytes", all.bytes, "seconds",
                      all.seconds, "at_most_seconds", all.at_most, "connect_seconds",
                      plan_connect_seconds(p, t, PLAN_POOL, false), "nic_pass_rounds", nics.rounds,
-                     "nic_pairs_measured", seen, "nic_pairs", pairs);
+                     "nic_pairs_measured", seen, "nic_pairs", pairs, "again_at_most_seconds", again,
+                     "sees", plan_sees(p, t));
 }
 
 #define NIC_BPS 25e9

@@ -410,7 +410,7 @@ static void add_uplinks(struct maker *m)
                           block_bit(m, block));
             free(p.pair);
         }
-        partners = 1;
+        partners = !m->o.quick;
     }
 }
 

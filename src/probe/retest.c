@@ -1,354 +1,448 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is measured again, alone. */
+/* The second stage: suspects beside as many controls, with other partners, in mixed order. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/mem.h"
-#include "probe/point.h"
+#include "probe/looks.h"
+#include "probe/retest_impl.h"
 #include "probe/schedule.h"
 
-static const double end_step = 0.03; /* an end must be slower by this share at least */
-
-/* One point of a pair that stands out, and how slow it is against its class. */
-struct suspect {
-    const struct point *p;
-    double excess; /* time / class median */
-    double usual;  /* the same of the slowest of its ends and its two racks, in the middle */
+enum {
+    LOOKS_LEAST = 8,   /* of each suspect: one a block */
+    LOOKS_MOST = 48,   /* six a block: more tell nothing new of a block */
+    GROUP_MEMBERS = 8, /* of a suspected group */
+    OTHER_CONTROLS =
+        6,      /* from anywhere: a block has at least so many looks that tell what is usual */
+    CROWD = 4,  /* more suspects on a leaf than this: the leaf itself may be the culprit */
+    TRIES = 40, /* by chance, before everybody is tried in turn */
+    INSIDE = LOOK_COUNT, /* classes of looks within a host or domain come after those over NICs */
+    ASKS = 2 * LOOK_COUNT
 };
 
-/* The points of one op, size and tier, alone or not, in the order of the file. */
-struct class
-{
-    double key[4]; /* alone, op, bytes, tier: they are judged in this order */
-    const struct point **p;
-    int n;
-    struct suspect *s;    /* the same points, once they are judged */
-    double middle, sigma; /* of the times: sorted, the one at n / 2; 1.4826 MAD / middle */
+/* What is known of an endpoint. */
+enum {
+    SUSPECT = 1,
+    CONTROL = 2,
+    GROUPED = 4 /* in a suspected group */,
+    SILENT = 8 /* no answers */
 };
 
-struct classes {
-    struct class *class;
-    int count, last; /* the last: where the point before was */
+/* Whom looks are for. */
+struct subject {
+    int id;
+    int tier; /* of its pairs; -1: any that crosses NICs */
+    int rack; /* of its partners; -1: any */
 };
 
-static bool of_the_matrix(const struct point *p)
+/* One kind of looks, over NICs or inside. */
+struct ask {
+    struct subject *who; /* suspects first */
+    int count, suspects;
+};
+
+struct retest {
+    const struct noise_input *in;
+    struct plan *out;
+    bool by_nic;
+    size_t bytes[LOOK_COUNT];
+    struct rng rng;
+    char *mark, *used;
+    struct lists leaf, inside; /* endpoints by leaf, and by what joins them without NICs */
+    int *crowd;                /* suspects by leaf */
+    struct ask ask[ASKS];
+    int room; /* for further subjects */
+};
+
+static bool is_inside(int ask)
 {
-    return op_is_pair(p->op) && p->stop != STOP_FAILED && !stage_is_retest(p->stage) &&
-           p->stage != STAGE_LADDER && p->stage != STAGE_NIC_LADDER;
+    return ask >= INSIDE;
 }
 
-static bool was_alone(const struct class *c)
+/* --- places --- */
+
+static int inside_of(const struct topo *t, int id)
 {
-    return c->key[0] > 0;
+    int domain = topo_at(t, id, LEVEL_DOMAIN);
+
+    return domain >= 0 ? t->group[LEVEL_HOST].count + domain : topo_at(t, id, LEVEL_HOST);
 }
 
-static int by_key(const void *a, const void *b)
+static void list_places(struct retest *r)
 {
-    return stats_order(((const struct class *)a)->key, ((const struct class *)b)->key, 4);
-}
+    const struct topo *t = r->in->topo;
+    const int leaves = t->group[LEVEL_LEAF].count;
+    int *leaf = mem_ints(t->endpoints, -1), *inside = mem_ints(t->endpoints, -1);
 
-/* The class of a point; there are few, and a point is mostly of the one of that before it. */
-static struct class *class_of(struct classes *all, const struct point *p, int tier)
-{
-    struct class c = {.key = {p->flows == 1, p->op, (double)p->bytes, tier}};
-
-    if (all->count && !memcmp(c.key, all->class[all->last].key, sizeof(c.key)))
-        return &all->class[all->last];
-    for (all->last = 0; all->last < all->count; all->last++)
-        if (!memcmp(c.key, all->class[all->last].key, sizeof(c.key)))
-            return &all->class[all->last];
-    MEM_PUSH(all->class, all->count) = c;
-    return &all->class[all->last];
-}
-
-static struct classes sort_out(const struct topo *t, const struct points *p, bool by_nic)
-{
-    struct classes all = {NULL, 0, 0};
-
-    for (int i = 0; i < p->count; i++) {
-        const struct point *q = &p->point[i];
-        if (i + TOPO_AHEAD < p->count)
-            topo_fetch(t, q[TOPO_AHEAD].src, q[TOPO_AHEAD].dst);
-        if (!of_the_matrix(q) || stage_by_nic(q->stage) != by_nic)
-            continue;
-        struct class *c = class_of(&all, q, topo_tier_by(t, q->src, q->dst, by_nic));
-        MEM_PUSH(c->p, c->n) = q;
+    for (int i = 0; i < t->endpoints; i++) {
+        leaf[i] = topo_at(t, i, LEVEL_LEAF);
+        inside[i] = inside_of(t, i);
     }
-    if (all.count)
-        qsort(all.class, (size_t)all.count, sizeof(*all.class), by_key);
-    return all;
+    lists_make(&r->leaf, leaf, NULL, t->endpoints, leaves);
+    lists_make(&r->inside, inside, NULL, t->endpoints,
+               t->group[LEVEL_HOST].count + t->group[LEVEL_DOMAIN].count);
+    r->crowd = mem_ints(leaves, 0);
+    free(leaf);
+    free(inside);
 }
 
-/* How slow it is beyond what its ends and racks are; 0: no slower. */
-static double alone(const struct suspect *s)
+/* Endpoints near this one: its leaf, or inside what it is in; *n 0: none is known. */
+static const int *near_list(const struct retest *r, int ask, int id, int *n)
 {
-    double own = s->usual > 0 ? s->excess / s->usual : s->excess;
+    const struct lists *l = is_inside(ask) ? &r->inside : &r->leaf;
+    int at = is_inside(ask) ? inside_of(r->in->topo, id) : topo_at(r->in->topo, id, LEVEL_LEAF);
 
-    return own > 1.1 ? own : 0;
+    *n = at < 0 ? 0 : l->start[at + 1] - l->start[at];
+    return *n ? l->at + l->start[at] : NULL;
 }
 
-/* What nothing else explains comes first: it has no other pairs to be told by. */
-static int by_excess(const void *a, const void *b)
+typedef bool accept_fn(const struct retest *r, int ask, const struct subject *s, int id);
+
+/* One of a list (NULL: of all) by chance; -1: none of it is accepted. */
+static int draw(struct retest *r, const int *list, int n, accept_fn *accepts, int ask,
+                const struct subject *s)
 {
-    const struct suspect *x = a, *y = b;
-    const double v[] = {-alone(x), -x->excess, x->p->src, x->p->dst};
-    const double w[] = {-alone(y), -y->excess, y->p->src, y->p->dst};
-
-    return stats_order(v, w, 4);
-}
-
-/* As stats_quantile() of the sorted values says, in a tenth of the time; *upper: the one at n / 2. */
-static double middle_of(double *v, int n, double *upper)
-{
-    const double hi = stats_select(v, n, n / 2);
-    double lo = v[0];
-
-    *upper = hi;
-    for (int i = 1; i < n / 2; i++)
-        lo = v[i] > lo ? v[i] : lo;
-    return n % 2 ? hi : lo + 0.5 * (hi - lo);
-}
-
-/* 1.4826 MAD from `from`; v is left in disorder. */
-static double deviation(double *v, int n, double from)
-{
-    double upper;
-
-    for (int i = 0; i < n; i++)
-        v[i] = fabs(v[i] - from);
-    return 1.4826 * middle_of(v, n, &upper);
-}
-
-/* The times of a class; the caller frees. */
-static double *times_of(const struct class *c)
-{
-    double *t = mem_calloc((size_t)c->n, sizeof(*t));
-
-    for (int i = 0; i < c->n; i++)
-        t[i] = c->p[i]->sec.median;
-    return t;
-}
-
-/* The one in the middle of a class, of equal times as they stand in the file. */
-static int healthy(const struct class *c, const double *t)
-{
-    int before = 0, i = 0;
-
-    for (int k = 0; k < c->n; k++)
-        before += t[k] < c->middle;
-    for (int left = c->n / 2 - before;; i++)
-        if (t[i] == c->middle && left-- == 0)
-            return i;
-}
-
-/* Is none so far from the middle that it, or an end of which all are so, could stand out? */
-static bool is_quiet(const struct class *c, const double *t)
-{
-    double least = INFINITY, most = 0;
-
-    for (int i = 0; i < c->n; i++) {
-        least = t[i] < least ? t[i] : least;
-        most = t[i] > most ? t[i] : most;
+    for (int i = 0; i < TRIES && n; i++) {
+        int at = (int)rng_below(&r->rng, (unsigned)n), id = list ? list[at] : at;
+        if (accepts(r, ask, s, id))
+            return id;
     }
-    return least > 0.95 * c->middle && most < (1 + 0.99 * end_step) * c->middle;
-}
-
-/* Excess stays 0 for those that are not outliers. */
-static void find_outliers(struct class *c, const double *t, double *v, double median)
-{
-    double limit = fmax(0.1, 5 * deviation(v, c->n, median) / median);
-
-    c->s = mem_calloc((size_t)c->n, sizeof(*c->s));
-    for (int i = 0; i < c->n; i++)
-        c->s[i] = (struct suspect){c->p[i], t[i] > median * (1 + limit) ? t[i] / median : 0, 0};
-    memcpy(v, t, (size_t)c->n * sizeof(*v));
-    c->sigma = deviation(v, c->n, c->middle) / c->middle;
-}
-
-/* Judge one class; of a quiet one only its middle is of use. */
-static void judge(struct class *c)
-{
-    double *t = times_of(c), *v = mem_dup(t, (size_t)c->n, sizeof(*v));
-    double median = middle_of(v, c->n, &c->middle);
-    int reference = healthy(c, t);
-
-    if (is_quiet(c, t)) {
-        c->p[0] = c->p[reference];
-        t[0] = v[0] = c->middle;
-        c->n = 1;
-        reference = 0;
+    for (int i = 0, from = n ? (int)rng_below(&r->rng, (unsigned)n) : 0; i < n; i++) {
+        int at = (from + i) % n, id = list ? list[at] : at;
+        if (accepts(r, ask, s, id))
+            return id;
     }
-    find_outliers(c, t, v, median);
-    if (!was_alone(c) && !(c->s[reference].excess > 0))
-        c->s[reference].excess = 1;
-    free(t);
-    free(v);
+    return -1;
 }
 
-/* --- ends: what is slow in the middle though none of its pairs is an outlier --- */
+/* --- suspects --- */
 
-/* Two numbers of an end: an endpoint that sends or receives, or two racks, whichever way, the larger
- * number first; -1: this point is of none. */
-typedef void end_fn(const struct topo *t, const struct point *p, int id[2]);
-
-static void end_src(const struct topo *t, const struct point *p, int id[2])
+static bool has_subject(const struct ask *a, int id)
 {
-    (void)t;
-    id[0] = id[1] = p->src;
+    for (int i = 0; i < a->count; i++)
+        if (a->who[i].id == id)
+            return true;
+    return false;
 }
 
-static void end_dst(const struct topo *t, const struct point *p, int id[2])
+/* With room for its control. */
+static void add_suspect(struct retest *r, int ask, struct subject s)
 {
-    (void)t;
-    id[0] = id[1] = p->dst;
-}
+    struct ask *a = &r->ask[ask];
+    int leaf = topo_at(r->in->topo, s.id, LEVEL_LEAF);
 
-static void end_racks(const struct topo *t, const struct point *p, int id[2])
-{
-    int a = topo_at(t, p->src, LEVEL_RACK), b = topo_at(t, p->dst, LEVEL_RACK);
-    bool two = a >= 0 && b >= 0 && a != b;
-
-    id[0] = two ? (a > b ? a : b) : -1;
-    id[1] = two ? (a < b ? a : b) : -1;
-}
-
-static end_fn *const ends[] = {end_src, end_dst, end_racks};
-
-/* One of a class, with the numbers of its end. */
-struct member {
-    int id[2], at;
-};
-
-/* In the order of one of the numbers, which are below `most`; what has the same stays as it was. */
-static void sort_by(struct member *to, const struct member *from, int n, int digit, int most)
-{
-    int *at = mem_calloc((size_t)most + 1, sizeof(*at));
-
-    for (int i = 0; i < n; i++)
-        at[from[i].id[digit] + 1]++;
-    for (int i = 0; i < most; i++)
-        at[i + 1] += at[i];
-    for (int i = 0; i < n; i++)
-        to[at[from[i].id[digit]]++] = from[i];
-    free(at);
-}
-
-/* The pairs of one end.  The deviation of a median of n is 1.25 sigma / sqrt(n).  v: room for n. */
-static void judge_end(struct class *c, const struct member *list, int n, double *v)
-{
-    bool few = n < RETEST_PARTNERS;
-
-    for (int i = 0; i < n; i++)
-        v[i] = c->s[list[i].at].p->sec.median;
-    double slow = few ? 1 : stats_median(v, n) / c->middle;
-    for (int i = 0; i < n; i++)
-        c->s[list[i].at].usual = fmax(c->s[list[i].at].usual, slow);
-    if (!(slow > 1 + fmax(end_step, 3 * 1.25 * c->sigma / sqrt(n))))
+    if (r->room < 1 || r->mark[s.id] & SILENT || has_subject(a, s.id))
         return;
-    double last = v[RETEST_PARTNERS - 1]; /* its fastest pairs: what slows them slows all */
-    int left = RETEST_PARTNERS;
-    for (int equal = 0; equal < 2; equal++)
-        for (int i = 0; i < n && left; i++) {
-            struct suspect *s = &c->s[list[i].at];
-            if (equal ? s->p->sec.median == last : s->p->sec.median < last) {
-                s->excess = fmax(s->excess, slow);
-                left--;
-            }
-        }
+    MEM_PUSH(a->who, a->count) = s;
+    a->suspects = a->count;
+    r->room -= 2;
+    if (!(r->mark[s.id] & SUSPECT) && leaf >= 0)
+        r->crowd[leaf]++;
+    r->mark[s.id] |= SUSPECT;
 }
 
-static void judge_ends(struct class *c, const struct topo *t, end_fn *end)
+/* Some members of a suspected group by chance; all of them are marked. */
+static void add_group(struct retest *r, int ask, const struct found *f)
 {
-    int most = t->endpoints + t->group[LEVEL_RACK].count, n = 0; /* of any end */
-    struct member *list = mem_calloc((size_t)c->n, sizeof(*list)),
-                  *spare = mem_calloc((size_t)c->n, sizeof(*spare));
-    double *v = mem_calloc((size_t)c->n, sizeof(*v));
+    const struct topo *t = r->in->topo;
+    int *member = NULL, n = 0;
 
-    for (int i = 0; i < c->n; i++) {
-        list[n].at = i;
-        end(t, c->s[i].p, list[n].id);
-        if (list[n].id[0] >= 0)
-            n++;
+    for (int i = 0; i < t->endpoints; i++)
+        if (topo_at(t, i, part_level[f->part]) == f->a) {
+            MEM_PUSH(member, n) = i;
+            r->mark[i] |= f->part == PART_RACK_PAIR ? 0 : GROUPED;
+        }
+    if (n)
+        rng_shuffle(&r->rng, member, n);
+    for (int i = 0; i < n && i < GROUP_MEMBERS; i++)
+        add_suspect(r, ask,
+                    (struct subject){member[i], f->tier, f->part == PART_RACK_PAIR ? f->b : -1});
+    free(member);
+}
+
+/* What gives no answer, or wrong data, is known by its points. */
+static bool is_measured_again(const struct found *f)
+{
+    return f->part != PART_PAIR && f->state != STATE_DEAD && f->state != STATE_WRONG;
+}
+
+static void add_suspects(struct retest *r, const struct noise *noise)
+{
+    for (int i = 0; i < noise->suspects; i++) {
+        const struct found *f = &noise->suspect[i];
+        int ask = f->kind + (f->tier >= 0 && !r->in->crosses[f->tier] ? INSIDE : 0);
+        if (!is_measured_again(f))
+            continue;
+        if (part_level[f->part] >= 0)
+            add_group(r, ask, f);
         else
-            c->s[i].usual = fmax(c->s[i].usual, 1);
+            add_suspect(r, ask, (struct subject){f->a, f->tier, -1});
     }
-    sort_by(spare, list, n, 0, most);
-    if (end == end_racks) /* others have one number */
-        sort_by(list, spare, n, 1, most);
-    else
-        memcpy(list, spare, (size_t)n * sizeof(*list));
-    for (int i = 0, j; i < n; i = j) {
-        for (j = i + 1; j < n && !memcmp(list[i].id, list[j].id, sizeof(list[i].id)); j++)
-            ;
-        judge_end(c, list + i, j - i, v);
-    }
-    free(list);
-    free(spare);
-    free(v);
 }
 
-static void add_alone(struct plan *out, const struct point *p, enum stage stage, int epochs)
+/* --- controls --- */
+
+static bool may_control(const struct retest *r, int ask, const struct subject *s, int id)
 {
-    for (int i = 0; i < out->rounds; i++) {
-        const struct round *r = &out->round[i];
-        if (r->op == p->op && r->first == p->bytes && r->group[0].members[0] == p->src &&
-            r->group[0].members[1] == p->dst)
-            return;
-    }
-    struct round *r = plan_add(out, stage, p->op, 1);
-    r->first = r->last = p->bytes;
-    r->epochs = (1u << epochs) - 1;
-    r->group[0].members = mem_calloc(2, sizeof(int));
-    r->group[0].members[0] = p->src;
-    r->group[0].members[1] = p->dst;
-    r->group[0].size = 2;
+    const struct topo *t = r->in->topo;
+
+    return !(r->mark[id] & (SUSPECT | CONTROL | GROUPED | SILENT)) &&
+           topo_at(t, id, LEVEL_HOST) != topo_at(t, s->id, LEVEL_HOST) &&
+           (!is_inside(ask) || inside_of(t, id) == inside_of(t, s->id));
 }
 
-/* Of all classes what stands out; the caller frees. */
-static struct suspect *suspects(const struct topo *t, const struct points *p, bool by_nic,
-                                int *count)
+static bool may_control_anywhere(const struct retest *r, int ask, const struct subject *s, int id)
 {
-    struct classes all = sort_out(t, p, by_nic);
-    struct suspect *out = NULL;
+    (void)ask;
+    (void)s;
+    return !(r->mark[id] & (SUSPECT | CONTROL | GROUPED | SILENT));
+}
 
-    *count = 0;
-    for (struct class *c = all.class; c < all.class + all.count; c++) {
-        judge(c);
-        for (size_t k = 0; k < 3 && c->s->p->op == OP_PAIR_BW; k++)
-            judge_ends(c, t, ends[k]);
-        for (int i = 0; i < c->n; i++) {
-            if (was_alone(c))
-                c->s[i].excess = alone(&c->s[i]);
-            if (c->s[i].excess > 0)
-                MEM_PUSH(out, *count) = c->s[i];
+/* Beside the suspect, where both see the same other traffic; elsewhere where its leaf may be the culprit. */
+static int control_of(struct retest *r, int ask, const struct subject *s)
+{
+    const int leaf = topo_at(r->in->topo, s->id, LEVEL_LEAF);
+    const bool crowd = !is_inside(ask) && leaf >= 0 && r->crowd[leaf] > CROWD;
+    int n, id = -1;
+    const int *list = near_list(r, ask, s->id, &n);
+
+    if (!crowd)
+        id = draw(r, list, n, may_control, ask, s);
+    if (id < 0)
+        id = draw(r, NULL, r->in->topo->endpoints, may_control_anywhere, ask, s);
+    return id;
+}
+
+static void add_control(struct retest *r, int ask, int id, int tier)
+{
+    struct ask *a = &r->ask[ask];
+
+    if (id < 0)
+        return;
+    MEM_PUSH(a->who, a->count) = (struct subject){id, tier, -1};
+    r->mark[id] |= CONTROL;
+}
+
+static void add_controls(struct retest *r, int ask)
+{
+    struct ask *a = &r->ask[ask];
+
+    for (int i = 0; i < a->suspects; i++) {
+        struct subject s = a->who[i];
+        add_control(r, ask, control_of(r, ask, &s), s.tier);
+    }
+    for (int i = 0; i < OTHER_CONTROLS && a->suspects && r->room > 0; i++, r->room--) {
+        struct subject s = a->who[i % a->suspects];
+        int id = draw(r, NULL, r->in->topo->endpoints, may_control_anywhere, ask, &s);
+        add_control(r, ask, id, is_inside(ask) ? s.tier : -1);
+    }
+}
+
+/* --- partners --- */
+
+static bool may_meet(const struct retest *r, int ask, const struct subject *s, int id)
+{
+    const struct topo *t = r->in->topo;
+
+    if (id == s->id || r->used[id] || r->mark[id] & (SUSPECT | CONTROL | SILENT) ||
+        (s->rack >= 0 && topo_at(t, id, LEVEL_RACK) != s->rack))
+        return false;
+    if (r->by_nic && t->endpoint[id].nic == t->endpoint[s->id].nic)
+        return false;
+    int tier = topo_tier_by(t, s->id, id, r->by_nic);
+    return s->tier >= 0 ? tier == s->tier : r->in->crosses[tier] != is_inside(ask);
+}
+
+/* Members of a suspected group meet others of it: that tells the group from what is above it. */
+static bool may_meet_clean(const struct retest *r, int ask, const struct subject *s, int id)
+{
+    return !(r->mark[id] & GROUPED) && may_meet(r, ask, s, id);
+}
+
+/* Half of the partners are near, as in the first stage; -1: nobody is left. */
+static int partner_of(struct retest *r, int ask, const struct subject *s)
+{
+    const int all = r->in->topo->endpoints;
+    int n, id = -1;
+    const int *list = near_list(r, ask, s->id, &n);
+
+    if (is_inside(ask) || rng_below(&r->rng, 2))
+        id = draw(r, list, n, r->mark[s->id] & GROUPED ? may_meet : may_meet_clean, ask, s);
+    if (id < 0)
+        id = draw(r, NULL, all, may_meet_clean, ask, s);
+    return id < 0 ? draw(r, NULL, all, may_meet, ask, s) : id;
+}
+
+/* --- looks --- */
+
+static const enum op op_of[LOOK_COUNT] = {[LOOK_RATE] = OP_PAIR_BW,
+                                          [LOOK_BOTH_WAYS] = OP_PAIR_BIBW,
+                                          [LOOK_SMALL] = OP_PAIR_BW,
+                                          [LOOK_LARGE] = OP_PAIR_BW,
+                                          [LOOK_LATENCY] = OP_PAIR_LATENCY};
+
+static enum stage stage_of(const struct retest *r, bool receives)
+{
+    return r->by_nic  ? receives ? STAGE_NIC_FRESH_RX : STAGE_NIC_FRESH_TX
+           : receives ? STAGE_FRESH_RX
+                      : STAGE_FRESH_TX;
+}
+
+void retest_add(struct plan *out, enum stage stage, enum op op, size_t bytes, unsigned epochs,
+                const int (*pair)[2], int pairs)
+{
+    struct round *r = plan_add(out, stage, op, pairs);
+
+    r->first = r->last = bytes;
+    r->epochs = epochs;
+    for (int i = 0; i < pairs; i++)
+        r->group[i] = (struct plan_group){mem_dup(pair[i], 2, sizeof(int)), 2};
+}
+
+/* Look k at everybody of an ask: alone or all at once, sending or receiving, two by two in turn. */
+static void add_look(struct retest *r, int ask, int k, unsigned epochs)
+{
+    const struct ask *a = &r->ask[ask];
+    const bool alone = k % 2, receives = k / 2 % 2;
+    const enum look_kind kind = (enum look_kind)(ask % LOOK_COUNT);
+    int(*pair)[2] = mem_calloc((size_t)a->count, sizeof(*pair)), n = 0,
+    *order = mem_ints(a->count, 0);
+
+    for (int i = 0; i < a->count; i++)
+        order[i] = i;
+    rng_shuffle(&r->rng, order, a->count);
+    for (int i = 0; i < a->count; i++) {
+        const struct subject *s = &a->who[order[i]];
+        int partner = partner_of(r, ask, s);
+        if (partner < 0)
+            continue;
+        r->used[partner] = 1;
+        pair[n][receives] = s->id;
+        pair[n++][!receives] = partner;
+    }
+    for (int i = 0; i < n; i++) {
+        r->used[pair[i][!receives]] = 0;
+        if (alone)
+            retest_add(r->out, stage_of(r, receives), op_of[kind], r->bytes[kind], epochs,
+                       (const int(*)[2]) & pair[i], 1);
+    }
+    if (!alone && n)
+        retest_add(r->out, stage_of(r, receives), op_of[kind], r->bytes[kind], epochs,
+                   (const int(*)[2])pair, n);
+    free(order);
+    free(pair);
+}
+
+/* All looks in mixed order over the blocks. */
+static void add_looks(struct retest *r, int budget)
+{
+    int subjects = 0, items = 0, asks = 0, *item;
+
+    for (int a = 0; a < ASKS; a++) {
+        subjects += r->ask[a].count;
+        asks += r->ask[a].count > 0;
+    }
+    int looks = subjects ? budget / subjects : 0;
+    looks = looks > LOOKS_MOST ? LOOKS_MOST : looks;
+    item = mem_ints(looks * asks, 0);
+    for (int a = 0; a < ASKS; a++)
+        for (int k = 0; k < looks && r->ask[a].count; k++)
+            item[items++] = a * LOOKS_MOST + k;
+    if (items)
+        rng_shuffle(&r->rng, item, items);
+    for (int i = 0; i < items; i++)
+        add_look(r, item[i] / LOOKS_MOST, item[i] % LOOKS_MOST,
+                 1u << (int)((long)i * PLAN_EPOCHS / items));
+    free(item);
+}
+
+/* --- the whole --- */
+
+/* Sizes by kind, and who does not answer in most of its points. */
+static void read_points(struct retest *r, const struct points *p, const int *of)
+{
+    const int n = r->in->topo->endpoints;
+    int *silent = mem_ints(2 * n, 0), *all = silent + n;
+
+    for (int i = 0; i < r->in->looks; i++) {
+        const struct look *k = &r->in->look[i];
+        if (!r->bytes[k->kind])
+            r->bytes[k->kind] = p->point[of[i]].bytes;
+        for (int end = 0; end < 2; end++) {
+            silent[end ? k->dst : k->src] += k->y == -INFINITY;
+            all[end ? k->dst : k->src]++;
         }
-        free(c->p);
-        free(c->s);
     }
-    free(all.class);
-    return out;
+    for (int i = 0; i < n; i++)
+        if (2 * silent[i] > all[i])
+            r->mark[i] |= SILENT;
+    free(silent);
+}
+
+/* Looks of the first stage alone: resumed after a cut, the second stage is the same again. */
+static int first_stage(struct look *look, int *of, int n)
+{
+    int kept = 0;
+
+    for (int i = 0; i < n; i++)
+        if (!look[i].fresh) {
+            look[kept] = look[i];
+            of[kept++] = of[i];
+        }
+    return kept;
+}
+
+static void measure_again(struct retest *r, const struct noise *noise, bool quick, int budget)
+{
+    const int n = r->in->topo->endpoints, least = quick ? 2 : LOOKS_LEAST;
+    struct retest_how how = {.stage = r->by_nic ? STAGE_NIC_RETEST : STAGE_RETEST,
+                             .epochs = quick ? 1 : (1u << PLAN_EPOCHS) - 1,
+                             .bytes = r->bytes[LOOK_RATE],
+                             .most = quick ? RETEST_PAIRS_QUICK : RETEST_PAIRS};
+    const int before = r->out->rounds;
+
+    r->room = n < 4 ? 2 : n / 2; /* as many are left as partners */
+    r->room = budget / least < r->room ? budget / least : r->room;
+    add_suspects(r, noise);
+    for (int a = 0; a < ASKS; a++)
+        add_controls(r, a);
+    retest_pairs(r->out, r->in, noise, &how);
+    add_looks(r, budget - (quick ? r->out->rounds - before : 0));
 }
 
 void schedule_retest(struct plan *out, const struct topo *t, const struct points *p, bool by_nic,
                      bool quick)
 {
-    int most = t->endpoints < RETEST_QUICK ? RETEST_QUICK : t->endpoints;
-    if (!quick || most > RETEST_MAX)
-        most = RETEST_MAX;
-    int n, *times = mem_calloc((size_t)t->endpoints, sizeof(*times));
-    struct suspect *s = suspects(t, p, by_nic, &n);
+    struct noise_input in = {.topo = t};
+    struct retest r = {.in = &in, .out = out, .by_nic = by_nic};
+    struct noise noise;
+    int *of, budget = RETEST_LOOKS;
+    struct look *look = looks_of(p, t, by_nic, &of, &in.looks);
 
-    if (n)
-        qsort(s, (size_t)n, sizeof(*s), by_excess);
-    for (int i = 0; i < n && out->rounds < most; i++) {
-        int *a = &times[s[i].p->src], *b = &times[s[i].p->dst];
-        if (s[i].excess > 1 && (*a >= RETEST_PER_ENDPOINT || *b >= RETEST_PER_ENDPOINT))
-            continue;
-        ++*a;
-        ++*b;
-        add_alone(out, s[i].p, by_nic ? STAGE_NIC_RETEST : STAGE_RETEST, quick ? 1 : PLAN_EPOCHS);
-    }
-    free(s);
-    free(times);
+    in.look = look;
+    in.looks = first_stage(look, of, in.looks);
+    looks_crossing(t, by_nic, in.crosses);
+    if (quick)
+        budget = t->endpoints < RETEST_QUICK        ? RETEST_QUICK
+                 : t->endpoints > RETEST_MOST_QUICK ? RETEST_MOST_QUICK
+                                                    : t->endpoints;
+    rng_seed(&r.rng, p->plan_crc + by_nic);
+    r.mark = mem_calloc((size_t)t->endpoints, 1);
+    r.used = mem_calloc((size_t)t->endpoints, 1);
+    list_places(&r);
+    read_points(&r, p, of);
+    noise_suspects(&noise, &in);
+    measure_again(&r, &noise, quick, budget);
+    noise_free(&noise);
+    for (int a = 0; a < ASKS; a++)
+        free(r.ask[a].who);
+    lists_free(&r.leaf);
+    lists_free(&r.inside);
+    free(r.crowd);
+    free(r.mark);
+    free(r.used);
+    free(of);
+    free(look);
 }

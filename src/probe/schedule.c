@@ -347,6 +347,7 @@ static int by_slot(const void *a, const void *b)
 enum {
     SCAN_MAX = 4096, /* candidates looked at for one endpoint before it sits out */
     CIRCLE_TO = 128, /* endpoints of a group in which matchings by chance repeat themselves */
+    SWAP_MAX = 512,  /* pairs looked at to give two that are left a partner each */
 };
 
 /* Do the two meet in this tier?  By their NICs only those that have one each. */
@@ -402,9 +403,46 @@ static int find_partner(const struct topo *t, const int *order, int tier, bool b
     return -1;
 }
 
-/* Pair up one bucket: endpoints that share the tier's coordinates. */
+/* Two that were left meet the two of a pair instead of each other.  The pairs begin with `first`, and are
+ * looked at from *from on. */
+static bool swap_in(struct pairs *out, const struct topo *t, int tier, bool by_nic, int first,
+                    int a, int b, int *from)
+{
+    const int n = out->count - first;
+
+    for (int i = 0; i < n && i < SWAP_MAX; i++) {
+        int *pair = out->pair[first + (*from + i) % n], met = pair[1];
+        if (!meets(t, a, pair[0], tier, by_nic) || !meets(t, b, met, tier, by_nic))
+            continue;
+        *from = (*from + i + 1) % n;
+        pair[1] = a;
+        push(out, met, b);
+        return true;
+    }
+    return false;
+}
+
+/* The scan leaves those whose last candidates were taken, often a tenth: they would miss a block. */
+static void match_rest(struct pairs *out, const struct topo *t, const int *order, int tier,
+                       bool by_nic, const struct slot *slot, int n, int first, const int *skip)
+{
+    int left = -1, from = 0;
+
+    for (int i = 0; i < n; i++) {
+        int id = order[slot[i].position];
+        if (skip[i] != i)
+            continue;
+        if (left >= 0 && swap_in(out, t, tier, by_nic, first, left, id, &from))
+            left = -1;
+        else
+            left = id;
+    }
+}
+
+/* Pair up one bucket: endpoints that share the tier's coordinates.  Its pairs begin with `first`. */
 static void match_bucket(struct pairs *out, const struct topo *t, const int *order, int tier,
-                         bool by_nic, const struct slot *slot, int n, int distance, char *taken)
+                         bool by_nic, const struct slot *slot, int n, int first, int distance,
+                         char *taken)
 {
     const int limit = n < SCAN_MAX ? n : SCAN_MAX;
     int *skip = mem_calloc((size_t)n + 1, sizeof(*skip));
@@ -421,6 +459,7 @@ static void match_bucket(struct pairs *out, const struct topo *t, const int *ord
         skip[i] = i + 1;
         skip[j] = j + 1;
     }
+    match_rest(out, t, order, tier, by_nic, slot, n, first, skip);
     free(skip);
 }
 
@@ -449,10 +488,11 @@ void schedule_matching(struct pairs *out, const struct topo *t, const int *order
     for (int i = 0, j; i < used; i = j) {
         for (j = i + 1; j < used && !memcmp(slot[i].key, slot[j].key, sizeof(slot[i].key)); j++)
             ;
+        const int first = out->count;
         if (same && j - i <= CIRCLE_TO)
             match_circle(out, t, order, tier, by_nic, slot + i, j - i, turn, taken);
         if (j - i > 1)
-            match_bucket(out, t, order, tier, by_nic, slot + i, j - i,
+            match_bucket(out, t, order, tier, by_nic, slot + i, j - i, first,
                          1 + (int)rng_below(rng, (unsigned)(j - i - 1)), taken);
     }
     free(slot);

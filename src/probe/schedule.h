@@ -72,26 +72,30 @@ int *schedule_leaf_order(const struct topo *t);
 
 /* --- what is measured again --- */
 
-enum { RETEST_PER_ENDPOINT = 6, RETEST_PARTNERS = 3, RETEST_MAX = 256, RETEST_QUICK = 8 };
+/* Looks at suspects and controls together, single pairs; with quick few, once.  RETEST_ROUNDS is above the
+ * number of rounds that this makes. */
+enum {
+    RETEST_LOOKS = 1024,
+    RETEST_PAIRS = 32,
+    RETEST_QUICK = 8,        /* or as many looks as there are endpoints, */
+    RETEST_MOST_QUICK = 256, /* up to this */
+    RETEST_PAIRS_QUICK = 4,
+    RETEST_ROUNDS = 2048
+};
 
-/* Which pairs are measured again: out gets rounds of one pair each, stage RETEST, every
- * epoch; none when nothing stands out.
+/* The second stage: what the judge suspects after the first (noise_suspects()) is measured again, and judged
+ * by these looks alone, because those that chose it are slow by choice.
  *
- * An outlier of a parallel round can be a bad link or the neighbours' traffic; only the same pair
- * alone tells which.  A class are the pairs of one op, size and tier, its sigma 1.4826 * MAD /
- * median of its times.  Chosen are, at most RETEST_PER_ENDPOINT for one endpoint, first what is slower
- * than its ends and its two racks are in the middle (a cable), then worst first:
+ *   suspects   of a group 8 members by chance, only by the kinds of look that they are suspected for
+ *   controls   one a suspect on its own leaf, elsewhere if the leaf is suspected, and 6 from anywhere
+ *   looks      of each equally many, at most 48, each with another partner by chance that is neither; half of
+ *              the partners on the same leaf, half of the looks alone, half receiving; over all blocks in
+ *              mixed order (STAGE_FRESH_TX, _RX; one size)
+ *   pairs      slower than both of their ends, at most RETEST_PAIRS, and for each tier one as usual: alone,
+ *              once in each block (STAGE_RETEST)
  *
- *   outliers   pairs slower than the class's median by more than max(10 %, 5 sigma)
- *   slow ends  RETEST_PARTNERS pairs of an endpoint, or of two racks, whose median of n pairs is slower than the
- *              class's by more than max(3 %, 3 * 1.25 sigma / sqrt(n)), each direction of pair_bw
- *   healthy    one pair of each class, so that "alone" can be compared with "in parallel"
- *
- * Pairs that ran alone are classes of their own, of which only outliers are chosen that their ends and racks do not
- * explain: before one is named, it is slow twice.
- *
- * quick: in one epoch, and no more pairs than RETEST_QUICK, or as many as there are endpoints.
- * by_nic: of the pairs that left NVLink (STAGE_NIC_RETEST), else of the others. */
+ * The same points of the first stage and the same plan give the same rounds.  quick: fewer looks; pairs in
+ * one block.  by_nic: of the pairs that left NVLink, else of the others. */
 struct points;
 void schedule_retest(struct plan *out, const struct topo *t, const struct points *p, bool by_nic,
                      bool quick);

@@ -138,25 +138,61 @@ static void equal_seeds_give_equal_files_and_other_seeds_do_not(void **state)
     assert_true(sum[0] != sum[2]);
 }
 
-static void an_outlier_of_a_parallel_round_is_measured_again_alone(void **state)
+/* In looks of its own, half of them alone, beside others that are no slower. */
+static void a_suspect_is_measured_again_with_others(void **state)
 {
     struct bed b;
     struct err err;
-    int again = 0;
+    int again = 0, alone = 0, others = 0;
 
     (void)state;
     bed_open(&b, "gb200-nvl72", 2, PAIRS);
+    b.sim.noise = 0.02;
     assert_int_equal(sim_fault(&b.sim, "slow-nic=17:0.6", &err), 0);
     assert_int_equal(bed_measure(&b, &err), 0);
     const struct points *p = points_all(b.log);
     for (int i = 0; i < p->count; i++) {
         const struct point *q = &p->point[i];
-        if (q->stage == STAGE_RETEST && (q->src == 17 || q->dst == 17)) {
-            again++;
-            assert_int_equal(q->flows, 1);
-        }
+        if (stage_looks_at(q->stage) < 0)
+            continue;
+        int own = stage_looks_at(q->stage) ? q->dst : q->src;
+        again += own == 17;
+        alone += own == 17 && q->flows == 1;
+        others += own != 17;
     }
-    assert_true(again >= PLAN_EPOCHS);
+    assert_int_equal(again, 48);
+    assert_int_equal(alone, 24);
+    assert_true(others >= 48);
+    bed_close(&b);
+}
+
+/* Cut anywhere: the same rounds again, each point once. */
+static void a_cut_second_stage_goes_on(void **state)
+{
+    struct bed b;
+    struct err err;
+
+    (void)state;
+    bed_open(&b, "gb200-nvl72", 2, PAIRS);
+    b.sim.noise = 0.02;
+    assert_int_equal(sim_fault(&b.sim, "slow-nic=17:0.6", &err), 0);
+    assert_int_equal(bed_measure(&b, &err), 0);
+    const struct points *p = points_all(b.log);
+    const int whole = p->count;
+    struct point last = p->point[whole - 1];
+    assert_true(stage_is_retest(last.stage));
+    assert_int_equal(points_close(b.log, &err), 0);
+    FILE *f = fopen(path, "r+");
+    assert_non_null(f);
+    fseek(f, 0, SEEK_END);
+    assert_int_equal(ftruncate(fileno(f), ftell(f) - 12345), 0);
+    fclose(f);
+    assert_int_equal(bed_measure(&b, &err), 0);
+    p = points_all(b.log);
+    assert_int_equal(p->count, whole);
+    const struct point *now = &p->point[whole - 1];
+    assert_true(now->round == last.round && now->src == last.src && now->dst == last.dst &&
+                now->epoch == last.epoch);
     bed_close(&b);
 }
 
@@ -343,7 +379,8 @@ int main(void)
         cmocka_unit_test(without_noise_every_pair_returns_the_formula),
         cmocka_unit_test(every_endpoint_meets_at_least_k_partners_of_each_tier_it_has),
         cmocka_unit_test(equal_seeds_give_equal_files_and_other_seeds_do_not),
-        cmocka_unit_test(an_outlier_of_a_parallel_round_is_measured_again_alone),
+        cmocka_unit_test(a_suspect_is_measured_again_with_others),
+        cmocka_unit_test(a_cut_second_stage_goes_on),
         cmocka_unit_test(a_resume_measures_only_what_is_missing),
         cmocka_unit_test(a_resumed_campaign_in_a_world_is_the_unbroken_one),
         cmocka_unit_test(a_dead_host_is_a_failed_point_that_says_so),

@@ -511,7 +511,7 @@ static void look(struct looks *l, const struct topo *t, const struct fabric *f,
     }
 }
 
-/* Half of the rows of a dense plan a head; nobody is left with fewer than RETEST_PARTNERS pairs
+/* Half of the rows of a dense plan a head; nobody is left with fewer than PLAN_PARTNERS pairs
  * each way, over NVLink as over NICs, nor with those of one epoch. */
 static void of_many_endpoints_everybody_is_met_less_often(void **state)
 {
@@ -544,9 +544,9 @@ static void of_many_endpoints_everybody_is_met_less_often(void **state)
                 }
             for (int i = 0; i < t.endpoints; i++)
                 for (int nic = 0; nic < 2; nic++) {
-                    assert_true(l[i].sends[nic] >= RETEST_PARTNERS);
-                    assert_true(l[i].receives[nic] >= RETEST_PARTNERS);
-                    assert_true(l[i].latency[nic] >= RETEST_PARTNERS);
+                    assert_true(l[i].sends[nic] >= PLAN_PARTNERS);
+                    assert_true(l[i].receives[nic] >= PLAN_PARTNERS);
+                    assert_true(l[i].latency[nic] >= PLAN_PARTNERS);
                     assert_true(__builtin_popcount(l[i].epochs[nic]) >= 3);
                 }
             free(l);
@@ -556,6 +556,328 @@ static void of_many_endpoints_everybody_is_met_less_often(void **state)
         }
         assert_true(rows[1] < 0.56 * rows[0]);
     }
+}
+
+struct machine {
+    struct fabric fabric;
+    struct topo topo;
+    struct plan plan;
+};
+
+static void machine_open(struct machine *m, const char *preset, int racks, unsigned long long seed)
+{
+    struct plan_opts o;
+    struct err err;
+
+    plan_defaults(&o);
+    o.seed = seed;
+    assert_int_equal(fabric_load(&m->fabric, preset, &err), 0);
+    assert_int_equal(fabric_topo(&m->fabric, racks, false, &m->topo, &err), 0);
+    assert_int_equal(plan_make(&m->plan, &m->topo, &o, &err), 0);
+}
+
+static void machine_close(struct machine *m)
+{
+    plan_free(&m->plan);
+    topo_free(&m->topo);
+    fabric_free(&m->fabric);
+}
+
+static const struct {
+    const char *preset;
+    int racks;
+    double points, most; /* of the plan before there were blocks; s at most */
+} sized[] = {{"gb200-nvl72", 4, 26352, 229.4},
+             {"gb200-nvl72", 8, 42027, 262.7},
+             {"hgx-h100", 4, 21240, 228.5},
+             {"hgx-h100", 24, 57279, 330.5},
+             {"gb200-nvl72", 70, 183678, 0}};
+
+/* Within each block everybody meets somebody of each tier, there and back. */
+static void each_block_sees_everybody_in_each_tier(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 3; k++) {
+        struct machine m;
+        machine_open(&m, sized[k].preset, sized[k].racks, 1);
+        const int n = m.topo.endpoints;
+        unsigned char *met = mem_calloc((size_t)n * TIER_MAX * 2, 1);
+        for (int i = 0; i < m.plan.rounds; i++) {
+            const struct round *r = &m.plan.round[i];
+            for (int g = 0; g < r->groups && r->stage == STAGE_CLASS; g++)
+                for (int end = 0; end < 2 && r->op == OP_PAIR_BW && r->first == 64 << 20; end++) {
+                    const int *pair = r->group[g].members;
+                    int tier = topo_tier(&m.topo, pair[0], pair[1]);
+                    assert_int_equal(__builtin_popcount(r->epochs), 1);
+                    met[(pair[end] * TIER_MAX + tier) * 2 + end] |= (unsigned char)r->epochs;
+                }
+        }
+        for (int i = 0; i < n; i++)
+            for (int t = 0; t < m.topo.tiers; t++)
+                for (int end = 0; end < 2; end++)
+                    assert_int_equal(met[(i * TIER_MAX + t) * 2 + end], 0xff);
+        free(met);
+        machine_close(&m);
+    }
+}
+
+/* Both ways and of two further sizes: in several blocks and tiers for every NIC. */
+static void every_nic_is_measured_both_ways_and_at_further_sizes(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 4; k++) {
+        struct machine m;
+        machine_open(&m, sized[k].preset, sized[k].racks, 1);
+        unsigned char(*block)[3] = mem_calloc((size_t)m.topo.endpoints, sizeof(*block));
+        unsigned tiers[3] = {0};
+        for (int i = 0; i < m.plan.rounds; i++) {
+            const struct round *r = &m.plan.round[i];
+            int kind = r->op == OP_PAIR_BIBW   ? 0
+                       : r->op != OP_PAIR_BW   ? -1
+                       : r->first == 64 << 10  ? 1
+                       : r->first == 256 << 20 ? 2
+                                               : -1;
+            for (int g = 0; g < r->groups && r->stage == STAGE_CLASS && kind >= 0; g++)
+                for (int end = 0; end < 2; end++) {
+                    const int *pair = r->group[g].members;
+                    tiers[kind] |= 1u << topo_tier(&m.topo, pair[0], pair[1]);
+                    block[pair[end]][kind] |= (unsigned char)r->epochs;
+                }
+        }
+        for (int i = 0; i < m.topo.endpoints; i++)
+            for (int kind = 0; kind < 3; kind++)
+                assert_true(__builtin_popcount(block[i][kind]) >= 3);
+        for (int kind = 0; kind < 3; kind++)
+            assert_int_equal(__builtin_popcount(tiers[kind]), 2);
+        free(block);
+        machine_close(&m);
+    }
+}
+
+/* The same seed, the same plan; another, other turns first, and other partners. */
+static void the_seed_orders_the_turns_of_a_block(void **state)
+{
+    struct machine m[3];
+    char *text[3];
+    int first[3] = {0}, moved = 0;
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        machine_open(&m[i], "gb200-nvl72", 4, i < 2 ? 7 : 8);
+        text[i] = plan_text(&m[i].plan);
+        for (int r = 0; r < m[i].plan.rounds; r++) {
+            const struct round *at = &m[i].plan.round[r];
+            assert_int_equal(at->id, r);
+            if (at->stage == STAGE_CLASS && at->op == OP_PAIR_LATENCY && first[i] < 24) {
+                int tier = topo_tier(&m[i].topo, at->group[0].members[0], at->group[0].members[1]);
+                moved += i == 2 && tier != first[2] % 3;
+                first[i]++;
+            }
+        }
+    }
+    assert_string_equal(text[0], text[1]);
+    assert_string_not_equal(text[0], text[2]);
+    assert_true(moved > 4); /* tiers do not come in turn */
+    for (int i = 0; i < 3; i++) {
+        free(text[i]);
+        machine_close(&m[i]);
+    }
+}
+
+/* Block by block, and the turns of one matching side by side. */
+static void rows_are_in_the_order_of_time(void **state)
+{
+    struct machine m;
+    int block = 0;
+
+    (void)state;
+    machine_open(&m, "gb200-nvl72", 8, 3);
+    for (int i = 0; i < m.plan.rounds; i++) {
+        const struct round *r = &m.plan.round[i];
+        if (r->first != r->last || !op_is_pair(r->op))
+            break;
+        assert_true(__builtin_ctz(r->epochs) >= block);
+        block = __builtin_ctz(r->epochs);
+        if (r->op != OP_PAIR_LATENCY)
+            continue;
+        assert_int_equal(r[1].op, OP_PAIR_BW); /* there, of the same pairs */
+        assert_memory_equal(r[0].block, r[1].block, 2 * sizeof(int) * (size_t)r->groups);
+        int back = 2;
+        while (r[back].group[0].members[0] != r->group[0].members[1])
+            back++;
+        assert_true(back <= 2 + 3 + 16); /* with further kinds and random pairs between */
+        assert_int_equal(r[back].group[0].members[1], r->group[0].members[0]);
+    }
+    assert_int_equal(block, PLAN_EPOCHS - 1);
+    machine_close(&m);
+}
+
+/* In every second block some pairs of each tier, which run in parallel in the same block as well. */
+static void random_pairs_run_alone_as_well(void **state)
+{
+    struct machine m;
+    int alone[TIER_MAX][PLAN_EPOCHS] = {{0}};
+
+    (void)state;
+    machine_open(&m, "gb200-nvl72", 4, 1);
+    for (int i = 0; i < m.plan.rounds; i++) {
+        const struct round *r = &m.plan.round[i];
+        if (r->stage != STAGE_RANDOM)
+            continue;
+        const int *pair = r->group[0].members;
+        bool found = false;
+        assert_int_equal(r->groups, 1);
+        alone[topo_tier(&m.topo, pair[0], pair[1])][__builtin_ctz(r->epochs)]++;
+        for (int k = 0; k < m.plan.rounds; k++) {
+            const struct round *q = &m.plan.round[k];
+            for (int g = 0; g < q->groups && q->stage == STAGE_CLASS && q->op == OP_PAIR_BW; g++)
+                found |= q->epochs == r->epochs && q->first == r->first && q->groups > 8 &&
+                         !memcmp(q->group[g].members, pair, 2 * sizeof(int));
+        }
+        assert_true(found);
+    }
+    for (int t = 0; t < m.topo.tiers; t++)
+        for (int e = 0; e < PLAN_EPOCHS; e++)
+            assert_int_equal(alone[t][e], e % 2 ? 0 : 16);
+    machine_close(&m);
+}
+
+static void a_plan_costs_at_most_a_quarter_more_than_before(void **state)
+{
+    struct measure_opts o = MEASURE_DEFAULTS;
+
+    (void)state;
+    for (int k = 0; k < 4; k++) {
+        struct machine m;
+        machine_open(&m, sized[k].preset, sized[k].racks, 1);
+        assert_true(plan_points(&m.plan, false) <= 1.25 * sized[k].points);
+        assert_true(plan_seconds(&m.plan, &m.topo, &o) <= sized[k].most);
+        machine_close(&m);
+    }
+}
+
+/* Of small machines every pair is seen in as many blocks as curves, at most; each block sees everybody. */
+static void small_machines_are_seen_in_every_block(void **state)
+{
+    (void)state;
+    for (int hosts = 2; hosts <= 32; hosts += 5) {
+        struct plan_opts o;
+        struct topo t;
+        struct plan p;
+        struct err err;
+        unsigned seen[32] = {0};
+        flat_topo(&t, hosts);
+        plan_defaults(&o);
+        assert_int_equal(plan_make(&p, &t, &o, &err), 0);
+        for (int i = 0; i < p.rounds; i++)
+            for (int g = 0; g < p.round[i].groups && op_is_pair(p.round[i].op); g++)
+                if (p.round[i].first == p.round[i].last)
+                    for (int end = 0; end < 2; end++)
+                        seen[p.round[i].group[g].members[end]] |= p.round[i].epochs;
+        for (int i = 0; i < hosts; i++)
+            assert_int_equal(seen[i], (1u << PLAN_EPOCHS) - 1);
+        plan_free(&p);
+        topo_free(&t);
+    }
+}
+
+static void curves_take_some_of_the_epochs(void **state)
+{
+    (void)state;
+    assert_int_equal(plan_curve_epochs(8), 0x5b); /* 0, 1, 3, 4, 6 */
+    assert_int_equal(plan_curve_epochs(5), 0x1f);
+    assert_int_equal(plan_curve_epochs(2), 0x3);
+    assert_int_equal(plan_curve_epochs(1), 0x1);
+}
+
+static bool says(const struct plan *p, const struct topo *t, const char *words)
+{
+    json_t *all = plan_sees(p, t), *text;
+    size_t i;
+    bool found = false;
+
+    json_array_foreach(all, i, text) found |= strstr(json_string_value(text), words) != NULL;
+    json_decref(all);
+    return found;
+}
+
+static void a_plan_says_what_it_cannot_see(void **state)
+{
+    struct machine m;
+    struct plan_opts o;
+    struct topo t;
+    struct plan p;
+    struct err err;
+
+    (void)state;
+    machine_open(&m, "gb200-nvl72", 4, 1);
+    assert_true(says(&m.plan, &m.topo, "each NIC in 34 turns or more, in 8 blocks of time"));
+    assert_true(says(&m.plan, &m.topo, "29 % of the time or more"));
+    assert_false(says(&m.plan, &m.topo, "not measured"));
+    machine_close(&m);
+    topo_init(&t);
+    int host = topo_add_host(&t, "n1");
+    for (int i = 0; i < 4; i++)
+        topo_add_endpoint(&t, host, ENDPOINT_CPU);
+    topo_default_tiers(&t);
+    plan_defaults(&o);
+    assert_int_equal(plan_make(&p, &t, &o, &err), 0);
+    assert_true(says(&p, &t, "one host: no NIC is measured"));
+    plan_free(&p);
+    topo_free(&t);
+    flat_topo(&t, 40);
+    o.quick = true;
+    o.epochs = 1;
+    o.ops = 1u << OP_PAIR_BW;
+    assert_int_equal(plan_make(&p, &t, &o, &err), 0);
+    assert_true(says(&p, &t, "in 1 block of time: what is slow for a while is not told"));
+    assert_true(
+        says(&p, &t, "not measured: NICs both ways at once, with small messages, with large"));
+    assert_true(says(&p, &t, "no pair runs alone: what load costs is not told"));
+    assert_true(says(&p, &t, "no leaf and no rack is known"));
+    plan_free(&p);
+    topo_free(&t);
+}
+
+/* With pods everybody of a pod sends to another one, and leaves and racks stay within theirs. */
+static void each_level_is_loaded_by_itself(void **state)
+{
+    struct machine m;
+    char name[16];
+
+    (void)state;
+    machine_open(&m, "hgx-h100", 32, 1); /* 4 leaves of 8 racks a rail */
+    struct topo *t = &m.topo;
+    for (int i = 0; i < t->endpoints; i++) {
+        snprintf(name, sizeof(name), "pod-%d", topo_at(t, i, LEVEL_RACK) / 16);
+        t->endpoint[i].place.at[LEVEL_SPINE] = topo_add_group(t, LEVEL_SPINE, name);
+    }
+    int *order = schedule_leaf_order(t);
+    static const enum level levels[] = {LEVEL_LEAF, LEVEL_RACK, LEVEL_SPINE};
+    for (int k = 0; k < 3; k++) {
+        struct pairs p = {NULL, 0};
+        schedule_uplinks(&p, t, order, levels[k], 0);
+        assert_int_equal(p.count, t->endpoints / 2);
+        for (int i = 0; i < p.count; i++) {
+            int a = p.pair[i][0], b = p.pair[i][1];
+            assert_int_not_equal(topo_at(t, a, levels[k]), topo_at(t, b, levels[k]));
+            assert_int_equal(topo_at(t, a, LEVEL_SPINE) == topo_at(t, b, LEVEL_SPINE), k < 2);
+            assert_int_equal(topo_at(t, a, LEVEL_RAIL), topo_at(t, b, LEVEL_RAIL));
+        }
+        free(p.pair);
+    }
+    for (int i = 0; i < t->endpoints; i++) /* a pod that is one rack is no level of its own */
+        t->endpoint[i].place.at[LEVEL_SPINE] = -1;
+    struct pairs none = {NULL, 0};
+    for (int i = 0; i < t->endpoints; i++) {
+        snprintf(name, sizeof(name), "p-%d", topo_at(t, i, LEVEL_RACK));
+        t->endpoint[i].place.at[LEVEL_SPINE] = topo_add_group(t, LEVEL_SPINE, name);
+    }
+    schedule_uplinks(&none, t, order, LEVEL_SPINE, 0);
+    assert_int_equal(none.count, 0);
+    free(none.pair);
+    free(order);
+    machine_close(&m);
 }
 
 /* Each two racks meet by RACK_MEETINGS pairs, of many endpoints by half as many, in rounds of disjoint
@@ -723,6 +1045,16 @@ int main(void)
         cmocka_unit_test(gpus_are_measured_at_sizes_that_jobs_send),
         cmocka_unit_test(where_nvlink_joins_everybody_a_second_pass_leaves_it),
         cmocka_unit_test(cables_join_every_two_nics_once),
+        cmocka_unit_test(each_block_sees_everybody_in_each_tier),
+        cmocka_unit_test(every_nic_is_measured_both_ways_and_at_further_sizes),
+        cmocka_unit_test(the_seed_orders_the_turns_of_a_block),
+        cmocka_unit_test(rows_are_in_the_order_of_time),
+        cmocka_unit_test(random_pairs_run_alone_as_well),
+        cmocka_unit_test(a_plan_costs_at_most_a_quarter_more_than_before),
+        cmocka_unit_test(small_machines_are_seen_in_every_block),
+        cmocka_unit_test(curves_take_some_of_the_epochs),
+        cmocka_unit_test(a_plan_says_what_it_cannot_see),
+        cmocka_unit_test(each_level_is_loaded_by_itself),
         cmocka_unit_test(each_two_racks_meet),
         cmocka_unit_test(of_many_endpoints_everybody_is_met_less_often),
         cmocka_unit_test(published_sizes_are_reached),

@@ -214,8 +214,10 @@ static int discover(struct chain *c, struct err *err)
     return rc;
 }
 
-/* A plan that takes longer than there is time for measures less: once, then pairs alone, then each
- * of them for a shorter time. */
+enum { BLOCKS_LEAST = 3 }; /* in which a bad minute is told from a bad part */
+
+/* A plan that takes longer than there is time for measures less: in three blocks of time, then in one, then
+ * pairs alone, then each of them for a shorter time. */
 static int shorten(struct chain *c, const struct topo *t, struct err *err)
 {
     static const unsigned pairs = 1u << OP_PAIR_LATENCY | 1u << OP_PAIR_BW | 1u << OP_PAIR_BIBW;
@@ -226,7 +228,7 @@ static int shorten(struct chain *c, const struct topo *t, struct err *err)
     while ((takes = plan_seconds(&c->plan, t, o)) > left && (p->epochs > 1 || p->ops & ~pairs)) {
         if (p->epochs == 1)
             p->ops &= pairs;
-        p->epochs = 1;
+        p->epochs = p->epochs > BLOCKS_LEAST ? BLOCKS_LEAST : 1;
         plan_free(&c->plan);
         if (plan_make(&c->plan, t, p, err) < 0)
             return -1;
@@ -441,9 +443,11 @@ static int take_steps(struct chain *c, struct err *err)
 
     if ((rc < 0 && !(c->probed && err->code == EXIT_UNJUDGED)) || plan(c, err) < 0)
         return -1;
-    if (chain_is_sim(c)) /* ranks say it with what it will take */
+    if (chain_is_sim(c)) { /* ranks say it with what it will take */
         log_info("%s: %d endpoint%s, %d round%s over %s", c->dir, c->topo.endpoints,
                  units_s(c->topo.endpoints), c->plan.rounds, units_s(c->plan.rounds), c->transport);
+        plan_sees_log(&c->plan, &c->topo);
+    }
     if (probe(c, rc, err) < 0 || learn_mpi(c, err) < 0 || compute(c, err) < 0)
         return -1;
     plan_forget_pairs(&c->plan);

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* retest_pairs.c - pairs slower than their two ends: cables, or ways that only these two share. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/stats.h"
+#include "probe/retest_impl.h"
+#include "probe/schedule.h"
+
+/* A pair stands out when it is slower by so much than its ends explain: less is found in no single point at
+ * 2 % noise, of which five standard deviations are as much. */
+static const double least_excess = 0.1, least_sigmas = 5;
+
+enum { CLASSES = TIER_MAX * 2 };
+
+static int class_of(const struct look *k)
+{
+    return k->tier * 2 + k->alone;
+}
+
+static bool counts(const struct look *k)
+{
+    return k->kind == LOOK_RATE && !k->fresh && isfinite(k->y);
+}
+
+/* Looks by rate, as far as they count, against the median of their class; NAN: not. */
+struct residuals {
+    double *r, sigma[CLASSES];
+    double *end; /* by 2 * endpoint + end: median as sender and as receiver; 0: no looks */
+};
+
+/* Make r the distance from the median of each class. */
+static void subtract_medians(struct residuals *x, const struct noise_input *in, double *buffer)
+{
+    for (int c = 0; c < CLASSES; c++) {
+        int n = 0;
+        for (int i = 0; i < in->looks; i++)
+            if (counts(&in->look[i]) && class_of(&in->look[i]) == c)
+                buffer[n++] = in->look[i].y;
+        if (!n)
+            continue;
+        const double m = stats_select(buffer, n, n / 2);
+        for (int i = 0; i < n; i++)
+            buffer[i] = fabs(buffer[i] - m);
+        x->sigma[c] = 1.4826 * stats_select(buffer, n, n / 2);
+        for (int i = 0; i < in->looks; i++)
+            if (counts(&in->look[i]) && class_of(&in->look[i]) == c)
+                x->r[i] = in->look[i].y - m;
+    }
+}
+
+static void ends_of(struct residuals *x, const struct noise_input *in, double *buffer)
+{
+    const int n = in->topo->endpoints;
+    int *key = mem_ints(2 * in->looks, -1);
+    struct lists by;
+
+    for (int i = 0; i < in->looks; i++)
+        if (!isnan(x->r[i])) {
+            key[2 * i] = 2 * in->look[i].src;
+            key[2 * i + 1] = 2 * in->look[i].dst + 1;
+        }
+    lists_make(&by, key, NULL, 2 * in->looks, 2 * n);
+    for (int e = 0; e < 2 * n; e++) {
+        int count = 0;
+        for (int k = by.start[e]; k < by.start[e + 1]; k++)
+            buffer[count++] = x->r[by.at[k] / 2];
+        x->end[e] = count ? stats_select(buffer, count, count / 2) : 0;
+    }
+    lists_free(&by);
+    free(key);
+}
+
+static void residuals_make(struct residuals *x, const struct noise_input *in)
+{
+    double *buffer = mem_calloc((size_t)in->looks + 1, sizeof(*buffer));
+
+    *x = (struct residuals){.r = mem_calloc((size_t)in->looks + 1, sizeof(*x->r)),
+                            .end = mem_calloc(2 * (size_t)in->topo->endpoints, sizeof(*x->end))};
+    for (int i = 0; i < in->looks; i++)
+        x->r[i] = NAN;
+    subtract_medians(x, in, buffer);
+    ends_of(x, in, buffer);
+    free(buffer);
+}
+
+/* A look, and how far its pair is below the slower of its ends; less than 0. */
+struct odd_pair {
+    double excess;
+    const struct look *look;
+};
+
+static int by_excess(const void *a, const void *b)
+{
+    const struct odd_pair *x = a, *y = b;
+    const double v[] = {x->excess, x->look->src, x->look->dst, x->look->turn};
+    const double w[] = {y->excess, y->look->src, y->look->dst, y->look->turn};
+
+    return stats_order(v, w, 4);
+}
+
+static struct odd_pair *odd_pairs(const struct residuals *x, const struct noise_input *in, int *n)
+{
+    struct odd_pair *odd = NULL;
+
+    *n = 0;
+    for (int i = 0; i < in->looks; i++) {
+        const struct look *k = &in->look[i];
+        if (isnan(x->r[i]))
+            continue;
+        double ends = fmin(0, fmin(x->end[2 * k->src], x->end[2 * k->dst + 1]));
+        double limit = fmax(least_excess, least_sigmas * x->sigma[class_of(k)]);
+        if (x->r[i] - ends < -limit)
+            MEM_PUSH(odd, *n) = (struct odd_pair){x->r[i] - ends, k};
+    }
+    if (*n)
+        qsort(odd, (size_t)*n, sizeof(*odd), by_excess);
+    return odd;
+}
+
+/* --- which of them --- */
+
+enum { PER_ENDPOINT = 2, PER_RACKS = 2 };
+
+struct chosen {
+    struct plan *out;
+    const struct noise_input *in;
+    const struct retest_how *how;
+    int from, count; /* rounds that were there before; pairs that are chosen */
+    bool tier[TIER_MAX];
+};
+
+static bool two_racks(const struct topo *t, int a, int b, const int *pair)
+{
+    int x = topo_at(t, a, LEVEL_RACK), y = topo_at(t, b, LEVEL_RACK),
+        p = topo_at(t, pair[0], LEVEL_RACK), q = topo_at(t, pair[1], LEVEL_RACK);
+
+    return x >= 0 && y >= 0 && x != y && ((x == p && y == q) || (x == q && y == p));
+}
+
+/* True if the pair is chosen already, or enough others of one of its ends or of its two racks: that is no
+ * matter of a single pair. */
+static bool is_enough(const struct chosen *c, int a, int b)
+{
+    int end[2] = {0, 0}, racks = 0;
+
+    for (int i = c->from; i < c->out->rounds; i++) {
+        const int *pair = c->out->round[i].group[0].members;
+        if (pair[0] == a && pair[1] == b)
+            return true;
+        end[0] += pair[0] == a || pair[1] == a;
+        end[1] += pair[0] == b || pair[1] == b;
+        racks += two_racks(c->in->topo, a, b, pair);
+    }
+    return end[0] >= PER_ENDPOINT || end[1] >= PER_ENDPOINT || racks >= PER_RACKS;
+}
+
+static void choose(struct chosen *c, int a, int b, int tier)
+{
+    if (c->count >= c->how->most || is_enough(c, a, b))
+        return;
+    retest_add(c->out, c->how->stage, OP_PAIR_BW, c->how->bytes, c->how->epochs,
+               (const int[][2]){{a, b}}, 1);
+    c->count++;
+    c->tier[tier] = true;
+}
+
+/* The pair of a tier that is closest to what is usual, beside pairs. */
+static void add_control(struct chosen *c, const struct residuals *x, int tier)
+{
+    const struct look *best = NULL;
+    double least = INFINITY;
+
+    for (int i = 0; i < c->in->looks; i++) {
+        const struct look *k = &c->in->look[i];
+        if (k->tier != tier || !(fabs(x->r[i]) < least) || is_enough(c, k->src, k->dst))
+            continue;
+        least = fabs(x->r[i]);
+        best = k;
+    }
+    if (best)
+        retest_add(c->out, c->how->stage, OP_PAIR_BW, c->how->bytes, c->how->epochs,
+                   (const int[][2]){{best->src, best->dst}}, 1);
+}
+
+void retest_pairs(struct plan *out, const struct noise_input *in, const struct noise *noise,
+                  const struct retest_how *how)
+{
+    struct chosen c = {.out = out, .in = in, .how = how, .from = out->rounds};
+    struct residuals x;
+    int n;
+
+    residuals_make(&x, in);
+    struct odd_pair *odd = odd_pairs(&x, in, &n);
+    for (int i = 0; i < noise->suspects; i++) {
+        const struct found *f = &noise->suspect[i];
+        if (f->part == PART_PAIR && f->state != STATE_DEAD && f->tier >= 0)
+            choose(&c, f->a, f->b, f->tier);
+    }
+    for (int i = 0; i < n; i++)
+        choose(&c, odd[i].look->src, odd[i].look->dst, odd[i].look->tier);
+    for (int t = 0; t < TIER_MAX; t++)
+        if (c.tier[t])
+            add_control(&c, &x, t);
+    free(odd);
+    free(x.r);
+    free(x.end);
+}
