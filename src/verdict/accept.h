@@ -23,6 +23,7 @@ struct accept_row {
     const struct limit *limit; /* of the limits that were given, which live as long */
     enum accept_is is;
     int part;             /* row of the parts that it judges; -1 */
+    bool aside;           /* nothing is declared to judge it by: it counts for nothing */
     char *what;           /* "tier rail, bandwidth of a pair" */
     double value, lo, hi; /* in the unit of its check; NAN: not known */
     double bound;         /* the limit in that unit, shares multiplied out; NAN: not known */

@@ -29,7 +29,7 @@ const struct limit_check limit_check[CHECK_COUNT] = {
     [CHECK_DEAD_PARTS]     = {"dead-parts",     LIMIT_COUNT, false, SELF, 0, "dead parts"},
     [CHECK_PART_SPEED]     = {"part-speed",     LIMIT_SHARE, true,  SELF, 0, "slowest part, of its tier"},
     [CHECK_PART_LATENCY]   = {"part-latency",   LIMIT_TIME,  false, SELF, 0, "latency that a part adds"},
-    [CHECK_TIER_BANDWIDTH] = {"tier-bandwidth", LIMIT_RATE,  true,  SELF | REFERENCE | DATA_SHEET, KEY_TIER,
+    [CHECK_TIER_BANDWIDTH] = {"tier-bandwidth", LIMIT_RATE,  true,  SELF | REFERENCE | DATA_SHEET, KEY_TIER | KEY_NIC,
                               "bandwidth of a pair"},
     [CHECK_TIER_LATENCY]   = {"tier-latency",   LIMIT_TIME,  false, SELF | REFERENCE, KEY_TIER, "latency of a pair"},
     [CHECK_TIER_SPREAD]    = {"tier-spread",    LIMIT_SHARE, false, SELF, KEY_TIER, "spread among healthy pairs"},
@@ -108,7 +108,7 @@ char *limit_value_text(char buf[LIMIT_TEXT], enum limit_unit unit, double value)
 /* --- a row --- */
 
 struct row_text {
-    const char *check, *least, *most, *warn, *of, *tier, *op, *bytes, *part, *source;
+    const char *check, *least, *most, *warn, *of, *tier, *op, *bytes, *part, *nic, *source;
     json_t *ranks, *domains;
 };
 
@@ -137,7 +137,8 @@ static int refuse_keys(const struct row_text *r, const struct limit_check *c, co
         unsigned bit;
     } keys[] = {{"tier", r->tier, KEY_TIER},    {"op", r->op, KEY_OP},
                 {"ranks", r->ranks, KEY_RANKS}, {"domains", r->domains, KEY_RANKS},
-                {"bytes", r->bytes, KEY_BYTES}, {"part", r->part, KEY_PART}};
+                {"bytes", r->bytes, KEY_BYTES}, {"part", r->part, KEY_PART},
+                {"nic", r->nic, KEY_NIC}};
 
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
         if (keys[i].given && !(c->keys & keys[i].bit))
@@ -211,6 +212,8 @@ static int read_narrowing(struct limit *l, const struct row_text *r, const char 
         err_wrap(err, "%s: bytes", where);
         return err_code(err, EXIT_DATA, "%s", err->text);
     }
+    if (r->nic && read_value(&l->nic_Bps, LIMIT_RATE, r->nic, err) < 0)
+        return err_wrap(err, "%s: nic", where);
     l->part = -1;
     for (int i = 0; r->part && i < SEEN_COUNT; i++)
         if (!strcmp(r->part, seen_name[i]))
@@ -229,10 +232,11 @@ static int read_row(struct limits *all, json_t *from, const char *where, struct 
     int optional = 0;
 
     if (json_take(from, where, err,
-                  "{s:s, s?s, s?s, s?s, s?s, s?s, s?s, s?o, s?o, s?s, s?s, s?b, s:s}", "check",
+                  "{s:s, s?s, s?s, s?s, s?s, s?s, s?s, s?o, s?o, s?s, s?s, s?s, s?b, s:s}", "check",
                   &r.check, "at_least", &r.least, "at_most", &r.most, "warn", &r.warn, "of", &r.of,
                   "tier", &r.tier, "op", &r.op, "ranks", &r.ranks, "domains", &r.domains, "bytes",
-                  &r.bytes, "part", &r.part, "optional", &optional, "source", &r.source) < 0 ||
+                  &r.bytes, "part", &r.part, "nic", &r.nic, "optional", &optional, "source",
+                  &r.source) < 0 ||
         find_check(&l.check, r.check, where, err) < 0 ||
         refuse_keys(&r, &limit_check[l.check], where, err) < 0 ||
         read_of(&l, r.of, where, err) < 0 || read_bounds(&l, &r, where, err) < 0 ||

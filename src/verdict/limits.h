@@ -37,7 +37,14 @@ enum limit_unit { LIMIT_COUNT, LIMIT_SHARE, LIMIT_RATE, LIMIT_TIME };
 enum limit_of { LIMIT_ITSELF, LIMIT_OF_REFERENCE, LIMIT_OF_DATA_SHEET, LIMIT_OF_COUNT };
 
 /* What a row may name beside its bound. */
-enum limit_key { KEY_TIER = 1, KEY_OP = 2, KEY_RANKS = 4, KEY_BYTES = 8, KEY_PART = 16 };
+enum limit_key {
+    KEY_TIER = 1,
+    KEY_OP = 2,
+    KEY_RANKS = 4,
+    KEY_BYTES = 8,
+    KEY_PART = 16,
+    KEY_NIC = 32
+};
 
 struct limit_check {
     const char *name;     /* "tier-bandwidth" */
@@ -55,6 +62,7 @@ struct limit {
     double warn;      /* from here on good without a warning; NAN: the bound itself */
     enum limit_of of; /* LIMIT_ITSELF: an absolute bound */
     char *tier;       /* NULL: each */
+    double nic_Bps;   /* rate of the NICs that the bound is for; 0: any */
     int op;           /* enum op, -1: each */
     int ranks;        /* 0: each */
     int domains;      /* NVLink domains that these lie in; 0: any number */

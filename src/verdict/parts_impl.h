@@ -17,7 +17,7 @@ static inline enum part_state parts_state(const struct exception *e)
 static inline bool parts_same(const struct exception *x, const struct exception *y)
 {
     return x->part == y->part && x->a == y->a && x->b == y->b && x->wrong == y->wrong &&
-           parts_state(x) == parts_state(y) && x->side == y->side;
+           x->declared == y->declared && parts_state(x) == parts_state(y) && x->side == y->side;
 }
 
 /* Appends and frees `more`, with a separator where both have text. */

@@ -48,12 +48,13 @@ struct fit {
 };
 
 /* The steps, in their order. */
-void fit_racks(struct fit *f);    /* confirm or find racks; adds tiers and coordinates */
-void fit_baseline(struct fit *f); /* tier of each observation, what is normal, the samples */
-void fit_parts(struct fit *f);    /* exceptions */
-void fit_latency(struct fit *f);  /* those that add latency; the tiers' latency spread */
-void fit_coverage(struct fit *f); /* what was looked at, by tiers and by kinds of parts */
-void fit_findings(struct fit *f); /* contention, unstable, bimodal, wrong data, equal tiers,
+void fit_racks(struct fit *f);      /* confirm or find racks; adds tiers and coordinates */
+void fit_baseline(struct fit *f);   /* tier of each observation, what is normal, the samples */
+void fit_parts(struct fit *f);      /* exceptions */
+void fit_latency(struct fit *f);    /* those that add latency; the tiers' latency spread */
+void fit_properties(struct fit *f); /* kinds of devices; not before parts are named */
+void fit_coverage(struct fit *f);   /* what was looked at, by tiers and by kinds of parts */
+void fit_findings(struct fit *f);   /* contention, unstable, bimodal, wrong data, equal tiers,
                                      tainted, shared GPUs, what was looked at */
 
 /* Leaves with fewer uplinks than NICs (uplinks.c): all of them, for fit_baseline(), and what is said

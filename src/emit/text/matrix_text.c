@@ -124,6 +124,8 @@ static json_t *view_findings(const struct matrix *m)
 
     for (int i = 0; i < m->exceptions; i++) {
         const struct exception *e = &m->exception[i];
+        if (e->declared)
+            continue;
         json_t *one = json_pack("{s:s, s:s, s:s, s:i, s:f, s:f, s:i, s:s}", "what",
                                 matrix_part(m, e, part), "part", part_name[e->part], "side",
                                 side_name[e->side], "a", e->a, "factor", e->factor, "alpha_add_s",
@@ -226,7 +228,7 @@ static void text_exceptions(FILE *out, const struct matrix *m, int most)
     char part[256], factor[UNITS_TEXT + 1], add[UNITS_TEXT];
 
     table_open(&table, columns);
-    for (int i = 0; i < most; i++) {
+    for (int i = 0; i < most; i++) { /* declared ones are the last */
         const struct exception *e = &m->exception[i];
         if (e->factor == 1 && e->alpha_add > 0)
             snprintf(factor, sizeof(factor), "+%s", units_seconds_text(add, e->alpha_add));
@@ -275,16 +277,16 @@ json_t *matrix_report_findings(FILE *out, const struct matrix *m, int most)
 {
     if (!out)
         return view_findings(m);
-    int exceptions = most && most < m->exceptions ? most : m->exceptions;
+    int faults = matrix_faults(m), exceptions = most && most < faults ? most : faults;
     int columns = isatty(fileno(out)) ? term_columns(out) : INT_MAX; /* programs read lines */
     int findings = 0;
     char *seen = matrix_seen_text(m);
 
-    if (m->exceptions)
+    if (faults)
         text_exceptions(out, m, exceptions);
     else
         no_part(out, m);
-    count_rest(out, exceptions, m->exceptions);
+    count_rest(out, exceptions, faults);
     if (seen)
         fprintf(out, "seen: %s\n", seen);
     free(seen);
