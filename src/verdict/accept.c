@@ -166,23 +166,24 @@ static void slow_parts(struct accept *a, const struct accept_input *in, const st
 static void misplaced_hosts(struct accept *a, const struct accept_input *in, const struct limit *l)
 {
     struct declared d;
-    int misfits = 0, compared = 0;
+    int misfits, compared = 0;
 
-    declared_init(&d, &in->measured->topo);
+    declared_init(&d, in->topo && in->points ? in->topo : &in->measured->topo);
     if (in->points)
         declared_points(&d, in->points);
     declared_compare(&d);
     for (int i = 0; i < d.comparisons; i++)
-        if (d.comparison[i].a < d.measured || d.comparison[i].b < d.measured) {
-            compared++;
-            misfits += d.comparison[i].how.misfits;
-        }
-    char *what = mem_strdup(limit_check[l->check].what);
-    if (compared)
-        judge(add_row(a, l, what), exactly(misfits));
-    else
+        compared += d.comparison[i].a < d.measured || d.comparison[i].b < d.measured;
+    char *what = mem_strdup(limit_check[l->check].what), *who = declared_misplaced(&d, &misfits);
+    if (compared) {
+        struct accept_row *r = add_row(a, l, what);
+        judge(r, exactly(misfits));
+        if (misfits)
+            explain(r, mem_printf("%s: correct the declaration", who));
+    } else
         unknown(a, l, what,
                 mem_strdup(d.unmeasured ? d.unmeasured : "nothing is declared of these hosts"));
+    free(who);
     declared_free(&d);
 }
 

@@ -40,8 +40,9 @@ struct accept {
 
 struct accept_input {
     const struct matrix *measured;
-    const struct parts *parts;        /* of it */
-    const struct points *points;      /* NULL: only the matrix is at hand */
+    const struct parts *parts;   /* of it */
+    const struct points *points; /* NULL: only the matrix is at hand */
+    const struct topo *topo; /* of the campaign, as it was declared; NULL: as the matrix has it */
     const struct matrix *reference;   /* NULL: none is known */
     const char *reference_name, *why; /* "gb200-nvl72"; why there is none */
     const struct limits *limits;

@@ -25,12 +25,14 @@ static char *campaign_dir(char dir[64])
     return mkdtemp(dir);
 }
 
-/* path: of the points while it lasts; the caller frees the matrix. */
-static void campaign(struct matrix *m, const struct sim_opts *o, const struct plan_opts *p,
-                     const char *path)
+/* path: of the points while it lasts; the caller frees the matrix.  declare: makes what is told of the
+ * machine unlike the truth; NULL: nothing is. */
+static void campaign_of(struct matrix *m, const struct sim_opts *o, const struct plan_opts *p,
+                        const char *path, void (*declare)(struct topo *t, const void *of),
+                        const void *of)
 {
     struct sim_bed bed;
-    struct topo seen; /* the matrix's in the end */
+    struct topo told, seen; /* seen: the matrix's in the end */
     struct plan plan;
     struct measure_opts how;
     struct fit_opts fit;
@@ -41,16 +43,28 @@ static void campaign(struct matrix *m, const struct sim_opts *o, const struct pl
     how.check = false;
     fit_defaults(&fit);
     unlink(path);
-    if (sim_bed_open(&bed, o, &err) < 0 || plan_make(&plan, &bed.seen, p, &err) < 0 ||
-        points_open(&log, path, plan_crc(&plan), &bed.seen, "sim", &err) < 0 ||
-        measure_plan(&world_solo, transport_find("sim"), &bed.seen, &plan, &how, log, &err) < 0)
+    if (sim_bed_open(&bed, o, &err) < 0)
         fail_msg("%s", err.text);
-    topo_copy(&seen, &bed.seen);
+    topo_copy(&told, &bed.seen);
+    if (declare)
+        declare(&told, of);
+    if (plan_make(&plan, &told, p, &err) < 0 ||
+        points_open(&log, path, plan_crc(&plan), &told, "sim", &err) < 0 ||
+        measure_plan(&world_solo, transport_find("sim"), &told, &plan, &how, log, &err) < 0)
+        fail_msg("%s", err.text);
+    topo_copy(&seen, &told);
     if (fit_matrix(m, &seen, &plan, points_all(log), &fit, &err) < 0)
         fail_msg("%s", err.text);
     points_close(log, &err);
     plan_free(&plan);
+    topo_free(&told);
     sim_bed_free(&bed);
+}
+
+static inline void campaign(struct matrix *m, const struct sim_opts *o, const struct plan_opts *p,
+                            const char *path)
+{
+    campaign_of(m, o, p, path, NULL, NULL);
 }
 
 #endif
