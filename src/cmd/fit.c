@@ -99,9 +99,9 @@ static int cmd_fit(int argc, char **argv, struct err *err)
         printf("%s: %d endpoint%s, %d tier%s, %d collective curve%s, %d exception%s, %d "
                "finding%s\n",
                path[3], m.topo.endpoints, units_s(m.topo.endpoints), m.tiers, units_s(m.tiers),
-               m.collectives, units_s(m.collectives), m.exceptions, units_s(m.exceptions),
+               m.collectives, units_s(m.collectives), matrix_faults(&m), units_s(matrix_faults(&m)),
                m.findings, units_s(m.findings));
-    int verdict = m.exceptions && !a.no_verdict ? EXIT_BELOW : EXIT_GOOD;
+    int verdict = matrix_faults(&m) && !a.no_verdict ? EXIT_BELOW : EXIT_GOOD;
     matrix_free(&m);
     for (int i = 0; i < 5; i++)
         free(path[i]);

@@ -219,6 +219,7 @@ int judged_open(struct judged *j, const struct judged_args *a, struct err *err)
                  &(struct accept_input){.measured = &j->in.m,
                                         .parts = &j->parts,
                                         .points = parts.points,
+                                        .topo = j->in.t.endpoints ? &j->in.t : NULL,
                                         .reference = parts.reference,
                                         .reference_name = j->against,
                                         .why = "no preset is known for this machine; --against "

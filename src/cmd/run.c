@@ -395,7 +395,7 @@ static int chain(struct args *a, struct err *err)
     else if (json_answer(json_framed("railgauge-show", NULL, matrix_report(NULL, &c->matrix, 0)),
                          NULL, true, err) < 0)
         return -1;
-    if (c->trouble && !c->matrix.exceptions)
+    if (c->trouble && !matrix_faults(&c->matrix))
         return err_set(err, "%s: %s", c->dir, c->trouble);
     if (c->trouble) /* who is to blame is told above */
         log_warn("%s: %s", c->dir, c->trouble);
@@ -440,7 +440,7 @@ static int cmd_run(int argc, char **argv, struct err *err)
         rc = chain_transport(&a.chain, err);
     if (rc == 0)
         rc = a.dry_run ? chain_dry_run(&a.chain, stdout, err) : chain(&a, err);
-    int verdict = a.chain.matrix.exceptions && !a.no_verdict ? EXIT_BELOW : EXIT_GOOD;
+    int verdict = matrix_faults(&a.chain.matrix) && !a.no_verdict ? EXIT_BELOW : EXIT_GOOD;
     chain_close(&a.chain);
     free(last);
     return rc < 0 ? -1 : verdict;

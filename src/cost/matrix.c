@@ -42,8 +42,11 @@ void matrix_free(struct matrix *m)
         free(m->finding[i].kind);
         free(m->finding[i].text);
     }
+    for (int i = 0; i < m->properties; i++)
+        property_free(&m->property[i]);
     free(m->collective);
     free(m->ep);
+    free(m->property);
     free(m->exception);
     free(m->finding);
     free(m->seen);

@@ -100,6 +100,33 @@ struct exception {
      * for states that do not concern every transfer. */
     double depth, share;
     double bytes; /* STATE_SMALL: slow up to this size, STATE_LARGE: from it on; 0: not known */
+    /* No fault: devices of a kind that is declared to be slower than the tier's reference.  Prices use it,
+     * nobody names it; its text is in the property. */
+    bool declared;
+};
+
+/* How the fabric was built. */
+/* More than this, times its data sheet or its published rate, no tier reaches: what does is another kind of
+ * link.  NVLink's tiers carry 3.7 times and more what a NIC does; counting of headers explains 1.1. */
+#define TIER_BEYOND 1.5
+
+enum property_kind {
+    PROPERTY_CLASS, /* devices of another kind than the tier's reference; ratio: their bandwidth / its */
+    PROPERTY_TAPER,      /* groups of a level have fewer uplinks than NICs; ratio: 2 is 2:1 */
+    PROPERTY_COLLISIONS, /* of flows on hashed ways; ratio: share of turns in which a flow gets a half */
+    PROPERTY_COUNT
+};
+extern const char *const property_name[PROPERTY_COUNT]; /* "class", "taper", "collisions" */
+
+struct property {
+    enum property_kind kind;
+    int tier;
+    int level;              /* PROPERTY_TAPER: of the groups whose uplinks these are; -1 */
+    double ratio, declared; /* measured; NAN: nothing is declared */
+    char *what;             /* PROPERTY_CLASS: "NVIDIA A100 with NICs of 200 Gb/s", or NULL */
+    int endpoints;          /* PROPERTY_CLASS: how many there are */
+    double Bps;             /* PROPERTY_CLASS: bandwidth of their pairs, the middle; NAN */
+    char *text;             /* how it was seen */
 };
 
 /* How the part is wrong: its state, or what its factor says where the state is not given. */
@@ -156,6 +183,8 @@ struct matrix {
     int exceptions;
     struct finding *finding;
     int findings;
+    struct property *property;
+    int properties;
     struct seen_parts
         *seen; /* kinds of which there is none, or which are not visible, are not there */
     int seens;
@@ -183,6 +212,10 @@ char *matrix_endpoint(const struct matrix *m, int id, char buf[96]); /* "17 (r00
 /* Append a finding. */
 void matrix_find(struct matrix *m, const char *kind, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* Append a property; the caller fills in the rest. */
+struct property *matrix_property(struct matrix *m, enum property_kind kind, int tier, double ratio);
+/* Exceptions that are faults: all but the declared ones. */
+int matrix_faults(const struct matrix *m);
 /* Of a kind; NULL: not told. */
 const struct seen_parts *matrix_seen(const struct matrix *m, enum seen kind);
 /* "72 of 72 GPUs, 72 of 72 NICs, 18 of 18 hosts, cables: 16 % of 2556 pairs", NULL: not told; the

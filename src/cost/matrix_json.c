@@ -300,6 +300,7 @@ static const struct json_member exception_members[] = {
     JSON_ROW("factor_high", NUMBER, struct exception_row, e.hi, .optional = true, .max = 1e3),
     JSON_ROW("b", INT, struct exception_row, e.b, .optional = true, .absent = -1),
     JSON_ROW("wrong", FLAG, struct exception_row, e.wrong, .optional = true),
+    JSON_ROW("declared", FLAG, struct exception_row, e.declared, .optional = true),
     JSON_ROW("state", WORD, struct exception_row, e.state, JSON_WORDS(part_state_name),
              .what = "state", .optional = true),
     JSON_ROW("depth", NUMBER, struct exception_row, e.depth, .optional = true, .max = 1),
@@ -386,8 +387,9 @@ static const struct section {
     {"findings", 0, LIST_MAX, read_finding, write_finding, offsetof(struct matrix, findings)},
     {"ep_kernels", 0, EP_MAX, read_kernel, write_kernel, offsetof(struct matrix, eps)},
     {"seen", 0, SEEN_COUNT, seen_read, seen_write, offsetof(struct matrix, seens)},
+    {"properties", 0, LIST_MAX, property_read, property_write, offsetof(struct matrix, properties)},
 };
-enum { SECTIONS = sizeof(sections) / sizeof(*sections), SECTION_EP = SECTIONS - 2 };
+enum { SECTIONS = sizeof(sections) / sizeof(*sections), SECTION_EP = SECTIONS - 3 };
 
 static int read_section(struct matrix *m, const struct section *s, json_t *list, const char *path,
                         struct err *err)
@@ -412,12 +414,12 @@ static int read_all(struct matrix *m, json_t *root, enum matrix_depth depth, con
     int version, rc = 0;
 
     if (json_take(root, path, err,
-                  "{s:s, s:i, s:s, s?s, s:O, s:o, s:o, s:o, s:o, s:o, s?o, s?o, s?o, s?o}",
+                  "{s:s, s:i, s:s, s?s, s:O, s:o, s:o, s:o, s:o, s:o, s?o, s?o, s?o, s?o, s?o}",
                   "format", &format, "version", &version, "transport", &transport, "fabric",
                   &fabric, "provenance", &m->provenance, "places", &places, "tiers", &list[0],
                   "collectives", &list[1], "exceptions", &list[2], "findings", &list[3],
-                  "ep_kernels", &list[4], "seen", &list[5], "compute", &compute, SEAL_KEY,
-                  &seal) < 0)
+                  "ep_kernels", &list[4], "seen", &list[5], "properties", &list[6], "compute",
+                  &compute, SEAL_KEY, &seal) < 0)
         return -1;
     if (!seal)
         json_unsealed(path);
@@ -479,10 +481,9 @@ json_t *matrix_pack(const struct matrix *m)
         rc = write_section(out, m, &sections[i]);
     if (rc == 0 && m->fabric)
         rc = json_object_set_new(out, "fabric", json_string(m->fabric));
-    if (rc == 0 && m->eps)
-        rc = write_section(out, m, &sections[SECTION_EP]);
-    if (rc == 0 && m->seens)
-        rc = write_section(out, m, &sections[SECTIONS - 1]);
+    const int optional[] = {m->eps, m->seens, m->properties};
+    for (int i = SECTION_EP; i < SECTIONS && rc == 0; i++)
+        rc = optional[i - SECTION_EP] ? write_section(out, m, &sections[i]) : 0;
     if (rc == 0 && compute)
         rc = json_object_set(out, "compute", compute);
     json_decref(compute);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
+#include "base/stats.h"
 #include "cost/collective.h"
 #include "probe/transport.h"
 #include "topo/host/nic.h"
@@ -211,7 +213,37 @@ static unsigned implied(unsigned same)
     return same;
 }
 
-const struct tier *reference_tier(const struct matrix *reference, const struct tier *t)
+double reference_nics(const struct topo *t)
+{
+    double *v = mem_calloc((size_t)t->endpoints + 1, sizeof(*v)), most = 0;
+    int n = 0, times = 0;
+
+    for (int i = 0; i < t->endpoints && t->nic; i++)
+        if (t->endpoint[i].nic >= 0 && t->nic[t->endpoint[i].nic].rate_Bps > 0)
+            v[n++] = t->nic[t->endpoint[i].nic].rate_Bps;
+    stats_sort(v, n);
+    for (int i = 0, j; i < n; i = j) {
+        for (j = i + 1; j < n && v[j] <= v[i] * (1 + same_rate); j++)
+            ;
+        if (j - i >= times) { /* of equal ones the faster */
+            times = j - i;
+            most = v[i];
+        }
+    }
+    free(v);
+    return most;
+}
+
+double reference_scale(const struct matrix *reference, const struct topo *t)
+{
+    double ours = reference_nics(t), theirs = reference ? reference_nics(&reference->topo) : 0,
+           scale = ours > 0 && theirs > 0 ? ours / theirs : 1;
+
+    return fabs(scale - 1) < same_rate ? 1 : scale;
+}
+
+/* The tier of the same name, else of the same place. */
+static const struct tier *tier_of_place(const struct matrix *reference, const struct tier *t)
 {
     const struct tier *same = NULL, *holds = NULL, *widest = NULL;
 
@@ -228,6 +260,42 @@ const struct tier *reference_tier(const struct matrix *reference, const struct t
             holds = x;
     }
     return same ? same : holds ? holds : widest;
+}
+
+/* B/s at large sizes; NAN: neither curve nor data sheet. */
+static double rate_of(const struct tier *t)
+{
+    const struct curve *c = t->curve[DIR_UNI].points ? &t->curve[DIR_UNI] : &t->curve[DIR_ONEWAY];
+
+    return c->beta > 0 ? 1 / c->beta : t->peak_Bps > 0 ? t->peak_Bps : NAN;
+}
+
+const struct tier *reference_tier(const struct matrix *reference, const struct matrix *m,
+                                  const struct tier *t)
+{
+    const struct tier *like = tier_of_place(reference, t), *nearest = NULL;
+    double rate = rate_of(t), step = log(TIER_BEYOND), nics = reference_scale(reference, &m->topo);
+
+    if (!like || !(rate > TIER_BEYOND * rate_of(like) * (like->nic ? nics : 1)))
+        return like;
+    for (int i = 0; i < reference->tiers; i++) {
+        const struct tier *x = &reference->tier[i];
+        double apart = fabs(log(rate / (rate_of(x) * (x->nic ? nics : 1))));
+        if (apart <= step) {
+            step = apart;
+            nearest = x;
+        }
+    }
+    return nearest;
+}
+
+double reference_rate(const struct matrix *reference, const struct matrix *m, const struct tier *t)
+{
+    const struct tier *like = reference_tier(reference, m, t);
+
+    return !like ? NAN
+                 : matrix_rate(reference, (int)(like - reference->tier), DIR_UNI) *
+                       (like->nic ? reference_scale(reference, &m->topo) : 1);
 }
 
 const struct collective *reference_curve(const struct matrix *reference, const struct collective *c)

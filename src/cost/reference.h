@@ -51,10 +51,20 @@ char *reference_words(const struct reference *r, const struct cost *c, char buf[
 
 /* --- of another matrix, a preset's or another campaign's --- */
 
+/* Rate of the NICs of most endpoints, B/s; 0: unknown. */
+double reference_nics(const struct topo *t);
+/* Rate of these NICs relative to the reference's; 1: alike or unknown.  Tiers over NICs are judged by
+ * their NICs' rate. */
+double reference_scale(const struct matrix *reference, const struct topo *t);
 /* Its tier of the same name, else of the same coordinates, else the one that such a pair falls into
  * there (tiers are in the order in which they are tried), else the widest: no pair over NICs may do
- * worse than that.  NULL: there is none, or no reference. */
-const struct tier *reference_tier(const struct matrix *reference, const struct tier *t);
+ * worse than that.  If the measured rate is beyond that tier's (TIER_BEYOND), the tier of the nearest
+ * rate: hosts whose places are hidden may well be one NVLink domain.  A slower rate is no other tier but
+ * a fault.  t is of m.  NULL: no tier fits, or no reference. */
+const struct tier *reference_tier(const struct matrix *reference, const struct matrix *m,
+                                  const struct tier *t);
+/* Rate of that tier with the NICs of m, B/s; NAN: no tier. */
+double reference_rate(const struct matrix *reference, const struct matrix *m, const struct tier *t);
 /* Its curve of the same operation and shape, or NULL. */
 const struct collective *reference_curve(const struct matrix *reference,
                                          const struct collective *c);

@@ -220,23 +220,24 @@ static void slow_parts(struct accept *a, const struct accept_input *in, const st
 static void misplaced_hosts(struct accept *a, const struct accept_input *in, const struct limit *l)
 {
     struct declared d;
-    int misfits = 0, compared = 0;
+    int misfits, compared = 0;
 
-    declared_init(&d, &in->measured->topo);
+    declared_init(&d, in->topo && in->points ? in->topo : &in->measured->topo);
     if (in->points)
         declared_points(&d, in->points);
     declared_compare(&d);
     for (int i = 0; i < d.comparisons; i++)
-        if (d.comparison[i].a < d.measured || d.comparison[i].b < d.measured) {
-            compared++;
-            misfits += d.comparison[i].how.misfits;
-        }
-    char *what = mem_strdup(limit_check[l->check].what);
-    if (compared)
-        judge(add_row(a, l, what), exactly(misfits));
-    else
+        compared += d.comparison[i].a < d.measured || d.comparison[i].b < d.measured;
+    char *what = mem_strdup(limit_check[l->check].what), *who = declared_misplaced(&d, &misfits);
+    if (compared) {
+        struct accept_row *r = add_row(a, l, what);
+        judge(r, exactly(misfits));
+        if (misfits)
+            explain(r, mem_printf("%s: correct the declaration", who));
+    } else
         unknown(a, l, what,
                 mem_strdup(d.unmeasured ? d.unmeasured : "nothing is declared of these hosts"));
+    free(who);
     declared_free(&d);
 }
 
@@ -301,10 +302,28 @@ static tier_figure *const tier_value[CHECK_COUNT] = {[CHECK_TIER_BANDWIDTH] = ti
                                                      [CHECK_TIER_SPREAD] = tier_spread,
                                                      [CHECK_TIER_LOADED] = tier_loaded};
 
+/* "hgx-h100", with whose NICs where they are others than these. */
+static char *reference_called(const struct accept_input *in, double scale)
+{
+    return scale == 1 ? mem_strdup(in->reference_name)
+                      : mem_printf("%s with NICs of %.0f Gb/s", in->reference_name,
+                                   reference_nics(&in->measured->topo) * 8 / 1e9);
+}
+
+/* Why there is no tier to compare with. */
+static char *no_such_tier(const struct accept_input *in, const struct tier *t)
+{
+    char rate[UNITS_TEXT];
+
+    return mem_printf(
+        "no tier of %s carries %s", in->reference_name,
+        units_rate_text(rate, matrix_rate(in->measured, (int)(t - in->measured->tier), DIR_UNI)));
+}
+
 /* Why there is no bound, or NULL. */
 static char *tier_bound(struct accept_row *r, const struct accept_input *in, const struct tier *t)
 {
-    const struct tier *like = reference_tier(in->reference, t);
+    const struct tier *like = reference_tier(in->reference, in->measured, t);
 
     if (r->limit->of == LIMIT_OF_DATA_SHEET) {
         double peak = t->peak_Bps > 0 ? t->peak_Bps : like ? like->peak_Bps : 0;
@@ -315,9 +334,63 @@ static char *tier_bound(struct accept_row *r, const struct accept_input *in, con
     if (!in->reference)
         return mem_strdup(in->why);
     if (!like)
-        return mem_printf("%s has no such tier", in->reference_name);
-    bound_of(r, tier_value[r->limit->check](in->reference, like).value, in->reference_name);
+        return no_such_tier(in, t);
+    bool nics = like->nic && limit_check[r->limit->check].unit == LIMIT_RATE;
+    double scale = nics ? reference_scale(in->reference, &in->measured->topo) : 1;
+    char *name = reference_called(in, scale);
+    bound_of(r, scale * tier_value[r->limit->check](in->reference, like).value, name);
+    free(name);
     return isfinite(r->bound) ? NULL : mem_printf("%s does not tell", in->reference_name);
+}
+
+/* Devices of another kind: by what is declared of them, else not at all. */
+static void judge_class(struct accept *a, const struct accept_input *in, const struct limit *l,
+                        const struct tier *t, const struct property *p)
+{
+    struct accept_row *r = add_row(
+        a, l, mem_printf("tier %s of %s, %s", t->rule.name, p->what, limit_check[l->check].what));
+    char *why = l->of == LIMIT_ITSELF ? NULL : tier_bound(r, in, t);
+
+    r->aside = isnan(p->declared);
+    if (!why && r->aside)
+        why = mem_printf("nobody declares what they can have: %.2f of what most have", p->ratio);
+    if (why) {
+        r->bound = NAN;
+        explain(r, why);
+    } else {
+        r->bound *= p->declared;
+        free(r->of);
+        char share[LIMIT_TEXT];
+        r->of =
+            mem_printf("%s of their NICs' rate", limit_value_text(share, LIMIT_SHARE, l->bound));
+    }
+    judge(r, exactly(p->Bps));
+}
+
+static void classes(struct accept *a, const struct accept_input *in, const struct limit *l,
+                    const struct tier *t)
+{
+    const struct matrix *m = in->measured;
+
+    if (l->check != CHECK_TIER_BANDWIDTH || l->of != LIMIT_OF_REFERENCE)
+        return;
+    for (int i = 0; i < m->properties; i++) {
+        const struct property *p = &m->property[i];
+        if (p->kind == PROPERTY_CLASS && &m->tier[p->tier] == t && p->Bps > 0)
+            judge_class(a, in, l, t, p);
+    }
+}
+
+/* An absolute bound for other NICs than these. */
+static bool other_nics(struct accept_row *r, const struct accept_input *in)
+{
+    double nics = reference_nics(&in->measured->topo), want = r->limit->nic_Bps;
+
+    if (!(want > 0) || !(nics > 0) || fabs(nics / want - 1) < 0.02)
+        return false;
+    explain(r,
+            mem_printf("for NICs of %.0f Gb/s, these have %.0f", want * 8 / 1e9, nics * 8 / 1e9));
+    return true;
 }
 
 static void judge_tier(struct accept *a, const struct accept_input *in, const struct limit *l,
@@ -327,6 +400,8 @@ static void judge_tier(struct accept *a, const struct accept_input *in, const st
         add_row(a, l, mem_printf("tier %s, %s", t->rule.name, limit_check[l->check].what));
     char *why = l->of == LIMIT_ITSELF ? NULL : tier_bound(r, in, t);
 
+    if (other_nics(r, in))
+        return;
     judge(r, tier_value[l->check](in->measured, t));
     if (why)
         explain(r, why);
@@ -341,8 +416,10 @@ static void tiers(struct accept *a, const struct accept_input *in, const struct 
 
     for (int i = 0; i < m->tiers; i++)
         if ((l->tier ? !strcmp(l->tier, m->tier[i].rule.name) : m->tier[i].pairs > 0) &&
-            (m->tier[i].pairs || m->tier[i].possible > 0))
+            (m->tier[i].pairs || m->tier[i].possible > 0)) {
             judge_tier(a, in, l, &m->tier[i]);
+            classes(a, in, l, &m->tier[i]);
+        }
     if (a->rows == before)
         unknown(a, l,
                 mem_printf("tier %s, %s", l->tier ? l->tier : "*", limit_check[l->check].what),
@@ -446,7 +523,7 @@ bool accept_lacks(const struct accept_row *r)
 {
     bool there = r->limit->check == CHECK_SEEN && isfinite(r->value);
 
-    return r->is == ACCEPT_UNKNOWN && (!r->limit->optional || there);
+    return r->is == ACCEPT_UNKNOWN && !r->aside && (!r->limit->optional || there);
 }
 
 void accept_judge(struct accept *a, const struct accept_input *in)

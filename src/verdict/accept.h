@@ -23,6 +23,7 @@ struct accept_row {
     const struct limit *limit; /* of the limits that were given, which live as long */
     enum accept_is is;
     int part;             /* row of the parts that it judges; -1 */
+    bool aside;           /* nothing is declared to judge it by: it counts for nothing */
     char *what;           /* "tier rail, bandwidth of a pair" */
     double value, lo, hi; /* in the unit of its check; NAN: not known */
     double bound;         /* the limit in that unit, shares multiplied out; NAN: not known */
@@ -39,8 +40,9 @@ struct accept {
 
 struct accept_input {
     const struct matrix *measured;
-    const struct parts *parts;        /* of it */
-    const struct points *points;      /* NULL: only the matrix is at hand */
+    const struct parts *parts;   /* of it */
+    const struct points *points; /* NULL: only the matrix is at hand */
+    const struct topo *topo; /* of the campaign, as it was declared; NULL: as the matrix has it */
     const struct matrix *reference;   /* NULL: none is known */
     const char *reference_name, *why; /* "gb200-nvl72"; why there is none */
     const struct limits *limits;

@@ -45,6 +45,9 @@ void declared_measured(struct declared *d, const struct topo *t, const char *pat
 void declared_compare(struct declared *d);
 void declared_free(struct declared *d);
 
+/* Hosts that measuring puts elsewhere than a declaration does, each once: "r00n05 is declared in rack-02,
+ * measured with rack-00", of several the first few; how many there are.  The caller frees. */
+char *declared_misplaced(const struct declared *d, int *hosts);
 char *declared_sentence(const struct declared *d, const struct comparison *c); /* caller frees */
 /* EXIT_GOOD, EXIT_BELOW, EXIT_UNJUDGED: nothing to compare, or nothing measured. */
 int declared_code(const struct declared *d);

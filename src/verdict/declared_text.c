@@ -93,6 +93,39 @@ char *declared_sentence(const struct declared *d, const struct comparison *c)
     return text;
 }
 
+/* Is misfit i of comparison c the last word on its host?  A rack is a better place than a domain of the
+ * same hosts, so later comparisons rule. */
+static bool said_later(const struct declared *d, const struct comparison *c, int host)
+{
+    for (const struct comparison *x = c + 1; x < d->comparison + d->comparisons; x++)
+        for (int i = 0; i < x->how.misfits && x->b < d->measured; i++)
+            if (x->how.misfit[i].host == host)
+                return true;
+    return false;
+}
+
+char *declared_misplaced(const struct declared *d, int *hosts)
+{
+    char *text = mem_strdup("");
+
+    *hosts = 0;
+    for (const struct comparison *c = d->comparison; c < d->comparison + d->comparisons; c++)
+        for (int i = 0; i < c->how.misfits && c->b < d->measured; i++) {
+            const struct misfit *m = &c->how.misfit[i];
+            const char *in = d->grouping[c->a].name[m->in];
+            if (said_later(d, c, m->host))
+                continue;
+            if (++*hosts <= SAID)
+                text = mem_append(text, "%s%s is declared in %.100s, measured with %.100s",
+                                  *text ? "; " : "", d->topo.host[m->host].name, in,
+                                  m->with >= 0 ? d->grouping[c->a].name[m->with]
+                                               : d->grouping[c->b].name[m->seen]);
+        }
+    if (*hosts > SAID)
+        text = mem_append(text, "; ...");
+    return text;
+}
+
 /* --- the list of differences --- */
 
 /* The hosts of group g that both put there, folded; NULL: none. */

@@ -31,7 +31,7 @@ const struct limit_check limit_check[CHECK_COUNT] = {
     [CHECK_PART_SHARE]     = {"part-share",     LIMIT_SHARE, false, SELF, KEY_STATE,
                               "share of the time or messages in which a part is slow"},
     [CHECK_PART_LATENCY]   = {"part-latency",   LIMIT_TIME,  false, SELF, 0, "latency that a part adds"},
-    [CHECK_TIER_BANDWIDTH] = {"tier-bandwidth", LIMIT_RATE,  true,  SELF | REFERENCE | DATA_SHEET, KEY_TIER,
+    [CHECK_TIER_BANDWIDTH] = {"tier-bandwidth", LIMIT_RATE,  true,  SELF | REFERENCE | DATA_SHEET, KEY_TIER | KEY_NIC,
                               "bandwidth of a pair"},
     [CHECK_TIER_LATENCY]   = {"tier-latency",   LIMIT_TIME,  false, SELF | REFERENCE, KEY_TIER, "latency of a pair"},
     [CHECK_TIER_SPREAD]    = {"tier-spread",    LIMIT_SHARE, false, SELF, KEY_TIER, "spread among healthy pairs"},
@@ -110,7 +110,7 @@ char *limit_value_text(char buf[LIMIT_TEXT], enum limit_unit unit, double value)
 /* --- a row --- */
 
 struct row_text {
-    const char *check, *least, *most, *warn, *of, *tier, *op, *bytes, *part, *state, *source;
+    const char *check, *least, *most, *warn, *of, *tier, *op, *bytes, *part, *state, *nic, *source;
     json_t *ranks, *domains;
 };
 
@@ -140,7 +140,7 @@ static int refuse_keys(const struct row_text *r, const struct limit_check *c, co
     } keys[] = {{"tier", r->tier, KEY_TIER},    {"op", r->op, KEY_OP},
                 {"ranks", r->ranks, KEY_RANKS}, {"domains", r->domains, KEY_RANKS},
                 {"bytes", r->bytes, KEY_BYTES}, {"part", r->part, KEY_PART},
-                {"state", r->state, KEY_STATE}};
+                {"state", r->state, KEY_STATE}, {"nic", r->nic, KEY_NIC}};
 
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
         if (keys[i].given && !(c->keys & keys[i].bit))
@@ -214,6 +214,8 @@ static int read_narrowing(struct limit *l, const struct row_text *r, const char 
         err_wrap(err, "%s: bytes", where);
         return err_code(err, EXIT_DATA, "%s", err->text);
     }
+    if (r->nic && read_value(&l->nic_Bps, LIMIT_RATE, r->nic, err) < 0)
+        return err_wrap(err, "%s: nic", where);
     l->part = -1;
     for (int i = 0; r->part && i < SEEN_COUNT; i++)
         if (!strcmp(r->part, seen_name[i]))
@@ -240,11 +242,11 @@ static int read_row(struct limits *all, json_t *from, const char *where, struct 
     int optional = 0;
 
     if (json_take(from, where, err,
-                  "{s:s, s?s, s?s, s?s, s?s, s?s, s?s, s?o, s?o, s?s, s?s, s?s, s?b, s:s}", "check",
-                  &r.check, "at_least", &r.least, "at_most", &r.most, "warn", &r.warn, "of", &r.of,
-                  "tier", &r.tier, "op", &r.op, "ranks", &r.ranks, "domains", &r.domains, "bytes",
-                  &r.bytes, "part", &r.part, "state", &r.state, "optional", &optional, "source",
-                  &r.source) < 0 ||
+                  "{s:s, s?s, s?s, s?s, s?s, s?s, s?s, s?o, s?o, s?s, s?s, s?s, s?s, s?b, s:s}",
+                  "check", &r.check, "at_least", &r.least, "at_most", &r.most, "warn", &r.warn,
+                  "of", &r.of, "tier", &r.tier, "op", &r.op, "ranks", &r.ranks, "domains",
+                  &r.domains, "bytes", &r.bytes, "part", &r.part, "state", &r.state, "nic", &r.nic,
+                  "optional", &optional, "source", &r.source) < 0 ||
         find_check(&l.check, r.check, where, err) < 0 ||
         refuse_keys(&r, &limit_check[l.check], where, err) < 0 ||
         read_of(&l, r.of, where, err) < 0 || read_bounds(&l, &r, where, err) < 0 ||

@@ -44,7 +44,8 @@ enum limit_key {
     KEY_RANKS = 4,
     KEY_BYTES = 8,
     KEY_PART = 16,
-    KEY_STATE = 32
+    KEY_STATE = 32,
+    KEY_NIC = 64
 };
 
 struct limit_check {
@@ -63,6 +64,7 @@ struct limit {
     double warn;      /* from here on good without a warning; NAN: the bound itself */
     enum limit_of of; /* LIMIT_ITSELF: an absolute bound */
     char *tier;       /* NULL: each */
+    double nic_Bps;   /* rate of the NICs that the bound is for; 0: any */
     int op;           /* enum op, -1: each */
     int ranks;        /* 0: each */
     int domains;      /* NVLink domains that these lie in; 0: any number */

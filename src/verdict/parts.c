@@ -108,10 +108,7 @@ static void add_fabric(struct parts *all, const struct parts_input *in)
     char *over = mem_strdup("");
 
     for (int i = 0; i < m->tiers && in->reference; i++) {
-        const struct tier *like =
-            m->tier[i].pairs ? reference_tier(in->reference, &m->tier[i]) : NULL;
-        double want =
-            like ? matrix_rate(in->reference, (int)(like - in->reference->tier), DIR_UNI) : NAN;
+        double want = m->tier[i].pairs ? reference_rate(in->reference, m, &m->tier[i]) : NAN;
         double share = matrix_rate(m, i, DIR_UNI) / want;
         nics += m->tier[i].nic && !isnan(share);
         if (!(share < enough))
@@ -239,7 +236,7 @@ int parts_list(struct parts *p, const struct parts_input *in, struct err *err)
     look_at(&p->topo, in);
     add_fabric(p, in);
     for (int i = 0; i < in->m->exceptions; i++)
-        if (is_first(in->m, i))
+        if (!in->m->exception[i].declared && is_first(in->m, i))
             add_row(p, in, i);
     parts_trouble(p, in);
     if (!in->no_cost)

@@ -139,8 +139,7 @@ static void whole(struct below_said *s, struct crossing *c, const struct matrix 
     const struct part_row *r = c->r;
 
     for (int i = 0; i < c->m->tiers; i++) {
-        const struct tier *like = reference_tier(reference, &c->m->tier[i]);
-        double want = like ? matrix_rate(reference, (int)(like - reference->tier), DIR_UNI) : NAN;
+        double want = reference_rate(reference, c->m, &c->m->tier[i]);
         if (matrix_rate(c->m, i, DIR_UNI) / want != r->factor)
             continue;
         c->tier = i;

@@ -8,7 +8,7 @@
 static inline bool parts_same(const struct exception *x, const struct exception *y)
 {
     return x->part == y->part && x->a == y->a && x->b == y->b && x->wrong == y->wrong &&
-           matrix_state(x) == matrix_state(y) && x->side == y->side;
+           x->declared == y->declared && matrix_state(x) == matrix_state(y) && x->side == y->side;
 }
 
 /* Appends and frees `more`, with a separator where both have text. */

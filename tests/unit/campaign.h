@@ -25,13 +25,15 @@ static char *campaign_dir(char dir[64])
     return mkdtemp(dir);
 }
 
-/* path: of the points while it lasts; the caller frees all three. */
-static inline void campaign_measure(struct matrix *m, struct plan *plan, struct points *points,
-                                    const struct sim_opts *o, const struct plan_opts *p,
-                                    const char *path)
+/* path: of the points while it lasts; the caller frees all three.  declare: makes what is told of the machine
+ * unlike the truth; NULL: nothing is. */
+static inline void campaign_told(struct matrix *m, struct plan *plan, struct points *points,
+                                 const struct sim_opts *o, const struct plan_opts *p,
+                                 const char *path, void (*declare)(struct topo *t, const void *of),
+                                 const void *of)
 {
     struct sim_bed bed;
-    struct topo seen; /* the matrix's in the end */
+    struct topo told, seen; /* seen: the matrix's in the end */
     struct measure_opts how;
     struct fit_opts fit;
     struct points_log *log = NULL;
@@ -41,28 +43,48 @@ static inline void campaign_measure(struct matrix *m, struct plan *plan, struct 
     how.check = false;
     fit_defaults(&fit);
     unlink(path);
-    if (sim_bed_open(&bed, o, &err) < 0 || plan_make(plan, &bed.seen, p, &err) < 0 ||
-        points_open(&log, path, plan_crc(plan), &bed.seen, "sim", &err) < 0 ||
-        measure_plan(&world_solo, transport_find("sim"), &bed.seen, plan, &how, log, &err) < 0)
+    if (sim_bed_open(&bed, o, &err) < 0)
         fail_msg("%s", err.text);
-    topo_copy(&seen, &bed.seen);
+    topo_copy(&told, &bed.seen);
+    if (declare)
+        declare(&told, of);
+    if (plan_make(plan, &told, p, &err) < 0 ||
+        points_open(&log, path, plan_crc(plan), &told, "sim", &err) < 0 ||
+        measure_plan(&world_solo, transport_find("sim"), &told, plan, &how, log, &err) < 0)
+        fail_msg("%s", err.text);
+    topo_copy(&seen, &told);
     if (fit_matrix(m, &seen, plan, points_all(log), &fit, &err) < 0)
         fail_msg("%s", err.text);
     points_take(log, points);
     points_close(log, &err);
+    topo_free(&told);
     sim_bed_free(&bed);
 }
 
+static inline void campaign_measure(struct matrix *m, struct plan *plan, struct points *points,
+                                    const struct sim_opts *o, const struct plan_opts *p,
+                                    const char *path)
+{
+    campaign_told(m, plan, points, o, p, path, NULL, NULL);
+}
+
 /* The same; only the matrix is left. */
-static inline void campaign(struct matrix *m, const struct sim_opts *o, const struct plan_opts *p,
-                            const char *path)
+static inline void campaign_of(struct matrix *m, const struct sim_opts *o,
+                               const struct plan_opts *p, const char *path,
+                               void (*declare)(struct topo *t, const void *of), const void *of)
 {
     struct points points = {0};
     struct plan plan;
 
-    campaign_measure(m, &plan, &points, o, p, path);
+    campaign_told(m, &plan, &points, o, p, path, declare, of);
     points_free(&points);
     plan_free(&plan);
+}
+
+static inline void campaign(struct matrix *m, const struct sim_opts *o, const struct plan_opts *p,
+                            const char *path)
+{
+    campaign_of(m, o, p, path, NULL, NULL);
 }
 
 #endif

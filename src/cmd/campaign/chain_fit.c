@@ -18,7 +18,8 @@ static void note_peaks(struct matrix *m, const struct fabric *f)
 {
     for (int i = 0; i < m->tiers; i++)
         for (int k = 0; k < f->tiers; k++)
-            if (m->tier[i].peak_Bps <= 0 && !strcmp(m->tier[i].rule.name, f->tier[k].rule.name))
+            if (m->tier[i].peak_Bps <= 0 && !strcmp(m->tier[i].rule.name, f->tier[k].rule.name) &&
+                !(matrix_rate(m, i, DIR_UNI) > TIER_BEYOND * f->tier[k].peak.value))
                 m->tier[i].peak_Bps = f->tier[k].peak.value;
 }
 

@@ -10,7 +10,8 @@
 #include "topo/host/nic.h"
 
 /* Constants that decide; each edge is tested in tests/unit/classes.c. */
-static const double same_rate = 0.02; /* NIC rates closer than this are one: rounding of drivers */
+static const double same_rate =
+    0.02; /* rates closer than this are one: rounding of drivers, noise */
 static const double as_declared =
     0.10; /* closer to the declaration than accept's limit of 90 %: it holds */
 static const double upper =
@@ -148,7 +149,9 @@ static void judge(struct classes *c, int tier, int k, double share)
     bool enough = c->nic[tier] ? c->pairs[tier][k] >= OWN_PAIRS && c->of[k].hosts >= OWN_HOSTS
                                : c->pairs[tier][k] >= GPU_PAIRS;
 
-    if (!enough || (!isnan(declared) && fabs(share / declared - 1) <= as_declared))
+    double usual = isnan(declared) ? 1 : declared,
+           tolerance = isnan(declared) ? same_rate : as_declared;
+    if (!enough || fabs(share / usual - 1) <= tolerance)
         return;
     c->own[tier][k] = true;
     c->share[tier][k] = share;

@@ -340,20 +340,15 @@ static void start_tiers(struct matrix *m)
     }
 }
 
-/* Data-sheet rate of tiers that cross NICs: the NICs', where all seen ones agree. */
-static void peaks_from_nics(struct matrix *m)
+/* Data-sheet rate of tiers that cross NICs: the rate of the reference's NICs, where pairs reach no more
+ * than a NIC can carry.  Beyond that they take another way, whose data sheet is not known here. */
+static void peaks_from_nics(struct fit *f)
 {
-    double rate = 0;
+    struct matrix *m = f->m;
+    double rate = f->classes.of[0].nic_Bps;
 
-    for (int i = 0; i < m->topo.endpoints; i++) {
-        int nic = m->topo.endpoint[i].nic;
-        double r = nic >= 0 ? m->topo.nic[nic].rate_Bps : 0;
-        if (r <= 0 || (rate > 0 && r != rate))
-            return;
-        rate = r;
-    }
     for (int i = 0; i < m->tiers; i++)
-        if (m->tier[i].nic)
+        if (m->tier[i].nic && !(matrix_rate(m, i, DIR_UNI) > TIER_BEYOND * rate))
             m->tier[i].peak_Bps = rate;
 }
 
@@ -405,7 +400,8 @@ int fit_matrix(struct matrix *m, struct topo *t, const struct plan *plan, const 
     fit_parts(&f);
     fit_latency(&f);
     tier_curves(&f);
-    peaks_from_nics(m);
+    fit_properties(&f);
+    peaks_from_nics(&f);
     collective_curves(&f);
     fit_coverage(&f);
     fit_findings(&f);

@@ -14,7 +14,8 @@ struct fit_baseline {
     double alone, parallel; /* B/s of healthy pairs; NAN: none measured */
     bool contended;         /* pairs that run at once get clearly less than a pair alone */
     bool uplinks;           /* because leaves have fewer uplinks than NICs */
-    double *thin; /* by leaf, where few leaves have fewer: what its uplinks carry of what its NICs do, NAN: all;
+    double *
+        thin; /* by leaf, where few leaves have fewer: what its uplinks carry of what its NICs do, NAN: all;
                      NULL: no leaf has */
 };
 
@@ -37,12 +38,14 @@ struct fit {
 };
 
 /* The steps, in their order. */
-void fit_racks(struct fit *f);    /* confirm or find racks; adds tiers and coordinates */
-void fit_baseline(struct fit *f); /* tier of each observation, looks, what is usual, which parts stand out */
-void fit_parts(struct fit *f);    /* these as exceptions */
-void fit_latency(struct fit *f);  /* the tiers' latency spread */
-void fit_coverage(struct fit *f); /* what was looked at, by tiers and by kinds of parts */
-void fit_findings(struct fit *f); /* contention, unstable, bimodal, wrong data, equal tiers,
+void fit_racks(struct fit *f); /* confirm or find racks; adds tiers and coordinates */
+void fit_baseline(
+    struct fit *f); /* tier of each observation, looks, what is usual, which parts stand out */
+void fit_parts(struct fit *f);      /* these as exceptions */
+void fit_latency(struct fit *f);    /* the tiers' latency spread */
+void fit_properties(struct fit *f); /* kinds of devices; not before parts are named */
+void fit_coverage(struct fit *f);   /* what was looked at, by tiers and by kinds of parts */
+void fit_findings(struct fit *f);   /* contention, unstable, bimodal, wrong data, equal tiers,
                                      tainted, shared GPUs, what was looked at */
 
 /* Leaves with fewer uplinks than NICs (uplinks.c): all of them, for fit_baseline(), and what is said

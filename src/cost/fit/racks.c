@@ -16,8 +16,10 @@
 enum { HOSTS_MIN = 3, SHOWN = 16 };
 
 /* Kind of the findings, and what groups of this level are called. */
-static const char *const many[LEVEL_COUNT] = {
-    [LEVEL_LEAF] = "leaves", [LEVEL_RACK] = "racks", [LEVEL_SPINE] = "spines"};
+static const char *const many[LEVEL_COUNT] = {[LEVEL_DOMAIN] = "domains",
+                                              [LEVEL_LEAF] = "leaves",
+                                              [LEVEL_RACK] = "racks",
+                                              [LEVEL_SPINE] = "spines"};
 
 static int host_of(const struct fit *f, int id)
 {
@@ -184,6 +186,120 @@ static int misfits(const struct fit *f, const struct host_layer *c, const int *r
     return count;
 }
 
+/* --- hosts whose declaration is wrong are placed where they are measured, before parts are judged: all
+ * pairs of such a host would look slow, or fast --- */
+
+static const double moved_most =
+    0.25; /* of the hosts: with more it is no slip but another machine's file */
+enum {
+    MOVED_PEERS = 2
+}; /* hosts of its measured group that were declared so: one may itself be wrong */
+
+/* One host that the declaration places elsewhere than measuring does. */
+struct misplaced {
+    int host, peer, mate; /* hosts of its measured group, of its declared one; mate -1: none */
+};
+
+/* A host h of which the measured group g is declared as `rack`; peers counts them. */
+static int host_in(const struct fit *f, const struct host_layer *l, const int *rack, int g, int in,
+                   int *peers)
+{
+    int first = -1;
+
+    *peers = 0;
+    for (int h = 0; h < f->m->topo.hosts; h++)
+        if (l->of[h] == g && rack[h] == in && !(*peers)++)
+            first = h;
+    return first;
+}
+
+/* A host that is measured and declared in rack `in`; -1. */
+static int host_at_home(const struct fit *f, const struct host_layer *l, const int *rack,
+                        const int *image, int in)
+{
+    for (int h = 0; h < f->m->topo.hosts; h++)
+        if (rack[h] == in && l->of[h] >= 0 && image[l->of[h]] == in)
+            return h;
+    return -1;
+}
+
+static struct misplaced *find_misplaced(const struct fit *f, const struct host_layer *l,
+                                        const int *rack, const int *image, int *n)
+{
+    struct misplaced *v = NULL;
+    int peers;
+
+    *n = 0;
+    for (int h = 0; h < f->m->topo.hosts; h++) {
+        int g = l->of[h];
+        if (g < 0 || rack[h] < 0 || image[g] == rack[h])
+            continue;
+        struct misplaced x = {h, host_in(f, l, rack, g, image[g], &peers),
+                              host_at_home(f, l, rack, image, rack[h])};
+        if (peers >= MOVED_PEERS)
+            MEM_PUSH(v, *n) = x;
+    }
+    return v;
+}
+
+/* The endpoint of this number on a host; -1. */
+static int endpoint_on(const struct topo *t, int host, int local)
+{
+    for (int i = 0; i < t->endpoints && host >= 0; i++)
+        if (topo_at(t, i, LEVEL_HOST) == host && t->endpoint[i].local == local)
+            return i;
+    return -1;
+}
+
+/* Each coordinate that it was given with its declared rack becomes that of its measured one.  One that
+ * it does not share with its declared rack came from elsewhere and is kept. */
+static void move_host(struct topo *t, const struct misplaced *x)
+{
+    static const enum level levels[] = {LEVEL_DOMAIN, LEVEL_LEAF, LEVEL_RACK, LEVEL_SPINE};
+
+    for (int i = 0; i < t->endpoints; i++) {
+        struct endpoint *e = &t->endpoint[i];
+        int peer, mate;
+        if (e->place.at[LEVEL_HOST] != x->host)
+            continue;
+        peer = endpoint_on(t, x->peer, e->local);
+        mate = endpoint_on(t, x->mate, e->local);
+        for (size_t k = 0; k < sizeof(levels) / sizeof(*levels) && peer >= 0; k++)
+            if (mate < 0 || e->place.at[levels[k]] == topo_at(t, mate, levels[k]))
+                e->place.at[levels[k]] = topo_at(t, peer, levels[k]);
+    }
+}
+
+static void say_moved(struct fit *f, const struct misplaced *v, int n, enum level level,
+                      const int *rack)
+{
+    const struct topo *t = &f->m->topo;
+    char *const *name = t->group[level].name, *text = NULL;
+
+    for (int i = 0; i < n && i < SHOWN; i++)
+        text = mem_append(text, "%shost %s is measured in %s, declared in %s", i ? "; " : "",
+                          t->host[v[i].host].name, name[rack[v[i].peer]], name[rack[v[i].host]]);
+    matrix_find(f->m, many[level], "%s%s: the declaration is wrong; judged where %s measured", text,
+                n > SHOWN ? "; ..." : "", n == 1 ? "it is" : "they are");
+    free(text);
+}
+
+/* Returns whether the hosts that differ were moved. */
+static bool resolve(struct fit *f, const struct host_layer *l, enum level level, const int *rack,
+                    const int *image, int differ)
+{
+    int n;
+    struct misplaced *v = find_misplaced(f, l, rack, image, &n);
+    bool sure = n == differ && differ <= moved_most * f->m->topo.hosts;
+
+    for (int i = 0; i < n && sure; i++)
+        move_host(&f->m->topo, &v[i]);
+    if (sure)
+        say_moved(f, v, n, level, rack);
+    free(v);
+    return sure;
+}
+
 static void compare(struct fit *f, const struct host_layer *l, enum level level)
 {
     const struct topo *t = &f->m->topo;
@@ -197,12 +313,13 @@ static void compare(struct fit *f, const struct host_layer *l, enum level level)
             matrix_find(f->m, many[level],
                         "%d %s: measuring finds the same groups of hosts as declared", l->groups,
                         many[level]);
+    } else if (differ && resolve(f, l, level, rack, image, differ)) {
     } else if (differ) {
         matrix_find(f->m, many[level],
-                    "%d hosts measure like another %s than the declared one, the first is %s: "
+                    "%d host%s like another %s than the declared one, the first is %s: "
                     "declared %s, measured with %s; the declared %s were kept",
-                    differ, level_name[level], t->host[first].name, name[rack[first]],
-                    name[image[l->of[first]]], many[level]);
+                    differ, differ == 1 ? " measures" : "s measure", level_name[level],
+                    t->host[first].name, name[rack[first]], name[image[l->of[first]]], many[level]);
     } else {
         matrix_find(f->m, many[level],
                     "declared %d %s, measured %d groups: some %s measure as several", racks,

@@ -140,9 +140,8 @@ static double latency_of(const struct metrics *s, int i)
 static double expected_of(const struct metrics *s, int i)
 {
     const struct matrix *ref = s->e->reference;
-    const struct tier *like = ref ? reference_tier(ref, &s->e->m->tier[i]) : NULL;
 
-    return like ? rate_of(s, i) / matrix_rate(ref, (int)(like - ref->tier), DIR_UNI) : NAN;
+    return ref ? rate_of(s, i) / reference_rate(ref, s->e->m, &s->e->m->tier[i]) : NAN;
 }
 
 static double spread_of(const struct metrics *s, int i)

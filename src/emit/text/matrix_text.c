@@ -125,6 +125,8 @@ static json_t *view_findings(const struct matrix *m)
 
     for (int i = 0; i < m->exceptions; i++) {
         const struct exception *e = &m->exception[i];
+        if (e->declared)
+            continue;
         json_t *one = json_pack("{s:s, s:s, s:s, s:i, s:f, s:f, s:i, s:s}", "what",
                                 matrix_part(m, e, part), "part", part_name[e->part], "side",
                                 side_name[e->side], "a", e->a, "factor", e->factor, "alpha_add_s",
@@ -264,11 +266,12 @@ json_t *matrix_report_findings(FILE *out, const struct matrix *m, int most)
 {
     if (!out)
         return view_findings(m);
+    int faults = matrix_faults(m);
     int columns = isatty(fileno(out)) ? term_columns(out) : INT_MAX; /* programs read lines */
     int findings = 0;
     char *seen = matrix_seen_text(m);
 
-    if (m->exceptions)
+    if (faults)
         text_exceptions(out, m, most);
     else
         no_part(out, m);
