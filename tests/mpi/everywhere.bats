@@ -8,6 +8,7 @@
 
 bats_require_minimum_version 1.5.0
 load helper
+# shellcheck disable=SC2154 # build and probe are helper's
 
 top=$BATS_TEST_DIRNAME/../..
 
@@ -65,7 +66,7 @@ make_racks() { railgauge run "${sim[@]}" --fabric gb200-nvl72 --racks 2 -o campa
 make_blind() { railgauge run "${sim[@]}" --fabric gb200-nvl72 --racks 2 --blind -o campaign; }
 make_blind_rack() { railgauge run "${sim[@]}" --fabric gb200-nvl72 --racks 1 --blind -o campaign; }
 make_dead() { railgauge run "${sim[@]}" --fabric hgx-h100 --racks 1 --fault dead-host=1 --fault corrupt=3 -o campaign; }
-make_all_dead() { railgauge run "${sim[@]}" --fabric hgx-h100 --racks 1 $(printf -- '--fault dead-host=%d ' 0 1 2 3) -o campaign; }
+make_all_dead() { railgauge run "${sim[@]}" --fabric hgx-h100 --racks 1 --fault dead-host={0,1,2,3} -o campaign; }
 make_slow() { railgauge run "${sim[@]}" --fabric gb200-nvl72 --racks 2 --fault slow-nic=17:0.6 --fault slow-host=3:0.5 -o campaign; }
 make_cut() { # what was measured until then, fitted; and before that nothing is
     railgauge run "${sim[@]}" --fabric hgx-h100 --racks 1 -o campaign || return 1
@@ -194,27 +195,30 @@ TABLE
     done
 }
 
-# What tools read, where the man page says what nan and inf stand for.
-numeric=" tsv openmetrics "
+# What tools read, where the man page says what nan and inf stand for, and what is no text.
+numeric=" tsv openmetrics npy "
 
-# judge CODE STDERR STDOUT FILE... - what is wrong with how a command ended and what it said.
-judge() {
+# ended CODE STDERR STDOUT - what is wrong with how a command ended.  The answer may be what says that a part is bad, or that
+# nothing could be judged; a refusal is on stderr.
+ended() {
     case $1 in 0 | 1 | 2 | 64 | 65 | 66 | 78) ;; *) echo "exit code $1" ;; esac
-    # The answer may be what says that a part is bad, or that nothing could be judged; a refusal is on stderr.
     [ "$1" -eq 0 ] || [ -s "$2" ] || { [ -s "$3" ] && [ "$1" -le 2 ]; } || echo "exit code $1 without a word"
-    shift
+}
+
+# absurd FILE... - lines that no person can use.
+absurd() {
     LC_ALL=C awk '
+        FNR == 1 { told = script = 0 }
         /<script/ { script = 1 } /<\/script>/ { script = 0; next }
-        script { next }
-        FNR == 1 { told = 0 }
-        told > 2 { next }
+        script || told > 2 { next }
         {
             line = $0
             gsub(/<[^>]*>/, " ", line)
             if (match(line, /(^|[^A-Za-z0-9_.\/-])[-+]?([Nn]a[Nn]|NAN|[Ii]nf|INF|[Ii]nfinity)([^A-Za-z0-9_-]|$)/)) {
-                print FILENAME ": " line
+                printf "%s: %.200s\n", FILENAME, $0
                 told++
             }
+            if (!index(line, "%")) next
             # A share or a change beyond a factor of ten is of something else.  How far an interval reaches is the noise of
             # this machine.
             gsub(/% to [0-9.]+ ?%/, "", line)
@@ -223,47 +227,54 @@ judge() {
                 line = substr(line, RSTART + RLENGTH)
                 gsub(/,/, "", share)
                 if (share + 0 > 1000 || share + 0 < -1000) {
-                    print FILENAME ": " share ": " $0
+                    printf "%s: %s: %.200s\n", FILENAME, share, $0
                     told++
                     break
                 }
             }
-        }' "$@" | cut -c 1-300
+        }' "$@"
 }
 
 # each KIND: all commands of the table on it.
 each() {
-    local dir=$BATS_FILE_TMPDIR/$1 code words line file files n=0 failed=0 why campaign=campaign matrix=campaign/matrix.json
-    cd "$dir" || return 1
+    local code words line why n=0 bad=0 texts=() campaign=campaign matrix=campaign/matrix.json topology=campaign/topology.json
+    cd "$BATS_FILE_TMPDIR/$1" || return 1
     [ "$(<code)" -ne 99 ] || skip "$(tail -n 1 said | grep . || echo "not on this machine")"
-    [ "$1" != preset ] || campaign="--fabric hgx-b200 --racks 2" matrix=$campaign
     [ "$(<code)" -eq 0 ] || { cat said; return 1; }
-    mkdir -p out
+    [ "$1" != preset ] || campaign="--fabric hgx-b200 --racks 2" matrix=$campaign topology=$campaign
+    mkdir out
     while read -r line; do
         n=$((n + 1))
         line=${line//"{m}"/$matrix}
         line=${line//"{o}"/out/$n}
-        line=${line//"{}/topology.json"/${campaign/campaign/campaign/topology.json}}
+        line=${line//"{}/topology.json"/$topology}
         line=${line//"{}"/$campaign}
         eval "words=($line)"
         code=0
         timeout 60 railgauge "${words[@]}" >out/$n.out 2>out/$n.err </dev/null || code=$?
         # A plugin of Nagios has its own code of what could not be judged.
         [[ $line != *nagios* || $code -ne 3 ]] || code=2
-        files=(out/$n.err out/$n.out)
-        [ "${words[0]}" != nodes ] || files=(out/$n.err out/$n.err)
-        for file in out/$n out/$n.html; do
-            [[ $numeric == *" ${words[2]-} "* || ! -f $file ]] || grep -qP '\0' "$file" || files+=("$file")
-        done
-        why=$(judge $code "${files[@]}")
+        why=$(ended $code out/$n.err out/$n.out)
         [ -z "$why" ] || {
-            failed=$((failed + 1))
-            printf 'railgauge %s: code %d\n%s\n' "$line" $code "$why"
+            bad=$((bad + 1))
+            echo "out/$n: railgauge $line: $why"
             head -n 5 out/$n.err
         }
+        texts+=("out/$n.err")
+        [ "${words[0]}" = nodes ] || texts+=("out/$n.out")
+        [[ ! -f out/$n || $numeric == *" ${words[2]-} "* ]] || texts+=("out/$n")
+        [ ! -f out/$n.html ] || texts+=("out/$n.html")
     done < <(commands "$1")
-    echo "$n commands, $failed failed"
-    [ $failed -eq 0 ]
+    echo "$n commands"
+    [ $n -gt 100 ]
+    why=$(absurd "${texts[@]}")
+    [ -z "$why" ] || {
+        echo "$why"
+        # Which commands those are.
+        commands "$1" | awk -v numbers="$(grep -oE '^out/[0-9]+' <<<"$why" | sort -u | tr -dc '0-9\n' | xargs)" '
+            BEGIN { n = split(numbers, w, " "); for (i = 1; i <= n; i++) wanted[w[i]] = 1 } wanted[NR] { print "out/" NR ": " $0 }'
+    }
+    [ $bad -eq 0 ] && [ -z "$why" ]
 }
 
 @test "two ranks over MPI" { each ranks_2; }
