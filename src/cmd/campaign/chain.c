@@ -17,7 +17,6 @@
 #include "base/mem.h"
 #include "base/process.h"
 #include "base/units.h"
-#include "cmd/campaign/own.h"
 #include "probe/campaign_files.h"
 #include "step/job.h"
 #include "topo/host/nic.h"
@@ -118,7 +117,7 @@ int chain_trusts(const struct chain *c, const char *path, struct err *err)
 {
     struct err why;
 
-    if (c->trust || own_check(path, &why) == 0)
+    if (c->trust || file_check_owner(path, &why) == 0)
         return 0;
     return err_config(err, "%s; --trust-owner uses it all the same", why.text);
 }

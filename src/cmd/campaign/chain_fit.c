@@ -11,9 +11,11 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cmd/campaign/chain.h"
+#include "cost/reference.h"
 #include "step/compute.h"
 
-/* Tiers that the preset knows by name get its peak, unless a NIC that was seen told one. */
+/* Tiers that the preset knows by name get its peak, unless a NIC that was seen told one or they outrun
+ * it. */
 static void note_peaks(struct matrix *m, const struct fabric *f)
 {
     for (int i = 0; i < m->tiers; i++)

@@ -14,7 +14,6 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "cmd/campaign/chain.h"
-#include "cmd/campaign/own.h"
 #include "cmd/command.h"
 #include "cmd/judged.h"
 #include "topo/sources.h"
@@ -421,7 +420,7 @@ static int run(struct args *a, int *code, struct err *err)
 {
     double begin = log_now();
     const char *const tmp[] = {getenv("TMPDIR"), "/tmp"};
-    char *dir = a->chain.dir ? NULL : own_dir(tmp, 2, "railgauge-check", err);
+    char *dir = a->chain.dir ? NULL : file_private_dir(tmp, 2, "railgauge-check", err);
     const char *kept = a->chain.dir;
     int rc = -1;
 
@@ -436,7 +435,7 @@ static int run(struct args *a, int *code, struct err *err)
         a->chain.dir = kept;
         rc = judge(a, from, begin, code, err);
     }
-    own_remove(dir);
+    file_remove_dir(dir);
     free(dir);
     return rc;
 }

@@ -16,10 +16,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/process.h"
-#include "cmd/campaign/own.h"
 #include "probe/watch/watch_listen.h"
 #include "topo/sched/hostfile.h"
 
@@ -224,9 +224,10 @@ static int session_open(struct session *s, bool here, struct err *err)
                                 geteuid() == 0 ? "/run" : NULL, getenv("TMPDIR"), "/tmp"};
     const char *const memory[] = {"/dev/shm"};
 
-    *s = (struct session){.dir = own_dir(base, sizeof(base) / sizeof(*base), "railgauge", err)};
+    *s = (struct session){
+        .dir = file_private_dir(base, sizeof(base) / sizeof(*base), "railgauge", err)};
     if (s->dir && here)
-        s->shared = own_dir(memory, 1, "railgauge", NULL);
+        s->shared = file_private_dir(memory, 1, "railgauge", NULL);
     return s->dir ? 0 : -1;
 }
 
@@ -246,8 +247,8 @@ static void session_enter(const struct session *s)
 
 static void session_close(struct session *s)
 {
-    own_remove(s->dir);
-    own_remove(s->shared);
+    file_remove_dir(s->dir);
+    file_remove_dir(s->shared);
     free(s->dir);
     free(s->shared);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cmd/campaign/own.h"
+/* Private folders of file.h, and files of other users. */
+#include "base/file.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -14,11 +15,9 @@
 
 #include <cmocka.h>
 
-#include "base/file.h"
-
 enum { STRANGER = 65534 };
 
-static char here[] = "/tmp/own-XXXXXX";
+static char here[] = "/tmp/file_own-XXXXXX";
 
 static int make_here(void **state)
 {
@@ -29,7 +28,7 @@ static int make_here(void **state)
 static int remove_here(void **state)
 {
     (void)state;
-    own_remove(here);
+    file_remove_dir(here);
     return access(here, F_OK) == 0;
 }
 
@@ -69,12 +68,12 @@ static void a_private_folder_is_new_and_ours(void **state)
     struct err err;
 
     (void)state;
-    char *dir = own_dir(bases, 3, "x", &err);
+    char *dir = file_private_dir(bases, 3, "x", &err);
     assert_non_null(dir);
     assert_int_equal(strncmp(dir, base, strlen(base)), 0);
     assert_int_equal(stat(dir, &st), 0);
     assert_int_equal(st.st_mode & 07777, 0700);
-    own_remove(dir);
+    file_remove_dir(dir);
     assert_false(access(dir, F_OK) == 0);
     free(dir);
     free(base);
@@ -89,14 +88,14 @@ static void a_folder_where_others_rename_is_left_out(void **state)
 
     (void)state;
     for (int i = 0; i < 3; i++) {
-        assert_null(own_dir(&bad[i], 1, "x", &err));
+        assert_null(file_private_dir(&bad[i], 1, "x", &err));
         assert_int_equal(err.code, EXIT_CONFIG);
         assert_non_null(strstr(err.text, "other users may rename what is in it"));
     }
-    assert_null(own_dir(&bad[3], 1, "x", &err));
+    assert_null(file_private_dir(&bad[3], 1, "x", &err));
     assert_non_null(strstr(err.text, "/nowhere: No such file or directory"));
     const char *const mixed[] = {open_to_all, fine};
-    char *dir = own_dir(mixed, 2, "x", &err);
+    char *dir = file_private_dir(mixed, 2, "x", &err);
     assert_int_equal(strncmp(dir, fine, strlen(fine)), 0);
     free(dir);
     free(open_to_all);
@@ -115,11 +114,11 @@ static void removing_follows_no_link(void **state)
     touch(victim, "kept");
     touch(below, "gone");
     assert_int_equal(symlink(victim, link), 0);
-    own_remove(dir);
+    file_remove_dir(dir);
     assert_false(is_there(here, "dir"));
     assert_int_equal(symlink(victim, alone), 0);
-    own_remove(alone);
-    own_remove(NULL);
+    file_remove_dir(alone);
+    file_remove_dir(NULL);
     assert_true(is_there(victim, "kept"));
     free(victim);
     free(dir);
@@ -132,7 +131,7 @@ static void refused(const char *path, const char *named)
 {
     struct err err;
 
-    assert_int_equal(own_check(path, &err), -1);
+    assert_int_equal(file_check_owner(path, &err), -1);
     assert_int_equal(err.code, EXIT_CONFIG);
     assert_non_null(strstr(err.text, named));
     assert_non_null(strstr(err.text, " belongs to user 65534, not to user 0"));
@@ -153,9 +152,9 @@ static void what_belongs_to_another_user_is_refused(void **state)
     }
     touch(dir, "campaign.json");
     assert_int_equal(symlink(dir, last), 0);
-    assert_int_equal(own_check("/nowhere", &err), 0);
-    assert_int_equal(own_check(last, &err), 0);
-    assert_int_equal(own_check(file, &err), 0);
+    assert_int_equal(file_check_owner("/nowhere", &err), 0);
+    assert_int_equal(file_check_owner(last, &err), 0);
+    assert_int_equal(file_check_owner(file, &err), 0);
     assert_int_equal(lchown(file, STRANGER, STRANGER), 0);
     refused(dir, "campaign/campaign.json");
     refused(last, "last/campaign.json");
@@ -167,7 +166,7 @@ static void what_belongs_to_another_user_is_refused(void **state)
     assert_int_equal(lchown(dir, 0, 0), 0);
     assert_int_equal(lchown(last, STRANGER, STRANGER), 0);
     refused(last, "last");
-    assert_int_equal(own_check(dir, &err), 0);
+    assert_int_equal(file_check_owner(dir, &err), 0);
     free(dir);
     free(file);
     free(last);
