@@ -146,8 +146,6 @@ static void what_campaigns_differ_by_is_noise(void **state)
         campaigns(&x, 3 + i % 6, &rng, 0.01, &b);
         assert_int_equal(history_make(&h, x.c, x.campaigns, 0.01, NULL), 0);
         alarms += history_code(&h) == EXIT_BELOW;
-        for (int k = 0; k < h.figures; k++)
-            assert_true(h.campaigns > 3 || h.figure[k].spread > 0.004);
         history_free(&h);
         release(&x);
     }
