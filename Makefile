@@ -283,7 +283,7 @@ tables: all
 D       = $(DESTDIR)$(PREFIX)
 MAN     := $(wildcard src/*.[1-8])
 MANUAL   = $(filter-out src/railgauge.1,$(MAN)) $(wildcard $(BUILD)/man/*.1)
-DATA    := $(wildcard $(addsuffix /*.json,topo/fabrics topo/gpus topo/schema src/schema jobs/training jobs/training/models jobs/training/cases jobs/limits) plots/*.gp plots/*.tsv jobs/slurm/* jobs/kubernetes/* jobs/health/* jobs/grafana/* jobs/reframe/*.py) jobs/training/steps.tsv jobs/repairs.json jobs/mpirun.sh $(wildcard $(addprefix jobs/python/,pyproject.toml example.ipynb railgauge/*.py railgauge/py.typed setup.py))
+DATA    := $(wildcard $(addsuffix /*.json,topo/fabrics topo/gpus topo/worlds topo/schema src/schema jobs/training jobs/training/models jobs/training/cases jobs/limits) plots/*.gp plots/*.tsv jobs/slurm/* jobs/kubernetes/* jobs/health/* jobs/grafana/* jobs/reframe/*.py) jobs/training/steps.tsv jobs/repairs.json jobs/mpirun.sh $(wildcard $(addprefix jobs/python/,pyproject.toml example.ipynb railgauge/*.py railgauge/py.typed setup.py))
 $(PAGES): src/pages.awk src/cmd/command.h src/railgauge.1
 	$(Q)$(RM) -r $(@D) && mkdir -p $(@D) && awk -v dir=$(@D) -f src/pages.awk src/cmd/command.h src/railgauge.1 src/railgauge.1
 # SHELL:FILE below PREFIX

@@ -14,6 +14,7 @@
 #include "emit/text/report.h"
 #include "emit/text/term.h"
 #include "probe/nccl/nccl_path.h"
+#include "probe/sim/sim_world.h"
 #include "topo/fabrics/fabric.h"
 #include "topo/groups.h"
 #include "topo/net/net.h"
@@ -22,7 +23,7 @@
 struct args {
     const char *out, *root;
     int per_host;
-    bool list, paths, nccl, libraries;
+    bool list, worlds, paths, nccl, libraries;
     struct discover_report report;
     struct input_args in;
 };
@@ -40,6 +41,8 @@ static const struct opt options[] = {
      OPT_INTO(struct args, in.blind)},
     {"list-fabrics", 0, NULL, "print the shipped presets, each number with its source",
      OPT_INTO(struct args, list)},
+    {"list-worlds", 0, NULL, "print the shipped worlds of simulated fabrics, with their sources",
+     OPT_INTO(struct args, worlds)},
     {"list-paths", 0, NULL, "print what --path of railgauge probe can ask of NCCL",
      OPT_INTO(struct args, paths)},
     {"libraries", 0, NULL,
@@ -60,13 +63,15 @@ static int check(void *args, struct err *err)
 {
     const struct args *a = args;
     const struct input_args *in = &a->in;
-    const bool other = a->root || a->list || a->paths;
+    const bool other = a->root || a->list || a->worlds || a->paths;
 
     if (in->blind && !in->fabric)
         return err_usage(err, "--blind needs --fabric");
-    if ((in->fabric != NULL) + (in->file != NULL) + (a->root != NULL) + a->list + a->paths > 1)
-        return err_usage(err,
-                         "choose one of FILE, --fabric, --root, --list-fabrics and --list-paths");
+    if ((in->fabric != NULL) + (in->file != NULL) + (a->root != NULL) + a->list + a->worlds +
+            a->paths >
+        1)
+        return err_usage(err, "choose one of FILE, --fabric, --root, --list-fabrics, --list-worlds "
+                              "and --list-paths");
     if (a->per_host && !in->sources.count)
         return err_usage(err, "--gpus-per-host needs a file that names hosts");
     if (in->sources.count && (other || a->nccl))
@@ -176,6 +181,17 @@ static int list_fabrics(struct err *err)
     return rc;
 }
 
+static int list_worlds(struct err *err)
+{
+    char *text = sim_world_list(err);
+
+    if (!text)
+        return -1;
+    fputs(text, stdout);
+    free(text);
+    return 0;
+}
+
 /* GPUs of hosts of which only declarations speak. */
 static void add_gpus(struct topo *t, int per_host)
 {
@@ -265,14 +281,15 @@ static int cmd_discover(int argc, char **argv, struct err *err)
         return rc < 0 ? rc : EXIT_GOOD;
     }
     bool given = a.in.fabric || a.in.file || a.in.sources.count;
-    int rc = a.list  ? list_fabrics(err)
-             : given ? input_open(&in, &a.in, &ask, err)
-                     : exec_probe(&a, err);
+    int rc = a.list     ? list_fabrics(err)
+             : a.worlds ? list_worlds(err)
+             : given    ? input_open(&in, &a.in, &ask, err)
+                        : exec_probe(&a, err);
     if (rc == 0 && a.in.sources.count)
         rc = add_sources(&in.t, &a, err);
     if (rc == 0 && a.out)
         rc = topo_save(&in.t, a.out, err);
-    if (rc == 0 && !a.list)
+    if (rc == 0 && !a.list && !a.worlds)
         rc = discover_report(stdout, &in.t, &a.report, err);
     input_free(&in);
     input_args_free(&a.in);

@@ -78,6 +78,24 @@ static double healthy_time(const void *of, enum op op, const int *ids, int n, do
     return collective_time(&quote->q, bytes);
 }
 
+static int open_world(struct sim_bed *b, const struct sim_opts *o, struct err *err)
+{
+    struct sim *s = &b->sim;
+
+    if (sim_world_load(&b->world, o->world, err) < 0)
+        return -1;
+    for (int i = 0; i < b->world.tapers; i++)
+        if ((int)b->world.taper[i].level == TAPER_SPINE && !b->truth.group[LEVEL_SPINE].count)
+            return err_usage(err, "--world %s: %s has no spines to share uplinks", o->world,
+                             b->fabric.name);
+    s->world = &b->world;
+    s->machine = o->machine;
+    s->varies = true;
+    if (!(s->noise > 0))
+        s->noise = b->world.sample;
+    return 0;
+}
+
 int sim_bed_open(struct sim_bed *b, const struct sim_opts *o, struct err *err)
 {
     memset(b, 0, sizeof(*b));
@@ -99,6 +117,8 @@ int sim_bed_open(struct sim_bed *b, const struct sim_opts *o, struct err *err)
                           .of = b,
                           .noise = o->noise,
                           .seed = o->seed};
+    if (o->world && open_world(b, o, err) < 0)
+        return -1;
     for (int i = 0; i < o->faults; i++)
         if (sim_fault(&b->sim, o->fault[i], err) < 0)
             return -1;

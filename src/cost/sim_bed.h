@@ -15,6 +15,7 @@ struct sim_bed {
     struct topo truth, seen; /* truth: the preset's; seen: the same, unless it is blind */
     bool blind;              /* seen is one of its own */
     struct sim sim;
+    struct sim_world world;    /* of sim, where it has one */
     struct sim_quotes *quotes; /* of healthy: groups that were asked for */
 };
 /* Also makes it the bed of world_solo.  The caller frees, also after a failure. */

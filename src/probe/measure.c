@@ -209,6 +209,7 @@ struct campaign {
     struct done_size *done; /* what the log held at the start, on every rank; sorted */
     int dones;
     double started;
+    int turn; /* of the round's first size, in the order of the plan */
     struct taint *taint;
     struct measure_clock clock;
 };
@@ -297,6 +298,7 @@ static int solo_size(struct campaign *c, const struct round *r, int epoch, int s
 {
     struct point_row row;
 
+    c->sampler.turn = c->turn + step;
     for (int g = 0; g < r->groups; g++) {
         size_t bytes = plan_size(r, r->group[g].size, step);
         if (!bytes || is_done(c, r, g, epoch, bytes))
@@ -442,14 +444,32 @@ static int measure_round(struct campaign *c, const struct round *r, int epoch, s
     return rc;
 }
 
+static bool is_in_pass(const struct round *r, int epoch, bool nics)
+{
+    return r->epochs >> epoch & 1 && stage_by_nic(r->stage) == nics;
+}
+
+/* Turns of one pass of the plan. */
+static int count_turns(const struct plan *plan, bool nics)
+{
+    int turns = 0;
+
+    for (int i = 0; i < plan->rounds; i++)
+        for (int e = 0; e < PLAN_EPOCHS; e++)
+            turns += is_in_pass(&plan->round[i], e, nics) ? plan_steps(&plan->round[i]) : 0;
+    return turns;
+}
+
 static int measure_rounds(struct campaign *c, const struct plan *plan, struct err *err)
 {
     for (int epoch = 0; epoch < PLAN_EPOCHS; epoch++)
-        for (int i = 0; i < plan->rounds; i++)
-            if (plan->round[i].epochs >> epoch & 1 &&
-                stage_by_nic(plan->round[i].stage) == c->opts.nics &&
-                measure_round(c, &plan->round[i], epoch, err) < 0)
+        for (int i = 0; i < plan->rounds; i++) {
+            if (!is_in_pass(&plan->round[i], epoch, c->opts.nics))
+                continue;
+            if (measure_round(c, &plan->round[i], epoch, err) < 0)
                 return -1;
+            c->turn += plan_steps(&plan->round[i]);
+        }
     return 0;
 }
 
@@ -581,6 +601,8 @@ int measure_plan(struct world *w, const struct transport *tr, const struct topo 
         goto out;
     measure_clock_open(&c.clock, topo, &c.opts);
     rc = o->time ? estimate(&c, plan, err) : 0;
+    c.sampler.turns = count_turns(plan, o->nics);
+    c.turn = 0;
     if (rc == 0 && !o->dry)
         rc = measure_rounds(&c, plan, err);
     if (rc == 0 && o->retest && !o->dry) {

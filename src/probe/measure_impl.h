@@ -17,6 +17,7 @@ struct sampler {
     struct world *world; /* these two are the caller's */
     const struct transport *transport;
     struct group group;
+    int turn, turns;  /* of the group: the caller's */
     void *ctx;        /* the transport's; NULL: closed */
     size_t max_bytes; /* that ctx was opened for */
     double *sec;      /* room for samples of this rank and of the slowest */

@@ -42,8 +42,13 @@ int sample_open(struct sampler *s, const struct round *r, int g, int epoch, size
 {
     const struct plan_group *pg = &r->group[g];
     bool same = !s->world->solo && sample_same(s, pg) && s->max_bytes >= max_bytes;
-    struct group group = {
-        .members = pg->members, .size = pg->size, .round = r, .index = g, .epoch = epoch};
+    struct group group = {.members = pg->members,
+                          .size = pg->size,
+                          .round = r,
+                          .index = g,
+                          .epoch = epoch,
+                          .turn = s->turn,
+                          .turns = s->turns};
 
     if (same)
         group.comm = s->group.comm;

@@ -24,6 +24,9 @@ struct group {
     /* What else runs at the same time; sim needs it to model contention, others ignore it. */
     const struct round *round;
     int index, epoch; /* of this group in round->group; the campaign's epoch */
+    /* Number of this turn (one size of one round in one epoch) in the order of the plan, the same
+     * after --resume, and of turns in the plan.  Retests come later: turn >= turns. */
+    int turn, turns;
 };
 
 struct plan;

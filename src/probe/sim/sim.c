@@ -20,6 +20,18 @@ static double rate_left(const struct sim *s, int src, int dst, int tier)
     return worst;
 }
 
+/* s that faults add to a message one way. */
+static double added(const struct sim *s, int src, int dst, int tier)
+{
+    double sum = 0;
+
+    for (int i = 0; i < s->faults; i++)
+        if (s->fault[i].added > 0 &&
+            sim_concerns(s, &s->fault[i], src, dst, s->fabric->tier[tier].nic))
+            sum += s->fault[i].added;
+    return sum;
+}
+
 /* The NVLink domain, where there is none the host. */
 static int domain_of(const struct topo *t, int id)
 {
@@ -33,11 +45,13 @@ double sim_pair(const struct sim *s, enum op op, int src, int dst, double bytes,
     const struct topo *t = s->truth;
     int tier = topo_tier_by(t, src, dst, s->by_nic);
     const struct fabric_tier *ft = &s->fabric->tier[tier];
-    double alpha = ft->alpha.value, there = share * rate_left(s, src, dst, tier),
+    double late = added(s, src, dst, tier), alpha = ft->alpha.value + late,
+           there = share * rate_left(s, src, dst, tier),
            back = share * rate_left(s, dst, src, tier);
 
     if (op == OP_PAIR_LATENCY) /* half of a round trip */
-        return alpha + bytes / ft->Bps.value * (1 / there + 1 / back) / 2;
+        return ft->alpha.value + (late + added(s, dst, src, tier)) / 2 +
+               bytes / ft->Bps.value * (1 / there + 1 / back) / 2;
     if (op == OP_PAIR_BIBW)
         return alpha / OP_PAIR_WINDOW + bytes / (ft->bi_Bps.value * fmin(there, back));
     return alpha / OP_PAIR_WINDOW + bytes / (ft->Bps.value * there);
@@ -121,11 +135,11 @@ static double left_of_flow(const void *of, const struct topo *t, int a, int b, d
     return rate_left(of, a, b, topo_tier(t, a, b));
 }
 
-static bool is_end(const struct topo *t, const struct sim_fault *f, int id)
+static bool is_end(const struct sim *s, const struct topo *t, const struct sim_fault *f, int id)
 {
     int at = f->ids ? id : topo_at(t, id, (int)f->level);
 
-    return f->a < 0 || at == f->a || at == f->b;
+    return s->world /* whose PXN may use other NICs */ || f->a < 0 || at == f->a || at == f->b;
 }
 
 /* Does it slow one of the flows when everybody sends to all? */
@@ -134,7 +148,7 @@ static bool slows_exchange(const struct sim *s, const struct sim_fault *f, const
     const struct topo *t = s->truth;
 
     for (int i = 0; i < n; i++)
-        for (int k = 0; is_end(t, f, ids[i]) && k < n; k++)
+        for (int k = 0; is_end(s, t, f, ids[i]) && k < n; k++)
             if (domain_of(t, ids[i]) != domain_of(t, ids[k]) &&
                 (sim_concerns(s, f, ids[i], ids[k], true) ||
                  sim_concerns(s, f, ids[k], ids[i], true)))
@@ -197,6 +211,18 @@ static double moving(const struct links *l, enum op op, int n)
     return 1 / fmin(l->in_Bps, l->nic_Bps * g);
 }
 
+/* s that faults add to a message around the ring: a tree of log2(n) steps has each hop once. */
+static double added_to_group(const struct sim *s, const int *ids, int n)
+{
+    double most = 0;
+
+    for (int i = 0; i < n; i++) {
+        int a = ids[i], b = ids[(i + 1) % n];
+        most = fmax(most, added(s, a, b, topo_tier(s->truth, a, b)));
+    }
+    return most * ceil(log2(n));
+}
+
 double sim_collective(const struct sim *s, enum op op, const int *ids, int n, double bytes,
                       double share)
 {
@@ -207,7 +233,8 @@ double sim_collective(const struct sim *s, enum op op, const int *ids, int n, do
     double floor = fmin(whole, s->healthy(s->of, op, ids, n, 8));
     struct links well = walk(s, op, ids, n, false), now = walk(s, op, ids, n, true);
     now.nic_Bps *= share;
-    return floor + (whole - floor) * moving(&now, op, n) / moving(&well, op, n);
+    return floor + added_to_group(s, ids, n) +
+           (whole - floor) * moving(&now, op, n) / moving(&well, op, n);
 }
 
 /* --- uplinks --- */
@@ -216,20 +243,45 @@ double sim_collective(const struct sim *s, enum op op, const int *ids, int n, do
  * what its endpoints' NICs do, each way, less what is lost of them; flows that cross leaves at once
  * share them evenly, and one flow alone notices nothing. */
 
-/* What flows up from and down to each leaf in one round, and what it carries, in whole NICs of an
- * endpoint. */
-struct sim_uplinks {
-    const struct round *round;
-    int id;
-    enum level level;
+/* Groups of endpoints that share uplinks: what flows up from and down to each in one round, and what
+ * it carries, in whole NICs of an endpoint. */
+struct sim_load {
+    enum load_of { LOAD_LEVEL, LOAD_UNIT, LOAD_NIC } kind;
+    int level, of; /* LOAD_LEVEL, LOAD_UNIT: so many groups in a row are one */
+    int lanes;     /* hashed uplinks of a group, each with a number of its own; 0: they share all */
     double *up, *down, *room;
 };
 
-static bool climbs(const struct sim_uplinks *u, const struct topo *t, int a, int b, int *x, int *y)
+enum { LOADS_MAX = 8 };
+struct sim_uplinks {
+    const struct sim *sim;
+    const struct round *round;
+    int id, turn;
+    struct sim_load load[LOADS_MAX];
+    int loads;
+};
+
+/* The group that an endpoint belongs to; -1: none. */
+static int load_group(const struct sim *s, const struct sim_load *l, int id)
 {
-    *x = topo_at(t, a, (int)u->level);
-    *y = topo_at(t, b, (int)u->level);
-    return *x >= 0 && *y >= 0 && *x != *y;
+    if (l->kind == LOAD_NIC)
+        return id;
+    int at = topo_at(s->truth, id, l->level);
+    return at < 0 ? -1 : at / l->of;
+}
+
+/* True if a flow uses these uplinks: *x and *y are the places that it is counted at. */
+static bool climbs(const struct sim *s, const struct sim_load *l, int a, int b, int *x, int *y)
+{
+    *x = load_group(s, l, sim_sender(s, a, b));
+    *y = load_group(s, l, b);
+    if (*x < 0 || *y < 0 || *x == *y)
+        return false;
+    if (l->lanes) {
+        *x = *x * l->lanes + sim_lane(s, a, b, l->lanes);
+        *y = *y * l->lanes + sim_lane(s, b + s->truth->endpoints, a, l->lanes); /* another hash */
+    }
+    return true;
 }
 
 static double count_flow(const void *of, const struct topo *t, int a, int b, double part)
@@ -237,30 +289,36 @@ static double count_flow(const void *of, const struct topo *t, int a, int b, dou
     const struct sim_uplinks *u = of;
     int x, y;
 
-    if (climbs(u, t, a, b, &x, &y)) {
-        u->up[x] += part;
-        u->down[y] += part;
-    }
+    (void)t;
+    for (const struct sim_load *l = u->load; l < u->load + u->loads; l++)
+        if (climbs(u->sim, l, a, b, &x, &y)) {
+            l->up[x] += part;
+            l->down[y] += part;
+        }
     return INFINITY;
 }
 
 static double room_for_flow(const void *of, const struct topo *t, int a, int b, double part)
 {
     const struct sim_uplinks *u = of;
+    double least = INFINITY;
     int x, y;
 
+    (void)t;
     (void)part;
-    return climbs(u, t, a, b, &x, &y) ? fmin(u->room[x] / u->up[x], u->room[y] / u->down[y])
-                                      : INFINITY;
+    for (const struct sim_load *l = u->load; l < u->load + u->loads; l++)
+        if (climbs(u->sim, l, a, b, &x, &y))
+            least = fmin(least, fmin(l->room[x] / l->up[x], l->room[y] / l->down[y]));
+    return least;
 }
 
 static void free_uplinks(struct sim_uplinks *u)
 {
-    if (!u)
-        return;
-    free(u->up);
-    free(u->down);
-    free(u->room);
+    for (int i = 0; u && i < u->loads; i++) {
+        free(u->load[i].up);
+        free(u->load[i].down);
+        free(u->load[i].room);
+    }
     free(u);
 }
 
@@ -277,38 +335,96 @@ static double uplinks_left(const struct sim *s, int leaf)
     double left = 1;
 
     for (int i = 0; i < s->faults; i++)
-        if (s->fault[i].kind == FAULT_LOST_UPLINKS && s->fault[i].a == leaf)
+        if (s->fault[i].kind == FAULT_LOST_UPLINKS && s->fault[i].a == leaf &&
+            sim_fault_on(s, &s->fault[i], -1, -1))
             left = fmin(left, s->fault[i].factor);
     return left;
 }
 
+/* Room for `groups` groups of which each endpoint brings `share` of its NIC. */
+static struct sim_load *add_load(struct sim_uplinks *u, struct sim_load l, int groups, double share)
+{
+    const struct sim *s = u->sim;
+    size_t room = (size_t)groups * (l.lanes ? (size_t)l.lanes : 1) + 1;
+
+    l.up = mem_calloc(room, sizeof(double));
+    l.down = mem_calloc(room, sizeof(double));
+    l.room = mem_calloc(room, sizeof(double));
+    for (int i = 0; i < s->truth->endpoints && !l.lanes; i++)
+        if (load_group(s, &l, i) >= 0)
+            l.room[load_group(s, &l, i)] += share;
+    u->load[u->loads] = l;
+    return &u->load[u->loads++];
+}
+
+/* The uplinks of leaves as the preset has them, less what is lost. */
+static void add_leaves(struct sim_uplinks *u)
+{
+    const struct sim *s = u->sim;
+    enum level level = sim_uplink_level(s->truth);
+    int leaves = s->truth->group[level].count;
+    struct sim_load *l = add_load(u, (struct sim_load){LOAD_LEVEL, (int)level, 1, 0, 0, 0, 0},
+                                  leaves, s->fabric->uplink_share);
+
+    for (int i = 0; i < leaves; i++)
+        l->room[i] *= uplinks_left(s, i);
+}
+
+/* Hashed: each uplink carries one NIC, or its share where there are fewer of them than NICs. */
+static void add_lanes(struct sim_uplinks *u, int lanes)
+{
+    const struct topo *t = u->sim->truth;
+    int level = (int)sim_uplink_level(t), leaves = t->group[level].count;
+    struct sim_load *l =
+        add_load(u, (struct sim_load){LOAD_LEVEL, level, 1, lanes, 0, 0, 0}, leaves, 0);
+
+    for (int i = 0; i < t->endpoints; i++)
+        for (int k = 0; k < lanes && topo_at(t, i, level) >= 0; k++)
+            l->room[topo_at(t, i, level) * lanes + k] += 1.0 / lanes;
+    for (int i = 0; i < leaves * lanes; i++)
+        l->room[i] = fmax(1, l->room[i]);
+}
+
+static void add_taper(struct sim_uplinks *u, const struct sim_taper *taper)
+{
+    const struct topo *t = u->sim->truth;
+    const struct fabric *f = u->sim->fabric;
+    struct sim_load l = {LOAD_LEVEL, (int)sim_uplink_level(t), (int)taper->of, 0, 0, 0, 0};
+
+    if ((int)taper->level == TAPER_RACK)
+        l.level = LEVEL_RACK;
+    if ((int)taper->level == TAPER_SPINE)
+        l.level = LEVEL_SPINE;
+    if ((int)taper->level == TAPER_UNIT) { /* hosts are in order */
+        l.level = LEVEL_HOST;
+        l.of *= f->hosts_per_leaf ? f->hosts_per_leaf : f->hosts_per_rack;
+    }
+    add_load(u, l, t->group[l.level].count, 1 / taper->ratio);
+}
+
 static struct sim_uplinks *count_uplinks(const struct sim *s, const struct round *r)
 {
-    const struct topo *t = s->truth;
-    enum level level = sim_uplink_level(t);
-    int leaves = t->group[level].count;
-    size_t room = (size_t)leaves + 1;
+    const struct sim_world *w = s->world;
     struct sim_uplinks *u = mem_calloc(1, sizeof(*u));
 
-    *u = (struct sim_uplinks){r,
-                              r->id,
-                              level,
-                              mem_calloc(room, sizeof(double)),
-                              mem_calloc(room, sizeof(double)),
-                              mem_calloc(room, sizeof(double))};
-    for (int i = 0; i < t->endpoints; i++)
-        if (topo_at(t, i, (int)level) >= 0)
-            u->room[topo_at(t, i, (int)level)] += s->fabric->uplink_share;
-    for (int i = 0; i < leaves; i++)
-        u->room[i] *= uplinks_left(s, i);
+    *u = (struct sim_uplinks){.sim = s, .round = r, .id = r->id, .turn = s->now.turn};
+    add_leaves(u);
+    if (w && w->hashing.uplinks > 0)
+        add_lanes(u, (int)w->hashing.uplinks);
+    for (int i = 0; w && i < w->tapers; i++)
+        add_taper(u, &w->taper[i]);
+    if (w && w->pxn > 0)
+        add_load(u, (struct sim_load){LOAD_NIC, 0, 1, 0, 0, 0, 0}, s->truth->endpoints, 1);
     for (int i = 0; i < r->groups; i++)
-        flows(u, t, r->op, r, i, count_flow);
+        flows(u, s->truth, r->op, r, i, count_flow);
     return u;
 }
 
 static bool uplinks_are_fewer(const struct sim *s)
 {
-    bool fewer = s->fabric->uplink_share < 1;
+    const struct sim_world *w = s->world;
+    bool fewer =
+        s->fabric->uplink_share < 1 || (w && (w->hashing.uplinks > 0 || w->tapers || w->pxn > 0));
 
     for (int i = 0; i < s->faults && !fewer; i++)
         fewer = s->fault[i].kind == FAULT_LOST_UPLINKS;
@@ -317,12 +433,15 @@ static bool uplinks_are_fewer(const struct sim *s)
 
 double sim_share(struct sim *s, const struct round *r, int group, enum op op)
 {
+    const struct sim_uplinks *u = s->uplinks;
+
     if (!r || op == OP_PAIR_LATENCY || !uplinks_are_fewer(s))
         return 1;
-    if (!s->uplinks || s->uplinks->round != r || s->uplinks->id != r->id) {
+    if (!u || u->round != r || u->id != r->id || (s->varies && u->turn != s->now.turn)) {
         free_uplinks(s->uplinks);
         s->uplinks = count_uplinks(s, r);
     }
+    s->uplinks->sim = s;
     return fmin(1, flows(s->uplinks, s->truth, op, r, group, room_for_flow));
 }
 
@@ -338,6 +457,9 @@ struct sim_ctx {
     size_t bytes; /* not yet */
     double exact;
     unsigned calls; /* run()s so far: each draws its own numbers */
+    /* Where the simulation varies: */
+    struct sim_luck luck;
+    double busy_until; /* s of sending until a fault of ON_AFTER begins; INFINITY: none does */
 };
 
 static int host_of(const struct sim *s, int id)
@@ -350,9 +472,21 @@ static int answer(const struct sim *s, const struct group *g, struct err *err)
 {
     for (int f = 0; f < s->faults; f++)
         for (int i = 0; s->fault[f].kind == FAULT_DEAD_HOST && i < g->size; i++)
-            if (host_of(s, g->members[i]) == s->fault[f].a)
+            if (host_of(s, g->members[i]) == s->fault[f].a && sim_fault_on(s, &s->fault[f], -1, -1))
                 return err_set(err, "no answer from host %s", s->truth->host[s->fault[f].a].name);
     return 0;
+}
+
+/* Retests of a pass come after it, and the pass through NICs after the other. */
+static struct sim_now now_of(const struct group *g)
+{
+    const enum stage stage = g->round->stage;
+
+    return (struct sim_now){.turn = g->turn,
+                            .turns = g->turns,
+                            .block = g->epoch + PLAN_EPOCHS * stage_is_retest(stage) +
+                                     2 * PLAN_EPOCHS * stage_by_nic(stage),
+                            .load = g->round->groups > 1};
 }
 
 static int sim_open(void **out, const struct group *g, size_t max_bytes, struct err *err)
@@ -363,35 +497,90 @@ static int sim_open(void **out, const struct group *g, size_t max_bytes, struct 
     if (g->index + 1 < g->round->groups) /* which is asked for next */
         topo_fetch(s->truth, g->round->group[g->index + 1].members[0],
                    g->round->group[g->index + 1].members[1]);
+    if (s->varies) {
+        s->by_nic = stage_by_nic(g->round->stage);
+        s->now = now_of(g);
+    }
     if (answer(s, g, err) < 0)
         return -1;
     struct sim_ctx *ctx = mem_realloc(NULL, 1, sizeof(*ctx)); /* nothing is to be zero before */
-    *ctx = (struct sim_ctx){.sim = *s, .group = *g};
+    *ctx = (struct sim_ctx){.sim = *s, .group = *g, .luck = {1, 1}, .busy_until = INFINITY};
     ctx->sim.by_nic = stage_by_nic(g->round->stage);
     ctx->share = sim_share(s, g->round, g->index, g->round->op);
     *out = ctx;
     return 0;
 }
 
-static unsigned long long mix(unsigned long long h, unsigned long long v)
+/* Seconds of one message now, with the luck of this point. */
+static double message_time(const struct sim_ctx *ctx, enum op op, size_t bytes)
 {
-    h ^= v + 0x9e3779b97f4a7c15ULL + (h << 6) + (h >> 2);
-    return h * 0xff51afd7ed558ccdULL;
+    const struct group *g = &ctx->group;
+    double share = ctx->share * ctx->luck.rate;
+
+    return ctx->luck.time *
+           (op_is_pair(op)
+                ? sim_pair(&ctx->sim, op, g->members[0], g->members[1], (double)bytes, share)
+                : sim_collective(&ctx->sim, op, g->members, g->size, (double)bytes, share));
+}
+
+/* When the next fault begins that waits for the group to have sent for a while. */
+static double next_throttle(const struct sim *s)
+{
+    double next = INFINITY;
+
+    for (int i = 0; i < s->faults; i++)
+        if (s->fault[i].states >> ON_AFTER & 1 && s->fault[i].state[ON_AFTER] > s->now.busy)
+            next = fmin(next, s->fault[i].state[ON_AFTER]);
+    return next;
 }
 
 /* Seconds without noise, of which many runs in turn are asked. */
 static double exact_time(struct sim_ctx *ctx, enum op op, size_t bytes)
 {
-    const struct group *g = &ctx->group;
+    struct sim *s = &ctx->sim;
 
-    if (ctx->bytes != bytes || ctx->op != op)
-        ctx->exact =
-            op_is_pair(op)
-                ? sim_pair(&ctx->sim, op, g->members[0], g->members[1], (double)bytes, ctx->share)
-                : sim_collective(&ctx->sim, op, g->members, g->size, (double)bytes, ctx->share);
+    if (ctx->bytes == bytes && ctx->op == op && s->now.busy < ctx->busy_until)
+        return ctx->exact;
+    if (s->varies) {
+        s->now.op = op;
+        s->now.bytes = bytes;
+        ctx->luck = sim_noise_point(s, &ctx->group);
+        ctx->busy_until = next_throttle(s);
+    }
     ctx->op = op;
     ctx->bytes = bytes;
+    ctx->exact = message_time(ctx, op, bytes);
     return ctx->exact;
+}
+
+/* Seconds of one sample without noise: with the worst of the faults that slow it alone. */
+static double sample_time(struct sim_ctx *ctx, enum op op, size_t bytes, struct rng *rng)
+{
+    struct sim *s = &ctx->sim;
+    double sec = exact_time(ctx, op, bytes);
+
+    for (int i = 0; i < s->faults; i++)
+        if (s->fault[i].states >> ON_SAMPLES & 1 &&
+            rng_uniform(rng) < s->fault[i].state[ON_SAMPLES]) {
+            s->now.hit = i + 1;
+            sec = fmax(sec, message_time(ctx, op, bytes));
+            s->now.hit = 0;
+        }
+    return sec;
+}
+
+/* The samples sec[], which are noise alone, in a world and beside faults with states. */
+static void run_varied(struct sim_ctx *ctx, enum op op, size_t bytes, struct rng *rng, int n,
+                       double *sec)
+{
+    struct sim *s = &ctx->sim;
+
+    for (int i = 0; i < n; i++) {
+        sec[i] *= sample_time(ctx, op, bytes, rng);
+        if (s->world)
+            sec[i] = sim_noise_sample(s, &ctx->group, rng, sec[i]);
+        s->now.busy += sec[i];
+    }
 }
 
 static int sim_run(void *p, enum op op, size_t bytes, int n, double *sec, struct err *err)
@@ -399,35 +588,40 @@ static int sim_run(void *p, enum op op, size_t bytes, int n, double *sec, struct
     struct sim_ctx *ctx = p;
     const struct group *g = &ctx->group;
     const struct sim *s = &ctx->sim;
-    double exact = exact_time(ctx, op, bytes);
+    double exact = s->varies ? 1 : exact_time(ctx, op, bytes);
     unsigned long long seed = s->seed;
     struct rng rng;
 
     (void)err;
     for (int i = 0; i < n; i++)
         sec[i] = exact;
-    if (!(s->noise > 0))
+    if (!(s->noise > 0) && !s->varies)
         return 0;
-    seed = mix(seed, (unsigned)g->round->id);
-    seed = mix(seed, (unsigned)g->index);
-    seed = mix(seed, (unsigned)g->epoch);
-    seed = mix(seed, bytes * OP_COUNT + op);
-    seed = mix(seed, ctx->calls++);
+    seed = sim_mix(seed, (unsigned)g->round->id);
+    seed = sim_mix(seed, (unsigned)g->index);
+    seed = sim_mix(seed, (unsigned)g->epoch);
+    seed = sim_mix(seed, bytes * OP_COUNT + op);
+    seed = sim_mix(seed, ctx->calls++);
     rng_seed(&rng, seed);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n && s->noise > 0; i++)
         sec[i] *= exp(s->noise * rng_normal(&rng));
+    if (s->varies)
+        run_varied(ctx, op, bytes, &rng, n, sec);
     return 0;
 }
 
 static int sim_check(void *p, enum op op, size_t bytes, struct err *err)
 {
-    const struct sim_ctx *ctx = p;
-    const struct sim *s = &ctx->sim;
+    struct sim_ctx *ctx = p;
+    struct sim *s = &ctx->sim;
 
+    s->now.op = op;
+    s->now.bytes = bytes;
     for (int f = 0; f < s->faults; f++)
         for (int i = 0; s->fault[f].kind == FAULT_CORRUPT && i < ctx->group.size; i++)
             if (ctx->group.members[i] == s->fault[f].a &&
-                !(op_is_pair(op) && i == 0 && op == OP_PAIR_BW))
+                !(op_is_pair(op) && i == 0 && op == OP_PAIR_BW) &&
+                sim_fault_on(s, &s->fault[f], -1, s->fault[f].a))
                 return err_data(err, "%s: endpoint %d: byte %zu is wrong", op_name(op),
                                 s->fault[f].a, bytes / 2);
     return 0;

@@ -7,9 +7,10 @@
  *   share        0 .. 1        what others leave of the uplinks of its leaves
  *   sigma        share         --noise; lognormal, so that the median stays t
  *
- * A collective's part that grows with its size is slowed as its slowest link is.  Every draw is a
- * pure function of (seed, round, group, epoch, op, bytes), so a campaign is exactly reproducible.
- * */
+ * A world (sim_world.h) adds noise of other kinds, and faults can have states.  A collective's part
+ * that grows with its size is slowed as its slowest link is.  Every draw is a pure function of seeds
+ * and of what it is for (round, group, epoch, op, bytes, turn), so a campaign is exactly
+ * reproducible, also when it is resumed. */
 #ifndef RG_SIM_H
 #define RG_SIM_H
 
@@ -18,6 +19,7 @@
 #include "base/err.h"
 #include "base/op.h"
 #include "base/opt.h"
+#include "probe/sim/sim_world.h"
 #include "probe/transport.h"
 #include "topo/fabrics/fabric.h"
 #include "topo/topo.h"
@@ -41,8 +43,27 @@ enum fault_kind {
     FAULT_SLOW_FABRIC,       /* slow-fabric=F        every tier that crosses NICs */
     FAULT_DEAD_HOST,         /* dead-host=H          no answer from host H */
     FAULT_CORRUPT,           /* corrupt=E            endpoint E receives wrong data */
+    FAULT_LATE_NIC,          /* late-nic=E:TIME      added to each message over the NIC of E */
+    FAULT_LATE_LEAF,         /* late-leaf=L:TIME     ... over the ports of leaf L */
+    FAULT_LATE_RACK,         /* late-rack=R:TIME     ... over the NICs of rack R */
     FAULT_COUNT
 };
+
+/* States: "FAULT@STATE,STATE...".  A fault is there while all of its states hold. */
+enum fault_state {
+    ON_TIME,    /* time=S     in this share of the time, drawn for FAULT_SLOT turns at once */
+    ON_SAMPLES, /* samples=S  in this share of the samples */
+    ON_CHECKS,  /* checks=S   (corrupt) in this share of the verifications */
+    ON_SINCE,   /* since=S    from this share of the plan's turns on */
+    ON_AFTER,  /* after=T    once the group has sent for T seconds without a pause: throttling */
+    ON_LOAD,   /* load       beside other groups of the same round */
+    ON_BOTH,   /* both       in operations that send and receive at once */
+    ON_FROM,   /* from=SIZE  messages of this size and above */
+    ON_TO,     /* to=SIZE    messages up to this size */
+    ON_ONE_OF, /* one-of=K   flows that are hashed onto one bad uplink of K */
+    ON_COUNT
+};
+enum { FAULT_SLOT = 4 };
 
 /* Uplinks fail in two ways.  slow-uplinks: every one of them, or the way that flows are spread over
  * them, is bad, and each flow gets F of its rate, alone as well.  lost-uplinks: cables are down and
@@ -55,7 +76,21 @@ struct sim_fault {
     bool ids;         /* they are */
     int a, b;         /* -1: there is none */
     double factor;    /* what is left of the rate, 0 < F <= 1; of lost uplinks, of their number */
+    double added;     /* s, of late-...; else 0 */
     bool tx, rx;      /* slow-nic, uplinks */
+    unsigned states;  /* bits of enum fault_state; 0: always there */
+    double state[ON_COUNT];
+};
+
+/* When, and beside what, a group runs: what states and worlds depend on. */
+struct sim_now {
+    int turn, turns; /* as in struct group */
+    int block;       /* of time: the epoch, counted on through retests and the pass through NICs */
+    enum op op;
+    size_t bytes;
+    bool load;   /* other groups run at the same time */
+    double busy; /* s that the group has sent for */
+    int hit;     /* fault of ON_SAMPLES that this sample meets, from 1; 0: none */
 };
 
 struct sim {
@@ -67,10 +102,14 @@ struct sim {
     const void *of;
     double noise; /* sigma, share */
     unsigned long long seed;
+    const struct sim_world *world; /* NULL: none */
+    unsigned long long machine;    /* seed of what the machine keeps from campaign to campaign */
     struct sim_fault *fault;
     int faults;
+    bool varies;                 /* a world, or a fault with states */
     bool by_nic;                 /* NVLink is left: pairs are of topo_nic_tier() */
     struct sim_uplinks *uplinks; /* of the round that was asked for last */
+    struct sim_now now;
 };
 
 /* Parse one --fault argument against the truth. */
@@ -85,10 +124,37 @@ double sim_collective(const struct sim *s, enum op op, const int *ids, int n, do
  * where it runs alone.  Rounds are told apart by address and id. */
 double sim_share(struct sim *s, const struct round *r, int group, enum op op);
 
-/* Does this fault slow src -> dst?  nic: the pair's traffic crosses NICs. */
+/* True if this fault is there now, by its states, for the flow src -> dst. */
+bool sim_fault_on(const struct sim *s, const struct sim_fault *f, int src, int dst);
+/* True if this fault slows src -> dst now.  nic: the pair's traffic crosses NICs. */
 bool sim_concerns(const struct sim *s, const struct sim_fault *f, int src, int dst, bool nic);
 /* Leaves, or racks where no leaf is known: whose uplinks are meant. */
 enum level sim_uplink_level(const struct topo *t);
+
+/* --- draws (sim_noise.c) --- */
+
+/* Key of a draw: each value changes all of it. */
+static inline unsigned long long sim_mix(unsigned long long h, unsigned long long v)
+{
+    h ^= v + 0x9e3779b97f4a7c15ULL + (h << 6) + (h >> 2);
+    return h * 0xff51afd7ed558ccdULL;
+}
+/* A number in [0, 1) for this key. */
+double sim_uniform(unsigned long long key);
+/* Which of K hashed uplinks the flow src -> dst takes. */
+int sim_lane(const struct sim *s, int src, int dst, int lanes);
+/* The endpoint whose NIC src sends to dst with: with PXN that of another GPU of its host, on dst's
+ * rail. */
+int sim_sender(const struct sim *s, int src, int dst);
+
+/* What the world does to all samples of one point: factor on its time, share of the rate left. */
+struct sim_luck {
+    double time, rate;
+};
+struct sim_luck sim_noise_point(const struct sim *s, const struct group *g);
+/* ... and to one sample of `sec` seconds. */
+struct rng;
+double sim_noise_sample(const struct sim *s, const struct group *g, struct rng *rng, double sec);
 
 /* transport_sim gets its struct sim as group->comm: set world_solo.ctx to it. */
 
@@ -99,12 +165,14 @@ struct sim_opts {
     int racks;          /* 0: the preset's default */
     double noise;       /* sigma, share */
     unsigned long long seed;
+    const char *world; /* shipped world or file; NULL: none */
+    unsigned long long machine;
     bool blind;         /* the measured topology knows hosts only */
     const char **fault; /* --fault arguments, as typed */
     int faults;
 };
 
-/* --fabric --racks --noise --sim-seed --fault --blind, into what started as all zeros. */
+/* --fabric --racks --noise --sim-seed --world --machine --fault --blind, into what started as all zeros. */
 extern const struct opt sim_options[];
 void sim_opts_free(struct sim_opts *o);
 

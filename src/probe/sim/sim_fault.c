@@ -11,26 +11,40 @@
 /* What the ends of a fault are numbers or names of. */
 enum end { NO_END, ENDPOINT, HOST, LEAF, LEAF_OR_RACK, RACK, RACK_OR_DOMAIN };
 
-/* How each is written: NAME=A[-B][:F[:side]]; F alone where it has no end. */
+/* The states that a fault can have, as bits of enum fault_state. */
+enum {
+    WHEN = 1 << ON_TIME | 1 << ON_SINCE,
+    SIZES = 1 << ON_FROM | 1 << ON_TO,
+    SLOWS = WHEN | SIZES | 1 << ON_SAMPLES | 1 << ON_AFTER | 1 << ON_LOAD | 1 << ON_BOTH,
+    HASHED = SLOWS | 1 << ON_ONE_OF,
+    WRONG = WHEN | SIZES | 1 << ON_LOAD | 1 << ON_CHECKS
+};
+
+/* How each is written: NAME=A[-B][:F[:side]][@states]; F alone where it has no end. */
 static const struct {
     const char *name;
     enum end end;
     bool two, factor, side;
+    unsigned states;
+    bool late; /* a time instead of a factor */
 } forms[FAULT_COUNT] = {
-    [FAULT_SLOW_LINK] = {"slow-link", ENDPOINT, true, true, false},
-    [FAULT_SLOW_CABLE] = {"slow-cable", ENDPOINT, true, true, false},
-    [FAULT_SLOW_NIC] = {"slow-nic", ENDPOINT, false, true, true},
-    [FAULT_SLOW_GPU] = {"slow-gpu", ENDPOINT, false, true, false},
-    [FAULT_SLOW_HOST] = {"slow-host", HOST, false, true, false},
-    [FAULT_SLOW_LEAF] = {"slow-leaf", LEAF, false, true, false},
-    [FAULT_SLOW_UPLINKS] = {"slow-uplinks", LEAF_OR_RACK, false, true, true},
-    [FAULT_LOST_UPLINKS] = {"lost-uplinks", LEAF_OR_RACK, false, true, false},
-    [FAULT_SLOW_RACK] = {"slow-rack", RACK, false, true, false},
-    [FAULT_SLOW_RACK_UPLINKS] = {"slow-rack-uplinks", RACK, false, true, true},
-    [FAULT_SLOW_RACKS] = {"slow-racks", RACK_OR_DOMAIN, true, true, false},
-    [FAULT_SLOW_FABRIC] = {"slow-fabric", NO_END, false, true, false},
-    [FAULT_DEAD_HOST] = {"dead-host", HOST, false, false, false},
-    [FAULT_CORRUPT] = {"corrupt", ENDPOINT, false, false, false},
+    [FAULT_SLOW_LINK] = {"slow-link", ENDPOINT, true, true, false, SLOWS, false},
+    [FAULT_SLOW_CABLE] = {"slow-cable", ENDPOINT, true, true, false, SLOWS, false},
+    [FAULT_SLOW_NIC] = {"slow-nic", ENDPOINT, false, true, true, SLOWS, false},
+    [FAULT_SLOW_GPU] = {"slow-gpu", ENDPOINT, false, true, false, SLOWS, false},
+    [FAULT_SLOW_HOST] = {"slow-host", HOST, false, true, false, SLOWS, false},
+    [FAULT_SLOW_LEAF] = {"slow-leaf", LEAF, false, true, false, SLOWS, false},
+    [FAULT_SLOW_UPLINKS] = {"slow-uplinks", LEAF_OR_RACK, false, true, true, HASHED, false},
+    [FAULT_LOST_UPLINKS] = {"lost-uplinks", LEAF_OR_RACK, false, true, false, WHEN, false},
+    [FAULT_SLOW_RACK] = {"slow-rack", RACK, false, true, false, SLOWS, false},
+    [FAULT_SLOW_RACK_UPLINKS] = {"slow-rack-uplinks", RACK, false, true, true, HASHED, false},
+    [FAULT_SLOW_RACKS] = {"slow-racks", RACK_OR_DOMAIN, true, true, false, HASHED, false},
+    [FAULT_SLOW_FABRIC] = {"slow-fabric", NO_END, false, true, false, SLOWS, false},
+    [FAULT_DEAD_HOST] = {"dead-host", HOST, false, false, false, WHEN, false},
+    [FAULT_CORRUPT] = {"corrupt", ENDPOINT, false, false, false, WRONG, false},
+    [FAULT_LATE_NIC] = {"late-nic", ENDPOINT, false, false, false, SLOWS, true},
+    [FAULT_LATE_LEAF] = {"late-leaf", LEAF, false, false, false, SLOWS, true},
+    [FAULT_LATE_RACK] = {"late-rack", RACK, false, false, false, SLOWS, true},
 };
 
 enum level sim_uplink_level(const struct topo *t)
@@ -148,27 +162,113 @@ static int parse_ends(const struct sim *s, struct sim_fault *f, char **rest, str
     return check_cable(s, f, err);
 }
 
-static int parse_fault(const struct sim *s, struct sim_fault *f, char *text, struct err *err)
-{
-    char *rest = text;
-    int kind = find_kind(piece(&rest, "="), err);
+/* --- states --- */
 
-    if (kind < 0)
-        return -1;
-    *f =
-        (struct sim_fault){.kind = (enum fault_kind)kind, .a = -1, .b = -1, .tx = true, .rx = true};
-    if (parse_ends(s, f, &rest, err) < 0)
-        return -1;
-    if (forms[kind].factor && units_double(&f->factor, piece(&rest, ":"), 1e-6, 1, err) < 0)
-        return err_wrap(err, "factor of %s", forms[kind].name);
-    if (forms[kind].side && *rest) {
-        char *side = piece(&rest, ":");
+static const struct {
+    const char *name;
+    enum { SHARE, COUNT, SECONDS, SIZE, FLAG } value;
+} state_form[ON_COUNT] = {
+    [ON_TIME] = {"time", SHARE},     [ON_SAMPLES] = {"samples", SHARE},
+    [ON_CHECKS] = {"checks", SHARE}, [ON_SINCE] = {"since", SHARE},
+    [ON_AFTER] = {"after", SECONDS}, [ON_LOAD] = {"load", FLAG},
+    [ON_BOTH] = {"both", FLAG},      [ON_FROM] = {"from", SIZE},
+    [ON_TO] = {"to", SIZE},          [ON_ONE_OF] = {"one-of", COUNT},
+};
+
+enum { ONE_OF_MAX = 4096 };
+
+static int state_value(double *out, int state, const char *text, struct err *err)
+{
+    size_t bytes = 0;
+    int count = 0, rc = 0;
+
+    switch (state_form[state].value) {
+    case SHARE:
+        return units_share(out, text, err);
+    case SECONDS:
+        return units_seconds(out, text, err);
+    case COUNT:
+        rc = units_int(&count, text, 1, ONE_OF_MAX, err);
+        *out = count;
+        return rc;
+    case SIZE:
+        rc = units_bytes(&bytes, text, err);
+        *out = (double)bytes;
+        return rc;
+    default:
+        return *text ? err_usage(err, "it takes no value") : 0;
+    }
+}
+
+/* "NAME[=VALUE]", which is cut into both. */
+static int parse_state(struct sim_fault *f, char *text, struct err *err)
+{
+    struct near near = {.word = text};
+    char known[160] = "", *value = text + strcspn(text, "=");
+    size_t at = 0;
+    const unsigned may = forms[f->kind].states;
+
+    if (*value)
+        *value++ = '\0';
+    for (int k = 0; k < ON_COUNT; k++) {
+        if (!(may >> k & 1))
+            continue;
+        if (!strcmp(state_form[k].name, text)) {
+            if (f->states >> k & 1)
+                return err_usage(err, "state \"%s\" is given twice", text);
+            f->states |= 1u << k;
+            return state_value(&f->state[k], k, value, err) < 0 ? err_wrap(err, "state %s", text)
+                                                                : 0;
+        }
+        near_try(&near, state_form[k].name);
+        at += (size_t)snprintf(known + at, sizeof(known) - at, " %s", state_form[k].name);
+    }
+    return err_usage(err, "unknown state \"%s\" of %s%s; known:%s", text, forms[f->kind].name,
+                     near_text(&near), known);
+}
+
+static int parse_states(struct sim_fault *f, char *rest, struct err *err)
+{
+    for (char *one = strsep(&rest, ","); one; one = strsep(&rest, ","))
+        if (parse_state(f, one, err) < 0)
+            return -1;
+    return 0;
+}
+
+/* F and the side, or the time, behind the ends. */
+static int parse_size(struct sim_fault *f, char **rest, struct err *err)
+{
+    const char *name = forms[f->kind].name;
+
+    if (forms[f->kind].late && units_seconds(&f->added, piece(rest, ":"), err) < 0)
+        return err_wrap(err, "time of %s", name);
+    if (forms[f->kind].factor && units_double(&f->factor, piece(rest, ":"), 1e-6, 1, err) < 0)
+        return err_wrap(err, "factor of %s", name);
+    if (forms[f->kind].side && **rest) {
+        char *side = piece(rest, ":");
         if (strcmp(side, "tx") && strcmp(side, "rx"))
             return err_usage(err, "side \"%s\" is neither tx nor rx", side);
         f->tx = side[0] == 't';
         f->rx = !f->tx;
     }
-    return *rest ? err_usage(err, "\"%s\" is left over", rest) : 0;
+    return **rest ? err_usage(err, "\"%s\" is left over", *rest) : 0;
+}
+
+static int parse_fault(const struct sim *s, struct sim_fault *f, char *text, struct err *err)
+{
+    char *rest = text, *states = strchr(text, '@');
+
+    if (states)
+        *states++ = '\0';
+    int kind = find_kind(piece(&rest, "="), err);
+
+    if (kind < 0)
+        return -1;
+    *f = (struct sim_fault){
+        .kind = (enum fault_kind)kind, .a = -1, .b = -1, .factor = 1, .tx = true, .rx = true};
+    if (parse_ends(s, f, &rest, err) < 0 || parse_size(f, &rest, err) < 0)
+        return -1;
+    return states ? parse_states(f, states, err) : 0;
 }
 
 int sim_fault(struct sim *s, const char *text, struct err *err)
@@ -179,8 +279,10 @@ int sim_fault(struct sim *s, const char *text, struct err *err)
 
     if (rc < 0)
         err_wrap(err, "--fault %s", text);
-    else
+    else {
         MEM_PUSH(s->fault, s->faults) = f;
+        s->varies |= f.states != 0;
+    }
     free(copy);
     return rc;
 }
@@ -192,8 +294,65 @@ static bool between(int x, int y, int a, int b)
     return (x == a && y == b) || (x == b && y == a);
 }
 
-bool sim_concerns(const struct sim *s, const struct sim_fault *f, int src, int dst, bool nic)
+static bool goes_both_ways(enum op op)
 {
+    return op == OP_PAIR_BIBW || !op_is_pair(op);
+}
+
+/* A number in [0, 1) of this fault: for `what` at `when`. */
+static double draw(const struct sim *s, const struct sim_fault *f, enum fault_state what, int when)
+{
+    unsigned long long key = sim_mix(s->seed, (unsigned)(f - s->fault) * ON_COUNT + what);
+
+    return sim_uniform(sim_mix(sim_mix(key, (unsigned)when), s->by_nic));
+}
+
+/* True if one state of a fault holds. */
+static bool holds(const struct sim *s, const struct sim_fault *f, enum fault_state k, int src,
+                  int dst)
+{
+    const struct sim_now *now = &s->now;
+    const double v = f->state[k];
+
+    switch (k) {
+    case ON_TIME:
+        return draw(s, f, k, now->turn / FAULT_SLOT) < v;
+    case ON_SAMPLES:
+        return now->hit == f - s->fault + 1;
+    case ON_SINCE:
+        return now->turn >= v * now->turns;
+    case ON_AFTER:
+        return now->busy >= v;
+    case ON_LOAD:
+        return now->load;
+    case ON_BOTH:
+        return goes_both_ways(now->op);
+    case ON_FROM:
+        return (double)now->bytes >= v;
+    case ON_TO:
+        return (double)now->bytes <= v;
+    case ON_ONE_OF:
+        return sim_lane(s, src, dst, (int)v) == 0;
+    case ON_CHECKS: /* a turn verifies once */
+        return sim_uniform(sim_mix(sim_mix(s->seed, (unsigned)now->turn), (unsigned)dst)) < v;
+    default:
+        return true;
+    }
+}
+
+bool sim_fault_on(const struct sim *s, const struct sim_fault *f, int src, int dst)
+{
+    for (int k = 0; k < ON_COUNT; k++)
+        if (f->states >> k & 1 && !holds(s, f, (enum fault_state)k, src, dst))
+            return false;
+    return true;
+}
+
+/* The same whatever its states are. */
+static bool lies_on(const struct sim *s, const struct sim_fault *f, int src, int dst, bool nic)
+{
+    if (nic && s->world && f->kind != FAULT_SLOW_LINK && f->kind != FAULT_SLOW_CABLE)
+        src = sim_sender(s, src, dst);
     int x = topo_at(s->truth, src, (int)f->level), y = topo_at(s->truth, dst, (int)f->level);
 
     switch (f->kind) {
@@ -201,6 +360,7 @@ bool sim_concerns(const struct sim *s, const struct sim_fault *f, int src, int d
     case FAULT_SLOW_CABLE:
         return between(src, dst, f->a, f->b);
     case FAULT_SLOW_NIC:
+    case FAULT_LATE_NIC:
         return nic && ((f->a == src && f->tx) || (f->a == dst && f->rx));
     case FAULT_SLOW_GPU:
         return !nic && (f->a == src || f->a == dst);
@@ -208,6 +368,8 @@ bool sim_concerns(const struct sim *s, const struct sim_fault *f, int src, int d
         return x == f->a || y == f->a;
     case FAULT_SLOW_LEAF:
     case FAULT_SLOW_RACK:
+    case FAULT_LATE_LEAF:
+    case FAULT_LATE_RACK:
         return nic && (x == f->a || y == f->a);
     case FAULT_SLOW_UPLINKS:
     case FAULT_SLOW_RACK_UPLINKS:
@@ -219,4 +381,9 @@ bool sim_concerns(const struct sim *s, const struct sim_fault *f, int src, int d
     default:
         return false;
     }
+}
+
+bool sim_concerns(const struct sim *s, const struct sim_fault *f, int src, int dst, bool nic)
+{
+    return lies_on(s, f, src, dst, nic) && (!f->states || sim_fault_on(s, f, src, dst));
 }
