@@ -72,7 +72,7 @@ double stats_spread(double *v, int n);
  * Stat. Appl. Genet. Mol. Biol. 3 (2004), fitted to their middle half, so that a quarter of outliers on
  * either side changes nothing.  A variance moderated by it is (df0 var0 + df var) / (df0 + df).
  * Variances that are not positive are ignored; of fewer than STATS_PRIOR df0 is 0. */
-enum { STATS_PRIOR = 8 };
+enum { STATS_PRIOR = 6 };
 void stats_prior(const double *var, int n, double df, double *var0, double *df0);
 
 enum { STATS_LEVELS = 5 };

@@ -5,23 +5,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/distribution.h"
 #include "base/mem.h"
 #include "base/units.h"
 #include "cost/reference.h"
 #include "verdict/declared.h"
+#include "verdict/epochs.h"
 
 const char *const accept_name[ACCEPT_IS_COUNT] = {"PASS", "WARN", "FAIL", "UNKNOWN"};
 
 /* --- one row --- */
 
-/* A figure with its interval. */
-struct figure {
+/* A value with its interval. */
+struct ranged {
     double value, lo, hi;
 };
 
-static struct figure exactly(double value)
+static struct ranged exactly(double value)
 {
-    return (struct figure){value, value, value};
+    return (struct ranged){value, value, value};
 }
 
 static struct accept_row *add_row(struct accept *a, const struct limit *l, char *what)
@@ -47,6 +49,14 @@ static void explain(struct accept_row *r, char *why)
     r->why = why;
 }
 
+/* Nothing is there that could be judged, so the verdict does not wait for it.  Takes why over. */
+static void leave_out(struct accept_row *r, char *why)
+{
+    r->is = ACCEPT_UNKNOWN;
+    r->left_out = true;
+    explain(r, why);
+}
+
 static void unknown(struct accept *a, const struct limit *l, char *what, char *why)
 {
     explain(add_row(a, l, what), why);
@@ -58,7 +68,7 @@ static bool below(const struct limit_check *c, double x, double bound)
     return c->least ? x < bound : x > bound;
 }
 
-static void judge(struct accept_row *r, struct figure f)
+static void judge(struct accept_row *r, struct ranged f)
 {
     const struct limit_check *c = &limit_check[r->limit->check];
     double worst = c->least ? f.lo : f.hi, best = c->least ? f.hi : f.lo, warn = r->limit->warn;
@@ -92,6 +102,83 @@ static void bound_of(struct accept_row *r, double whole, const char *name)
     free(r->of);
     r->of = mem_printf("%s of %s (%s)", limit_value_text(share, LIMIT_SHARE, r->limit->bound), name,
                        limit_value_text(text, unit, whole));
+}
+
+/* --- noise between epochs --- */
+
+/* What the epochs of the campaign show of each figure. */
+struct accept_noise {
+    struct figures all;
+    struct epochs *epochs;
+};
+
+/* Log of speed of each point of a figure, without what its size makes of it: sizes differ from epoch to epoch
+ * where time ran out. */
+static void take_noise(struct accept_noise *n, int i)
+{
+    const struct figure *g = &n->all.figure[i];
+    double *y = mem_calloc((size_t)g->points + 1, sizeof(*y)),
+           *like = mem_calloc((size_t)g->points + 1, sizeof(*like));
+    const double *sec = n->all.sec + g->first, *amount = n->all.amount + g->first;
+
+    for (int k = 0; k < g->points; k++) {
+        int count = 0;
+        for (int j = 0; j < g->points; j++)
+            if (amount[j] == amount[k])
+                like[count++] = log(sec[j]);
+        y[k] = stats_middle(like, count) - log(sec[k]);
+    }
+    epochs_of(&n->epochs[i], &n->all, g, y);
+    free(like);
+    free(y);
+}
+
+static void open_noise(struct accept_noise *n, const struct accept_input *in)
+{
+    const struct campaign c = {
+        .matrix = in->measured, .topo = &in->measured->topo, .points = in->points};
+
+    *n = (struct accept_noise){0};
+    if (!in->points)
+        return;
+    figures_match(&n->all, &c, 1);
+    n->epochs = mem_calloc((size_t)n->all.figures + 1, sizeof(*n->epochs));
+    for (int i = 0; i < n->all.figures; i++)
+        take_noise(n, i);
+}
+
+static void close_noise(struct accept_noise *n)
+{
+    for (int i = 0; i < n->all.figures; i++)
+        epochs_free(&n->epochs[i]);
+    free(n->epochs);
+    if (n->all.matched)
+        figures_free(&n->all);
+}
+
+/* tier -1: a collective of so many ranks.  NULL: not known. */
+static const struct epochs *noise_of(const struct accept_input *in, enum op op, int tier, int ranks,
+                                     bool large)
+{
+    const struct accept_noise *n = in->noise;
+
+    for (int i = 0; i < n->all.figures; i++) {
+        const struct figure_key *k = &n->all.figure[i].key;
+        if (k->op == (int)op && k->tier == tier && k->large == large &&
+            (tier >= 0 || k->shape.ranks == ranks))
+            return &n->epochs[i];
+    }
+    return NULL;
+}
+
+/* The 95 % interval of a value, as what was measured in few epochs has it.  Of one epoch nothing is known. */
+static struct ranged widen(struct ranged f, const struct epochs *e)
+{
+    if (!e || e->blocks < 2)
+        return f;
+    double half = dist_t_quantile(0.975, e->blocks - 1) * sqrt(e->between / e->blocks);
+    return (struct ranged){f.value, fmin(f.lo, f.value * exp(-half)),
+                           fmax(f.hi, f.value * exp(half))};
 }
 
 /* --- checks of the whole campaign --- */
@@ -128,13 +215,21 @@ static void count_found(struct accept *a, const struct accept_input *in, const s
 {
     const struct matrix *m = in->measured;
     const bool dead = l->check == CHECK_DEAD_PARTS;
+    struct accept_row *r = add_row(a, l, mem_strdup(limit_check[l->check].what));
+    bool busy = false;
     int n = 0;
 
     for (int i = 0; dead && i < m->exceptions; i++)
         n += m->exception[i].factor == 0 && !m->exception[i].wrong;
-    for (int i = 0; !dead && i < m->findings; i++)
-        n += !strcmp(m->finding[i].kind, "tainted") || !strcmp(m->finding[i].kind, "busy");
-    judge(add_row(a, l, mem_strdup(limit_check[l->check].what)), exactly(n));
+    for (int i = 0; !dead && i < m->findings; i++) {
+        n += !strcmp(m->finding[i].kind, "tainted");
+        busy |= !strcmp(m->finding[i].kind, "busy");
+    }
+    judge(r, exactly(n));
+    if (busy && r->is == ACCEPT_PASS) { /* no fault of the machine */
+        r->is = ACCEPT_WARN;
+        explain(r, mem_strdup("figures moved between epochs: most likely other work runs here"));
+    }
 }
 
 /* Does any row of the limits judge this state by name? */
@@ -163,13 +258,13 @@ static bool applies(const struct limits *all, const struct limit *l, const struc
     return !has_own_row(all, p->state) && (l->check == CHECK_PART_SPEED || share);
 }
 
-static struct figure part_figure(const struct part_row *p, enum check check)
+static struct ranged part_figure(const struct part_row *p, enum check check)
 {
     if (check == CHECK_PART_LATENCY)
         return exactly(p->alpha_add);
     if (check == CHECK_PART_SHARE)
         return exactly(p->share);
-    return isfinite(p->lo) ? (struct figure){p->factor, p->lo, p->hi} : exactly(p->factor);
+    return isfinite(p->lo) ? (struct ranged){p->factor, p->lo, p->hi} : exactly(p->factor);
 }
 
 /* A part that is named is never good: run ends with 1 for it. */
@@ -261,42 +356,58 @@ static void coverage(struct accept *a, const struct accept_input *in, const stru
 
 /* --- tiers --- */
 
-static struct figure tier_rate(const struct matrix *m, const struct tier *t)
+static struct ranged tier_rate(const struct accept_input *in, const struct matrix *m,
+                               const struct tier *t)
 {
     const struct curve *c = &t->curve[DIR_UNI];
-    struct figure f = exactly(matrix_rate(m, (int)(t - m->tier), DIR_UNI));
+    struct ranged f = exactly(matrix_rate(m, (int)(t - m->tier), DIR_UNI));
 
     if (c->points && c->point[c->points - 1].n) {
         const struct curve_point *p = &c->point[c->points - 1];
         f.lo *= p->sec / p->hi;
         f.hi *= p->sec / p->lo;
     }
-    return f;
+    return in ? widen(f, noise_of(in, OP_PAIR_BW, (int)(t - m->tier), 0, true)) : f;
 }
 
-static struct figure tier_latency(const struct matrix *m, const struct tier *t)
+static struct ranged tier_latency(const struct accept_input *in, const struct matrix *m,
+                                  const struct tier *t)
 {
     const struct curve *c = &t->curve[DIR_ONEWAY];
 
-    (void)m;
     if (!c->points)
         return exactly(NAN);
-    return c->point->n ? (struct figure){c->alpha, c->point->lo, c->point->hi} : exactly(c->alpha);
+    struct ranged f =
+        c->point->n ? (struct ranged){c->alpha, c->point->lo, c->point->hi} : exactly(c->alpha);
+    return in ? widen(f, noise_of(in, OP_PAIR_LATENCY, (int)(t - m->tier), 0, false)) : f;
 }
 
-static struct figure tier_spread(const struct matrix *m, const struct tier *t)
+/* What is left when noise between epochs is taken off the spread of pairs: their means still have some. */
+static struct ranged tier_spread(const struct accept_input *in, const struct matrix *m,
+                                 const struct tier *t)
 {
-    (void)m;
-    return exactly(t->pairs ? t->spread : NAN);
+    /* Standard error of the log of a MAD of n normal values (Rousseeuw & Croux, JASA 1993: efficiency 37 %). */
+    const double half = 1.96 * 1.17 / sqrt(t->pairs > 0 ? t->pairs : 1);
+    const struct epochs *e = in ? noise_of(in, OP_PAIR_BW, (int)(t - m->tier), 0, true) : NULL;
+    double noise = e && e->luck_noise > 0 ? sqrt(e->luck_noise) / 1.4826 : 0;
+
+    if (!t->pairs)
+        return exactly(NAN);
+    double lo = sqrt(fmax(0, t->spread * t->spread - noise * noise)) * exp(-half);
+    return (struct ranged){t->spread, lo, t->spread};
 }
 
-static struct figure tier_loaded(const struct matrix *m, const struct tier *t)
+static struct ranged tier_loaded(const struct accept_input *in, const struct matrix *m,
+                                 const struct tier *t)
 {
-    (void)m;
-    return exactly(t->loaded);
+    struct ranged f = exactly(t->loaded);
+
+    return in ? widen(f, noise_of(in, OP_PAIR_BW, (int)(t - m->tier), 0, true)) : f;
 }
 
-typedef struct figure tier_figure(const struct matrix *m, const struct tier *t);
+/* in: of the campaign; NULL: of the reference, whose noise is not known. */
+typedef struct ranged tier_figure(const struct accept_input *in, const struct matrix *m,
+                                  const struct tier *t);
 static tier_figure *const tier_value[CHECK_COUNT] = {[CHECK_TIER_BANDWIDTH] = tier_rate,
                                                      [CHECK_TIER_LATENCY] = tier_latency,
                                                      [CHECK_TIER_SPREAD] = tier_spread,
@@ -338,7 +449,7 @@ static char *tier_bound(struct accept_row *r, const struct accept_input *in, con
     bool nics = like->nic && limit_check[r->limit->check].unit == LIMIT_RATE;
     double scale = nics ? reference_scale(in->reference, &in->measured->topo) : 1;
     char *name = reference_called(in, scale);
-    bound_of(r, scale * tier_value[r->limit->check](in->reference, like).value, name);
+    bound_of(r, scale * tier_value[r->limit->check](NULL, in->reference, like).value, name);
     free(name);
     return isfinite(r->bound) ? NULL : mem_printf("%s does not tell", in->reference_name);
 }
@@ -351,8 +462,8 @@ static void judge_class(struct accept *a, const struct accept_input *in, const s
         a, l, mem_printf("tier %s of %s, %s", t->rule.name, p->what, limit_check[l->check].what));
     char *why = l->of == LIMIT_ITSELF ? NULL : tier_bound(r, in, t);
 
-    r->aside = isnan(p->declared);
-    if (!why && r->aside)
+    r->left_out = isnan(p->declared);
+    if (!why && r->left_out)
         why = mem_printf("nobody declares what they can have: %.2f of what most have", p->ratio);
     if (why) {
         r->bound = NAN;
@@ -393,6 +504,21 @@ static bool other_nics(struct accept_row *r, const struct accept_input *in)
     return true;
 }
 
+/* Why a check says nothing of this tier, or NULL. */
+static char *nothing_to_judge(const struct accept_input *in, const struct limit *l,
+                              const struct tier *t)
+{
+    const struct topo *topo = &in->measured->topo;
+    bool cpus = topo->endpoints && topo->endpoint[0].kind == ENDPOINT_CPU;
+
+    if (l->check == CHECK_TIER_SPREAD && t->pairs > 0 && t->pairs < ACCEPT_PAIRS)
+        return mem_printf("%d pair%s: too few to tell pairs from noise", t->pairs,
+                          units_s(t->pairs));
+    if (l->check == CHECK_TIER_LOADED && cpus && t->rule.same & 1u << LEVEL_HOST)
+        return mem_strdup("ranks share the memory and the cores of their host");
+    return NULL;
+}
+
 static void judge_tier(struct accept *a, const struct accept_input *in, const struct limit *l,
                        const struct tier *t)
 {
@@ -402,7 +528,10 @@ static void judge_tier(struct accept *a, const struct accept_input *in, const st
 
     if (other_nics(r, in))
         return;
-    judge(r, tier_value[l->check](in->measured, t));
+    judge(r, tier_value[l->check](in, in->measured, t));
+    char *moot = nothing_to_judge(in, l, t);
+    if (moot)
+        leave_out(r, moot);
     if (why)
         explain(r, why);
     else if (r->is == ACCEPT_UNKNOWN)
@@ -429,12 +558,12 @@ static void tiers(struct accept *a, const struct accept_input *in, const struct 
 /* --- collectives --- */
 
 /* Bus bandwidth with its interval. */
-static struct figure busbw(const struct collective *c, double bytes)
+static struct ranged busbw(const struct collective *c, double bytes)
 {
     double rate = bytes * op_bus_factor(c->op, c->shape.ranks), lo, hi;
 
     curve_interval(&c->curve, bytes, &lo, &hi);
-    return (struct figure){rate / curve_time(&c->curve, bytes), rate / hi, rate / lo};
+    return (struct ranged){rate / curve_time(&c->curve, bytes), rate / hi, rate / lo};
 }
 
 static double last_size(const struct collective *c)
@@ -465,7 +594,7 @@ static void judge_collective(struct accept *a, const struct accept_input *in, co
     }
     if (like)
         bound_of(r, busbw(like, bytes).value, in->reference_name);
-    judge(r, busbw(c, bytes));
+    judge(r, widen(busbw(c, bytes), noise_of(in, c->op, -1, c->shape.ranks, true)));
 }
 
 /* As it was measured: with a slow part in it, not what the fit made of it. */
@@ -523,16 +652,21 @@ bool accept_lacks(const struct accept_row *r)
 {
     bool there = r->limit->check == CHECK_SEEN && isfinite(r->value);
 
-    return r->is == ACCEPT_UNKNOWN && !r->aside && (!r->limit->optional || there);
+    return r->is == ACCEPT_UNKNOWN && !r->left_out && (!r->limit->optional || there);
 }
 
-void accept_judge(struct accept *a, const struct accept_input *in)
+void accept_judge(struct accept *a, const struct accept_input *given)
 {
+    struct accept_input in = *given;
+    struct accept_noise noise;
     int counts = 0;
 
     *a = (struct accept){0};
-    for (int i = 0; i < in->limits->count; i++)
-        judges[in->limits->limit[i].check](a, in, &in->limits->limit[i]);
+    open_noise(&noise, &in);
+    in.noise = &noise;
+    for (int i = 0; i < in.limits->count; i++)
+        judges[in.limits->limit[i].check](a, &in, &in.limits->limit[i]);
+    close_noise(&noise);
     for (int i = 0; i < a->rows; i++) {
         a->count[a->row[i].is]++;
         counts += accept_lacks(&a->row[i]);

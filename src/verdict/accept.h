@@ -2,7 +2,8 @@
  *
  * A check is judged by its whole interval: it passes when all of it is on the good side of the bound,
  * fails when all of it is on the other, and warns where the bound lies inside of it, or between the
- * bound and `warn`.  What was not measured, or has no figure to be compared with, is unknown, never
+ * bound and `warn`.  The interval includes the noise between epochs where there are two or more, so that
+ * a busy host warns and does not fail.  What was not measured, or has no figure to be compared with, is unknown, never
  * good.  Shares of the reference are taken of its tier of the same name, else of the same
  * coordinates, and of its curve of the same operation and shape at a size that it has: published
  * figures are not extrapolated. */
@@ -19,16 +20,20 @@
 enum accept_is { ACCEPT_PASS, ACCEPT_WARN, ACCEPT_FAIL, ACCEPT_UNKNOWN, ACCEPT_IS_COUNT };
 extern const char *const accept_name[ACCEPT_IS_COUNT]; /* "PASS", "WARN", "FAIL", "UNKNOWN" */
 
+/* Pairs: of five, the middle one of their distances from the median is one of three, and noise of one epoch
+ * in one pair moves it as far as a slow pair does. */
+enum { ACCEPT_PAIRS = 6 };
+
 struct accept_row {
     const struct limit *limit; /* of the limits that were given, which live as long */
     enum accept_is is;
     int part;             /* row of the parts that it judges; -1 */
-    bool aside;           /* nothing is declared to judge it by: it counts for nothing */
     char *what;           /* "tier rail, bandwidth of a pair" */
     double value, lo, hi; /* in the unit of its check; NAN: not known */
     double bound;         /* the limit in that unit, shares multiplied out; NAN: not known */
     char *of;             /* "90.0 % of gb200-nvl72 (49.2 GB/s)", "" for absolute ones */
     char *why;            /* of WARN and UNKNOWN, else "" */
+    bool left_out; /* UNKNOWN, but there is nothing to judge: the verdict does not rest on it */
 };
 
 struct accept {
@@ -46,6 +51,7 @@ struct accept_input {
     const struct matrix *reference;   /* NULL: none is known */
     const char *reference_name, *why; /* "gb200-nvl72"; why there is none */
     const struct limits *limits;
+    const struct accept_noise *noise; /* accept_judge()'s own */
 };
 
 /* Does the verdict rest on it that this row is unknown?  Not of an optional one, but for parts that

@@ -326,5 +326,9 @@ char *compare_line(const struct compare *c)
             line =
                 mem_append(line, "; %d part%s %s", count_parts(c, (enum part_change_kind)k),
                            units_s(count_parts(c, (enum part_change_kind)k)), part_change_name[k]);
-    return mem_append(line, "; %d point%s in both", c->matched, units_s(c->matched));
+    line = mem_append(line, "; %d point%s in both", c->matched, units_s(c->matched));
+    int unsure = count_figures(c, CHANGE_UNSURE);
+    return unsure ? mem_append(line, "; %d not judged: fewer than %d epochs in both", unsure,
+                               EPOCHS_LEAST)
+                  : line;
 }

@@ -133,8 +133,13 @@ void epochs_of(struct epochs *e, const struct figures *all, const struct figure 
 
 void epochs_join(struct epochs *e, const struct epochs *const *part, int n)
 {
-    *e = (struct epochs){
-        .kind = part[0]->kind, .cells = 1, .luck_noise = NAN, .se = NAN, .df = NAN, .p = NAN};
+    *e = (struct epochs){.kind = part[0]->kind,
+                         .joined = true,
+                         .cells = 1,
+                         .luck_noise = NAN,
+                         .se = NAN,
+                         .df = NAN,
+                         .p = NAN};
     for (int i = 0; i < n; i++) {
         for (int k = 0; k < PLAN_EPOCHS; k++)
             e->value[k] += part[i]->value[k] / n;
@@ -240,7 +245,7 @@ static double df_of(double a, double df_a, double b, double df_b)
 
 static void judge(struct epochs *e, double expect, double var0, double df0, const struct luck *luck)
 {
-    double own = e->blocks - 1, weight = fmin(df0, own);
+    double own = e->blocks - 1, weight = e->joined ? 0 : fmin(df0, own);
 
     if (e->blocks < EPOCHS_LEAST)
         return;

@@ -21,39 +21,42 @@
 #include "probe/plan.h"
 #include "verdict/figure.h"
 
-/* Constants of the judgement.  tests/unit/epochs.c and tests/unit/compare.c have both sides of each edge. */
-#define COMPARE_ALPHA 0.005 /* false alarms of a comparison, whatever it has of figures */
-#define COMPARE_TOGETHER                                                                           \
-    0.0025 /* of these, of all tiers together; the rest is shared by the figures (Holm) */
-enum {
-    EPOCHS_LEAST = 3, /* with two epochs one degree of freedom is left: t is 127 at p = 0.005 */
-    EPOCHS_UNITS = 3, /* fewer units in an epoch give no spread between units */
-    EPOCHS_LUCK =
-        6 /* fewer values give no variance of luck: 95 % interval 0.6 to 2.4 of its root */
-};
-#define EPOCHS_FLOOR                                                                               \
-    5e-4 /* standard error: clocks tick and frequencies settle in steps of this size */
+/* Constants of the judgement; both sides of each edge are in tests/unit/epochs.c.
+ *
+ *   COMPARE_ALPHA     false alarms of a comparison, of all its figures: half of the 1 % that is promised
+ *   COMPARE_TOGETHER  part of it for all tiers together, which show a change of everything first; the rest is
+ *                     for the figures (Holm), where a part's change is large beside the noise
+ *   EPOCHS_LEAST      epochs; two leave one degree of freedom, and t is 127 at p = 0.005
+ *   EPOCHS_UNITS      units in an epoch; fewer do not show how units differ
+ *   EPOCHS_LUCK       units; the root of a variance of six is known within a factor of 1.6
+ *   EPOCHS_FLOOR      standard error: steps of clocks and frequencies, as logarithm */
+#define COMPARE_ALPHA 0.005
+#define COMPARE_TOGETHER 0.004
+enum { EPOCHS_LEAST = 3, EPOCHS_UNITS = 3, EPOCHS_LUCK = 6 };
+#define EPOCHS_FLOOR 5e-4
 
+/* A figure in blocks of time.  Variances are NAN where too little was measured. */
 struct epochs {
-    int kind; /* figures of a kind share their luck: pairs or groups, rate or time, over NICs or not */
+    int kind; /* pairs or groups, rate or time, over NICs or not: such share their luck */
     int blocks, units;
     double value[PLAN_EPOCHS]; /* of each block; NAN: not measured in it */
     double level;              /* their mean */
-    double between;            /* variance between blocks; NAN: fewer than two */
-    double within;             /* variance between units of a block; NAN: too few */
+    double between;            /* variance between blocks */
+    double within;             /* variance between units of a block */
     double cells;              /* values per block, mean */
     double share;              /* sum of w^2 */
-    double *luck; /* of each unit with several epochs, how far it is off in all of them */
+    double *luck;              /* of each unit with several epochs: how far it is off in all */
     int lucks;
-    double
-        luck_noise; /* part of the variance of luck[] that is noise between epochs; NAN: unknown */
-    double se, df, p; /* of level, by epochs_judge(); NAN with fewer than EPOCHS_LEAST blocks */
+    double luck_noise; /* part of the variance of luck[] that noise between epochs explains */
+    bool joined;       /* by epochs_join() */
+    double se, df, p;  /* of level, by epochs_judge(); NAN with fewer than EPOCHS_LEAST blocks */
 };
 
 /* From y[point of the figure].  epochs_free() is the caller's, here and below. */
 void epochs_of(struct epochs *e, const struct figures *all, const struct figure *g,
                const double *y);
-/* The mean of n figures, over the blocks that all of them have. */
+/* The mean of n figures, over the blocks that all of them have.  Its variance is not moderated, so that its
+ * p-value holds where an epoch is bad for all figures alike and their variances are one and the same draw. */
 void epochs_join(struct epochs *e, const struct epochs *const *part, int n);
 /* Fill in se, df and p of n figures that were measured together. */
 void epochs_judge(struct epochs *e, int n);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "verdict/history_impl.h"
+#include "verdict/history.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/distribution.h"
 #include "base/mem.h"
 #include "base/units.h"
 
@@ -123,25 +124,10 @@ static double *speeds(const struct history *h, const struct figures *f, const st
     return v;
 }
 
-/* The median and its interval of v[n], which is sorted. */
-static void median_of(double *v, int n, double *median, double *lo, double *hi)
-{
-    stats_sort(v, n);
-    *median = stats_quantile(v, n, 0.5);
-    stats_median_ci(v, n, lo, hi);
-}
-
-static double median_copy(const double *v, int n)
-{
-    double *copy = mem_dup(v, (size_t)n, sizeof(*v)), median = stats_median(copy, n);
-
-    free(copy);
-    return median;
-}
-
 /* How each campaign differs from the points' own means: means, as medians of few campaigns would bend a
- * slope. */
-static void take_levels(struct history_figure *f, const struct history *h, const double *v)
+ * slope.  noise: variance of a campaign's level that its own epochs show. */
+static void take_levels(struct history_figure *f, const struct history *h,
+                        const struct figures *all, const struct figure *g, const double *v)
 {
     const int n = h->campaigns;
     double *off = mem_calloc((size_t)f->points, sizeof(*off)),
@@ -150,25 +136,22 @@ static void take_levels(struct history_figure *f, const struct history *h, const
     for (int i = 0; i < f->points * n; i++)
         own[i / n] += v[i] / n;
     for (int k = 0; k < n; k++) {
+        struct history_value *at = &f->at[k];
+        struct epochs e;
         for (int i = 0; i < f->points; i++)
             off[i] = v[i * n + k] - own[i];
-        median_of(off, f->points, &f->at[k].speed, &f->at[k].lo, &f->at[k].hi);
+        epochs_of(&e, all, g, off);
+        double noise = e.between / e.blocks, half = NAN;
+        if (e.blocks > 1)
+            half = sqrt(noise) * dist_t_quantile(0.975, e.blocks - 1);
+        f->noise += noise / n;
+        at->speed = e.level;
+        at->lo = e.level - half;
+        at->hi = e.level + half;
+        epochs_free(&e);
     }
     free(off);
     free(own);
-}
-
-/* Each point's last against its own median before: only whether, as one odd campaign bends that of few;
- * how much follows from the campaigns' levels. */
-static void take_now(struct history_figure *f, const struct history *h, const double *v)
-{
-    const int n = h->campaigns;
-    double *off = mem_calloc((size_t)f->points, sizeof(*off));
-
-    for (int i = 0; i < f->points; i++)
-        off[i] = v[i * n + n - 1] - median_copy(&v[i * n], n - 1);
-    f->p_now = stats_signed_rank(off, f->points);
-    free(off);
 }
 
 /* Times in weeks since the middle of all, so that their sum is 0. */
@@ -183,23 +166,37 @@ static double *weeks(const struct history *h)
     return t;
 }
 
-static void take_drift(struct history_figure *f, const struct history *h, const double *v,
-                       const double *t)
+/* The slope of Theil for people; the t test's is that of least squares. */
+static void take_drift(struct history_figure *f, const struct history *h, const double *t)
 {
     const int n = h->campaigns;
-    double *slope = mem_calloc((size_t)f->points, sizeof(*slope)),
-           *level = mem_calloc((size_t)n, sizeof(*level));
+    double *level = mem_calloc((size_t)n, sizeof(*level)), squares = 0, mean = 0, rest = 0;
 
-    for (int i = 0; i < f->points; i++)
-        for (int k = 0; k < n; k++)
-            slope[i] += t[k] * v[i * n + k];
-    for (int k = 0; k < n; k++)
+    for (int k = 0; k < n; k++) {
         level[k] = f->at[k].speed;
+        mean += level[k] / n;
+        squares += t[k] * t[k];
+        f->slope += t[k] * level[k];
+    }
+    f->slope /= squares;
+    for (int k = 0; k < n; k++)
+        rest += pow(level[k] - mean - f->slope * t[k], 2);
+    f->rest = rest / (n - 2);
+    f->steps = 1 / squares;
     f->week = stats_slope(t, level, n, &f->week_lo, &f->week_hi);
     f->p_trend = isnan(f->week) ? NAN : stats_trend(level, n);
-    f->p_points = isnan(f->week) ? NAN : stats_signed_rank(slope, f->points);
-    free(slope);
     free(level);
+}
+
+static double variance(const double *v, int n)
+{
+    double mean = 0, sum = 0;
+
+    for (int i = 0; i < n; i++)
+        mean += v[i] / n;
+    for (int i = 0; i < n; i++)
+        sum += (v[i] - mean) * (v[i] - mean);
+    return sum / (n - 1);
 }
 
 /* Speeds become shares of the baseline. */
@@ -209,8 +206,8 @@ static void rebase(struct history_figure *f, int n)
 
     for (int k = 0; k < n - 1; k++)
         others[k] = f->at[k].speed;
+    f->wobble = variance(others, n - 1);
     double middle = stats_median(others, n - 1);
-    f->spread = stats_spread(others, n - 1);
     for (int k = 0; k < n - 1; k++)
         others[k] = f->at[k].value;
     f->baseline = stats_median(others, n - 1);
@@ -234,9 +231,8 @@ static void add_figure(struct history *h, const struct figures *all, const struc
 
     for (int k = 0; k < h->campaigns; k++)
         f.at[k].value = figures_median(all, g, column(h, k));
-    take_levels(&f, h, v);
-    take_now(&f, h, v);
-    take_drift(&f, h, v, t);
+    take_levels(&f, h, all, g, v);
+    take_drift(&f, h, t);
     rebase(&f, h->campaigns);
     MEM_PUSH(h->figure, h->figures) = f;
     free(v);
@@ -276,45 +272,159 @@ static bool long_enough(const struct history *h)
     return enough;
 }
 
-/* What the machine's figures waver by in the middle: the spread of few campaigns may be small by
- * chance. */
-static double common_spread(const struct history *h)
+/* Variances between campaigns at this offset, moderated by those of the other figures, and at least what the
+ * epochs of a campaign show.  Returns their degrees of freedom. */
+static double moderate(struct history *h, size_t offset)
 {
-    double *spread = mem_calloc((size_t)h->figures + 1, sizeof(*spread));
+    double *ratio = mem_calloc((size_t)h->figures + 1, sizeof(*ratio)), own = h->campaigns - 2,
+           var0, df0;
 
-    for (int i = 0; i < h->figures; i++)
-        spread[i] = h->figure[i].spread;
-    double middle = h->figures ? stats_median(spread, h->figures) : 0;
-    free(spread);
-    return middle;
+    for (int i = 0; i < h->figures; i++) {
+        memcpy(&ratio[i], (const char *)&h->figure[i] + offset, sizeof(*ratio));
+        ratio[i] /= h->figure[i].noise > 0 ? h->figure[i].noise : 1;
+    }
+    stats_prior(ratio, h->figures, own, &var0, &df0);
+    df0 = fmin(df0, own);
+    for (int i = 0; i < h->figures; i++) {
+        double noise = h->figure[i].noise > 0 ? h->figure[i].noise : 1,
+               var = (df0 * var0 + own * ratio[i]) / (df0 + own) * noise;
+        var = fmax(var, h->figure[i].noise > 0 ? noise : 0) + EPOCHS_FLOOR * EPOCHS_FLOOR;
+        memcpy((char *)&h->figure[i] + offset, &var, sizeof(var));
+    }
+    free(ratio);
+    return df0 + own;
+}
+
+static double p_of(double change, double var, double df)
+{
+    return df < HISTORY_DF ? NAN : 2 * dist_t_cdf(-fabs(change) / sqrt(var), df);
+}
+
+/* p-values against the variance between campaigns. */
+static void test_figures(struct history *h)
+{
+    double df_now = moderate(h, offsetof(struct history_figure, wobble)),
+           df_rest = moderate(h, offsetof(struct history_figure, rest));
+    /* Of the last campaign and of the median of the others, whose variance is pi / 2n. */
+    const double both = 1 + acos(-1) / 2 / (h->campaigns - 1);
+
+    for (int i = 0; i < h->figures; i++) {
+        struct history_figure *f = &h->figure[i];
+        f->spread = sqrt(f->wobble);
+        f->p_now = p_of(log(f->at[h->campaigns - 1].speed), f->wobble * both, df_now);
+        f->p_slope = isnan(f->week) ? NAN : p_of(f->slope, f->rest * f->steps, df_rest);
+    }
 }
 
 static void judge(struct history *h, double tolerance)
 {
-    /* Deviations, of the last campaign and of the median of the others, whose variance is pi / 2n. */
-    const double beyond = 4 * sqrt(1 + acos(-1) / 2 / (h->campaigns - 1));
+    test_figures(h);
     bool *now = sure_of(h, offsetof(struct history_figure, p_now), COMPARE_ALPHA),
-         *points = sure_of(h, offsetof(struct history_figure, p_points), COMPARE_ALPHA),
+         *slope = sure_of(h, offsetof(struct history_figure, p_slope), COMPARE_ALPHA),
          *trend = sure_of(h, offsetof(struct history_figure, p_trend), HISTORY_ALPHA);
     double least = log1p(tolerance), span = (last_of(h)->begun - h->campaign[0]->begun) / week;
-    double common = common_spread(h);
     bool enough = long_enough(h);
 
     for (int i = 0; i < h->figures; i++) {
         struct history_figure *f = &h->figure[i];
-        const struct history_value *last = &f->at[h->campaigns - 1];
-        double own = log(last->hi / last->lo) / 2 / 1.96;
-        f->now = isnan(f->p_now)
-                     ? CHANGE_UNSURE
-                     : change_of(now[i], log(last->speed),
-                                 fmax(least, beyond * hypot(fmax(f->spread, common), own)));
-        f->drift = isnan(f->p_points) || isnan(f->p_trend) || !enough
+        f->now = isnan(f->p_now) ? CHANGE_UNSURE
+                                 : change_of(now[i], log(f->at[h->campaigns - 1].speed), least);
+        f->drift = isnan(f->p_slope) || isnan(f->p_trend) || !enough
                        ? CHANGE_UNSURE
-                       : change_of(points[i] && trend[i], f->week * span, least);
+                       : change_of(slope[i] && trend[i], f->week * span, least);
     }
     free(now);
-    free(points);
+    free(slope);
     free(trend);
+}
+
+/* --- which parts the campaigns name, and since when --- */
+
+/* Number of each row of each campaign's list among all parts. */
+static int known_part(const struct history *h, const struct parts *list, int *const *id, int k,
+                      const struct part_row *r)
+{
+    for (int j = k - 1; j >= 0; j--) {
+        const struct part_row *same =
+            compare_find_part(&list[j], h->campaign[j]->topo, r, h->campaign[k]->topo);
+        if (same)
+            return id[j][same - list[j].row];
+    }
+    return -1;
+}
+
+static void add_seen(struct history *h, const struct parts *list, int **id, int k)
+{
+    char speed[PART_SPEED];
+
+    id[k] = mem_calloc((size_t)list[k].rows + 1, sizeof(int));
+    for (int i = 0; i < list[k].rows; i++) {
+        const struct part_row *r = &list[k].row[i];
+        int at = known_part(h, list, id, k, r);
+        if (at < 0) {
+            at = h->parts;
+            MEM_PUSH(h->part, h->parts) =
+                (struct history_part){.speed = mem_calloc((size_t)h->campaigns, sizeof(char *))};
+        }
+        struct history_part *p = &h->part[at];
+        id[k][i] = at;
+        free(p->what);
+        free(p->speed[k]);
+        p->what = mem_strdup(r->name);
+        p->kind = r->kind;
+        p->speed[k] = mem_strdup(part_speed(r, speed));
+    }
+}
+
+static const struct part_row *row_of(const struct parts *list, int *const *id, int k, int part)
+{
+    for (int i = 0; i < list[k].rows; i++)
+        if (id[k][i] == part)
+            return &list[k].row[i];
+    return NULL;
+}
+
+static void judge_part(struct history *h, const struct parts *list, int *const *id, int part,
+                       double tolerance)
+{
+    struct history_part *p = &h->part[part];
+    const int last = h->campaigns - 1;
+    const struct part_row *now = row_of(list, id, last, part), *first = NULL;
+    bool seen = false, gone = false;
+
+    for (int k = 0; k <= last; k++) {
+        p->returned |= gone && p->speed[k];
+        seen |= p->speed[k] != NULL;
+        gone |= seen && !p->speed[k];
+        if (!p->speed[k])
+            p->speed[k] = mem_strdup("-");
+        first = first ? first : row_of(list, id, k, part);
+    }
+    bool from_start = row_of(list, id, 0, part) != NULL;
+    p->is = !now                         ? PART_GONE
+            : !from_start || p->returned ? PART_NEW
+                                         : compare_part(first, now, tolerance);
+}
+
+static int make_parts(struct history *h, double tolerance, struct err *err)
+{
+    struct parts *list = mem_calloc((size_t)h->campaigns, sizeof(*list));
+    int **id = mem_calloc((size_t)h->campaigns, sizeof(*id)), rc = 0;
+
+    for (int k = 0; k < h->campaigns && rc == 0; k++) {
+        rc = compare_list_parts(&list[k], h->campaign[k], err);
+        if (rc == 0)
+            add_seen(h, list, id, k);
+    }
+    for (int i = 0; i < h->parts && rc == 0; i++)
+        judge_part(h, list, id, i, tolerance);
+    for (int k = 0; k < h->campaigns; k++) {
+        parts_free(&list[k]);
+        free(id[k]);
+    }
+    free(list);
+    free(id);
+    return rc;
 }
 
 /* --- all --- */
@@ -347,7 +457,7 @@ int history_make(struct history *h, const struct campaign *c, int n, double tole
     if (rc == 0) {
         make_figures(h, &all, tolerance);
         versions_list(&h->versions, h->campaign, h->campaigns);
-        rc = history_parts(h, tolerance, err);
+        rc = make_parts(h, tolerance, err);
     }
     figures_free(&all);
     return rc;

@@ -2,17 +2,17 @@
  * were, when parts appeared and versions changed.
  *
  * Points that all campaigns have are matched (figure.h).  Of each its mean over the campaigns is taken
- * away, so that what differs between pairs or groups stays out; the median of what is left, in
- * logarithms, is the figure of a campaign, its interval that of stats_median_ci().
+ * away, so that what differs between pairs or groups stays out; what is left, in logarithms, becomes a level of
+ * each campaign and its interval by way of blocks of time (epochs.h).
  *
- * Now: the last campaign against the baseline, the median of all others.  It is worse or better when
- * the points say so (each against its own median over the others: stats_signed_rank(), of all
- * figures stats_holm() at COMPARE_ALPHA), when it lies four deviations outside of what the others do
- * (stats_spread(), at least the median of all figures', and its own interval), and by more than the
- * tolerance.
- * Drift: stats_slope() over the campaigns' times.  It is one when the points' own slopes say so (as
- * above), when the campaigns' order does (stats_trend(), of all figures stats_holm() at
- * HISTORY_ALPHA: what wavers from day to day is no drift), and when it adds up to more than the
+ * Campaigns differ from each other by more than their epochs show: routes are hashed anew, other jobs come
+ * and go.  So the pieces of evidence are campaigns, and the variance between them is estimated from their
+ * levels, moderated by those of the other figures (stats_prior()), and at least what the epochs show.
+ * Now: the last campaign against the baseline, the median of all others: a t test, of all figures
+ * stats_holm() at COMPARE_ALPHA, and by more than the tolerance.
+ * Drift: stats_slope() over the campaigns' times.  It is one when a t test of the least squares' slope says
+ * so (as above), when the campaigns' order does (stats_trend(), of all figures stats_holm() at
+ * HISTORY_ALPHA: one odd campaign at an end makes no drift), and when it adds up to more than the
  * tolerance from the first campaign to the last.  Too few campaigns for so many figures: unsure.
  *
  * Campaigns that are unlike the last, or have less than half of its points, are left out. */
@@ -23,7 +23,10 @@
 #include "verdict/versions.h"
 
 #define HISTORY_ALPHA 0.05
-enum { HISTORY_LEAST = 3 }; /* campaigns */
+enum {
+    HISTORY_LEAST = 3, /* campaigns */
+    HISTORY_DF = 2     /* fewer degrees of freedom: t is 127 at p = 0.005 */
+};
 
 struct history_value {
     double value;         /* median B/s, of latencies seconds */
@@ -36,10 +39,13 @@ struct history_figure {
     int points;
     struct history_value *at;      /* [campaign] */
     double baseline;               /* in its unit */
-    double spread;                 /* one deviation of the others' speeds, share */
+    double spread;                 /* one deviation between campaigns, share */
+    double noise;                  /* variance of a campaign's level that its epochs show */
+    double wobble, rest;           /* variance between the others, and about the line of all */
+    double slope, steps;           /* of least squares; its variance over that about the line */
     double week, week_lo, week_hi; /* log of its speed a week, as good as a share; NAN: no
                                       two times differ */
-    double p_now, p_points, p_trend;
+    double p_now, p_slope, p_trend;
     enum change now, drift;
 };
 

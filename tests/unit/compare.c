@@ -14,7 +14,7 @@
 #include "verdict/compare.h"
 #include "verdict/versions.h"
 
-enum { EPOCHS = 3 };
+enum { EPOCHS = 5 };
 
 /* Every pair of the small machine at 4 MiB and at 8 bytes, with noise of each point; pairs of tier
  * `slow` take longer by `factor`. */
@@ -47,7 +47,7 @@ static void measure(struct points *p, const struct matrix *m, struct rng *rng, d
                 }
 }
 
-/* The small machine twice; how many figures are judged to be `is`. */
+/* The small machine twice; how many figures are judged to be `is`, all tiers together included. */
 static int changed(struct rng *rng, double noise, int slow, double factor, enum change is,
                    const char *only)
 {
@@ -71,7 +71,9 @@ static int changed(struct rng *rng, double noise, int slow, double factor, enum 
         n += concerned && c.figure[i].is == is;
         assert_true(c.figure[i].lo <= c.figure[i].ratio && c.figure[i].ratio <= c.figure[i].hi);
     }
-    assert_int_equal(compare_code(&c) == EXIT_BELOW, is == CHANGE_WORSE && n > 0);
+    n += !only && c.together.is == is;
+    if (is == CHANGE_WORSE)
+        assert_int_equal(compare_code(&c) == EXIT_BELOW, n > 0);
     compare_free(&c);
     free(before.point);
     free(after.point);
@@ -79,14 +81,17 @@ static int changed(struct rng *rng, double noise, int slow, double factor, enum 
     return n;
 }
 
-static void equal_campaigns_give_no_alarm(void **state)
+/* 2 in 400 are expected, at COMPARE_ALPHA; at four times as much 8 would be, and more than 5 in 8 of 10 runs. */
+static void equal_campaigns_give_few_alarms(void **state)
 {
     struct rng rng;
+    int alarms = 0;
 
     (void)state;
     rng_seed(&rng, 1);
-    for (int i = 0; i < 200; i++)
-        assert_int_equal(changed(&rng, 0.01 + 0.0004 * i, -1, 1, CHANGE_NONE, NULL), 6);
+    for (int i = 0; i < 400; i++)
+        alarms += changed(&rng, 0.01 + 0.0002 * i, -1, 1, CHANGE_NONE, NULL) < 7;
+    assert_in_range(alarms, 0, 5);
 }
 
 /* 48 to 384 points a figure: 5 % are far outside of what 3 % of noise does to their median. */
@@ -261,7 +266,7 @@ static void versions_say_how_many_have_which(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_campaigns_give_no_alarm),
+        cmocka_unit_test(equal_campaigns_give_few_alarms),
         cmocka_unit_test(what_changed_is_found_and_nothing_else),
         cmocka_unit_test(other_machines_are_refused),
         cmocka_unit_test(parts_are_matched_by_name),

@@ -131,6 +131,27 @@ static void no_change_gives_no_alarm(void **state)
     }
 }
 
+/* Each campaign is off as a whole by 2 %, which none of its epochs shows: 2 in 200 histories may be alarms. */
+static void what_campaigns_differ_by_is_noise(void **state)
+{
+    struct rng rng;
+    int alarms = 0;
+
+    (void)state;
+    rng_seed(&rng, 26);
+    for (int i = 0; i < 200; i++) {
+        const struct bend b = {.wobble = 0.02, .tier = -1};
+        struct machine x;
+        struct history h;
+        campaigns(&x, 3 + i % 6, &rng, 0.01, &b);
+        assert_int_equal(history_make(&h, x.c, x.campaigns, 0.01, NULL), 0);
+        alarms += history_code(&h) == EXIT_BELOW;
+        history_free(&h);
+        release(&x);
+    }
+    assert_in_range(alarms, 0, 2);
+}
+
 static void a_drift_of_one_percent_a_week_is_found(void **state)
 {
     struct rng rng;
@@ -288,6 +309,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_change_gives_no_alarm),
+        cmocka_unit_test(what_campaigns_differ_by_is_noise),
         cmocka_unit_test(a_drift_of_one_percent_a_week_is_found),
         cmocka_unit_test(what_fell_is_found_against_the_others),
         cmocka_unit_test(parts_and_versions_have_their_dates),

@@ -61,7 +61,7 @@ static const struct opt words[] = {{"host", OPT_INTO(struct args, host)}, {0}};
 /* What is measured in so little time, before what was typed: each part of a host with some partners,
  * and one collective. */
 static char *const small[] = {"--op=pair_latency,pair_bw,all_reduce", "--stepfactor=16",
-                              "--epochs=2", "--matchings=4"};
+                              "--epochs=3", "--matchings=4"};
 enum { SMALL = sizeof(small) / sizeof(*small) };
 
 /* s: ranks that do not leave are ended within 4 s (launch.c), what they measured is judged after that. */

@@ -50,7 +50,7 @@ static const struct table_column figure_columns[] = {{"now", "now", "text"},
                                                      {"drift_low", NULL, "%.6g"},
                                                      {"drift_high", NULL, "%.6g"},
                                                      {"p_now", NULL, "%.6g"},
-                                                     {"p_points", NULL, "%.6g"},
+                                                     {"p_slope", NULL, "%.6g"},
                                                      {"p_trend", NULL, "%.6g"},
                                                      {"campaigns", NULL, "json"},
                                                      {0}};
@@ -104,7 +104,7 @@ static void add_figure(struct table *t, const struct history *h, const struct hi
               value_text(before, f->rate, f->baseline), value_text(now, f->rate, last->value),
               speed, spread, timed ? drift : NULL, timed ? interval : NULL, f->points,
               f->rate ? "Bps" : "s", f->baseline, f->spread, f->week, f->week_lo, f->week_hi,
-              f->p_now, f->p_points, f->p_trend, values(h, f));
+              f->p_now, f->p_slope, f->p_trend, values(h, f));
 }
 
 static bool is_news(const struct history_figure *f)
