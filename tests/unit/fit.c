@@ -21,9 +21,10 @@ struct truth {
     int dead, corrupt; /* host that never answers, receives wrong data; -1 */
     double cut;        /* share of rack 0's trunk that is left; 0: all */
     int late;          /* hosts 0 and this one have 40 us more between them; 0: none */
-    double rare;       /* two hosts, `corrupt` and the last one, receive wrong data in this share of their checks,
+    double
+        rare; /* two hosts, `corrupt` and the last one, receive wrong data in this share of their checks,
                           in collectives too; 0: only `corrupt`, in all pairs */
-    uint64_t hiccups;  /* seed of which points of a second epoch are late; 0: none */
+    uint64_t hiccups; /* seed of which points of a second epoch are late; 0: none */
 };
 
 static const struct truth lab = {2, 4, 119e6, 47.8e6, 50e-6, -1, 0, 0.002, -1, -1, 0, 0, 0, 0};

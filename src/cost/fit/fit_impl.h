@@ -16,7 +16,8 @@ struct fit_baseline {
     bool contended;         /* parallel pairs get clearly less than alone: they prove nothing */
     bool uplinks;           /* because leaves have fewer uplinks than NICs */
     double *thin;           /* where few leaves do: what the uplinks of each carry of what its NICs
-                               do, NAN: all; NULL: none does */
+                               do, NAN: all; behind them, how many flows at
+                               once showed it; NULL: none does */
 };
 
 /* One directed pair as evidence for or against a part. */
