@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "cost/reference.h"
+#include "cost/shape_group.h"
 #include "verdict/declared.h"
 
 const char *const accept_name[ACCEPT_IS_COUNT] = {"PASS", "WARN", "FAIL", "UNKNOWN"};
@@ -429,6 +430,85 @@ static void collectives(struct accept *a, const struct accept_input *in, const s
                                 : mem_strdup(in->why));
 }
 
+/* --- collectives across domains, beside what is expected of a healthy group --- */
+
+/* Published curves of the same shape are for the check busbw.  What the fit took a slow part out of is judged
+ * without that part, which has rows of its own. */
+static bool across(const struct accept_input *in, const struct limit *l, const struct collective *c)
+{
+    struct collective as_measured = *c;
+
+    if (c->basis == BASIS_FITTED)
+        as_measured.basis = BASIS_MEASURED;
+    return c->shape.domains > 1 && asked_for(l, &as_measured) && !reference_curve(in->reference, c);
+}
+
+/* Measured beside expected; the interval has both.  NAN: there is no honest expectation. */
+static struct figure of_expected(const struct collective *c, double bytes, const struct cost *want)
+{
+    double sec = curve_time(&c->curve, bytes), lo, hi;
+
+    if (isnan(reference_share(want, sec)))
+        return exactly(NAN);
+    curve_interval(&c->curve, bytes, &lo, &hi);
+    return (struct figure){want->sec / sec, want->lo / hi, want->hi / lo};
+}
+
+/* A model that may be wrong proves a fault only where all of its interval does; where the fault may be the
+ * model's the row warns. */
+static void judge_expected(struct accept_row *r, struct figure f)
+{
+    judge(r, (struct figure){f.value, f.value, f.hi});
+    r->lo = f.lo;
+    if (r->is == ACCEPT_WARN)
+        explain(r, mem_strdup("below what is expected, by less than the expectation may be wrong"));
+}
+
+/* false: nothing honest is known of this group at this size. */
+static bool add_across(struct accept *a, const struct accept_input *in, const struct limit *l,
+                       const struct reference *ref, const struct collective *c)
+{
+    double bytes = l->bytes > 0 ? l->bytes : last_size(c);
+    int *ids = shape_group(&in->measured->topo, &c->shape);
+    char shape[48], size[UNITS_TEXT], words[80];
+    struct cost want;
+
+    reference_of_curve(ref, c, ids, &bytes, 1, &want);
+    free(ids);
+    struct figure f = of_expected(c, bytes, &want);
+    if (isnan(f.value) || curve_end(&c->curve, bytes) != 0)
+        return false;
+    struct accept_row *r = add_row(
+        a, l,
+        mem_printf("%s %s, %s%s", op_name(c->op), shape_text(shape, &c->shape),
+                   units_bytes_text(size, bytes),
+                   c->basis == BASIS_FITTED ? ", without its slow part" : ""));
+    free(r->of);
+    r->of = mem_strdup(reference_words(ref, &want, words));
+    judge_expected(r, f);
+    return true;
+}
+
+static void collectives_across(struct accept *a, const struct accept_input *in,
+                               const struct limit *l)
+{
+    const struct matrix *m = in->measured;
+    struct reference ref;
+    int none = 0, all = 0;
+
+    reference_open(&ref, m);
+    for (const struct collective *c = m->collective; c < m->collective + m->collectives; c++)
+        if (across(in, l, c)) {
+            all++;
+            none += !add_across(a, in, l, &ref, c);
+        }
+    if (none)
+        unknown(a, l, mem_printf("%d of %d collectives across domains", none, all),
+                mem_strdup("no curve is published for these groups, and the model is not good "
+                           "enough to judge them"));
+    reference_free(&ref);
+}
+
 /* --- the verdict --- */
 
 static void (*const judges[CHECK_COUNT])(struct accept *a, const struct accept_input *in,
@@ -438,7 +518,8 @@ static void (*const judges[CHECK_COUNT])(struct accept *a, const struct accept_i
     [CHECK_PART_SHARE] = slow_parts,   [CHECK_PART_LATENCY] = slow_parts,
     [CHECK_TIER_BANDWIDTH] = tiers,    [CHECK_TIER_LATENCY] = tiers,
     [CHECK_TIER_SPREAD] = tiers,       [CHECK_TIER_LOADED] = tiers,
-    [CHECK_BUSBW] = collectives,       [CHECK_RACKS] = misplaced_hosts,
+    [CHECK_BUSBW] = collectives,
+    [CHECK_COLLECTIVE] = collectives_across,       [CHECK_RACKS] = misplaced_hosts,
     [CHECK_TAINTED] = count_found,     [CHECK_SEEN] = coverage,
 };
 
