@@ -101,11 +101,12 @@ static void count_points(struct accept *a, const struct accept_input *in, const 
 {
     const bool wrong = l->check == CHECK_WRONG_DATA;
     const struct points *p = in->points;
-    int n = 0, looked = 0;
+    int n = 0, looked = 0, parts = 0;
 
+    for (int i = 0; i < in->measured->exceptions; i++)
+        parts += in->measured->exception[i].wrong;
     if (!p) {
-        for (int i = 0; i < in->measured->exceptions; i++)
-            n += in->measured->exception[i].wrong;
+        n = parts;
         char *what = mem_strdup(limit_check[l->check].what);
         if (wrong && n)
             judge(add_row(a, l, what), exactly(n));
@@ -117,6 +118,8 @@ static void count_points(struct accept *a, const struct accept_input *in, const 
         looked += wrong ? p->point[i].checked : 1;
         n += wrong ? p->point[i].wrong : p->point[i].stop == STOP_FAILED;
     }
+    if (wrong && !n) /* points of another pass: the matrix names the parts nevertheless */
+        n = parts;
     struct accept_row *r = add_row(a, l,
                                    mem_printf("%s, of %d%s", limit_check[l->check].what, looked,
                                               wrong ? " that were verified" : ""));
@@ -478,11 +481,11 @@ static bool add_across(struct accept *a, const struct accept_input *in, const st
     struct figure f = of_expected(c, bytes, &want);
     if (isnan(f.value) || curve_end(&c->curve, bytes) != 0)
         return false;
-    struct accept_row *r = add_row(
-        a, l,
-        mem_printf("%s %s, %s%s", op_name(c->op), shape_text(shape, &c->shape),
-                   units_bytes_text(size, bytes),
-                   c->basis == BASIS_FITTED ? ", without its slow part" : ""));
+    struct accept_row *r =
+        add_row(a, l,
+                mem_printf("%s %s, %s%s", op_name(c->op), shape_text(shape, &c->shape),
+                           units_bytes_text(size, bytes),
+                           c->basis == BASIS_FITTED ? ", without its slow part" : ""));
     free(r->of);
     r->of = mem_strdup(reference_words(ref, &want, words));
     judge_expected(r, f);
@@ -518,9 +521,9 @@ static void (*const judges[CHECK_COUNT])(struct accept *a, const struct accept_i
     [CHECK_PART_SHARE] = slow_parts,   [CHECK_PART_LATENCY] = slow_parts,
     [CHECK_TIER_BANDWIDTH] = tiers,    [CHECK_TIER_LATENCY] = tiers,
     [CHECK_TIER_SPREAD] = tiers,       [CHECK_TIER_LOADED] = tiers,
-    [CHECK_BUSBW] = collectives,
-    [CHECK_COLLECTIVE] = collectives_across,       [CHECK_RACKS] = misplaced_hosts,
-    [CHECK_TAINTED] = count_found,     [CHECK_SEEN] = coverage,
+    [CHECK_BUSBW] = collectives,       [CHECK_COLLECTIVE] = collectives_across,
+    [CHECK_RACKS] = misplaced_hosts,   [CHECK_TAINTED] = count_found,
+    [CHECK_SEEN] = coverage,
 };
 
 bool accept_lacks(const struct accept_row *r)
