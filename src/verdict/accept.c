@@ -464,7 +464,7 @@ static void judge_expected(struct accept_row *r, struct figure f)
     judge(r, (struct figure){f.value, f.value, f.hi});
     r->lo = f.lo;
     if (r->is == ACCEPT_WARN)
-        explain(r, mem_strdup("below what is expected, by less than the expectation may be wrong"));
+        explain(r, mem_strdup("below what is expected, by less than that may be wrong"));
 }
 
 /* false: nothing honest is known of this group at this size. */
