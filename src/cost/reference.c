@@ -165,7 +165,7 @@ void reference_sizes(const struct reference *r, enum op op, const int *ids, int 
 void reference_of_curve(const struct reference *r, const struct collective *c, const int *ids,
                         const double *bytes, int sizes, struct cost *out)
 {
-    bool measured = c->basis == BASIS_MEASURED;
+    bool measured = c->basis == BASIS_MEASURED || c->basis == BASIS_FITTED;
 
     reference_sizes(r, c->op, measured ? ids : NULL, c->shape.ranks, c->at_once ? c->at_once : 1,
                     bytes, sizes, out);

@@ -37,9 +37,8 @@ static inline void reference_collective(const struct reference *r, enum op op, c
 {
     reference_sizes(r, op, ids, n, at_once, &bytes, 1, out);
 }
-/* The same for a curve of the matrix, ids: a group of its shape or NULL.  There is none for a curve
- * that was not measured as it stands: a published one, or one that the model took a slow part out
- * of. */
+/* The same for a curve of the matrix that was measured, also where the fit took a slow part out of it: then both
+ * are of a healthy group.  There is none for published curves.  ids: a group of its shape or NULL. */
 void reference_of_curve(const struct reference *r, const struct collective *c, const int *ids,
                         const double *bytes, int sizes, struct cost *out);
 /* The share of the reference's speed that `sec` reaches; NAN where there is none, and where `sec`

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "cost/reference.h"
+#include "cost/shape_group.h"
 #include "verdict/declared.h"
 #include "verdict/epochs.h"
 
@@ -187,11 +188,12 @@ static void count_points(struct accept *a, const struct accept_input *in, const 
 {
     const bool wrong = l->check == CHECK_WRONG_DATA;
     const struct points *p = in->points;
-    int n = 0, looked = 0;
+    int n = 0, looked = 0, parts = 0;
 
+    for (int i = 0; i < in->measured->exceptions; i++)
+        parts += in->measured->exception[i].wrong;
     if (!p) {
-        for (int i = 0; i < in->measured->exceptions; i++)
-            n += in->measured->exception[i].wrong;
+        n = parts;
         char *what = mem_strdup(limit_check[l->check].what);
         if (wrong && n)
             judge(add_row(a, l, what), exactly(n));
@@ -203,6 +205,8 @@ static void count_points(struct accept *a, const struct accept_input *in, const 
         looked += wrong ? p->point[i].checked : 1;
         n += wrong ? p->point[i].wrong : p->point[i].stop == STOP_FAILED;
     }
+    if (wrong && !n) /* points of another pass: the matrix names the parts nevertheless */
+        n = parts;
     struct accept_row *r = add_row(a, l,
                                    mem_printf("%s, of %d%s", limit_check[l->check].what, looked,
                                               wrong ? " that were verified" : ""));
@@ -635,6 +639,85 @@ static void collectives(struct accept *a, const struct accept_input *in, const s
                                 : mem_strdup(in->why));
 }
 
+/* --- collectives across domains, beside what is expected of a healthy group --- */
+
+/* Published curves of the same shape are for the check busbw.  What the fit took a slow part out of is judged
+ * without that part, which has rows of its own. */
+static bool across(const struct accept_input *in, const struct limit *l, const struct collective *c)
+{
+    struct collective as_measured = *c;
+
+    if (c->basis == BASIS_FITTED)
+        as_measured.basis = BASIS_MEASURED;
+    return c->shape.domains > 1 && asked_for(l, &as_measured) && !reference_curve(in->reference, c);
+}
+
+/* Measured beside expected; the interval has both.  NAN: there is no honest expectation. */
+static struct ranged of_expected(const struct collective *c, double bytes, const struct cost *want)
+{
+    double sec = curve_time(&c->curve, bytes), lo, hi;
+
+    if (isnan(reference_share(want, sec)))
+        return exactly(NAN);
+    curve_interval(&c->curve, bytes, &lo, &hi);
+    return (struct ranged){want->sec / sec, want->lo / hi, want->hi / lo};
+}
+
+/* A model that may be wrong proves a fault only where all of its interval does; where the fault may be the
+ * model's the row warns. */
+static void judge_expected(struct accept_row *r, struct ranged f)
+{
+    judge(r, (struct ranged){f.value, f.value, f.hi});
+    r->lo = f.lo;
+    if (r->is == ACCEPT_WARN)
+        explain(r, mem_strdup("below what is expected, by less than that may be wrong"));
+}
+
+/* false: nothing honest is known of this group at this size. */
+static bool add_across(struct accept *a, const struct accept_input *in, const struct limit *l,
+                       const struct reference *ref, const struct collective *c)
+{
+    double bytes = l->bytes > 0 ? l->bytes : last_size(c);
+    int *ids = shape_group(&in->measured->topo, &c->shape);
+    char shape[48], size[UNITS_TEXT], words[80];
+    struct cost want;
+
+    reference_of_curve(ref, c, ids, &bytes, 1, &want);
+    free(ids);
+    struct ranged f = of_expected(c, bytes, &want);
+    if (isnan(f.value) || curve_end(&c->curve, bytes) != 0)
+        return false;
+    struct accept_row *r =
+        add_row(a, l,
+                mem_printf("%s %s, %s%s", op_name(c->op), shape_text(shape, &c->shape),
+                           units_bytes_text(size, bytes),
+                           c->basis == BASIS_FITTED ? ", without its slow part" : ""));
+    free(r->of);
+    r->of = mem_strdup(reference_words(ref, &want, words));
+    judge_expected(r, f);
+    return true;
+}
+
+static void collectives_across(struct accept *a, const struct accept_input *in,
+                               const struct limit *l)
+{
+    const struct matrix *m = in->measured;
+    struct reference ref;
+    int none = 0, all = 0;
+
+    reference_open(&ref, m);
+    for (const struct collective *c = m->collective; c < m->collective + m->collectives; c++)
+        if (across(in, l, c)) {
+            all++;
+            none += !add_across(a, in, l, &ref, c);
+        }
+    if (none)
+        unknown(a, l, mem_printf("%d of %d collectives across domains", none, all),
+                mem_strdup("no curve is published for these groups, and the model is not good "
+                           "enough to judge them"));
+    reference_free(&ref);
+}
+
 /* --- the verdict --- */
 
 static void (*const judges[CHECK_COUNT])(struct accept *a, const struct accept_input *in,
@@ -644,8 +727,9 @@ static void (*const judges[CHECK_COUNT])(struct accept *a, const struct accept_i
     [CHECK_PART_SHARE] = slow_parts,   [CHECK_PART_LATENCY] = slow_parts,
     [CHECK_TIER_BANDWIDTH] = tiers,    [CHECK_TIER_LATENCY] = tiers,
     [CHECK_TIER_SPREAD] = tiers,       [CHECK_TIER_LOADED] = tiers,
-    [CHECK_BUSBW] = collectives,       [CHECK_RACKS] = misplaced_hosts,
-    [CHECK_TAINTED] = count_found,     [CHECK_SEEN] = coverage,
+    [CHECK_BUSBW] = collectives,       [CHECK_COLLECTIVE] = collectives_across,
+    [CHECK_RACKS] = misplaced_hosts,   [CHECK_TAINTED] = count_found,
+    [CHECK_SEEN] = coverage,
 };
 
 bool accept_lacks(const struct accept_row *r)

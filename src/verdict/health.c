@@ -111,7 +111,7 @@ static void judge_parts(struct health *h, const struct health_input *in, int hos
 static bool follows(enum check c)
 {
     return c == CHECK_WRONG_DATA || c == CHECK_FAILED_POINTS || c == CHECK_DEAD_PARTS ||
-           c == CHECK_BUSBW || c == CHECK_SEEN;
+           c == CHECK_BUSBW || c == CHECK_COLLECTIVE || c == CHECK_SEEN;
 }
 
 static bool some_host_fails(const struct health_input *in)

@@ -38,6 +38,8 @@ const struct limit_check limit_check[CHECK_COUNT] = {
     [CHECK_TIER_LOADED]    = {"tier-loaded",    LIMIT_SHARE, true,  SELF, KEY_TIER, "under load, of a pair alone"},
     [CHECK_BUSBW]          = {"busbw",          LIMIT_RATE,  true,  SELF | REFERENCE, KEY_OP | KEY_RANKS | KEY_BYTES,
                               "bus bandwidth"},
+    [CHECK_COLLECTIVE]     = {"collective",     LIMIT_SHARE, true,  SELF, KEY_OP | KEY_RANKS | KEY_BYTES,
+                              "collectives across domains, of expected"},
     [CHECK_RACKS]          = {"racks",          LIMIT_COUNT, false, SELF, 0, "hosts elsewhere than declared"},
     [CHECK_TAINTED]        = {"tainted",        LIMIT_COUNT, false, SELF, 0, "findings of counters and throttling"},
     [CHECK_SEEN]           = {"seen",           LIMIT_SHARE, true,  SELF, KEY_PART, "share that can be judged"},

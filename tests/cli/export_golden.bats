@@ -112,7 +112,7 @@ golden() {
     for format in scotch-tleaf astra-sim calculon aiconfigurator; do
         run railgauge export --format $format "$matrix" -o out
         [ "$status" -eq 0 ]
-        [[ $output == "railgauge export: warning: $format has no place for slow parts: 1 of the matrix are left out, for instance endpoint 2 (n01:0), sending" ]]
+        [[ $output == "railgauge export: warning: $format has no place for slow parts: 1 of the matrix are left out, for instance NIC of n01 (GPU 0), sending" ]]
     done
     run railgauge export --format scotch-deco "$matrix" -o out
     [ -z "$output" ]

@@ -82,7 +82,7 @@ beta() { railgauge show "$1/matrix.json" tiers --json | jq -r --arg t "$2" ".tie
     [[ $output == *"66 of the rounds, "*" are a second pass through the NICs, which no pair crosses otherwise (--no-nic-pass leaves it out)"* ]]
     local rack=(--fabric gb200-nvl72 --noise 3% --op pairs -f 8 --fault slow-nic=17:0.6)
     run -1 sim c "${rack[@]}"
-    [[ $output == *$'\nendpoint 17 (r00n04:1)   0.60  all over NICs'* ]]
+    [[ $output == *$'\nNIC mlx5_1 of r00n04 (GPU 1)   0.60  slow   all NICs '*"  next: mlx5_1 of r00n04 to its switch port"* ]]
     [ "$(jq -r '.exceptions[] | "\(.part) \(.a) \(.tier)"' c/matrix.json)" = "endpoint 17 null" ]
     [ "$(apart "$(beta c rail)" "$(awk 'BEGIN { print 1 / 49.2e9 }')")" -lt 10 ]
     railgauge cost c/matrix.json 17 18 64M | grep -q "pair of tier mnnvl" # what goes over NVLink is as it was
@@ -95,7 +95,7 @@ beta() { railgauge show "$1/matrix.json" tiers --json | jq -r --arg t "$2" ".tie
     run -1 railgauge run --resume -o d --no-plots
     cmp c/points.tsv d/points.tsv
     run -0 sim e "${rack[@]}" --no-nic-pass
-    [[ $output != *"endpoint 17"* ]]
+    [[ $output != *"NIC mlx5"* ]]
     ! grep -q nic e/plan.tsv
 }
 
@@ -108,13 +108,13 @@ beta() { railgauge show "$1/matrix.json" tiers --json | jq -r --arg t "$2" ".tie
     run -1 sim c --fabric hgx-h100 --racks 2 --noise 1% -f 16 --fault slow-gpu=40:0.6 --fault corrupt=5
     [[ $output == *"railgauge run: warning: c: data were wrong in "*"endpoint 5: byte "* ]]
     run -0 railgauge show c/matrix.json findings
-    [[ ${lines[0]} == "faulty part"* ]]
-    [[ ${lines[1]} == "endpoint 5 (r00n00:5)"*"wrong data  all "*"received wrong data in "*": "*": endpoint 5: byte "* ]]
-    [[ ${lines[2]} == "endpoint 40 "*" 0.60 "* ]]
+    [[ ${lines[1]} == "GPU 5 of r00n00 "*"  wrong data in "*" of "*" checks  wrong  everything "* ]]
+    [[ ${lines[2]} == "GPU 0 of r01n01 "*" 0.60  slow "* ]]
+    [[ $output == *"  evidence: received wrong data in "*": "*": endpoint 5: byte "* ]]
     [[ $output != *"none stands out"* ]]
     [ "$(jq -c '[.exceptions[] | .a, .wrong]' c/matrix.json)" = '[5,true,40,null]' ]
     run -0 railgauge cost c/matrix.json 5 9 1M
-    [[ $output == *"wrong data: endpoint 5 (r00n00:5)"* ]]
+    [[ $output == *"wrong data: GPU 5 of r00n00"* ]]
     run -0 railgauge place c/matrix.json --model llama3.1-8b --layout dp_shard=32 --gpus 32
     [[ $output != *"r00n00"* ]]
     run -2 railgauge predict c/matrix.json --model llama3.1-8b --layout dp_shard=64
@@ -311,7 +311,7 @@ PY
     run railgauge run -t sim --fabric gb200-nvl72 --noise 3% --fault slow-gpu=40:0.7 --no-nic-pass --no-plots \
         -o "$BATS_TEST_TMPDIR/c"
     [ "$status" -eq 1 ]
-    grep -q '^endpoint 40 (r00n10:0) ' <<<"$output"
+    grep -q '^GPU 0 of r00n10 ' <<<"$output"
     ! grep -q '^racks: pairs of hosts fall' <<<"$output" || false
 }
 

@@ -9,7 +9,8 @@ matrix=tests/golden/matrix.json
     [ "$status" -eq 0 ]
     [ "${lines[0]}" = "16 endpoints on 8 hosts, transport mpi, 2 racks (user)" ]
     grep -qE '^rack +24 .* 25.0 % ' <<<"$output"
-    grep -qE '^host n05 +0.30  rack +test$' <<<"$output"
+    grep -qE '^host n05 +0.30  slow +rack ' <<<"$output"
+    grep -qx '  evidence: test' <<<"$output"
     grep -q '^contention: racks 0-1: 4 flows at once$' <<<"$output"
 }
 

@@ -21,10 +21,13 @@ struct truth {
     int dead, corrupt; /* host that never answers, receives wrong data; -1 */
     double cut;        /* share of rack 0's trunk that is left; 0: all */
     int late;          /* hosts 0 and this one have 40 us more between them; 0: none */
-    uint64_t hiccups;  /* seed of which points of a second epoch are late; 0: none */
+    double
+        rare; /* two hosts, `corrupt` and the last one, receive wrong data in this share of their checks,
+                          in collectives too; 0: only `corrupt`, in all pairs */
+    uint64_t hiccups; /* seed of which points of a second epoch are late; 0: none */
 };
 
-static const struct truth lab = {2, 4, 119e6, 47.8e6, 50e-6, -1, 0, 0.002, -1, -1, 0, 0, 0};
+static const struct truth lab = {2, 4, 119e6, 47.8e6, 50e-6, -1, 0, 0.002, -1, -1, 0, 0, 0, 0};
 
 static int far(const struct truth *t, int a, int b)
 {
@@ -83,6 +86,20 @@ static double hiccup(const struct truth *t, const struct round *r, int epoch, in
     return rng_uniform(&rng) < 0.05 ? 1 + 2 * rng_uniform(&rng) : 1;
 }
 
+/* Host 0 is in every group, and takes part in more failed checks than each culprit. */
+static bool is_wrong(const struct truth *t, const struct point *q, const struct plan_group *x,
+                     struct rng *rng)
+{
+    int last = t->racks * t->per - 1;
+    bool meets = false;
+
+    if (!(t->rare > 0))
+        return q->dst == t->corrupt && op_is_pair(q->op);
+    for (int i = op_is_pair(q->op); i < x->size; i++)
+        meets |= x->members[i] == t->corrupt || x->members[i] == last;
+    return rng_uniform(rng) < t->rare && meets;
+}
+
 static void add_points(struct points *p, const struct truth *t, const struct round *r,
                        struct rng *rng)
 {
@@ -109,9 +126,21 @@ static void add_points(struct points *p, const struct truth *t, const struct rou
                     if (x->members[i] == t->dead)
                         q.stop = STOP_FAILED;
                 q.checked = true;
-                q.wrong = q.dst == t->corrupt && op_is_pair(r->op);
+                q.wrong = is_wrong(t, &q, x, rng);
                 MEM_PUSH(p->point, p->count) = q;
             }
+}
+
+/* Groups of three hosts, host 0 in each of them. */
+static void add_groups_of_0(struct plan *p, int hosts)
+{
+    for (int k = 0; k < 8 * (hosts - 1); k++) {
+        struct round *r = plan_add(p, STAGE_COLLECTIVE, OP_ALL_GATHER, 1);
+        const int i = k % (hosts - 1) + 1, members[] = {0, i, i % (hosts - 1) + 1};
+        r->first = r->last = 1 << 20;
+        r->epochs = (1u << PLAN_EPOCHS) - 1;
+        r->group[0] = (struct plan_group){mem_dup(members, 3, sizeof(int)), 3};
+    }
 }
 
 /* Plan the fabric with only host names visible, measure it by formula, fit. */
@@ -132,6 +161,8 @@ static void fit(struct matrix *m, const struct truth *t)
     po.epochs = t->hiccups ? 2 : po.epochs;
     if (plan_make(&plan, &topo, &po, &err) < 0)
         fail_msg("%s", err.text);
+    if (t->rare > 0)
+        add_groups_of_0(&plan, t->racks * t->per);
     rng_seed(&rng, 3);
     for (int i = 0; i < plan.rounds; i++)
         add_points(&p, t, &plan.round[i], &rng);
@@ -478,6 +509,32 @@ static void wrong_data_names_the_endpoint_and_its_times_do_not_count(void **stat
     matrix_free(&m);
 }
 
+/* The share of failed checks accuses, not their number. */
+static void wrong_data_now_and_then_accuses_no_member_of_most_groups(void **state)
+{
+    struct truth t = lab;
+
+    (void)state;
+    t.corrupt = 2;
+    for (t.rare = 0.1; t.rare < 0.9; t.rare += 0.2) {
+        struct matrix m;
+        bool named[8] = {false};
+        fit(&m, &t);
+        for (int i = 0; i < m.exceptions; i++) {
+            const struct exception *e = &m.exception[i];
+            assert_int_equal(e->part, PART_ENDPOINT);
+            assert_int_equal(e->state, STATE_WRONG);
+            named[e->a] = true;
+            if (!(e->share > 0.1 * t.rare && e->share < 1.3 * t.rare))
+                fail_msg("host %d: %s, share %g of %g", e->a, e->why, e->share, t.rare);
+        }
+        for (int i = 0; i < 8; i++)
+            if (named[i] != (i == t.corrupt || i == 7))
+                fail_msg("host %d, wrong in %.0f %% of the checks of 2 and 7", i, 100 * t.rare);
+        matrix_free(&m);
+    }
+}
+
 static void a_collective_with_a_slow_member_gives_back_what_was_measured(void **state)
 {
     struct truth t = lab;
@@ -539,6 +596,7 @@ int main(void)
         cmocka_unit_test(one_rack_stays_one_tier),
         cmocka_unit_test(a_dead_host_is_one_exception_of_factor_0),
         cmocka_unit_test(wrong_data_names_the_endpoint_and_its_times_do_not_count),
+        cmocka_unit_test(wrong_data_now_and_then_accuses_no_member_of_most_groups),
         cmocka_unit_test(a_collective_with_a_slow_member_gives_back_what_was_measured),
         cmocka_unit_test(points_of_another_topology_are_refused),
     };

@@ -112,13 +112,20 @@ static bool unstable(const struct unrest *u)
     return u->bad > u->n / 10 && u->bad > 1;
 }
 
+/* "35 %"; beyond ten times the median a figure of percent says no more. */
+static const char *moved_text(char buf[UNITS_TEXT], double range)
+{
+    snprintf(buf, UNITS_TEXT, range > 10 ? "more than tenfold" : "%.0f %%", 100 * range);
+    return buf;
+}
+
 /* Where most measurements of most operations moved it is no operation's fault: one sentence for
  * all, kind "busy". */
 static void say_busy(struct fit *f, const struct unrest *u, int count)
 {
     struct unrest all = {0};
     int measured = 0, moved = 0;
-    char size[UNITS_TEXT];
+    char size[UNITS_TEXT], by[UNITS_TEXT];
 
     for (int i = 0; i < count; i++) {
         if (!u[i].worst)
@@ -134,9 +141,9 @@ static void say_busy(struct fit *f, const struct unrest *u, int count)
         return;
     matrix_find(f->m, "busy",
                 "%d of %d measurements moved by more than %.0f %% between epochs, the worst by "
-                "%.0f %% (%s at %s): most likely other work runs on %s",
-                all.bad, all.n, 100 * unstable_range, 100 * obs_range(all.worst), all.name,
-                units_bytes_text(size, all.worst->bytes),
+                "%s (%s at %s): most likely other work runs on %s",
+                all.bad, all.n, 100 * unstable_range, moved_text(by, obs_range(all.worst)),
+                all.name, units_bytes_text(size, all.worst->bytes),
                 f->m->topo.hosts > 1 ? "these hosts or in their network"
                                      : "this machine, or it has fewer cores than ranks");
 }
@@ -145,7 +152,7 @@ static void say_unstable(struct fit *f)
 {
     struct unrest u[TIER_MAX + OP_COUNT] = {0};
     struct obs *obs;
-    char size[UNITS_TEXT];
+    char size[UNITS_TEXT], by[UNITS_TEXT];
     int count = observe(&obs, f->points, false), tiers = f->m->tiers;
 
     for (int t = 0; t < tiers; t++)
@@ -162,9 +169,10 @@ static void say_unstable(struct fit *f)
         if (unstable(&u[i]))
             matrix_find(f->m, "unstable",
                         "%s%s: %d of %d measurements moved by more than %.0f %% between epochs, "
-                        "the worst by %.0f %% at %s",
+                        "the worst by %s at %s",
                         i < tiers ? "tier " : "", u[i].name, u[i].bad, u[i].n, 100 * unstable_range,
-                        100 * obs_range(u[i].worst), units_bytes_text(size, u[i].worst->bytes));
+                        moved_text(by, obs_range(u[i].worst)),
+                        units_bytes_text(size, u[i].worst->bytes));
     free(obs);
 }
 

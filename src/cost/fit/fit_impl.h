@@ -14,9 +14,9 @@ struct fit_baseline {
     double alone, parallel; /* B/s of healthy pairs; NAN: none measured */
     bool contended;         /* pairs that run at once get clearly less than a pair alone */
     bool uplinks;           /* because leaves have fewer uplinks than NICs */
-    double *
-        thin; /* by leaf, where few leaves have fewer: what its uplinks carry of what its NICs do, NAN: all;
-                     NULL: no leaf has */
+    /* By leaf, where few leaves have fewer: what its uplinks carry of what its NICs do, NAN: all; behind
+     * them, how many flows at once showed it; NULL: no leaf has. */
+    double *thin;
 };
 
 struct fit {

@@ -2,6 +2,7 @@
 /* Wrong data.  Whoever sends or receives it is named before anything is judged by its speed. */
 #include "cost/fit/fit_impl.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -18,7 +19,7 @@ struct witness {
     bool explained;
 };
 
-/* One endpoint as sender or as receiver: points in which it met others, and the wrong ones. */
+/* One endpoint as sender or as receiver: checks that it took part in, and the failed ones. */
 struct role {
     int met, wrong;
     int partner; /* of its wrong pairs; -1: none, -2: several */
@@ -74,23 +75,47 @@ static void count_roles(struct jury *j)
     }
 }
 
-static bool worse(const struct role *x, const struct role *y)
+/* How unlikely it is that this role's checks fail as often as they do when it is healthy and fails like the
+ * checks without it: log of the bound exp(-n KL(share, usual)) on a binomial tail (Chernoff 1952).  0: it fails
+ * no more often than they do.  The number of failures says nothing by itself: who is in most groups has most. */
+static double unlikely(const struct role *r, int checks, int wrong)
 {
-    return x->wrong != y->wrong ? x->wrong > y->wrong : x->met < y->met;
+    /* Krichevsky and Trofimov 1981: half a failure more, so that no rate is 0. */
+    double usual = (wrong - r->wrong + 0.5) / (checks - r->met + 1.0),
+           share = (double)r->wrong / r->met;
+
+    if (share <= usual)
+        return 0;
+    double kl = share * log(share / usual);
+    if (share < 1)
+        kl += (1 - share) * log((1 - share) / (1 - usual));
+    return -r->met * kl;
 }
 
-/* The role with most wrong points, not all with one partner: those of a healthy one are fewer, and
- * none is left when whom it met is known.  -1: none. */
+/* The role whose checks fail most clearly in a larger share than those without it.  A role whose wrong pairs all
+ * had one partner is no candidate: they are the partner's, or the pair's.  -1: none. */
 static int culprit(const struct jury *j)
 {
-    int worst = -1;
+    static const double alpha = 0.05; /* for all candidates together (Bonferroni) */
+    int worst = -1, candidates = 0, checks = 0, wrong = 0;
+    double least = 0;
 
+    for (int k = 0; k < j->witnesses; k++) {
+        checks += !j->witness[k].explained;
+        wrong += !j->witness[k].explained && j->witness[k].p->wrong;
+    }
     for (int i = 0; i < 2 * j->f->m->topo.endpoints; i++) {
         const struct role *r = &j->role[i];
-        if (r->partner == -2 && (worst < 0 || worse(r, &j->role[worst])))
+        if (r->partner != -2)
+            continue;
+        double p = unlikely(r, checks, wrong);
+        candidates++;
+        if (p < least || (p == least && worst >= 0 && r->met < j->role[worst].met)) {
+            least = p;
             worst = i;
+        }
     }
-    return worst;
+    return least < log(alpha / (candidates + !candidates)) ? worst : -1;
 }
 
 /* Mark what the part explains; returns one of the notes. */
@@ -126,6 +151,8 @@ static void name_endpoint(struct jury *j, int role)
                            .b = -1,
                            .tier = -1,
                            .wrong = true,
+                           .state = STATE_WRONG,
+                           .share = (double)r.wrong / r.met,
                            .evidence = r.wrong,
                            .why = mem_printf("%s wrong data in %d of %d checks%s%s", does[role % 2],
                                              r.wrong, r.met, *note ? ": " : "", note)};
@@ -150,6 +177,8 @@ static void name_pair(struct jury *j, int first)
         .b = b,
         .tier = -1,
         .wrong = true,
+        .state = STATE_WRONG,
+        .share = (double)wrong / met,
         .evidence = wrong,
         .why = mem_printf("wrong data in %d of %d checks, with others there was none or too few to "
                           "tell the end%s%s",

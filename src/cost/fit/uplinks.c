@@ -263,9 +263,11 @@ static void judge(struct fit *f, int tier, const struct quiet *q, const struct l
         f->m->tier[tier].loaded = share;
         say(f, tier, q, share, n, measured, most);
     } else if (n) {
-        f->baseline[tier].thin = mem_calloc((size_t)leaves, sizeof(double));
-        for (int i = 0; i < leaves; i++)
+        f->baseline[tier].thin = mem_calloc(2 * (size_t)leaves, sizeof(double));
+        for (int i = 0; i < leaves; i++) {
             f->baseline[tier].thin[i] = share_of(&load[i]);
+            f->baseline[tier].thin[leaves + i] = load[i].most;
+        }
     }
     free(v);
 }
@@ -317,20 +319,36 @@ static bool leaf_is_named(const struct matrix *m, int leaf)
     return false;
 }
 
+/* Prices stay: few transfers fill the uplinks. */
+static void name_thin(struct fit *f, int tier, int leaf, double share, int flows)
+{
+    MEM_PUSH(f->m->exception, f->m->exceptions) = (struct exception){
+        .part = PART_LEAF,
+        .a = leaf,
+        .b = -1,
+        .tier = tier,
+        .state = STATE_LOST_UPLINKS,
+        .factor = part_factor(STATE_LOST_UPLINKS, share, 0),
+        .depth = share,
+        .evidence = flows,
+        .partners = flows,
+        .why = mem_printf("the uplinks of %s carry %.2f of what the NICs below it do, those "
+                          "of most leaves all of it: up to %d flows of tier %s at once share less "
+                          "than they get alone: cables to the spines are down or not used",
+                          f->m->topo.group[LEVEL_LEAF].name[leaf], share, flows,
+                          f->m->tier[tier].rule.name)};
+}
+
 /* Those that only meet a thin one carry little as well, but not as little. */
 void fit_uplinks_thin(struct fit *f, int tier)
 {
-    const struct names *leaf = &f->m->topo.group[LEVEL_LEAF];
+    const int leaves = f->m->topo.group[LEVEL_LEAF].count;
     const double *thin = f->baseline[tier].thin;
     double least = INFINITY;
 
-    for (int i = 0; thin && i < leaf->count; i++)
+    for (int i = 0; thin && i < leaves; i++)
         least = fmin(least, thin[i]);
-    for (int i = 0; thin && i < leaf->count; i++)
+    for (int i = 0; thin && i < leaves; i++)
         if (thin[i] <= 1.2 * least && !leaf_is_named(f->m, i))
-            matrix_find(f->m, "uplinks",
-                        "the uplinks of leaf %s carry %.2f of what the NICs below it do, those of "
-                        "most leaves all of it: many flows of tier %s at once share less than they "
-                        "get alone: cables to the spines are down or not used",
-                        leaf->name[i], thin[i], f->m->tier[tier].rule.name);
+            name_thin(f, tier, i, thin[i], (int)thin[leaves + i]);
 }

@@ -154,12 +154,15 @@ static char *line_words(char buf[PLOT_TEXT], const struct history *h,
                         const struct history_figure *f)
 {
     double value = f->at[h->campaigns - 1].value;
+    double weeks = (h->campaign[h->campaigns - 1]->begun - h->campaign[0]->begun) / (7 * 86400.0);
     char text[UNITS_TEXT];
     int n = snprintf(buf, PLOT_TEXT, "%s",
                      f->rate ? units_rate_text(text, value) : units_seconds_text(text, value));
 
     if (f->drift == CHANGE_WORSE || f->drift == CHANGE_BETTER)
-        n += snprintf(buf + n, PLOT_TEXT - (size_t)n, ", %+.1f %% a week", 100 * f->week);
+        n += snprintf(buf + n, PLOT_TEXT - (size_t)n,
+                      weeks < 1 ? ", %+.1f %% in all" : ", %+.1f %% a week",
+                      100 * f->week * fmin(1, weeks));
     if (f->now == CHANGE_WORSE || f->now == CHANGE_BETTER)
         snprintf(buf + n, PLOT_TEXT - (size_t)n, ", %s",
                  f->now == CHANGE_WORSE ? "below baseline" : "above baseline");

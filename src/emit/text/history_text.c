@@ -60,7 +60,8 @@ static char *value_text(char buf[UNITS_TEXT], bool rate, double x)
     return rate ? units_rate_text(buf, x) : units_seconds_text(buf, x);
 }
 
-/* What it drifts in a week, or in a day where the whole is shorter than two weeks. */
+/* The drift in a week, in a day where the whole is shorter than two weeks, and in all where it is shorter than a
+ * day: minutes say nothing of a day. */
 struct pace {
     double weeks;
     const char *name;
@@ -70,7 +71,9 @@ static struct pace pace_of(const struct history *h)
 {
     double days = (h->campaign[h->campaigns - 1]->begun - h->campaign[0]->begun) / 86400;
 
-    return days < 14 ? (struct pace){1 / 7., "day"} : (struct pace){1, "week"};
+    return days < 1    ? (struct pace){days / 7, "in all"}
+           : days < 14 ? (struct pace){1 / 7., "a day"}
+                       : (struct pace){1, "a week"};
 }
 
 static json_t *values(const struct history *h, const struct history_figure *f)
@@ -97,7 +100,7 @@ static void add_figure(struct table *t, const struct history *h, const struct hi
 
     snprintf(speed, CHANGE_TEXT, "%+.1f %%", 100 * (last->speed - 1));
     snprintf(spread, CHANGE_TEXT, "%.1f %%", 100 * f->spread);
-    snprintf(drift, CHANGE_TEXT, "%+.2f %% a %s", 100 * f->week * pace.weeks, pace.name);
+    snprintf(drift, CHANGE_TEXT, "%+.2f %% %s", 100 * f->week * pace.weeks, pace.name);
     snprintf(interval, CHANGE_TEXT, "%+.2f to %+.2f %%", 100 * f->week_lo * pace.weeks,
              100 * f->week_hi * pace.weeks);
     table_add(t, change_name[f->now], drift_name[f->drift], f->what,

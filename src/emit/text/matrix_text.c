@@ -14,7 +14,7 @@
 #include "base/units.h"
 #include "cost/matrix.h"
 #include "cost/reference.h"
-#include "emit/text/shape_group.h"
+#include "cost/shape_group.h"
 #include "emit/text/term.h"
 #include "verdict/parts.h"
 
@@ -151,6 +151,24 @@ static json_t *view_findings(const struct matrix *m)
     return json_pack("{s:o, s:o}", "exceptions", parts, "findings", findings);
 }
 
+/* "fitted; 12.0 ms with NIC mlx5_1 of r00n04 (GPU 1)": the curve is of a healthy group, and the part says what it
+ * makes of it. */
+static char *basis_words(const struct matrix *m, const struct collective *c, const int *ids,
+                         double bytes)
+{
+    char part[MATRIX_PART], sec[UNITS_TEXT];
+    struct cost now = {.exception = -1};
+
+    if (ids && m->exceptions && c->basis == BASIS_FITTED)
+        matrix_collective(m, c->op, ids, c->shape.ranks, bytes, &now);
+    bool slower = now.sec > 1.01 * curve_time(&c->curve, bytes); /* else it is rounding */
+    return now.exception < 0 || !slower
+               ? mem_strdup(basis_name[c->basis])
+               : mem_printf("%s; %s with %s", basis_name[c->basis],
+                            units_seconds_text(sec, now.sec),
+                            matrix_part(m, &m->exception[now.exception], part));
+}
+
 static void collective_rows(struct table *table, const struct reference *r,
                             const struct collective *c, double bytes)
 {
@@ -168,10 +186,12 @@ static void collective_rows(struct table *table, const struct reference *r,
             continue;
         reference_of_curve(r, c, ids, &s, 1, &want);
         double share = reference_share(&want, sec);
+        char *basis = basis_words(r->measured, c, ids, s);
         table_add(table, first ? op_name(c->op) : "", first ? shape_text(shape, &c->shape) : "", s,
                   sec, s * factor / sec, 100 * share,
                   isnan(share) ? NULL : reference_words(r, &want, words),
-                  first ? basis_name[c->basis] : "");
+                  first || c->basis == BASIS_FITTED ? basis : "");
+        free(basis);
         first = false;
     }
     free(ids);

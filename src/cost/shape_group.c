@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "emit/text/shape_group.h"
+#include "cost/shape_group.h"
 
 #include <stdlib.h>
 #include <string.h>
