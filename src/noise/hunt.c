@@ -300,24 +300,24 @@ static void take_off(struct floor *f, const struct claim *c, const struct lens *
     }
 }
 
-static bool claim_part(struct floor *f, int part)
+static void claim_part(struct floor *f, int part)
 {
     const int lens = choose_lens(f, part);
     struct claim c;
     int n;
 
     if (lens < 0)
-        return false;
+        return;
     c = (struct claim){.rung = f->rung, .a = f->k.two ? f->k.two[part][0] : part, .b = f->k.two ? f->k.two[part][1] : -1,
                        .side = f->lens[lens].side, .tier = f->lens[lens].tier, .channel = f->h->c, .share = 1,
                        .e = effect(f, lens, part), .sd = f->s[lens].sd[part], .p = f->s[lens].p[part]};
     if (!hunt_asks(f->h, c.rung, c.a, c.b) || (f->rung == RUNG_PAIR && f->s[lens].got[part] < noise_constants.pair_blocks))
-        return false;
+        return;
     n = hunt_gather(f->h, &f->k, f->rung, part, f->seen);
     if (!holds_below(f, n, &f->lens[lens], f->s[lens].like.centre + noise_constants.half * c.e))
-        return false;
+        return;
     if (done_before(f, part) < 0 && c.e > -noise_constants.below)
-        return false;
+        return;
     look_inside(&c, f, n);
     if (rung_is_group(f->rung) || rung_is_two(f->rung)) {
         c.tier = tier_of(f, n, &f->lens[lens]);
@@ -325,7 +325,6 @@ static bool claim_part(struct floor *f, int part)
     }
     c.e += done_before(f, part);
     MEM_PUSH(f->h->out->at, f->h->out->count) = c;
-    return true;
 }
 
 static int most_looks(const struct keyed *k)
@@ -343,20 +342,6 @@ static void count_tests(const struct floor *f)
     for (int l = 0; l < f->lenses; l++)
         for (int p = 0; p < f->k.parts; p++)
             f->h->out->tests += f->s[l].got[p] >= 2;
-}
-
-/* Endpoints' effects as sender and receiver, for channels that are judged by what rates do not show. */
-static void keep_base(struct floor *f)
-{
-    if (f->h->c->kind != LOOK_RATE || f->h->c->tail || f->h->asked || f->h->beside != BESIDE_ANY)
-        return;
-    for (int end = 0; end < 2; end++) {
-        int l = lens_at(f, end ? SIDE_RX : SIDE_TX, -1, LENS_OUT);
-
-        f->h->c->base[end] = mem_calloc((size_t)f->h->places->n + 1, sizeof(float));
-        for (int i = 0; i < f->h->places->n; i++)
-            f->h->c->base[end][i] = (float)fmin(0, isnan(effect(f, l, i)) ? 0 : effect(f, l, i) + f->h->done[i]);
-    }
 }
 
 struct rank {
@@ -397,11 +382,9 @@ static int most_keys(const struct places *p)
     return most;
 }
 
-static void hunt_rung(struct hunt *h, enum rung rung, bool same_pair)
+static struct floor *floor_open(struct hunt *h, enum rung rung, bool same_pair)
 {
     struct floor *f = mem_calloc(1, sizeof(*f));
-    struct rank *rank;
-    int n, claimed = 0;
 
     f->h = h;
     f->rung = rung;
@@ -411,19 +394,53 @@ static void hunt_rung(struct hunt *h, enum rung rung, bool same_pair)
     f->seen = mem_calloc((size_t)most_looks(&f->k) + 1, sizeof(*f->seen));
     tally_make(&f->tally, most_keys(h->places));
     steady_make(f->s, h, &f->k, rung, f->lens, f->lenses);
-    n = candidates(f, &rank);
-    for (int i = 0; i < n; i++)
-        claimed += claim_part(f, rank[i].part);
-    count_tests(f);
-    if (rung == RUNG_NIC)
-        keep_base(f);
+    return f;
+}
+
+static void floor_close(struct floor *f)
+{
     steady_free(f->s, f->lenses);
     tally_free(&f->tally);
-    free(rank);
     free(f->seen);
     keyed_free(&f->k);
-    order_free(&h->order);
+    order_free(&f->h->order);
     free(f);
+}
+
+static void hunt_rung(struct hunt *h, enum rung rung, bool same_pair)
+{
+    struct floor *f = floor_open(h, rung, same_pair);
+    struct rank *rank;
+    int n = candidates(f, &rank);
+
+    for (int i = 0; i < n; i++)
+        claim_part(f, rank[i].part);
+    count_tests(f);
+    free(rank);
+    floor_close(f);
+}
+
+static float *base_of(const struct floor *f, int tier, int end)
+{
+    enum side side = end ? SIDE_RX : SIDE_TX;
+    int l = lens_at(f, side, tier, LENS_OUT), n = f->h->places->n;
+    float *base = mem_calloc((size_t)n + 1, sizeof(*base));
+
+    l = l < 0 ? lens_at(f, side, -1, LENS_OUT) : l;
+    for (int i = 0; i < n; i++)
+        base[i] = (float)fmin(0, isnan(effect(f, l, i)) ? 0 : effect(f, l, i));
+    return base;
+}
+
+void hunt_base(struct hunt *h)
+{
+    struct floor *f = floor_open(h, RUNG_NIC, false);
+    unsigned seen = tiers_seen(h);
+
+    for (int t = 0; t < TIER_MAX; t++)
+        for (int end = 0; end < 2 && seen >> t & 1; end++)
+            h->c->base[t][end] = base_of(f, t, end);
+    floor_close(f);
 }
 
 static bool is_hunted(const struct hunt *h, enum rung rung)

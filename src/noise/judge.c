@@ -66,33 +66,44 @@ static void free_channels(struct court *c)
                 free(x->like[r][l].back);
         for (int k = 0; k < 4; k++)
             free(x->share[k / 2][k % 2]);
-        free(x->base[0]);
-        free(x->base[1]);
+        for (int t = 0; t < 2 * TIER_MAX; t++)
+            free(x->base[t / 2][t % 2]);
     }
     free(c->channel);
 }
 
 /* --- a stage --- */
 
+/* The channel of rates of the same tiers. */
+static struct channel *rates_of(const struct court *c, const struct channel *x)
+{
+    for (int i = 0; i < c->channels; i++)
+        if (c->channel[i].tiers == x->tiers && c->channel[i].kind == LOOK_RATE && !c->channel[i].tail)
+            return &c->channel[i];
+    return NULL;
+}
+
+static bool has_base(const struct channel *x)
+{
+    return x->kind == LOOK_BOTH_WAYS || x->kind == LOOK_SMALL || x->kind == LOOK_LARGE;
+}
+
 /* Classes of their own are judged by what rates do not show. */
 static void take_base(const struct court *c, const struct channel *x, float *r)
 {
-    const struct channel *rate = NULL;
-    bool ways = channel_has_sides(x);
+    const struct channel *rates = rates_of(c, x);
 
-    for (int i = 0; i < c->channels; i++)
-        if (c->channel[i].tiers == x->tiers && c->channel[i].base[0])
-            rate = &c->channel[i];
-    if (!rate || x->kind == LOOK_RATE || x->kind == LOOK_LATENCY)
-        return;
-    for (int i = 0; i < c->in->looks; i++) {
+    for (int i = 0; i < c->in->looks && rates; i++) {
         const struct look *k = &c->in->look[i];
-        float off = fminf(rate->base[0][k->src], rate->base[1][k->dst]);
+        float *const *base = rates->base[k->tier];
+        float off = 0;
 
-        if (!ways)
-            off = fminf(off, fminf(rate->base[1][k->src], rate->base[0][k->dst]));
-        if (channel_has(x, k))
-            r[i] -= off;
+        if (!channel_has(x, k) || !base[0])
+            continue;
+        off = fminf(base[0][k->src], base[1][k->dst]);
+        if (!channel_has_sides(x))
+            off = fminf(off, fminf(base[1][k->src], base[0][k->dst]));
+        r[i] -= off;
     }
 }
 
@@ -104,7 +115,10 @@ static void scan_channel(struct court *c, struct channel *x, const struct view *
 
     h.r = r;
     h.done = mem_calloc((size_t)c->places.n + 1, sizeof(*h.done));
-    take_base(c, x, r);
+    if (has_base(x))
+        take_base(c, x, r);
+    if (!asked && x->kind == LOOK_RATE && !x->tail)
+        hunt_base(&h);
     hunt_parts(&h);
     if (x->kind == LOOK_RATE && beside == BESIDE_ANY)
         spells_find(&h);

@@ -86,6 +86,7 @@ struct likeness {
     double *back; /* blocks of parts that are mostly fine, as far as they are below limit; ascending */
     int backs;
     long seen; /* all such blocks */
+    double blocks; /* of a part, median */
 };
 
 enum { LENS_MAX = 3 * (TIER_MAX + 1) + 1 };
@@ -97,7 +98,7 @@ struct channel {
     struct likeness like[RUNG_COUNT][LENS_MAX];
     float *share[2][2]; /* share of slow looks of a part's like: NICs, hosts; slow, deep */
     double rho[2][2];
-    float *base[2]; /* rate channel of the scope: effects of endpoints as sender and receiver */
+    float *base[TIER_MAX][2]; /* rates: effects of endpoints by tier, as sender and as receiver */
 };
 static inline bool channel_has(const struct channel *c, const struct look *k)
 {
@@ -186,6 +187,8 @@ struct hunt {
 int hunt_gather(const struct hunt *h, const struct keyed *k, enum rung rung, int part,
                 struct seen *seen);
 void hunt_parts(struct hunt *h);
+/* Effects of endpoints by tier and direction, whatever explains them, into c->base. */
+void hunt_base(struct hunt *h);
 bool hunt_asks(const struct hunt *h, enum rung rung, int a, int b);
 
 void steady_make(struct steady *s, const struct hunt *h, const struct keyed *k, enum rung rung,
