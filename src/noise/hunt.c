@@ -10,7 +10,7 @@
 
 #include "base/mem.h"
 
-enum { TWO_MAX = 2048 }; /* groups whose pairs are looked at */
+enum { TWO_MAX = 2048, PAIRS_TO = 256 }; /* racks, and endpoints, whose pairs are looked at */
 
 bool hunt_asks(const struct hunt *h, enum rung rung, int a, int b)
 {
@@ -134,7 +134,7 @@ static double tally_share(struct tally *t, const struct hunt *h, enum rung rung,
 struct floor {
     struct hunt *h;
     enum rung rung;
-    struct keyed k;
+    struct keyed k, ends; /* ends: by endpoint, where pairs are looked for */
     struct lens lens[LENS_MAX];
     int lenses;
     struct steady s[LENS_MAX];
@@ -237,6 +237,22 @@ static int choose_lens(const struct floor *f, int part)
     return l >= 0 ? l : is_sure(f, in, part) ? in : -1;
 }
 
+/* True if an end of a pair is as slow with others. */
+static bool is_slow_with_others(const struct floor *f, int end, int other, double limit)
+{
+    int n = 0, low = 0;
+
+    for (int i = f->ends.l.start[end]; i < f->ends.l.start[end + 1]; i++) {
+        int code = f->ends.l.at[i];
+
+        if (end_of(&f->h->v->in->look[code / 2], !(code & 1)) == other)
+            continue;
+        n++;
+        low += f->h->r[code / 2] < limit;
+    }
+    return low > noise_constants.quiet * n;
+}
+
 /* A part of many is claimed only for what nearly all of it shows. */
 static bool holds_below(struct floor *f, int n, const struct lens *l, double limit)
 {
@@ -244,11 +260,13 @@ static bool holds_below(struct floor *f, int n, const struct lens *l, double lim
     const double share = noise_constants.children;
 
     if (f->rung == RUNG_PAIR)
-        return true;
+        return f->h->asked || (!is_slow_with_others(f, f->seen->self, f->seen->other, limit) &&
+                               !is_slow_with_others(f, f->seen->other, f->seen->self, limit));
     if (f->rung == RUNG_NIC)
         return tally_share(&f->tally, f->h, RUNG_NIC, f->seen, n, l, key_other, limit, &others) >= share ||
                others > noise_constants.few_partners;
-    if (tally_share(&f->tally, f->h, f->rung, f->seen, n, l, key_self, limit, &known) < share || known < 2)
+    if (tally_share(&f->tally, f->h, f->rung, f->seen, n, l, key_self, limit, &known) < share ||
+        known < (l->way == LENS_IN ? 3 : 2)) /* two endpoints are one pair */
         return false;
     return rung_is_two(f->rung) || l->way == LENS_IN || f->h->asked ||
            (tally_share(&f->tally, f->h, f->rung, f->seen, n, l, key_other, limit, &others) >= share && others > 1);
@@ -337,11 +355,17 @@ static int most_looks(const struct keyed *k)
     return most;
 }
 
+/* True for a group that is judged as a narrower one. */
+static bool is_same(const struct floor *f, int part)
+{
+    return rung_is_group(f->rung) && f->h->places->same[f->rung][part];
+}
+
 static void count_tests(const struct floor *f)
 {
     for (int l = 0; l < f->lenses; l++)
         for (int p = 0; p < f->k.parts; p++)
-            f->h->out->tests += f->s[l].got[p] >= 2;
+            f->h->out->tests += f->s[l].got[p] >= 2 && !is_same(f, p);
 }
 
 struct rank {
@@ -363,7 +387,7 @@ static int candidates(const struct floor *f, struct rank **rank)
 
     *rank = NULL;
     for (int p = 0; p < f->k.parts; p++) {
-        int l = rung_is_group(f->rung) && f->h->places->same[f->rung][p] ? -1 : choose_lens(f, p);
+        int l = is_same(f, p) ? -1 : choose_lens(f, p);
 
         if (l >= 0)
             MEM_PUSH(*rank, n) = (struct rank){effect(f, l, p), p};
@@ -390,6 +414,8 @@ static struct floor *floor_open(struct hunt *h, enum rung rung, bool same_pair)
     f->rung = rung;
     order_make(&h->order, h->v, h->c, h->r, h->beside, same_pair);
     keyed_make(&f->k, h->v, &h->order, rung);
+    if (rung == RUNG_PAIR)
+        keyed_make(&f->ends, h->v, &h->order, RUNG_NIC);
     choose_lenses(f);
     f->seen = mem_calloc((size_t)most_looks(&f->k) + 1, sizeof(*f->seen));
     tally_make(&f->tally, most_keys(h->places));
@@ -403,6 +429,7 @@ static void floor_close(struct floor *f)
     tally_free(&f->tally);
     free(f->seen);
     keyed_free(&f->k);
+    keyed_free(&f->ends);
     order_free(&f->h->order);
     free(f);
 }
@@ -449,12 +476,12 @@ static bool is_hunted(const struct hunt *h, enum rung rung)
         return h->c->nic && h->places->count[RUNG_RACK] > 1 && h->places->count[RUNG_RACK] <= TWO_MAX;
     if (rung == RUNG_LEAF)
         return h->c->nic;
-    return rung != RUNG_PAIR;
+    return rung != RUNG_PAIR || h->asked || h->places->n <= PAIRS_TO;
 }
 
 void hunt_parts(struct hunt *h)
 {
     for (int rung = 0; rung < RUNG_COUNT; rung++)
         if (is_hunted(h, (enum rung)rung))
-            hunt_rung(h, (enum rung)rung, false);
+            hunt_rung(h, (enum rung)rung, rung == RUNG_PAIR);
 }

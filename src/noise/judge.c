@@ -120,6 +120,8 @@ static void scan_channel(struct court *c, struct channel *x, const struct view *
     if (!asked && x->kind == LOOK_RATE && !x->tail)
         hunt_base(&h);
     hunt_parts(&h);
+    if (!asked && x->kind == LOOK_RATE && !x->tail)
+        pairs_suspect(&h);
     if (x->kind == LOOK_RATE && beside == BESIDE_ANY)
         spells_find(&h);
     free(h.done);
@@ -179,7 +181,7 @@ static void select_endpoints(struct court *c)
 static bool has_second(const struct noise_input *in)
 {
     for (int i = 0; i < in->looks; i++)
-        if (in->look[i].fresh && !in->look[i].same_pair)
+        if (in->look[i].fresh)
             return true;
     return false;
 }

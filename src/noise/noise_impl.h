@@ -195,6 +195,9 @@ void steady_make(struct steady *s, const struct hunt *h, const struct keyed *k, 
                  const struct lens *lens, int lenses);
 void steady_free(struct steady *s, int lenses);
 
+/* Single pairs that stand out between fine ends: to be measured again.  Tells stage 2 how often pairs do. */
+void pairs_suspect(struct hunt *h);
+
 /* Parts that are slow in some of their turns. */
 void spells_find(struct hunt *h);
 /* No answer: endpoints, hosts, pairs. */

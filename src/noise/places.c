@@ -39,9 +39,9 @@ void places_make(struct places *p, const struct topo *t)
         }
         p->same[r] = mem_calloc((size_t)p->count[r] + 1, sizeof(bool));
     }
-    mark_same(p, RUNG_RACK, RUNG_LEAF);
-    mark_same(p, RUNG_RACK, RUNG_HOST);
-    mark_same(p, RUNG_LEAF, RUNG_HOST);
+    for (int wide = RUNG_RACK; wide < RUNG_NIC; wide++)
+        for (int narrow = wide + 1; wide != RUNG_RACK_PAIR && narrow <= RUNG_NIC; narrow++)
+            mark_same(p, (enum rung)wide, (enum rung)narrow);
 }
 
 void places_free(struct places *p)

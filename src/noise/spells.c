@@ -309,13 +309,30 @@ static void drop_hosts(struct hunt *h, int from)
     free(seen);
 }
 
+static bool is_of(const struct hunt *h, const struct claim *c, const struct look *k)
+{
+    int a = h->places->of[c->rung][k->src], b = h->places->of[c->rung][k->dst];
+
+    return (a == c->a && b == c->b) || (a == c->b && b == c->a);
+}
+
+/* All residuals again, but for pairs that are claimed. */
+static void take_pairs(struct hunt *h)
+{
+    memcpy(h->r, h->v->r, (size_t)h->v->in->looks * sizeof(*h->r));
+    for (int c = 0; c < h->out->count; c++)
+        for (int i = 0; rung_is_two(h->out->at[c].rung) && h->out->at[c].channel == h->c && i < h->v->in->looks; i++)
+            if (is_of(h, &h->out->at[c], &h->v->in->look[i]))
+                h->r[i] = NAN;
+}
+
 void spells_find(struct hunt *h)
 {
     const int from = h->out->count;
     bool *skip = explained(h);
 
-    order_make(&h->order, h->v, h->c, h->v->r, h->beside, false);
-    h->r = h->v->r;
+    take_pairs(h);
+    order_make(&h->order, h->v, h->c, h->r, h->beside, false);
     for (int nic = 0; nic < 2; nic++) {
         struct spell s;
         bool *like, *claimed;
