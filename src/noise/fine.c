@@ -103,6 +103,12 @@ static void set_fine(struct judging *j, int slot, double limit)
             fine[i] &= ~mask;
 }
 
+/* Latency has reasons of its own; what is slow at one size or one way is so at others. */
+static bool is_own(enum look_kind kind)
+{
+    return kind == LOOK_RATE || kind == LOOK_LATENCY;
+}
+
 static void one_round(struct judging *j, double share, double *buffer)
 {
     unsigned *fine = j->v->fine[j->c->kind], all = 0;
@@ -112,7 +118,7 @@ static void one_round(struct judging *j, double share, double *buffer)
     for (int t = 0; t < TIER_MAX; t++)
         all |= j->c->tiers >> t & 1 ? 3u << 2 * t : 0;
     for (int i = 0; i < j->v->places->n; i++)
-        fine[i] |= all;
+        fine[i] |= is_own(j->c->kind) ? all : j->v->fine[LOOK_RATE][i] & all;
     for (int s = 0; s < SLOTS; s++)
         if (j->has[s])
             set_fine(j, s, slot_limit(j, s, buffer));
@@ -168,7 +174,7 @@ void fine_find(struct view *v, unsigned tiers)
         struct channel c = {.kind = (enum look_kind)kind, .tail = v->tail, .tiers = tiers};
 
         for (int i = 0; i < v->places->n; i++)
-            v->fine[kind][i] |= kind == LOOK_RATE || kind == LOOK_LATENCY ? bits : v->fine[LOOK_RATE][i] & bits;
+            v->fine[kind][i] |= is_own((enum look_kind)kind) ? bits : v->fine[LOOK_RATE][i] & bits;
         judge_kind(v, &c);
     }
 }

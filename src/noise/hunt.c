@@ -226,6 +226,15 @@ static int choose_tier(const struct floor *f, int part, int all)
     return best >= 0 ? best : all;
 }
 
+/* A group that all looks are in has nothing to stand out from. */
+static bool is_only(const struct floor *f, int lens, int part)
+{
+    for (int p = 0; p < f->k.parts; p++)
+        if (p != part && f->s[lens].got[p] >= 2)
+            return false;
+    return rung_is_group(f->rung);
+}
+
 static int choose_lens(const struct floor *f, int part)
 {
     const int way = rung_is_two(f->rung) ? LENS_ALL : LENS_OUT;
@@ -234,7 +243,7 @@ static int choose_lens(const struct floor *f, int part)
     if (f->rung == RUNG_NIC)
         return choose_tier(f, part, l);
     in = lens_at(f, SIDE_BOTH, -1, LENS_IN);
-    return l >= 0 ? l : is_sure(f, in, part) ? in : -1;
+    return l >= 0 ? l : is_sure(f, in, part) && (f->h->asked || !is_only(f, in, part)) ? in : -1;
 }
 
 /* True if an end of a pair is as slow with others. */

@@ -120,10 +120,10 @@ static void scan_channel(struct court *c, struct channel *x, const struct view *
     if (!asked && x->kind == LOOK_RATE && !x->tail)
         hunt_base(&h);
     hunt_parts(&h);
-    if (!asked && x->kind == LOOK_RATE && !x->tail)
-        pairs_suspect(&h);
     if (x->kind == LOOK_RATE && beside == BESIDE_ANY)
         spells_find(&h);
+    if (!asked && x->kind == LOOK_RATE && !x->tail)
+        pairs_suspect(&h);
     free(h.done);
     free(r);
 }

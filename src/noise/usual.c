@@ -7,7 +7,7 @@
 #include "noise/noise_impl.h"
 
 enum { ROUNDS = 20 };
-static const double heap_slack = 1.5, sigma_least = 1e-3, reach = 4, mad_normal = 1.4826;
+static const double sigma_least = 1e-3, reach = 4, mad_normal = 1.4826;
 
 double usual_quantile(double *v, int n, double share)
 {
@@ -25,7 +25,7 @@ static double heap_middle(const double *v, int n)
     for (int i = 0; i + k < n; i++)
         least = fmin(least, v[i + k] - v[i]);
     for (int i = 0; i + k < n; i++)
-        if (v[i + k] - v[i] <= heap_slack * least + sigma_least)
+        if (v[i + k] - v[i] <= noise_constants.heap_slack * least + sigma_least)
             at = i;
     return v[at + k / 2];
 }
