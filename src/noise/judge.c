@@ -23,37 +23,44 @@ struct court {
 
 /* --- channels --- */
 
-static void add_channel(struct court *c, unsigned tiers, bool nic, int kind, bool tail)
+/* Tiers in which each kind of look is there, with rates' spread behind them. */
+static void kinds_seen(const struct noise_input *in, unsigned *seen)
 {
-    bool any = false;
-    struct channel x = {.kind = (enum look_kind)kind, .tail = tail, .nic = nic, .tiers = tiers, .number = c->channels};
+    for (int i = 0; i < in->looks; i++) {
+        const struct look *k = &in->look[i];
 
-    for (int i = 0; i < c->in->looks && !any; i++)
-        any = channel_has(&x, &c->in->look[i]) && !(tail && isnan(c->in->look[i].tail));
-    if (any)
-        c->channel[c->channels++] = x;
+        seen[k->kind] |= 1u << k->tier;
+        if (k->kind == LOOK_RATE && !isnan(k->tail))
+            seen[LOOK_COUNT] |= 1u << k->tier;
+    }
 }
 
-static void add_scope(struct court *c, unsigned tiers, bool nic)
+static void add_channel(struct court *c, unsigned tiers, bool nic, int kind, bool tail)
 {
-    add_channel(c, tiers, nic, LOOK_RATE, false);
-    add_channel(c, tiers, nic, LOOK_RATE, true);
+    if (tiers)
+        c->channel[c->channels++] = (struct channel){.kind = (enum look_kind)kind, .tail = tail, .nic = nic, .tiers = tiers, .number = c->channels};
+}
+
+static void add_scope(struct court *c, const unsigned *seen, unsigned tiers, bool nic)
+{
+    add_channel(c, seen[LOOK_RATE] & tiers ? tiers : 0, nic, LOOK_RATE, false);
+    add_channel(c, seen[LOOK_COUNT] & tiers ? tiers : 0, nic, LOOK_RATE, true);
     for (int kind = LOOK_BOTH_WAYS; kind < LOOK_COUNT; kind++)
-        add_channel(c, tiers, nic, kind, false);
+        add_channel(c, seen[kind] & tiers ? tiers : 0, nic, kind, false);
 }
 
 static void add_channels(struct court *c)
 {
-    unsigned nic = 0;
+    unsigned nic = 0, seen[LOOK_COUNT + 1] = {0};
 
+    kinds_seen(c->in, seen);
     c->channel = mem_calloc(CHANNELS_MAX, sizeof(*c->channel));
     for (int t = 0; t < TIER_MAX; t++)
         nic |= c->in->crosses[t] ? 1u << t : 0;
-    if (nic)
-        add_scope(c, nic, true);
+    add_scope(c, seen, nic, true);
     for (int t = 0; t < TIER_MAX; t++)
         if (!c->in->crosses[t])
-            add_scope(c, 1u << t, false);
+            add_scope(c, seen, 1u << t, false);
 }
 
 static void free_channels(struct court *c)
@@ -110,20 +117,19 @@ static void take_base(const struct court *c, const struct channel *x, float *r)
 static void scan_channel(struct court *c, struct channel *x, const struct view *v, double alpha, const struct claims *asked,
                          enum beside beside, struct claims *out)
 {
-    struct hunt h = {.v = v, .places = &c->places, .c = x, .asked = asked, .beside = beside, .alpha = alpha, .out = out};
+    struct hunt h = {.v = v, .places = &c->places, .c = x, .asked = asked, .beside = beside, .alpha = alpha, .out = out, .stale = true};
     float *r = mem_dup(v->r, (size_t)c->in->looks + 1, sizeof(*r));
 
     h.r = r;
     h.done = mem_calloc((size_t)c->places.n + 1, sizeof(*h.done));
     if (has_base(x))
         take_base(c, x, r);
-    if (!asked && x->kind == LOOK_RATE && !x->tail)
-        hunt_base(&h);
     hunt_parts(&h);
     if (x->kind == LOOK_RATE && beside == BESIDE_ANY)
         spells_find(&h);
     if (!asked && x->kind == LOOK_RATE && !x->tail)
         pairs_suspect(&h);
+    hunt_free(&h);
     free(h.done);
     free(r);
 }

@@ -285,16 +285,6 @@ static void finish(struct steady *s, const struct hunt *h, enum rung rung, const
     free(buffer);
 }
 
-static int most_looks(const struct keyed *k)
-{
-    int most = 0;
-
-    for (int p = 0; p < k->parts; p++)
-        if (k->l.start[p + 1] - k->l.start[p] > most)
-            most = k->l.start[p + 1] - k->l.start[p];
-    return most;
-}
-
 static void steady_room(struct steady *s, int parts)
 {
     *s = (struct steady){.parts = parts};
@@ -305,19 +295,18 @@ static void steady_room(struct steady *s, int parts)
     s->got = mem_calloc((size_t)parts + 1, sizeof(*s->got));
 }
 
-void steady_make(struct steady *s, const struct hunt *h, const struct keyed *k, enum rung rung,
-                 const struct lens *lens, int lenses)
+void steady_make(struct steady *s, struct hunt *h, enum rung rung, const bool *only, const struct lens *lens, int lenses)
 {
-    const int blocks = h->v->blocks;
-    struct seen *seen = mem_calloc((size_t)most_looks(k) + 1, sizeof(*seen));
+    const int blocks = h->v->blocks, parts = hunt_count(h, rung);
+    struct seen *seen = mem_calloc((size_t)hunt_most(h, rung) + 1, sizeof(*seen));
     struct cell *cell = mem_calloc((size_t)blocks + 1, sizeof(*cell));
     double *v = mem_calloc((size_t)blocks + 1, sizeof(*v));
     struct lows *lows = mem_calloc((size_t)lenses + 1, sizeof(*lows));
 
     for (int l = 0; l < lenses; l++)
-        steady_room(&s[l], k->parts);
-    for (int p = 0; p < k->parts; p++) {
-        int n = hunt_gather(h, k, rung, p, seen);
+        steady_room(&s[l], parts);
+    for (int p = 0; p < parts; p++) {
+        int n = !only || only[p] ? hunt_gather(h, rung, p, seen) : 0;
 
         for (int l = 0; l < lenses; l++) {
             cell_medians(cell, blocks, seen, n, &lens[l]);
