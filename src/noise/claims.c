@@ -36,12 +36,20 @@ static bool is_within(const struct claim *x, const struct claim *group, const st
     return false;
 }
 
-static bool is_below(const struct claim *x, const struct claims *c, const struct places *p)
+/* The effect of a group that is slow at all times was taken off before narrower parts were judged. */
+static bool is_left_of(const struct claim *x, const struct claim *group)
 {
-    for (int i = 0; i < c->count; i++) {
+    return x->channel == group->channel && !x->now_and_then && !group->now_and_then &&
+           x->channel->kind == LOOK_RATE && !x->channel->tail;
+}
+
+static bool is_explained(const struct claim *x, const struct claims *c, const struct places *p)
+{
+    for (int i = 0; i < c->count && !x->dead && !rung_is_two(x->rung); i++) {
         const struct claim *g = &c->at[i];
 
-        if (!g->dead && rung_is_group(g->rung) && g->rung < x->rung && is_family(x, g) && is_within(x, g, p))
+        if (!g->dead && rung_is_group(g->rung) && g->rung < x->rung && is_family(x, g) && !is_left_of(x, g) &&
+            is_within(x, g, p))
             return true;
     }
     return false;
@@ -52,12 +60,8 @@ void claims_below(struct claims *c, const struct places *p)
     int kept = 0;
     bool *drop = mem_calloc((size_t)c->count + 1, sizeof(*drop));
 
-    for (int i = 0; i < c->count; i++) {
-        const struct claim *x = &c->at[i];
-        const bool left = x->dead || (x->channel->kind == LOOK_RATE && !x->channel->tail && !x->now_and_then);
-
-        drop[i] = !left && !rung_is_two(x->rung) && is_below(x, c, p);
-    }
+    for (int i = 0; i < c->count; i++)
+        drop[i] = is_explained(&c->at[i], c, p);
     for (int i = 0; i < c->count; i++)
         if (!drop[i])
             c->at[kept++] = c->at[i];

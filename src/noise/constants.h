@@ -27,10 +27,13 @@
     ROW(fine_looks, 3, "looks that a median needs")                                                        \
     ROW(turn_looks, 8, "looks of a turn that tell what the turn does")                                     \
     ROW(class_looks, 12, "looks of a class that tell where its heap is; fewer: their median")              \
+    ROW(heap, 0.3, "share of a class that its fast heap holds at least: one slow host of three leaves a third")   \
+    ROW(heap_slack, 3, "a fast heap may be so much wider than the densest: a slow one may hold twice as many")      \
     ROW(turn_quantile, 0.75, "fast quarter of a turn: untouched by slow parts in it")                      \
     ROW(prior_parts, 8, "parts that tell how parts differ and how blocks vary")                            \
     ROW(least_nic, 0.5, "stray blocks of NICs that are assumed where none was seen")                       \
     ROW(least_group, 0.1, "the same of groups, whose blocks hold many looks")                              \
+    ROW(narrow_blocks, 5, "blocks in which one side or tier is judged alone: of 2 or 3 a stray decides")       \
     ROW(share_least, 0.1, "share of slow looks from which on a part is called intermittent")               \
     ROW(share_out, 1e-3, "chance below which a part no longer defines what is usual of its like")          \
     ROW(share_looks, 10, "looks of all parts that a leaf's own share of slow looks is shrunk by")          \
@@ -40,6 +43,7 @@
     ROW(loud, 0.8, "and the share beside others above which it is")                                        \
     ROW(loaded_looks, 4, "pairs drawn at random that tell what load costs")                                \
     ROW(pair_blocks, 3, "blocks that a pair is seen in before it is judged")                               \
+    ROW(pair_suspects, 8, "pairs that are measured again, of those that stand out with fine ends")          \
     ROW(few_partners, 8, "with more partners than this each look has a partner of its own")                \
     ROW(inside_looks, 4, "looks within a group that tell the group from its uplinks")                      \
     ROW(dead_share, 0.8, "share of looks without an answer from which on a part is dead")                  \

@@ -4,6 +4,7 @@
  * fine partners.  It is judged by tier and by direction, because uplinks may be slow where the leaf is not. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "noise/noise_impl.h"
@@ -61,14 +62,15 @@ static double slot_estimate(const struct judging *j, const struct mark *m, int n
 static void estimate(struct judging *j, int endpoint, double share)
 {
     const struct view *v = j->v;
+    const unsigned *fine = v->fine[j->c->kind];
     int from = j->k->l.start[endpoint], n = j->k->l.start[endpoint + 1] - from;
 
     for (int i = 0; i < n; i++) {
         int code = j->k->l.at[from + i], end = code & 1;
-        const struct look *k = &v->in->look[code / 2];
+        const struct item *k = &j->o->at[code / 2];
 
-        j->mark[i] = (struct mark){v->r[code / 2], (float)v->class[class_of(k)].weight,
-                                   (unsigned char)(2 * k->tier + end), end_is_fine(v, k, !end)};
+        j->mark[i] = (struct mark){k->r, (float)v->class[k->class].weight, (unsigned char)(2 * item_tier(k) + end),
+                                   fine[k->end[!end]] >> (2 * item_tier(k) + !end) & 1};
     }
     for (int s = 0; s < SLOTS; s++)
         if (j->has[s])
@@ -103,6 +105,12 @@ static void set_fine(struct judging *j, int slot, double limit)
             fine[i] &= ~mask;
 }
 
+/* Latency has reasons of its own; what is slow at one size or one way is so at others. */
+static bool is_own(enum look_kind kind)
+{
+    return kind == LOOK_RATE || kind == LOOK_LATENCY;
+}
+
 static void one_round(struct judging *j, double share, double *buffer)
 {
     unsigned *fine = j->v->fine[j->c->kind], all = 0;
@@ -112,29 +120,39 @@ static void one_round(struct judging *j, double share, double *buffer)
     for (int t = 0; t < TIER_MAX; t++)
         all |= j->c->tiers >> t & 1 ? 3u << 2 * t : 0;
     for (int i = 0; i < j->v->places->n; i++)
-        fine[i] |= all;
+        fine[i] |= is_own(j->c->kind) ? all : j->v->fine[LOOK_RATE][i] & all;
     for (int s = 0; s < SLOTS; s++)
         if (j->has[s])
             set_fine(j, s, slot_limit(j, s, buffer));
 }
 
-static int open_slots(struct judging *j)
+static void open_slots(struct judging *j)
 {
-    int most = 0;
-
     for (int i = 0; i < j->o->count; i++) {
-        const struct look *k = &j->v->in->look[j->o->look[i]];
+        int tier = item_tier(&j->o->at[i]);
 
-        j->has[2 * k->tier] = j->has[2 * k->tier + 1] = j->has[SLOTS - 1] = true;
+        j->has[2 * tier] = j->has[2 * tier + 1] = j->has[SLOTS - 1] = true;
     }
     for (int s = 0; s < SLOTS; s++)
         j->est[s] = j->has[s] ? mem_calloc((size_t)j->v->places->n + 1, sizeof(float)) : NULL;
-    for (int i = 0; i < j->v->places->n; i++) {
-        int n = j->k->l.start[i + 1] - j->k->l.start[i];
+    j->mark = mem_calloc((size_t)j->k->most + 1, sizeof(*j->mark));
+}
 
-        most = n > most ? n : most;
+/* Rounds until nobody's partners change. */
+static void judge_rounds(struct judging *j)
+{
+    const size_t n = (size_t)j->v->places->n;
+    unsigned *before = mem_calloc(n + 1, sizeof(*before));
+    double *buffer = mem_calloc(n + 1, sizeof(*buffer));
+    bool same = false;
+
+    for (int round = 0; round <= ROUNDS && !same; round++) {
+        memcpy(before, j->v->fine[j->c->kind], n * sizeof(*before));
+        one_round(j, round ? noise_constants.fine_later : noise_constants.fine_first, buffer);
+        same = round && !memcmp(before, j->v->fine[j->c->kind], n * sizeof(*before));
     }
-    return most;
+    free(before);
+    free(buffer);
 }
 
 static void judge_kind(struct view *v, const struct channel *c)
@@ -142,17 +160,15 @@ static void judge_kind(struct view *v, const struct channel *c)
     struct order o;
     struct keyed k;
     struct judging j = {.v = v, .c = c, .o = &o, .k = &k};
-    double *buffer = mem_calloc((size_t)v->places->n + 1, sizeof(*buffer));
 
     order_make(&o, v, c, v->r, BESIDE_ANY, false);
     keyed_make(&k, v, &o, RUNG_NIC);
-    j.mark = mem_calloc((size_t)open_slots(&j) + 1, sizeof(*j.mark));
-    for (int round = 0; round <= ROUNDS && o.count; round++)
-        one_round(&j, round ? noise_constants.fine_later : noise_constants.fine_first, buffer);
+    open_slots(&j);
+    if (o.count)
+        judge_rounds(&j);
     for (int s = 0; s < SLOTS; s++)
         free(j.est[s]);
     free(j.mark);
-    free(buffer);
     keyed_free(&k);
     order_free(&o);
 }
@@ -168,7 +184,7 @@ void fine_find(struct view *v, unsigned tiers)
         struct channel c = {.kind = (enum look_kind)kind, .tail = v->tail, .tiers = tiers};
 
         for (int i = 0; i < v->places->n; i++)
-            v->fine[kind][i] |= kind == LOOK_RATE || kind == LOOK_LATENCY ? bits : v->fine[LOOK_RATE][i] & bits;
+            v->fine[kind][i] |= is_own((enum look_kind)kind) ? bits : v->fine[LOOK_RATE][i] & bits;
         judge_kind(v, &c);
     }
 }

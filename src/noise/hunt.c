@@ -9,8 +9,10 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/stats.h"
 
-enum { TWO_MAX = 2048 }; /* groups whose pairs are looked at */
+enum { TWO_MAX = 2048, PAIRS_TO = 256, GROUPS_ALL = 256 };
+/* Racks, and endpoints, whose pairs are looked at; groups of a level that are all looked at. */
 
 bool hunt_asks(const struct hunt *h, enum rung rung, int a, int b)
 {
@@ -31,33 +33,121 @@ static bool is_for(const struct hunt *h, const struct look *k, enum rung rung, i
     return !h->v->fresh || rung_is_two(rung) || k->looks_at == end || k->looks_at < 0;
 }
 
-int hunt_gather(const struct hunt *h, const struct keyed *k, enum rung rung, int part, struct seen *seen)
+int hunt_count(const struct hunt *h, enum rung rung)
+{
+    return rung_is_two(rung) ? h->two.parts : h->places->count[rung];
+}
+
+static int codes_of(const struct hunt *h, enum rung rung, int part)
+{
+    const struct lists *member = &h->places->member[rung];
+    int n = 0;
+
+    for (int i = member->start[part]; i < member->start[part + 1]; i++)
+        n += h->nic.l.start[member->at[i] + 1] - h->nic.l.start[member->at[i]];
+    return n;
+}
+
+int hunt_most(const struct hunt *h, enum rung rung)
+{
+    int most = rung_is_two(rung) ? h->two.most : h->nic.most;
+
+    for (int p = 0; rung_is_group(rung) && p < h->places->count[rung]; p++)
+        most = codes_of(h, rung, p) > most ? codes_of(h, rung, p) : most;
+    return most;
+}
+
+static uint64_t code_key(const void *item)
+{
+    return (uint64_t)*(const int *)item;
+}
+
+/* Codes of a group: those of its endpoints, in the order of r again. */
+static const int *group_codes(struct hunt *h, enum rung rung, int part, int *n)
+{
+    const struct lists *member = &h->places->member[rung];
+
+    *n = codes_of(h, rung, part);
+    if (*n > h->codes) {
+        free(h->code);
+        h->codes = *n;
+        h->code = mem_ints(h->codes, 0);
+    }
+    *n = 0;
+    for (int i = member->start[part]; i < member->start[part + 1]; i++) {
+        int from = h->nic.l.start[member->at[i]], many = h->nic.l.start[member->at[i] + 1] - from;
+
+        memcpy(h->code + *n, h->nic.l.at + from, (size_t)many * sizeof(int));
+        *n += many;
+    }
+    stats_sort_keys(h->code, *n, sizeof(int), code_key);
+    return h->code;
+}
+
+static const int *codes(struct hunt *h, enum rung rung, int part, int *n)
+{
+    const struct keyed *k = rung_is_two(rung) ? &h->two : &h->nic;
+
+    if (rung_is_group(rung))
+        return group_codes(h, rung, part, n);
+    *n = k->l.start[part + 1] - k->l.start[part];
+    return k->l.at + k->l.start[part];
+}
+
+int hunt_gather(struct hunt *h, enum rung rung, int part, struct seen *seen)
 {
     const struct view *v = h->v;
     const int *of = h->places->of[rung];
-    int n = 0;
+    int many, n = 0;
+    const int *code = codes(h, rung, part, &many);
 
-    for (int i = k->l.start[part]; i < k->l.start[part + 1]; i++) {
-        int code = k->l.at[i], end = code & 1;
-        const struct look *l = &v->in->look[code / 2];
+    for (int i = 0; i < many; i++) {
+        int end = code[i] & 1;
+        const struct item *k = &h->order.at[code[i] / 2];
+        const struct look *l = v->fresh ? &v->in->look[k->look] : NULL;
 
-        if (!is_for(h, l, rung, end))
+        if (l && !is_for(h, l, rung, end))
             continue;
         seen[n++] = (struct seen){
-            .r = h->r[code / 2],
-            .w = (float)v->class[class_of(l)].weight,
-            .look = code / 2,
-            .self = end_of(l, end),
-            .other = end_of(l, !end),
-            .block = (unsigned short)v->block[l->block],
-            .tier = (unsigned char)l->tier,
+            .r = k->r,
+            .w = (float)v->class[k->class].weight,
+            .look = k->look,
+            .self = k->end[end],
+            .other = k->end[!end],
+            .block = k->block,
+            .tier = (unsigned char)item_tier(k),
             .end = (unsigned char)end,
-            .inside = rung != RUNG_NIC && !rung_is_two(rung) && of[l->src] == of[l->dst],
-            .fine = end_is_fine(v, l, !end),
-            .first = v->fresh && l->looks_at >= 0 ? l->looks_at == end : !end,
+            .inside = rung_is_group(rung) && of[k->end[0]] == of[k->end[1]],
+            .fine = k->fine >> !end & 1,
+            .first = l && l->looks_at >= 0 ? l->looks_at == end : !end,
         };
     }
     return n;
+}
+
+void hunt_free(struct hunt *h)
+{
+    keyed_free(&h->nic);
+    keyed_free(&h->two);
+    order_free(&h->order);
+    free(h->code);
+    h->code = NULL;
+    h->codes = 0;
+}
+
+static void renew(struct hunt *h, bool same_pair)
+{
+    keyed_free(&h->nic);
+    order_free(&h->order);
+    order_make(&h->order, h->v, h->c, h->r, h->beside, same_pair);
+    keyed_make(&h->nic, h->v, &h->order, RUNG_NIC);
+    h->stale = same_pair;
+}
+
+void hunt_refresh(struct hunt *h)
+{
+    if (h->stale)
+        renew(h, false);
 }
 
 /* --- shares of what a part is made of --- */
@@ -134,7 +224,7 @@ static double tally_share(struct tally *t, const struct hunt *h, enum rung rung,
 struct floor {
     struct hunt *h;
     enum rung rung;
-    struct keyed k;
+    int parts;
     struct lens lens[LENS_MAX];
     int lenses;
     struct steady s[LENS_MAX];
@@ -153,7 +243,7 @@ static unsigned tiers_seen(const struct hunt *h)
     unsigned seen = 0;
 
     for (int i = 0; i < h->order.count; i++)
-        seen |= 1u << h->v->in->look[h->order.look[i]].tier;
+        seen |= 1u << item_tier(&h->order.at[i]);
     return seen;
 }
 
@@ -226,6 +316,15 @@ static int choose_tier(const struct floor *f, int part, int all)
     return best >= 0 ? best : all;
 }
 
+/* A group that all looks are in has nothing to stand out from. */
+static bool is_only(const struct floor *f, int lens, int part)
+{
+    for (int p = 0; p < f->parts; p++)
+        if (p != part && f->s[lens].got[p] >= 2)
+            return false;
+    return rung_is_group(f->rung);
+}
+
 static int choose_lens(const struct floor *f, int part)
 {
     const int way = rung_is_two(f->rung) ? LENS_ALL : LENS_OUT;
@@ -234,7 +333,23 @@ static int choose_lens(const struct floor *f, int part)
     if (f->rung == RUNG_NIC)
         return choose_tier(f, part, l);
     in = lens_at(f, SIDE_BOTH, -1, LENS_IN);
-    return l >= 0 ? l : is_sure(f, in, part) ? in : -1;
+    return l >= 0 ? l : is_sure(f, in, part) && (f->h->asked || !is_only(f, in, part)) ? in : -1;
+}
+
+/* True if an end of a pair is as slow with others. */
+static bool is_slow_with_others(const struct floor *f, int end, int other, double limit)
+{
+    int n = 0, low = 0;
+
+    for (int i = f->h->nic.l.start[end]; i < f->h->nic.l.start[end + 1]; i++) {
+        int code = f->h->nic.l.at[i];
+
+        if (f->h->order.at[code / 2].end[!(code & 1)] == other)
+            continue;
+        n++;
+        low += f->h->order.at[code / 2].r < limit;
+    }
+    return low > noise_constants.quiet * n;
 }
 
 /* A part of many is claimed only for what nearly all of it shows. */
@@ -244,11 +359,13 @@ static bool holds_below(struct floor *f, int n, const struct lens *l, double lim
     const double share = noise_constants.children;
 
     if (f->rung == RUNG_PAIR)
-        return true;
+        return f->h->asked || (!is_slow_with_others(f, f->seen->self, f->seen->other, limit) &&
+                               !is_slow_with_others(f, f->seen->other, f->seen->self, limit));
     if (f->rung == RUNG_NIC)
         return tally_share(&f->tally, f->h, RUNG_NIC, f->seen, n, l, key_other, limit, &others) >= share ||
                others > noise_constants.few_partners;
-    if (tally_share(&f->tally, f->h, f->rung, f->seen, n, l, key_self, limit, &known) < share || known < 2)
+    if (tally_share(&f->tally, f->h, f->rung, f->seen, n, l, key_self, limit, &known) < share ||
+        known < (l->way == LENS_IN ? 3 : 2)) /* two endpoints are one pair */
         return false;
     return rung_is_two(f->rung) || l->way == LENS_IN || f->h->asked ||
            (tally_share(&f->tally, f->h, f->rung, f->seen, n, l, key_other, limit, &others) >= share && others > 1);
@@ -289,35 +406,38 @@ static double done_before(const struct floor *f, int part)
 /* Take the effect off all looks that pass the part as claimed. */
 static void take_off(struct floor *f, const struct claim *c, const struct lens *l, int n)
 {
+    struct hunt *h = f->h;
+
     for (int i = 0; i < n; i++) {
         struct seen s = f->seen[i];
 
         s.fine = true;
         if (s.inside ? c->inside && s.first : l->way == LENS_IN || lens_takes(l, &s))
-            f->h->r[s.look] -= (float)c->e;
-        if (rung_is_group(f->rung) && f->h->done[s.self] > c->e)
-            f->h->done[s.self] = (float)c->e;
+            h->r[s.look] -= (float)c->e;
+        if (rung_is_group(f->rung) && h->done[s.self] > c->e)
+            h->done[s.self] = (float)c->e;
     }
+    h->stale = true;
 }
 
-static bool claim_part(struct floor *f, int part)
+static void claim_part(struct floor *f, int part)
 {
     const int lens = choose_lens(f, part);
     struct claim c;
     int n;
 
     if (lens < 0)
-        return false;
-    c = (struct claim){.rung = f->rung, .a = f->k.two ? f->k.two[part][0] : part, .b = f->k.two ? f->k.two[part][1] : -1,
+        return;
+    c = (struct claim){.rung = f->rung, .a = rung_is_two(f->rung) ? f->h->two.two[part][0] : part, .b = rung_is_two(f->rung) ? f->h->two.two[part][1] : -1,
                        .side = f->lens[lens].side, .tier = f->lens[lens].tier, .channel = f->h->c, .share = 1,
                        .e = effect(f, lens, part), .sd = f->s[lens].sd[part], .p = f->s[lens].p[part]};
     if (!hunt_asks(f->h, c.rung, c.a, c.b) || (f->rung == RUNG_PAIR && f->s[lens].got[part] < noise_constants.pair_blocks))
-        return false;
-    n = hunt_gather(f->h, &f->k, f->rung, part, f->seen);
+        return;
+    n = hunt_gather(f->h, f->rung, part, f->seen);
     if (!holds_below(f, n, &f->lens[lens], f->s[lens].like.centre + noise_constants.half * c.e))
-        return false;
+        return;
     if (done_before(f, part) < 0 && c.e > -noise_constants.below)
-        return false;
+        return;
     look_inside(&c, f, n);
     if (rung_is_group(f->rung) || rung_is_two(f->rung)) {
         c.tier = tier_of(f, n, &f->lens[lens]);
@@ -325,38 +445,19 @@ static bool claim_part(struct floor *f, int part)
     }
     c.e += done_before(f, part);
     MEM_PUSH(f->h->out->at, f->h->out->count) = c;
-    return true;
 }
 
-static int most_looks(const struct keyed *k)
+/* True for a group that is judged as a narrower one. */
+static bool is_same(const struct floor *f, int part)
 {
-    int most = 0;
-
-    for (int p = 0; p < k->parts; p++)
-        if (k->l.start[p + 1] - k->l.start[p] > most)
-            most = k->l.start[p + 1] - k->l.start[p];
-    return most;
+    return rung_is_group(f->rung) && f->h->places->same[f->rung][part];
 }
 
 static void count_tests(const struct floor *f)
 {
     for (int l = 0; l < f->lenses; l++)
-        for (int p = 0; p < f->k.parts; p++)
-            f->h->out->tests += f->s[l].got[p] >= 2;
-}
-
-/* Endpoints' effects as sender and receiver, for channels that are judged by what rates do not show. */
-static void keep_base(struct floor *f)
-{
-    if (f->h->c->kind != LOOK_RATE || f->h->c->tail || f->h->asked || f->h->beside != BESIDE_ANY)
-        return;
-    for (int end = 0; end < 2; end++) {
-        int l = lens_at(f, end ? SIDE_RX : SIDE_TX, -1, LENS_OUT);
-
-        f->h->c->base[end] = mem_calloc((size_t)f->h->places->n + 1, sizeof(float));
-        for (int i = 0; i < f->h->places->n; i++)
-            f->h->c->base[end][i] = (float)fmin(0, isnan(effect(f, l, i)) ? 0 : effect(f, l, i) + f->h->done[i]);
-    }
+        for (int p = 0; p < f->parts; p++)
+            f->h->out->tests += f->s[l].got[p] >= 2 && !is_same(f, p);
 }
 
 struct rank {
@@ -377,8 +478,8 @@ static int candidates(const struct floor *f, struct rank **rank)
     int n = 0;
 
     *rank = NULL;
-    for (int p = 0; p < f->k.parts; p++) {
-        int l = rung_is_group(f->rung) && f->h->places->same[f->rung][p] ? -1 : choose_lens(f, p);
+    for (int p = 0; p < f->parts; p++) {
+        int l = is_same(f, p) ? -1 : choose_lens(f, p);
 
         if (l >= 0)
             MEM_PUSH(*rank, n) = (struct rank){effect(f, l, p), p};
@@ -397,33 +498,117 @@ static int most_keys(const struct places *p)
     return most;
 }
 
-static void hunt_rung(struct hunt *h, enum rung rung, bool same_pair)
+static struct floor *floor_open(struct hunt *h, enum rung rung, const bool *only)
 {
     struct floor *f = mem_calloc(1, sizeof(*f));
-    struct rank *rank;
-    int n, claimed = 0;
 
     f->h = h;
     f->rung = rung;
-    order_make(&h->order, h->v, h->c, h->r, h->beside, same_pair);
-    keyed_make(&f->k, h->v, &h->order, rung);
+    if (rung == RUNG_PAIR)
+        renew(h, true);
+    else
+        hunt_refresh(h);
+    if (rung_is_two(rung)) {
+        keyed_free(&h->two);
+        keyed_make(&h->two, h->v, &h->order, rung);
+    }
+    f->parts = hunt_count(h, rung);
     choose_lenses(f);
-    f->seen = mem_calloc((size_t)most_looks(&f->k) + 1, sizeof(*f->seen));
+    f->seen = mem_calloc((size_t)hunt_most(h, rung) + 1, sizeof(*f->seen));
     tally_make(&f->tally, most_keys(h->places));
-    steady_make(f->s, h, &f->k, rung, f->lens, f->lenses);
-    n = candidates(f, &rank);
-    for (int i = 0; i < n; i++)
-        claimed += claim_part(f, rank[i].part);
-    count_tests(f);
-    if (rung == RUNG_NIC)
-        keep_base(f);
+    steady_make(f->s, h, rung, only, f->lens, f->lenses);
+    return f;
+}
+
+static void floor_close(struct floor *f)
+{
     steady_free(f->s, f->lenses);
     tally_free(&f->tally);
-    free(rank);
     free(f->seen);
-    keyed_free(&f->k);
-    order_free(&h->order);
     free(f);
+}
+
+static void claim_all(struct floor *f)
+{
+    struct rank *rank;
+    int n = candidates(f, &rank);
+
+    for (int i = 0; i < n; i++)
+        claim_part(f, rank[i].part);
+    count_tests(f);
+    free(rank);
+}
+
+/* --- groups worth a look --- */
+
+/* True if some lens shows the endpoint low, or none knows it. */
+static bool may_be_low(const struct floor *nic, int endpoint)
+{
+    bool known = false;
+
+    for (int l = 0; l < nic->lenses; l++) {
+        if (effect(nic, l, endpoint) < -noise_constants.delta * noise_constants.half)
+            return true;
+        known |= nic->s[l].got[endpoint] >= 2;
+    }
+    return !known;
+}
+
+/* Groups half of whose endpoints may be low, and some others that tell how groups vary.  NULL: all. */
+static bool *worth_a_look(const struct floor *nic, enum rung rung)
+{
+    const struct hunt *h = nic->h;
+    const struct lists *member = &h->places->member[rung];
+    const int groups = h->places->count[rung];
+    bool *only;
+
+    if (groups <= GROUPS_ALL)
+        return NULL;
+    only = mem_calloc((size_t)groups + 1, sizeof(*only));
+    for (int g = 0; g < groups; g++) {
+        int low = 0, n = member->start[g + 1] - member->start[g];
+
+        for (int i = member->start[g]; i < member->start[g + 1]; i++)
+            low += may_be_low(nic, member->at[i]);
+        only[g] = (low && low >= noise_constants.half * n) || g % (groups / GROUPS_ALL) == 0;
+    }
+    return only;
+}
+
+static struct floor *hunt_groups(struct floor *nic, enum rung rung)
+{
+    struct hunt *h = nic->h;
+    bool *only = rung_is_group(rung) ? worth_a_look(nic, rung) : NULL;
+    struct floor *f = floor_open(h, rung, only);
+
+    claim_all(f);
+    floor_close(f);
+    free(only);
+    if (!h->stale)
+        return nic;
+    floor_close(nic);
+    return floor_open(h, RUNG_NIC, NULL);
+}
+
+static float *base_of(const struct floor *f, int tier, int end)
+{
+    enum side side = end ? SIDE_RX : SIDE_TX;
+    int l = lens_at(f, side, tier, LENS_OUT), n = f->h->places->n;
+    float *base = mem_calloc((size_t)n + 1, sizeof(*base));
+
+    l = l < 0 ? lens_at(f, side, -1, LENS_OUT) : l;
+    for (int i = 0; i < n; i++)
+        base[i] = (float)fmin(0, isnan(effect(f, l, i)) ? 0 : effect(f, l, i));
+    return base;
+}
+
+static void keep_base(const struct floor *f)
+{
+    unsigned seen = tiers_seen(f->h);
+
+    for (int t = 0; t < TIER_MAX; t++)
+        for (int end = 0; end < 2 && seen >> t & 1; end++)
+            f->h->c->base[t][end] = base_of(f, t, end);
 }
 
 static bool is_hunted(const struct hunt *h, enum rung rung)
@@ -432,12 +617,24 @@ static bool is_hunted(const struct hunt *h, enum rung rung)
         return h->c->nic && h->places->count[RUNG_RACK] > 1 && h->places->count[RUNG_RACK] <= TWO_MAX;
     if (rung == RUNG_LEAF)
         return h->c->nic;
-    return rung != RUNG_PAIR;
+    return rung != RUNG_PAIR || h->asked || h->places->n <= PAIRS_TO;
 }
 
 void hunt_parts(struct hunt *h)
 {
-    for (int rung = 0; rung < RUNG_COUNT; rung++)
+    struct floor *nic = floor_open(h, RUNG_NIC, NULL);
+
+    if (!h->asked && h->c->kind == LOOK_RATE && !h->c->tail)
+        keep_base(nic);
+    for (int rung = 0; rung < RUNG_NIC; rung++)
         if (is_hunted(h, (enum rung)rung))
-            hunt_rung(h, (enum rung)rung, false);
+            nic = hunt_groups(nic, (enum rung)rung);
+    claim_all(nic);
+    floor_close(nic);
+    if (is_hunted(h, RUNG_PAIR)) {
+        struct floor *f = floor_open(h, RUNG_PAIR, NULL);
+
+        claim_all(f);
+        floor_close(f);
+    }
 }

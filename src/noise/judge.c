@@ -23,37 +23,44 @@ struct court {
 
 /* --- channels --- */
 
-static void add_channel(struct court *c, unsigned tiers, bool nic, int kind, bool tail)
+/* Tiers in which each kind of look is there, with rates' spread behind them. */
+static void kinds_seen(const struct noise_input *in, unsigned *seen)
 {
-    bool any = false;
-    struct channel x = {.kind = (enum look_kind)kind, .tail = tail, .nic = nic, .tiers = tiers, .number = c->channels};
+    for (int i = 0; i < in->looks; i++) {
+        const struct look *k = &in->look[i];
 
-    for (int i = 0; i < c->in->looks && !any; i++)
-        any = channel_has(&x, &c->in->look[i]) && !(tail && isnan(c->in->look[i].tail));
-    if (any)
-        c->channel[c->channels++] = x;
+        seen[k->kind] |= 1u << k->tier;
+        if (k->kind == LOOK_RATE && !isnan(k->tail))
+            seen[LOOK_COUNT] |= 1u << k->tier;
+    }
 }
 
-static void add_scope(struct court *c, unsigned tiers, bool nic)
+static void add_channel(struct court *c, unsigned tiers, bool nic, int kind, bool tail)
 {
-    add_channel(c, tiers, nic, LOOK_RATE, false);
-    add_channel(c, tiers, nic, LOOK_RATE, true);
+    if (tiers)
+        c->channel[c->channels++] = (struct channel){.kind = (enum look_kind)kind, .tail = tail, .nic = nic, .tiers = tiers, .number = c->channels};
+}
+
+static void add_scope(struct court *c, const unsigned *seen, unsigned tiers, bool nic)
+{
+    add_channel(c, seen[LOOK_RATE] & tiers ? tiers : 0, nic, LOOK_RATE, false);
+    add_channel(c, seen[LOOK_COUNT] & tiers ? tiers : 0, nic, LOOK_RATE, true);
     for (int kind = LOOK_BOTH_WAYS; kind < LOOK_COUNT; kind++)
-        add_channel(c, tiers, nic, kind, false);
+        add_channel(c, seen[kind] & tiers ? tiers : 0, nic, kind, false);
 }
 
 static void add_channels(struct court *c)
 {
-    unsigned nic = 0;
+    unsigned nic = 0, seen[LOOK_COUNT + 1] = {0};
 
+    kinds_seen(c->in, seen);
     c->channel = mem_calloc(CHANNELS_MAX, sizeof(*c->channel));
     for (int t = 0; t < TIER_MAX; t++)
         nic |= c->in->crosses[t] ? 1u << t : 0;
-    if (nic)
-        add_scope(c, nic, true);
+    add_scope(c, seen, nic, true);
     for (int t = 0; t < TIER_MAX; t++)
         if (!c->in->crosses[t])
-            add_scope(c, 1u << t, false);
+            add_scope(c, seen, 1u << t, false);
 }
 
 static void free_channels(struct court *c)
@@ -66,48 +73,63 @@ static void free_channels(struct court *c)
                 free(x->like[r][l].back);
         for (int k = 0; k < 4; k++)
             free(x->share[k / 2][k % 2]);
-        free(x->base[0]);
-        free(x->base[1]);
+        for (int t = 0; t < 2 * TIER_MAX; t++)
+            free(x->base[t / 2][t % 2]);
     }
     free(c->channel);
 }
 
 /* --- a stage --- */
 
+/* The channel of rates of the same tiers. */
+static struct channel *rates_of(const struct court *c, const struct channel *x)
+{
+    for (int i = 0; i < c->channels; i++)
+        if (c->channel[i].tiers == x->tiers && c->channel[i].kind == LOOK_RATE && !c->channel[i].tail)
+            return &c->channel[i];
+    return NULL;
+}
+
+static bool has_base(const struct channel *x)
+{
+    return x->kind == LOOK_BOTH_WAYS || x->kind == LOOK_SMALL || x->kind == LOOK_LARGE;
+}
+
 /* Classes of their own are judged by what rates do not show. */
 static void take_base(const struct court *c, const struct channel *x, float *r)
 {
-    const struct channel *rate = NULL;
-    bool ways = channel_has_sides(x);
+    const struct channel *rates = rates_of(c, x);
 
-    for (int i = 0; i < c->channels; i++)
-        if (c->channel[i].tiers == x->tiers && c->channel[i].base[0])
-            rate = &c->channel[i];
-    if (!rate || x->kind == LOOK_RATE || x->kind == LOOK_LATENCY)
-        return;
-    for (int i = 0; i < c->in->looks; i++) {
+    for (int i = 0; i < c->in->looks && rates; i++) {
         const struct look *k = &c->in->look[i];
-        float off = fminf(rate->base[0][k->src], rate->base[1][k->dst]);
+        float *const *base = rates->base[k->tier];
+        float off = 0;
 
-        if (!ways)
-            off = fminf(off, fminf(rate->base[1][k->src], rate->base[0][k->dst]));
-        if (channel_has(x, k))
-            r[i] -= off;
+        if (!channel_has(x, k) || !base[0])
+            continue;
+        off = fminf(base[0][k->src], base[1][k->dst]);
+        if (!channel_has_sides(x))
+            off = fminf(off, fminf(base[1][k->src], base[0][k->dst]));
+        r[i] -= off;
     }
 }
 
 static void scan_channel(struct court *c, struct channel *x, const struct view *v, double alpha, const struct claims *asked,
                          enum beside beside, struct claims *out)
 {
-    struct hunt h = {.v = v, .places = &c->places, .c = x, .asked = asked, .beside = beside, .alpha = alpha, .out = out};
+    struct hunt h = {.v = v, .places = &c->places, .c = x, .asked = asked, .beside = beside, .alpha = alpha, .out = out, .stale = true};
     float *r = mem_dup(v->r, (size_t)c->in->looks + 1, sizeof(*r));
 
     h.r = r;
     h.done = mem_calloc((size_t)c->places.n + 1, sizeof(*h.done));
-    take_base(c, x, r);
+    if (has_base(x))
+        take_base(c, x, r);
     hunt_parts(&h);
     if (x->kind == LOOK_RATE && beside == BESIDE_ANY)
         spells_find(&h);
+    if (!asked && x->kind == LOOK_RATE && !x->tail)
+        pairs_suspect(&h);
+    hunt_free(&h);
     free(h.done);
     free(r);
 }
@@ -165,7 +187,7 @@ static void select_endpoints(struct court *c)
 static bool has_second(const struct noise_input *in)
 {
     for (int i = 0; i < in->looks; i++)
-        if (in->look[i].fresh && !in->look[i].same_pair)
+        if (in->look[i].fresh)
             return true;
     return false;
 }

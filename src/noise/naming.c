@@ -218,14 +218,14 @@ static enum part_state rate_state(const struct case_of *k, const struct claim *c
     return STATE_SLOW;
 }
 
-/* A spell that shows in one direction only. */
-static enum side spell_side(const struct claim *c, const struct evidence *e)
+/* The direction in which looks are slow, however few of them decided. */
+static enum side shown_side(const struct claim *c, const struct evidence *e)
 {
-    double tx = share_of(e->end[0]), rx = share_of(e->end[1]);
+    double tx = share_of(e->end[0]), rx = share_of(e->end[1]), least = c->side == SIDE_BOTH ? noise_constants.quiet : noise_constants.half;
 
-    if (c->side != SIDE_BOTH || !channel_has_sides(c->channel) || !(tx + rx > 0))
+    if (!channel_has_sides(c->channel) || !(tx + rx > 0))
         return c->side;
-    return rx < noise_constants.quiet * tx ? SIDE_TX : tx < noise_constants.quiet * rx ? SIDE_RX : SIDE_BOTH;
+    return rx < least * tx ? SIDE_TX : tx < least * rx ? SIDE_RX : SIDE_BOTH;
 }
 
 /* --- parts --- */
@@ -287,43 +287,69 @@ static void fill_evidence(struct found *f, const struct evidence *e)
     f->blocks = e->blocks;
 }
 
-static struct found name_case(const struct naming *n, struct index *x, const struct case_of *k)
+static void add_sum(struct sum *to, const struct sum *from)
 {
-    struct claim c = *main_claim(k);
-    struct witness w = {.n = n, .x = x, .c = &c, .side = c.side, .depth = fmin(c.e, -noise_constants.slow) / 2};
-    struct evidence both = {0}, last = {0};
-    struct found f = {.a = c.a, .b = c.b, .kind = c.channel->kind, .p = c.p, .share = c.share, .sd = c.sd, .effect = c.e};
+    to->n += from->n;
+    to->slow += from->slow;
+}
 
-    gather(&both, &w, &n->first[c.channel->tail]);
-    if (!both.alone[0].n && !both.alone[1].n) {
-        w.inside = true;
-        gather(&both, &w, &n->first[c.channel->tail]);
+static void add_evidence(struct evidence *to, const struct evidence *from)
+{
+    for (int i = 0; i < 2; i++) {
+        add_sum(&to->alone[i], &from->alone[i]);
+        add_sum(&to->end[i], &from->end[i]);
+        add_sum(&to->flows[i], &from->flows[i]);
+    }
+}
+
+/* last: by fresh looks, where there are any; both: by all. */
+static void gather_stages(struct witness *w, struct evidence *last, struct evidence *both)
+{
+    const struct naming *n = w->n;
+    const bool tail = w->c->channel->tail;
+
+    *last = *both = (struct evidence){0};
+    w->inside = false;
+    gather(both, w, &n->first[tail]);
+    if (!both->alone[0].n && !both->alone[1].n) {
+        w->inside = true;
+        gather(both, w, &n->first[tail]);
     }
     if (n->second)
-        gather(&last, &w, &n->second[c.channel->tail]);
+        gather(last, w, &n->second[tail]);
+    if (!last->alone[0].n && !last->alone[1].n)
+        *last = *both;
     else
-        last = both;
-    if (k->spell && !k->steady)
-        c.side = w.side = spell_side(&c, &both);
-    if (n->second) {
-        both.alone[0].n += last.alone[0].n;
-        both.alone[1].n += last.alone[1].n;
-        for (int i = 0; i < 2; i++) {
-            both.flows[i].n += last.flows[i].n;
-            both.flows[i].slow += last.flows[i].slow;
-        }
+        add_evidence(both, last);
+}
+
+static void name_state(struct found *f, const struct case_of *k, struct witness *w)
+{
+    struct evidence last, both;
+
+    gather_stages(w, &last, &both);
+    f->side = shown_side(w->c, &both);
+    if (f->side != SIDE_BOTH) {
+        w->side = f->side;
+        gather_stages(w, &last, &both);
     }
-    fill_evidence(&f, &both);
-    if (c.side != w.c->side || (k->spell && !k->steady && c.side != SIDE_BOTH))
-        last.alone[0] = last.end[c.side == SIDE_RX], last.alone[1] = (struct sum){0};
-    f.state = k->steady || k->spell ? rate_state(k, &c, &last, &both, &f.share) : other_state(&c);
-    if (f.state == STATE_INTERMITTENT && k->spell)
-        f.effect = k->spell->e;
-    f.side = c.side;
-    f.part = part_of(&c);
-    f.tier = scope_tier(&c);
-    f.also = also_of(n, &c);
-    f.usual_s = usual_latency(n, &c);
+    f->state = k->steady || k->spell ? rate_state(k, w->c, &last, &both, &f->share) : other_state(w->c);
+    if (f->state == STATE_INTERMITTENT && k->spell)
+        f->effect = k->spell->e;
+    fill_evidence(f, &both);
+}
+
+static struct found name_case(const struct naming *n, struct index *x, const struct case_of *k)
+{
+    const struct claim *c = main_claim(k);
+    struct witness w = {.n = n, .x = x, .c = c, .side = SIDE_BOTH, .depth = fmin(c->e, -noise_constants.slow) / 2};
+    struct found f = {.a = c->a, .b = c->b, .kind = c->channel->kind, .p = c->p, .share = c->share, .sd = c->sd, .effect = c->e};
+
+    name_state(&f, k, &w);
+    f.part = part_of(c);
+    f.tier = scope_tier(c);
+    f.also = also_of(n, c);
+    f.usual_s = usual_latency(n, c);
     return f;
 }
 

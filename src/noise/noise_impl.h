@@ -32,6 +32,7 @@ struct places {
     int n;
     int *of[RUNG_COUNT];   /* group of each endpoint; -1: unknown.  Rack pairs: the rack; NIC: itself */
     int count[RUNG_COUNT]; /* groups */
+    struct lists member[RUNG_COUNT]; /* endpoints of each group, of rungs of groups */
     bool *same[RUNG_COUNT]; /* groups that have the endpoints of one narrower group: judged as that */
 };
 void places_make(struct places *p, const struct topo *t);
@@ -86,6 +87,7 @@ struct likeness {
     double *back; /* blocks of parts that are mostly fine, as far as they are below limit; ascending */
     int backs;
     long seen; /* all such blocks */
+    double blocks; /* of a part, median */
 };
 
 enum { LENS_MAX = 3 * (TIER_MAX + 1) + 1 };
@@ -97,7 +99,7 @@ struct channel {
     struct likeness like[RUNG_COUNT][LENS_MAX];
     float *share[2][2]; /* share of slow looks of a part's like: NICs, hosts; slow, deep */
     double rho[2][2];
-    float *base[2]; /* rate channel of the scope: effects of endpoints as sender and receiver */
+    float *base[TIER_MAX][2]; /* rates: effects of endpoints by tier, as sender and as receiver */
 };
 static inline bool channel_has(const struct channel *c, const struct look *k)
 {
@@ -112,19 +114,30 @@ static inline bool channel_has_sides(const struct channel *c)
 /* --- looks by part --- */
 
 enum beside { BESIDE_ANY, BESIDE_PARALLEL };
-/* Looks of a channel in the order of r. */
+/* Looks of a channel in the order of r, with all that is asked of them: one line of a cache each. */
 struct order {
-    int *look, count;
+    struct item {
+        int look, end[2];
+        float r;
+        unsigned short block;
+        unsigned char class, fine; /* bit 0: the sender is, 1: the receiver */
+    } * at;
+    int count;
 };
 void order_make(struct order *o, const struct view *v, const struct channel *c, const float *r,
                 enum beside beside, bool same_pair);
 void order_free(struct order *o);
+static inline int item_tier(const struct item *i)
+{
+    return i->class / 2 % TIER_MAX;
+}
 
 struct keyed {
-    struct lists l; /* codes by part */
-    int parts;
+    struct lists l; /* codes by part: 2 * place in the order + end */
+    int parts, most; /* most: codes of a part */
     int (*two)[2]; /* rungs of two: their names */
 };
+/* By endpoint, or (rungs of two) by pair. */
 void keyed_make(struct keyed *k, const struct view *v, const struct order *o, enum rung rung);
 void keyed_free(struct keyed *k);
 
@@ -177,20 +190,31 @@ struct hunt {
     const struct claims *asked; /* stage 2: suspects; NULL: stage 1 */
     enum beside beside;
     double alpha;
-    float *r;      /* residuals that are left */
-    float *done;   /* effect of named groups, by endpoint */
+    float *r;    /* residuals that are left */
+    float *done; /* effect of named groups, by endpoint */
+    bool stale;  /* r has changed since order was made */
     struct order order;
+    struct keyed nic, two; /* by endpoint; by pair of the rung at hand */
+    int *code, codes;      /* of the group at hand */
     struct claims *out;
 };
-/* Looks of a part into seen[], in the order of r; returns how many. */
-int hunt_gather(const struct hunt *h, const struct keyed *k, enum rung rung, int part,
-                struct seen *seen);
+/* Order and lists of what is left now. */
+void hunt_refresh(struct hunt *h);
+void hunt_free(struct hunt *h);
+/* Looks of a part into seen[], in the order of r; returns how many.  hunt_most(): of a part of the rung at most. */
+int hunt_gather(struct hunt *h, enum rung rung, int part, struct seen *seen);
+int hunt_most(const struct hunt *h, enum rung rung);
+int hunt_count(const struct hunt *h, enum rung rung); /* parts */
+/* Claims of all rungs; of rates also c->base, whatever explains it. */
 void hunt_parts(struct hunt *h);
 bool hunt_asks(const struct hunt *h, enum rung rung, int a, int b);
 
-void steady_make(struct steady *s, const struct hunt *h, const struct keyed *k, enum rung rung,
-                 const struct lens *lens, int lenses);
+/* only: parts that are looked at; NULL: all. */
+void steady_make(struct steady *s, struct hunt *h, enum rung rung, const bool *only, const struct lens *lens, int lenses);
 void steady_free(struct steady *s, int lenses);
+
+/* Single pairs that stand out between fine ends: to be measured again.  Tells stage 2 how often pairs do. */
+void pairs_suspect(struct hunt *h);
 
 /* Parts that are slow in some of their turns. */
 void spells_find(struct hunt *h);

@@ -8,43 +8,46 @@
 #include "base/stats.h"
 #include "noise/noise_impl.h"
 
-struct ranked {
-    float r;
-    int look;
-};
-
 /* Order of floats as that of unsigned integers. */
 static uint64_t by_r(const void *item)
 {
     unsigned bits;
 
-    memcpy(&bits, item, sizeof(bits));
+    memcpy(&bits, &((const struct item *)item)->r, sizeof(bits));
     return bits ^ (bits >> 31 ? ~0u : 1u << 31);
+}
+
+static bool is_in(const struct look *k, const struct channel *c, enum beside beside, bool same_pair)
+{
+    return channel_has(c, k) && !(beside == BESIDE_PARALLEL && k->alone) && k->same_pair <= same_pair;
 }
 
 void order_make(struct order *o, const struct view *v, const struct channel *c, const float *r,
                 enum beside beside, bool same_pair)
 {
     const struct noise_input *in = v->in;
-    struct ranked *ranked = mem_calloc((size_t)in->looks + 1, sizeof(*ranked));
     int n = 0;
 
+    *o = (struct order){NULL, 0};
+    for (int i = 0; i < in->looks; i++)
+        n += !isnan(r[i]) && is_in(&in->look[i], c, beside, same_pair);
+    o->at = mem_calloc((size_t)n + 1, sizeof(*o->at));
     for (int i = 0; i < in->looks; i++) {
         const struct look *k = &in->look[i];
 
-        if (!isnan(r[i]) && channel_has(c, k) && !(beside == BESIDE_PARALLEL && k->alone) && k->same_pair <= same_pair)
-            ranked[n++] = (struct ranked){r[i], i};
+        if (isnan(r[i]) || !is_in(k, c, beside, same_pair))
+            continue;
+        o->at[o->count++] = (struct item){.look = i, .end = {k->src, k->dst}, .r = r[i],
+                                          .block = (unsigned short)v->block[k->block],
+                                          .class = (unsigned char)class_of(k),
+                                          .fine = (unsigned char)(end_is_fine(v, k, 0) | end_is_fine(v, k, 1) << 1)};
     }
-    stats_sort_keys(ranked, n, sizeof(*ranked), by_r);
-    *o = (struct order){mem_calloc((size_t)n + 1, sizeof(int)), n};
-    for (int i = 0; i < n; i++)
-        o->look[i] = ranked[i].look;
-    free(ranked);
+    stats_sort_keys(o->at, n, sizeof(*o->at), by_r);
 }
 
 void order_free(struct order *o)
 {
-    free(o->look);
+    free(o->at);
     *o = (struct order){NULL, 0};
 }
 
@@ -67,47 +70,48 @@ static int pair_number(struct keyed *k, struct map *map, int a, int b, int n, in
     return *number;
 }
 
-static void key_two(struct keyed *k, const struct view *v, const struct order *o, const int *of, int n)
+static void key_two(struct keyed *k, const struct order *o, const int *of, int n)
 {
-    int *key = mem_ints(o->count, -1), *item = mem_ints(o->count, 0);
+    int *key = mem_ints(o->count, -1), *code = mem_ints(o->count, 0);
     struct map map = {0};
 
     for (int i = 0; i < o->count; i++) {
-        const struct look *l = &v->in->look[o->look[i]];
         int end = 0;
 
-        key[i] = pair_number(k, &map, of[l->src], of[l->dst], n, &end);
-        item[i] = 2 * o->look[i] + end;
+        key[i] = pair_number(k, &map, of[o->at[i].end[0]], of[o->at[i].end[1]], n, &end);
+        code[i] = 2 * i + end;
     }
-    lists_make(&k->l, key, item, o->count, k->parts);
+    lists_make(&k->l, key, code, o->count, k->parts);
     map_free(&map);
     free(key);
-    free(item);
+    free(code);
+}
+
+static void key_ends(struct keyed *k, const struct order *o)
+{
+    int *key = mem_ints(2 * o->count, -1);
+
+    for (int i = 0; i < 2 * o->count; i++)
+        key[i] = o->at[i / 2].end[i & 1];
+    lists_make(&k->l, key, NULL, 2 * o->count, k->parts);
+    free(key);
 }
 
 void keyed_make(struct keyed *k, const struct view *v, const struct order *o, enum rung rung)
 {
-    const int *of = v->places->of[rung];
-    int *key, *item;
-
-    *k = (struct keyed){.parts = rung_is_two(rung) ? 0 : v->places->count[rung]};
-    if (rung_is_two(rung)) {
-        key_two(k, v, o, of, v->places->count[rung]);
-        return;
-    }
-    key = mem_ints(2 * o->count, -1);
-    item = mem_ints(2 * o->count, 0);
-    for (int i = 0; i < 2 * o->count; i++) {
-        key[i] = of[end_of(&v->in->look[o->look[i / 2]], i & 1)];
-        item[i] = 2 * o->look[i / 2] + (i & 1);
-    }
-    lists_make(&k->l, key, item, 2 * o->count, k->parts);
-    free(key);
-    free(item);
+    *k = (struct keyed){.parts = rung_is_two(rung) ? 0 : v->places->n};
+    if (rung_is_two(rung))
+        key_two(k, o, v->places->of[rung], v->places->count[rung]);
+    else
+        key_ends(k, o);
+    for (int p = 0; p < k->parts; p++)
+        if (k->l.start[p + 1] - k->l.start[p] > k->most)
+            k->most = k->l.start[p + 1] - k->l.start[p];
 }
 
 void keyed_free(struct keyed *k)
 {
     lists_free(&k->l);
     free(k->two);
+    *k = (struct keyed){.parts = 0};
 }

@@ -37,11 +37,14 @@ void places_make(struct places *p, const struct topo *t)
             if (p->of[r][i] >= p->count[r])
                 p->count[r] = p->of[r][i] + 1;
         }
+        if (rung_is_group((enum rung)r))
+            lists_make(&p->member[r], p->of[r], NULL, p->n, p->count[r]);
         p->same[r] = mem_calloc((size_t)p->count[r] + 1, sizeof(bool));
     }
-    mark_same(p, RUNG_RACK, RUNG_LEAF);
-    mark_same(p, RUNG_RACK, RUNG_HOST);
-    mark_same(p, RUNG_LEAF, RUNG_HOST);
+    for (int wide = RUNG_RACK; wide < RUNG_NIC; wide++)
+        for (int narrow = wide + 1; narrow <= RUNG_NIC; narrow++)
+            if (wide != RUNG_RACK_PAIR && narrow != RUNG_RACK_PAIR)
+                mark_same(p, (enum rung)wide, (enum rung)narrow);
 }
 
 void places_free(struct places *p)
@@ -49,5 +52,6 @@ void places_free(struct places *p)
     for (int r = 0; r < RUNG_COUNT; r++) {
         free(p->of[r]);
         free(p->same[r]);
+        lists_free(&p->member[r]);
     }
 }

@@ -80,37 +80,60 @@ static void count_part(struct spell *s, int part, struct moment *m, int n)
     }
 }
 
-static int part_moments(const struct spell *s, const struct seen *seen, int n, const bool *skip, struct moment *m)
+static int part_moments(const struct spell *s, const struct seen *seen, int n, const bool *skip, struct moment *m, bool *slow)
 {
     const struct view *v = s->h->v;
     int count = 0;
 
+    *slow = false;
     for (int i = 0; i < n; i++) {
         const struct look *k = &v->in->look[seen[i].look];
 
-        if (seen[i].fine && !seen[i].inside && !skip[seen[i].self])
-            m[count++] = (struct moment){k->turn, seen[i].r, seen[i].w, (float)v->class[class_of(k)].sigma};
+        if (!seen[i].fine || seen[i].inside || skip[seen[i].self])
+            continue;
+        m[count++] = (struct moment){k->turn, seen[i].r, seen[i].w, (float)v->class[class_of(k)].sigma};
+        *slow |= seen[i].r < -noise_constants.slow;
     }
     return count;
 }
 
+/* Turns of a part without a slow look need no order. */
+static void count_turns(struct spell *s, int part, const struct moment *m, int n, int *stamp)
+{
+    for (int i = 0; i < n; i++) {
+        s->all[part] += stamp[m[i].turn] != part + 1;
+        stamp[m[i].turn] = part + 1;
+    }
+}
+
+static int last_turn(const struct noise_input *in)
+{
+    int last = 0;
+
+    for (int i = 0; i < in->looks; i++)
+        last = in->look[i].turn > last ? in->look[i].turn : last;
+    return last;
+}
+
 static void count_all(struct spell *s, const bool *skip)
 {
-    struct keyed k;
-    struct seen *seen;
-    struct moment *m;
-    int most = 0;
+    const size_t most = (size_t)hunt_most(s->h, s->rung);
+    struct seen *seen = mem_calloc(most + 1, sizeof(*seen));
+    struct moment *m = mem_calloc(most + 1, sizeof(*m));
+    int *stamp = mem_ints(last_turn(s->h->v->in) + 1, 0);
 
-    keyed_make(&k, s->h->v, &s->h->order, s->rung);
-    for (int p = 0; p < k.parts; p++)
-        most = k.l.start[p + 1] - k.l.start[p] > most ? k.l.start[p + 1] - k.l.start[p] : most;
-    seen = mem_calloc((size_t)most + 1, sizeof(*seen));
-    m = mem_calloc((size_t)most + 1, sizeof(*m));
-    for (int p = 0; p < k.parts; p++)
-        count_part(s, p, m, part_moments(s, seen, hunt_gather(s->h, &k, s->rung, p, seen), skip, m));
+    for (int p = 0; p < s->n; p++) {
+        bool slow;
+        int n = part_moments(s, seen, hunt_gather(s->h, s->rung, p, seen), skip, m, &slow);
+
+        if (slow)
+            count_part(s, p, m, n);
+        else
+            count_turns(s, p, m, n, stamp);
+    }
     free(seen);
     free(m);
-    keyed_free(&k);
+    free(stamp);
 }
 
 /* --- the share of the like --- */
@@ -309,13 +332,31 @@ static void drop_hosts(struct hunt *h, int from)
     free(seen);
 }
 
+static bool is_of(const struct hunt *h, const struct claim *c, const struct look *k)
+{
+    int a = h->places->of[c->rung][k->src], b = h->places->of[c->rung][k->dst];
+
+    return (a == c->a && b == c->b) || (a == c->b && b == c->a);
+}
+
+/* All residuals again, but for pairs that are claimed. */
+static void take_pairs(struct hunt *h)
+{
+    memcpy(h->r, h->v->r, (size_t)h->v->in->looks * sizeof(*h->r));
+    for (int c = 0; c < h->out->count; c++)
+        for (int i = 0; rung_is_two(h->out->at[c].rung) && h->out->at[c].channel == h->c && i < h->v->in->looks; i++)
+            if (is_of(h, &h->out->at[c], &h->v->in->look[i]))
+                h->r[i] = NAN;
+}
+
 void spells_find(struct hunt *h)
 {
     const int from = h->out->count;
     bool *skip = explained(h);
 
-    order_make(&h->order, h->v, h->c, h->v->r, h->beside, false);
-    h->r = h->v->r;
+    take_pairs(h);
+    h->stale = true;
+    hunt_refresh(h);
     for (int nic = 0; nic < 2; nic++) {
         struct spell s;
         bool *like, *claimed;
@@ -331,6 +372,5 @@ void spells_find(struct hunt *h)
         spell_free(&s);
     }
     drop_hosts(h, from);
-    order_free(&h->order);
     free(skip);
 }

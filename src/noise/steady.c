@@ -171,6 +171,11 @@ static void population_of(struct likeness *like, const struct steady *s, double 
 
     for (int p = 0; p < s->parts; p++)
         if (s->got[p])
+            buffer[n++] = s->got[p];
+    like->blocks = n ? usual_quantile(buffer, n, 0.5) : 0;
+    n = 0;
+    for (int p = 0; p < s->parts; p++)
+        if (s->got[p])
             buffer[n++] = s->est[p];
     if (n < noise_constants.prior_parts)
         return;
@@ -220,13 +225,19 @@ static double stray_chance(const struct likeness *like, double e, int got)
     return dist_binomial_upper((got + 1) / 2, got, q);
 }
 
-static void chance_of(struct steady *s, int p)
+/* One side or one tier. */
+static bool is_narrow(const struct lens *l)
+{
+    return l->side != SIDE_BOTH || l->tier >= 0;
+}
+
+static void chance_of(struct steady *s, int p, const struct lens *lens)
 {
     double e = s->est[p] - s->like.centre, d = s->got[p] > 1 ? s->got[p] - 1 : 0, t;
 
     s->sd[p] = (float)sqrt(se2_of(s, p) + s->like.pop);
     s->p[p] = 1;
-    if (s->got[p] < 2 || !(e < -noise_constants.delta))
+    if (s->got[p] < (is_narrow(lens) ? noise_constants.narrow_blocks : 2) || !(e < -noise_constants.delta))
         return;
     t = (e + noise_constants.delta) / s->sd[p];
     s->p[p] = fmin(1, dist_t_cdf(t, s->like.d0 + d) + stray_chance(&s->like, e, s->got[p]));
@@ -236,10 +247,14 @@ static void chance_of(struct steady *s, int p)
 static const struct likeness *inherited(const struct hunt *h, enum rung rung, const struct lens *lens, int l, struct likeness *buffer)
 {
     const struct likeness *own = &h->c->like[rung][l];
-    const struct likeness *nic = &h->c->like[RUNG_NIC][lens->way == LENS_IN ? 0 : l];
+    const struct likeness *nic = &h->c->like[RUNG_NIC][lens[l].way == LENS_IN ? 0 : l];
 
     if (!h->asked && h->beside == BESIDE_ANY)
         return NULL;
+    if (own->blocks < noise_constants.narrow_blocks && is_narrow(&lens[l]))
+        own = &h->c->like[rung][0];
+    if (nic->blocks < noise_constants.narrow_blocks && is_narrow(&lens[l]))
+        nic = &h->c->like[RUNG_NIC][0];
     *buffer = *own;
     if (rung_is_group(rung) && nic->s0 > 0) {
         buffer->s0 = nic->s0;
@@ -262,22 +277,12 @@ static void finish(struct steady *s, const struct hunt *h, enum rung rung, const
         prior_of(&s->like, s, buffer);
         population_of(&s->like, s, buffer);
         strays_of(&s->like, s, lows, rung_is_group(rung));
-        if (!h->asked)
-            h->c->like[rung][l] = s->like;
+        free(h->c->like[rung][l].back);
+        h->c->like[rung][l] = s->like;
     }
     for (int p = 0; p < s->parts; p++)
-        chance_of(s, p);
+        chance_of(s, p, &lens[l]);
     free(buffer);
-}
-
-static int most_looks(const struct keyed *k)
-{
-    int most = 0;
-
-    for (int p = 0; p < k->parts; p++)
-        if (k->l.start[p + 1] - k->l.start[p] > most)
-            most = k->l.start[p + 1] - k->l.start[p];
-    return most;
 }
 
 static void steady_room(struct steady *s, int parts)
@@ -290,19 +295,18 @@ static void steady_room(struct steady *s, int parts)
     s->got = mem_calloc((size_t)parts + 1, sizeof(*s->got));
 }
 
-void steady_make(struct steady *s, const struct hunt *h, const struct keyed *k, enum rung rung,
-                 const struct lens *lens, int lenses)
+void steady_make(struct steady *s, struct hunt *h, enum rung rung, const bool *only, const struct lens *lens, int lenses)
 {
-    const int blocks = h->v->blocks;
-    struct seen *seen = mem_calloc((size_t)most_looks(k) + 1, sizeof(*seen));
+    const int blocks = h->v->blocks, parts = hunt_count(h, rung);
+    struct seen *seen = mem_calloc((size_t)hunt_most(h, rung) + 1, sizeof(*seen));
     struct cell *cell = mem_calloc((size_t)blocks + 1, sizeof(*cell));
     double *v = mem_calloc((size_t)blocks + 1, sizeof(*v));
     struct lows *lows = mem_calloc((size_t)lenses + 1, sizeof(*lows));
 
     for (int l = 0; l < lenses; l++)
-        steady_room(&s[l], k->parts);
-    for (int p = 0; p < k->parts; p++) {
-        int n = hunt_gather(h, k, rung, p, seen);
+        steady_room(&s[l], parts);
+    for (int p = 0; p < parts; p++) {
+        int n = !only || only[p] ? hunt_gather(h, rung, p, seen) : 0;
 
         for (int l = 0; l < lenses; l++) {
             cell_medians(cell, blocks, seen, n, &lens[l]);
@@ -310,7 +314,7 @@ void steady_make(struct steady *s, const struct hunt *h, const struct keyed *k, 
         }
     }
     for (int l = 0; l < lenses; l++) {
-        finish(&s[l], h, rung, &lens[l], l, &lows[l]);
+        finish(&s[l], h, rung, lens, l, &lows[l]);
         free(lows[l].at);
     }
     free(lows);

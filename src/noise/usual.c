@@ -6,8 +6,8 @@
 #include "base/stats.h"
 #include "noise/noise_impl.h"
 
-enum { HEAP_PART = 3, ROUNDS = 20 };
-static const double heap_slack = 1.5, sigma_least = 1e-3, reach = 4, mad_normal = 1.4826;
+enum { ROUNDS = 20 };
+static const double sigma_least = 1e-3, reach = 4, mad_normal = 1.4826;
 
 double usual_quantile(double *v, int n, double share)
 {
@@ -16,16 +16,16 @@ double usual_quantile(double *v, int n, double share)
     return stats_select(v, n, k < 0 ? 0 : k >= n ? n - 1 : k);
 }
 
-/* The middle of the last window of a third of v that is about as narrow as the narrowest. */
+/* The middle of the last window of three tenths of v that is about as narrow as the narrowest. */
 static double heap_middle(const double *v, int n)
 {
-    int k = n / HEAP_PART, at = 0;
+    int k = (int)(n * noise_constants.heap), at = 0;
     double least = INFINITY;
 
     for (int i = 0; i + k < n; i++)
         least = fmin(least, v[i + k] - v[i]);
     for (int i = 0; i + k < n; i++)
-        if (v[i + k] - v[i] <= heap_slack * least + sigma_least)
+        if (v[i + k] - v[i] <= noise_constants.heap_slack * least + sigma_least)
             at = i;
     return v[at + k / 2];
 }

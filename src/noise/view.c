@@ -225,8 +225,10 @@ static void read_values(struct view *v)
 
 static void take_fine(struct view *v)
 {
-    unsigned nic = 0;
+    unsigned nic = 0, seen = 0;
 
+    for (int i = 0; i < v->in->looks; i++)
+        seen |= 1u << v->in->look[i].tier;
     for (int k = 0; k < LOOK_COUNT; k++)
         v->fine[k] = v->base ? v->base->fine[k] : mem_calloc((size_t)v->places->n + 1, sizeof(unsigned));
     if (v->base)
@@ -235,9 +237,9 @@ static void take_fine(struct view *v)
         if (v->in->crosses[t])
             nic |= 1u << t;
         else
-            fine_find(v, 1u << t);
+            fine_find(v, seen & 1u << t);
     }
-    fine_find(v, nic);
+    fine_find(v, seen & nic);
 }
 
 static double spread_of(const float *off, int n)

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Single pairs of a large machine: each was measured once or twice, so a stray point looks like a bad cable.
+ * Those that are least like strays are measured again. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/distribution.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "noise/noise_impl.h"
+
+struct pair {
+    int a, b, looks, slow;
+    double sum;
+};
+
+struct pairs {
+    struct pair *at;
+    int count;
+    struct map map;
+    long looks, slow;
+};
+
+static uint64_t key_of(const struct look *k)
+{
+    uint64_t lo = (uint64_t)(k->src < k->dst ? k->src : k->dst), hi = (uint64_t)(k->src < k->dst ? k->dst : k->src);
+
+    return hi << 32 | lo;
+}
+
+static bool is_slow(const struct hunt *h, int i)
+{
+    const double sigma = h->v->class[class_of(&h->v->in->look[i])].sigma;
+
+    return h->r[i] < -fmax(noise_constants.slow, noise_constants.slow_sigma * sigma);
+}
+
+/* Between ends that are fine and of no claimed part. */
+static bool is_open(const struct hunt *h, const bool *claimed, int i)
+{
+    const struct look *k = &h->v->in->look[i];
+
+    return !isnan(h->r[i]) && channel_has(h->c, k) && end_is_fine(h->v, k, 0) && end_is_fine(h->v, k, 1) &&
+           !claimed[k->src] && !claimed[k->dst];
+}
+
+static void add_slow(struct pairs *p, const struct look *k)
+{
+    int *at = map_at(&p->map, key_of(k), NULL, NULL);
+
+    if (*at != MAP_NONE)
+        return;
+    *at = p->count;
+    MEM_PUSH(p->at, p->count) = (struct pair){.a = k->src < k->dst ? k->src : k->dst, .b = k->src < k->dst ? k->dst : k->src};
+}
+
+static void collect(struct pairs *p, const struct hunt *h, const bool *claimed)
+{
+    const struct noise_input *in = h->v->in;
+
+    for (int i = 0; i < in->looks; i++)
+        if (is_open(h, claimed, i)) {
+            p->looks++;
+            p->slow += is_slow(h, i);
+            if (is_slow(h, i))
+                add_slow(p, &in->look[i]);
+        }
+    for (int i = 0; i < in->looks && p->count; i++) {
+        int at = is_open(h, claimed, i) ? map_find(&p->map, key_of(&in->look[i]), NULL, NULL) : MAP_NONE;
+
+        if (at == MAP_NONE)
+            continue;
+        p->at[at].looks++;
+        p->at[at].slow += is_slow(h, i);
+        p->at[at].sum += is_slow(h, i) ? h->r[i] : 0;
+    }
+}
+
+static bool *claimed_endpoints(const struct hunt *h)
+{
+    bool *claimed = mem_calloc((size_t)h->places->n + 1, sizeof(*claimed));
+
+    for (int c = 0; c < h->out->count; c++) {
+        const struct claim *x = &h->out->at[c];
+
+        for (int i = 0; x->channel == h->c && x->rung == RUNG_NIC && i < h->places->n; i++)
+            claimed[i] |= i == x->a;
+    }
+    return claimed;
+}
+
+/* A pair measured again is one look a block: it varies as looks do, and is stray as often. */
+static void tell_likeness(const struct hunt *h, const struct pairs *p)
+{
+    const struct likeness *nic = &h->c->like[RUNG_NIC][0];
+    double sigma = 0;
+
+    for (int c = 0; c < CLASSES; c++)
+        if (c / 2 / TIER_MAX == (int)h->c->kind && h->c->tiers >> (c / 2 % TIER_MAX) & 1 && h->v->class[c].looks)
+            sigma = fmax(sigma, h->v->class[c].sigma);
+    for (int l = 0; l < LENS_MAX; l++) {
+        struct likeness *like = &h->c->like[RUNG_PAIR][l];
+
+        if (like->s0 > 0)
+            continue;
+        *like = (struct likeness){.s0 = fmax(nic->s0, sigma * sigma), .d0 = nic->d0 > 0 ? nic->d0 : 4, .pop = nic->pop,
+                                  .limit = -noise_constants.delta, .least = (double)p->slow + 0.5, .seen = p->looks, .blocks = nic->blocks};
+    }
+}
+
+static struct claim claim_of(const struct hunt *h, const struct pairs *all, const struct pair *p)
+{
+    double q = ((double)all->slow - p->slow + 0.5) / ((double)all->looks - p->looks + 1);
+
+    return (struct claim){.rung = RUNG_PAIR, .a = p->a, .b = p->b, .tier = -1, .channel = h->c, .share = 1, .sd = NAN,
+                          .e = p->sum / p->slow, .p = dist_binomial_upper(p->slow, p->looks, fmin(1, q))};
+}
+
+/* The chance of a pair that was looked for is no proof: it can be suspected, never sure. */
+static void suspect(struct hunt *h, const struct pairs *all)
+{
+    struct claims c = {0};
+
+    for (int i = 0; i < all->count; i++) {
+        struct claim x = claim_of(h, all, &all->at[i]);
+
+        if (x.p <= h->alpha)
+            MEM_PUSH(c.at, c.count) = x;
+    }
+    claims_sort(&c);
+    for (int i = 0; i < c.count && i < noise_constants.pair_suspects; i++) {
+        c.at[i].p = fmax(c.at[i].p, noise_constants.false_part);
+        MEM_PUSH(h->out->at, h->out->count) = c.at[i];
+    }
+    free(c.at);
+}
+
+static bool has_pairs(const struct hunt *h)
+{
+    for (int i = 0; i < h->out->count; i++)
+        if (h->out->at[i].rung == RUNG_PAIR)
+            return true;
+    return false;
+}
+
+void pairs_suspect(struct hunt *h)
+{
+    bool *claimed = claimed_endpoints(h);
+    struct pairs p = {0};
+
+    collect(&p, h, claimed);
+    tell_likeness(h, &p);
+    if (!has_pairs(h))
+        suspect(h, &p);
+    map_free(&p.map);
+    free(p.at);
+    free(claimed);
+}
