@@ -28,12 +28,16 @@ static bool counts(const struct look *k)
 /* Looks by rate, as far as they count, against the median of their class; NAN: not. */
 struct residuals {
     double *r, sigma[CLASSES];
-    double *end; /* by 2 * endpoint + end: median as sender and as receiver; 0: no looks */
+    double *end;     /* by 2 * endpoint + end: median as sender and as receiver; 0: no looks */
+    struct lists by; /* codes 2 * look + end by the same key */
+    double *buffer;
 };
 
 /* Make r the distance from the median of each class. */
-static void subtract_medians(struct residuals *x, const struct noise_input *in, double *buffer)
+static void subtract_medians(struct residuals *x, const struct noise_input *in)
 {
+    double *buffer = x->buffer;
+
     for (int c = 0; c < CLASSES; c++) {
         int n = 0;
         for (int i = 0; i < in->looks; i++)
@@ -51,39 +55,57 @@ static void subtract_medians(struct residuals *x, const struct noise_input *in, 
     }
 }
 
-static void ends_of(struct residuals *x, const struct noise_input *in, double *buffer)
+static void ends_of(struct residuals *x, const struct noise_input *in)
 {
     const int n = in->topo->endpoints;
     int *key = mem_ints(2 * in->looks, -1);
-    struct lists by;
 
     for (int i = 0; i < in->looks; i++)
         if (!isnan(x->r[i])) {
             key[2 * i] = 2 * in->look[i].src;
             key[2 * i + 1] = 2 * in->look[i].dst + 1;
         }
-    lists_make(&by, key, NULL, 2 * in->looks, 2 * n);
+    lists_make(&x->by, key, NULL, 2 * in->looks, 2 * n);
     for (int e = 0; e < 2 * n; e++) {
         int count = 0;
-        for (int k = by.start[e]; k < by.start[e + 1]; k++)
-            buffer[count++] = x->r[by.at[k] / 2];
-        x->end[e] = count ? stats_select(buffer, count, count / 2) : 0;
+        for (int k = x->by.start[e]; k < x->by.start[e + 1]; k++)
+            x->buffer[count++] = x->r[x->by.at[k] / 2];
+        x->end[e] = count ? stats_select(x->buffer, count, count / 2) : 0;
     }
-    lists_free(&by);
     free(key);
 }
 
 static void residuals_make(struct residuals *x, const struct noise_input *in)
 {
-    double *buffer = mem_calloc((size_t)in->looks + 1, sizeof(*buffer));
-
     *x = (struct residuals){.r = mem_calloc((size_t)in->looks + 1, sizeof(*x->r)),
+                            .buffer = mem_calloc((size_t)in->looks + 1, sizeof(*x->buffer)),
                             .end = mem_calloc(2 * (size_t)in->topo->endpoints, sizeof(*x->end))};
     for (int i = 0; i < in->looks; i++)
         x->r[i] = NAN;
-    subtract_medians(x, in, buffer);
-    ends_of(x, in, buffer);
-    free(buffer);
+    subtract_medians(x, in);
+    ends_of(x, in);
+}
+
+static void residuals_free(struct residuals *x)
+{
+    free(x->r);
+    free(x->end);
+    free(x->buffer);
+    lists_free(&x->by);
+}
+
+/* Median of all looks like this one at its pair: a pair of a small machine has several. */
+static double pair_median(const struct residuals *x, const struct noise_input *in,
+                          const struct look *k)
+{
+    int n = 0;
+
+    for (int i = x->by.start[2 * k->src]; i < x->by.start[2 * k->src + 1]; i++) {
+        const struct look *other = &in->look[x->by.at[i] / 2];
+        if (other->dst == k->dst && class_of(other) == class_of(k))
+            x->buffer[n++] = x->r[x->by.at[i] / 2];
+    }
+    return stats_select(x->buffer, n, n / 2);
 }
 
 /* A look, and how far its pair is below the slower of its ends; less than 0. */
@@ -112,8 +134,11 @@ static struct odd_pair *odd_pairs(const struct residuals *x, const struct noise_
             continue;
         double ends = fmin(0, fmin(x->end[2 * k->src], x->end[2 * k->dst + 1]));
         double limit = fmax(least_excess, least_sigmas * x->sigma[class_of(k)]);
-        if (x->r[i] - ends < -limit)
-            MEM_PUSH(odd, *n) = (struct odd_pair){x->r[i] - ends, k};
+        if (!(x->r[i] - ends < -limit))
+            continue;
+        double excess = pair_median(x, in, k) - ends;
+        if (excess < -limit)
+            MEM_PUSH(odd, *n) = (struct odd_pair){excess, k};
     }
     if (*n)
         qsort(odd, (size_t)*n, sizeof(*odd), by_excess);
@@ -205,6 +230,5 @@ void retest_pairs(struct plan *out, const struct noise_input *in, const struct n
         if (c.tier[t])
             add_control(&c, &x, t);
     free(odd);
-    free(x.r);
-    free(x.end);
+    residuals_free(&x);
 }
