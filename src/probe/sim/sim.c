@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/stats.h"
 #include "probe/plan.h"
 
 /* Rate left (0..1) of src -> dst on this tier. */
@@ -25,7 +24,7 @@ static double added(const struct sim *s, int src, int dst, int tier)
 {
     double sum = 0;
 
-    for (int i = 0; i < s->faults; i++)
+    for (int i = 0; s->late && i < s->faults; i++)
         if (s->fault[i].added > 0 &&
             sim_concerns(s, &s->fault[i], src, dst, s->fabric->tier[tier].nic))
             sum += s->fault[i].added;
@@ -216,7 +215,7 @@ static double added_to_group(const struct sim *s, const int *ids, int n)
 {
     double most = 0;
 
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; s->late && i < n; i++) {
         int a = ids[i], b = ids[(i + 1) % n];
         most = fmax(most, added(s, a, b, topo_tier(s->truth, a, b)));
     }
@@ -246,8 +245,7 @@ double sim_collective(const struct sim *s, enum op op, const int *ids, int n, do
 /* Groups of endpoints that share uplinks: what flows up from and down to each in one round, and what
  * it carries, in whole NICs of an endpoint. */
 struct sim_load {
-    enum load_of { LOAD_LEVEL, LOAD_UNIT, LOAD_NIC } kind;
-    int level, of; /* LOAD_LEVEL, LOAD_UNIT: so many groups in a row are one */
+    int level, of; /* so many groups of a level in a row are one; level -1: each NIC is */
     int lanes;     /* hashed uplinks of a group, each with a number of its own; 0: they share all */
     double *up, *down, *room;
 };
@@ -262,24 +260,25 @@ struct sim_uplinks {
 };
 
 /* The group that an endpoint belongs to; -1: none. */
-static int load_group(const struct sim *s, const struct sim_load *l, int id)
+static int load_group(const struct topo *t, const struct sim_load *l, int id)
 {
-    if (l->kind == LOAD_NIC)
-        return id;
-    int at = topo_at(s->truth, id, l->level);
-    return at < 0 ? -1 : at / l->of;
+    int at = l->level < 0 ? id : topo_at(t, id, l->level);
+
+    return at < 0 || l->of == 1 ? at : at / l->of;
 }
 
 /* True if a flow uses these uplinks: *x and *y are the places that it is counted at. */
 static bool climbs(const struct sim *s, const struct sim_load *l, int a, int b, int *x, int *y)
 {
-    *x = load_group(s, l, sim_sender(s, a, b));
-    *y = load_group(s, l, b);
+    const struct topo *t = s->truth;
+
+    *x = load_group(t, l, sim_sender(s, a, b));
+    *y = load_group(t, l, b);
     if (*x < 0 || *y < 0 || *x == *y)
         return false;
     if (l->lanes) {
         *x = *x * l->lanes + sim_lane(s, a, b, l->lanes);
-        *y = *y * l->lanes + sim_lane(s, b + s->truth->endpoints, a, l->lanes); /* another hash */
+        *y = *y * l->lanes + sim_lane(s, b + t->endpoints, a, l->lanes); /* another hash */
     }
     return true;
 }
@@ -310,6 +309,37 @@ static double room_for_flow(const void *of, const struct topo *t, int a, int b, 
         if (climbs(u->sim, l, a, b, &x, &y))
             least = fmin(least, fmin(l->room[x] / l->up[x], l->room[y] / l->down[y]));
     return least;
+}
+
+/* The same where leaves are all there is: all_to_all asks for n^2 flows. */
+static inline bool climbs_leaf(const struct sim_load *l, const struct topo *t, int a, int b, int *x,
+                               int *y)
+{
+    *x = topo_at(t, a, l->level);
+    *y = topo_at(t, b, l->level);
+    return *x >= 0 && *y >= 0 && *x != *y;
+}
+
+static double count_leaf_flow(const void *of, const struct topo *t, int a, int b, double part)
+{
+    const struct sim_load *l = of;
+    int x, y;
+
+    if (climbs_leaf(l, t, a, b, &x, &y)) {
+        l->up[x] += part;
+        l->down[y] += part;
+    }
+    return INFINITY;
+}
+
+static double room_for_leaf_flow(const void *of, const struct topo *t, int a, int b, double part)
+{
+    const struct sim_load *l = of;
+    int x, y;
+
+    (void)part;
+    return climbs_leaf(l, t, a, b, &x, &y) ? fmin(l->room[x] / l->up[x], l->room[y] / l->down[y])
+                                           : INFINITY;
 }
 
 static void free_uplinks(struct sim_uplinks *u)
@@ -351,8 +381,8 @@ static struct sim_load *add_load(struct sim_uplinks *u, struct sim_load l, int g
     l.down = mem_calloc(room, sizeof(double));
     l.room = mem_calloc(room, sizeof(double));
     for (int i = 0; i < s->truth->endpoints && !l.lanes; i++)
-        if (load_group(s, &l, i) >= 0)
-            l.room[load_group(s, &l, i)] += share;
+        if (load_group(s->truth, &l, i) >= 0)
+            l.room[load_group(s->truth, &l, i)] += share;
     u->load[u->loads] = l;
     return &u->load[u->loads++];
 }
@@ -363,8 +393,8 @@ static void add_leaves(struct sim_uplinks *u)
     const struct sim *s = u->sim;
     enum level level = sim_uplink_level(s->truth);
     int leaves = s->truth->group[level].count;
-    struct sim_load *l = add_load(u, (struct sim_load){LOAD_LEVEL, (int)level, 1, 0, 0, 0, 0},
-                                  leaves, s->fabric->uplink_share);
+    struct sim_load *l =
+        add_load(u, (struct sim_load){(int)level, 1, 0, 0, 0, 0}, leaves, s->fabric->uplink_share);
 
     for (int i = 0; i < leaves; i++)
         l->room[i] *= uplinks_left(s, i);
@@ -375,8 +405,7 @@ static void add_lanes(struct sim_uplinks *u, int lanes)
 {
     const struct topo *t = u->sim->truth;
     int level = (int)sim_uplink_level(t), leaves = t->group[level].count;
-    struct sim_load *l =
-        add_load(u, (struct sim_load){LOAD_LEVEL, level, 1, lanes, 0, 0, 0}, leaves, 0);
+    struct sim_load *l = add_load(u, (struct sim_load){level, 1, lanes, 0, 0, 0}, leaves, 0);
 
     for (int i = 0; i < t->endpoints; i++)
         for (int k = 0; k < lanes && topo_at(t, i, level) >= 0; k++)
@@ -389,7 +418,7 @@ static void add_taper(struct sim_uplinks *u, const struct sim_taper *taper)
 {
     const struct topo *t = u->sim->truth;
     const struct fabric *f = u->sim->fabric;
-    struct sim_load l = {LOAD_LEVEL, (int)sim_uplink_level(t), (int)taper->of, 0, 0, 0, 0};
+    struct sim_load l = {(int)sim_uplink_level(t), (int)taper->of, 0, 0, 0, 0};
 
     if ((int)taper->level == TAPER_RACK)
         l.level = LEVEL_RACK;
@@ -414,9 +443,12 @@ static struct sim_uplinks *count_uplinks(const struct sim *s, const struct round
     for (int i = 0; w && i < w->tapers; i++)
         add_taper(u, &w->taper[i]);
     if (w && w->pxn > 0)
-        add_load(u, (struct sim_load){LOAD_NIC, 0, 1, 0, 0, 0, 0}, s->truth->endpoints, 1);
+        add_load(u, (struct sim_load){-1, 1, 0, 0, 0, 0}, s->truth->endpoints, 1);
     for (int i = 0; i < r->groups; i++)
-        flows(u, s->truth, r->op, r, i, count_flow);
+        if (w)
+            flows(u, s->truth, r->op, r, i, count_flow);
+        else
+            flows(u->load, s->truth, r->op, r, i, count_leaf_flow);
     return u;
 }
 
@@ -442,7 +474,8 @@ double sim_share(struct sim *s, const struct round *r, int group, enum op op)
         s->uplinks = count_uplinks(s, r);
     }
     s->uplinks->sim = s;
-    return fmin(1, flows(s->uplinks, s->truth, op, r, group, room_for_flow));
+    return fmin(1, s->world ? flows(s->uplinks, s->truth, op, r, group, room_for_flow)
+                            : flows(s->uplinks->load, s->truth, op, r, group, room_for_leaf_flow));
 }
 
 /* --- the transport --- */
@@ -603,8 +636,9 @@ static int sim_run(void *p, enum op op, size_t bytes, int n, double *sec, struct
     seed = sim_mix(seed, bytes * OP_COUNT + op);
     seed = sim_mix(seed, ctx->calls++);
     rng_seed(&rng, seed);
-    for (int i = 0; i < n && s->noise > 0; i++)
-        sec[i] *= exp(s->noise * rng_normal(&rng));
+    if (s->noise > 0)
+        for (int i = 0; i < n; i++)
+            sec[i] *= exp(s->noise * rng_normal(&rng));
     if (s->varies)
         run_varied(ctx, op, bytes, &rng, n, sec);
     return 0;

@@ -19,6 +19,7 @@
 #include "base/err.h"
 #include "base/op.h"
 #include "base/opt.h"
+#include "base/stats.h"
 #include "probe/sim/sim_world.h"
 #include "probe/transport.h"
 #include "topo/fabrics/fabric.h"
@@ -55,12 +56,12 @@ enum fault_state {
     ON_SAMPLES, /* samples=S  in this share of the samples */
     ON_CHECKS,  /* checks=S   (corrupt) in this share of the verifications */
     ON_SINCE,   /* since=S    from this share of the plan's turns on */
-    ON_AFTER,  /* after=T    once the group has sent for T seconds without a pause: throttling */
-    ON_LOAD,   /* load       beside other groups of the same round */
-    ON_BOTH,   /* both       in operations that send and receive at once */
-    ON_FROM,   /* from=SIZE  messages of this size and above */
-    ON_TO,     /* to=SIZE    messages up to this size */
-    ON_ONE_OF, /* one-of=K   flows that are hashed onto one bad uplink of K */
+    ON_AFTER,   /* after=T    once the group has sent for T seconds without a pause: throttling */
+    ON_LOAD,    /* load       beside other groups of the same round */
+    ON_BOTH,    /* both       in operations that send and receive at once */
+    ON_FROM,    /* from=SIZE  messages of this size and above */
+    ON_TO,      /* to=SIZE    messages up to this size */
+    ON_ONE_OF,  /* one-of=K   flows that are hashed onto one bad uplink of K */
     ON_COUNT
 };
 enum { FAULT_SLOT = 4 };
@@ -107,6 +108,7 @@ struct sim {
     struct sim_fault *fault;
     int faults;
     bool varies;                 /* a world, or a fault with states */
+    bool late;                   /* a fault adds time */
     bool by_nic;                 /* NVLink is left: pairs are of topo_nic_tier() */
     struct sim_uplinks *uplinks; /* of the round that was asked for last */
     struct sim_now now;
@@ -129,7 +131,10 @@ bool sim_fault_on(const struct sim *s, const struct sim_fault *f, int src, int d
 /* True if this fault slows src -> dst now.  nic: the pair's traffic crosses NICs. */
 bool sim_concerns(const struct sim *s, const struct sim_fault *f, int src, int dst, bool nic);
 /* Leaves, or racks where no leaf is known: whose uplinks are meant. */
-enum level sim_uplink_level(const struct topo *t);
+static inline enum level sim_uplink_level(const struct topo *t)
+{
+    return t->group[LEVEL_LEAF].count ? LEVEL_LEAF : LEVEL_RACK;
+}
 
 /* --- draws (sim_noise.c) --- */
 
@@ -140,7 +145,13 @@ static inline unsigned long long sim_mix(unsigned long long h, unsigned long lon
     return h * 0xff51afd7ed558ccdULL;
 }
 /* A number in [0, 1) for this key. */
-double sim_uniform(unsigned long long key);
+static inline double sim_uniform(unsigned long long key)
+{
+    struct rng rng;
+
+    rng_seed(&rng, key);
+    return rng_uniform(&rng);
+}
 /* Which of K hashed uplinks the flow src -> dst takes. */
 int sim_lane(const struct sim *s, int src, int dst, int lanes);
 /* The endpoint whose NIC src sends to dst with: with PXN that of another GPU of its host, on dst's
@@ -153,7 +164,6 @@ struct sim_luck {
 };
 struct sim_luck sim_noise_point(const struct sim *s, const struct group *g);
 /* ... and to one sample of `sec` seconds. */
-struct rng;
 double sim_noise_sample(const struct sim *s, const struct group *g, struct rng *rng, double sec);
 
 /* transport_sim gets its struct sim as group->comm: set world_solo.ctx to it. */

@@ -47,11 +47,6 @@ static const struct {
     [FAULT_LATE_RACK] = {"late-rack", RACK, false, false, false, SLOWS, true},
 };
 
-enum level sim_uplink_level(const struct topo *t)
-{
-    return t->group[LEVEL_LEAF].count ? LEVEL_LEAF : LEVEL_RACK;
-}
-
 static enum level level_of(const struct topo *t, enum end end)
 {
     switch (end) {
@@ -282,6 +277,7 @@ int sim_fault(struct sim *s, const char *text, struct err *err)
     else {
         MEM_PUSH(s->fault, s->faults) = f;
         s->varies |= f.states != 0;
+        s->late |= f.added > 0;
     }
     free(copy);
     return rc;
@@ -348,11 +344,10 @@ bool sim_fault_on(const struct sim *s, const struct sim_fault *f, int src, int d
     return true;
 }
 
-/* The same whatever its states are. */
-static bool lies_on(const struct sim *s, const struct sim_fault *f, int src, int dst, bool nic)
+/* True if the fault lies on the way of the flow src -> dst, whatever its states are. */
+static inline bool lies_on(const struct sim *s, const struct sim_fault *f, int src, int dst,
+                           bool nic)
 {
-    if (nic && s->world && f->kind != FAULT_SLOW_LINK && f->kind != FAULT_SLOW_CABLE)
-        src = sim_sender(s, src, dst);
     int x = topo_at(s->truth, src, (int)f->level), y = topo_at(s->truth, dst, (int)f->level);
 
     switch (f->kind) {
@@ -383,7 +378,17 @@ static bool lies_on(const struct sim *s, const struct sim_fault *f, int src, int
     }
 }
 
+/* Apart, so that the common path needs no registers saved. */
+static __attribute__((noinline)) bool lies_on_now(const struct sim *s, const struct sim_fault *f,
+                                                  int src, int dst, bool nic)
+{
+    bool pair = f->kind == FAULT_SLOW_LINK || f->kind == FAULT_SLOW_CABLE;
+
+    return lies_on(s, f, nic && !pair ? sim_sender(s, src, dst) : src, dst, nic) &&
+           sim_fault_on(s, f, src, dst);
+}
+
 bool sim_concerns(const struct sim *s, const struct sim_fault *f, int src, int dst, bool nic)
 {
-    return lies_on(s, f, src, dst, nic) && (!f->states || sim_fault_on(s, f, src, dst));
+    return s->varies ? lies_on_now(s, f, src, dst, nic) : lies_on(s, f, src, dst, nic);
 }

@@ -15,7 +15,6 @@
  * campaign's seed or the machine's and of what it is drawn for. */
 #include <math.h>
 
-#include "base/stats.h"
 #include "probe/plan.h"
 #include "probe/sim/sim.h"
 
@@ -36,14 +35,6 @@ enum draw {
     DRAW_LANE,
     DRAW_PXN
 };
-
-double sim_uniform(unsigned long long key)
-{
-    struct rng rng;
-
-    rng_seed(&rng, key);
-    return rng_uniform(&rng);
-}
 
 static double normal(unsigned long long key)
 {

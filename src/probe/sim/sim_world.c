@@ -29,37 +29,27 @@ struct field {
     const char *name;
     double lo, hi;
     size_t at; /* of the double in struct sim_world; of oversubscription in struct sim_taper */
-    const char *const *words;
+    const char *const *words; /* NULL ends them */
     bool whole;
 };
 
 #define AT(member) offsetof(struct sim_world, member)
 #define IN_TAPER(member) offsetof(struct sim_taper, member)
-#define SIGMA(name, member)                                                                        \
-    {                                                                                              \
-        name,                                                                                      \
-        {                                                                                          \
-            {                                                                                      \
-                "sigma", 0, 1, AT(member), NULL                                                    \
-            }                                                                                      \
-        }                                                                                          \
-    }
-
 static const char oversubscription[] = "oversubscription";
 static const struct kind {
     const char *name;
     struct field field[FIELDS];
 } kinds[] = {
-    SIGMA("sample", sample),
-    SIGMA("point", point),
-    SIGMA("pair", pair),
-    SIGMA("ladder", ladder),
-    SIGMA("group-epoch", group_epoch),
-    SIGMA("host-epoch", host_epoch),
-    SIGMA("turn", turn),
-    SIGMA("endpoint", endpoint),
-    SIGMA("host", host),
-    SIGMA("host-latency", host_latency),
+    {"sample", {{"sigma", 0, 1, AT(sample), NULL, false}}},
+    {"point", {{"sigma", 0, 1, AT(point), NULL, false}}},
+    {"pair", {{"sigma", 0, 1, AT(pair), NULL, false}}},
+    {"ladder", {{"sigma", 0, 1, AT(ladder), NULL, false}}},
+    {"group-epoch", {{"sigma", 0, 1, AT(group_epoch), NULL, false}}},
+    {"host-epoch", {{"sigma", 0, 1, AT(host_epoch), NULL, false}}},
+    {"turn", {{"sigma", 0, 1, AT(turn), NULL, false}}},
+    {"endpoint", {{"sigma", 0, 1, AT(endpoint), NULL, false}}},
+    {"host", {{"sigma", 0, 1, AT(host), NULL, false}}},
+    {"host-latency", {{"sigma", 0, 1, AT(host_latency), NULL, false}}},
     {"drift", {{"share", 0, 0.9, AT(drift), NULL, false}}},
     {"clock", {{"tick_s", 0, 1, AT(tick), NULL, false}}},
     {"stray",
