@@ -3,7 +3,7 @@
 """The exam: simulated campaigns of worlds x faults x presets x seeds, each judged by railgauge, and the score of that.
 
     tests/random/worlds.py -n 400                     400 campaigns, every fault and every world equally often
-    tests/random/worlds.py --limits                   exit 1 if a limit of LIMITS is broken
+    tests/random/worlds.py --limits                   exit 1 if a limit is broken
     tests/random/worlds.py --only stray5:nic:gb200-nvl72/4:1     one campaign again, with commands and exceptions
     tests/random/worlds.py --baseline OTHER/build     another build beside: its own verdicts on the same faults
 
@@ -166,7 +166,7 @@ def has_worlds(build):
 
 
 class Broken(Exception):
-    """An answer that is none: a signal, a file that cannot be read."""
+    """A program that gives no answer: a signal, an error, a file that cannot be read."""
 
 
 def verdict_of(build, where):
@@ -234,70 +234,65 @@ def score_folder(case, build, where, code):
     return judge(case, named, (code, code_accept), verdict), named
 
 
-def campaign(name, o):
+def finished(p):
+    """Its exit code; a signal, or an error that is no verdict, is broken."""
+    if p.returncode not in (0, 1):
+        raise Broken(f"{' '.join(p.args[1:])}\n    ends with {p.returncode}: {p.stderr.decode()[-500:]}")
+    return p.returncode
+
+
+def campaign(name, o, where):
     """[(Counter, lines)] of the build and of the baseline."""
     case = Case(name)
-    where = tempfile.mkdtemp(prefix="rg-worlds-", dir=o.dir)
-    out = []
-    try:
-        run = railgauge(o.build, *case.run(where + "/c"))
+    code, out = finished(railgauge(o.build, *case.run(where + "/c"))), []
+    scored, named = score_folder(case, o.build, where + "/c", code)
+    out.append(scored)
+    if o.baseline:
+        out.append(baseline(case, o, where))
+    if o.only:
+        print("railgauge", *case.run("DIR"))
+        for e in named.m["exceptions"]:
+            print("   ", json.dumps(e))
+        for e in named.findings:
+            print("   ", e["kind"], e["text"][:300])
+    return out
+
+
+def baseline(case, o, where):
+    """The same fault under the other build, or if it knows no worlds its fit of the same points; `run` has no exit code then."""
+    code = None
+    if o.baseline_runs:
+        code = finished(railgauge(o.baseline, *case.run(where + "/old")))
+    else:
         shutil.copytree(where + "/c", where + "/old", ignore=shutil.ignore_patterns("matrix.json", "verdict.json"))
-        scored, named = score_folder(case, o.build, where + "/c", run.returncode)
-        out.append(scored)
-        if o.baseline:
-            code = None
-            if o.baseline_runs:
-                shutil.rmtree(where + "/old")
-                code = railgauge(o.baseline, *case.run(where + "/old")).returncode
-            else:
-                railgauge(o.baseline, "fit", "-q", where + "/old")
-            out.append(score_folder(case, o.baseline, where + "/old", code)[0])
-        if o.only:
-            print("railgauge", *case.run("DIR"))
-            for e in named.m["exceptions"]:
-                print("   ", json.dumps(e))
-            for e in named.findings:
-                print("   ", e["kind"], e["text"][:300])
-    except Broken as e:
-        sys.exit(f"{name}: {e}\nrailgauge {' '.join(case.run('DIR'))}\n{run.stderr.decode()[-500:]}")
-    finally:
-        if not o.keep:
-            shutil.rmtree(where)
-    return name, out
+        finished(railgauge(o.baseline, "fit", "-q", where + "/old"))
+    return score_folder(case, o.baseline, where + "/old", code)[0]
 
 
 # --- compare, and check ---
 
-def compared(name, o):
+def compared(name, o, where):
     """One machine twice, and 2 % slower the second time: what compare says."""
-    case = Case(name)
-    where = tempfile.mkdtemp(prefix="rg-worlds-", dir=o.dir)
-    s, said = collections.Counter(pairs=1), []
-    try:
-        for folder, seed, more in (("a", 0, []), ("same", 1, []), ("slower", 1, ["slow-fabric=0.98"])):
-            railgauge(o.build, *case.run(f"{where}/{folder}", seed, more))
-        for folder in ("same", "slower"):
-            p = railgauge(o.build, "compare", where + "/a", f"{where}/{folder}", "--json")
-            try:
-                answer = json.loads(p.stdout)
-            except ValueError:
-                sys.exit(f"compare {name}: exit {p.returncode}: {p.stderr.decode()[-500:]}")
-            changed = [f for f in answer["figures"] if f["change"] in ("worse", "better")]
-            parts = [f for f in answer["parts"] if f["change"] != "same"]
-            if folder == "same":
-                s["alarms"] = int(p.returncode != 0 or bool(changed) or bool(parts))
-                if s["alarms"]:
-                    said.append(f"false alarm: {answer['line']}")
-            else:
-                s["found"] = int(p.returncode == 1 and any(f["change"] == "worse" for f in changed))
-                if not s["found"]:
-                    said.append(f"-2 % is not seen: {answer['line']}")
-        if o.only:
-            print("railgauge", *case.run("A"), "\nrailgauge", *case.run("B", 1))
-    finally:
-        if not o.keep:
-            shutil.rmtree(where)
-    return name, [(s, said)]
+    case, s, said = Case(name), collections.Counter(pairs=1), []
+    for folder, seed, more in (("a", 0, []), ("same", 1, []), ("slower", 1, ["slow-fabric=0.98"])):
+        finished(railgauge(o.build, *case.run(f"{where}/{folder}", seed, more)))
+    for folder in ("same", "slower"):
+        p = railgauge(o.build, "compare", where + "/a", f"{where}/{folder}", "--json")
+        finished(p)
+        answer = json.loads(p.stdout)
+        changed = [f for f in answer["figures"] if f["change"] in ("worse", "better")]
+        parts = [f for f in answer["parts"] if f["change"] != "same"]
+        if folder == "same":
+            s["alarms"] = int(p.returncode != 0 or bool(changed) or bool(parts))
+            if s["alarms"]:
+                said.append(f"false alarm: {answer['line']}" + "".join(f"; {c['what']} {c['change']}" for c in [*changed, *parts][:3]))
+        else:
+            s["found"] = int(p.returncode == 1 and any(f["change"] == "worse" for f in changed))
+            if not s["found"]:
+                said.append(f"-2 % is not seen: {answer['line']}")
+    if o.only:
+        print("railgauge", *case.run("A"), "\nrailgauge", *case.run("B", 1))
+    return [(s, said)]
 
 
 def pair_fabric(where):
@@ -311,35 +306,43 @@ def pair_fabric(where):
     return where
 
 
-def checked(name, o):
-    """check of hosts that are busy and healthy (PRESET/RACKS:healthy), or have one NIC at 0.6: who fails."""
+def checked(name, o, where):
+    """check of hosts that are busy and healthy, or have one NIC at 0.6: who fails."""
     world, what, layout, _ = name.split(":")
     preset, racks = layout.split("/")
     rng = random.Random(f"railgauge check {name}")
-    where = tempfile.mkdtemp(prefix="rg-worlds-", dir=o.dir)
     s, said, bad = collections.Counter(checks=1), [], None
+    fabric = pair_fabric(where + "/pair.json") if preset == PAIR else preset
+    words = ["check", "--fabric", fabric, "--racks", racks, "--world", world, "--sim-seed", str(rng.randrange(1, 1 << 30)),
+             "--machine", str(rng.randrange(1, 1 << 30)), "--reason", "--state", where + "/state"]
+    if what == "nic":
+        f = Fabric(preset, int(racks))
+        e = rng.randrange(f.count)
+        h = f.at["host"][e]
+        bad = f"r{h // f.per_rack:02d}n{h % f.per_rack:02d}"
+        words += ["--fault", f"slow-nic={e}:0.6"]
+    p = railgauge(o.build, *words)
+    failed = [line.split()[0] for line in p.stdout.decode().splitlines()]
+    s["failed"] = int(any(h != bad for h in failed) or (not bad and p.returncode != 0))
+    s["sick"] = int(what == "nic")
+    s["found"] = int(bad in failed and finished(p) == 1)
+    if s["failed"] or (bad and not s["found"]):
+        said.append(f"exit {p.returncode}: {p.stdout.decode()[:300].strip() or 'no host fails'} {p.stderr.decode()[-200:].strip()}".strip())
+    if o.only:
+        print("railgauge", *words, "\n" + p.stdout.decode())
+    return [(s, said)]
+
+
+def one(what, name, o):
+    """What a piece of work says, in a folder of its own."""
+    where = tempfile.mkdtemp(prefix="rg-worlds-", dir=o.dir)
     try:
-        fabric = pair_fabric(where + "/pair.json") if preset == PAIR else preset
-        words = ["check", "--fabric", fabric, "--racks", racks, "--world", world, "--sim-seed", str(rng.randrange(1, 1 << 30)),
-                 "--machine", str(rng.randrange(1, 1 << 30)), "--reason", "--state", where + "/state"]
-        if what == "nic":
-            f = Fabric(preset, int(racks))
-            e = rng.randrange(f.count)
-            h = f.at["host"][e]
-            bad = f"r{h // f.per_rack:02d}n{h % f.per_rack:02d}"
-            words += ["--fault", f"slow-nic={e}:0.6"]
-        p = railgauge(o.build, *words)
-        failed = [line.split()[0] for line in p.stdout.decode().splitlines()]
-        s["failed"], s["sick"] = int(any(h != bad for h in failed)), int(what == "nic")
-        s["found"] = int(bad in failed and p.returncode == 1)
-        if s["failed"] or (bad and not s["found"]) or p.returncode not in (0, 1):
-            said.append(f"exit {p.returncode}: {p.stdout.decode()[:300] or 'no host fails'} {p.stderr.decode()[-200:]}".strip())
-        if o.only:
-            print("railgauge", *words, "\n" + p.stdout.decode())
+        return {"": campaign, "compare ": compared, "check ": checked}[what](name, o, where)
+    except Broken as e:
+        return [(collections.Counter(campaigns=1, broken=1), [f"broken: {e}"])]
     finally:
         if not o.keep:
             shutil.rmtree(where)
-    return name, [(s, said)]
 
 
 # --- the list, the tables ---
@@ -399,25 +402,24 @@ def cells(s):
 HEADS = ["named", "in state", "PASS", "false", "pieces", "codes right"]
 
 
-def table(title, heads, rows, markdown):
-    if markdown:
-        print(f"\n{title}:\n\n| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
+def table(title, heads, rows, page):
+    if page:
+        print(f"\n{title}:\n\n| {' | '.join(heads)} |\n|{'---|' * len(heads)}", file=page)
         for r in rows:
-            print(f"| {' | '.join(r)} |")
-        return
+            print(f"| {' | '.join(r)} |", file=page)
     width = [max(len(r[i]) for r in [heads, *rows]) for i in range(len(heads))]
     print(f"\n{title}")
     for r in [heads, *rows]:
         print("  " + "  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(r, width))).rstrip())
 
 
-def print_scores(scores, o):
+def print_scores(scores, page):
     names = ["", " (baseline)"][:len(scores)]
     heads = [h + n for n in names for h in HEADS]
     for level, order in (("world", [*PLAUSIBLE, *FURTHER]), ("fault", [HEALTHY, *FAULTS])):
         rows = [[x, str(scores[0].by[level, x]["campaigns"]), *(c for s in scores for c in cells(s.by[level, x]))]
                 for x in order if scores[0].by[level, x]["campaigns"]]
-        table(f"by {level}", [level, "campaigns", *heads], rows, o.markdown)
+        table(f"by {level}", [level, "campaigns", *heads], rows, page)
 
 
 def limit(text, value, sign, bound, n, most=None):
@@ -451,14 +453,14 @@ def check_limits(scores, compares, checks):
 
 
 def everything(o):
-    """(function, name) of each piece of work."""
-    work = [(campaign, name) for name in draw_list(o)] if o.n else []
+    """(what, name) of each piece of work."""
+    work = [("", name) for name in draw_list(o)] if o.n else []
     for k in range(o.compare):
         worlds = [w for w in o.worlds if w in PLAUSIBLE or w in FURTHER]
-        work += [(compared, f"{w}:healthy:{o.presets[(k + i) % len(o.presets)]}:{o.seed}.{k}") for i, w in enumerate(worlds)]
+        work += [("compare ", f"{w}:healthy:{o.presets[(k + i) % len(o.presets)]}:{o.seed}.{k}") for i, w in enumerate(worlds)]
     for k in range(o.check):
         world, preset = CHECK_WORLDS[k % len(CHECK_WORLDS)], CHECK_PRESETS[k // len(CHECK_WORLDS) % len(CHECK_PRESETS)]
-        work += [(checked, f"{world}:{what}:{p}:{o.seed}.{k}")
+        work += [("check ", f"{world}:{what}:{p}:{o.seed}.{k}")
                  for what, p in (("healthy", preset), ("healthy", PAIR + "/1"), ("nic", preset))]
     return work
 
@@ -476,7 +478,7 @@ def arguments():
     a.add_argument("--only", help="[compare|check ]WORLD:FAULT:PRESET/RACKS:SEED, once more and loud")
     a.add_argument("--baseline", help="build that is scored beside; without --world it fits the points of the other")
     a.add_argument("--limits", action="store_true", help="exit 1 if one is broken")
-    a.add_argument("--markdown", action="store_true", help="tables for a page")
+    a.add_argument("--markdown", metavar="FILE", help="the tables there as well, for a page")
     a.add_argument("--keep", action="store_true", help="leave the campaigns where they are")
     a.add_argument("--dir", help="where they are made")
     a.add_argument("-j", type=int, default=len(os.sched_getaffinity(0)), help="campaigns at once")
@@ -495,37 +497,41 @@ def arguments():
 def main():
     o = arguments()
     if o.only:
-        what, _, name = o.only.rpartition(" ")
-        for _, said in {"": campaign, "compare": compared, "check": checked}[what](name, o)[1]:
+        what, space, name = o.only.rpartition(" ")
+        for _, said in one(what + space, name, o):
             print(*(f"  {line}" for line in said) if said else ["  as it should be"], sep="\n")
         return 0
-    scores = [Score(), Score()] if o.baseline else [Score()]
+    scores, broken = [Score(), Score()] if o.baseline else [Score()], 0
     compares, checks = collections.defaultdict(collections.Counter), collections.defaultdict(collections.Counter)
     with concurrent.futures.ProcessPoolExecutor(o.j) as pool:
-        jobs = [(f, pool.submit(f, name, o)) for f, name in everything(o)]
-        for f, job in jobs:
-            name, out = job.result()
-            prefix = {campaign: "", compared: "compare ", checked: "check "}[f]
-            for score, (s, said), build in zip(scores, out, ["", " (baseline)"]):
-                if f is campaign:
+        for what, name, job in [(w, n, pool.submit(one, w, n, o)) for w, n in everything(o)]:
+            for score, (s, said) in zip(scores, job.result()):
+                if what == "":
                     score.add(name, s)
                 else:
-                    (compares if f is compared else checks)[name.split(":")[0]].update(s)
-                for line in said if not build else []:
-                    print(f"{prefix}{name}: {line}", flush=True)
+                    (compares if what == "compare " else checks)[name.split(":")[0]].update(s)
+                broken += s["broken"]
+                for line in said if score is scores[0] else []:
+                    print(f"{what}{name}: {line}", flush=True)
+    page = open(o.markdown, "w", encoding="utf-8") if o.markdown else None  # pylint: disable=consider-using-with
     if o.n:
-        print_scores(scores, o)
+        print_scores(scores, page)
     if compares:
         table("compare", ["world", "false alarms", "-2 % found"],
-              [[w, f"{s['alarms']}/{s['pairs']}", f"{s['found']}/{s['pairs']}"] for w, s in compares.items()], o.markdown)
+              [[w, f"{s['alarms']}/{s['pairs']}", f"{s['found']}/{s['pairs']}"] for w, s in compares.items()], page)
     if checks:
         table("check", ["world", "healthy hosts failed", "NIC at 0.6 found"],
-              [[w, f"{s['failed']}/{s['checks']}", f"{s['found']}/{s['sick']}"] for w, s in checks.items()], o.markdown)
+              [[w, f"{s['failed']}/{s['checks']}", f"{s['found']}/{s['sick']}"] for w, s in checks.items()], page)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if page:
+        page.close()
     print(f"\nseed {o.seed}: {o.n} campaigns, {used.ru_utime + used.ru_stime:.0f} s of processor time")
+    good = not broken
+    if broken:
+        print(f"{broken} without an answer")
     if o.limits:
-        return 0 if check_limits(scores, compares, checks) else 1
-    return 0
+        good &= check_limits(scores, compares, checks)
+    return 0 if good else 1
 
 
 if __name__ == "__main__":
