@@ -19,6 +19,14 @@ setup() {
     [[ ${lines[0]} == "gb200-nvl72 "*"GB200 NVL72 racks, InfiniBand NDR"* ]]
 }
 
+@test "every shipped world is listed with its kinds and their sources" {
+    run railgauge discover --list-worlds
+    [ "$status" -eq 0 ]
+    [ "$(grep -c '^[a-z]' <<<"$output")" -eq "$(find "$top/topo/worlds" -name '*.json' | wc -l)" ]
+    ! grep '^  ' <<<"$output" | grep -vE '^  [a-z-]+ +[a-z_]+ [^:]+: .'
+    [[ $output == *"stray5 "*"  stray             share 0.05, alone 0.05, factor 0.8: "* ]]
+}
+
 @test "eight racks of a preset as a picture" {
     run railgauge discover --fabric gb200-nvl72 --racks 8
     [ "$status" -eq 0 ]
@@ -62,6 +70,7 @@ PY
     python3 validate.py "$top/topo/schema/topology.schema.json" t.json "$top"/tests/golden/topology*.json
     python3 validate.py "$top/topo/schema/fabric.schema.json" "$top"/topo/fabrics/*.json
     python3 validate.py "$top/topo/schema/gpu.schema.json" "$top"/topo/gpus/*.json
+    python3 validate.py "$top/topo/schema/world.schema.json" "$top"/topo/worlds/*.json
     run ! python3 validate.py "$top/topo/schema/topology.schema.json" bad.json
     [[ $output == *"'tpu' is not one of ['cpu', 'gpu']"* ]]
 }

@@ -181,6 +181,45 @@ static void a_resume_measures_only_what_is_missing(void **state)
     bed_close(&b);
 }
 
+/* Noise that depends on time is that of the plan's order, not of when it is measured. */
+static void a_resumed_campaign_in_a_world_is_the_unbroken_one(void **state)
+{
+    struct sim_world world;
+    struct bed b;
+    struct err err;
+    struct point *once;
+
+    (void)state;
+    bed_open(&b, "hgx-h100", 2, PAIRS);
+    assert_int_equal(sim_world_load(&world, "mix", &err), 0);
+    world.drift = 0.1;
+    world.turn = 0.01;
+    b.sim.world = &world;
+    b.sim.noise = world.sample;
+    b.sim.varies = true;
+    assert_int_equal(sim_fault(&b.sim, "slow-nic=17:0.6@time=0.4", &err), 0);
+    assert_int_equal(bed_measure(&b, &err), 0);
+    int whole = points_all(b.log)->count, slow = 0;
+    once = malloc((size_t)whole * sizeof(*once));
+    assert_non_null(once);
+    memcpy(once, points_all(b.log)->point, (size_t)whole * sizeof(*once));
+    assert_int_equal(points_close(b.log, &err), 0);
+    assert_int_equal(truncate(path, 100000), 0);
+    assert_int_equal(bed_measure(&b, &err), 0);
+    assert_int_equal(points_all(b.log)->count, whole);
+    for (int i = 0; i < whole; i++) {
+        const struct point *p = &points_all(b.log)->point[i];
+        if (p->round != once[i].round || p->epoch != once[i].epoch || p->n != once[i].n ||
+            fabs(p->sec.median / once[i].sec.median - 1) > 1e-6) /* a file has seven digits */
+            fail_msg("row %d of %d: %g s, at first %g", i, whole, p->sec.median,
+                     once[i].sec.median);
+        slow += stage_is_retest(p->stage);
+    }
+    assert_true(slow > 0);
+    free(once);
+    bed_close(&b);
+}
+
 static void a_dead_host_is_a_failed_point_that_says_so(void **state)
 {
     struct bed b;
@@ -306,6 +345,7 @@ int main(void)
         cmocka_unit_test(equal_seeds_give_equal_files_and_other_seeds_do_not),
         cmocka_unit_test(an_outlier_of_a_parallel_round_is_measured_again_alone),
         cmocka_unit_test(a_resume_measures_only_what_is_missing),
+        cmocka_unit_test(a_resumed_campaign_in_a_world_is_the_unbroken_one),
         cmocka_unit_test(a_dead_host_is_a_failed_point_that_says_so),
         cmocka_unit_test(a_corrupt_rank_is_wrong_data_in_every_op_that_it_takes_part_in),
         cmocka_unit_test(two_samples_are_no_interval),

@@ -15,8 +15,7 @@ enum end { NO_END, ENDPOINT, HOST, LEAF, LEAF_OR_RACK, RACK, RACK_OR_DOMAIN };
 enum {
     WHEN = 1 << ON_TIME | 1 << ON_SINCE,
     SIZES = 1 << ON_FROM | 1 << ON_TO,
-    SLOWS =
-        WHEN | SIZES | 1 << ON_SAMPLES | 1 << ON_AFTER | 1 << ON_LOAD | 1 << ON_BOTH,
+    SLOWS = WHEN | SIZES | 1 << ON_SAMPLES | 1 << ON_AFTER | 1 << ON_LOAD | 1 << ON_BOTH,
     HASHED = SLOWS | 1 << ON_ONE_OF,
     WRONG = WHEN | SIZES | 1 << ON_LOAD | 1 << ON_CHECKS
 };
@@ -230,10 +229,9 @@ static int parse_state(struct sim_fault *f, char *text, struct err *err)
 
 static int parse_states(struct sim_fault *f, char *rest, struct err *err)
 {
-    do {
-        if (parse_state(f, piece(&rest, ","), err) < 0)
+    for (char *one = strsep(&rest, ","); one; one = strsep(&rest, ","))
+        if (parse_state(f, one, err) < 0)
             return -1;
-    } while (*rest);
     return 0;
 }
 

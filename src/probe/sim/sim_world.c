@@ -2,6 +2,7 @@
 #include "probe/sim/sim_world.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +30,7 @@ struct field {
     double lo, hi;
     size_t at; /* of the double in struct sim_world; of oversubscription in struct sim_taper */
     const char *const *words;
+    bool whole;
 };
 
 #define AT(member) offsetof(struct sim_world, member)
@@ -58,33 +60,35 @@ static const struct kind {
     SIGMA("endpoint", endpoint),
     SIGMA("host", host),
     SIGMA("host-latency", host_latency),
-    {"drift", {{"share", 0, 0.9, AT(drift), NULL}}},
-    {"clock", {{"tick_s", 0, 1, AT(tick), NULL}}},
+    {"drift", {{"share", 0, 0.9, AT(drift), NULL, false}}},
+    {"clock", {{"tick_s", 0, 1, AT(tick), NULL, false}}},
     {"stray",
-     {{"share", 0, 1, AT(stray.share), NULL},
-      {"alone", 0, 1, AT(stray.alone), NULL},
-      {"factor", 1e-6, 1, AT(stray.factor), NULL}}},
+     {{"share", 0, 1, AT(stray.share), NULL, false},
+      {"alone", 0, 1, AT(stray.alone), NULL, false},
+      {"factor", 1e-6, 1, AT(stray.factor), NULL, false}}},
     {"tail",
-     {{"share", 0, 1, AT(tail.share), NULL},
-      {"scale", 0, 100, AT(tail.scale), NULL},
-      {"shape", 0.1, 100, AT(tail.shape), NULL},
-      {"most", 0, 1e4, AT(tail.most), NULL}}},
+     {{"share", 0, 1, AT(tail.share), NULL, false},
+      {"scale", 0, 100, AT(tail.scale), NULL, false},
+      {"shape", 0.1, 100, AT(tail.shape), NULL, false},
+      {"most", 0, 1e4, AT(tail.most), NULL, false}}},
     {"modes",
-     {{"share", 0, 1, AT(modes.share), NULL}, {"factor", 1e-6, 1, AT(modes.factor), NULL}}},
+     {{"share", 0, 1, AT(modes.share), NULL, false},
+      {"factor", 1e-6, 1, AT(modes.factor), NULL, false}}},
     {"jobs",
-     {{"share", 0, 1, AT(jobs.share), NULL},
-      {"least", 1e-3, 1, AT(jobs.least), NULL},
-      {"turns", 1, 1e6, AT(jobs.turns), NULL}}},
+     {{"share", 0, 1, AT(jobs.share), NULL, false},
+      {"least", 1e-3, 1, AT(jobs.least), NULL, false},
+      {"turns", 1, 1e6, AT(jobs.turns), NULL, true}}},
     {"hashing",
-     {{"uplinks", 1, 4096, AT(hashing.uplinks), NULL},
-      {"rehash", 0, 0, AT(hashing.rehash), rehash_words}}},
+     {{"uplinks", 1, 4096, AT(hashing.uplinks), NULL, true},
+      {"rehash", 0, 0, AT(hashing.rehash), rehash_words, false}}},
     {"adaptive",
-     {{"sigma", 0, 1, AT(adaptive.sigma), NULL}, {"least", 1e-3, 1, AT(adaptive.least), NULL}}},
-    {"pxn", {{"share", 0, 1, AT(pxn), NULL}}},
+     {{"sigma", 0, 1, AT(adaptive.sigma), NULL, false},
+      {"least", 1e-3, 1, AT(adaptive.least), NULL, false}}},
+    {"pxn", {{"share", 0, 1, AT(pxn), NULL, false}}},
     {oversubscription,
-     {{"level", 0, 0, IN_TAPER(level), level_words},
-      {"of", 1, 1e4, IN_TAPER(of), NULL},
-      {"ratio", 1, 1000, IN_TAPER(ratio), NULL}}},
+     {{"level", 0, 0, IN_TAPER(level), level_words, false},
+      {"of", 1, 1e4, IN_TAPER(of), NULL, true},
+      {"ratio", 1, 1000, IN_TAPER(ratio), NULL, false}}},
 };
 enum { KINDS = sizeof(kinds) / sizeof(*kinds) };
 
@@ -127,6 +131,8 @@ static int read_fields(const struct kind *k, json_t *entry, const char *where, v
         double *to = (double *)((char *)into + f->at);
         rc = f->words ? read_word(f, out[i + 2], where, to, err)
                       : json_number(entry, where, f->name, f->lo, f->hi, false, to, err);
+        if (rc == 0 && f->whole && *to != floor(*to))
+            rc = err_data(err, "%s: \"%s\" is %g, not a whole number", where, f->name, *to);
     }
     return rc;
 }
