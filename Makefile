@@ -9,6 +9,9 @@
 # make accuracy        how well curves and steps are predicted, over tables of measured ones
 # make campaigns       random faults on simulated fabrics, and what is said of them (N=100 SEED=1)
 # make below           the same of two campaigns, one below the other
+# make worlds          the exam: faults in simulated fabrics with the noise of real ones, scored, with limits (N=600 SEED=1
+#                      BASELINE=OTHER/build scores another build beside; PAGE=1 puts the tables into tests/accuracy.md)
+# make mutants         each constant of the noise model changed up and down: a unit test must fail
 # make bench-gpu       the same and more on a machine with a GPU: tests/gpu/results.md
 # make fuzz            libFuzzer on the file readers, FUZZ_SECONDS=60 each (needs clang)
 # make tables          the tables of published claims and of --path in jobs/ anew
@@ -234,6 +237,16 @@ below: all
 campaigns: all
 	$(Q)RG_BUILD='$(abspath $(BUILD))' python3 tests/random/campaigns.py -n $(or $(N),100) --seed $(or $(SEED),1)
 
+worlds: all
+	$(Q)code=0; RG_BUILD='$(abspath $(BUILD))' python3 tests/random/worlds.py -n $(or $(N),600) --seed $(or $(SEED),1) --compare 4 \
+	    --check 50 --limits --markdown $(BUILD)/worlds.md $(if $(BASELINE),--baseline '$(BASELINE)') || code=$$?; \
+	$(if $(PAGE),sed -i -e '/^<!-- worlds -->/$(comma)/^<!-- end of worlds -->/{//!d}' -e '/^<!-- worlds -->/r $(BUILD)/worlds.md' tests/accuracy.md;) \
+	exit $$code
+
+# Tests of the noise model, and the objects of the library, with another constants.c before it.
+mutants: $(filter $(BUILD)/tests/unit/noise%,$(UNIT)) $(LIB)
+	$(Q)RG_BUILD='$(abspath $(BUILD))' RG_COMPILE='$(CC) $(compile)' RG_LIBS='$(SANFLAGS) $(LDFLAGS) -lcmocka $(JSON_LIBS) -lm' python3 tests/random/mutants.py $(MUTANTS)
+
 bench: all $(BENCH)
 	$(Q)code=0; for b in tests/bench/bench.sh tests/bench/pair.sh; do RG_BUILD='$(abspath $(BUILD))' JSON='$(JSON)' ./$$b || code=$$?; done; exit $$code
 
@@ -330,7 +343,7 @@ clean:
 	$(RM) -r build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all check $(SUITES:%=check-%) lint bench performance accuracy below campaigns bench-gpu fuzz tables install uninstall dist help clean FORCE
+.PHONY: all check $(SUITES:%=check-%) lint bench performance accuracy below campaigns worlds mutants bench-gpu fuzz tables install uninstall dist help clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 

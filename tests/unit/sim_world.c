@@ -404,6 +404,8 @@ static void other_jobs_take_a_leaf_for_some_turns(void **state)
         assert_int_equal(first < 1 - 1e-9, rate(&b, a) < 1 - 1e-9);
         a.dst = 8; /* the same leaf */
         assert_true(fabs(rate(&b, a) - 1) < 1e-9);
+        a.dst = 1; /* another leaf, over NVLink */
+        assert_true(fabs(rate(&b, a) - 1) < 1e-9);
     }
     assert_true(is_share(busy, SLOTS, 1 - 0.9 * 0.9));
     bed_close(&b);
@@ -426,6 +428,8 @@ static void adaptive_routing_disturbs_loaded_flows_between_leaves(void **state)
         sum += 1 - 1 / v[i]; /* |0.1 N(0,1)| */
     assert_true(fabs(sum / N - 0.1 * sqrt(2 / M_PI)) < 4 * 0.1 / sqrt(N));
     a.dst = 8;
+    assert_true(fabs(luck(&b, &a)) < 1e-9);
+    a.dst = 1;
     assert_true(fabs(luck(&b, &a)) < 1e-9);
     a = here;
     a.groups = 1;

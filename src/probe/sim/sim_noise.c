@@ -176,6 +176,15 @@ static double beside_jobs(const struct sim *s, int leaf, int a)
     return w->jobs.least + (1 - w->jobs.least) * u;
 }
 
+/* True if a flow goes from one leaf to another.  NVLink passes no leaf, though both ends have NICs there. */
+static bool between_leaves(const struct sim *s, int a, int b)
+{
+    const int level = (int)sim_uplink_level(s->truth), x = topo_at(s->truth, a, level);
+
+    return x >= 0 && x != topo_at(s->truth, b, level) &&
+           s->fabric->tier[topo_tier_by(s->truth, a, b, s->by_nic)].nic;
+}
+
 /* A flow between leaves, or a collective over several, meets the jobs of each. */
 static double jobs_leave(const struct sim *s, const struct group *g)
 {
@@ -185,11 +194,10 @@ static double jobs_leave(const struct sim *s, const struct group *g)
     if (!(s->world->jobs.share > 0))
         return 1;
     for (int i = 0; i < g->size; i++) {
-        int next = (i + 1) % g->size, a = g->members[i], b = g->members[next],
-            x = topo_at(s->truth, a, level);
-        if (x < 0 || x == topo_at(s->truth, b, level))
+        int a = g->members[i], b = g->members[(i + 1) % g->size];
+        if (!between_leaves(s, a, b))
             continue;
-        double here = beside_jobs(s, x, g->members[0]);
+        double here = beside_jobs(s, topo_at(s->truth, a, level), g->members[0]);
         left *= here;
         least = fmin(least, here);
     }
@@ -212,13 +220,11 @@ struct sim_luck sim_noise_point(const struct sim *s, const struct group *g)
 
 /* --- of a sample --- */
 
-/* True if the pair, or some members of the group, are below different leaves. */
+/* True if the pair, or some members of the group, send from one leaf to another. */
 static bool crosses(const struct sim *s, const struct group *g)
 {
-    const int level = (int)sim_uplink_level(s->truth), first = g->members[0];
-
     for (int i = 1; i < g->size; i++)
-        if (topo_at(s->truth, g->members[i], level) != topo_at(s->truth, first, level))
+        if (between_leaves(s, g->members[0], g->members[i]))
             return true;
     return false;
 }

@@ -1,0 +1,43 @@
+#!/usr/bin/env bats
+# worlds.bats - a sample of the exam (tests/random/worlds.py): faults in simulated fabrics with the noise of real ones, within
+# limits.  A line of its output is repeated by tests/random/worlds.py --only LINE'S-NAME; `make worlds` has more of them.
+
+bats_require_minimum_version 1.5.0
+
+top=$BATS_TEST_DIRNAME/../..
+
+# worlds OPTION...: within the limits, which are printed.
+worlds() {
+    command -v python3 >/dev/null || skip "no python3"
+    run python3 "$top/tests/random/worlds.py" --dir "$BATS_TEST_TMPDIR" -j 2 --limits "$@"
+    echo "$output"
+    [ "$status" -eq 0 ]
+    [[ $output == *"limits (plausible worlds)"* ]]
+    [[ $output != *BROKEN* ]]
+}
+
+@test "faults in plausible worlds are named in their state, healthy fabrics pass, nothing else is named" {
+    [ -z "${RG_SAN-}" ] || skip "sanitizers take ten times as long"
+    worlds -n 300 --worlds plausible --seed 1
+}
+
+@test "compare sees a change of 2 % in each world and no other" {
+    [ -z "${RG_SAN-}" ] || skip "sanitizers take ten times as long"
+    worlds -n 0 --worlds plausible --seed 1 --compare 1
+}
+
+@test "check lets healthy busy hosts be and finds a NIC at 0.6" {
+    worlds -n 0 --seed 1 --check 15
+}
+
+@test "a program that dies is no score, and an unknown world is refused" {
+    command -v python3 >/dev/null || skip "no python3"
+    run python3 "$top/tests/random/worlds.py" -n 2 --worlds clean,mars
+    [ "$status" -eq 2 ]
+    [[ $output == *"--worlds mars: known are clean "* ]]
+    mkdir "$BATS_TEST_TMPDIR/empty"
+    printf '#!/bin/sh\nkill -SEGV $$\n' >"$BATS_TEST_TMPDIR/empty/railgauge"
+    chmod +x "$BATS_TEST_TMPDIR/empty/railgauge"
+    run python3 "$top/tests/random/worlds.py" -n 1 --build "$BATS_TEST_TMPDIR/empty"
+    [ "$status" -ne 0 ]
+}
