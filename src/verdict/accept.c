@@ -181,6 +181,15 @@ static struct ranged widen(struct ranged f, const struct epochs *e)
                            fmax(f.hi, f.value * exp(half))};
 }
 
+static bool is_busy(const struct matrix *m)
+{
+    int i = 0;
+
+    while (i < m->findings && strcmp(m->finding[i].kind, "busy") != 0)
+        i++;
+    return i < m->findings;
+}
+
 /* --- checks of the whole campaign --- */
 
 static void count_points(struct accept *a, const struct accept_input *in, const struct limit *l)
@@ -216,20 +225,30 @@ static void count_found(struct accept *a, const struct accept_input *in, const s
     const struct matrix *m = in->measured;
     const bool dead = l->check == CHECK_DEAD_PARTS;
     struct accept_row *r = add_row(a, l, mem_strdup(limit_check[l->check].what));
-    bool busy = false;
     int n = 0;
 
     for (int i = 0; dead && i < m->exceptions; i++)
         n += m->exception[i].factor == 0 && !m->exception[i].wrong;
-    for (int i = 0; !dead && i < m->findings; i++) {
+    for (int i = 0; !dead && i < m->findings; i++)
         n += !strcmp(m->finding[i].kind, "tainted");
-        busy |= !strcmp(m->finding[i].kind, "busy");
-    }
     judge(r, exactly(n));
-    if (busy && r->is == ACCEPT_PASS) { /* no fault of the machine */
+    if (!dead && r->is == ACCEPT_PASS && is_busy(m)) { /* no fault of the machine */
         r->is = ACCEPT_WARN;
         explain(r, mem_strdup("figures moved between epochs: most likely other work runs here"));
     }
+}
+
+/* On one host all parts share what disturbs them, and noise of its tiers is noise of theirs. */
+static struct ranged speed_of_part(const struct accept_input *in, const struct part_row *p)
+{
+    const struct accept_noise *n = in->noise;
+    struct ranged f =
+        isfinite(p->lo) ? (struct ranged){p->factor, p->lo, p->hi} : exactly(p->factor);
+
+    for (int i = 0; in->measured->topo.hosts == 1 && i < n->all.figures; i++)
+        if (n->all.figure[i].key.op == OP_PAIR_BW)
+            f = widen(f, &n->epochs[i]);
+    return f;
 }
 
 /* Each slow part is a line of its own; where there is none, one line says so.  The whole fabric is
@@ -248,9 +267,7 @@ static void slow_parts(struct accept *a, const struct accept_input *in, const st
                     mem_printf("%s, %s%s", p->name, speed ? "speed over " : "latency added over ",
                                p->over));
         r->part = i;
-        judge(r, !speed            ? exactly(p->alpha_add)
-                 : isfinite(p->lo) ? (struct ranged){p->factor, p->lo, p->hi}
-                                   : exactly(p->factor));
+        judge(r, speed ? speed_of_part(in, p) : exactly(p->alpha_add));
         rows++;
     }
     if (!rows)
@@ -517,6 +534,27 @@ static void (*const judges[CHECK_COUNT])(struct accept *a, const struct accept_i
     [CHECK_SEEN] = coverage,
 };
 
+/* --- the verdict of a busy machine --- */
+
+/* Rates and times of a busy machine are not its own.  A slow part is judged beside parts of other hosts, which
+ * are as busy. */
+static bool is_disturbed(const struct matrix *m, const struct accept_row *r)
+{
+    enum limit_unit unit = limit_check[r->limit->check].unit;
+    bool part = r->part >= 0 && m->topo.hosts > 1;
+
+    return r->limit->check != CHECK_SEEN && unit != LIMIT_COUNT && !part;
+}
+
+static void doubt_busy(struct accept *a, const struct matrix *m)
+{
+    for (struct accept_row *r = a->row; r < a->row + a->rows && is_busy(m); r++)
+        if (r->is == ACCEPT_FAIL && is_disturbed(m, r)) {
+            r->is = ACCEPT_UNKNOWN;
+            explain(r, mem_strdup("busy: figures moved between epochs, so other work runs here"));
+        }
+}
+
 bool accept_lacks(const struct accept_row *r)
 {
     bool there = r->limit->check == CHECK_SEEN && isfinite(r->value);
@@ -536,6 +574,7 @@ void accept_judge(struct accept *a, const struct accept_input *given)
     for (int i = 0; i < in.limits->count; i++)
         judges[in.limits->limit[i].check](a, &in, &in.limits->limit[i]);
     close_noise(&noise);
+    doubt_busy(a, in.measured);
     for (int i = 0; i < a->rows; i++) {
         a->count[a->row[i].is]++;
         counts += accept_lacks(&a->row[i]);
