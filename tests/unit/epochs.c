@@ -179,6 +179,27 @@ static void variances_are_moderated_by_the_others(void **state)
     assert_float_equal(e[0].se, sqrt(1e-4 / 16 / 5 + 25e-8), 1e-6);
 }
 
+/* Variances that differ by factors of 1,000: the prior has no weight of its own, and keeps EPOCHS_PRIOR. */
+static void no_variance_is_none(void **state)
+{
+    struct epochs e[13];
+
+    (void)state;
+    for (int i = 0; i < 13; i++)
+        e[i] = (struct epochs){.kind = 3,
+                               .blocks = 5,
+                               .units = 2,
+                               .cells = 1,
+                               .between = 1e-4 * pow(10, i - 6),
+                               .within = 1e-4,
+                               .luck_noise = NAN,
+                               .level = 0.5};
+    e[0].between = 0;
+    epochs_judge(e, 13);
+    assert_float_equal(e[0].df, 4 + 1, 1e-6);
+    assert_float_equal(e[0].se, sqrt(sqrt(10) * 1e-4 / 0.84 / 5 / 5), 1e-4);
+}
+
 static void a_mean_of_figures_has_the_epochs_of_all(void **state)
 {
     struct epochs a, b, both;
@@ -288,6 +309,7 @@ int main(void)
         cmocka_unit_test(so_many_units_show_how_they_differ),
         cmocka_unit_test(so_many_units_show_luck),
         cmocka_unit_test(variances_are_moderated_by_the_others),
+        cmocka_unit_test(no_variance_is_none),
         cmocka_unit_test(a_mean_of_figures_has_the_epochs_of_all),
         cmocka_unit_test(alarms_are_as_rare_as_the_constants_say),
         cmocka_unit_test(what_is_below_the_tolerance_is_the_same),
