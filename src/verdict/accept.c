@@ -113,23 +113,48 @@ struct accept_noise {
     struct epochs *epochs;
 };
 
-/* Log of speed of each point of a figure, without what its size makes of it: sizes differ from epoch to epoch
- * where time ran out. */
+/* A point of a figure by its size. */
+struct sized {
+    double amount;
+    int at;
+};
+
+static int by_amount(const void *a, const void *b)
+{
+    const struct sized *x = a, *y = b;
+
+    return x->amount != y->amount ? (x->amount > y->amount) - (x->amount < y->amount)
+                                  : (x->at > y->at) - (x->at < y->at);
+}
+
+/* y: the median log time of the points of one size less their own: sizes differ from epoch to epoch where
+ * time ran out.  like: room for n. */
+static void center(double *y, double *like, const struct sized *size, int n, const double *sec)
+{
+    for (int k = 0; k < n; k++)
+        like[k] = log(sec[size[k].at]);
+    double median = stats_middle(like, n);
+    for (int k = 0; k < n; k++)
+        y[size[k].at] = median - log(sec[size[k].at]);
+}
+
 static void take_noise(struct accept_noise *n, int i)
 {
     const struct figure *g = &n->all.figure[i];
     double *y = mem_calloc((size_t)g->points + 1, sizeof(*y)),
            *like = mem_calloc((size_t)g->points + 1, sizeof(*like));
-    const double *sec = n->all.sec + g->first, *amount = n->all.amount + g->first;
+    struct sized *size = mem_calloc((size_t)g->points + 1, sizeof(*size));
 
-    for (int k = 0; k < g->points; k++) {
-        int count = 0;
-        for (int j = 0; j < g->points; j++)
-            if (amount[j] == amount[k])
-                like[count++] = log(sec[j]);
-        y[k] = stats_middle(like, count) - log(sec[k]);
+    for (int k = 0; k < g->points; k++)
+        size[k] = (struct sized){n->all.amount[g->first + k], k};
+    qsort(size, (size_t)g->points, sizeof(*size), by_amount);
+    for (int k = 0, j; k < g->points; k = j) {
+        for (j = k + 1; j < g->points && size[j].amount == size[k].amount; j++)
+            ;
+        center(y, like, size + k, j - k, n->all.sec + g->first);
     }
     epochs_of(&n->epochs[i], &n->all, g, y);
+    free(size);
     free(like);
     free(y);
 }
@@ -182,6 +207,15 @@ static struct ranged widen(struct ranged f, const struct epochs *e)
                            fmax(f.hi, f.value * exp(half))};
 }
 
+static bool is_busy(const struct matrix *m)
+{
+    int i = 0;
+
+    while (i < m->findings && strcmp(m->finding[i].kind, "busy") != 0)
+        i++;
+    return i < m->findings;
+}
+
 /* --- checks of the whole campaign --- */
 
 static void count_points(struct accept *a, const struct accept_input *in, const struct limit *l)
@@ -220,17 +254,14 @@ static void count_found(struct accept *a, const struct accept_input *in, const s
     const struct matrix *m = in->measured;
     const bool dead = l->check == CHECK_DEAD_PARTS;
     struct accept_row *r = add_row(a, l, mem_strdup(limit_check[l->check].what));
-    bool busy = false;
     int n = 0;
 
     for (int i = 0; dead && i < m->exceptions; i++)
         n += m->exception[i].factor == 0 && !m->exception[i].wrong;
-    for (int i = 0; !dead && i < m->findings; i++) {
+    for (int i = 0; !dead && i < m->findings; i++)
         n += !strcmp(m->finding[i].kind, "tainted");
-        busy |= !strcmp(m->finding[i].kind, "busy");
-    }
     judge(r, exactly(n));
-    if (busy && r->is == ACCEPT_PASS) { /* no fault of the machine */
+    if (!dead && r->is == ACCEPT_PASS && is_busy(m)) { /* no fault of the machine */
         r->is = ACCEPT_WARN;
         explain(r, mem_strdup("figures moved between epochs: most likely other work runs here"));
     }
@@ -262,17 +293,32 @@ static bool applies(const struct limits *all, const struct limit *l, const struc
     return !has_own_row(all, p->state) && (l->check == CHECK_PART_SPEED || share);
 }
 
-static struct ranged part_figure(const struct part_row *p, enum check check)
+/* On one host all parts share what disturbs them, and noise of its tiers is noise of theirs. */
+static struct ranged speed_of_part(const struct accept_input *in, const struct part_row *p)
+{
+    const struct accept_noise *n = in->noise;
+    struct ranged f =
+        isfinite(p->lo) ? (struct ranged){p->factor, p->lo, p->hi} : exactly(p->factor);
+
+    for (int i = 0; in->measured->topo.hosts == 1 && i < n->all.figures; i++)
+        if (n->all.figure[i].key.op == OP_PAIR_BW)
+            f = widen(f, &n->epochs[i]);
+    return f;
+}
+
+static struct ranged part_figure(const struct accept_input *in, const struct part_row *p,
+                                 enum check check)
 {
     if (check == CHECK_PART_LATENCY)
         return exactly(p->alpha_add);
     if (check == CHECK_PART_SHARE)
         return exactly(p->share);
-    return isfinite(p->lo) ? (struct ranged){p->factor, p->lo, p->hi} : exactly(p->factor);
+    return speed_of_part(in, p);
 }
 
 /* A part that is named is never good: run ends with 1 for it. */
-static void judge_part(struct accept *a, const struct limit *l, const struct part_row *p, int part)
+static void judge_part(struct accept *a, const struct accept_input *in, const struct limit *l,
+                       const struct part_row *p, int part)
 {
     static const char *const what[CHECK_COUNT] = {[CHECK_PART_SPEED] = "speed",
                                                   [CHECK_PART_SHARE] = "share",
@@ -285,7 +331,7 @@ static void judge_part(struct accept *a, const struct limit *l, const struct par
                            plain ? "" : ": ", plain ? "" : part_speed(p, speed)));
 
     r->part = part;
-    judge(r, part_figure(p, l->check));
+    judge(r, part_figure(in, p, l->check));
     if (r->is == ACCEPT_UNKNOWN)
         explain(r, mem_strdup("how slow it is was not measured"));
     else if (r->is == ACCEPT_PASS && (l->check != CHECK_PART_LATENCY || p->state == STATE_LATE)) {
@@ -304,7 +350,7 @@ static void slow_parts(struct accept *a, const struct accept_input *in, const st
         parts += in->parts->row[i].exception >= 0;
         if (!applies(in->limits, l, &in->parts->row[i]))
             continue;
-        judge_part(a, l, &in->parts->row[i], i);
+        judge_part(a, in, l, &in->parts->row[i], i);
         rows++;
     }
     if (!rows && l->state < 0)
@@ -732,6 +778,27 @@ static void (*const judges[CHECK_COUNT])(struct accept *a, const struct accept_i
     [CHECK_SEEN] = coverage,
 };
 
+/* --- the verdict of a busy machine --- */
+
+/* Rates and times of a busy machine are not its own.  A slow part is judged beside parts of other hosts, which
+ * are as busy. */
+static bool is_disturbed(const struct matrix *m, const struct accept_row *r)
+{
+    enum limit_unit unit = limit_check[r->limit->check].unit;
+    bool part = r->part >= 0 && m->topo.hosts > 1;
+
+    return r->limit->check != CHECK_SEEN && unit != LIMIT_COUNT && !part;
+}
+
+static void doubt_busy(struct accept *a, const struct matrix *m)
+{
+    for (struct accept_row *r = a->row; r < a->row + a->rows && is_busy(m); r++)
+        if (r->is == ACCEPT_FAIL && is_disturbed(m, r)) {
+            r->is = ACCEPT_UNKNOWN;
+            explain(r, mem_strdup("busy: figures moved between epochs, so other work runs here"));
+        }
+}
+
 bool accept_lacks(const struct accept_row *r)
 {
     bool there = r->limit->check == CHECK_SEEN && isfinite(r->value);
@@ -751,6 +818,7 @@ void accept_judge(struct accept *a, const struct accept_input *given)
     for (int i = 0; i < in.limits->count; i++)
         judges[in.limits->limit[i].check](a, &in, &in.limits->limit[i]);
     close_noise(&noise);
+    doubt_busy(a, in.measured);
     for (int i = 0; i < a->rows; i++) {
         a->count[a->row[i].is]++;
         counts += accept_lacks(&a->row[i]);

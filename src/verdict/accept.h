@@ -2,8 +2,9 @@
  *
  * A check is judged by its whole interval: it passes when all of it is on the good side of the bound,
  * fails when all of it is on the other, and warns where the bound lies inside of it, or between the
- * bound and `warn`.  The interval includes the noise between epochs where there are two or more, so that
- * a busy host warns and does not fail.  What was not measured, or has no figure to be compared with, is unknown, never
+ * bound and `warn`.  The interval includes the noise between epochs where there are two or more.
+ * Rates and times of a machine that is busy with other work (finding "busy": most measurements move by more
+ * than 15 % between epochs) do not fail, they are unknown.  What was not measured, or has no figure to be compared with, is unknown, never
  * good.  Shares of the reference are taken of its tier of the same name, else of the same
  * coordinates, and of its curve of the same operation and shape at a size that it has: published
  * figures are not extrapolated. */

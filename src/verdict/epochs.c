@@ -245,7 +245,8 @@ static double df_of(double a, double df_a, double b, double df_b)
 
 static void judge(struct epochs *e, double expect, double var0, double df0, const struct luck *luck)
 {
-    double own = e->blocks - 1, weight = e->joined ? 0 : fmin(df0, own);
+    double own = e->blocks - 1,
+           weight = e->joined || !(df0 > 0) ? 0 : fmax(EPOCHS_PRIOR, fmin(df0, own));
 
     if (e->blocks < EPOCHS_LEAST)
         return;

@@ -29,10 +29,12 @@
  *   EPOCHS_LEAST      epochs; two leave one degree of freedom, and t is 127 at p = 0.005
  *   EPOCHS_UNITS      units in an epoch; fewer do not show how units differ
  *   EPOCHS_LUCK       units; the root of a variance of six is known within a factor of 1.6
+ *   EPOCHS_PRIOR      degrees of freedom: least weight of the other figures' variances, because colliding flows
+ *                     have a half or a third of a rate, and five epochs with the same share no variance
  *   EPOCHS_FLOOR      standard error: steps of clocks and frequencies, as logarithm */
 #define COMPARE_ALPHA 0.005
 #define COMPARE_TOGETHER 0.004
-enum { EPOCHS_LEAST = 3, EPOCHS_UNITS = 3, EPOCHS_LUCK = 6 };
+enum { EPOCHS_LEAST = 3, EPOCHS_UNITS = 3, EPOCHS_LUCK = 6, EPOCHS_PRIOR = 1 };
 #define EPOCHS_FLOOR 5e-4
 
 /* A figure in blocks of time.  Variances are NAN where too little was measured. */

@@ -45,7 +45,12 @@ said() { jq -r .verdict "state/$1.json"; }
     run -1 simulated --limits strict.json --reason
     [ -z "$output" ]
     if [ -x "$RG_BUILD/railgauge-probe" ]; then
-        run -1 railgauge check -t mpi --ranks 2 --op pairs -e 1M --pair-bytes 1M --limits strict.json --reason
+        run railgauge check -t mpi --ranks 2 --op pairs -e 1M --pair-bytes 1M --limits strict.json --reason
+        if [ "$status" -eq 2 ]; then # this machine is busy, and then nothing can be said of its speed
+            [[ $(railgauge check --last) == *"busy: figures moved between epochs"* ]]
+            return
+        fi
+        [ "$status" -eq 1 ]
         [[ $output == "$(hostname) railgauge: tier shm, latency of a pair: "*", limit 1.00 ns" ]]
     fi
 }

@@ -237,10 +237,122 @@ static void bounds_are_text_again(void **state)
     assert_string_equal(limit_value_text(buf, LIMIT_COUNT, 3), "3");
 }
 
+/* Pairs of tier "rack" in three epochs that differ by this, as logarithm, around 1 GB/s. */
+static void three_epochs(struct points *p, const struct matrix *m, double step)
+{
+    *p = (struct points){.endpoints = m->topo.endpoints};
+    for (int e = 0; e < 3; e++)
+        MEM_PUSH(p->point, p->count) = (struct point){.epoch = e,
+                                                      .stage = STAGE_CLASS,
+                                                      .op = OP_PAIR_BW,
+                                                      .ranks = 2,
+                                                      .src = 0,
+                                                      .dst = 2,
+                                                      .flows = 1,
+                                                      .bytes = 64 << 20,
+                                                      .sec.median = 0.067 * exp(step * (e - 1))};
+}
+
+static struct accept_row judged(const struct matrix *m, const struct points *p, struct limit *l)
+{
+    const struct limits limits = {.limit = l, .count = 1};
+    struct accept a;
+    struct parts parts;
+    struct err err;
+
+    assert_int_equal(parts_list(&parts, &(struct parts_input){.m = m, .no_cost = true}, &err), 0);
+    accept_judge(
+        &a, &(struct accept_input){
+                .measured = m, .parts = &parts, .points = p, .why = "none", .limits = &limits});
+    assert_int_equal(a.rows, 1);
+    struct accept_row r = a.row[0];
+    r.what = r.of = r.why = NULL;
+    parts_free(&parts);
+    accept_free(&a);
+    return r;
+}
+
+/* t of 2 degrees of freedom is 4.303: epochs 2 % apart know their mean to 5 %. */
+static void noise_between_epochs_widens_the_interval(void **state)
+{
+    struct limit l = tier_limit(1.04e9, LIMIT_ITSELF);
+    struct matrix m;
+    struct points p;
+
+    (void)state;
+    measured(&m);
+    three_epochs(&p, &m, 0.02);
+    struct accept_row r = judged(&m, &p, &l);
+    assert_int_equal(r.is, ACCEPT_WARN);
+    assert_float_equal(r.hi / r.value, exp(4.3027 * 0.02 / sqrt(3)), 1e-3);
+    free(p.point);
+    three_epochs(&p, &m, 0.015);
+    assert_int_equal(judged(&m, &p, &l).is, ACCEPT_FAIL);
+    free(p.point);
+    matrix_free(&m);
+}
+
+static void a_spread_of_few_pairs_is_left_out(void **state)
+{
+    struct limit l = {.check = CHECK_TIER_SPREAD,
+                      .bound = 0.05,
+                      .warn = NAN,
+                      .op = -1,
+                      .tier = (char *)"rack",
+                      .source = (char *)"test"};
+    struct points p;
+    struct matrix m;
+
+    (void)state;
+    measured(&m);
+    three_epochs(&p, &m, 0.001);
+    for (int pairs = 1; pairs < 12; pairs++) {
+        m.tier[1].pairs = pairs;
+        m.tier[1].spread = 0.5;
+        struct accept_row r = judged(&m, &p, &l);
+        assert_int_equal(r.is, pairs < 6 ? ACCEPT_UNKNOWN : ACCEPT_FAIL);
+        assert_int_equal(r.left_out, pairs < 6);
+        assert_false(r.left_out && accept_lacks(&r));
+    }
+    /* Ten pairs: the limit must lie below the spread by a factor of exp(1.96 * 1.17 / sqrt(10)) = 2.07. */
+    m.tier[1].pairs = 10;
+    m.tier[1].spread = 0.05 * 2.0;
+    assert_int_equal(judged(&m, &p, &l).is, ACCEPT_WARN);
+    m.tier[1].spread = 0.05 * 2.1;
+    assert_int_equal(judged(&m, &p, &l).is, ACCEPT_FAIL);
+    free(p.point);
+    matrix_free(&m);
+}
+
+static void a_busy_machine_is_not_failed_for_its_speed(void **state)
+{
+    struct limit l = tier_limit(1.5e9, LIMIT_ITSELF),
+                 tainted = {
+                     .check = CHECK_TAINTED, .warn = NAN, .op = -1, .source = (char *)"test"};
+    struct matrix m;
+    struct points p;
+
+    (void)state;
+    measured(&m);
+    three_epochs(&p, &m, 0.001);
+    assert_int_equal(judged(&m, &p, &l).is, ACCEPT_FAIL);
+    assert_int_equal(judged(&m, &p, &tainted).is, ACCEPT_PASS);
+    matrix_find(&m, "busy", "all of it moved");
+    assert_int_equal(judged(&m, &p, &l).is, ACCEPT_UNKNOWN);
+    assert_int_equal(judged(&m, &p, &tainted).is, ACCEPT_WARN);
+    matrix_find(&m, "tainted", "a GPU was hot");
+    assert_int_equal(judged(&m, &p, &tainted).is, ACCEPT_FAIL);
+    free(p.point);
+    matrix_free(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_whole_interval_judges),
+        cmocka_unit_test(noise_between_epochs_widens_the_interval),
+        cmocka_unit_test(a_spread_of_few_pairs_is_left_out),
+        cmocka_unit_test(a_busy_machine_is_not_failed_for_its_speed),
         cmocka_unit_test(a_whole_fabric_below_its_reference_fails),
         cmocka_unit_test(what_is_not_known_is_not_good),
         cmocka_unit_test(a_part_is_judged_by_its_factor),

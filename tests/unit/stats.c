@@ -300,10 +300,40 @@ static void items_are_sorted_by_their_two_ints(void **state)
     free(v);
 }
 
+/* Variances of 4 degrees of freedom whose truth is the same, or spreads by a factor of e. */
+static void a_prior_is_as_heavy_as_variances_are_alike(void **state)
+{
+    double alike[400], unlike[400], var0, df0;
+    struct rng r;
+
+    (void)state;
+    rng_seed(&r, 12);
+    for (int i = 0; i < 400; i++) {
+        alike[i] = 0;
+        for (int k = 0; k < 4; k++)
+            alike[i] += 0.09 * pow(rng_normal(&r), 2) / 4;
+        unlike[i] = alike[i] * exp(rng_normal(&r));
+    }
+    stats_prior(alike, 400, 4, &var0, &df0);
+    assert_float_equal(var0, 0.09, 0.009); /* a median of 400: 5 % */
+    assert_true(df0 > 20);
+    stats_prior(unlike, 400, 4, &var0, &df0);
+    assert_float_equal(var0, 0.09, 0.018);
+    assert_true(df0 > 1 && df0 < 4); /* F of (4, 2.4) spreads like that */
+    stats_prior(alike, STATS_PRIOR - 1, 4, &var0, &df0);
+    assert_float_equal(df0, 0, 0);
+    stats_prior(alike, STATS_PRIOR, 4, &var0, &df0);
+    assert_true(df0 > 0);
+    assert_int_equal(STATS_PRIOR, 6);
+    stats_prior((double[]){0, NAN}, 2, 4, &var0, &df0);
+    assert_float_equal(var0, 0, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_select),
+        cmocka_unit_test(a_prior_is_as_heavy_as_variances_are_alike),
         cmocka_unit_test(a_trend_has_the_tabulated_probability),
         cmocka_unit_test(a_slope_ignores_one_wild_value),
         cmocka_unit_test(the_interval_of_a_slope_holds_it),

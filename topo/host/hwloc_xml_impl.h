@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-#include "topo/xml.h"
 #include "topo/topo.h"
+#include "topo/xml.h"
 
 /* Objects by what they are to us. */
 enum hw_kind {

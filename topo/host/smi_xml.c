@@ -13,10 +13,10 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "topo/xml.h"
 #include "topo/host/gpu.h"
 #include "topo/host/host_devices.h"
 #include "topo/sources.h"
+#include "topo/xml.h"
 
 enum { DEPTHS = 16, ELEMENTS = 1 << 20, NAME = 64 };
 

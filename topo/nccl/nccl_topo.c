@@ -17,11 +17,11 @@
 
 #include "base/mem.h"
 #include "base/units.h"
-#include "topo/xml.h"
 #include "topo/host/gpu.h"
 #include "topo/host/host_devices.h"
 #include "topo/host/nic.h"
 #include "topo/topo.h"
+#include "topo/xml.h"
 
 enum { CHAIN = 16 };
 

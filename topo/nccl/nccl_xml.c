@@ -11,8 +11,8 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/units.h"
-#include "topo/xml.h"
 #include "topo/nccl/nccl_xml_impl.h"
+#include "topo/xml.h"
 
 /* --- the graph, and the speeds that NCCL assumes for its links (src/graph/topo.h, topo.cc) --- */
 

@@ -16,12 +16,12 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/process.h"
-#include "topo/xml.h"
 #include "base/yaml.h"
 #include "topo/groups.h"
 #include "topo/host/host_devices.h"
 #include "topo/host/nic.h"
 #include "topo/net/net.h"
+#include "topo/xml.h"
 
 /* How the port at the other end is called, the best first. */
 enum port_name { PORT_IFNAME, PORT_LOCAL, PORT_ALIAS, PORT_DESCR, PORT_MAC, PORT_IP, PORT_NAMES };
