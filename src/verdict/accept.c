@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "cost/reference.h"
-#include "cost/shape_group.h"
 #include "verdict/declared.h"
 
 const char *const accept_name[ACCEPT_IS_COUNT] = {"PASS", "WARN", "FAIL", "UNKNOWN"};

@@ -10,7 +10,6 @@
 #include "base/mem.h"
 #include "campaign.h"
 #include "cost/reference.h"
-#include "cost/shape_group.h"
 
 #define OPS                                                                                        \
     (1u << OP_PAIR_BW | 1u << OP_ALL_GATHER | 1u << OP_ALL_REDUCE | 1u << OP_ALL_TO_ALL |          \

@@ -17,7 +17,6 @@
 #include "base/mem.h"
 #include "cost/reference.h"
 #include "emit/export/export_impl.h"
-#include "cost/shape_group.h"
 #include "probe/point.h"
 #include "topo/host/nic.h"
 #include "verdict/accept.h"

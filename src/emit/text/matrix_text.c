@@ -14,7 +14,6 @@
 #include "base/units.h"
 #include "cost/matrix.h"
 #include "cost/reference.h"
-#include "cost/shape_group.h"
 #include "emit/text/term.h"
 #include "verdict/parts.h"
 
