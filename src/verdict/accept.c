@@ -450,10 +450,11 @@ static struct figure of_expected(const struct collective *c, double bytes, const
 {
     double sec = curve_time(&c->curve, bytes), lo, hi;
 
-    if (isnan(reference_share(want, sec)))
+    double share = reference_curve_share(c, want, sec);
+    if (isnan(share))
         return exactly(NAN);
     curve_interval(&c->curve, bytes, &lo, &hi);
-    return (struct figure){want->sec / sec, want->lo / hi, want->hi / lo};
+    return (struct figure){share, want->lo / hi, want->hi / lo};
 }
 
 /* A model that may be wrong proves a fault only where all of its interval does; where the fault may be the

@@ -267,7 +267,7 @@ static void look_at(struct collective_figure *f, const struct reference *r,
     reference_of_curve(r, c, ids, &last->bytes, 1, &want);
     *f = (struct collective_figure){last->bytes, last->sec,
                                     last->bytes / last->sec * op_bus_factor(c->op, c->shape.ranks),
-                                    reference_share(&want, last->sec)};
+                                    reference_curve_share(c, &want, last->sec)};
     free(ids);
 }
 
