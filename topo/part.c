@@ -19,18 +19,3 @@ const int part_level[PART_COUNT] = {[PART_ENDPOINT] = -1,
                                     [PART_RACK] = LEVEL_RACK,
                                     [PART_RACK_UPLINKS] = LEVEL_RACK};
 const char *const side_name[SIDE_COUNT] = {"both", "tx", "rx"};
-
-double part_factor(enum part_state state, double depth, double share)
-{
-    switch (state) {
-    case STATE_SLOW:
-        return depth;
-    case STATE_INTERMITTENT:
-        return depth > 0 ? 1 / (1 - share + share / depth) : share > 0 ? 0 : 1;
-    case STATE_DEAD:
-    case STATE_WRONG:
-        return 0;
-    default:
-        return 1;
-    }
-}

@@ -67,6 +67,19 @@ extern const char *const part_state_name[STATE_COUNT];
  *   slow                    depth
  *   dead, wrong data        0
  *   all other states        1: they do not concern every transfer */
-double part_factor(enum part_state state, double depth, double share);
+static inline double part_factor(enum part_state state, double depth, double share)
+{
+    switch (state) {
+    case STATE_SLOW:
+        return depth;
+    case STATE_INTERMITTENT:
+        return depth > 0 ? 1 / (1 - share + share / depth) : share > 0 ? 0 : 1;
+    case STATE_DEAD:
+    case STATE_WRONG:
+        return 0;
+    default:
+        return 1;
+    }
+}
 
 #endif

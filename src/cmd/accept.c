@@ -76,8 +76,10 @@ static void print_text(const struct judged *j, const struct args *args, const st
 
     judged_print(j, args->of.in.file);
     putchar('\n');
-    judged_parts(j);
-    putchar('\n');
+    if (j->parts.rows + j->parts.onlies) {
+        parts_report(stdout, &j->parts, 0, JUDGED_STEPS);
+        putchar('\n');
+    }
     table_print(stdout, t, 0);
     printf("\n%d pass, %d warn, %d fail, %d unknown\n", a->count[ACCEPT_PASS],
            a->count[ACCEPT_WARN], a->count[ACCEPT_FAIL], a->count[ACCEPT_UNKNOWN]);

@@ -54,7 +54,7 @@ static const struct opt_line command = {
            "exceptions with their evidence; what is odd but no fault becomes a finding.\n\n"
            "  railgauge fit campaign\n"
            "  railgauge fit topology.json plan.tsv points.tsv -o matrix.json\n\n" EXIT_CODES(
-               "1 a part is named (wrong data, dead, slow; not with --no-verdict), ", ""),
+               "1 a part is named (in any state; not with --no-verdict), ", ""),
 };
 
 /* Paths of the three inputs, of the output, and of compute.tsv or NULL; the caller frees all. */

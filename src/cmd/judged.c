@@ -255,14 +255,6 @@ void judged_print(const struct judged *j, const char *campaign)
     free(seen);
 }
 
-void judged_parts(const struct judged *j)
-{
-    enum { STEPS = 5 }; /* of more parts the steps would push the checks off the screen */
-
-    if (j->parts.rows + j->parts.onlies)
-        parts_report(stdout, &j->parts, 0, STEPS);
-}
-
 json_t *judged_seen(const struct judged *j)
 {
     const struct matrix *m = &j->in.m;

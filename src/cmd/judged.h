@@ -33,6 +33,8 @@ extern const char *const judged_style[];
             OPT_WORD(type, member, judged_style)                                                   \
     }
 
+enum { JUDGED_STEPS = 5 }; /* next steps printed: more would push the checks off the screen */
+
 struct judged {
     struct input in; /* matrix and topology; points where they are */
     struct input_below below;
@@ -56,8 +58,6 @@ void judged_nagios(enum accept_is verdict, const char *line, const struct accept
 
 /* The first lines for people: the verdict, what it is against, what was looked at. */
 void judged_print(const struct judged *j, const char *campaign);
-/* All parts, and for the first ones the next step. */
-void judged_parts(const struct judged *j);
 json_t *judged_seen(const struct judged *j); /* what was looked at, a list; new reference */
 /* A row a check, what needs a person first; brief: only those. */
 void judged_table(struct table *t, const struct accept *a, bool brief);

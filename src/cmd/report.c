@@ -105,7 +105,8 @@ static void print_text(const struct judged *j, const struct args *a, const char 
     judged_print(j, a->of.in.file);
     if (j->parts.rows + j->parts.onlies)
         putchar('\n');
-    judged_parts(j);
+    if (j->parts.rows + j->parts.onlies)
+        parts_report(stdout, &j->parts, 0, JUDGED_STEPS);
     judged_table(&t, &j->accept, true);
     if (t.cells > t.columns) {
         putchar('\n');

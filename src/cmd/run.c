@@ -272,7 +272,7 @@ static const struct opt_line command = {
            "  railgauge run --launch 'srun -N18 -n72'       the same in a job of Slurm\n"
            "  railgauge run --fabric gb200-nvl72 --racks 8 --fault slow-nic=17:0.6 -o sim\n"
            "  railgauge run --resume                        finish the last one\n\n" EXIT_CODES(
-               "1 a part is named (wrong data, dead, slow; not with --no-verdict), 2 points failed "
+               "1 a part is named (in any state; not with --no-verdict), 2 points failed "
                "or data were wrong and no part is named for it, ",
                ", 75 cut short (--resume continues), 78 configuration"),
 };

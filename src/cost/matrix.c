@@ -136,15 +136,6 @@ char *matrix_endpoint(const struct matrix *m, int id, char buf[96])
     return buf;
 }
 
-bool matrix_beyond(const struct matrix *m, const struct exception *e)
-{
-    bool leaves = false;
-
-    for (int i = 0; i < m->tiers; i++)
-        leaves = leaves || m->tier[i].rule.same & 1u << LEVEL_LEAF;
-    return leaves && e->tier >= 0 && !(m->tier[e->tier].rule.same & 1u << LEVEL_LEAF);
-}
-
 int part_count(const struct matrix *m, enum part part)
 {
     return part_level[part] < 0 ? m->topo.endpoints : m->topo.group[part_level[part]].count;
@@ -321,4 +312,18 @@ void matrix_pair(const struct matrix *m, int src, int dst, double bytes, struct 
     pair_cost(m, src, dst, bytes, factor, add, out);
     if (out->exception >= 0)
         matrix_blame(m, out);
+}
+
+void matrix_blame(const struct matrix *m, struct cost *out)
+{
+    const struct exception *e = &m->exception[out->exception];
+    size_t n = strlen(out->source);
+    char part[MATRIX_PART];
+
+    if (matrix_state(e) == STATE_WRONG)
+        snprintf(out->source + n, sizeof(out->source) - n, "; wrong data: %.100s",
+                 matrix_part(m, e, part));
+    else
+        snprintf(out->source + n, sizeof(out->source) - n, "; %.3g of it by %.100s", e->factor,
+                 matrix_part(m, e, part));
 }

@@ -13,6 +13,7 @@
 #define RG_MATRIX_H
 
 #include <jansson.h>
+#include <math.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -130,9 +131,25 @@ struct property {
 };
 
 /* How the part is wrong: its state, or what its factor says where the state is not given. */
-enum part_state matrix_state(const struct exception *e);
+static inline enum part_state matrix_state(const struct exception *e)
+{
+    if (e->wrong || e->state == STATE_WRONG)
+        return STATE_WRONG;
+    if (e->factor == 0 || e->state == STATE_DEAD)
+        return STATE_DEAD;
+    return e->state == STATE_SLOW && e->factor == 1 ? STATE_LATE : e->state;
+}
 /* Bandwidth relative to the tier while the state shows; NAN: not known, or STATE_LATE. */
-double matrix_depth(const struct exception *e);
+static inline double matrix_depth(const struct exception *e)
+{
+    enum part_state state = matrix_state(e);
+
+    if (state == STATE_DEAD || state == STATE_WRONG)
+        return 0;
+    if (state == STATE_LATE)
+        return NAN;
+    return e->depth > 0 ? e->depth : e->factor < 1 ? e->factor : NAN;
+}
 /* "0.60", "0.50 in 40 % of the time", "0.45 beside other traffic", "0.60 both ways at once", "0.30 up to 64
  * KiB", "10 % of messages at 0.50", "0.50 of its uplinks", "+3.0 us", "no answer", "wrong data in 3 of 40 checks" */
 enum { MATRIX_EFFECT = 64 };
@@ -198,7 +215,12 @@ void matrix_free(struct matrix *m);
 struct part_shown {
     bool inside, nics;
 };
-struct part_shown matrix_shown(const struct matrix *m, const struct exception *e);
+static inline struct part_shown matrix_shown(const struct matrix *m, const struct exception *e)
+{
+    bool nic = e->tier < 0 || m->tier[e->tier].nic;
+
+    return (struct part_shown){.inside = !nic || e->factor == 0, .nics = nic};
+}
 /* Its kind, from where all exceptions of this part show. */
 enum part_kind matrix_kind(const struct matrix *m, const struct exception *e, struct part_shown on);
 /* "NIC mlx5_1 of r00n04 (GPU 1), sending", "host n03", "racks rack-00 to rack-01", "uplinks of leaf-1"; device

@@ -8,26 +8,6 @@
 #include "cost/matrix.h"
 #include "topo/host/nic.h"
 
-enum part_state matrix_state(const struct exception *e)
-{
-    if (e->wrong || e->state == STATE_WRONG)
-        return STATE_WRONG;
-    if (e->factor == 0 || e->state == STATE_DEAD)
-        return STATE_DEAD;
-    return e->state == STATE_SLOW && e->factor == 1 ? STATE_LATE : e->state;
-}
-
-double matrix_depth(const struct exception *e)
-{
-    enum part_state state = matrix_state(e);
-
-    if (state == STATE_DEAD || state == STATE_WRONG)
-        return 0;
-    if (state == STATE_LATE)
-        return NAN;
-    return e->depth > 0 ? e->depth : e->factor < 1 ? e->factor : NAN;
-}
-
 /* --- effect --- */
 
 static void size_text(char buf[MATRIX_EFFECT], const struct exception *e, bool small)
@@ -106,11 +86,13 @@ char *matrix_effect(const struct exception *e, char buf[MATRIX_EFFECT])
 
 /* --- kind --- */
 
-struct part_shown matrix_shown(const struct matrix *m, const struct exception *e)
+bool matrix_beyond(const struct matrix *m, const struct exception *e)
 {
-    bool nic = e->tier < 0 || m->tier[e->tier].nic;
+    bool leaves = false;
 
-    return (struct part_shown){.inside = !nic || e->factor == 0, .nics = nic};
+    for (int i = 0; i < m->tiers; i++)
+        leaves = leaves || m->tier[i].rule.same & 1u << LEVEL_LEAF;
+    return leaves && e->tier >= 0 && !(m->tier[e->tier].rule.same & 1u << LEVEL_LEAF);
 }
 
 /* The domain that all endpoints of a rack share; -1: there is none, as on hosts with a domain each. */
@@ -237,18 +219,4 @@ char *matrix_title(const struct topo *t, enum part_kind kind, const struct excep
 char *matrix_part(const struct matrix *m, const struct exception *e, char buf[MATRIX_PART])
 {
     return matrix_title(&m->topo, matrix_kind(m, e, matrix_shown(m, e)), e, buf);
-}
-
-void matrix_blame(const struct matrix *m, struct cost *out)
-{
-    const struct exception *e = &m->exception[out->exception];
-    size_t n = strlen(out->source);
-    char part[MATRIX_PART];
-
-    if (matrix_state(e) == STATE_WRONG)
-        snprintf(out->source + n, sizeof(out->source) - n, "; wrong data: %.100s",
-                 matrix_part(m, e, part));
-    else
-        snprintf(out->source + n, sizeof(out->source) - n, "; %.3g of it by %.100s", e->factor,
-                 matrix_part(m, e, part));
 }

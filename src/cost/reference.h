@@ -44,6 +44,15 @@ void reference_of_curve(const struct reference *r, const struct collective *c, c
 /* The share of the reference's speed that `sec` reaches; NAN where there is none, and where `sec`
  * is faster than a reference that is no exact figure allows: then it was none. */
 double reference_share(const struct cost *reference, double sec);
+/* The same of a curve.  Where the fit took a slow part out, what is faster than expected is its model's error, and
+ * no fault makes a group faster: at most 1. */
+static inline double reference_curve_share(const struct collective *c, const struct cost *reference,
+                                           double sec)
+{
+    double share = reference_share(reference, sec);
+
+    return c->basis == BASIS_FITTED && share > 1 ? 1 : share;
+}
 /* "preset gb200-nvl72", "preset gb200-nvl72, scaled within 25 %", "pairs, modelled
  * within 25 %"; empty where there is none. */
 char *reference_words(const struct reference *r, const struct cost *c, char buf[80]);

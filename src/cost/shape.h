@@ -37,6 +37,11 @@ bool shape_equal(const struct shape *a, const struct shape *b);
 /* "64 ranks, 8 domains of 8", "72 ranks, 1 domain" */
 char *shape_text(char buf[48], const struct shape *s);
 
+/* Ids of s->ranks endpoints whose shape_of() equals *s, in topology order, or NULL when there is no such group of
+ * equal domains (neighbouring ones and every 2nd, 4th, 8th ... are tried).  A curve is kept by shape, without its
+ * members; to ask what it should cost, members are needed again.  The caller frees. */
+int *shape_group(const struct topo *t, const struct shape *s);
+
 /* --- groups that are ranges of endpoints: counted by the blocks that they touch, not by members --- */
 
 /* One level along the ids of endpoints.  A block is one group or, where `deal` is more, so many whose

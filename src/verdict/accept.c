@@ -9,7 +9,6 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "cost/reference.h"
-#include "cost/shape_group.h"
 #include "verdict/declared.h"
 #include "verdict/epochs.h"
 
@@ -703,10 +702,11 @@ static struct ranged of_expected(const struct collective *c, double bytes, const
 {
     double sec = curve_time(&c->curve, bytes), lo, hi;
 
-    if (isnan(reference_share(want, sec)))
+    double share = reference_curve_share(c, want, sec);
+    if (isnan(share))
         return exactly(NAN);
     curve_interval(&c->curve, bytes, &lo, &hi);
-    return (struct ranged){want->sec / sec, want->lo / hi, want->hi / lo};
+    return (struct ranged){share, want->lo / hi, want->hi / lo};
 }
 
 /* A model that may be wrong proves a fault only where all of its interval does; where the fault may be the

@@ -27,10 +27,10 @@ enum check {
     CHECK_TIER_SPREAD,    /* MAD of healthy pairs' bandwidth, share of their median */
     CHECK_TIER_LOADED,    /* bandwidth while all pairs run beside that of one alone */
     CHECK_BUSBW,          /* bus bandwidth of a collective */
-    CHECK_COLLECTIVE,     /* speed of one across domains, relative to what is expected (reference.h) */
-    CHECK_RACKS,          /* hosts that measuring puts elsewhere than declared */
-    CHECK_TAINTED,        /* findings of counters: throttled, retransmitted, in use by others */
-    CHECK_SEEN,           /* share of the parts of a kind that met enough others to be judged */
+    CHECK_COLLECTIVE, /* speed of one across domains, relative to what is expected (reference.h) */
+    CHECK_RACKS,      /* hosts that measuring puts elsewhere than declared */
+    CHECK_TAINTED,    /* findings of counters: throttled, retransmitted, in use by others */
+    CHECK_SEEN,       /* share of the parts of a kind that met enough others to be judged */
     CHECK_COUNT
 };
 

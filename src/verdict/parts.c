@@ -269,19 +269,6 @@ void parts_free(struct parts *p)
 
 /* --- as text and JSON --- */
 
-char *part_speed(const struct part_row *r, char buf[PART_SPEED])
-{
-    const struct exception e = {.state = r->state,
-                                .factor = isnan(r->factor) ? 1 : r->factor,
-                                .depth = isnan(r->factor) ? 0 : r->factor,
-                                .share = isnan(r->share) ? 0 : r->share,
-                                .evidence = r->pairs,
-                                .alpha_add = r->alpha_add,
-                                .bytes = r->bytes};
-
-    return matrix_effect(&e, buf);
-}
-
 char *part_cost(const struct part_row *r, char buf[PART_SPEED])
 {
     if (isinf(r->cost))

@@ -100,7 +100,18 @@ void parts_free(struct parts *p);
 json_t *parts_report(FILE *out, const struct parts *p, int rows, int steps);
 /* What it still gives, and when: matrix_effect(). */
 enum { PART_SPEED = MATRIX_EFFECT };
-char *part_speed(const struct part_row *r, char buf[PART_SPEED]);
+static inline char *part_speed(const struct part_row *r, char buf[PART_SPEED])
+{
+    const struct exception e = {.state = r->state,
+                                .factor = isnan(r->factor) ? 1 : r->factor,
+                                .depth = isnan(r->factor) ? 0 : r->factor,
+                                .share = isnan(r->share) ? 0 : r->share,
+                                .evidence = r->pairs,
+                                .alpha_add = r->alpha_add,
+                                .bytes = r->bytes};
+
+    return matrix_effect(&e, buf);
+}
 /* "+3.1 % of a step", "no step ends", "" */
 char *part_cost(const struct part_row *r, char buf[PART_SPEED]);
 

@@ -82,7 +82,7 @@ limits() {
 
 @test "limits of a site: bounds with their units, judged by the whole interval" {
     limits '{"check": "tier-bandwidth", "tier": "rail", "at_least": "360 Gb/s", "source": "contract 4.2"}' \
-        '{"check": "busbw", "op": "all_reduce", "ranks": 72, "bytes": "1G", "at_least": "600 GB/s", "warn": "700 GB/s", "source": "contract 4.3"}'
+        '{"check": "busbw", "op": "all_reduce", "ranks": 72, "bytes": "1G", "at_least": "600 GB/s", "warn": "750 GB/s", "source": "contract 4.3"}'
     run -0 railgauge accept good --limits site.json -o accept.json
     [[ ${lines[0]} == "WARN: 1 of 2 checks warns; all_reduce 72 ranks, 1 domain, 1 GiB: "* ]]
     [ "$(jq -r '.checks[1] | "\(.limit) \(.unit) \(.source)"' accept.json)" = "45000000000 Bps contract 4.2" ]

@@ -96,7 +96,7 @@ said() { jq -r --arg n "$1" '.parts[] | select(.name | startswith($n)) | .below 
 
 @test "accept and report say it too, and a campaign inside needs no telling" {
     run -1 railgauge accept up --below low
-    [[ $output == *"NIC mlx5_1 of r00n04 (GPU 1): "*": the NIC is good, NCCL is not"* ]]
+    [[ $output == *"NIC mlx5_1 of r00n04 (GPU 1)"*"  below: "*": the NIC is good, NCCL is not"* ]]
     cp -r up own
     cp -r low own/below
     run -1 railgauge accept own --json

@@ -80,7 +80,7 @@ refused() { rejects cost 64 "$@"; }
     [ "$(jq '.algbw_Bps > 530e9 and .algbw_Bps < 570e9' <<<"$output")" = true ]
     run railgauge cost --fabric hgx-a100 ep_combine 0-7 64M
     [ "$status" -eq 0 ]
-    [[ $output == *"from: no EP kernel known, as all_to_all: preset all_to_all 8r"* ]]
+    [[ $output == *"from: no EP kernel known, as all_to_all: preset all_to_all 8 ranks"* ]]
 }
 
 @test "what is sent to itself, and nothing at all, has no bandwidth" {

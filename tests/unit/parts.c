@@ -241,6 +241,28 @@ static void prices_expect_what_a_state_costs_on_average(void **state)
         assert_float_equal(part_factor(s, 0.5, 0.4), 1, 0);
 }
 
+/* HGX: a domain per host.  A rack that is slow over NVLink is a rack, and its name has no question mark. */
+static void a_rack_of_many_domains_is_no_domain(void **state)
+{
+    struct matrix m;
+    struct parts p;
+
+    (void)state;
+    machine(&m);
+    for (int i = 0; i < m.topo.endpoints; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "domain-h%d", i / 2);
+        m.topo.endpoint[i].place.at[LEVEL_DOMAIN] = topo_add_group(&m.topo, LEVEL_DOMAIN, name);
+    }
+    small_exception(&m, PART_RACK, 0, -1, 0, 0.5);
+    list(&p, &m, NULL);
+    assert_int_equal(p.row[0].kind, PART_KIND_RACK);
+    assert_string_equal(p.row[0].name, "rack-00");
+    assert_null(strstr(p.row[0].next, "NVLink switch trays"));
+    parts_free(&p);
+    matrix_free(&m);
+}
+
 /* Whatever tiers show it, a part is one line; another side or state is another. */
 static void a_part_is_one_line(void **state)
 {
@@ -440,6 +462,7 @@ int main(void)
         cmocka_unit_test(the_kind_follows_from_part_and_tier),
         cmocka_unit_test(every_part_in_every_state_is_named_and_judged),
         cmocka_unit_test(prices_expect_what_a_state_costs_on_average),
+        cmocka_unit_test(a_rack_of_many_domains_is_no_domain),
         cmocka_unit_test(a_part_is_one_line),
         cmocka_unit_test(the_worst_comes_first),
         cmocka_unit_test(places_are_named_or_said_to_be_missing),

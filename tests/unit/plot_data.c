@@ -18,7 +18,6 @@
 #include "base/tsv.h"
 #include "emit/plot/pair_map.h"
 #include "emit/plot/plot_data.h"
-#include "cost/shape_group.h"
 
 enum { MIB = 1 << 20 };
 

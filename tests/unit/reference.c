@@ -10,7 +10,6 @@
 #include "base/mem.h"
 #include "campaign.h"
 #include "cost/reference.h"
-#include "cost/shape_group.h"
 
 #define OPS                                                                                        \
     (1u << OP_PAIR_BW | 1u << OP_ALL_GATHER | 1u << OP_ALL_REDUCE | 1u << OP_ALL_TO_ALL |          \
@@ -47,7 +46,7 @@ static int check_shares(const struct matrix *m, const struct sim_opts *o, double
             struct cost want;
             char shape[48];
             reference_of_curve(&r, c, ids, &c->curve.point[k].bytes, 1, &want);
-            double share = reference_share(&want, c->curve.point[k].sec);
+            double share = reference_curve_share(c, &want, c->curve.point[k].sec);
             shown += !isnan(share);
             if (share < least || share > 1.03)
                 fail_msg("%s seed %llu %s: %s %s at %g bytes: %.1f %% of expected (%s)", o->fabric,

@@ -104,6 +104,8 @@ class Matrix:
             raise Error(f"{where}: {e.part} {e.a}, {e.b} where there are {limit}")
         if given.get("wrong") and e.factor > 0:
             raise Error(f"{where}: wrong data at a factor of {e.factor:g}; it must be 0")
+        if given.get("state") in ("wrong", "dead") and e.factor > 0:
+            raise Error(f"{where}: state {given['state']} at a factor of {e.factor:g}; it must be 0")
         return e
 
     def _by_part(self) -> dict[str, dict[int, list[Part]]]:
@@ -298,8 +300,9 @@ class Matrix:
         return rows
 
     def exceptions(self) -> Table:
-        """A row a part that differs from its tier: factor is its share of the tier's bandwidth, 0: dead."""
-        keys = ("factor_low", "factor_high", "evidence", "alone", "partners", "wrong", "state", "depth", "share", "why")
+        """A row a part that differs from its tier: factor is its share of the tier's bandwidth in prices, 0: dead; state,
+        depth and share say how and when it is slow."""
+        keys = ("factor_low", "factor_high", "evidence", "alone", "partners", "wrong", "state", "depth", "share", "bytes", "why")
         return Table({"part": e.part, "side": e.side, "a": self._end(e, e.a), "b": self._end(e, e.b),
                       "tier": self.tier[e.tier].name if e.tier >= 0 else None, "factor": e.factor,
                       "alpha_add_s": e.alpha_add, **{key: e.row.get(key) for key in keys}} for e in self.exception)

@@ -17,7 +17,6 @@
 #include "base/mem.h"
 #include "cost/reference.h"
 #include "emit/export/export_impl.h"
-#include "cost/shape_group.h"
 #include "probe/point.h"
 #include "topo/host/nic.h"
 #include "verdict/accept.h"
@@ -267,7 +266,7 @@ static void look_at(struct collective_figure *f, const struct reference *r,
     reference_of_curve(r, c, ids, &last->bytes, 1, &want);
     *f = (struct collective_figure){last->bytes, last->sec,
                                     last->bytes / last->sec * op_bus_factor(c->op, c->shape.ranks),
-                                    reference_share(&want, last->sec)};
+                                    reference_curve_share(c, &want, last->sec)};
     free(ids);
 }
 

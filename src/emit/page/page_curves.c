@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "cost/reference.h"
 #include "emit/page/page_impl.h"
-#include "cost/shape_group.h"
 
 enum {
     SHAPES = 6,

@@ -8,7 +8,6 @@
 #include "cost/reference.h"
 #include "emit/plot/heat.h"
 #include "emit/plot/plot_data.h"
-#include "cost/shape_group.h"
 
 enum { LINES = 6 /* shapes that get a colour */, SIZES = 96 };
 

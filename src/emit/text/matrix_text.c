@@ -14,7 +14,6 @@
 #include "base/units.h"
 #include "cost/matrix.h"
 #include "cost/reference.h"
-#include "cost/shape_group.h"
 #include "emit/text/term.h"
 #include "verdict/parts.h"
 
@@ -93,8 +92,8 @@ static json_t *view_size(const struct reference *r, const struct collective *c, 
                      json_finite(sec), "busbw_Bps", json_finite(bytes * factor / sec),
                      "expected_seconds", json_finite(want->sec), "expected_low_seconds",
                      json_finite(want->lo), "expected_high_seconds", json_finite(want->hi),
-                     "of_expected", json_finite(reference_share(want, sec)), "expected_from",
-                     known ? json_string(words) : json_null(), "expected_source",
+                     "of_expected", json_finite(reference_curve_share(c, want, sec)),
+                     "expected_from", known ? json_string(words) : json_null(), "expected_source",
                      known ? json_string(want->source) : json_null());
 }
 
@@ -185,7 +184,7 @@ static void collective_rows(struct table *table, const struct reference *r,
         if (s < c->curve.point[0].bytes && bytes <= 0)
             continue;
         reference_of_curve(r, c, ids, &s, 1, &want);
-        double share = reference_share(&want, sec);
+        double share = reference_curve_share(c, &want, sec);
         char *basis = basis_words(r->measured, c, ids, s);
         table_add(table, first ? op_name(c->op) : "", first ? shape_text(shape, &c->shape) : "", s,
                   sec, s * factor / sec, 100 * share,
