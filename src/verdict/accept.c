@@ -68,7 +68,7 @@ static void judge(struct accept_row *r, struct figure f)
     r->hi = f.hi;
     if (!isfinite(f.value) || !isfinite(r->bound))
         return;
-    if (r->limit->of != LIMIT_ITSELF)
+    if (r->bound != r->limit->bound) /* a share of something */
         warn *= r->bound / r->limit->bound;
     if (below(c, best, r->bound))
         r->is = ACCEPT_FAIL;
