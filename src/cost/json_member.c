@@ -81,7 +81,8 @@ static int read_member(json_t *object, json_t *v, const char *where, const struc
     case MEMBER_NAME:
         return read_name(m, json_string_value(v), where, at, err);
     case MEMBER_WORD:
-        return read_word(m, json_string_value(v), where, at, err);
+        *(int *)at = (int)m->absent;
+        return v ? read_word(m, json_string_value(v), where, at, err) : 0;
     case MEMBER_OBJECT:
         return v ? read_object(v, where, m, at, err) : 0;
     default:
