@@ -127,6 +127,7 @@ static int cmd_lint(int argc, char **argv, struct err *err)
         lint_hosts(&l, &t);
         lint_net(&l, &t);
         lint_pcie(&l, &t);
+        lint_kinds(&l, &t);
         code = lint_bad(&l) ? EXIT_BELOW : comparable(&t) ? EXIT_GOOD : EXIT_UNJUDGED;
         if (a.in.json && !a.in.quiet)
             json_answer(lint_json(&l), NULL, true, err);

@@ -49,7 +49,9 @@ struct tier {
     int partners;              /* that an endpoint was measured with, in the middle */
     double spread;             /* MAD of healthy pairs' bandwidth, share of the median */
     double latency_spread;     /* the same of their latency; 0: not measured */
-    double loaded;   /* median bandwidth of parallel rounds / isolated; NAN: not measured */
+    double loaded; /* median bandwidth of parallel rounds / isolated; NAN: not measured */
+    int loaded_pairs; /* pairs behind it that were drawn at random to run alone; 0: those that ran alone
+                         had stood out, so that they say too little of all others */
     double peak_Bps; /* data-sheet rate, 0: not known */
     bool nic;        /* traffic of this tier crosses NICs */
     char *source;    /* of a preset's numbers; NULL when measured */

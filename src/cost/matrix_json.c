@@ -166,6 +166,7 @@ static const struct json_member tier_members[] = {
     {.key = "curves", .kind = MEMBER_PART, .read = read_curves, .write = write_curves},
     JSON_ROW("latency_spread", NUMBER, struct tier, latency_spread, .optional = true, .max = 1e3),
     JSON_ROW("loaded", NUMBER, struct tier, loaded, .optional = true, .absent = NAN, .max = 1e3),
+    JSON_ROW("loaded_pairs", INT, struct tier, loaded_pairs, .optional = true),
     {.key = "coverage",
      .kind = MEMBER_OBJECT,
      .optional = true,

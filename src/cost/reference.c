@@ -277,7 +277,7 @@ const struct tier *reference_tier(const struct matrix *reference, const struct m
     double rate = rate_of(t), step = log(TIER_BEYOND), nics = reference_scale(reference, &m->topo);
 
     if (!like || !(rate > TIER_BEYOND * rate_of(like) * (like->nic ? nics : 1)))
-        return like;
+        return like; /* NULL as well where there is no reference */
     for (int i = 0; i < reference->tiers; i++) {
         const struct tier *x = &reference->tier[i];
         double apart = fabs(log(rate / (rate_of(x) * (x->nic ? nics : 1))));

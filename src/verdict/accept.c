@@ -78,7 +78,7 @@ static void judge(struct accept_row *r, struct ranged f)
     r->hi = f.hi;
     if (!isfinite(f.value) || !isfinite(r->bound))
         return;
-    if (r->limit->of != LIMIT_ITSELF)
+    if (r->bound != r->limit->bound) /* a share of something */
         warn *= r->bound / r->limit->bound;
     if (below(c, best, r->bound))
         r->is = ACCEPT_FAIL;
@@ -568,6 +568,53 @@ static char *nothing_to_judge(const struct accept_input *in, const struct limit 
     return NULL;
 }
 
+static const struct property *property_of(const struct matrix *m, const struct tier *t,
+                                          enum property_kind kind)
+{
+    for (int i = 0; i < m->properties; i++)
+        if (m->property[i].kind == kind && &m->tier[m->property[i].tier] == t)
+            return &m->property[i];
+    return NULL;
+}
+
+/* "pods are 2:1 oversubscribed, hgx-h100 declares 1:1" */
+static char *taper_words(const struct accept_input *in, const struct property *p, double declared)
+{
+    return mem_printf("%s are %.2g:1 oversubscribed, %s declares %.2g:1",
+                      p->level == LEVEL_SPINE ? "pods" : level_many[p->level], p->ratio,
+                      in->reference_name, 1 / declared);
+}
+
+/* Under load: how the fabric was built is judged by how it was declared, collisions by nothing, and pairs
+ * that ran alone because they stood out can only clear all others. */
+static void judge_loaded(struct accept_row *r, const struct accept_input *in, const struct tier *t)
+{
+    const struct property *taper = property_of(in->measured, t, PROPERTY_TAPER);
+    const struct tier *like = in->reference ? reference_tier(in->reference, in->measured, t) : NULL;
+    double fine = isfinite(r->limit->warn) ? r->limit->warn : r->limit->bound, declared;
+
+    r->left_out = true;
+    if (property_of(in->measured, t, PROPERTY_COLLISIONS)) {
+        r->value = t->loaded;
+        explain(r, mem_strdup("flows are hashed onto the same uplinks (show findings)"));
+    } else if (taper && !r->limit->tier && !in->reference) {
+        r->value = 1 / taper->ratio;
+        explain(r, mem_strdup("oversubscribed (show findings), and nothing declares how far"));
+    } else if (taper && !r->limit->tier) {
+        declared = like && like->loaded < 1 ? like->loaded : 1;
+        r->bound *= declared;
+        judge(r, exactly(1 / taper->ratio));
+        explain(r, taper_words(in, taper, declared));
+        r->left_out = false;
+    } else if (!taper && !t->loaded_pairs && t->loaded < fine) {
+        r->value = t->loaded;
+        explain(r, mem_strdup("only pairs that stood out ran alone: measure again"));
+    } else {
+        judge(r, taper ? exactly(1 / taper->ratio) : tier_loaded(in, in->measured, t));
+        r->left_out = false;
+    }
+}
+
 static void judge_tier(struct accept *a, const struct accept_input *in, const struct limit *l,
                        const struct tier *t)
 {
@@ -575,12 +622,24 @@ static void judge_tier(struct accept *a, const struct accept_input *in, const st
         add_row(a, l, mem_printf("tier %s, %s", t->rule.name, limit_check[l->check].what));
     char *why = l->of == LIMIT_ITSELF ? NULL : tier_bound(r, in, t);
 
-    if (other_nics(r, in))
-        return;
-    judge(r, tier_value[l->check](in, in->measured, t));
     char *moot = nothing_to_judge(in, l, t);
-    if (moot)
+
+    if (moot) {
+        r->value = tier_value[l->check](in, in->measured, t).value;
         leave_out(r, moot);
+        free(why);
+        return;
+    }
+    if (l->check == CHECK_TIER_LOADED && isfinite(t->loaded)) {
+        judge_loaded(r, in, t);
+        free(why);
+        return;
+    }
+    if (other_nics(r, in)) {
+        free(why);
+        return;
+    }
+    judge(r, tier_value[l->check](in, in->measured, t));
     if (why)
         explain(r, why);
     else if (r->is == ACCEPT_UNKNOWN)

@@ -10,6 +10,7 @@
 
 #include "base/stats.h"
 #include "small.h"
+#include "topo/host/nic.h"
 #include "verdict/accept.h"
 
 /* The tiers of `m` once more at these shares of its rates. */
@@ -205,6 +206,168 @@ static void tiers_are_matched_by_name_then_by_coordinates(void **state)
     }
 }
 
+/* A tier at `rate` under the name of the reference's fabric, which has 0.4 GB/s beside rack's 1. */
+static enum accept_is as_fabric(double rate)
+{
+    struct matrix m, ref;
+
+    measured(&m);
+    small_matrix(&ref);
+    curve_free(&m.tier[2].curve[DIR_UNI]);
+    curve_line(&m.tier[2].curve[DIR_UNI], 15e-6, rate);
+    struct limit l = tier_limit(0.9, LIMIT_OF_REFERENCE);
+    l.tier = (char *)"fabric";
+    enum accept_is is = verdict(&m, &ref, l);
+    matrix_free(&ref);
+    matrix_free(&m);
+    return is;
+}
+
+/* Beyond 1.5 times its rate a tier is another one: the nearest within that, or none.  Slower is a fault. */
+static void a_rate_beyond_a_tier_is_of_another(void **state)
+{
+    (void)state;
+    assert_int_equal(as_fabric(0.2e9), ACCEPT_FAIL);
+    assert_int_equal(as_fabric(0.59e9), ACCEPT_PASS);    /* 1.48 */
+    assert_int_equal(as_fabric(0.61e9), ACCEPT_UNKNOWN); /* 1.53, and rack has 1.64 of it */
+    assert_int_equal(as_fabric(0.65e9), ACCEPT_UNKNOWN);
+    assert_int_equal(as_fabric(0.68e9), ACCEPT_FAIL); /* rack, within 1.5, but too slow for it */
+    assert_int_equal(as_fabric(0.95e9), ACCEPT_PASS);
+    assert_int_equal(as_fabric(10e9), ACCEPT_PASS); /* shm */
+    assert_int_equal(as_fabric(100e9), ACCEPT_UNKNOWN);
+}
+
+/* Every endpoint gets a NIC of this rate. */
+static void give_nics(struct topo *t, double Bps)
+{
+    struct nic n;
+
+    nic_init(&n, 0);
+    n.rate_Bps = Bps;
+    MEM_PUSH(t->nic, t->nics) = n;
+    for (int i = 0; i < t->endpoints; i++)
+        t->endpoint[i].nic = t->nics - 1;
+}
+
+/* NICs of half the reference's rate may have half; those within 2 % are alike. */
+static void other_nics_are_judged_by_their_rate(void **state)
+{
+    static const struct {
+        double nics, rate;
+        enum accept_is is;
+    } row[] = {{50e9, 1e9, ACCEPT_PASS},      {50e9, 0.5e9, ACCEPT_FAIL},
+               {25e9, 0.5e9, ACCEPT_PASS},    {25e9, 0.44e9, ACCEPT_FAIL},
+               {0, 0.5e9, ACCEPT_FAIL},       {49.1e9, 0.89e9, ACCEPT_FAIL},
+               {48.5e9, 0.89e9, ACCEPT_PASS}, {100e9, 1e9, ACCEPT_FAIL}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+        struct matrix m, ref;
+        measured(&m);
+        small_matrix(&ref);
+        give_nics(&m.topo, row[i].nics);
+        give_nics(&ref.topo, 50e9);
+        curve_free(&m.tier[1].curve[DIR_UNI]);
+        curve_line(&m.tier[1].curve[DIR_UNI], 2e-6, row[i].rate);
+        enum accept_is is = verdict(&m, &ref, tier_limit(0.9, LIMIT_OF_REFERENCE));
+        if (is != row[i].is)
+            fail_msg("NICs of %g at %g: %s", row[i].nics, row[i].rate, accept_name[is]);
+        struct limit l =
+            tier_limit(0.1e9, LIMIT_ITSELF); /* and a bound for some NICs is for those only */
+        l.nic_Bps = 50e9;
+        bool same = !row[i].nics || fabs(row[i].nics / 50e9 - 1) < 0.02;
+        assert_int_equal(verdict(&m, &ref, l), same ? ACCEPT_PASS : ACCEPT_UNKNOWN);
+        matrix_free(&ref);
+        matrix_free(&m);
+    }
+}
+
+/* Rows of one limit, and the verdict. */
+static enum accept_is rows_of(const struct matrix *m, const struct matrix *ref, struct limit l,
+                              enum accept_is *row, int rows)
+{
+    const struct limits limits = {.limit = &l, .count = 1};
+    struct accept a;
+    struct parts parts = {0};
+
+    accept_judge(&a, &(struct accept_input){.measured = m,
+                                            .parts = &parts,
+                                            .reference = ref,
+                                            .reference_name = "ref",
+                                            .why = "none",
+                                            .limits = &limits});
+    assert_int_equal(a.rows, rows);
+    for (int i = 0; i < rows; i++)
+        row[i] = a.row[i].is;
+    enum accept_is is = a.verdict;
+    accept_free(&a);
+    return is;
+}
+
+/* Devices of another kind reach 90 % of what they declare, or nobody knows what they should. */
+static void each_class_is_judged_by_its_declaration(void **state)
+{
+    struct matrix m, ref;
+    enum accept_is row[2];
+
+    (void)state;
+    measured(&m);
+    small_matrix(&ref);
+    struct property *p = matrix_property(&m, PROPERTY_CLASS, 1, 0.5);
+    p->what = mem_strdup("older ones");
+    for (int i = 0; i < 3; i++) {
+        p->declared = i < 2 ? 0.5 : NAN;
+        p->Bps = i == 0 ? 0.46e9 : 0.44e9;
+        enum accept_is is = rows_of(&m, &ref, tier_limit(0.9, LIMIT_OF_REFERENCE), row, 2);
+        assert_int_equal(row[0], ACCEPT_PASS);
+        assert_int_equal(row[1], i == 0 ? ACCEPT_PASS : i == 1 ? ACCEPT_FAIL : ACCEPT_UNKNOWN);
+        assert_int_equal(is,
+                         i == 1 ? ACCEPT_FAIL : ACCEPT_PASS); /* the unknown counts for nothing */
+    }
+    matrix_free(&ref);
+    matrix_free(&m);
+}
+
+static enum accept_is loaded(double share, int pairs, enum property_kind kind, double ratio,
+                             double declared)
+{
+    struct limit l = {.check = CHECK_TIER_LOADED, .bound = 0.75, .warn = 0.9, .op = -1};
+    struct matrix m, ref;
+    enum accept_is row[3];
+
+    measured(&m);
+    small_matrix(&ref);
+    ref.tier[2].loaded = declared;
+    m.tier[0].pairs = m.tier[1].pairs = 0;
+    m.tier[2].loaded = share;
+    m.tier[2].loaded_pairs = pairs;
+    if (ratio > 0)
+        matrix_property(&m, kind, 2, ratio)->level = LEVEL_LEAF;
+    rows_of(&m, &ref, l, row, 1);
+    matrix_free(&ref);
+    matrix_free(&m);
+    return row[0];
+}
+
+static void under_load_is_judged_by_what_was_drawn_and_declared(void **state)
+{
+    enum property_kind none = PROPERTY_CLASS, taper = PROPERTY_TAPER;
+
+    (void)state;
+    assert_int_equal(loaded(0.99, 0, none, 0, NAN),
+                     ACCEPT_PASS); /* who stood out is fine: so are all */
+    assert_int_equal(loaded(0.91, 0, none, 0, NAN), ACCEPT_PASS);
+    assert_int_equal(loaded(0.89, 0, none, 0, NAN), ACCEPT_UNKNOWN);
+    assert_int_equal(loaded(0.5, 0, none, 0, NAN), ACCEPT_UNKNOWN);
+    assert_int_equal(loaded(0.89, 1, none, 0, NAN), ACCEPT_WARN);
+    assert_int_equal(loaded(0.74, 1, none, 0, NAN), ACCEPT_FAIL);
+    assert_int_equal(loaded(0.5, 1, PROPERTY_COLLISIONS, 0.2, NAN), ACCEPT_UNKNOWN);
+    assert_int_equal(loaded(0.5, 1, taper, 2, NAN), ACCEPT_FAIL); /* the reference has none */
+    assert_int_equal(loaded(0.5, 0, taper, 2, 0.5), ACCEPT_PASS); /* declared 2:1 */
+    assert_int_equal(loaded(0.36, 1, taper, 2.7, 0.5), ACCEPT_FAIL);
+    assert_int_equal(loaded(0.39, 1, taper, 2.6, 0.5), ACCEPT_WARN);
+}
+
 static void shipped_limits_load(void **state)
 {
     struct limits l = {0};
@@ -357,6 +520,10 @@ int main(void)
         cmocka_unit_test(what_is_not_known_is_not_good),
         cmocka_unit_test(a_part_is_judged_by_its_factor),
         cmocka_unit_test(tiers_are_matched_by_name_then_by_coordinates),
+        cmocka_unit_test(a_rate_beyond_a_tier_is_of_another),
+        cmocka_unit_test(other_nics_are_judged_by_their_rate),
+        cmocka_unit_test(each_class_is_judged_by_its_declaration),
+        cmocka_unit_test(under_load_is_judged_by_what_was_drawn_and_declared),
         cmocka_unit_test(shipped_limits_load),
         cmocka_unit_test(bounds_are_text_again),
     };

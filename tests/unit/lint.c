@@ -366,9 +366,61 @@ static void hosts_of_two_files_stand_side_by_side(void **state)
     topo_free(&c);
 }
 
+/* One GPU of another model is bad, whole hosts of another kind are only worth knowing. */
+static void kinds_of_devices_are_told(void **state)
+{
+    struct lint l = {0};
+    struct topo t;
+
+    (void)state;
+    healthy(&t);
+    assert_int_equal(lint_kinds(&l, &t), 0);
+    for (int i = 30 * GPUS; i < HOSTS * GPUS; i++) {
+        snprintf(t.endpoint[i].model, sizeof(t.endpoint[i].model), "NVIDIA A100");
+        t.nic[i].rate_Bps = 25e9;
+    }
+    snprintf(t.endpoint[7 * GPUS + 3].model, sizeof(t.endpoint->model), "NVIDIA L4");
+    assert_int_equal(lint_kinds(&l, &t), 2);
+    assert_int_equal(lint_bad(&l), 1);
+    assert_string_equal(l.finding[0].text, "node07 GPU 3: NVIDIA L4 where 7 of the 8 GPUs of this "
+                                           "host are NVIDIA H100 80GB HBM3");
+    assert_string_equal(
+        l.finding[1].text,
+        "node[30-31]: NVIDIA A100, NICs of 200 Gb/s where 30 hosts have NVIDIA H100 "
+        "80GB HBM3, NICs of 400 Gb/s; such pairs are judged by their own rate");
+    lint_free(&l);
+    topo_free(&t);
+}
+
+/* Two NICs of a host on each other's leaf, by the declared places alone. */
+static void places_tell_of_swapped_leaves(void **state)
+{
+    struct lint l = {0};
+    struct topo t;
+
+    (void)state;
+    healthy(&t);
+    for (int i = 0; i < HOSTS * GPUS; i++) {
+        char name[16];
+        int host = i / GPUS, k = i % GPUS;
+        k = host == 7 && (k == 3 || k == 4) ? 7 - k : k;
+        snprintf(name, sizeof(name), "leaf-%d", k);
+        topo_place(&t, &t.endpoint[i], LEVEL_LEAF, name, SOURCE_USER);
+    }
+    assert_int_equal(lint_hosts(&l, &t), 2);
+    assert_string_equal(
+        l.finding[0].text,
+        "node07 mlx5_3: cabled to leaf-4 where 31 of 32 hosts have theirs on leaf-3");
+    assert_string_equal(l.finding[1].what, "node07 mlx5_4");
+    lint_free(&l);
+    topo_free(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kinds_of_devices_are_told),
+        cmocka_unit_test(places_tell_of_swapped_leaves),
         cmocka_unit_test(nothing_is_odd_about_equal_hosts),
         cmocka_unit_test(each_fault_is_named),
         cmocka_unit_test(a_missing_adapter_is_named),

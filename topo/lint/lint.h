@@ -40,7 +40,7 @@ void lint_free(struct lint *l);
  * a majority the counts are told.  What is not visible is not compared.
  *
  * Kinds of findings: those of the table in lint_peers.c ("gpus", "driver", "nvlink", "hcas", ...),
- * "leaf" (NICs on another leaf, as LLDP tells it; with a net lint_net() does), "mnnvl" (verdicts of
+ * "leaf" (NICs on another leaf, as LLDP or the declared places tell; with a net lint_net() does), "mnnvl" (verdicts of
  * mnnvl.h that are bad), "gpu" (its list of oddities). Each fault is said once: a check whose cause
  * was named of that part already is left out. */
 int lint_hosts(struct lint *l, const struct topo *t); /* appends; how many */
@@ -59,6 +59,10 @@ int lint_hosts(struct lint *l, const struct topo *t); /* appends; how many */
  *   leaves   a group of hosts with fewer leaves than the other groups
  *   names    adapters that cannot be given to a host */
 int lint_net(struct lint *l, const struct topo *t); /* appends; how many; 0 without a net */
+
+/* Kinds of devices, from the endpoints: "models", a GPU of another model than most of its host; "kinds", hosts
+ * of another GPU model or NIC rate than most, which is no fault. */
+int lint_kinds(struct lint *l, const struct topo *t); /* appends; how many */
 
 /* Hosts whose GPUs are joined by NVLink switches and yet show no PCIe switch: kind "pcie-flat". */
 int lint_pcie(struct lint *l, const struct topo *t); /* appends; how many */

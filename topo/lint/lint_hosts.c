@@ -124,7 +124,26 @@ static void view_close(struct lint_view *v)
 struct leaves {
     const struct topo *t;
     const struct names *switches;
+    const char *const *of; /* leaf of each NIC, "": not told */
 };
+
+/* As the switch at its other end tells, else as the place of its endpoint is declared; the caller frees. */
+static const char **leaf_names(const struct topo *t)
+{
+    const char **of = mem_calloc((size_t)t->nics + 1, sizeof(*of));
+    bool told = false;
+
+    for (int i = 0; i < t->nics; i++) {
+        of[i] = t->nic[i].leaf;
+        told |= t->nic[i].leaf[0];
+    }
+    for (int i = 0; i < t->endpoints && !told; i++) {
+        int leaf = topo_at(t, i, LEVEL_LEAF), nic = t->endpoint[i].nic;
+        if (leaf >= 0 && nic >= 0)
+            of[nic] = t->group[LEVEL_LEAF].name[leaf];
+    }
+    return of;
+}
 
 static void say_leaf(struct lint *l, const struct lint_port *s, int leaf, int times, int n,
                      const void *of)
@@ -134,7 +153,7 @@ static void say_leaf(struct lint *l, const struct lint_port *s, int leaf, int ti
     char *what = mem_printf("%s %s", x->t->host[c->host].name, c->name);
 
     lint_add(l, "leaf", what, "%s: cabled to %s%s%s where %d of %d hosts have theirs on %s", what,
-             c->leaf, *c->leaf_port ? " port " : "", c->leaf_port, times, n,
+             x->of[s->id], *c->leaf_port ? " port " : "", c->leaf_port, times, n,
              x->switches->name[leaf]);
     free(what);
 }
@@ -147,21 +166,23 @@ static void lint_leaves(struct lint *l, const struct lint_view *v)
     struct lint_port *port = mem_calloc((size_t)t->nics + 1, sizeof(*port));
     struct leaf_groups g;
     struct names switches = {0};
+    const char **of = leaf_names(t);
     int n = 0;
 
     for (int i = 0; i < t->nics; i++) {
-        if (!t->nic[i].leaf[0])
+        if (!of[i][0])
             continue;
-        int leaf = names_add(&switches, t->nic[i].leaf);
+        int leaf = names_add(&switches, of[i]);
         at[n] = (struct leaf_link){t->nic[i].host, leaf};
         port[n++] = (struct lint_port){.leaf = leaf, .device = t->nic[i].name, .id = i};
     }
     leaf_groups_make(&g, at, n);
     for (int i = 0; i < n; i++)
         port[i].group = g.of_host[at[i].host];
-    lint_ports(l, port, n, say_leaf, &(struct leaves){t, &switches});
+    lint_ports(l, port, n, say_leaf, &(struct leaves){t, &switches, of});
     leaf_groups_free(&g);
     names_free(&switches);
+    free(of);
     free(port);
     free(at);
 }

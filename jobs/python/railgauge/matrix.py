@@ -320,6 +320,11 @@ class Matrix:
         """A row a remark: kind and text."""
         return Table(dict(finding) for finding in self.root["findings"])
 
+    def properties(self) -> Table:
+        """A row a property of the fabric, which is no fault: kinds of devices, tapers (ratio 2: 2:1), collisions."""
+        keys = ("kind", "tier", "level", "ratio", "declared", "devices", "endpoints", "bandwidth_Bps", "seen")
+        return Table({key: row.get(key) for key in keys} for row in self.root.get("properties", ()))
+
     def pairs(self, bytes: float, ids: Optional[Iterable[int]] = None) -> Table:
         """Every pair of these endpoints (all of them: len * (len - 1) rows), in both directions."""
         some = list(range(len(self)) if ids is None else ids)

@@ -340,6 +340,16 @@ static void start_tiers(struct matrix *m)
     }
 }
 
+/* Pairs that were drawn at random to run alone: what "under load" may be judged by. */
+static void count_unselected(struct fit *f)
+{
+    for (int i = 0; i < f->count; i++) {
+        const struct obs *o = &f->obs[i];
+        if (o->alone && fit_is_bandwidth(f, o) && o->sec > 0 && o->stages & 1u << STAGE_RANDOM)
+            f->m->tier[o->tier].loaded_pairs++;
+    }
+}
+
 /* Data-sheet rate of tiers that cross NICs: the rate of the reference's NICs, where pairs reach no more
  * than a NIC can carry.  Beyond that they take another way, whose data sheet is not known here. */
 static void peaks_from_nics(struct fit *f)
@@ -401,6 +411,7 @@ int fit_matrix(struct matrix *m, struct topo *t, const struct plan *plan, const 
     fit_latency(&f);
     tier_curves(&f);
     fit_properties(&f);
+    count_unselected(&f);
     peaks_from_nics(&f);
     collective_curves(&f);
     fit_coverage(&f);

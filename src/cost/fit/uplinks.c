@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Do leaves have fewer uplinks than NICs?
+/* Do leaves, or pods of leaves, have fewer uplinks than NICs?
  *
- * Of every round what flows up from a leaf, and down to it, is counted: flows, and the median of
+ * Of every round what flows up from a group, and down to it, is counted: flows, and the median of
  * what each gets of what it gets alone.  Their product is what the uplinks carried, in NICs; the
  * most that was seen is their capacity, if more was asked of them once.  The plan must have rounds
  * in which many NICs of a leaf send to other leaves at once (schedule_uplinks()), pairs of the same
  * kind alone, and leaves must be visible.  A slow NIC counts by what it reaches below its leaf,
- * and between two racks that are slow for one pair alone nothing counts. */
+ * and between two racks that are slow for one pair alone nothing counts.
+ *
+ * The load of a group is all that leaves it, but only flows that leave no wider group tell of its uplinks:
+ * flows between pods are slow for the pods' sake.  A pod is a declared spine, else the leaves of the same
+ * hosts.  Where flows of one leaf get very different shares at the same time, no uplinks are missing but
+ * flows are hashed onto the same ones. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +20,33 @@
 #include "base/mem.h"
 #include "base/stats.h"
 #include "cost/fit/fit_impl.h"
+#include "topo/net/leaf_groups.h"
 
 static const double full = 0.85; /* of what was asked: as contended_below */
+static const double wider_less =
+    0.9; /* what a pod's uplinks carry, of what its leaves' do: else these rule */
+static const double collided =
+    0.7071; /* nearer to a half than to all, by ratio: two flows on one uplink */
+static const double hashed_least =
+    0.05; /* share of flows that got a half: fewer are stray points */
+static const double together =
+    0.25;               /* correlation of flows of a leaf: measured 0.0 to 0.1 where flows are
+                                        hashed, 0.4 and more where other jobs or few uplinks slow a leaf */
+enum { TURNS_MIN = 3 }; /* in which flows told of a group: another job passes within one or two */
+enum {
+    FLOWS_MIN = 6,
+    TURNS_HASHED = 8
+}; /* flows of a leaf in a turn, and such turns: what a
+                                             correlation can be told from */
+
+/* Groups whose uplinks are looked at. */
+struct above {
+    enum level level;
+    const char *many; /* "leaves" */
+    int *of;          /* group of each endpoint, -1: not known */
+    int groups;
+};
+enum { ABOVE_MAX = 2 }; /* leaves, pods */
 
 enum way { UP, DOWN };
 
@@ -37,7 +67,17 @@ struct quiet {
 struct load {
     double most;  /* flows asked at once of the uplinks while they were full */
     double carry; /* NICs: the most that came through; 0: nothing seen */
-    int endpoints;
+    int endpoints, turns;
+};
+
+/* Flows of one group in one turn, and those that got a half or less. */
+struct crowd {
+    int flows, slow;
+};
+
+struct scatter {
+    struct crowd *turn;
+    int turns, flows, slow;
 };
 
 static int leaf_of(const struct topo *t, int id)
@@ -166,35 +206,82 @@ static double share_of_flow(const struct fit *f, int tier, const struct quiet *q
     return fmin(1, (double)p->bytes / p->sec.median / alone);
 }
 
-/* The flows of one turn by the leaf that they leave or come to. */
-static void load_turn(const struct fit *f, enum way way, const struct point *const *p,
-                      const double *share, int n, struct load *load)
+/* --- one level --- */
+
+static bool leaves(const struct above *a, const struct point *p)
 {
-    const struct topo *t = &f->m->topo;
-    int *leaf = mem_calloc((size_t)n, sizeof(*leaf));
+    return a->of[p->src] != a->of[p->dst] && a->of[p->src] >= 0 && a->of[p->dst] >= 0;
+}
+
+/* Does a flow tell of these groups: does it leave no wider one? */
+static bool tells(const struct above *a, const struct above *wider, const struct point *p)
+{
+    return leaves(a, p) && (!wider || !leaves(wider, p));
+}
+
+static void note_scatter(struct scatter *s, const double *v, int n)
+{
+    int slow = 0;
+
+    for (int i = 0; i < n; i++)
+        slow += v[i] < collided;
+    s->flows += n;
+    s->slow += slow;
+    if (n >= FLOWS_MIN) {
+        MEM_PUSH(s->turn, s->turns) = (struct crowd){n, slow};
+    }
+}
+
+/* Are flows slow by themselves, or all of a group at the same time, as uplinks and other jobs make them?
+ * The correlation within groups, from the variance between them (Fleiss 2003, 15.2). */
+static bool is_hashed(const struct scatter *s)
+{
+    double p = s->flows ? (double)s->slow / s->flows : 0, sum = 0, flows = 0;
+
+    if (s->turns < TURNS_HASHED || p < hashed_least || p > 1 - hashed_least)
+        return false;
+    for (int i = 0; i < s->turns; i++) {
+        double x = (double)s->turn[i].slow / s->turn[i].flows - p;
+        sum += s->turn[i].flows * x * x;
+        flows += s->turn[i].flows;
+    }
+    double over = sum / ((s->turns - 1) * p * (1 - p)) - 1;
+    return over / (flows / s->turns - 1) < together;
+}
+
+/* The flows of one turn by the group that they leave or come to. */
+static void load_turn(const struct above *a, const struct above *wider, enum way way,
+                      const struct point *const *p, const double *share, int n, struct load *load,
+                      struct scatter *s)
+{
+    int *group = mem_calloc((size_t)n, sizeof(*group));
     double *v = mem_calloc((size_t)n, sizeof(*v));
     struct lists by;
 
     for (int i = 0; i < n; i++)
-        leaf[i] = leaf_of(t, way == UP ? p[i]->src : p[i]->dst);
-    lists_make(&by, leaf, NULL, n, t->group[LEVEL_LEAF].count);
-    for (int l = 0; l < t->group[LEVEL_LEAF].count; l++) {
-        int flows = 0;
-        for (int k = by.start[l]; k < by.start[l + 1]; k++)
-            v[flows++] = share[by.at[k]];
-        if (!flows)
+        group[i] = leaves(a, p[i]) ? a->of[way == UP ? p[i]->src : p[i]->dst] : -1;
+    lists_make(&by, group, NULL, n, a->groups);
+    for (int g = 0; g < a->groups; g++) {
+        int flows = by.start[g + 1] - by.start[g], telling = 0;
+        for (int k = by.start[g]; k < by.start[g + 1]; k++)
+            if (tells(a, wider, p[by.at[k]]))
+                v[telling++] = share[by.at[k]];
+        if (!telling)
             continue;
-        double usual = stats_select(v, flows, flows / 2);
-        load[l].carry = fmax(load[l].carry, flows * usual);
+        double usual = stats_select(v, telling, telling / 2);
+        load[g].carry = fmax(load[g].carry, flows * usual);
+        load[g].turns++;
         if (usual < full)
-            load[l].most = fmax(load[l].most, flows);
+            load[g].most = fmax(load[g].most, flows);
+        note_scatter(s, v, telling);
     }
     lists_free(&by);
-    free(leaf);
+    free(group);
     free(v);
 }
 
-static void load_leaves(const struct fit *f, int tier, const struct quiet *q, struct load *load)
+static void load_groups(const struct fit *f, int tier, const struct quiet *q, const struct above *a,
+                        const struct above *wider, struct load *load, struct scatter *s)
 {
     const struct point **p;
     int n = flows_of(f, tier, q, &p);
@@ -205,8 +292,8 @@ static void load_leaves(const struct fit *f, int tier, const struct quiet *q, st
     for (int i = 0, j; i < n; i = j) {
         for (j = i + 1; j < n && by_turn(&p[i]) == by_turn(&p[j]); j++)
             ;
-        load_turn(f, UP, p + i, share + i, j - i, load);
-        load_turn(f, DOWN, p + i, share + i, j - i, load);
+        load_turn(a, wider, UP, p + i, share + i, j - i, load, s);
+        load_turn(a, wider, DOWN, p + i, share + i, j - i, load, s);
     }
     free(share);
     free(p);
@@ -215,7 +302,8 @@ static void load_leaves(const struct fit *f, int tier, const struct quiet *q, st
 /* What the uplinks of a leaf carry of what its NICs do; NAN: they were never full. */
 static double share_of(const struct load *l)
 {
-    return l->carry > 0 && l->carry < full * l->most && l->carry < full * l->endpoints
+    return l->turns >= TURNS_MIN && l->carry > 0 && l->carry < full * l->most &&
+                   l->carry < full * l->endpoints
                ? l->carry / l->endpoints
                : NAN;
 }
@@ -236,72 +324,191 @@ static double *shares(const struct load *load, int leaves, int *n, int *measured
     return v;
 }
 
-static void say(struct fit *f, int tier, const struct quiet *q, double share, int thin,
-                int measured, int most)
+static void say(struct fit *f, int tier, const struct quiet *q, const struct above *a, double share,
+                int thin, int measured, int most)
 {
     int all = 0;
 
     for (int i = 0; i < q->lones; i++)
         all += q->lone[i].share >= full;
-    matrix_find(
-        f->m, "uplinks",
-        "the uplinks of the leaves are oversubscribed %.2g:1, they carry %.2f of what the NICs "
-        "below them do: on %d of %d leaves up to %d flows of tier %s at once shared less than "
-        "they get alone, as %d pairs did: no NIC and no cable is bad",
-        1 / share, share, thin, measured, most, f->m->tier[tier].rule.name, all);
+    struct property *p = matrix_property(f->m, PROPERTY_TAPER, tier, 1 / share);
+    p->level = (int)a->level;
+    p->text =
+        mem_printf("on %d of %d %s up to %d flows of tier %s at once shared less than they get "
+                   "alone, as %d pairs did",
+                   thin, measured, a->many, most, f->m->tier[tier].rule.name, all);
+    matrix_find(f->m, "uplinks",
+                "the uplinks of the %s are oversubscribed %.2g:1, they carry %.2f of what the NICs "
+                "below them do: %s: no NIC and no cable is bad",
+                a->many, 1 / share, share, p->text);
 }
 
-/* More than half of the leaves: it is how the fabric was built. */
-static void judge(struct fit *f, int tier, const struct quiet *q, const struct load *load)
+static void say_collisions(struct fit *f, int tier, const struct scatter *s)
 {
-    int leaves = f->m->topo.group[LEVEL_LEAF].count, n = 0, measured = 0, most = 0;
-    double *v = shares(load, leaves, &n, &measured, &most);
+    struct property *p =
+        matrix_property(f->m, PROPERTY_COLLISIONS, tier, (double)s->slow / s->flows);
 
-    if (2 * n > measured) {
-        double share = stats_median(v, n);
-        f->baseline[tier].contended = f->baseline[tier].uplinks = true;
-        f->m->tier[tier].loaded = share;
-        say(f, tier, q, share, n, measured, most);
-    } else if (n) {
-        f->baseline[tier].thin = mem_calloc(2 * (size_t)leaves, sizeof(double));
-        for (int i = 0; i < leaves; i++) {
+    p->level = LEVEL_LEAF;
+    p->text = mem_printf("%d of %d times that a pair of tier %s ran beside others it got a half or "
+                         "less, while others of its group had all",
+                         s->slow, s->flows, f->m->tier[tier].rule.name);
+    matrix_find(f->m, "collisions",
+                "a pair of tier %s under load gets a half in %.0f %% of turns, while others of its "
+                "leaf have all: flows are hashed onto the same uplinks; no NIC and no cable is bad",
+                f->m->tier[tier].rule.name, 100 * p->ratio);
+}
+
+/* The fabric's doing, not a part's: in a crowd pairs prove nothing here. */
+static void excuse(struct fit *f, int tier, double share)
+{
+    f->baseline[tier].contended = f->baseline[tier].uplinks = true;
+    f->m->tier[tier].loaded = share;
+}
+
+/* More than half of the groups: it is how the fabric was built.  inner: what the groups within carry.
+ * Returns the share that their uplinks carry, 1: all. */
+static double judge(struct fit *f, int tier, const struct quiet *q, const struct above *a,
+                    const struct load *load, double inner)
+{
+    int n = 0, measured = 0, most = 0;
+    double *v = shares(load, a->groups, &n, &measured, &most), share = 1;
+
+    if (2 * n > measured && n) {
+        double middle = stats_median(v, n);
+        excuse(f, tier, middle);
+        if (middle < wider_less * inner) {
+            share = middle;
+            say(f, tier, q, a, share, n, measured, most);
+        }
+    } else if (n && a->level == LEVEL_LEAF) {
+        f->baseline[tier].thin = mem_calloc(2 * (size_t)a->groups, sizeof(double));
+        for (int i = 0; i < a->groups; i++) {
             f->baseline[tier].thin[i] = share_of(&load[i]);
-            f->baseline[tier].thin[leaves + i] = load[i].most;
+            f->baseline[tier].thin[a->groups + i] = load[i].most;
         }
     }
     free(v);
+    return share;
 }
 
-static void look_at(struct fit *f, int tier, struct quiet *q)
+static bool has_collisions(const struct matrix *m, int tier)
 {
-    const struct topo *t = &f->m->topo;
-    struct load *load = mem_calloc((size_t)t->group[LEVEL_LEAF].count, sizeof(*load));
+    for (int i = 0; i < m->properties; i++)
+        if (m->property[i].kind == PROPERTY_COLLISIONS && m->property[i].tier == tier)
+            return true;
+    return false;
+}
+
+/* One level in one tier: what its uplinks carry, 1: all; NAN: no flow tells. */
+static double look_at(struct fit *f, int tier, struct quiet *q, const struct above *a,
+                      const struct above *wider, double inner)
+{
+    struct load *load = mem_calloc((size_t)a->groups, sizeof(*load));
+    struct scatter s = {NULL, 0, 0, 0};
+    double share = 1;
+
+    q->lones = 0;
+    pairs_alone(q, f, tier);
+    for (int i = 0; i < f->m->topo.endpoints; i++)
+        if (a->of[i] >= 0)
+            load[a->of[i]].endpoints++;
+    load_groups(f, tier, q, a, wider, load, &s);
+    bool hashed = a->level == LEVEL_LEAF ? is_hashed(&s) : has_collisions(f->m, tier);
+    if (!s.flows) {
+        share = NAN;
+    } else if (hashed && !has_collisions(f->m, tier)) {
+        excuse(f, tier, f->m->tier[tier].loaded);
+        say_collisions(f, tier, &s);
+    } else if (!hashed) {
+        share = judge(f, tier, q, a, load, inner);
+    }
+    free(load);
+    free(s.turn);
+    return share;
+}
+
+/* --- the groups --- */
+
+static struct above leaves_of(const struct topo *t)
+{
+    struct above a = {LEVEL_LEAF, "leaves", mem_ints(t->endpoints, -1), t->group[LEVEL_LEAF].count};
+
+    for (int i = 0; i < t->endpoints; i++)
+        a.of[i] = leaf_of(t, i);
+    return a;
+}
+
+/* Leaves of the same hosts. */
+static struct above units_of(const struct topo *t)
+{
+    struct above a = {LEVEL_SPINE, "pods", mem_ints(t->endpoints, -1), 0};
+    struct leaf_link *link = mem_calloc((size_t)t->endpoints + 1, sizeof(*link));
+    struct leaf_groups g;
+    int n = 0;
 
     for (int i = 0; i < t->endpoints; i++)
         if (leaf_of(t, i) >= 0)
-            load[leaf_of(t, i)].endpoints++;
-    q->lones = 0;
-    pairs_alone(q, f, tier);
-    load_leaves(f, tier, q, load);
-    judge(f, tier, q, load);
-    free(load);
+            link[n++] = (struct leaf_link){topo_at(t, i, LEVEL_HOST), leaf_of(t, i)};
+    leaf_groups_make(&g, link, n);
+    for (int i = 0; i < t->endpoints; i++)
+        a.of[i] = leaf_of(t, i) >= 0 ? g.of_leaf[leaf_of(t, i)] : -1;
+    a.groups = g.groups;
+    leaf_groups_free(&g);
+    free(link);
+    return a;
 }
 
-void fit_uplinks(struct fit *f)
+static struct above pods_of(const struct topo *t)
 {
-    struct quiet q = {NULL, NULL, 0};
+    struct above a = {LEVEL_SPINE, "pods", mem_ints(t->endpoints, -1), t->group[LEVEL_SPINE].count};
 
-    if (f->m->topo.group[LEVEL_LEAF].count < 2)
-        return;
-    rates_below(&q, f);
+    for (int i = 0; i < t->endpoints; i++)
+        a.of[i] = topo_at(t, i, LEVEL_SPINE);
+    if (a.groups)
+        return a;
+    free(a.of);
+    return units_of(t);
+}
+
+/* All tiers over NICs that leave leaves: the least that is carried, NAN: no flow tells. */
+static double look_at_all(struct fit *f, struct quiet *q, const struct above *a,
+                          const struct above *wider, double inner)
+{
+    double carried = NAN;
+
     for (int tier = 0; tier < f->m->tiers; tier++) {
         const struct tier *t = &f->m->tier[tier];
         bool below = t->rule.same >> LEVEL_LEAF & 1; /* its pairs leave no leaf */
         if (t->nic && !below && f->baseline[tier].alone > 0)
-            look_at(f, tier, &q);
+            carried = fmin(carried, look_at(f, tier, q, a, wider, inner));
+    }
+    return carried;
+}
+
+void fit_uplinks(struct fit *f)
+{
+    const struct topo *topo = &f->m->topo;
+    struct quiet q = {NULL, NULL, 0};
+    double inner = 1;
+
+    if (topo->group[LEVEL_LEAF].count < 2)
+        return;
+    struct above above[ABOVE_MAX] = {leaves_of(topo), pods_of(topo)};
+    /* Pods of one leaf each are those leaves. */
+    int count = above[1].groups > 1 && above[1].groups < above[0].groups ? 2 : 1;
+    rates_below(&q, f);
+    for (int k = 0; k < count; k++) { /* from the inside out */
+        const struct above *wider = k + 1 < count ? &above[k + 1] : NULL;
+        double carried = look_at_all(f, &q, &above[k], wider, inner);
+        /* No pair leaves a leaf inside of a pod: the two cannot be told apart, and leaves are named. */
+        if (isnan(carried))
+            carried = look_at_all(f, &q, &above[k], NULL, inner);
+        inner = fmin(inner, carried);
     }
     free(q.below);
     free(q.lone);
+    for (int i = 0; i < ABOVE_MAX; i++)
+        free(above[i].of);
 }
 
 /* --- leaves with fewer uplinks than others --- */
