@@ -1,5 +1,4 @@
-/* file.h - whole files in, atomic files out, CRC32C, and the seal of our JSON
- * files. */
+/* file.h - whole files in, atomic files out, CRC32C, private folders, and the seal of our JSON files. */
 #ifndef RG_FILE_H
 #define RG_FILE_H
 
@@ -55,6 +54,20 @@ char *file_data_named(const char *folder, const char *name);
  */
 int file_data_names(const char *folder, char ***names);
 void file_data_each(const char *folder, name_taker *take, void *to); /* the same, told */
+
+/* --- folders that no other user can change, and files of other users.  A process of root must neither
+ * write through a name that another user can replace, nor believe what another user wrote. --- */
+
+/* Make a new folder STEM-XXXXXX of mode 0700 in the first of the folders `base` (NULL or "": skipped;
+ * `count` of them) where only we could rename it: each folder on the resolved path belongs to us or to
+ * root, and others cannot write to it unless it is sticky.  The caller frees.  NULL: EXIT_CONFIG, with the
+ * reason of the last one. */
+char *file_private_dir(const char *const *base, int count, const char *stem, struct err *err);
+/* Remove a folder with everything in it.  Links are removed and never followed.  NULL is fine. */
+void file_remove_dir(const char *dir);
+/* EXIT_CONFIG unless `path` belongs to us or to root; of a link, the link and what it leads to; of a
+ * folder, each name in it as well.  A missing path is fine. */
+int file_check_owner(const char *path, struct err *err);
 
 /* --- the seal: the checksum that a JSON file of ours carries of its own text, so that what changed
  * in it since it was written is found: "checksum": "8 hexadecimal digits", a key of the outermost
