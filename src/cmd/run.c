@@ -29,10 +29,10 @@ enum { VERSION = 1 };
 
 /* What may differ from start to start: where it runs and what is shown, not what is measured. */
 static const char *const free_now[] = {
-    "output", "resume",        "dry-run",    "no-plots", "format", "no-verdict", "model",
-    "launch", "watch-address", "hang-after", "max-run",  "budget", NULL};
-/* ... and is not remembered. */
-enum { FORGOTTEN = 6 };
+    "output", "resume", "dry-run",       "no-plots",   "format",  "no-verdict", "trust-owner",
+    "launch", "model",  "watch-address", "hang-after", "max-run", "budget",     NULL};
+/* The first of them are not remembered; one more is, but no command is ever taken from a file. */
+enum { FORGOTTEN = 7, TYPED_AGAIN };
 
 static bool is_among(const char *name, const char *const *names, int count)
 {
@@ -101,11 +101,29 @@ static int differs(const char *dir, const char *name, json_t *now, json_t *then,
     return -1;
 }
 
+/* Commands are not taken from files: who wrote campaign.json would have them run as us. */
+static int check_launch(json_t *now, json_t *then, const char *dir, struct err *err)
+{
+    json_t *was = json_object_get(then, "launch");
+
+    if (!was || json_object_get(now, "launch"))
+        return 0;
+    char *text = values_text(was);
+    err_usage(err,
+              "%s was begun with --launch \"%s\", and no command is taken from a file: add it to "
+              "--resume again, or another",
+              dir, text);
+    free(text);
+    return -1;
+}
+
 static int check(json_t *now, json_t *then, const char *dir, struct err *err)
 {
     const char *name;
     json_t *value;
 
+    if (check_launch(now, then, dir, err) < 0)
+        return -1;
     json_object_foreach(now, name, value)
     {
         json_t *was = json_object_get(then, name);
@@ -126,7 +144,8 @@ static void put_before(int *argc, char ***argv, json_t *then, json_t *now)
     json_t *values, *v;
 
     MEM_PUSH(all, n) = (*argv)[0];
-    json_object_foreach(then, name, values) if (!json_object_get(now, name))
+    json_object_foreach(then, name, values) if (!json_object_get(now, name) &&
+                                                !is_among(name, free_now, TYPED_AGAIN))
         json_array_foreach(values, k, v) MEM_PUSH(all, n) =
             json_is_string(v) ? mem_printf("--%s=%s", name, json_string_value(v))
                               : mem_printf("--%s", name);
@@ -216,6 +235,7 @@ static const struct opt options[] = {
      OPT_INTO(struct args, chain.transport), .values = transport_each, .group = 1},
     {"resume", 0, NULL, "finish the campaign that DIR holds, without -o the last one",
      OPT_INTO(struct args, chain.resume), .group = 1},
+    CHAIN_TRUST(struct args, chain),
     {"dry-run", 0, NULL, "print the plan, its minutes and bytes; measure nothing",
      OPT_INTO(struct args, dry_run), .group = 1},
     {"model", 0, "NAME",
@@ -393,7 +413,10 @@ static void parse(struct args *a, int argc, char **argv)
 static int parse_again(struct args *a, int argc, char **argv, const char *last, struct err *err)
 {
     const char *dir = a->chain.dir ? a->chain.dir : last;
-    int rc = dir ? campaign_recall(&command, &argc, &argv, dir, err) : -1;
+    int rc = dir ? chain_trusts(&a->chain, a->chain.dir ? dir : CAMPAIGN_LAST, err) : -1;
+
+    if (rc == 0)
+        rc = campaign_recall(&command, &argc, &argv, dir, err);
 
     chain_close(&a->chain);
     parse(a, argc, argv);

@@ -113,8 +113,19 @@ int chain_transport(struct chain *c, struct err *err)
     return transport_limit(&c->probe.plan.ops, t, err);
 }
 
+int chain_trusts(const struct chain *c, const char *path, struct err *err)
+{
+    struct err why;
+
+    if (c->trust || file_check_owner(path, &why) == 0)
+        return 0;
+    return err_config(err, "%s; --trust-owner uses it all the same", why.text);
+}
+
 int chain_open(struct chain *c, struct err *err)
 {
+    if (c->dir && chain_trusts(c, c->dir, err) < 0)
+        return -1;
     if (c->resume && !exists(c, "topology.json"))
         return err_noinput(err, "%s holds no campaign that could be resumed", c->dir);
     if (!c->dir && !(c->dir = c->made = campaign_files_dir(time(NULL), err)))

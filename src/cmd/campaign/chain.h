@@ -34,6 +34,7 @@ struct chain {
     const char **job; /* words of --for-job; owned, the words are not */
     int jobs;
     bool resume;
+    bool trust;  /* folders and files of other users are used, too */
     bool probed; /* the start that discovered has measured the plan, too */
     int lock;    /* descriptor of the locked directory */
     /* what the steps leave behind */
@@ -58,8 +59,17 @@ static inline bool chain_is_sim(const struct chain *c)
 /* What "auto" is where no rank has to be asked: sim with a fabric.  Refuses what does not go
  * together. */
 int chain_transport(struct chain *c, struct err *err);
+#define CHAIN_TRUST(type, member)                                                                  \
+    {                                                                                              \
+        "trust-owner", 0, NULL,                                                                    \
+            "use folders, links and files although they belong to another user",                   \
+            OPT_INTO(type, member.trust), .group = 1                                               \
+    }
+/* EXIT_CONFIG where `path`, a link or a folder, or a file in it belongs to another user than us and
+ * root, unless that is fine (--trust-owner). */
+int chain_trusts(const struct chain *c, const char *path, struct err *err);
 /* Make the directory, which a campaign without one names after what it measures, lock it (EXIT_IO when another run holds it), and refuse one that already
- * holds a campaign unless resume (EXIT_CONFIG). */
+ * holds a campaign unless resume (EXIT_CONFIG), or is another user's (chain_trusts). */
 int chain_open(struct chain *c, struct err *err);
 /* Every step in turn, each leaving its file: topology.json, plan.tsv, points.tsv, compute.tsv where
  * ranks have GPUs, matrix.json, prediction.json. */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* check.c - railgauge check: a campaign of bounded minutes, judged, and what it said last. */
-#include <dirent.h>
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,6 +46,7 @@ static const struct opt options[] = {
     JUDGED_STYLE(struct args, style),
     {"output", 'o', "DIR", "keep the campaign in this new directory",
      OPT_INTO(struct args, chain.dir), .group = 1},
+    CHAIN_TRUST(struct args, chain),
     {"transport", 't', "NAME",
      "auto, nccl, copy, mpi or sim (default auto: sim with --fabric, nccl where every rank has a "
      "GPU, else mpi)",
@@ -244,32 +243,6 @@ static void choose_hosts(struct args *a)
         l->ranks = each;
 }
 
-static char *temporary_dir(struct err *err)
-{
-    const char *tmp = getenv("TMPDIR");
-    char *dir = mem_printf("%s/railgauge-check-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-
-    if (mkdtemp(dir))
-        return dir;
-    err_io(err, "%s: %s", dir, strerror(errno));
-    free(dir);
-    return NULL;
-}
-
-static void remove_dir(const char *dir)
-{
-    DIR *d = opendir(dir);
-
-    for (struct dirent *e; d && (e = readdir(d));) {
-        char *path = file_join(dir, e->d_name);
-        unlink(path);
-        free(path);
-    }
-    if (d)
-        closedir(d);
-    rmdir(dir);
-}
-
 /* A chain that the limit cut short has measured something; what is missing is unknown.  A rank that
  * died or hangs is no verdict either. */
 static int measure(struct chain *c, struct err *err)
@@ -426,7 +399,9 @@ static int judge(struct args *a, const char *dir, double begin, int *code, struc
         struct answer w = {.judged = &j, .state = state, .took = log_now() - begin};
         doubt(&w, &j, &a->chain);
         judge_hosts(&w, a);
-        rc = save_hosts(&w, err);
+        rc = chain_trusts(&a->chain, state, err);
+        if (rc == 0)
+            rc = save_hosts(&w, err);
         if (rc == 0)
             rc = show(&w, a, err);
         for (int i = 0; i < w.hosts; i++)
@@ -444,7 +419,8 @@ static int judge(struct args *a, const char *dir, double begin, int *code, struc
 static int run(struct args *a, int *code, struct err *err)
 {
     double begin = log_now();
-    char *dir = a->chain.dir ? NULL : temporary_dir(err);
+    const char *const tmp[] = {getenv("TMPDIR"), "/tmp"};
+    char *dir = a->chain.dir ? NULL : file_private_dir(tmp, 2, "railgauge-check", err);
     const char *kept = a->chain.dir;
     int rc = -1;
 
@@ -459,8 +435,7 @@ static int run(struct args *a, int *code, struct err *err)
         a->chain.dir = kept;
         rc = judge(a, from, begin, code, err);
     }
-    if (dir)
-        remove_dir(dir);
+    file_remove_dir(dir);
     free(dir);
     return rc;
 }

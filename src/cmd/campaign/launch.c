@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/process.h"
@@ -140,6 +141,12 @@ static bool needs_no_networks(const struct launch *l)
     return !l->hosts && !in_allocation() && !getenv("OMPI_MCA_btl") && !getenv("OMPI_MCA_pml");
 }
 
+/* True if no rank can be on another host. */
+static bool stays_here(const struct launch *l)
+{
+    return !l->command && !l->hosts && !in_allocation();
+}
+
 /* mpirun of Open MPI.  Ranks may outnumber cores: they yield while they wait and are not bound. */
 static int add_mpirun(struct words *w, const struct launch *l, struct err *err)
 {
@@ -195,6 +202,57 @@ int launch_print(const struct launch *l, const struct words *args, FILE *out, st
     return rc;
 }
 
+/* --- private folders for what an MPI leaves on a host while it runs: the session folder of mpirun,
+ * sockets and files of PMIx, files of shared memory ---
+ *
+ * Their usual names below /tmp and /dev/shm can be guessed.  Another user who makes one beforehand, as
+ * a link, has root write to or empty what the link leads to (Open MPI 4.1: orte/util/session_dir.c). */
+
+/* Of mode 0700; zeros: none, the environment stays as it is. */
+struct session {
+    char *dir;    /* TMPDIR of the launcher: Open MPI 4 and 5, PMIx and MPICH take it */
+    char *shared; /* NULL: /dev/shm is not there, or ranks are on other hosts too */
+};
+
+/* Below the runtime folder of the service or of the user, of root below /run, else below TMPDIR or /tmp.
+ * The runtime folder of a user need not be there on other hosts; Open MPI makes what TMPDIR names there
+ * if a scheduler passes that on. */
+static int session_open(struct session *s, bool here, struct err *err)
+{
+    const char *const base[] = {here ? getenv("RUNTIME_DIRECTORY") : NULL,
+                                here ? getenv("XDG_RUNTIME_DIR") : NULL,
+                                geteuid() == 0 ? "/run" : NULL, getenv("TMPDIR"), "/tmp"};
+    const char *const memory[] = {"/dev/shm"};
+
+    *s = (struct session){
+        .dir = file_private_dir(base, sizeof(base) / sizeof(*base), "railgauge", err)};
+    if (s->dir && here)
+        s->shared = file_private_dir(memory, 1, "railgauge", NULL);
+    return s->dir ? 0 : -1;
+}
+
+/* In the child that becomes the launcher.  Other hosts do not have these folders: mpirun takes TMPDIR for
+ * itself and does not pass it on. */
+static void session_enter(const struct session *s)
+{
+    static const char *const shared[] = {"OMPI_MCA_btl_vader_backing_directory",
+                                         "OMPI_MCA_btl_sm_backing_directory",
+                                         "OMPI_MCA_osc_sm_backing_directory", "UCX_POSIX_DIR"};
+
+    if (s->dir)
+        setenv("TMPDIR", s->dir, 1);
+    for (size_t i = 0; s->shared && i < sizeof(shared) / sizeof(*shared); i++)
+        setenv(shared[i], s->shared, 0);
+}
+
+static void session_close(struct session *s)
+{
+    file_remove_dir(s->dir);
+    file_remove_dir(s->shared);
+    free(s->dir);
+    free(s->shared);
+}
+
 static volatile pid_t child;
 static volatile sig_atomic_t stopped, passes_on;
 
@@ -209,7 +267,8 @@ static void take_signal(int sig)
 
 /* In the child.  A process group of its own, so that all of it can be ended, and that must not read
  * the terminal; when we die it does not stay behind. */
-static void become(char **word, const sigset_t *mask, pid_t parent, int said)
+static void become(char **word, const struct session *session, const sigset_t *mask, pid_t parent,
+                   int said)
 {
     int input = open("/dev/null", O_RDONLY);
 
@@ -220,12 +279,14 @@ static void become(char **word, const sigset_t *mask, pid_t parent, int said)
     if (getppid() != parent)
         _exit(EXIT_CUT);
     sigprocmask(SIG_SETMASK, mask, NULL);
+    session_enter(session);
     execvp(word[0], word);
     (void)!write(said, &errno, sizeof(errno));
     _exit(127);
 }
 
-static int spawn(pid_t *pid, char **word, const sigset_t *mask, struct err *err)
+static int spawn(pid_t *pid, char **word, const struct session *session, const sigset_t *mask,
+                 struct err *err)
 {
     int said[2], why = 0;
     pid_t self = getpid();
@@ -235,7 +296,7 @@ static int spawn(pid_t *pid, char **word, const sigset_t *mask, struct err *err)
     fflush(NULL);
     *pid = fork();
     if (*pid == 0)
-        become(word, mask, self, said[1]);
+        become(word, session, mask, self, said[1]);
     why = *pid < 0 ? errno : 0;
     close(said[1]);
     if (*pid > 0 && read(said[0], &why, sizeof(why)) > 0)
@@ -357,7 +418,7 @@ static void choose_address(const struct launch *l, char out[64], struct err *err
     if (l->hosts && hostfile_read(&s, l->hosts, err) == 0)
         listen_address(s.host, s.hosts, out);
     else
-        listen_address(&here, !l->command && !in_allocation(), out);
+        listen_address(&here, stays_here(l), out);
     hostfile_free(&s);
 }
 
@@ -423,22 +484,37 @@ static int check_files(struct err *err)
                       (unsigned long long)r.rlim_max, FILES);
 }
 
+/* srun and its like have their own daemons make these folders, and pass all variables on to hosts that
+ * lack ours. */
+static bool is_mpirun(const char *word)
+{
+    static const char *const names[] = {"mpirun", "mpiexec", "orterun", "prterun"};
+    const char *slash = strrchr(word, '/'), *name = slash ? slash + 1 : word;
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (!strncmp(name, names[i], strlen(names[i]))) /* mpirun.openmpi, mpiexec.hydra */
+            return true;
+    return false;
+}
+
 int launch_run(const struct launch *l, const struct words *args, int *code, struct err *err)
 {
     struct words w = {NULL, 0};
     struct listener *watch = NULL;
+    struct session session = {.dir = NULL};
     const struct verdict *verdict;
     sigset_t mask;
     pid_t pid = -1;
     int status = 0, rc = -1;
 
-    if (check_files(err) < 0 || make_words(&w, l, args, err) < 0)
+    if (check_files(err) < 0 || make_words(&w, l, args, err) < 0 ||
+        (is_mpirun(w.word[0]) && session_open(&session, stays_here(l), err) < 0))
         goto out;
     /* The ranks' own stderr is a pipe of the launcher. */
     setenv("RAILGAUGE_PROGRESS", isatty(STDERR_FILENO) ? "1" : "0", 0);
     watch = open_watch(l);
     signals_hold(&mask);
-    if (spawn(&pid, w.word, &mask, err) < 0) {
+    if (spawn(&pid, w.word, &session, &mask, err) < 0) {
         sigprocmask(SIG_SETMASK, &mask, NULL);
         goto out;
     }
@@ -457,6 +533,7 @@ int launch_run(const struct launch *l, const struct words *args, int *code, stru
         rc = stopped ? 0 : judge_end(l, w.word[0], *code, watch && listen_met(watch), err);
 out:
     close_watch(watch);
+    session_close(&session);
     words_free(&w);
     return rc;
 }
