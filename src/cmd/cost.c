@@ -23,9 +23,10 @@ struct cost_answer {
     char reference[80];        /* what healthy rests on, in words */
 };
 
+/* NAN: nothing is sent, or to itself. */
 static double rate(const struct cost_answer *a)
 {
-    return (double)a->bytes * a->factor / a->cost.sec;
+    return a->bytes > 0 && a->cost.sec > 0 ? (double)a->bytes * a->factor / a->cost.sec : NAN;
 }
 
 static double share(const struct cost_answer *a)
@@ -64,9 +65,13 @@ static void cost_text(FILE *out, const struct cost_answer *a)
     if (isinf(c->sec))
         fprintf(out, "for ever: a part on the way does not answer\n");
     else
-        fprintf(out, "%s  (%s to %s), %s %s\n", units_seconds_text(t[0], c->sec),
-                units_seconds_text(t[1], c->lo), units_seconds_text(t[2], c->hi),
-                a->bus ? "bus bandwidth" : "bandwidth", units_rate_text(t[3], rate(a)));
+        fprintf(out, "%s  (%s to %s)", units_seconds_text(t[0], c->sec),
+                units_seconds_text(t[1], c->lo), units_seconds_text(t[2], c->hi));
+    if (isfinite(c->sec) && isfinite(rate(a)))
+        fprintf(out, ", %s %s", a->bus ? "bus bandwidth" : "bandwidth",
+                units_rate_text(t[3], rate(a)));
+    if (isfinite(c->sec))
+        fputc('\n', out);
     fprintf(out, "  from: %s\n", c->source);
     if (isfinite(share(a)))
         fprintf(out, "  expected of a healthy fabric: %s (%s), this is %.0f %% of that speed\n",
