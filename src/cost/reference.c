@@ -211,12 +211,24 @@ static unsigned implied(unsigned same)
     return same;
 }
 
+/* No link carries more than its data sheet; rounding and the noise of a few samples stay within this. */
+static const double over_peak = 1.1;
+
+bool reference_outruns(const struct tier *t, double peak_Bps)
+{
+    const struct curve *c = &t->curve[DIR_UNI];
+
+    return peak_Bps > 0 && c->points && c->beta > 0 && 1 / c->beta > over_peak * peak_Bps;
+}
+
 const struct tier *reference_tier(const struct matrix *reference, const struct tier *t)
 {
     const struct tier *same = NULL, *holds = NULL, *widest = NULL;
 
     for (int i = 0; reference && i < reference->tiers; i++) {
         const struct tier *x = &reference->tier[i];
+        if (reference_outruns(t, x->peak_Bps))
+            continue;
         if (!strcmp(x->rule.name, t->rule.name))
             return x;
         if (x->nic != t->nic)

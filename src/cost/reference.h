@@ -51,9 +51,12 @@ char *reference_words(const struct reference *r, const struct cost *c, char buf[
 
 /* --- of another matrix, a preset's or another campaign's --- */
 
+/* True if the tier was measured clearly faster than this data sheet: its pairs use another kind of link.
+ * Names of tiers say nothing where no structure was seen: "fabric" of one blind NVL72 rack is NVLink. */
+bool reference_outruns(const struct tier *t, double peak_Bps);
 /* Its tier of the same name, else of the same coordinates, else the one that such a pair falls into
  * there (tiers are in the order in which they are tried), else the widest: no pair over NICs may do
- * worse than that.  NULL: there is none, or no reference. */
+ * worse than that.  Tiers that t outruns are none of them.  NULL: there is none, or no reference. */
 const struct tier *reference_tier(const struct matrix *reference, const struct tier *t);
 /* Its curve of the same operation and shape, or NULL. */
 const struct collective *reference_curve(const struct matrix *reference,

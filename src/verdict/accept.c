@@ -262,8 +262,11 @@ static char *tier_bound(struct accept_row *r, const struct accept_input *in, con
         return mem_strdup(in->why);
     if (!like)
         return mem_printf("%s has no such tier", in->reference_name);
-    bound_of(r, tier_value[r->limit->check](in->reference, like).value, in->reference_name);
-    return isfinite(r->bound) ? NULL : mem_printf("%s does not tell", in->reference_name);
+    double whole = tier_value[r->limit->check](in->reference, like).value;
+    if (!isfinite(whole))
+        return mem_printf("%s does not tell", in->reference_name);
+    bound_of(r, whole, in->reference_name);
+    return NULL;
 }
 
 static void judge_tier(struct accept *a, const struct accept_input *in, const struct limit *l,

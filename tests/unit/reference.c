@@ -236,6 +236,34 @@ static void a_preset_has_no_reference(void **state)
     fabric_free(&f);
 }
 
+/* A tier of that name and rate, measured over NICs. */
+static struct tier tier_of(const char *name, double Bps, double peak)
+{
+    struct tier t = {.nic = true, .peak_Bps = peak};
+
+    snprintf(t.rule.name, sizeof(t.rule.name), "%s", name);
+    t.curve[DIR_UNI].points = 2;
+    t.curve[DIR_UNI].beta = 1 / Bps;
+    return t;
+}
+
+static void a_tier_that_outruns_a_data_sheet_is_not_compared_with_it(void **state)
+{
+    struct matrix m = {.tiers = 2,
+                       .tier = {tier_of("rail", 49e9, 50e9), tier_of("fabric", 49e9, 50e9)}};
+    struct tier slow = tier_of("fabric", 30e9, 0), edge = tier_of("fabric", 54.9e9, 0);
+    struct tier beyond = tier_of("fabric", 55.1e9, 0), nvlink = tier_of("fabric", 770e9, 0);
+
+    (void)state;
+    assert_ptr_equal(reference_tier(&m, &slow), &m.tier[1]);
+    assert_ptr_equal(reference_tier(&m, &edge), &m.tier[1]);
+    assert_null(reference_tier(&m, &beyond));
+    assert_null(reference_tier(&m, &nvlink));
+    m.tier[1].peak_Bps = 0; /* not known */
+    assert_ptr_equal(reference_tier(&m, &nvlink), &m.tier[1]);
+    assert_false(reference_outruns(&nvlink, 0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -244,6 +272,7 @@ int main(void)
         cmocka_unit_test(where_nothing_can_be_known_nothing_is_expected),
         cmocka_unit_test(gpus_bring_their_published_curves),
         cmocka_unit_test(a_preset_has_no_reference),
+        cmocka_unit_test(a_tier_that_outruns_a_data_sheet_is_not_compared_with_it),
     };
 
     if (!campaign_dir(dir))

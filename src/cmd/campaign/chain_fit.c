@@ -11,14 +11,17 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cmd/campaign/chain.h"
+#include "cost/reference.h"
 #include "step/compute.h"
 
-/* Tiers that the preset knows by name get its peak, unless a NIC that was seen told one. */
+/* Tiers that the preset knows by name get its peak, unless a NIC that was seen told one or they outrun
+ * it. */
 static void note_peaks(struct matrix *m, const struct fabric *f)
 {
     for (int i = 0; i < m->tiers; i++)
         for (int k = 0; k < f->tiers; k++)
-            if (m->tier[i].peak_Bps <= 0 && !strcmp(m->tier[i].rule.name, f->tier[k].rule.name))
+            if (m->tier[i].peak_Bps <= 0 && !strcmp(m->tier[i].rule.name, f->tier[k].rule.name) &&
+                !reference_outruns(&m->tier[i], f->tier[k].peak.value))
                 m->tier[i].peak_Bps = f->tier[k].peak.value;
 }
 
