@@ -497,10 +497,13 @@ static char *tier_bound(struct accept_row *r, const struct accept_input *in, con
         return no_such_tier(in, t);
     bool nics = like->nic && limit_check[r->limit->check].unit == LIMIT_RATE;
     double scale = nics ? reference_scale(in->reference, &in->measured->topo) : 1;
+    double whole = scale * tier_value[r->limit->check](NULL, in->reference, like).value;
+    if (!isfinite(whole))
+        return mem_printf("%s does not tell", in->reference_name);
     char *name = reference_called(in, scale);
-    bound_of(r, scale * tier_value[r->limit->check](NULL, in->reference, like).value, name);
+    bound_of(r, whole, name);
     free(name);
-    return isfinite(r->bound) ? NULL : mem_printf("%s does not tell", in->reference_name);
+    return NULL;
 }
 
 /* Devices of another kind: by what is declared of them, else not at all. */
