@@ -225,7 +225,7 @@ static void a_level_is_drawn_for_what_it_belongs_to(void **state)
     bed_open(&b);
     for (const struct noise_level *l = levels; l < levels + sizeof(levels) / sizeof(*levels); l++) {
         bed_reset(&b);
-        *(double *)((char *)&b.world + l->at) = 0.01;
+        *(double *)(void *)((char *)&b.world + l->at) = 0.01;
         struct at a = here;
         a.op = l->op;
         double y = luck(&b, &a);
@@ -248,7 +248,7 @@ static void a_level_has_the_size_it_was_given(void **state)
     for (const struct noise_level *l = levels; l < levels + sizeof(levels) / sizeof(*levels); l++) {
         double sum = 0, squares = 0;
         bed_reset(&b);
-        *(double *)((char *)&b.world + l->at) = sigma;
+        *(double *)(void *)((char *)&b.world + l->at) = sigma;
         struct at a = here;
         a.op = l->op;
         for (int i = 0; i < N; i++) {

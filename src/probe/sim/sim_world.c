@@ -118,7 +118,7 @@ static int read_fields(const struct kind *k, json_t *entry, const char *where, v
         return err_data(err, "%s: \"source\" is empty", where);
     for (int i = 0; i < n && rc == 0; i++) {
         const struct field *f = &k->field[i];
-        double *to = (double *)((char *)into + f->at);
+        double *to = (void *)((char *)into + f->at);
         rc = f->words ? read_word(f, out[i + 2], where, to, err)
                       : json_number(entry, where, f->name, f->lo, f->hi, false, to, err);
         if (rc == 0 && f->whole && *to != floor(*to))
