@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/stats.h"
 
-enum { TWO_MAX = 2048, PAIRS_TO = 256, GROUPS_ALL = 256 };
+enum { TWO_MAX = 2048, PAIRS_TO = 256, GROUPS_ALL = 256, FRESH_CHILDREN = 5 };
 /* Racks, and endpoints, whose pairs are looked at; groups of a level that are all looked at. */
 
 bool hunt_asks(const struct hunt *h, enum rung rung, int a, int b)
@@ -68,7 +68,7 @@ static const int *group_codes(struct hunt *h, enum rung rung, int part, int *n)
     const struct lists *member = &h->places->member[rung];
 
     *n = codes_of(h, rung, part);
-    if (*n > h->codes) {
+    if (*n > h->codes || !h->code) {
         free(h->code);
         h->codes = *n;
         h->code = mem_ints(h->codes, 0);
@@ -77,10 +77,12 @@ static const int *group_codes(struct hunt *h, enum rung rung, int part, int *n)
     for (int i = member->start[part]; i < member->start[part + 1]; i++) {
         int from = h->nic.l.start[member->at[i]], many = h->nic.l.start[member->at[i] + 1] - from;
 
-        memcpy(h->code + *n, h->nic.l.at + from, (size_t)many * sizeof(int));
+        if (many)
+            memcpy(h->code + *n, h->nic.l.at + from, (size_t)many * sizeof(int));
         *n += many;
     }
-    stats_sort_keys(h->code, *n, sizeof(int), code_key);
+    if (*n)
+        stats_sort_keys(h->code, *n, sizeof(int), code_key);
     return h->code;
 }
 
@@ -352,8 +354,25 @@ static bool is_slow_with_others(const struct floor *f, int end, int other, doubl
     return low > noise_constants.quiet * n;
 }
 
+/* Endpoints of a group that must be seen: half of those that have looks in stage 1; in stage 2, where eight of a
+ * group are measured, more than one host's, because a host may be suspected beside its rack.  Within a
+ * group two endpoints are one pair. */
+static int enough_children(const struct floor *f, int part, const struct lens *l)
+{
+    const int least = l->way == LENS_IN ? 3 : 2;
+    const struct lists *member = &f->h->places->member[f->rung];
+    int half;
+
+    if (!rung_is_group(f->rung))
+        return least;
+    half = (int)(noise_constants.half * (member->start[part + 1] - member->start[part]));
+    if (f->h->asked && half > FRESH_CHILDREN)
+        half = FRESH_CHILDREN;
+    return half > least ? half : least;
+}
+
 /* A part of many is claimed only for what nearly all of it shows. */
-static bool holds_below(struct floor *f, int n, const struct lens *l, double limit)
+static bool holds_below(struct floor *f, int part, int n, const struct lens *l, double limit)
 {
     int known, others;
     const double share = noise_constants.children;
@@ -365,7 +384,7 @@ static bool holds_below(struct floor *f, int n, const struct lens *l, double lim
         return tally_share(&f->tally, f->h, RUNG_NIC, f->seen, n, l, key_other, limit, &others) >= share ||
                others > noise_constants.few_partners;
     if (tally_share(&f->tally, f->h, f->rung, f->seen, n, l, key_self, limit, &known) < share ||
-        known < (l->way == LENS_IN ? 3 : 2)) /* two endpoints are one pair */
+        known < enough_children(f, part, l))
         return false;
     return rung_is_two(f->rung) || l->way == LENS_IN || f->h->asked ||
            (tally_share(&f->tally, f->h, f->rung, f->seen, n, l, key_other, limit, &others) >= share && others > 1);
@@ -434,7 +453,7 @@ static void claim_part(struct floor *f, int part)
     if (!hunt_asks(f->h, c.rung, c.a, c.b) || (f->rung == RUNG_PAIR && f->s[lens].got[part] < noise_constants.pair_blocks))
         return;
     n = hunt_gather(f->h, f->rung, part, f->seen);
-    if (!holds_below(f, n, &f->lens[lens], f->s[lens].like.centre + noise_constants.half * c.e))
+    if (!holds_below(f, part, n, &f->lens[lens], f->s[lens].like.centre + noise_constants.half * c.e))
         return;
     if (done_before(f, part) < 0 && c.e > -noise_constants.below)
         return;

@@ -225,10 +225,10 @@ static double stray_chance(const struct likeness *like, double e, int got)
     return dist_binomial_upper((got + 1) / 2, got, q);
 }
 
-/* One side or one tier. */
+/* One side, one tier, or few looks within a group. */
 static bool is_narrow(const struct lens *l)
 {
-    return l->side != SIDE_BOTH || l->tier >= 0;
+    return l->side != SIDE_BOTH || l->tier >= 0 || l->way == LENS_IN;
 }
 
 static void chance_of(struct steady *s, int p, const struct lens *lens)
@@ -251,7 +251,7 @@ static const struct likeness *inherited(const struct hunt *h, enum rung rung, co
 
     if (!h->asked && h->beside == BESIDE_ANY)
         return NULL;
-    if (own->blocks < noise_constants.narrow_blocks && is_narrow(&lens[l]))
+    if (own->blocks < noise_constants.narrow_blocks && is_narrow(&lens[l]) && lens[l].way != LENS_IN)
         own = &h->c->like[rung][0];
     if (nic->blocks < noise_constants.narrow_blocks && is_narrow(&lens[l]))
         nic = &h->c->like[RUNG_NIC][0];
