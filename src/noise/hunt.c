@@ -192,6 +192,12 @@ static int key_other(const struct hunt *h, enum rung rung, const struct seen *s)
     return h->places->of[rung][s->other];
 }
 
+/* Both ends of a look within a group. */
+static bool tally_takes(const struct lens *l, const struct seen *s)
+{
+    return l->way == LENS_IN ? s->inside : lens_takes(l, s);
+}
+
 /* Share of keys whose median is below the limit; *known of them. */
 static double tally_share(struct tally *t, const struct hunt *h, enum rung rung, const struct seen *s, int n,
                           const struct lens *l, tally_key *key, double limit, int *known)
@@ -200,7 +206,7 @@ static double tally_share(struct tally *t, const struct hunt *h, enum rung rung,
 
     t->count = 0;
     for (int i = 0; i < n; i++) {
-        int k = lens_takes(l, &s[i]) ? key(h, rung, &s[i]) : -1;
+        int k = tally_takes(l, &s[i]) ? key(h, rung, &s[i]) : -1;
 
         if (k >= 0 && t->total[k] == 0)
             t->key[t->count++] = k;
@@ -208,7 +214,7 @@ static double tally_share(struct tally *t, const struct hunt *h, enum rung rung,
             t->total[k] += s[i].w;
     }
     for (int i = 0; i < n; i++) {
-        int k = lens_takes(l, &s[i]) ? key(h, rung, &s[i]) : -1;
+        int k = tally_takes(l, &s[i]) ? key(h, rung, &s[i]) : -1;
 
         if (k < 0 || isnan(t->run[k]) || (t->run[k] += s[i].w) < t->total[k] * 0.5 * (1 - 1e-6))
             continue;
@@ -327,6 +333,12 @@ static bool is_only(const struct floor *f, int lens, int part)
     return rung_is_group(f->rung);
 }
 
+/* True if what leaves the group is not as slow as what stays within: no fault of the group. */
+static bool leaves_freely(const struct floor *f, int part, int in)
+{
+    return effect(f, lens_at(f, SIDE_BOTH, -1, LENS_OUT), part) > noise_constants.half * effect(f, in, part);
+}
+
 static int choose_lens(const struct floor *f, int part)
 {
     const int way = rung_is_two(f->rung) ? LENS_ALL : LENS_OUT;
@@ -335,7 +347,9 @@ static int choose_lens(const struct floor *f, int part)
     if (f->rung == RUNG_NIC)
         return choose_tier(f, part, l);
     in = lens_at(f, SIDE_BOTH, -1, LENS_IN);
-    return l >= 0 ? l : is_sure(f, in, part) && (f->h->asked || !is_only(f, in, part)) ? in : -1;
+    if (l >= 0 || !is_sure(f, in, part) || (!f->h->asked && is_only(f, in, part)))
+        return l;
+    return leaves_freely(f, part, in) ? -1 : in;
 }
 
 /* True if an end of a pair is as slow with others. */

@@ -118,7 +118,7 @@ static void add_look(struct fabric *f, struct look k)
     if (rng_uniform(&f->rng) < n->stray)
         k.y += (float)log(0.8);
     rng_seed(&jobs, (unsigned long long)(k.turn / 8 * 64 + topo_at(&f->topo, k.src, LEVEL_LEAF)));
-    if (k.tier == TIER_FABRIC && rng_uniform(&jobs) < n->jobs)
+    if (k.tier == TIER_FABRIC && k.kind != LOOK_LATENCY && rng_uniform(&jobs) < n->jobs)
         k.y += (float)log(0.6 + 0.4 * rng_uniform(&f->rng));
     if (shows(f, &k))
         k.y += (float)log(f->fault->factor);
