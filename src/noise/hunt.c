@@ -647,7 +647,8 @@ static void keep_base(const struct floor *f)
 static bool is_hunted(const struct hunt *h, enum rung rung)
 {
     if (rung == RUNG_RACK_PAIR)
-        return h->c->nic && h->places->count[RUNG_RACK] > 1 && h->places->count[RUNG_RACK] <= TWO_MAX;
+        return h->c->nic && !h->c->tail && (h->c->kind == LOOK_RATE || h->c->kind == LOOK_LATENCY) &&
+               h->places->count[RUNG_RACK] > 1 && h->places->count[RUNG_RACK] <= TWO_MAX;
     if (rung == RUNG_LEAF)
         return h->c->nic;
     return rung != RUNG_PAIR || h->asked || h->places->n <= PAIRS_TO;

@@ -71,6 +71,8 @@ static void free_channels(struct court *c)
         for (int r = 0; r < RUNG_COUNT; r++)
             for (int l = 0; l < LENS_MAX; l++)
                 free(x->like[r][l].back);
+        for (int l = 0; l < LENS_MAX; l++)
+            free(x->control[l].back);
         for (int k = 0; k < 4; k++)
             free(x->share[k / 2][k % 2]);
         for (int t = 0; t < 2 * TIER_MAX; t++)

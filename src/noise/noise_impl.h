@@ -97,6 +97,7 @@ struct channel {
     unsigned tiers; /* bit mask */
     int number;
     struct likeness like[RUNG_COUNT][LENS_MAX];
+    struct likeness control[LENS_MAX]; /* how often blocks of controls are stray in stage 2 */
     float *share[2][2]; /* share of slow looks of a part's like: NICs, hosts; slow, deep */
     double rho[2][2];
     float *base[TIER_MAX][2]; /* rates: effects of endpoints by tier, as sender and as receiver */

@@ -192,16 +192,16 @@ static void population_of(struct likeness *like, const struct steady *s, double 
 }
 
 /* Blocks of parts that are mostly fine: how often one of them is stray, and how deep. */
-static void strays_of(struct likeness *like, const struct steady *s, const struct lows *lows, bool group)
+static void strays_of(struct likeness *like, const struct steady *s, const struct lows *lows, bool group, const bool *without)
 {
     double limit = like->centre - noise_constants.delta - 3 * sqrt(like->s0 + like->pop);
 
     like->limit = limit - like->centre;
     like->least = group ? noise_constants.least_group : noise_constants.least_nic;
     for (int p = 0; p < s->parts; p++)
-        like->seen += s->got[p] && s->est[p] > limit ? s->got[p] : 0;
+        like->seen += s->got[p] && s->est[p] > limit && !(without && without[p]) ? s->got[p] : 0;
     for (int i = 0; i < lows->count; i++)
-        if (s->est[lows->at[i].part] > limit && lows->at[i].z <= limit)
+        if (s->est[lows->at[i].part] > limit && lows->at[i].z <= limit && !(without && without[lows->at[i].part]))
             MEM_PUSH(like->back, like->backs) = lows->at[i].z - like->centre;
     if (like->backs)
         stats_sort(like->back, like->backs);
@@ -231,13 +231,19 @@ static bool is_narrow(const struct lens *l)
     return l->side != SIDE_BOTH || l->tier >= 0 || l->way == LENS_IN;
 }
 
-static void chance_of(struct steady *s, int p, const struct lens *lens)
+static double least_blocks(enum rung rung, const struct lens *lens)
+{
+    return rung == RUNG_PAIR ? noise_constants.pair_blocks
+           : rung == RUNG_RACK_PAIR || is_narrow(lens) ? noise_constants.narrow_blocks : 2;
+}
+
+static void chance_of(struct steady *s, int p, double least)
 {
     double e = s->est[p] - s->like.centre, d = s->got[p] > 1 ? s->got[p] - 1 : 0, t;
 
     s->sd[p] = (float)sqrt(se2_of(s, p) + s->like.pop);
     s->p[p] = 1;
-    if (s->got[p] < (is_narrow(lens) ? noise_constants.narrow_blocks : 2) || !(e < -noise_constants.delta))
+    if (s->got[p] < least || !(e < -noise_constants.delta))
         return;
     t = (e + noise_constants.delta) / s->sd[p];
     s->p[p] = fmin(1, dist_t_cdf(t, s->like.d0 + d) + stray_chance(&s->like, e, s->got[p]));
@@ -248,6 +254,7 @@ static const struct likeness *inherited(const struct hunt *h, enum rung rung, co
 {
     const struct likeness *own = &h->c->like[rung][l];
     const struct likeness *nic = &h->c->like[RUNG_NIC][lens[l].way == LENS_IN ? 0 : l];
+    const struct likeness *control = &h->c->control[lens[l].way == LENS_IN ? 0 : l];
 
     if (!h->asked && h->beside == BESIDE_ANY)
         return NULL;
@@ -262,7 +269,21 @@ static const struct likeness *inherited(const struct hunt *h, enum rung rung, co
         buffer->pop = nic->pop;
         buffer->centre = nic->centre;
     }
+    if (rung_is_group(rung) && control->seen >= noise_constants.control_blocks) {
+        buffer->back = control->back;
+        buffer->backs = control->backs;
+        buffer->seen = control->seen;
+        buffer->least = control->least;
+    }
     return buffer->s0 > 0 ? buffer : NULL;
+}
+
+/* A block of stage 2 holds many turns: its controls tell how often it is stray, not stage 1. */
+static void tell_controls(struct likeness *to, const struct steady *s, const struct lows *lows, const bool *selected)
+{
+    free(to->back);
+    *to = (struct likeness){.centre = s->like.centre, .s0 = s->like.s0, .pop = s->like.pop};
+    strays_of(to, s, lows, false, selected);
 }
 
 static void finish(struct steady *s, const struct hunt *h, enum rung rung, const struct lens *lens, int l, const struct lows *lows)
@@ -276,12 +297,14 @@ static void finish(struct steady *s, const struct hunt *h, enum rung rung, const
     } else {
         prior_of(&s->like, s, buffer);
         population_of(&s->like, s, buffer);
-        strays_of(&s->like, s, lows, rung_is_group(rung));
+        strays_of(&s->like, s, lows, rung_is_group(rung), NULL);
         free(h->c->like[rung][l].back);
         h->c->like[rung][l] = s->like;
     }
+    if (h->asked && rung == RUNG_NIC && h->beside == BESIDE_ANY)
+        tell_controls(&h->c->control[l], s, lows, h->v->selected);
     for (int p = 0; p < s->parts; p++)
-        chance_of(s, p, &lens[l]);
+        chance_of(s, p, least_blocks(rung, &lens[l]));
     free(buffer);
 }
 
