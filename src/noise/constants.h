@@ -42,6 +42,7 @@
     ROW(steady_share, 0.85, "share of slow looks from which on a part is slow at all times")               \
     ROW(quiet, 0.2, "share of slow looks alone below which a part is slow only beside others")             \
     ROW(loud, 0.8, "and the share beside others above which it is")                                        \
+    ROW(seldom, 0.25, "share of slow looks below which slow samples explain them")                          \
     ROW(loaded_looks, 4, "pairs drawn at random that tell what load costs")                                \
     ROW(pair_blocks, 3, "blocks that a pair is seen in before it is judged")                               \
     ROW(pair_suspects, 8, "pairs that are measured again, of those that stand out with fine ends")          \

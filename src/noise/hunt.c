@@ -59,7 +59,7 @@ int hunt_most(const struct hunt *h, enum rung rung)
 
 static uint64_t code_key(const void *item)
 {
-    return (uint64_t)*(const int *)item;
+    return (uint64_t) * (const int *)item;
 }
 
 /* Codes of a group: those of its endpoints, in the order of r again. */
@@ -199,8 +199,9 @@ static bool tally_takes(const struct lens *l, const struct seen *s)
 }
 
 /* Share of keys whose median is below the limit; *known of them. */
-static double tally_share(struct tally *t, const struct hunt *h, enum rung rung, const struct seen *s, int n,
-                          const struct lens *l, tally_key *key, double limit, int *known)
+static double tally_share(struct tally *t, const struct hunt *h, enum rung rung,
+                          const struct seen *s, int n, const struct lens *l, tally_key *key,
+                          double limit, int *known)
 {
     int low = 0;
 
@@ -294,7 +295,8 @@ static bool is_sure(const struct floor *f, int l, int part)
 /* The lens among the sides of a tier that shows the part; -1: none. */
 static int choose_side(const struct floor *f, int part, int tier, int way)
 {
-    int both = lens_at(f, SIDE_BOTH, tier, way), tx = lens_at(f, SIDE_TX, tier, way), rx = lens_at(f, SIDE_RX, tier, way);
+    int both = lens_at(f, SIDE_BOTH, tier, way), tx = lens_at(f, SIDE_TX, tier, way),
+        rx = lens_at(f, SIDE_RX, tier, way);
     double e_tx = tx < 0 ? NAN : effect(f, tx, part), e_rx = rx < 0 ? NAN : effect(f, rx, part);
 
     if (is_sure(f, tx, part) && e_rx > noise_constants.half * e_tx)
@@ -312,7 +314,8 @@ static int choose_tier(const struct floor *f, int part, int all)
     if (all >= 0)
         for (int l = 0; l < f->lenses; l++)
             fine += f->lens[l].tier >= 0 && f->lens[l].side == f->lens[all].side &&
-                    effect(f, l, part) > noise_constants.half * effect(f, all, part) + 2 * f->s[l].sd[part];
+                    effect(f, l, part) >
+                        noise_constants.half * effect(f, all, part) + 2 * f->s[l].sd[part];
     if (all >= 0 && !fine)
         return all;
     for (int t = 0; t < TIER_MAX; t++) {
@@ -336,7 +339,8 @@ static bool is_only(const struct floor *f, int lens, int part)
 /* True if what leaves the group is not as slow as what stays within: no fault of the group. */
 static bool leaves_freely(const struct floor *f, int part, int in)
 {
-    return effect(f, lens_at(f, SIDE_BOTH, -1, LENS_OUT), part) > noise_constants.half * effect(f, in, part);
+    return effect(f, lens_at(f, SIDE_BOTH, -1, LENS_OUT), part) >
+           noise_constants.half * effect(f, in, part);
 }
 
 static int choose_lens(const struct floor *f, int part)
@@ -395,13 +399,16 @@ static bool holds_below(struct floor *f, int part, int n, const struct lens *l, 
         return f->h->asked || (!is_slow_with_others(f, f->seen->self, f->seen->other, limit) &&
                                !is_slow_with_others(f, f->seen->other, f->seen->self, limit));
     if (f->rung == RUNG_NIC)
-        return tally_share(&f->tally, f->h, RUNG_NIC, f->seen, n, l, key_other, limit, &others) >= share ||
+        return tally_share(&f->tally, f->h, RUNG_NIC, f->seen, n, l, key_other, limit, &others) >=
+                   share ||
                others > noise_constants.few_partners;
     if (tally_share(&f->tally, f->h, f->rung, f->seen, n, l, key_self, limit, &known) < share ||
         known < enough_children(f, part, l))
         return false;
     return rung_is_two(f->rung) || l->way == LENS_IN || f->h->asked ||
-           (tally_share(&f->tally, f->h, f->rung, f->seen, n, l, key_other, limit, &others) >= share && others > 1);
+           (tally_share(&f->tally, f->h, f->rung, f->seen, n, l, key_other, limit, &others) >=
+                share &&
+            others > 1);
 }
 
 /* Is what is within the group as slow?  Else it is what leaves it. */
@@ -461,13 +468,22 @@ static void claim_part(struct floor *f, int part)
 
     if (lens < 0)
         return;
-    c = (struct claim){.rung = f->rung, .a = rung_is_two(f->rung) ? f->h->two.two[part][0] : part, .b = rung_is_two(f->rung) ? f->h->two.two[part][1] : -1,
-                       .side = f->lens[lens].side, .tier = f->lens[lens].tier, .channel = f->h->c, .share = 1,
-                       .e = effect(f, lens, part), .sd = f->s[lens].sd[part], .p = f->s[lens].p[part]};
-    if (!hunt_asks(f->h, c.rung, c.a, c.b) || (f->rung == RUNG_PAIR && f->s[lens].got[part] < noise_constants.pair_blocks))
+    c = (struct claim){.rung = f->rung,
+                       .a = rung_is_two(f->rung) ? f->h->two.two[part][0] : part,
+                       .b = rung_is_two(f->rung) ? f->h->two.two[part][1] : -1,
+                       .side = f->lens[lens].side,
+                       .tier = f->lens[lens].tier,
+                       .channel = f->h->c,
+                       .share = 1,
+                       .e = effect(f, lens, part),
+                       .sd = f->s[lens].sd[part],
+                       .p = f->s[lens].p[part]};
+    if (!hunt_asks(f->h, c.rung, c.a, c.b) ||
+        (f->rung == RUNG_PAIR && f->s[lens].got[part] < noise_constants.pair_blocks))
         return;
     n = hunt_gather(f->h, f->rung, part, f->seen);
-    if (!holds_below(f, part, n, &f->lens[lens], f->s[lens].like.centre + noise_constants.half * c.e))
+    if (!holds_below(f, part, n, &f->lens[lens],
+                     f->s[lens].like.centre + noise_constants.half * c.e))
         return;
     if (done_before(f, part) < 0 && c.e > -noise_constants.below)
         return;
@@ -647,7 +663,8 @@ static void keep_base(const struct floor *f)
 static bool is_hunted(const struct hunt *h, enum rung rung)
 {
     if (rung == RUNG_RACK_PAIR)
-        return h->c->nic && !h->c->tail && (h->c->kind == LOOK_RATE || h->c->kind == LOOK_LATENCY) &&
+        return h->c->nic && !h->c->tail &&
+               (h->c->kind == LOOK_RATE || h->c->kind == LOOK_LATENCY) &&
                h->places->count[RUNG_RACK] > 1 && h->places->count[RUNG_RACK] <= TWO_MAX;
     if (rung == RUNG_LEAF)
         return h->c->nic;

@@ -113,8 +113,11 @@ static void add_look(struct fabric *f, struct look k)
     const struct noise_kind *n = f->noise;
     struct rng jobs;
 
-    k.tier = topo_at(&f->topo, k.src, LEVEL_LEAF) == topo_at(&f->topo, k.dst, LEVEL_LEAF) ? TIER_RAIL : TIER_FABRIC;
-    k.y = (float)(n->point * rng_normal(&f->rng) - n->drift * k.block / BLOCKS + f->host[k.src / 4][k.block] + f->host[k.dst / 4][k.block]);
+    k.tier = topo_at(&f->topo, k.src, LEVEL_LEAF) == topo_at(&f->topo, k.dst, LEVEL_LEAF)
+                 ? TIER_RAIL
+                 : TIER_FABRIC;
+    k.y = (float)(n->point * rng_normal(&f->rng) - n->drift * k.block / BLOCKS +
+                  f->host[k.src / 4][k.block] + f->host[k.dst / 4][k.block]);
     if (rng_uniform(&f->rng) < n->stray)
         k.y += (float)log(0.8);
     rng_seed(&jobs, (unsigned long long)(k.turn / 8 * 64 + topo_at(&f->topo, k.src, LEVEL_LEAF)));
@@ -123,7 +126,8 @@ static void add_look(struct fabric *f, struct look k)
     if (shows(f, &k))
         k.y += (float)log(f->fault->factor);
     k.tail = (float)(0.01 + 0.01 * fabs(rng_normal(&f->rng)));
-    if (f->fault && f->fault->state == STATE_SAMPLES && k.kind == LOOK_RATE && passes(f, k.src, k.dst))
+    if (f->fault && f->fault->state == STATE_SAMPLES && k.kind == LOOK_RATE &&
+        passes(f, k.src, k.dst))
         k.tail -= (float)log(f->fault->factor);
     if (f->fault && f->fault->state == STATE_DEAD && passes(f, k.src, k.dst))
         k.y = -INFINITY;
@@ -141,7 +145,12 @@ static void add_round(struct fabric *f, enum look_kind kind, int block)
     for (int way = 0; way < 2; way++, f->turn++)
         for (int i = 0; i + 1 < n; i += 2)
             if (v[i] / 4 != v[i + 1] / 4)
-                add_look(f, (struct look){.turn = f->turn, .block = block, .src = v[i + way], .dst = v[i + 1 - way], .kind = kind, .looks_at = -1});
+                add_look(f, (struct look){.turn = f->turn,
+                                          .block = block,
+                                          .src = v[i + way],
+                                          .dst = v[i + 1 - way],
+                                          .kind = kind,
+                                          .looks_at = -1});
     free(v);
 }
 
@@ -154,9 +163,16 @@ static void measure(struct fabric *f)
         add_round(f, (enum look_kind)(LOOK_BOTH_WAYS + b % 3), b);
         add_round(f, (enum look_kind)(LOOK_BOTH_WAYS + (b + 1) % 3), b);
         for (int i = 0; i < 8; i++) {
-            int a = (int)rng_below(&f->rng, (unsigned)f->topo.endpoints), c = (a + 4 + (int)rng_below(&f->rng, 40)) % f->topo.endpoints;
+            int a = (int)rng_below(&f->rng, (unsigned)f->topo.endpoints),
+                c = (a + 4 + (int)rng_below(&f->rng, 40)) % f->topo.endpoints;
 
-            add_look(f, (struct look){.turn = f->turn++, .block = b, .src = a, .dst = c, .alone = true, .unselected = true, .looks_at = -1});
+            add_look(f, (struct look){.turn = f->turn++,
+                                      .block = b,
+                                      .src = a,
+                                      .dst = c,
+                                      .alone = true,
+                                      .unselected = true,
+                                      .looks_at = -1});
         }
     }
 }
@@ -169,8 +185,14 @@ static void add_fresh(struct fabric *f, int own, enum look_kind kind, int block,
     do
         other = (int)rng_below(&f->rng, (unsigned)n);
     while (other / 4 == own / 4);
-    add_look(f, (struct look){.turn = f->turn, .block = block, .src = rx ? other : own, .dst = rx ? own : other,
-                              .kind = kind, .looks_at = rx, .alone = alone, .fresh = true});
+    add_look(f, (struct look){.turn = f->turn,
+                              .block = block,
+                              .src = rx ? other : own,
+                              .dst = rx ? own : other,
+                              .kind = kind,
+                              .looks_at = rx,
+                              .alone = alone,
+                              .fresh = true});
     f->turn += alone;
 }
 
@@ -188,13 +210,15 @@ static void measure_again(struct fabric *f, const struct noise *n)
                 many++;
                 for (int k = 0; k < 6; k++) {
                     add_fresh(f, e, s->kind, b, k & 1);
-                    add_fresh(f, (int)rng_below(&f->rng, (unsigned)f->topo.endpoints), s->kind, b, k & 1);
+                    add_fresh(f, (int)rng_below(&f->rng, (unsigned)f->topo.endpoints), s->kind, b,
+                              k & 1);
                 }
                 f->turn++;
             }
 }
 
-static void open_fabric(struct fabric *f, int hosts, const struct noise_kind *noise, const struct fault *fault, unsigned long long with)
+static void open_fabric(struct fabric *f, int hosts, const struct noise_kind *noise,
+                        const struct fault *fault, unsigned long long with)
 {
     *f = (struct fabric){.noise = noise, .fault = fault};
     make_topo(&f->topo, hosts);
@@ -207,7 +231,8 @@ static void open_fabric(struct fabric *f, int hosts, const struct noise_kind *no
 
 static void judge(struct noise *n, const struct fabric *f, bool decide)
 {
-    struct noise_input in = {&f->topo, f->look, f->looks, {[TIER_RAIL] = true, [TIER_FABRIC] = true}};
+    struct noise_input in = {
+        &f->topo, f->look, f->looks, {[TIER_RAIL] = true, [TIER_FABRIC] = true}};
 
     (decide ? noise_judge : noise_suspects)(n, &in);
 }
@@ -229,8 +254,12 @@ static void both_stages(struct noise *n, struct fabric *f)
 }
 
 static const struct noise_kind kinds[] = {
-    {"quiet", 0.003, 0, 0, 0, 0},       {"strays", 0.01, 0.05, 0, 0, 0},       {"hosts have minutes", 0.01, 0, 0.02, 0, 0},
-    {"drift", 0.01, 0, 0, 0.1, 0},      {"other jobs", 0.01, 0, 0, 0, 0.1},    {"a bit of all", 0.01, 0.02, 0.01, 0.05, 0.05},
+    {"quiet", 0.003, 0, 0, 0, 0},
+    {"strays", 0.01, 0.05, 0, 0, 0},
+    {"hosts have minutes", 0.01, 0, 0.02, 0, 0},
+    {"drift", 0.01, 0, 0, 0.1, 0},
+    {"other jobs", 0.01, 0, 0, 0, 0.1},
+    {"a bit of all", 0.01, 0.02, 0.01, 0.05, 0.05},
 };
 enum { KINDS = sizeof(kinds) / sizeof(*kinds) };
 
@@ -249,13 +278,16 @@ static void expect(const struct fault *x, const struct noise_kind *kind, unsigne
         named += own;
         others += !own;
         if (own && (s->state != x->state || s->side != x->side))
-            fail_msg("%s: %s %d is %s, %s; %s, %s was made (seed %llu)", kind->name, part_name[s->part], s->a, part_state_name[s->state],
-                     side_name[s->side], part_state_name[x->state], side_name[x->side], with);
+            fail_msg("%s: %s %d is %s, %s; %s, %s was made (seed %llu)", kind->name,
+                     part_name[s->part], s->a, part_state_name[s->state], side_name[s->side],
+                     part_state_name[x->state], side_name[x->side], with);
         if (!own)
-            print_message("%s: %s %d %s %.2f besides (seed %llu)\n", kind->name, part_name[s->part], s->a, part_state_name[s->state], exp(s->effect), with);
+            print_message("%s: %s %d %s %.2f besides (seed %llu)\n", kind->name, part_name[s->part],
+                          s->a, part_state_name[s->state], exp(s->effect), with);
     }
     if (x && !named)
-        fail_msg("%s: %s %d, %s, is not named (seed %llu)", kind->name, part_name[x->part], x->a, part_state_name[x->state], with);
+        fail_msg("%s: %s %d, %s, is not named (seed %llu)", kind->name, part_name[x->part], x->a,
+                 part_state_name[x->state], with);
     assert_int_equal(others, 0);
     noise_free(&n);
     close_fabric(&f);
@@ -318,14 +350,17 @@ static void uplinks_are_told_from_the_leaf(void **state)
 static void rack_uplinks_and_rack_pairs_are_named(void **state)
 {
     (void)state;
-    expect(&(struct fault){PART_RACK_UPLINKS, 4, -1, SIDE_BOTH, STATE_SLOW, 0.7, 1, true}, &kinds[0], seed);
-    expect(&(struct fault){PART_RACK_PAIR, 2, 7, SIDE_BOTH, STATE_SLOW, 0.6, 1, false}, &kinds[0], seed);
+    expect(&(struct fault){PART_RACK_UPLINKS, 4, -1, SIDE_BOTH, STATE_SLOW, 0.7, 1, true},
+           &kinds[0], seed);
+    expect(&(struct fault){PART_RACK_PAIR, 2, 7, SIDE_BOTH, STATE_SLOW, 0.6, 1, false}, &kinds[0],
+           seed);
 }
 
 static void states_are_told_apart(void **state)
 {
     (void)state;
-    in_all_kinds(&(struct fault){PART_ENDPOINT, 50, -1, SIDE_BOTH, STATE_INTERMITTENT, 0.5, 0.5, false});
+    in_all_kinds(
+        &(struct fault){PART_ENDPOINT, 50, -1, SIDE_BOTH, STATE_INTERMITTENT, 0.5, 0.5, false});
     in_all_kinds(&(struct fault){PART_ENDPOINT, 50, -1, SIDE_BOTH, STATE_LOADED, 0.5, 1, false});
     in_all_kinds(&(struct fault){PART_ENDPOINT, 50, -1, SIDE_BOTH, STATE_BOTH_WAYS, 0.5, 1, false});
     in_all_kinds(&(struct fault){PART_ENDPOINT, 50, -1, SIDE_BOTH, STATE_SMALL, 0.4, 1, false});
@@ -338,7 +373,8 @@ static void states_are_told_apart(void **state)
 static void the_dead_are_named(void **state)
 {
     (void)state;
-    expect(&(struct fault){PART_ENDPOINT, 12, -1, SIDE_BOTH, STATE_DEAD, 1, 1, false}, &kinds[1], seed);
+    expect(&(struct fault){PART_ENDPOINT, 12, -1, SIDE_BOTH, STATE_DEAD, 1, 1, false}, &kinds[1],
+           seed);
     expect(&(struct fault){PART_HOST, 12, -1, SIDE_BOTH, STATE_DEAD, 1, 1, false}, &kinds[1], seed);
 }
 
@@ -356,7 +392,9 @@ static void few(struct noise *n, int hosts, const struct fault *x)
         for (int i = 0; i < f.topo.endpoints; i++)
             for (int k = 0; k < f.topo.endpoints; k++)
                 if (i != k)
-                    add_look(&f, (struct look){.turn = f.turn++, .block = b, .src = i, .dst = k, .looks_at = -1});
+                    add_look(&f,
+                             (struct look){
+                                 .turn = f.turn++, .block = b, .src = i, .dst = k, .looks_at = -1});
     judge(n, &f, true);
     close_fabric(&f);
 }
