@@ -48,8 +48,8 @@ static bool is_explained(const struct claim *x, const struct claims *c, const st
     for (int i = 0; i < c->count && !x->dead && !rung_is_two(x->rung); i++) {
         const struct claim *g = &c->at[i];
 
-        if (!g->dead && rung_is_group(g->rung) && g->rung < x->rung && is_family(x, g) && !is_left_of(x, g) &&
-            is_within(x, g, p))
+        if (!g->dead && rung_is_group(g->rung) && g->rung < x->rung && is_family(x, g) &&
+            !is_left_of(x, g) && is_within(x, g, p))
             return true;
     }
     return false;

@@ -34,6 +34,7 @@
     ROW(least_nic, 0.5, "stray blocks of NICs that are assumed where none was seen")                       \
     ROW(least_group, 0.1, "the same of groups, whose blocks hold many looks")                              \
     ROW(narrow_blocks, 5, "blocks in which one side or tier is judged alone: of 2 or 3 a stray decides")       \
+    ROW(control_blocks, 40, "blocks of five controls: how often blocks of stage 2 are stray")                  \
     ROW(share_least, 0.1, "share of slow looks from which on a part is called intermittent")               \
     ROW(share_out, 1e-3, "chance below which a part no longer defines what is usual of its like")          \
     ROW(share_looks, 10, "looks of all parts that a leaf's own share of slow looks is shrunk by")          \
@@ -41,6 +42,7 @@
     ROW(steady_share, 0.85, "share of slow looks from which on a part is slow at all times")               \
     ROW(quiet, 0.2, "share of slow looks alone below which a part is slow only beside others")             \
     ROW(loud, 0.8, "and the share beside others above which it is")                                        \
+    ROW(seldom, 0.25, "share of slow looks below which slow samples explain them")                          \
     ROW(loaded_looks, 4, "pairs drawn at random that tell what load costs")                                \
     ROW(pair_blocks, 3, "blocks that a pair is seen in before it is judged")                               \
     ROW(pair_suspects, 8, "pairs that are measured again, of those that stand out with fine ends")          \

@@ -36,7 +36,8 @@ static void count_ends(struct quiet *q)
 /* The worst go first, so that one dead endpoint does not kill its few partners. */
 static void mark_dead(struct quiet *q)
 {
-    for (double share = 1; share >= noise_constants.dead_share; share -= 1 - noise_constants.dead_share) {
+    for (double share = 1; share >= noise_constants.dead_share;
+         share -= 1 - noise_constants.dead_share) {
         count_ends(q);
         for (int i = 0; i < q->places->n; i++)
             q->is[i] |= q->dead[i] >= 2 && q->dead[i] >= share * q->all[i];
@@ -45,7 +46,8 @@ static void mark_dead(struct quiet *q)
 
 static void claim(struct claims *out, enum rung rung, int a, int b)
 {
-    MEM_PUSH(out->at, out->count) = (struct claim){.rung = rung, .a = a, .b = b, .tier = -1, .dead = true, .e = -INFINITY, .share = 1};
+    MEM_PUSH(out->at, out->count) = (struct claim){
+        .rung = rung, .a = a, .b = b, .tier = -1, .dead = true, .e = -INFINITY, .share = 1};
 }
 
 static void claim_hosts(struct claims *out, struct quiet *q)
@@ -73,14 +75,16 @@ static void claim_pair(struct claims *out, const struct look *k)
     int a = k->src < k->dst ? k->src : k->dst, b = k->src < k->dst ? k->dst : k->src;
 
     for (int i = 0; i < out->count; i++)
-        if (out->at[i].dead && out->at[i].rung == RUNG_PAIR && out->at[i].a == a && out->at[i].b == b)
+        if (out->at[i].dead && out->at[i].rung == RUNG_PAIR && out->at[i].a == a &&
+            out->at[i].b == b)
             return;
     claim(out, RUNG_PAIR, a, b);
 }
 
 void dead_find(struct claims *out, const struct noise_input *in, const struct places *places)
 {
-    struct quiet q = {in, places, mem_ints(places->n, 0), mem_ints(places->n, 0), mem_calloc((size_t)places->n + 1, sizeof(bool))};
+    struct quiet q = {in, places, mem_ints(places->n, 0), mem_ints(places->n, 0),
+                      mem_calloc((size_t)places->n + 1, sizeof(bool))};
     int silent = 0;
 
     for (int i = 0; i < in->looks; i++)

@@ -31,7 +31,8 @@ static bool mark_is_in(const struct mark *m, int slot, bool sided)
 }
 
 /* Weighted quantile of those that are in the slot; *count of them. */
-static double slot_quantile(const struct mark *m, int n, int slot, bool sided, bool fine, double share, int *count)
+static double slot_quantile(const struct mark *m, int n, int slot, bool sided, bool fine,
+                            double share, int *count)
 {
     double total = 0, run = 0;
 
@@ -42,12 +43,14 @@ static double slot_quantile(const struct mark *m, int n, int slot, bool sided, b
             ++*count;
         }
     for (int i = 0; i < n; i++)
-        if (mark_is_in(&m[i], slot, sided) && (!fine || m[i].fine) && (run += m[i].w) >= total * share * (1 - 1e-6))
+        if (mark_is_in(&m[i], slot, sided) && (!fine || m[i].fine) &&
+            (run += m[i].w) >= total * share * (1 - 1e-6))
             return m[i].r;
     return NAN;
 }
 
-static double slot_estimate(const struct judging *j, const struct mark *m, int n, int slot, double share)
+static double slot_estimate(const struct judging *j, const struct mark *m, int n, int slot,
+                            double share)
 {
     const bool sided = channel_has_sides(j->c);
     int count, all;
@@ -69,7 +72,8 @@ static void estimate(struct judging *j, int endpoint, double share)
         int code = j->k->l.at[from + i], end = code & 1;
         const struct item *k = &j->o->at[code / 2];
 
-        j->mark[i] = (struct mark){k->r, (float)v->class[k->class].weight, (unsigned char)(2 * item_tier(k) + end),
+        j->mark[i] = (struct mark){k->r, (float)v->class[k->class].weight,
+                                   (unsigned char)(2 * item_tier(k) + end),
                                    fine[k->end[!end]] >> (2 * item_tier(k) + !end) & 1};
     }
     for (int s = 0; s < SLOTS; s++)

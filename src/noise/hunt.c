@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/stats.h"
 
-enum { TWO_MAX = 2048, PAIRS_TO = 256, GROUPS_ALL = 256 };
+enum { TWO_MAX = 2048, PAIRS_TO = 256, GROUPS_ALL = 256, FRESH_CHILDREN = 5 };
 /* Racks, and endpoints, whose pairs are looked at; groups of a level that are all looked at. */
 
 bool hunt_asks(const struct hunt *h, enum rung rung, int a, int b)
@@ -59,7 +59,7 @@ int hunt_most(const struct hunt *h, enum rung rung)
 
 static uint64_t code_key(const void *item)
 {
-    return (uint64_t)*(const int *)item;
+    return (uint64_t) * (const int *)item;
 }
 
 /* Codes of a group: those of its endpoints, in the order of r again. */
@@ -68,7 +68,7 @@ static const int *group_codes(struct hunt *h, enum rung rung, int part, int *n)
     const struct lists *member = &h->places->member[rung];
 
     *n = codes_of(h, rung, part);
-    if (*n > h->codes) {
+    if (*n > h->codes || !h->code) {
         free(h->code);
         h->codes = *n;
         h->code = mem_ints(h->codes, 0);
@@ -77,10 +77,12 @@ static const int *group_codes(struct hunt *h, enum rung rung, int part, int *n)
     for (int i = member->start[part]; i < member->start[part + 1]; i++) {
         int from = h->nic.l.start[member->at[i]], many = h->nic.l.start[member->at[i] + 1] - from;
 
-        memcpy(h->code + *n, h->nic.l.at + from, (size_t)many * sizeof(int));
+        if (many)
+            memcpy(h->code + *n, h->nic.l.at + from, (size_t)many * sizeof(int));
         *n += many;
     }
-    stats_sort_keys(h->code, *n, sizeof(int), code_key);
+    if (*n)
+        stats_sort_keys(h->code, *n, sizeof(int), code_key);
     return h->code;
 }
 
@@ -190,15 +192,22 @@ static int key_other(const struct hunt *h, enum rung rung, const struct seen *s)
     return h->places->of[rung][s->other];
 }
 
+/* Both ends of a look within a group. */
+static bool tally_takes(const struct lens *l, const struct seen *s)
+{
+    return l->way == LENS_IN ? s->inside : lens_takes(l, s);
+}
+
 /* Share of keys whose median is below the limit; *known of them. */
-static double tally_share(struct tally *t, const struct hunt *h, enum rung rung, const struct seen *s, int n,
-                          const struct lens *l, tally_key *key, double limit, int *known)
+static double tally_share(struct tally *t, const struct hunt *h, enum rung rung,
+                          const struct seen *s, int n, const struct lens *l, tally_key *key,
+                          double limit, int *known)
 {
     int low = 0;
 
     t->count = 0;
     for (int i = 0; i < n; i++) {
-        int k = lens_takes(l, &s[i]) ? key(h, rung, &s[i]) : -1;
+        int k = tally_takes(l, &s[i]) ? key(h, rung, &s[i]) : -1;
 
         if (k >= 0 && t->total[k] == 0)
             t->key[t->count++] = k;
@@ -206,7 +215,7 @@ static double tally_share(struct tally *t, const struct hunt *h, enum rung rung,
             t->total[k] += s[i].w;
     }
     for (int i = 0; i < n; i++) {
-        int k = lens_takes(l, &s[i]) ? key(h, rung, &s[i]) : -1;
+        int k = tally_takes(l, &s[i]) ? key(h, rung, &s[i]) : -1;
 
         if (k < 0 || isnan(t->run[k]) || (t->run[k] += s[i].w) < t->total[k] * 0.5 * (1 - 1e-6))
             continue;
@@ -286,7 +295,8 @@ static bool is_sure(const struct floor *f, int l, int part)
 /* The lens among the sides of a tier that shows the part; -1: none. */
 static int choose_side(const struct floor *f, int part, int tier, int way)
 {
-    int both = lens_at(f, SIDE_BOTH, tier, way), tx = lens_at(f, SIDE_TX, tier, way), rx = lens_at(f, SIDE_RX, tier, way);
+    int both = lens_at(f, SIDE_BOTH, tier, way), tx = lens_at(f, SIDE_TX, tier, way),
+        rx = lens_at(f, SIDE_RX, tier, way);
     double e_tx = tx < 0 ? NAN : effect(f, tx, part), e_rx = rx < 0 ? NAN : effect(f, rx, part);
 
     if (is_sure(f, tx, part) && e_rx > noise_constants.half * e_tx)
@@ -304,7 +314,8 @@ static int choose_tier(const struct floor *f, int part, int all)
     if (all >= 0)
         for (int l = 0; l < f->lenses; l++)
             fine += f->lens[l].tier >= 0 && f->lens[l].side == f->lens[all].side &&
-                    effect(f, l, part) > noise_constants.half * effect(f, all, part) + 2 * f->s[l].sd[part];
+                    effect(f, l, part) >
+                        noise_constants.half * effect(f, all, part) + 2 * f->s[l].sd[part];
     if (all >= 0 && !fine)
         return all;
     for (int t = 0; t < TIER_MAX; t++) {
@@ -325,6 +336,13 @@ static bool is_only(const struct floor *f, int lens, int part)
     return rung_is_group(f->rung);
 }
 
+/* True if what leaves the group is not as slow as what stays within: no fault of the group. */
+static bool leaves_freely(const struct floor *f, int part, int in)
+{
+    return effect(f, lens_at(f, SIDE_BOTH, -1, LENS_OUT), part) >
+           noise_constants.half * effect(f, in, part);
+}
+
 static int choose_lens(const struct floor *f, int part)
 {
     const int way = rung_is_two(f->rung) ? LENS_ALL : LENS_OUT;
@@ -333,7 +351,9 @@ static int choose_lens(const struct floor *f, int part)
     if (f->rung == RUNG_NIC)
         return choose_tier(f, part, l);
     in = lens_at(f, SIDE_BOTH, -1, LENS_IN);
-    return l >= 0 ? l : is_sure(f, in, part) && (f->h->asked || !is_only(f, in, part)) ? in : -1;
+    if (l >= 0 || !is_sure(f, in, part) || (!f->h->asked && is_only(f, in, part)))
+        return l;
+    return leaves_freely(f, part, in) ? -1 : in;
 }
 
 /* True if an end of a pair is as slow with others. */
@@ -352,8 +372,25 @@ static bool is_slow_with_others(const struct floor *f, int end, int other, doubl
     return low > noise_constants.quiet * n;
 }
 
+/* Endpoints of a group that must be seen: half of those that have looks in stage 1; in stage 2, where eight of a
+ * group are measured, more than one host's, because a host may be suspected beside its rack.  Within a
+ * group two endpoints are one pair. */
+static int enough_children(const struct floor *f, int part, const struct lens *l)
+{
+    const int least = l->way == LENS_IN ? 3 : 2;
+    const struct lists *member = &f->h->places->member[f->rung];
+    int half;
+
+    if (!rung_is_group(f->rung))
+        return least;
+    half = (int)(noise_constants.half * (member->start[part + 1] - member->start[part]));
+    if (f->h->asked && half > FRESH_CHILDREN)
+        half = FRESH_CHILDREN;
+    return half > least ? half : least;
+}
+
 /* A part of many is claimed only for what nearly all of it shows. */
-static bool holds_below(struct floor *f, int n, const struct lens *l, double limit)
+static bool holds_below(struct floor *f, int part, int n, const struct lens *l, double limit)
 {
     int known, others;
     const double share = noise_constants.children;
@@ -362,13 +399,16 @@ static bool holds_below(struct floor *f, int n, const struct lens *l, double lim
         return f->h->asked || (!is_slow_with_others(f, f->seen->self, f->seen->other, limit) &&
                                !is_slow_with_others(f, f->seen->other, f->seen->self, limit));
     if (f->rung == RUNG_NIC)
-        return tally_share(&f->tally, f->h, RUNG_NIC, f->seen, n, l, key_other, limit, &others) >= share ||
+        return tally_share(&f->tally, f->h, RUNG_NIC, f->seen, n, l, key_other, limit, &others) >=
+                   share ||
                others > noise_constants.few_partners;
     if (tally_share(&f->tally, f->h, f->rung, f->seen, n, l, key_self, limit, &known) < share ||
-        known < (l->way == LENS_IN ? 3 : 2)) /* two endpoints are one pair */
+        known < enough_children(f, part, l))
         return false;
     return rung_is_two(f->rung) || l->way == LENS_IN || f->h->asked ||
-           (tally_share(&f->tally, f->h, f->rung, f->seen, n, l, key_other, limit, &others) >= share && others > 1);
+           (tally_share(&f->tally, f->h, f->rung, f->seen, n, l, key_other, limit, &others) >=
+                share &&
+            others > 1);
 }
 
 /* Is what is within the group as slow?  Else it is what leaves it. */
@@ -428,13 +468,22 @@ static void claim_part(struct floor *f, int part)
 
     if (lens < 0)
         return;
-    c = (struct claim){.rung = f->rung, .a = rung_is_two(f->rung) ? f->h->two.two[part][0] : part, .b = rung_is_two(f->rung) ? f->h->two.two[part][1] : -1,
-                       .side = f->lens[lens].side, .tier = f->lens[lens].tier, .channel = f->h->c, .share = 1,
-                       .e = effect(f, lens, part), .sd = f->s[lens].sd[part], .p = f->s[lens].p[part]};
-    if (!hunt_asks(f->h, c.rung, c.a, c.b) || (f->rung == RUNG_PAIR && f->s[lens].got[part] < noise_constants.pair_blocks))
+    c = (struct claim){.rung = f->rung,
+                       .a = rung_is_two(f->rung) ? f->h->two.two[part][0] : part,
+                       .b = rung_is_two(f->rung) ? f->h->two.two[part][1] : -1,
+                       .side = f->lens[lens].side,
+                       .tier = f->lens[lens].tier,
+                       .channel = f->h->c,
+                       .share = 1,
+                       .e = effect(f, lens, part),
+                       .sd = f->s[lens].sd[part],
+                       .p = f->s[lens].p[part]};
+    if (!hunt_asks(f->h, c.rung, c.a, c.b) ||
+        (f->rung == RUNG_PAIR && f->s[lens].got[part] < noise_constants.pair_blocks))
         return;
     n = hunt_gather(f->h, f->rung, part, f->seen);
-    if (!holds_below(f, n, &f->lens[lens], f->s[lens].like.centre + noise_constants.half * c.e))
+    if (!holds_below(f, part, n, &f->lens[lens],
+                     f->s[lens].like.centre + noise_constants.half * c.e))
         return;
     if (done_before(f, part) < 0 && c.e > -noise_constants.below)
         return;
@@ -614,7 +663,9 @@ static void keep_base(const struct floor *f)
 static bool is_hunted(const struct hunt *h, enum rung rung)
 {
     if (rung == RUNG_RACK_PAIR)
-        return h->c->nic && h->places->count[RUNG_RACK] > 1 && h->places->count[RUNG_RACK] <= TWO_MAX;
+        return h->c->nic && !h->c->tail &&
+               (h->c->kind == LOOK_RATE || h->c->kind == LOOK_LATENCY) &&
+               h->places->count[RUNG_RACK] > 1 && h->places->count[RUNG_RACK] <= TWO_MAX;
     if (rung == RUNG_LEAF)
         return h->c->nic;
     return rung != RUNG_PAIR || h->asked || h->places->n <= PAIRS_TO;

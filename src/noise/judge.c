@@ -38,7 +38,11 @@ static void kinds_seen(const struct noise_input *in, unsigned *seen)
 static void add_channel(struct court *c, unsigned tiers, bool nic, int kind, bool tail)
 {
     if (tiers)
-        c->channel[c->channels++] = (struct channel){.kind = (enum look_kind)kind, .tail = tail, .nic = nic, .tiers = tiers, .number = c->channels};
+        c->channel[c->channels++] = (struct channel){.kind = (enum look_kind)kind,
+                                                     .tail = tail,
+                                                     .nic = nic,
+                                                     .tiers = tiers,
+                                                     .number = c->channels};
 }
 
 static void add_scope(struct court *c, const unsigned *seen, unsigned tiers, bool nic)
@@ -71,6 +75,8 @@ static void free_channels(struct court *c)
         for (int r = 0; r < RUNG_COUNT; r++)
             for (int l = 0; l < LENS_MAX; l++)
                 free(x->like[r][l].back);
+        for (int l = 0; l < LENS_MAX; l++)
+            free(x->control[l].back);
         for (int k = 0; k < 4; k++)
             free(x->share[k / 2][k % 2]);
         for (int t = 0; t < 2 * TIER_MAX; t++)
@@ -85,7 +91,8 @@ static void free_channels(struct court *c)
 static struct channel *rates_of(const struct court *c, const struct channel *x)
 {
     for (int i = 0; i < c->channels; i++)
-        if (c->channel[i].tiers == x->tiers && c->channel[i].kind == LOOK_RATE && !c->channel[i].tail)
+        if (c->channel[i].tiers == x->tiers && c->channel[i].kind == LOOK_RATE &&
+            !c->channel[i].tail)
             return &c->channel[i];
     return NULL;
 }
@@ -114,10 +121,17 @@ static void take_base(const struct court *c, const struct channel *x, float *r)
     }
 }
 
-static void scan_channel(struct court *c, struct channel *x, const struct view *v, double alpha, const struct claims *asked,
-                         enum beside beside, struct claims *out)
+static void scan_channel(struct court *c, struct channel *x, const struct view *v, double alpha,
+                         const struct claims *asked, enum beside beside, struct claims *out)
 {
-    struct hunt h = {.v = v, .places = &c->places, .c = x, .asked = asked, .beside = beside, .alpha = alpha, .out = out, .stale = true};
+    struct hunt h = {.v = v,
+                     .places = &c->places,
+                     .c = x,
+                     .asked = asked,
+                     .beside = beside,
+                     .alpha = alpha,
+                     .out = out,
+                     .stale = true};
     float *r = mem_dup(v->r, (size_t)c->in->looks + 1, sizeof(*r));
 
     h.r = r;
@@ -144,7 +158,8 @@ static bool is_asked(const struct claims *asked, const struct channel *x)
     return false;
 }
 
-static void scan(struct court *c, int stage, double alpha, const struct claims *asked, enum beside beside, struct claims *out)
+static void scan(struct court *c, int stage, double alpha, const struct claims *asked,
+                 enum beside beside, struct claims *out)
 {
     for (int i = 0; i < c->channels; i++) {
         struct channel *x = &c->channel[i];
@@ -180,7 +195,8 @@ static void select_endpoints(struct court *c)
         const struct claim *x = &c->suspect.at[s];
 
         for (int i = 0; i < c->places.n; i++)
-            c->selected[i] |= c->places.of[x->rung][i] == x->a || (x->b >= 0 && c->places.of[x->rung][i] == x->b);
+            c->selected[i] |=
+                c->places.of[x->rung][i] == x->a || (x->b >= 0 && c->places.of[x->rung][i] == x->b);
     }
 }
 
@@ -227,7 +243,8 @@ static void second_stage(struct court *c, struct claims *named)
     for (int tail = 0; tail < 2; tail++)
         view_make(&c->view[1][tail], c->in, &c->places, &c->view[0][tail], true, tail, c->selected);
     scan(c, 1, alpha, &c->suspect, BESIDE_ANY, named);
-    scan(c, 1, alpha, &c->suspect, BESIDE_PARALLEL, &loaded); /* would drown among the looks alone */
+    scan(c, 1, alpha, &c->suspect, BESIDE_PARALLEL,
+         &loaded); /* would drown among the looks alone */
     add_new(named, &loaded);
     free(loaded.at);
 }
@@ -272,18 +289,25 @@ static void tell_usual(struct noise *n, const struct view *v)
         const struct class_fit *f = &v->class[c];
 
         if (f->looks && !(isnan(f->m)))
-            MEM_PUSH(n->usual, n->usuals) = (struct usual){.kind = (enum look_kind)(c / 2 / TIER_MAX), .tier = c / 2 % TIER_MAX,
-                                                           .alone = c % 2, .y = f->m, .sigma = f->sigma, .looks = f->looks};
+            MEM_PUSH(n->usual, n->usuals) =
+                (struct usual){.kind = (enum look_kind)(c / 2 / TIER_MAX),
+                               .tier = c / 2 % TIER_MAX,
+                               .alone = c % 2,
+                               .y = f->m,
+                               .sigma = f->sigma,
+                               .looks = f->looks};
     }
 }
 
-static double median_rate(const struct noise_input *in, int tier, bool alone, double *buffer, int *count)
+static double median_rate(const struct noise_input *in, int tier, bool alone, double *buffer,
+                          int *count)
 {
     *count = 0;
     for (int i = 0; i < in->looks; i++) {
         const struct look *k = &in->look[i];
 
-        if (k->kind == LOOK_RATE && k->tier == tier && !k->fresh && k->alone == alone && isfinite(k->y) && (!alone || k->unselected))
+        if (k->kind == LOOK_RATE && k->tier == tier && !k->fresh && k->alone == alone &&
+            isfinite(k->y) && (!alone || k->unselected))
             buffer[(*count)++] = k->y;
     }
     return *count ? stats_middle(buffer, *count) : NAN;
@@ -295,7 +319,8 @@ static void tell_loaded(struct noise *n, const struct noise_input *in)
 
     for (int t = 0; t < TIER_MAX; t++) {
         int alone, many;
-        double one = median_rate(in, t, true, buffer, &alone), all = median_rate(in, t, false, buffer, &many);
+        double one = median_rate(in, t, true, buffer, &alone),
+               all = median_rate(in, t, false, buffer, &many);
 
         n->loaded[t] = alone >= noise_constants.loaded_looks && many ? exp(all - one) : NAN;
     }

@@ -72,7 +72,9 @@ static bool counts(const struct witness *w, const struct look *k, int i, int end
     const struct claim *c = w->c;
     int other = w->n->places->of[c->rung][end_of(k, !end)];
 
-    if (isnan(w->v->r[i]) || !channel_has(c->channel, k) || (w->v->fresh && !k->same_pair && !rung_is_two(c->rung) && k->looks_at != end && k->looks_at >= 0))
+    if (isnan(w->v->r[i]) || !channel_has(c->channel, k) ||
+        (w->v->fresh && !k->same_pair && !rung_is_two(c->rung) && k->looks_at != end &&
+         k->looks_at >= 0))
         return false;
     if (w->side != SIDE_BOTH && (w->side == SIDE_RX) != end)
         return false;
@@ -84,11 +86,13 @@ static bool counts(const struct witness *w, const struct look *k, int i, int end
 }
 
 /* Does r leave no doubt that the part shows in the look? */
-static void add_look(struct evidence *e, const struct witness *w, const struct look *k, int i, int end)
+static void add_look(struct evidence *e, const struct witness *w, const struct look *k, int i,
+                     int end)
 {
     const bool slow = w->v->r[i] < w->depth;
     const struct index *x = w->x;
-    int many = x->flows[end][k->turn] > 1 && x->flows[end][k->turn] >= noise_constants.flows_many * x->flows[end][x->turns];
+    int many = x->flows[end][k->turn] > 1 &&
+               x->flows[end][k->turn] >= noise_constants.flows_many * x->flows[end][x->turns];
 
     e->alone[k->alone].n++;
     e->alone[k->alone].slow += slow;
@@ -102,7 +106,8 @@ static void add_look(struct evidence *e, const struct witness *w, const struct l
     x->block[k->block] = true;
 }
 
-typedef void each_look(struct evidence *e, const struct witness *w, const struct look *k, int i, int end);
+typedef void each_look(struct evidence *e, const struct witness *w, const struct look *k, int i,
+                       int end);
 
 static void each(const struct witness *w, struct evidence *e, each_look *f, bool all)
 {
@@ -120,7 +125,8 @@ static void each(const struct witness *w, struct evidence *e, each_look *f, bool
     }
 }
 
-static void forget(struct evidence *e, const struct witness *w, const struct look *k, int i, int end)
+static void forget(struct evidence *e, const struct witness *w, const struct look *k, int i,
+                   int end)
 {
     (void)e;
     (void)i;
@@ -130,7 +136,8 @@ static void forget(struct evidence *e, const struct witness *w, const struct loo
 }
 
 /* Looks of a turn that leave the group, or enter it. */
-static void count_flow(struct evidence *e, const struct witness *w, const struct look *k, int i, int end)
+static void count_flow(struct evidence *e, const struct witness *w, const struct look *k, int i,
+                       int end)
 {
     int *flows = w->x->flows[end];
 
@@ -166,20 +173,35 @@ struct case_of {
 
 static void add_claim(struct case_of *k, const struct claim *c)
 {
-    const struct claim **to = c->channel->kind != LOOK_RATE ? &k->other : c->channel->tail ? &k->samples : c->now_and_then ? &k->spell : &k->steady;
+    const struct claim **to = c->channel->kind != LOOK_RATE ? &k->other
+                              : c->channel->tail            ? &k->samples
+                              : c->now_and_then             ? &k->spell
+                                                            : &k->steady;
 
     if (!*to || c->p < (*to)->p)
         *to = c;
 }
 
+/* True if messages are slow one by one: the median of a look shows little of it, or seldom. */
+static bool is_samples(const struct case_of *k)
+{
+    const struct claim *rate = k->steady ? k->steady : k->spell;
+
+    return k->samples && (!rate || rate->e > noise_constants.half * k->samples->e ||
+                          (!k->steady && rate->share < noise_constants.seldom));
+}
+
 static const struct claim *main_claim(const struct case_of *k)
 {
+    if (is_samples(k))
+        return k->samples;
     return k->steady ? k->steady : k->spell ? k->spell : k->samples ? k->samples : k->other;
 }
 
 static enum part_state other_state(const struct claim *c)
 {
-    static const enum part_state state[LOOK_COUNT] = {STATE_SLOW, STATE_BOTH_WAYS, STATE_SMALL, STATE_LARGE, STATE_LATE};
+    static const enum part_state state[LOOK_COUNT] = {STATE_SLOW, STATE_BOTH_WAYS, STATE_SMALL,
+                                                      STATE_LARGE, STATE_LATE};
 
     return c->channel->tail ? STATE_SAMPLES : state[c->channel->kind];
 }
@@ -194,7 +216,8 @@ static double time_share(const struct evidence *e)
 
 static bool tells(struct sum quiet, struct sum loud)
 {
-    return quiet.n >= noise_constants.inside_looks && share_of(quiet) < noise_constants.quiet && share_of(loud) > noise_constants.loud;
+    return quiet.n >= noise_constants.inside_looks && share_of(quiet) < noise_constants.quiet &&
+           share_of(loud) > noise_constants.loud;
 }
 
 static bool is_uplinks(const struct claim *c)
@@ -203,7 +226,9 @@ static bool is_uplinks(const struct claim *c)
 }
 
 /* States of a rate.  *share: of looks in which it shows. */
-static enum part_state rate_state(const struct case_of *k, const struct claim *c, const struct evidence *last, const struct evidence *both, double *share)
+static enum part_state rate_state(const struct case_of *k, const struct claim *c,
+                                  const struct evidence *last, const struct evidence *both,
+                                  double *share)
 {
     if (is_uplinks(c) && tells(both->flows[0], both->flows[1]))
         return STATE_LOST_UPLINKS;
@@ -212,7 +237,8 @@ static enum part_state rate_state(const struct case_of *k, const struct claim *c
     *share = time_share(last);
     if (isnan(*share))
         *share = k->spell ? k->spell->share : 1;
-    if (*share < noise_constants.steady_share && (k->spell || c->rung == RUNG_NIC || c->rung == RUNG_HOST))
+    if (*share < noise_constants.steady_share &&
+        (k->spell || c->rung == RUNG_NIC || c->rung == RUNG_HOST))
         return STATE_INTERMITTENT;
     *share = 1;
     return STATE_SLOW;
@@ -221,7 +247,8 @@ static enum part_state rate_state(const struct case_of *k, const struct claim *c
 /* The direction in which looks are slow, however few of them decided. */
 static enum side shown_side(const struct claim *c, const struct evidence *e)
 {
-    double tx = share_of(e->end[0]), rx = share_of(e->end[1]), least = c->side == SIDE_BOTH ? noise_constants.quiet : noise_constants.half;
+    double tx = share_of(e->end[0]), rx = share_of(e->end[1]),
+           least = c->side == SIDE_BOTH ? noise_constants.quiet : noise_constants.half;
 
     if (!channel_has_sides(c->channel) || !(tx + rx > 0))
         return c->side;
@@ -232,7 +259,8 @@ static enum side shown_side(const struct claim *c, const struct evidence *e)
 
 static enum part part_of(const struct claim *c)
 {
-    static const enum part part[RUNG_COUNT] = {PART_RACK, PART_RACK_PAIR, PART_LEAF, PART_HOST, PART_ENDPOINT, PART_PAIR};
+    static const enum part part[RUNG_COUNT] = {PART_RACK, PART_RACK_PAIR, PART_LEAF,
+                                               PART_HOST, PART_ENDPOINT,  PART_PAIR};
 
     return c->rung == RUNG_RACK && c->channel && is_uplinks(c) ? PART_RACK_UPLINKS : part[c->rung];
 }
@@ -273,7 +301,8 @@ static double usual_latency(const struct naming *n, const struct claim *c)
     for (int k = 0; k < CLASSES; k++) {
         const struct class_fit *f = &n->first->class[k];
 
-        if (k / 2 / TIER_MAX == LOOK_LATENCY && c->channel->tiers >> (k / 2 % TIER_MAX) & 1 && f->looks && (!best || f->looks > best->looks))
+        if (k / 2 / TIER_MAX == LOOK_LATENCY && c->channel->tiers >> (k / 2 % TIER_MAX) & 1 &&
+            f->looks && (!best || f->looks > best->looks))
             best = f;
     }
     return best ? exp(-best->m) : NAN;
@@ -333,7 +362,9 @@ static void name_state(struct found *f, const struct case_of *k, struct witness 
         w->side = f->side;
         gather_stages(w, &last, &both);
     }
-    f->state = k->steady || k->spell ? rate_state(k, w->c, &last, &both, &f->share) : other_state(w->c);
+    f->state = !w->c->channel->tail && (k->steady || k->spell)
+                   ? rate_state(k, w->c, &last, &both, &f->share)
+                   : other_state(w->c);
     if (f->state == STATE_INTERMITTENT && k->spell)
         f->effect = k->spell->e;
     fill_evidence(f, &both);
@@ -342,8 +373,15 @@ static void name_state(struct found *f, const struct case_of *k, struct witness 
 static struct found name_case(const struct naming *n, struct index *x, const struct case_of *k)
 {
     const struct claim *c = main_claim(k);
-    struct witness w = {.n = n, .x = x, .c = c, .side = SIDE_BOTH, .depth = fmin(c->e, -noise_constants.slow) / 2};
-    struct found f = {.a = c->a, .b = c->b, .kind = c->channel->kind, .p = c->p, .share = c->share, .sd = c->sd, .effect = c->e};
+    struct witness w = {
+        .n = n, .x = x, .c = c, .side = SIDE_BOTH, .depth = fmin(c->e, -noise_constants.slow) / 2};
+    struct found f = {.a = c->a,
+                      .b = c->b,
+                      .kind = c->channel->kind,
+                      .p = c->p,
+                      .share = c->share,
+                      .sd = c->sd,
+                      .effect = c->e};
 
     name_state(&f, k, &w);
     f.part = part_of(c);
@@ -357,13 +395,22 @@ static struct found name_case(const struct naming *n, struct index *x, const str
 
 static bool is_same_part(const struct claim *x, const struct claim *y)
 {
-    return x->rung == y->rung && x->a == y->a && x->b == y->b && x->dead == y->dead && (x->dead || x->channel->tiers == y->channel->tiers);
+    return x->rung == y->rung && x->a == y->a && x->b == y->b && x->dead == y->dead &&
+           (x->dead || x->channel->tiers == y->channel->tiers);
 }
 
 static struct found name_dead(const struct claim *c)
 {
-    return (struct found){.part = part_of(c), .a = c->a, .b = c->b, .tier = -1, .state = STATE_DEAD, .effect = -INFINITY,
-                          .share = 1, .also = PART_COUNT, .sd = NAN, .usual_s = NAN};
+    return (struct found){.part = part_of(c),
+                          .a = c->a,
+                          .b = c->b,
+                          .tier = -1,
+                          .state = STATE_DEAD,
+                          .effect = -INFINITY,
+                          .share = 1,
+                          .also = PART_COUNT,
+                          .sd = NAN,
+                          .usual_s = NAN};
 }
 
 struct found *naming_make(const struct naming *n, const struct claims *c, int *founds)

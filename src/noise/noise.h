@@ -51,7 +51,7 @@ struct found {
     double share;   /* of looks or samples in which it shows, 1: all */
     double p;       /* chance that a healthy part looks so */
     double usual_s; /* LOOK_LATENCY: s that are usual */
-    enum part also;  /* what the looks cannot tell it apart from; PART_COUNT: nothing.  PART_LEAF of
+    enum part also; /* what the looks cannot tell it apart from; PART_COUNT: nothing.  PART_LEAF of
                       * uplinks: no pair within the leaf was measured */
     int looks, alone, partners, blocks; /* evidence: looks with a partner that is fine */
 };

@@ -30,10 +30,12 @@ static inline bool rung_is_two(enum rung r)
 
 struct places {
     int n;
-    int *of[RUNG_COUNT];   /* group of each endpoint; -1: unknown.  Rack pairs: the rack; NIC: itself */
-    int count[RUNG_COUNT]; /* groups */
+    int *of
+        [RUNG_COUNT]; /* group of each endpoint; -1: unknown.  Rack pairs: the rack; NIC: itself */
+    int count[RUNG_COUNT];           /* groups */
     struct lists member[RUNG_COUNT]; /* endpoints of each group, of rungs of groups */
-    bool *same[RUNG_COUNT]; /* groups that have the endpoints of one narrower group: judged as that */
+    bool *
+        same[RUNG_COUNT]; /* groups that have the endpoints of one narrower group: judged as that */
 };
 void places_make(struct places *p, const struct topo *t);
 void places_free(struct places *p);
@@ -84,9 +86,10 @@ bool view_is_free(const struct view *v, const struct look *k);
 /* What stage 2 inherits of the lens of stage 1: how parts differ and how blocks vary. */
 struct likeness {
     double s0, d0, centre, pop, limit, least;
-    double *back; /* blocks of parts that are mostly fine, as far as they are below limit; ascending */
+    double
+        *back; /* blocks of parts that are mostly fine, as far as they are below limit; ascending */
     int backs;
-    long seen; /* all such blocks */
+    long seen;     /* all such blocks */
     double blocks; /* of a part, median */
 };
 
@@ -97,6 +100,7 @@ struct channel {
     unsigned tiers; /* bit mask */
     int number;
     struct likeness like[RUNG_COUNT][LENS_MAX];
+    struct likeness control[LENS_MAX]; /* how often blocks of controls are stray in stage 2 */
     float *share[2][2]; /* share of slow looks of a part's like: NICs, hosts; slow, deep */
     double rho[2][2];
     float *base[TIER_MAX][2]; /* rates: effects of endpoints by tier, as sender and as receiver */
@@ -133,9 +137,9 @@ static inline int item_tier(const struct item *i)
 }
 
 struct keyed {
-    struct lists l; /* codes by part: 2 * place in the order + end */
+    struct lists l;  /* codes by part: 2 * place in the order + end */
     int parts, most; /* most: codes of a part */
-    int (*two)[2]; /* rungs of two: their names */
+    int (*two)[2];   /* rungs of two: their names */
 };
 /* By endpoint, or (rungs of two) by pair. */
 void keyed_make(struct keyed *k, const struct view *v, const struct order *o, enum rung rung);
@@ -146,7 +150,7 @@ void fine_find(struct view *v, unsigned tiers);
 /* Through which looks a part is seen. */
 struct lens {
     enum side side;
-    int tier;                              /* -1: all */
+    int tier;                                 /* -1: all */
     enum { LENS_OUT, LENS_IN, LENS_ALL } way; /* out: beyond the group, with fine partners */
 };
 struct seen {
@@ -162,7 +166,7 @@ struct steady {
     int parts;
     float *est, *sd, *var;
     double *p;
-    unsigned short *got; /* blocks */
+    unsigned short *got, *deep; /* blocks; those that show most of the effect */
     struct likeness like;
 };
 
@@ -210,7 +214,8 @@ void hunt_parts(struct hunt *h);
 bool hunt_asks(const struct hunt *h, enum rung rung, int a, int b);
 
 /* only: parts that are looked at; NULL: all. */
-void steady_make(struct steady *s, struct hunt *h, enum rung rung, const bool *only, const struct lens *lens, int lenses);
+void steady_make(struct steady *s, struct hunt *h, enum rung rung, const bool *only,
+                 const struct lens *lens, int lenses);
 void steady_free(struct steady *s, int lenses);
 
 /* Single pairs that stand out between fine ends: to be measured again.  Tells stage 2 how often pairs do. */

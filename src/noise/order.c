@@ -19,7 +19,8 @@ static uint64_t by_r(const void *item)
 
 static bool is_in(const struct look *k, const struct channel *c, enum beside beside, bool same_pair)
 {
-    return channel_has(c, k) && !(beside == BESIDE_PARALLEL && k->alone) && k->same_pair <= same_pair;
+    return channel_has(c, k) && !(beside == BESIDE_PARALLEL && k->alone) &&
+           k->same_pair <= same_pair;
 }
 
 void order_make(struct order *o, const struct view *v, const struct channel *c, const float *r,
@@ -37,10 +38,13 @@ void order_make(struct order *o, const struct view *v, const struct channel *c, 
 
         if (isnan(r[i]) || !is_in(k, c, beside, same_pair))
             continue;
-        o->at[o->count++] = (struct item){.look = i, .end = {k->src, k->dst}, .r = r[i],
-                                          .block = (unsigned short)v->block[k->block],
-                                          .class = (unsigned char)class_of(k),
-                                          .fine = (unsigned char)(end_is_fine(v, k, 0) | end_is_fine(v, k, 1) << 1)};
+        o->at[o->count++] = (struct item){
+            .look = i,
+            .end = {k->src, k->dst},
+            .r = r[i],
+            .block = (unsigned short)v->block[k->block],
+            .class = (unsigned char)class_of(k),
+            .fine = (unsigned char)(end_is_fine(v, k, 0) | end_is_fine(v, k, 1) << 1)};
     }
     stats_sort_keys(o->at, n, sizeof(*o->at), by_r);
 }

@@ -23,7 +23,8 @@ struct pairs {
 
 static uint64_t key_of(const struct look *k)
 {
-    uint64_t lo = (uint64_t)(k->src < k->dst ? k->src : k->dst), hi = (uint64_t)(k->src < k->dst ? k->dst : k->src);
+    uint64_t lo = (uint64_t)(k->src < k->dst ? k->src : k->dst),
+             hi = (uint64_t)(k->src < k->dst ? k->dst : k->src);
 
     return hi << 32 | lo;
 }
@@ -40,8 +41,8 @@ static bool is_open(const struct hunt *h, const bool *claimed, int i)
 {
     const struct look *k = &h->v->in->look[i];
 
-    return !isnan(h->r[i]) && channel_has(h->c, k) && end_is_fine(h->v, k, 0) && end_is_fine(h->v, k, 1) &&
-           !claimed[k->src] && !claimed[k->dst];
+    return !isnan(h->r[i]) && channel_has(h->c, k) && end_is_fine(h->v, k, 0) &&
+           end_is_fine(h->v, k, 1) && !claimed[k->src] && !claimed[k->dst];
 }
 
 static void add_slow(struct pairs *p, const struct look *k)
@@ -51,7 +52,8 @@ static void add_slow(struct pairs *p, const struct look *k)
     if (*at != MAP_NONE)
         return;
     *at = p->count;
-    MEM_PUSH(p->at, p->count) = (struct pair){.a = k->src < k->dst ? k->src : k->dst, .b = k->src < k->dst ? k->dst : k->src};
+    MEM_PUSH(p->at, p->count) = (struct pair){.a = k->src < k->dst ? k->src : k->dst,
+                                              .b = k->src < k->dst ? k->dst : k->src};
 }
 
 static void collect(struct pairs *p, const struct hunt *h, const bool *claimed)
@@ -66,7 +68,8 @@ static void collect(struct pairs *p, const struct hunt *h, const bool *claimed)
                 add_slow(p, &in->look[i]);
         }
     for (int i = 0; i < in->looks && p->count; i++) {
-        int at = is_open(h, claimed, i) ? map_find(&p->map, key_of(&in->look[i]), NULL, NULL) : MAP_NONE;
+        int at =
+            is_open(h, claimed, i) ? map_find(&p->map, key_of(&in->look[i]), NULL, NULL) : MAP_NONE;
 
         if (at == MAP_NONE)
             continue;
@@ -96,15 +99,21 @@ static void tell_likeness(const struct hunt *h, const struct pairs *p)
     double sigma = 0;
 
     for (int c = 0; c < CLASSES; c++)
-        if (c / 2 / TIER_MAX == (int)h->c->kind && h->c->tiers >> (c / 2 % TIER_MAX) & 1 && h->v->class[c].looks)
+        if (c / 2 / TIER_MAX == (int)h->c->kind && h->c->tiers >> (c / 2 % TIER_MAX) & 1 &&
+            h->v->class[c].looks)
             sigma = fmax(sigma, h->v->class[c].sigma);
     for (int l = 0; l < LENS_MAX; l++) {
         struct likeness *like = &h->c->like[RUNG_PAIR][l];
 
         if (like->s0 > 0)
             continue;
-        *like = (struct likeness){.s0 = fmax(nic->s0, sigma * sigma), .d0 = nic->d0 > 0 ? nic->d0 : 4, .pop = nic->pop,
-                                  .limit = -noise_constants.delta, .least = (double)p->slow + 0.5, .seen = p->looks, .blocks = nic->blocks};
+        *like = (struct likeness){.s0 = fmax(nic->s0, sigma * sigma),
+                                  .d0 = nic->d0 > 0 ? nic->d0 : 4,
+                                  .pop = nic->pop,
+                                  .limit = -noise_constants.delta,
+                                  .least = (double)p->slow + 0.5,
+                                  .seen = p->looks,
+                                  .blocks = nic->blocks};
     }
 }
 
@@ -112,8 +121,15 @@ static struct claim claim_of(const struct hunt *h, const struct pairs *all, cons
 {
     double q = ((double)all->slow - p->slow + 0.5) / ((double)all->looks - p->looks + 1);
 
-    return (struct claim){.rung = RUNG_PAIR, .a = p->a, .b = p->b, .tier = -1, .channel = h->c, .share = 1, .sd = NAN,
-                          .e = p->sum / p->slow, .p = dist_binomial_upper(p->slow, p->looks, fmin(1, q))};
+    return (struct claim){.rung = RUNG_PAIR,
+                          .a = p->a,
+                          .b = p->b,
+                          .tier = -1,
+                          .channel = h->c,
+                          .share = 1,
+                          .sd = NAN,
+                          .e = p->sum / p->slow,
+                          .p = dist_binomial_upper(p->slow, p->looks, fmin(1, q))};
 }
 
 /* The chance of a pair that was looked for is no proof: it can be suspected, never sure. */

@@ -80,7 +80,8 @@ static void count_part(struct spell *s, int part, struct moment *m, int n)
     }
 }
 
-static int part_moments(const struct spell *s, const struct seen *seen, int n, const bool *skip, struct moment *m, bool *slow)
+static int part_moments(const struct spell *s, const struct seen *seen, int n, const bool *skip,
+                        struct moment *m, bool *slow)
 {
     const struct view *v = s->h->v;
     int count = 0;
@@ -91,7 +92,8 @@ static int part_moments(const struct spell *s, const struct seen *seen, int n, c
 
         if (!seen[i].fine || seen[i].inside || skip[seen[i].self])
             continue;
-        m[count++] = (struct moment){k->turn, seen[i].r, seen[i].w, (float)v->class[class_of(k)].sigma};
+        m[count++] =
+            (struct moment){k->turn, seen[i].r, seen[i].w, (float)v->class[class_of(k)].sigma};
         *slow |= seen[i].r < -noise_constants.slow;
     }
     return count;
@@ -141,7 +143,8 @@ static void count_all(struct spell *s, const bool *skip)
 static double group_share(const struct spell *s, const int *k, const double *sums, int part)
 {
     int g = s->group ? s->group[part] : 0;
-    double q = (sums[2 * s->groups] + 0.5) / (sums[2 * s->groups + 1] + 1), n = noise_constants.share_looks;
+    double q = (sums[2 * s->groups] + 0.5) / (sums[2 * s->groups + 1] + 1),
+           n = noise_constants.share_looks;
 
     (void)k;
     return g < 0 ? q : (sums[2 * g] + n * q) / (sums[2 * g + 1] + n);
@@ -193,7 +196,8 @@ static double chance(const struct spell *s, const int *k, int i, double rho)
     return dist_beta_binomial_upper(k[i], s->all[i], q * (1 / rho - 1), (1 - q) * (1 / rho - 1));
 }
 
-static void estimate(struct spell *s, const int *k, const bool *like, const float *q0, double *rho, double rho0)
+static void estimate(struct spell *s, const int *k, const bool *like, const float *q0, double *rho,
+                     double rho0)
 {
     double *sums = mem_calloc((size_t)(2 * s->groups + 2), sizeof(*sums));
 
@@ -203,7 +207,8 @@ static void estimate(struct spell *s, const int *k, const bool *like, const floa
         sum_groups(s, k, sums);
         for (int i = 0; i < s->n; i++)
             s->q[i] = fmaxf(q0 ? q0[i] : 0, (float)group_share(s, k, sums, i));
-        *rho = fmax(rho0, round ? correlation(s, k) : rho_least); /* else the slow hide themselves */
+        *rho =
+            fmax(rho0, round ? correlation(s, k) : rho_least); /* else the slow hide themselves */
         for (int i = 0; i < s->n; i++) {
             s->p[i] = chance(s, k, i, *rho);
             s->keep[i] = (!like || like[i]) && s->all[i] && s->p[i] > noise_constants.share_out;
@@ -222,7 +227,9 @@ static bool *explained(const struct hunt *h)
     for (int c = 0; c < h->out->count; c++) {
         const struct claim *x = &h->out->at[c];
 
-        for (int i = 0; (x->rung == RUNG_RACK || x->rung == RUNG_LEAF) && x->channel == h->c && i < h->places->n; i++)
+        for (int i = 0; (x->rung == RUNG_RACK || x->rung == RUNG_LEAF) && x->channel == h->c &&
+                        i < h->places->n;
+             i++)
             skip[i] |= h->places->of[x->rung][i] == x->a;
     }
     return skip;
@@ -233,13 +240,23 @@ static void claim_spell(struct spell *s, int part, int depth, bool *claimed)
     const struct hunt *h = s->h;
     double share = (double)s->slow[depth][part] / fmax(1, s->all[part]), p = 2 * s->p[part];
     struct claim *old = NULL;
-    struct claim c = {.rung = s->rung, .a = part, .b = -1, .tier = -1, .channel = h->c, .now_and_then = true, .p = p,
-                      .share = share, .e = s->depth[part] / fmax(1, s->deep[part]), .sd = NAN};
+    struct claim c = {.rung = s->rung,
+                      .a = part,
+                      .b = -1,
+                      .tier = -1,
+                      .channel = h->c,
+                      .now_and_then = true,
+                      .p = p,
+                      .share = share,
+                      .e = s->depth[part] / fmax(1, s->deep[part]),
+                      .sd = NAN};
 
-    if (!(p <= h->alpha) || share <= noise_constants.share_least || !hunt_asks(h, s->rung, part, -1))
+    if (!(p <= h->alpha) || share <= noise_constants.share_least ||
+        !hunt_asks(h, s->rung, part, -1))
         return;
     for (int i = 0; claimed[part] && i < h->out->count; i++)
-        if (h->out->at[i].now_and_then && h->out->at[i].rung == s->rung && h->out->at[i].a == part && h->out->at[i].channel == h->c)
+        if (h->out->at[i].now_and_then && h->out->at[i].rung == s->rung &&
+            h->out->at[i].a == part && h->out->at[i].channel == h->c)
             old = &h->out->at[i];
     if (!old)
         MEM_PUSH(h->out->at, h->out->count) = c;
@@ -297,7 +314,8 @@ static void judge_depth(struct spell *s, int depth, const bool *like, bool *clai
     const int nic = s->rung == RUNG_NIC;
     float **q = &c->share[nic][depth];
 
-    estimate(s, s->slow[depth], like, s->h->asked ? *q : NULL, s->h->asked ? &(double){0} : &c->rho[nic][depth],
+    estimate(s, s->slow[depth], like, s->h->asked ? *q : NULL,
+             s->h->asked ? &(double){0} : &c->rho[nic][depth],
              s->h->asked ? c->rho[nic][depth] : 0);
     if (!s->h->asked) {
         free(*q);
@@ -313,7 +331,8 @@ static void judge_depth(struct spell *s, int depth, const bool *like, bool *clai
 static void drop_hosts(struct hunt *h, int from)
 {
     const int *host = h->places->of[RUNG_HOST];
-    int *many = mem_ints(h->places->count[RUNG_HOST], 0), *seen = mem_ints(h->places->count[RUNG_HOST], 0), kept = from;
+    int *many = mem_ints(h->places->count[RUNG_HOST], 0),
+        *seen = mem_ints(h->places->count[RUNG_HOST], 0), kept = from;
 
     for (int i = 0; i < h->places->n; i++)
         if (host[i] >= 0)
@@ -324,7 +343,8 @@ static void drop_hosts(struct hunt *h, int from)
     for (int i = from; i < h->out->count; i++) {
         const struct claim *c = &h->out->at[i];
 
-        if (c->rung == RUNG_NIC || (many[c->a] >= 2 && many[c->a] >= noise_constants.half * seen[c->a]))
+        if (c->rung == RUNG_NIC ||
+            (many[c->a] >= 2 && many[c->a] >= noise_constants.half * seen[c->a]))
             h->out->at[kept++] = *c;
     }
     h->out->count = kept;
@@ -344,7 +364,9 @@ static void take_pairs(struct hunt *h)
 {
     memcpy(h->r, h->v->r, (size_t)h->v->in->looks * sizeof(*h->r));
     for (int c = 0; c < h->out->count; c++)
-        for (int i = 0; rung_is_two(h->out->at[c].rung) && h->out->at[c].channel == h->c && i < h->v->in->looks; i++)
+        for (int i = 0; rung_is_two(h->out->at[c].rung) && h->out->at[c].channel == h->c &&
+                        i < h->v->in->looks;
+             i++)
             if (is_of(h, &h->out->at[c], &h->v->in->look[i]))
                 h->r[i] = NAN;
 }

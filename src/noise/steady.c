@@ -5,7 +5,7 @@
  *   e_p  = median of z_pb over blocks;  s_p^2 = their winsorised variance
  *   s~^2 = (d0 s0^2 + (B - 1) s_p^2) / (d0 + B - 1)              moderated: Smyth 2004 (limma), robust
  *   t    = (e - centre + delta) / sqrt(pi/2 s~^2 / B + pop)      pop: how parts differ by nature
- *   p    = P(t) + P(half of the blocks are stray, as deep)       the second where B is small */
+ *   p    = P(t) + P(as many blocks are stray, and as deep)       the second where B is small */
 #include <math.h>
 #include <stdlib.h>
 
@@ -14,7 +14,8 @@
 #include "base/stats.h"
 #include "noise/noise_impl.h"
 
-static const double mad_normal = 1.4826, winsor = 3, halfpi = 1.5707963267948966, iqr_normal = 1.349;
+static const double mad_normal = 1.4826, winsor = 3, halfpi = 1.5707963267948966,
+                    iqr_normal = 1.349;
 static const double d0_least = 3, d0_most = 40, d0_few = 4, var_few = 1e-4;
 
 bool lens_takes(const struct lens *l, const struct seen *s)
@@ -23,7 +24,8 @@ bool lens_takes(const struct lens *l, const struct seen *s)
         return false;
     if (l->tier >= 0 && l->tier != s->tier)
         return false;
-    return l->way == LENS_ALL || (l->way == LENS_IN ? s->inside && s->first : !s->inside && s->fine);
+    return l->way == LENS_ALL ||
+           (l->way == LENS_IN ? s->inside && s->first : !s->inside && s->fine);
 }
 
 /* --- one part --- */
@@ -39,7 +41,8 @@ static double median_of(double *v, int n)
 }
 
 /* Weighted median of each block; NAN where it is not seen, or only where looks are noise. */
-static void cell_medians(struct cell *cell, int blocks, const struct seen *s, int n, const struct lens *l)
+static void cell_medians(struct cell *cell, int blocks, const struct seen *s, int n,
+                         const struct lens *l)
 {
     double best = 0;
 
@@ -84,7 +87,8 @@ struct lows {
     int count;
 };
 
-static void add_part(struct steady *s, struct lows *lows, int part, const struct cell *cell, int blocks, double *v)
+static void add_part(struct steady *s, struct lows *lows, int part, const struct cell *cell,
+                     int blocks, double *v)
 {
     int n = 0;
 
@@ -96,6 +100,9 @@ static void add_part(struct steady *s, struct lows *lows, int part, const struct
         }
     s->got[part] = (unsigned short)n;
     s->est[part] = (float)median_of(v, n);
+    for (int b = 0; b < blocks; b++)
+        s->deep[part] = (unsigned short)(s->deep[part] +
+                                         (cell[b].z <= noise_constants.stray_depth * s->est[part]));
     s->var[part] = (float)(n ? winsorised(v, n, s->est[part]) : NAN);
 }
 
@@ -104,7 +111,8 @@ static double quantile_of(double *v, int n, double share)
     double at = share * (n - 1);
     int k = (int)at;
 
-    return stats_select(v, n, k) + (at - k) * (k + 1 < n ? stats_select(v, n, k + 1) - stats_select(v, n, k) : 0);
+    return stats_select(v, n, k) +
+           (at - k) * (k + 1 < n ? stats_select(v, n, k + 1) - stats_select(v, n, k) : 0);
 }
 
 /* Degrees of freedom whose log variance spreads as much as seen beyond that of d. */
@@ -160,7 +168,8 @@ static double se2_of(const struct steady *s, int p)
 {
     double d = s->got[p] > 1 ? s->got[p] - 1 : 0, d0 = s->like.d0;
 
-    return halfpi * (d0 * s->like.s0 + d * (d > 0 ? s->var[p] : 0)) / (d0 + d) / (s->got[p] ? s->got[p] : 1);
+    return halfpi * (d0 * s->like.s0 + d * (d > 0 ? s->var[p] : 0)) / (d0 + d) /
+           (s->got[p] ? s->got[p] : 1);
 }
 
 /* Where parts are, and how much they differ beyond their noise. */
@@ -192,23 +201,25 @@ static void population_of(struct likeness *like, const struct steady *s, double 
 }
 
 /* Blocks of parts that are mostly fine: how often one of them is stray, and how deep. */
-static void strays_of(struct likeness *like, const struct steady *s, const struct lows *lows, bool group)
+static void strays_of(struct likeness *like, const struct steady *s, const struct lows *lows,
+                      bool group, const bool *without)
 {
     double limit = like->centre - noise_constants.delta - 3 * sqrt(like->s0 + like->pop);
 
     like->limit = limit - like->centre;
     like->least = group ? noise_constants.least_group : noise_constants.least_nic;
     for (int p = 0; p < s->parts; p++)
-        like->seen += s->got[p] && s->est[p] > limit ? s->got[p] : 0;
+        like->seen += s->got[p] && s->est[p] > limit && !(without && without[p]) ? s->got[p] : 0;
     for (int i = 0; i < lows->count; i++)
-        if (s->est[lows->at[i].part] > limit && lows->at[i].z <= limit)
+        if (s->est[lows->at[i].part] > limit && lows->at[i].z <= limit &&
+            !(without && without[lows->at[i].part]))
             MEM_PUSH(like->back, like->backs) = lows->at[i].z - like->centre;
     if (like->backs)
         stats_sort(like->back, like->backs);
 }
 
-/* Chance that half of the blocks of a healthy part are stray, and as deep as this effect needs. */
-static double stray_chance(const struct likeness *like, double e, int got)
+/* Chance that so many blocks of a healthy part, half of them at least, are stray, and as deep as this effect needs. */
+static double stray_chance(const struct likeness *like, double e, int got, int deep)
 {
     double least = fmin(noise_constants.stray_depth * e, like->limit), q;
     int lo = 0, hi = like->backs;
@@ -222,36 +233,49 @@ static double stray_chance(const struct likeness *like, double e, int got)
             hi = mid;
     }
     q = fmin(0.5, (lo + like->least) / ((double)like->seen + 1));
-    return dist_binomial_upper((got + 1) / 2, got, q);
+    if (like->limit < noise_constants.stray_depth * e || deep < (got + 1) / 2)
+        deep = (got + 1) / 2;
+    return dist_binomial_upper(deep, got, q);
 }
 
-/* One side or one tier. */
+/* One side, one tier, or few looks within a group. */
 static bool is_narrow(const struct lens *l)
 {
-    return l->side != SIDE_BOTH || l->tier >= 0;
+    return l->side != SIDE_BOTH || l->tier >= 0 || l->way == LENS_IN;
 }
 
-static void chance_of(struct steady *s, int p, const struct lens *lens)
+static double least_blocks(enum rung rung, const struct lens *lens)
+{
+    return rung == RUNG_PAIR                           ? noise_constants.pair_blocks
+           : rung == RUNG_RACK_PAIR || is_narrow(lens) ? noise_constants.narrow_blocks
+                                                       : 2;
+}
+
+static void chance_of(struct steady *s, int p, double least)
 {
     double e = s->est[p] - s->like.centre, d = s->got[p] > 1 ? s->got[p] - 1 : 0, t;
 
     s->sd[p] = (float)sqrt(se2_of(s, p) + s->like.pop);
     s->p[p] = 1;
-    if (s->got[p] < (is_narrow(lens) ? noise_constants.narrow_blocks : 2) || !(e < -noise_constants.delta))
+    if (s->got[p] < least || !(e < -noise_constants.delta))
         return;
     t = (e + noise_constants.delta) / s->sd[p];
-    s->p[p] = fmin(1, dist_t_cdf(t, s->like.d0 + d) + stray_chance(&s->like, e, s->got[p]));
+    s->p[p] =
+        fmin(1, dist_t_cdf(t, s->like.d0 + d) + stray_chance(&s->like, e, s->got[p], s->deep[p]));
 }
 
 /* What stage 2 inherits.  Few NICs of a group are seen there: it varies as its NICs do. */
-static const struct likeness *inherited(const struct hunt *h, enum rung rung, const struct lens *lens, int l, struct likeness *buffer)
+static const struct likeness *inherited(const struct hunt *h, enum rung rung,
+                                        const struct lens *lens, int l, struct likeness *buffer)
 {
     const struct likeness *own = &h->c->like[rung][l];
     const struct likeness *nic = &h->c->like[RUNG_NIC][lens[l].way == LENS_IN ? 0 : l];
+    const struct likeness *control = &h->c->control[lens[l].way == LENS_IN ? 0 : l];
 
     if (!h->asked && h->beside == BESIDE_ANY)
         return NULL;
-    if (own->blocks < noise_constants.narrow_blocks && is_narrow(&lens[l]))
+    if (own->blocks < noise_constants.narrow_blocks && is_narrow(&lens[l]) &&
+        lens[l].way != LENS_IN)
         own = &h->c->like[rung][0];
     if (nic->blocks < noise_constants.narrow_blocks && is_narrow(&lens[l]))
         nic = &h->c->like[RUNG_NIC][0];
@@ -262,10 +286,26 @@ static const struct likeness *inherited(const struct hunt *h, enum rung rung, co
         buffer->pop = nic->pop;
         buffer->centre = nic->centre;
     }
+    if (rung_is_group(rung) && control->seen >= noise_constants.control_blocks) {
+        buffer->back = control->back;
+        buffer->backs = control->backs;
+        buffer->seen = control->seen;
+        buffer->least = control->least;
+    }
     return buffer->s0 > 0 ? buffer : NULL;
 }
 
-static void finish(struct steady *s, const struct hunt *h, enum rung rung, const struct lens *lens, int l, const struct lows *lows)
+/* A block of stage 2 holds many turns: its controls tell how often it is stray, not stage 1. */
+static void tell_controls(struct likeness *to, const struct steady *s, const struct lows *lows,
+                          const bool *selected)
+{
+    free(to->back);
+    *to = (struct likeness){.centre = s->like.centre, .s0 = s->like.s0, .pop = s->like.pop};
+    strays_of(to, s, lows, false, selected);
+}
+
+static void finish(struct steady *s, const struct hunt *h, enum rung rung, const struct lens *lens,
+                   int l, const struct lows *lows)
 {
     double *buffer = mem_calloc((size_t)s->parts + 1, sizeof(*buffer));
     struct likeness taken;
@@ -276,12 +316,14 @@ static void finish(struct steady *s, const struct hunt *h, enum rung rung, const
     } else {
         prior_of(&s->like, s, buffer);
         population_of(&s->like, s, buffer);
-        strays_of(&s->like, s, lows, rung_is_group(rung));
+        strays_of(&s->like, s, lows, rung_is_group(rung), NULL);
         free(h->c->like[rung][l].back);
         h->c->like[rung][l] = s->like;
     }
+    if (h->asked && rung == RUNG_NIC && h->beside == BESIDE_ANY)
+        tell_controls(&h->c->control[l], s, lows, h->v->selected);
     for (int p = 0; p < s->parts; p++)
-        chance_of(s, p, &lens[l]);
+        chance_of(s, p, least_blocks(rung, &lens[l]));
     free(buffer);
 }
 
@@ -293,9 +335,11 @@ static void steady_room(struct steady *s, int parts)
     s->var = mem_calloc((size_t)parts + 1, sizeof(*s->var));
     s->p = mem_calloc((size_t)parts + 1, sizeof(*s->p));
     s->got = mem_calloc((size_t)parts + 1, sizeof(*s->got));
+    s->deep = mem_calloc((size_t)parts + 1, sizeof(*s->deep));
 }
 
-void steady_make(struct steady *s, struct hunt *h, enum rung rung, const bool *only, const struct lens *lens, int lenses)
+void steady_make(struct steady *s, struct hunt *h, enum rung rung, const bool *only,
+                 const struct lens *lens, int lenses)
 {
     const int blocks = h->v->blocks, parts = hunt_count(h, rung);
     struct seen *seen = mem_calloc((size_t)hunt_most(h, rung) + 1, sizeof(*seen));
@@ -332,5 +376,6 @@ void steady_free(struct steady *s, int lenses)
         free(s[l].var);
         free(s[l].p);
         free(s[l].got);
+        free(s[l].deep);
     }
 }

@@ -17,13 +17,14 @@ bool view_is_free(const struct view *v, const struct look *k)
 
     if (k->same_pair)
         return false;
-    return !k->fresh || !v->selected || (own < 0 ? !v->selected[k->src] && !v->selected[k->dst]
-                                                 : !v->selected[end_of(k, own)]);
+    return !k->fresh || !v->selected ||
+           (own < 0 ? !v->selected[k->src] && !v->selected[k->dst] : !v->selected[end_of(k, own)]);
 }
 
 static bool is_usual(const struct view *v, const struct look *k)
 {
-    return view_is_free(v, k) && (!v->base || (end_is_fine(v->base, k, 0) && end_is_fine(v->base, k, 1)));
+    return view_is_free(v, k) &&
+           (!v->base || (end_is_fine(v->base, k, 0) && end_is_fine(v->base, k, 1)));
 }
 
 /* --- crowds: looks of a class in a turn (stage 1) or a block (stage 2) --- */
@@ -57,7 +58,8 @@ static void crowds_free(struct crowds *c)
 }
 
 /* Residuals of a class among the items of a crowd, those between fine ends only where asked. */
-static int crowd_values(const struct view *v, double *to, const int *at, int n, int class, bool fine)
+static int crowd_values(const struct view *v, double *to, const int *at, int n, int class,
+                        bool fine)
 {
     int count = 0;
 
@@ -107,7 +109,8 @@ static void take_turns(struct view *v, struct crowds *c, const double *top, floa
 
         for (int i = 0; n >= noise_constants.turn_looks && i < n; i++) {
             int class = class_of(&v->in->look[at[i]]);
-            double by = is_first_of_class(v, at, i, done) ? crowd_off(v, c, at, n, class, top) : NAN;
+            double by =
+                is_first_of_class(v, at, i, done) ? crowd_off(v, c, at, n, class, top) : NAN;
 
             if (isnan(by))
                 continue;
@@ -178,7 +181,8 @@ static void borrow_class(struct view *v, int c)
         *f = v->class[c ^ 1];
     if (!f->looks)
         f->m = NAN;
-    f->weight = 1 / (f->sigma * f->sigma + noise_constants.weight_floor * noise_constants.weight_floor);
+    f->weight =
+        1 / (f->sigma * f->sigma + noise_constants.weight_floor * noise_constants.weight_floor);
 }
 
 static void take_classes(struct view *v, const int *count, double *buffer)
@@ -230,7 +234,8 @@ static void take_fine(struct view *v)
     for (int i = 0; i < v->in->looks; i++)
         seen |= 1u << v->in->look[i].tier;
     for (int k = 0; k < LOOK_COUNT; k++)
-        v->fine[k] = v->base ? v->base->fine[k] : mem_calloc((size_t)v->places->n + 1, sizeof(unsigned));
+        v->fine[k] =
+            v->base ? v->base->fine[k] : mem_calloc((size_t)v->places->n + 1, sizeof(unsigned));
     if (v->base)
         return;
     for (int t = 0; t < TIER_MAX; t++) {
@@ -263,7 +268,12 @@ void view_make(struct view *v, const struct noise_input *in, const struct places
     struct crowds c;
     float *off;
 
-    *v = (struct view){.in = in, .places = places, .base = base, .selected = selected, .fresh = fresh, .tail = tail};
+    *v = (struct view){.in = in,
+                       .places = places,
+                       .base = base,
+                       .selected = selected,
+                       .fresh = fresh,
+                       .tail = tail};
     read_values(v);
     number_blocks(v);
     count_classes(v, count);
