@@ -37,12 +37,12 @@ static void kinds_seen(const struct noise_input *in, unsigned *seen)
 
 static void add_channel(struct court *c, unsigned tiers, bool nic, int kind, bool tail)
 {
-    if (tiers)
-        c->channel[c->channels++] = (struct channel){.kind = (enum look_kind)kind,
-                                                     .tail = tail,
-                                                     .nic = nic,
-                                                     .tiers = tiers,
-                                                     .number = c->channels};
+    struct channel *x = &c->channel[c->channels];
+
+    if (!tiers)
+        return;
+    *x = (struct channel){.kind = (enum look_kind)kind, .tail = tail, .nic = nic, .tiers = tiers};
+    c->channels++;
 }
 
 static void add_scope(struct court *c, const unsigned *seen, unsigned tiers, bool nic)

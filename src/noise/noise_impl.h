@@ -98,7 +98,6 @@ struct channel {
     enum look_kind kind;
     bool tail, nic;
     unsigned tiers; /* bit mask */
-    int number;
     struct likeness like[RUNG_COUNT][LENS_MAX];
     struct likeness control[LENS_MAX]; /* how often blocks of controls are stray in stage 2 */
     float *share[2][2]; /* share of slow looks of a part's like: NICs, hosts; slow, deep */

@@ -312,14 +312,14 @@ static void judge_depth(struct spell *s, int depth, const bool *like, bool *clai
 {
     struct channel *c = s->h->c;
     const int nic = s->rung == RUNG_NIC;
-    float **q = &c->share[nic][depth];
+    const bool fresh = s->h->asked != NULL;
+    double rho = 0;
 
-    estimate(s, s->slow[depth], like, s->h->asked ? *q : NULL,
-             s->h->asked ? &(double){0} : &c->rho[nic][depth],
-             s->h->asked ? c->rho[nic][depth] : 0);
-    if (!s->h->asked) {
-        free(*q);
-        *q = mem_dup(s->q, (size_t)s->n + 1, sizeof(*s->q));
+    estimate(s, s->slow[depth], like, fresh ? c->share[nic][depth] : NULL, &rho, fresh ? c->rho[nic][depth] : 0);
+    if (!fresh) {
+        free(c->share[nic][depth]);
+        c->share[nic][depth] = mem_dup(s->q, (size_t)s->n + 1, sizeof(*s->q));
+        c->rho[nic][depth] = rho;
     }
     for (int i = 0; i < s->n; i++) {
         claim_spell(s, i, depth, claimed);
