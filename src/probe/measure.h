@@ -41,9 +41,9 @@ struct measure_opts {
     int warmup;        /* runs that are not counted, default 16 (fewer when one takes long) */
     int iters;         /* > 0: exactly this many samples instead of the stop rule (-n) */
     bool check;        /* verify data once per (round, group, size), in its first epoch */
-    bool retest;       /* outliers of parallel stages again, alone */
-    bool quick;        /* at most QUICK_CAP s or, if that is more, QUICK_MESSAGES a point; of what
-                        * stands out the worst again, once */
+    bool retest;       /* suspects again beside controls: schedule_retest() */
+    bool quick;        /* at most QUICK_CAP s or, if that is more, QUICK_MESSAGES a point; few
+                        * looks at suspects */
     double max_run;    /* s: a size whose message is expected to take longer ends the ladder;
                         * 0: 0.1 between CPUs, 1 between GPUs */
     double hang_after; /* s without any movement until a rank is said to hang, 0: by transport */

@@ -23,6 +23,17 @@ struct round *plan_add(struct plan *p, enum stage stage, enum op op, int groups)
     return &p->round[p->rounds - 1];
 }
 
+void plan_add_pairs(struct plan *p, enum stage stage, enum op op, size_t bytes, unsigned epochs,
+                    const int (*pair)[2], int pairs)
+{
+    struct round *r = plan_add(p, stage, op, pairs);
+
+    r->first = r->last = bytes;
+    r->epochs = epochs;
+    for (int i = 0; i < pairs; i++)
+        r->group[i] = (struct plan_group){mem_dup(pair[i], 2, sizeof(int)), 2};
+}
+
 static void forget_groups(struct round *r)
 {
     for (int g = 0; r->group && g < r->groups && !r->block; g++)

@@ -153,6 +153,9 @@ int plan_share(struct plan *p, const char *what, struct world *w, int endpoints,
 unsigned plan_curve_epochs(int epochs);
 /* Append one round with room for `groups` groups; the plan owns it. */
 struct round *plan_add(struct plan *p, enum stage stage, enum op op, int groups);
+/* ... of pairs at one size: the first of each sends to the second. */
+void plan_add_pairs(struct plan *p, enum stage stage, enum op op, size_t bytes, unsigned epochs,
+                    const int (*pair)[2], int pairs);
 /* Who is in the groups of pairs, which is asked for no more once they are measured: their rounds stay. */
 void plan_forget_pairs(struct plan *p);
 void plan_free(struct plan *p);
@@ -188,7 +191,7 @@ double plan_max_run(const struct topo *t, double asked);
  *   pairs of NICs  (--cables) connecting, 0.2 s between GPUs, and every size up to its time cap
  *
  * Pictures come on top, and what starting ranks of GPUs takes.  A second line tells what of it the pass through
- * the NICs is, another how long suspects may take, and at the end stands plan_sees(). */
+ * the NICs is, another how long suspects may take; plan_sees() and the pairs of NICs that are measured follow. */
 void plan_cost_print(FILE *out, const struct plan *p, const struct topo *t,
                      const struct measure_opts *o);
 json_t *plan_cost_json(const struct plan *p, const struct topo *t, const struct measure_opts *o);

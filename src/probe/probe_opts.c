@@ -125,7 +125,7 @@ const struct opt probe_options[] = {
     {"quick", 0, NULL,
      "the matrix of all pairs at a glance: latency and one bandwidth, rounds of disjoint pairs, "
      "one "
-     "epoch, 5ms or 10 messages a point, the worst pairs again alone",
+     "epoch, 5ms or 10 messages a point, a few suspects again",
      OPT_CALL(take_quick), .group = 20},
     {"no-nic-pass", 0, NULL,
      "where NVLink joins everybody: leave out the second pass, with NVLink left, through the NICs",
@@ -133,7 +133,7 @@ const struct opt probe_options[] = {
     {"full", 0, NULL, "more groups, larger sizes", OPT_INTO(struct probe_opts, plan.full),
      .group = 20},
     {.help = "How well to measure it:", .group = 30},
-    {"epochs", 0, "N", "epochs spread over the campaign (default 5)",
+    {"epochs", 0, "N", "blocks of time (default 8); curves and collectives take at most 5 of them",
      OPT_INT(struct probe_opts, plan.epochs, 1, PLAN_EPOCHS), .group = 30},
     {"half-width", 0, "SHARE",
      "stop a point when the median's 95 % interval is within (default 5%)",
@@ -157,7 +157,7 @@ const struct opt probe_options[] = {
      OPT_INT(struct probe_opts, measure.warmup, 0, 1000000), .group = 30},
     {"check", 'c', "0|1", "verify received data (default 1)", OPT_CALL(take_check), .group = 30},
     {"no-check", 0, NULL, "same as -c 0", OPT_UNSET(struct probe_opts, measure.check), .group = 30},
-    {"no-retest", 0, NULL, "do not measure outliers again alone",
+    {"no-retest", 0, NULL, "do not measure suspects again beside controls",
      OPT_UNSET(struct probe_opts, measure.retest), .group = 30},
     {0},
 };

@@ -7,7 +7,6 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "probe/looks.h"
-#include "probe/retest_impl.h"
 #include "probe/schedule.h"
 
 enum {
@@ -290,17 +289,6 @@ static enum stage stage_of(const struct retest *r, bool receives)
                       : STAGE_FRESH_TX;
 }
 
-void retest_add(struct plan *out, enum stage stage, enum op op, size_t bytes, unsigned epochs,
-                const int (*pair)[2], int pairs)
-{
-    struct round *r = plan_add(out, stage, op, pairs);
-
-    r->first = r->last = bytes;
-    r->epochs = epochs;
-    for (int i = 0; i < pairs; i++)
-        r->group[i] = (struct plan_group){mem_dup(pair[i], 2, sizeof(int)), 2};
-}
-
 /* Look k at everybody of an ask: alone or all at once, sending or receiving, two by two in turn. */
 static void add_look(struct retest *r, int ask, int k, unsigned epochs)
 {
@@ -325,12 +313,12 @@ static void add_look(struct retest *r, int ask, int k, unsigned epochs)
     for (int i = 0; i < n; i++) {
         r->used[pair[i][!receives]] = 0;
         if (alone)
-            retest_add(r->out, stage_of(r, receives), op_of[kind], r->bytes[kind], epochs,
-                       (const int(*)[2]) & pair[i], 1);
+            plan_add_pairs(r->out, stage_of(r, receives), op_of[kind], r->bytes[kind], epochs,
+                           (const int(*)[2]) & pair[i], 1);
     }
     if (!alone && n)
-        retest_add(r->out, stage_of(r, receives), op_of[kind], r->bytes[kind], epochs,
-                   (const int(*)[2])pair, n);
+        plan_add_pairs(r->out, stage_of(r, receives), op_of[kind], r->bytes[kind], epochs,
+                       (const int(*)[2])pair, n);
     free(order);
     free(pair);
 }
@@ -408,7 +396,7 @@ static void measure_again(struct retest *r, const struct noise *noise, bool quic
     add_suspects(r, noise);
     for (int a = 0; a < ASKS; a++)
         add_controls(r, a);
-    retest_pairs(r->out, r->in, noise, &how);
+    schedule_retest_pairs(r->out, r->in, noise, &how);
     add_looks(r, budget - (quick ? r->out->rounds - before : 0));
 }
 

@@ -6,7 +6,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/stats.h"
-#include "probe/retest_impl.h"
+#include "noise/noise.h"
 #include "probe/schedule.h"
 
 /* A pair stands out when it is slower by so much than its ends explain: less is found in no single point at
@@ -186,8 +186,8 @@ static void choose(struct chosen *c, int a, int b, int tier)
 {
     if (c->count >= c->how->most || is_enough(c, a, b))
         return;
-    retest_add(c->out, c->how->stage, OP_PAIR_BW, c->how->bytes, c->how->epochs,
-               (const int[][2]){{a, b}}, 1);
+    plan_add_pairs(c->out, c->how->stage, OP_PAIR_BW, c->how->bytes, c->how->epochs,
+                   (const int[][2]){{a, b}}, 1);
     c->count++;
     c->tier[tier] = true;
 }
@@ -206,12 +206,12 @@ static void add_control(struct chosen *c, const struct residuals *x, int tier)
         best = k;
     }
     if (best)
-        retest_add(c->out, c->how->stage, OP_PAIR_BW, c->how->bytes, c->how->epochs,
-                   (const int[][2]){{best->src, best->dst}}, 1);
+        plan_add_pairs(c->out, c->how->stage, OP_PAIR_BW, c->how->bytes, c->how->epochs,
+                       (const int[][2]){{best->src, best->dst}}, 1);
 }
 
-void retest_pairs(struct plan *out, const struct noise_input *in, const struct noise *noise,
-                  const struct retest_how *how)
+void schedule_retest_pairs(struct plan *out, const struct noise_input *in,
+                           const struct noise *noise, const struct retest_how *how)
 {
     struct chosen c = {.out = out, .in = in, .how = how, .from = out->rounds};
     struct residuals x;

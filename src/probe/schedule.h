@@ -100,4 +100,17 @@ struct points;
 void schedule_retest(struct plan *out, const struct topo *t, const struct points *p, bool by_nic,
                      bool quick);
 
+/* Single pairs for schedule_retest(): at most `most` that the judge suspects or that lie furthest below what
+ * their two ends explain, and for each tier among them one pair that is as usual. */
+struct noise_input;
+struct noise;
+struct retest_how {
+    enum stage stage;
+    unsigned epochs;
+    size_t bytes;
+    int most;
+};
+void schedule_retest_pairs(struct plan *out, const struct noise_input *in,
+                           const struct noise *noise, const struct retest_how *how);
+
 #endif

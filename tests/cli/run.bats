@@ -79,7 +79,7 @@ beta() { railgauge show "$1/matrix.json" tiers --json | jq -r --arg t "$2" ".tie
 
 @test "one rack, where no pair crosses a NIC: a second pass does, is resumed where it was cut, and left out on request" {
     run -0 sim x --fabric gb200-nvl72 --dry-run
-    [[ $output == *"66 of the rounds, "*" are a second pass through the NICs, which no pair crosses otherwise (--no-nic-pass leaves it out)"* ]]
+    [[ $output == *"153 of the rounds, "*" are a second pass through the NICs, which no pair crosses otherwise (--no-nic-pass leaves it out)"* ]]
     local rack=(--fabric gb200-nvl72 --noise 3% --op pairs -f 8 --fault slow-nic=17:0.6)
     run -1 sim c "${rack[@]}"
     [[ $output == *$'\nNIC mlx5_1 of r00n04 (GPU 1)   0.60  slow   all NICs '*"  next: mlx5_1 of r00n04 to its switch port"* ]]
