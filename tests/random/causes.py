@@ -178,6 +178,8 @@ class Named:
         factor = min(es, key=lambda e: -e["evidence"])["factor"]
         c = Cause(text, ends, lambda a, b: any(self.slow(e, a, b) for e in es), factor, kind)
         c.states = sorted({self.state(e) for e in es})
+        c.only = sorted({e["side"] for e in es if e["side"] != "both"} | {e["tier"] for e in es if "tier" in e}) if all(
+            e["side"] != "both" or "tier" in e for e in es) else []
         return c
 
     def is_end(self, e, a):

@@ -180,7 +180,7 @@ def verdict_of(build, where):
 
 def spell(parts):
     """The first three, and how many more."""
-    text = ", ".join(f"{p.text} at {p.factor:.2f} {'+'.join(p.states)}" for p in parts[:3])
+    text = ", ".join(f"{' '.join([p.text, *p.only])} at {p.factor:.2f} {'+'.join(p.states)}" for p in parts[:3])
     return text + (f" and {len(parts) - 3} more" if len(parts) > 3 else "")
 
 
