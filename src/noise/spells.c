@@ -315,7 +315,8 @@ static void judge_depth(struct spell *s, int depth, const bool *like, bool *clai
     const bool fresh = s->h->asked != NULL;
     double rho = 0;
 
-    estimate(s, s->slow[depth], like, fresh ? c->share[nic][depth] : NULL, &rho, fresh ? c->rho[nic][depth] : 0);
+    estimate(s, s->slow[depth], like, fresh ? c->share[nic][depth] : NULL, &rho,
+             fresh ? c->rho[nic][depth] : 0);
     if (!fresh) {
         free(c->share[nic][depth]);
         c->share[nic][depth] = mem_dup(s->q, (size_t)s->n + 1, sizeof(*s->q));
