@@ -143,7 +143,7 @@ static void scan_channel(struct court *c, struct channel *x, const struct view *
         spells_find(&h);
     if (!asked && x->kind == LOOK_RATE && !x->tail)
         pairs_suspect(&h);
-    hunt_free(&h);
+    gather_free(&h);
     free(h.done);
     free(r);
 }

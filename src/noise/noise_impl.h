@@ -202,12 +202,13 @@ struct hunt {
     struct claims *out;
 };
 /* Order and lists of what is left now. */
-void hunt_refresh(struct hunt *h);
-void hunt_free(struct hunt *h);
-/* Looks of a part into seen[], in the order of r; returns how many.  hunt_most(): of a part of the rung at most. */
-int hunt_gather(struct hunt *h, enum rung rung, int part, struct seen *seen);
-int hunt_most(const struct hunt *h, enum rung rung);
-int hunt_count(const struct hunt *h, enum rung rung); /* parts */
+void gather_refresh(struct hunt *h);
+void gather_renew(struct hunt *h, bool same_pair);
+void gather_free(struct hunt *h);
+/* Looks of a part into seen[], in the order of r; returns how many.  gather_most(): of a part of the rung at most. */
+int gather_part(struct hunt *h, enum rung rung, int part, struct seen *seen);
+int gather_most(const struct hunt *h, enum rung rung);
+int gather_count(const struct hunt *h, enum rung rung); /* parts */
 /* Claims of all rungs; of rates also c->base, whatever explains it. */
 void hunt_parts(struct hunt *h);
 bool hunt_asks(const struct hunt *h, enum rung rung, int a, int b);

@@ -119,14 +119,14 @@ static int last_turn(const struct noise_input *in)
 
 static void count_all(struct spell *s, const bool *skip)
 {
-    const size_t most = (size_t)hunt_most(s->h, s->rung);
+    const size_t most = (size_t)gather_most(s->h, s->rung);
     struct seen *seen = mem_calloc(most + 1, sizeof(*seen));
     struct moment *m = mem_calloc(most + 1, sizeof(*m));
     int *stamp = mem_ints(last_turn(s->h->v->in) + 1, 0);
 
     for (int p = 0; p < s->n; p++) {
         bool slow;
-        int n = part_moments(s, seen, hunt_gather(s->h, s->rung, p, seen), skip, m, &slow);
+        int n = part_moments(s, seen, gather_part(s->h, s->rung, p, seen), skip, m, &slow);
 
         if (slow)
             count_part(s, p, m, n);
@@ -315,7 +315,8 @@ static void judge_depth(struct spell *s, int depth, const bool *like, bool *clai
     const bool fresh = s->h->asked != NULL;
     double rho = 0;
 
-    estimate(s, s->slow[depth], like, fresh ? c->share[nic][depth] : NULL, &rho, fresh ? c->rho[nic][depth] : 0);
+    estimate(s, s->slow[depth], like, fresh ? c->share[nic][depth] : NULL, &rho,
+             fresh ? c->rho[nic][depth] : 0);
     if (!fresh) {
         free(c->share[nic][depth]);
         c->share[nic][depth] = mem_dup(s->q, (size_t)s->n + 1, sizeof(*s->q));
@@ -378,7 +379,7 @@ void spells_find(struct hunt *h)
 
     take_pairs(h);
     h->stale = true;
-    hunt_refresh(h);
+    gather_refresh(h);
     for (int nic = 0; nic < 2; nic++) {
         struct spell s;
         bool *like, *claimed;

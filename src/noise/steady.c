@@ -341,8 +341,8 @@ static void steady_room(struct steady *s, int parts)
 void steady_make(struct steady *s, struct hunt *h, enum rung rung, const bool *only,
                  const struct lens *lens, int lenses)
 {
-    const int blocks = h->v->blocks, parts = hunt_count(h, rung);
-    struct seen *seen = mem_calloc((size_t)hunt_most(h, rung) + 1, sizeof(*seen));
+    const int blocks = h->v->blocks, parts = gather_count(h, rung);
+    struct seen *seen = mem_calloc((size_t)gather_most(h, rung) + 1, sizeof(*seen));
     struct cell *cell = mem_calloc((size_t)blocks + 1, sizeof(*cell));
     double *v = mem_calloc((size_t)blocks + 1, sizeof(*v));
     struct lows *lows = mem_calloc((size_t)lenses + 1, sizeof(*lows));
@@ -350,7 +350,7 @@ void steady_make(struct steady *s, struct hunt *h, enum rung rung, const bool *o
     for (int l = 0; l < lenses; l++)
         steady_room(&s[l], parts);
     for (int p = 0; p < parts; p++) {
-        int n = !only || only[p] ? hunt_gather(h, rung, p, seen) : 0;
+        int n = !only || only[p] ? gather_part(h, rung, p, seen) : 0;
 
         for (int l = 0; l < lenses; l++) {
             cell_medians(cell, blocks, seen, n, &lens[l]);

@@ -255,6 +255,7 @@ static const struct noise_kind kinds[] = {
     {"drift", 0.01, 0, 0, 0.1, 0},
     {"other jobs", 0.01, 0, 0, 0, 0.1},
     {"a bit of all", 0.01, 0.02, 0.01, 0.05, 0.05},
+    {"rare strays", 0.003, 0.008, 0, 0, 0},
 };
 enum { KINDS = sizeof(kinds) / sizeof(*kinds) };
 
