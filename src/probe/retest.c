@@ -313,7 +313,7 @@ static struct suspect *suspects(const struct topo *t, const struct points *p, bo
     struct suspect *out = NULL;
 
     *count = 0;
-    for (struct class *c = all.class; c < all.class + all.count; c++) {
+    for (struct class *c = all.class; all.count && c < all.class + all.count; c++) {
         judge(c);
         for (size_t k = 0; k < 3 && c->s->p->op == OP_PAIR_BW; k++)
             judge_ends(c, t, ends[k]);

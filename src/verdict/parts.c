@@ -209,7 +209,7 @@ static void look_at(struct topo *t, const struct parts_input *in)
 /* Is it one of these parts by name, or on a host of one that is slow below too? */
 static bool is_told(const struct parts *p, const struct part_row *r, const struct topo *of)
 {
-    for (const struct part_row *x = p->row; x < p->row + p->rows; x++) {
+    for (const struct part_row *x = p->row; p->rows && x < p->row + p->rows; x++) {
         bool too = x->below->is == BELOW_SLOW || x->below->is == BELOW_BOTH;
         if (!strcmp(x->name, r->name))
             return true;
@@ -242,7 +242,8 @@ static int add_only(struct parts *p, const struct below *b, struct err *err)
     struct parts list;
     int rc = parts_list(&list, &in, err);
 
-    for (const struct part_row *r = list.row; rc == 0 && r < list.row + list.rows; r++) {
+    for (const struct part_row *r = list.row; rc == 0 && list.rows && r < list.row + list.rows;
+         r++) {
         char speed[PART_SPEED];
         if (r->exception >= 0 && is_here(b, r) && !is_told(p, r, &list.topo))
             MEM_PUSH(p->only, p->onlies) =
@@ -274,7 +275,7 @@ int parts_list(struct parts *p, const struct parts_input *in, struct err *err)
 
 void parts_free(struct parts *p)
 {
-    for (struct part_row *r = p->row; r < p->row + p->rows; r++) {
+    for (struct part_row *r = p->row; p->rows && r < p->row + p->rows; r++) {
         char *text[] = {r->name, r->where, r->missing, r->over, r->trouble, r->next, r->source};
         for (size_t i = 0; i < sizeof(text) / sizeof(*text); i++)
             free(text[i]);
@@ -346,7 +347,7 @@ static void fill(struct table *t, const struct parts *p)
     char speed[PART_SPEED], cost[PART_SPEED];
 
     table_open(t, columns);
-    for (const struct part_row *r = p->row; r < p->row + p->rows; r++)
+    for (const struct part_row *r = p->row; p->rows && r < p->row + p->rows; r++)
         table_add(t, r->name, part_kind_name[r->kind], part_state_name[r->state],
                   side_name[r->side], part_speed(r, speed), r->factor, r->lo, r->hi, r->alpha_add,
                   r->over, *part_cost(r, cost) ? cost : NULL, isinf(r->cost) ? NAN : r->cost,
@@ -376,7 +377,7 @@ void parts_print(FILE *out, const struct parts *p)
 {
     if (p->rows)
         print_rows(out, p);
-    for (const struct part_row *r = p->row; r < p->row + p->rows; r++)
+    for (const struct part_row *r = p->row; p->rows && r < p->row + p->rows; r++)
         if (r->below)
             fprintf(out, "%s: %s\n", r->name, r->below->text);
     print_only(out, p);
@@ -402,7 +403,7 @@ json_t *parts_report(FILE *out, const struct parts *p)
     else
         fputs("no part stands out from its like\n", out);
     print_only(out, p);
-    for (const struct part_row *r = p->row; r < p->row + p->rows; r++) {
+    for (const struct part_row *r = p->row; p->rows && r < p->row + p->rows; r++) {
         fprintf(out, "\n%s\n  next: %s\n", r->name, r->next);
         if (r->below)
             fprintf(out, "  below: %s\n", r->below->text);
