@@ -97,7 +97,7 @@ static void fill(struct table *rows, struct table *worst, const struct curves *c
     int n = rows_of(&row, c);
 
     table_open(rows, row_columns);
-    for (const struct row *r = row; r < row + n; r++)
+    for (const struct row *r = row; n && r < row + n; r++)
         table_add(rows, r->system ? r->system : "total", r->op, r->n, r->median, r->mean, r->p90,
                   r->max);
     table_open(worst, worst_columns);

@@ -193,7 +193,7 @@ const struct part_row *compare_find_part(const struct parts *in, const struct to
 {
     const struct part_row *near = NULL;
 
-    for (const struct part_row *r = in->row; r < in->row + in->rows; r++) {
+    for (const struct part_row *r = in->row; in->rows && r < in->row + in->rows; r++) {
         if (!strcmp(r->name, part->name))
             return r;
         if (!near && same_endpoints(t, r, of, part))
@@ -218,9 +218,11 @@ static int compare_parts(struct compare *c, const struct campaign *a, const stru
 
     if (rc == 0)
         rc = compare_list_parts(&after, b, err);
-    for (const struct part_row *r = after.row; rc == 0 && r < after.row + after.rows; r++)
+    for (const struct part_row *r = after.row; rc == 0 && after.rows && r < after.row + after.rows;
+         r++)
         add_part(c, compare_find_part(&before, a->topo, r, b->topo), r, tolerance);
-    for (const struct part_row *r = before.row; rc == 0 && r < before.row + before.rows; r++)
+    for (const struct part_row *r = before.row;
+         rc == 0 && before.rows && r < before.row + before.rows; r++)
         if (!compare_find_part(&after, b->topo, r, a->topo))
             add_part(c, r, NULL, tolerance);
     parts_free(&before);

@@ -184,7 +184,7 @@ static void look_at(struct topo *t, const struct parts_input *in)
 /* Is it one of these parts by name, or on a host of one that is slow below too? */
 static bool is_told(const struct parts *p, const struct part_row *r, const struct topo *of)
 {
-    for (const struct part_row *x = p->row; x < p->row + p->rows; x++) {
+    for (const struct part_row *x = p->row; p->rows && x < p->row + p->rows; x++) {
         bool too = x->below->is == BELOW_SLOW || x->below->is == BELOW_BOTH;
         if (!strcmp(x->name, r->name))
             return true;
@@ -217,7 +217,8 @@ static int add_only(struct parts *p, const struct below *b, struct err *err)
     struct parts list;
     int rc = parts_list(&list, &in, err);
 
-    for (const struct part_row *r = list.row; rc == 0 && r < list.row + list.rows; r++) {
+    for (const struct part_row *r = list.row; rc == 0 && list.rows && r < list.row + list.rows;
+         r++) {
         char speed[PART_SPEED];
         if (r->exception >= 0 && is_here(b, r) && !is_told(p, r, &list.topo))
             MEM_PUSH(p->only, p->onlies) =
@@ -249,7 +250,7 @@ int parts_list(struct parts *p, const struct parts_input *in, struct err *err)
 
 void parts_free(struct parts *p)
 {
-    for (struct part_row *r = p->row; r < p->row + p->rows; r++) {
+    for (struct part_row *r = p->row; p->rows && r < p->row + p->rows; r++) {
         char *text[] = {r->name,    r->where, r->missing, r->over,
                         r->trouble, r->next,  r->source,  r->why};
         for (size_t i = 0; i < sizeof(text) / sizeof(*text); i++)

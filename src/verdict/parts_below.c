@@ -223,7 +223,7 @@ static void said_of(struct below_said *s, struct crossing *c, const struct parts
 void parts_below(struct parts *p, const struct parts_input *in)
 {
     p->below = in->below;
-    for (struct part_row *r = p->row; in->below && r < p->row + p->rows; r++) {
+    for (struct part_row *r = p->row; in->below && p->rows && r < p->row + p->rows; r++) {
         struct crossing c = {in->below, in->m, r, -1};
         r->below = mem_calloc(1, sizeof(*r->below));
         said_of(r->below, &c, in);

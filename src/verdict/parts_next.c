@@ -193,7 +193,7 @@ static int advise(struct parts *p, const struct parts_input *in, json_t *list, c
 {
     char where[512];
 
-    for (struct part_row *r = p->row; r < p->row + p->rows; r++) {
+    for (struct part_row *r = p->row; p->rows && r < p->row + p->rows; r++) {
         const char *link = link_of(p, in, r);
         for (size_t i = 0; i < json_array_size(list) && !r->next; i++) {
             struct repair x;

@@ -204,7 +204,7 @@ void parts_trouble(struct parts *all, const struct parts_input *in)
     int n;
     struct suffered *list = all_suffered(in->points, &n);
 
-    for (struct part_row *r = all->row; r < all->row + all->rows; r++) {
+    for (struct part_row *r = all->row; all->rows && r < all->row + all->rows; r++) {
         r->trouble = mem_strdup("");
         for (int i = 0; i < n; i++)
             if (is_of(&all->topo, r, list[i].subject, list[i].len))

@@ -25,7 +25,7 @@ make_one_endpoint() { # of which nothing can be measured
 }
 make_tcp() {
     local code=0
-    export LAB=rgeverywhere$$ RACKS=2 PER=2
+    export LAB=rgall$$ RACKS=2 PER=2
     "$top/tests/lab/lab.sh" usable || return 99
     "$top/tests/lab/lab.sh" up || return 1
     railgauge run -t mpi --launch "$top/tests/lab/lab.sh mpirun" "${small[@]}" -o campaign || code=$?

@@ -205,8 +205,11 @@ static bool value_of(const struct lint_view *v, const struct lint_check *c, int 
                      char text[VALUE_TEXT])
 {
     const struct topo *t = v->t;
-    const void *const object[] = {t->host + i, t->gpu + i, t->nic + i, t->endpoint + i};
-    const char *at = (const char *)object[c->what] + c->at;
+    const void *object = c->what == HOSTS  ? (const void *)&t->host[i]
+                         : c->what == GPUS ? (const void *)&t->gpu[i]
+                         : c->what == NICS ? (const void *)&t->nic[i]
+                                           : (const void *)&t->endpoint[i];
+    const char *at = (const char *)object + c->at;
     const char *string = at;
     int whole;
 

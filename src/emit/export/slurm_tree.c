@@ -176,7 +176,7 @@ static void name_layers(struct slurm_tree *t)
 {
     static const char *const word[] = {"leaf", "spine", "core", "top"};
 
-    for (struct slurm_layer *l = t->layer; l < t->layer + t->layers; l++) {
+    for (struct slurm_layer *l = t->layer; t->layers && l < t->layer + t->layers; l++) {
         const char *w = word[l - t->layer < 4 ? l - t->layer : 3];
         l->name = slurm_names_make(l->was, l->count, w);
         for (int i = 0; i < l->count; i++)

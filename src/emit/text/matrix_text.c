@@ -219,7 +219,8 @@ json_t *matrix_report_collectives(FILE *out, const struct matrix *m, double byte
 
     reference_open(&r, m);
     table_open(&table, columns);
-    for (const struct collective *c = m->collective; c < m->collective + m->collectives; c++) {
+    for (const struct collective *c = m->collective;
+         m->collectives && c < m->collective + m->collectives; c++) {
         if (!c->curve.points || (brief && !is_brief(m, c)))
             continue;
         if (out)
@@ -311,7 +312,7 @@ json_t *matrix_report_findings(FILE *out, const struct matrix *m, int most)
 static void point_rows(struct table *table, const char *what, const char *which,
                        const struct curve *c)
 {
-    for (const struct curve_point *p = c->point; p < c->point + c->points; p++)
+    for (const struct curve_point *p = c->point; c->points && p < c->point + c->points; p++)
         table_add(table, what, which, p->bytes, p->sec, p->lo, p->hi, p->n);
 }
 

@@ -67,7 +67,7 @@ static struct messages sum_up(const struct row *row, int n)
 {
     struct messages m = {.seen = {0, 0}};
 
-    for (const struct row *r = row; r < row + n; r++) {
+    for (const struct row *r = row; n && r < row + n; r++) {
         if (!r->term)
             continue;
         double seen = fmax(0, r->measured - r->bubble);

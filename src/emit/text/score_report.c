@@ -176,7 +176,7 @@ static void same_layout(FILE *out, const struct batch *b)
     struct table t;
 
     table_open(&t, columns);
-    for (const struct batch_row *r = b->row; r < b->row + b->rows; r++) {
+    for (const struct batch_row *r = b->row; b->rows && r < b->row + b->rows; r++) {
         double e = score_error(b, (int)(r - b->row), SCORE_SAME);
         if (!isnan(e))
             table_add(&t, r->id, r->gpus, b->row[r->same_anchor].gpus, e, r->measured, r->family);
