@@ -179,10 +179,10 @@ static void print_cables(FILE *out, const struct plan *p, const struct topo *t)
 
 static void print_sight(FILE *out, const struct plan *p, const struct topo *t)
 {
-    json_t *words = plan_sees(p, t), *text;
-    size_t i;
+    json_t *words = plan_sees(p, t);
 
-    json_array_foreach(words, i, text) fprintf(out, "%s\n", json_string_value(text));
+    for (size_t i = 0; i < json_array_size(words); i++)
+        fprintf(out, "%s\n", json_string_value(json_array_get(words, i)));
     json_decref(words);
 }
 
@@ -548,9 +548,9 @@ json_t *plan_sees(const struct plan *p, const struct topo *t)
 
 void plan_sees_log(const struct plan *p, const struct topo *t)
 {
-    json_t *words = plan_sees(p, t), *text;
-    size_t i;
+    json_t *words = plan_sees(p, t);
 
-    json_array_foreach(words, i, text) log_info("%s", json_string_value(text));
+    for (size_t i = 0; i < json_array_size(words); i++)
+        log_info("%s", json_string_value(json_array_get(words, i)));
     json_decref(words);
 }
