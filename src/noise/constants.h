@@ -29,6 +29,7 @@
     ROW(class_looks, 12, "looks of a class that tell where its heap is; fewer: their median")              \
     ROW(heap, 0.3, "share of a class that its fast heap holds at least: one slow host of three leaves a third")   \
     ROW(heap_slack, 3, "a fast heap may be so much wider than the densest: a slow one may hold twice as many")      \
+    ROW(crowded, 0.85, "of what a pair gets alone: with less beside others only pairs alone tell of their ends") \
     ROW(turn_quantile, 0.75, "fast quarter of a turn: untouched by slow parts in it")                      \
     ROW(prior_parts, 8, "parts that tell how parts differ and how blocks vary")                            \
     ROW(least_nic, 0.5, "stray blocks of NICs that are assumed where none was seen")                       \

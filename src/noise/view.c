@@ -197,6 +197,21 @@ static void take_classes(struct view *v, const int *count, double *buffer)
             v->r[i] -= (float)v->class[class_of(&v->in->look[i])].m;
 }
 
+/* Pairs that share a trunk prove nothing of their ends while they run at once.  Where as many looks are alone,
+ * those tell more, and the others are left out. */
+static void drop_crowded(struct view *v, const int *count)
+{
+    for (int c = 0; c < CLASSES && !v->base; c += 2)
+        v->crowded[c / 2] = count[c] && count[c + 1] >= count[c] && v->class[c + 1].looks &&
+                            v->class[c].m < v->class[c + 1].m + log(noise_constants.crowded);
+    for (int i = 0; i < v->in->looks; i++) {
+        const struct look *k = &v->in->look[i];
+        const bool *crowded = v->base ? v->base->crowded : v->crowded;
+        if (!k->alone && crowded[class_of(k) / 2])
+            v->r[i] = NAN;
+    }
+}
+
 /* --- the whole --- */
 
 static void number_blocks(struct view *v)
@@ -284,6 +299,7 @@ void view_make(struct view *v, const struct noise_input *in, const struct places
         take_turns(v, &c, top, off);
     }
     take_classes(v, count, c.buffer);
+    drop_crowded(v, count);
     take_fine(v);
     take_turns(v, &c, NULL, off);
     v->sd_turn = spread_of(off, c.turns);

@@ -63,6 +63,113 @@ static char *evidence_text(const struct matrix *m, const struct exception *e, co
                       when[e->state] ? when[e->state] : "");
 }
 
+/* --- looks of a part --- */
+
+static const double same_factor = 0.1;  /* factors that differ less belong to one cause */
+static const double least_loss = 0.035; /* a tier that loses less does not show the part */
+static const double sure = 3;           /* standard errors by which two tiers differ */
+static const double as_deep = 0.7;      /* of an effect: another part that is so slow explains it */
+enum { TIER_LOOKS = 2 };                /* looks that tell a tier's factor */
+
+static const struct usual *usual_of(const struct fit *f, const struct look *l)
+{
+    for (int i = 0; i < f->noise.usuals; i++) {
+        const struct usual *u = &f->noise.usual[i];
+        if (u->kind == l->kind && u->tier == l->tier && u->alone == l->alone && u->looks > 0)
+            return u;
+    }
+    return NULL;
+}
+
+static bool passes(const struct fit *f, const struct found *x, const struct look *l)
+{
+    const struct exception e = {.part = x->part, .side = x->side, .a = x->a, .b = x->b};
+
+    return matrix_passes(f->m, &e, l->src, l->dst);
+}
+
+/* True if another part that is named is on the way, and slow enough to explain so much of the effect. */
+static bool passes_another(const struct fit *f, const struct found *x, const struct look *l,
+                           double least)
+{
+    for (int i = 0; i < f->noise.founds; i++) {
+        const struct found *o = &f->noise.found[i];
+        if (o != x && o->state != STATE_LATE && o->effect <= least * x->effect &&
+            !(least > 0 && part_is_two(o->part)) && passes(f, o, l))
+            return true;
+    }
+    return false;
+}
+
+/* What a part is in one tier. */
+struct tier_effect {
+    double effect, sd; /* log of the factor; NAN: too few looks */
+};
+
+static struct tier_effect effect_of(const struct fit *f, const struct found *x, int tier,
+                                    bool alone, double *v)
+{
+    double sigma = 0.01;
+    int n = 0;
+
+    for (int i = 0; i < f->looks; i++) {
+        const struct look *l = &f->look[i];
+        if (l->kind != LOOK_RATE || l->tier != tier || (alone && !l->alone) || !isfinite(l->y) ||
+            !passes(f, x, l) || passes_another(f, x, l, 0))
+            continue;
+        const struct usual *u = usual_of(f, l);
+        if (u) {
+            sigma = fmax(sigma, u->sigma);
+            v[n++] = l->y - u->y;
+        }
+    }
+    return n < TIER_LOOKS ? (struct tier_effect){NAN, NAN}
+                          : (struct tier_effect){stats_middle(v, n), 1.2533 * sigma / sqrt(n)};
+}
+
+/* Pairs that share a trunk while they run at once tell nothing of their ends. */
+static void tier_effects(const struct fit *f, const struct found *x, struct tier_effect e[TIER_MAX])
+{
+    double *v = mem_calloc((size_t)f->looks + 1, sizeof(*v));
+
+    for (int t = 0; t < f->m->tiers; t++)
+        e[t] = f->m->tier[t].nic ? effect_of(f, x, t, f->baseline[t].contended, v)
+                                 : (struct tier_effect){NAN, NAN};
+    free(v);
+}
+
+static bool differ(const struct tier_effect *a, const struct tier_effect *b)
+{
+    double most = fmax(a->effect, b->effect), least = fmin(a->effect, b->effect);
+
+    return exp(least) < (1 - same_factor) * exp(most) &&
+           most - least > sure * sqrt(a->sd * a->sd + b->sd * b->sd);
+}
+
+static bool any_differ(const struct tier_effect *e, int tiers)
+{
+    for (int a = 0; a < tiers; a++)
+        for (int b = 0; b < a; b++)
+            if (!isnan(e[a].effect) && !isnan(e[b].effect) && differ(&e[a], &e[b]))
+                return true;
+    return false;
+}
+
+/* True if every look between the two passes a part at one of its ends that is as slow. */
+static bool is_explained(const struct fit *f, const struct found *x)
+{
+    int looks = 0, explained = 0;
+
+    for (int i = 0; i < f->looks && x->state != STATE_LATE; i++) {
+        const struct look *l = &f->look[i];
+        if (l->kind != LOOK_RATE || !passes(f, x, l))
+            continue;
+        looks++;
+        explained += passes_another(f, x, l, as_deep);
+    }
+    return looks && 2 * explained >= looks;
+}
+
 static void add(struct fit *f, const struct found *x)
 {
     struct exception e = {.part = x->part,
@@ -103,12 +210,36 @@ static int by_place(const void *a, const void *b)
                        7);
 }
 
+/* One exception, or one for each tier in which the part is slow: a NIC that is slower than a trunk is slow in
+ * each tier by another factor. */
+static void add_by_tiers(struct fit *f, const struct found *x)
+{
+    struct tier_effect e[TIER_MAX];
+    bool nics = x->tier < 0 || f->m->tier[x->tier].nic;
+
+    if (part_is_two(x->part) && is_explained(f, x))
+        return;
+    if (x->state == STATE_SLOW && !part_is_two(x->part) && nics)
+        tier_effects(f, x, e);
+    if (x->state != STATE_SLOW || part_is_two(x->part) || !nics || !any_differ(e, f->m->tiers)) {
+        add(f, x);
+        return;
+    }
+    for (int t = 0; t < f->m->tiers; t++) {
+        struct found one = *x;
+        one.tier = t;
+        one.effect = e[t].effect;
+        if (e[t].effect < log1p(-least_loss))
+            add(f, &one);
+    }
+}
+
 void fit_parts(struct fit *f)
 {
     struct matrix *m = f->m;
 
     for (int i = 0; i < f->noise.founds; i++)
-        add(f, &f->noise.found[i]);
+        add_by_tiers(f, &f->noise.found[i]);
     if (m->exceptions)
         qsort(m->exception, (size_t)m->exceptions, sizeof(*m->exception), by_place);
 }
