@@ -108,7 +108,7 @@ beta() { railgauge show "$1/matrix.json" tiers --json | jq -r --arg t "$2" ".tie
     run -1 sim c --fabric hgx-h100 --racks 2 --noise 1% -f 16 --fault slow-gpu=40:0.6 --fault corrupt=5
     [[ $output == *"railgauge run: warning: c: data were wrong in "*"endpoint 5: byte "* ]]
     run -0 railgauge show c/matrix.json findings
-    [[ ${lines[1]} == "GPU 5 of r00n00 "*"  wrong data in "*" of "*" checks  wrong  everything "* ]]
+    [[ ${lines[1]} == "GPU 5 of r00n00 "*" wrong data in "*" of "*" checks  wrong  everything "* ]]
     [[ ${lines[2]} == "GPU 0 of r01n01 "*" 0.60  slow "* ]]
     [[ $output == *"  evidence: received wrong data in "*": "*": endpoint 5: byte "* ]]
     [[ $output != *"none stands out"* ]]
