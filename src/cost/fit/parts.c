@@ -49,7 +49,7 @@ static char *evidence_text(const struct matrix *m, const struct exception *e, co
     char alone[64] = "", add[UNITS_TEXT], usual[UNITS_TEXT];
 
     if (e->state == STATE_DEAD)
-        return mem_printf("no answer in %d of %d measurements", x->looks, x->looks);
+        return mem_printf("no answer in %d of %d measurements", e->evidence, x->looks);
     if (e->state == STATE_LATE)
         return mem_printf("%d measurements in %d block%s of time answer %s later than the %s of %s",
                           x->looks, x->blocks, units_s(x->blocks),
@@ -218,7 +218,29 @@ static double late_by(const struct fit *f, const struct found *x)
     return add > 0 ? add : x->usual_s * expm1(-x->effect);
 }
 
-static void add(struct fit *f, const struct found *x)
+/* Looks at a dead part: how many there are, how many got no answer, with how many partners. */
+static void count_dead(const struct fit *f, struct found *x, struct exception *e)
+{
+    const struct matrix *m = f->m;
+    bool *met = mem_calloc((size_t)m->topo.endpoints + 1, sizeof(*met));
+
+    for (int i = 0; i < f->looks; i++) {
+        const struct look *l = &f->look[i];
+        int other = part_at(m, x->part, l->src) == x->a ? l->dst : l->src;
+        if (!passes(f, x, l))
+            continue;
+        x->looks++;
+        if (isfinite(l->y))
+            continue;
+        e->evidence++;
+        e->alone += l->alone;
+        e->partners += !met[other];
+        met[other] = true;
+    }
+    free(met);
+}
+
+static void add(struct fit *f, struct found *x)
 {
     struct exception e = {.part = x->part,
                           .side = x->side,
@@ -235,7 +257,9 @@ static void add(struct fit *f, const struct found *x)
         e.alpha_add = late_by(f, x);
         if (x->part == PART_PAIR)
             e.tier = topo_tier_by(&f->m->topo, x->a, x->b, f->by_nic);
-    } else if (x->state != STATE_DEAD) {
+    } else if (x->state == STATE_DEAD) {
+        count_dead(f, x, &e);
+    } else {
         e.lo = exp(x->effect - STATS_Z95 * x->sd);
         e.hi = fmin(1, exp(x->effect + STATS_Z95 * x->sd));
         e.depth = x->state == STATE_SLOW ? 0 : exp(x->effect);
@@ -262,7 +286,7 @@ static int by_place(const void *a, const void *b)
 
 /* One exception, or one for each tier in which the part is slow: a NIC that is slower than a trunk is slow in
  * each tier by another factor. */
-static void add_by_tiers(struct fit *f, const struct found *x)
+static void add_by_tiers(struct fit *f, struct found *x)
 {
     struct tier_effect e[TIER_MAX];
     bool nics = x->tier < 0 || f->m->tier[x->tier].nic;
