@@ -284,11 +284,45 @@ static int by_place(const void *a, const void *b)
                        7);
 }
 
+/* The rack with exactly the endpoints of this leaf; -1: there is none. */
+static int rack_of_leaf(const struct topo *t, int leaf)
+{
+    int rack = -1, n = 0;
+
+    for (int i = 0; i < t->endpoints; i++)
+        if (topo_at(t, i, LEVEL_LEAF) == leaf) {
+            rack = topo_at(t, i, LEVEL_RACK);
+            n++;
+        }
+    for (int i = 0; i < t->endpoints && rack >= 0; i++)
+        n -= topo_at(t, i, LEVEL_RACK) == rack;
+    return n ? -1 : rack;
+}
+
+/* Where no tier is that of one leaf, what leaves a leaf has no tier of its own: it is what leaves its rack. */
+static void name_rack(const struct matrix *m, struct found *x)
+{
+    unsigned same = 0;
+
+    for (int t = 0; t < m->tiers; t++)
+        same |= m->tier[t].nic ? m->tier[t].rule.same : 0;
+    int rack = x->part == PART_LEAF && x->tier >= 0 && !(same >> LEVEL_LEAF & 1)
+                   ? rack_of_leaf(&m->topo, x->a)
+                   : -1;
+    if (rack >= 0) {
+        x->part = PART_RACK_UPLINKS;
+        x->a = rack;
+        x->tier = -1;
+    }
+}
+
 /* One exception, or one for each tier in which the part is slow: a NIC that is slower than a trunk is slow in
  * each tier by another factor. */
 static void add_by_tiers(struct fit *f, struct found *x)
 {
     struct tier_effect e[TIER_MAX];
+
+    name_rack(f->m, x);
     bool nics = x->tier < 0 || f->m->tier[x->tier].nic;
 
     if (part_is_two(x->part) && is_explained(f, x))
