@@ -208,6 +208,16 @@ static bool has_second(const struct noise_input *in)
     return false;
 }
 
+/* Fresh looks are mostly of pairs that leave a group: stage 1 knows whether it is slow within, too. */
+static void tell_inside(struct claim *to, const struct claim *from)
+{
+    if (to->rung == from->rung && to->a == from->a && to->b == from->b && to->inside_unknown &&
+        !from->inside_unknown) {
+        to->inside = from->inside;
+        to->inside_unknown = false;
+    }
+}
+
 static void add_new(struct claims *to, const struct claims *from)
 {
     const int n = to->count;
@@ -216,9 +226,11 @@ static void add_new(struct claims *to, const struct claims *from)
         const struct claim *x = &from->at[i];
         bool known = false;
 
-        for (int k = 0; k < n; k++)
+        for (int k = 0; k < n; k++) {
+            tell_inside(&to->at[k], x);
             known |= to->at[k].rung == x->rung && to->at[k].a == x->a && to->at[k].b == x->b &&
                      to->at[k].channel == x->channel && to->at[k].now_and_then == x->now_and_then;
+        }
         if (!known)
             MEM_PUSH(to->at, to->count) = *x;
     }
