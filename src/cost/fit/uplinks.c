@@ -513,6 +513,12 @@ void fit_uplinks(struct fit *f)
 
 /* --- leaves with fewer uplinks than others --- */
 
+/* Made of endpoints of several hosts, or of one. */
+static bool part_is_group(enum part part)
+{
+    return part == PART_HOST || part == PART_LEAF || part == PART_RACK || part == PART_RACK_UPLINKS;
+}
+
 /* Does a part that is slow by itself say enough of the leaf? */
 static bool leaf_is_named(const struct matrix *m, int leaf)
 {
