@@ -532,6 +532,24 @@ static bool leaf_is_named(const struct matrix *m, int leaf)
     return false;
 }
 
+/* Devices and hosts below the leaf that are slow only beside other traffic: that is its uplinks. */
+static void drop_loaded(struct matrix *m, int leaf)
+{
+    int kept = 0;
+
+    for (int i = 0; i < m->exceptions; i++) {
+        struct exception *e = &m->exception[i];
+        bool below = false;
+        for (int k = 0; k < m->topo.endpoints && e->state == STATE_LOADED; k++)
+            below |= topo_at(&m->topo, k, LEVEL_LEAF) == leaf && matrix_touches(m, e, k);
+        if (below && (e->part == PART_ENDPOINT || e->part == PART_HOST))
+            free(e->why);
+        else
+            m->exception[kept++] = *e;
+    }
+    m->exceptions = kept;
+}
+
 /* Prices stay: few transfers fill the uplinks. */
 static void name_thin(struct fit *f, int tier, int leaf, double share, int flows)
 {
@@ -562,6 +580,8 @@ void fit_uplinks_thin(struct fit *f, int tier)
     for (int i = 0; thin && i < leaves; i++)
         least = fmin(least, thin[i]);
     for (int i = 0; thin && i < leaves; i++)
-        if (thin[i] <= 1.2 * least && !leaf_is_named(f->m, i))
+        if (thin[i] <= 1.2 * least && !leaf_is_named(f->m, i)) {
+            drop_loaded(f->m, i);
             name_thin(f, tier, i, thin[i], (int)thin[leaves + i]);
+        }
 }
