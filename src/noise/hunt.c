@@ -279,6 +279,9 @@ static bool holds_below(struct floor *f, int part, int n, const struct lens *l, 
     if (tally_share(&f->tally, f->h, f->rung, f->seen, n, l, key_self, limit, &known) < share ||
         known < enough_children(f, part, l))
         return false;
+    if (f->rung == RUNG_RACK_PAIR &&
+        tally_share(&f->tally, f->h, RUNG_NIC, f->seen, n, l, key_other, limit, &others) < share)
+        return false; /* an endpoint of the other rack is slow */
     return rung_is_two(f->rung) || l->way == LENS_IN || f->h->asked ||
            (tally_share(&f->tally, f->h, f->rung, f->seen, n, l, key_other, limit, &others) >=
                 share &&

@@ -259,8 +259,9 @@ static enum side shown_side(const struct claim *c, const struct evidence *e)
 
 static enum part part_of(const struct claim *c)
 {
-    static const enum part part[RUNG_COUNT] = {PART_RACK, PART_RACK_PAIR, PART_LEAF,
-                                               PART_HOST, PART_ENDPOINT,  PART_PAIR};
+    static const enum part part[RUNG_COUNT] = {
+        [RUNG_RACK] = PART_RACK, [RUNG_LEAF] = PART_LEAF,    [RUNG_RACK_PAIR] = PART_RACK_PAIR,
+        [RUNG_HOST] = PART_HOST, [RUNG_NIC] = PART_ENDPOINT, [RUNG_PAIR] = PART_PAIR};
 
     return c->rung == RUNG_RACK && c->channel && is_uplinks(c) ? PART_RACK_UPLINKS : part[c->rung];
 }
@@ -279,7 +280,8 @@ static int scope_tier(const struct claim *c)
 static enum part also_of(const struct naming *n, const struct claim *c)
 {
     const struct places *p = n->places;
-    const enum part wide[RUNG_COUNT] = {PART_RACK, PART_COUNT, PART_LEAF};
+    const enum part wide[RUNG_COUNT] = {
+        [RUNG_RACK] = PART_RACK, [RUNG_LEAF] = PART_LEAF, [RUNG_RACK_PAIR] = PART_COUNT};
 
     if (!c->channel)
         return PART_COUNT;

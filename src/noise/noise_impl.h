@@ -18,7 +18,8 @@
 enum { CLASSES = LOOK_COUNT * TIER_MAX * 2 };
 
 /* Kinds of parts, the widest first: the order in which they are looked for. */
-enum rung { RUNG_RACK, RUNG_RACK_PAIR, RUNG_LEAF, RUNG_HOST, RUNG_NIC, RUNG_PAIR, RUNG_COUNT };
+/* A leaf that is a rack explains its rack pairs, so it is looked for before them. */
+enum rung { RUNG_RACK, RUNG_LEAF, RUNG_RACK_PAIR, RUNG_HOST, RUNG_NIC, RUNG_PAIR, RUNG_COUNT };
 static inline bool rung_is_group(enum rung r)
 {
     return r == RUNG_RACK || r == RUNG_LEAF || r == RUNG_HOST;
@@ -59,7 +60,7 @@ struct view {
         double m, sigma, weight;
         int looks;
     } class[CLASSES];
-    bool crowded[CLASSES / 2]; /* looks beside others are left out; of stage 1 */
+    bool crowded[CLASSES / 2];  /* looks beside others are left out; of stage 1 */
     unsigned *fine[LOOK_COUNT]; /* by endpoint: bit 2 * tier + end */
     double sd_turn;
 };

@@ -4,7 +4,9 @@
 #include "base/mem.h"
 #include "noise/noise_impl.h"
 
-static const int rung_level[RUNG_COUNT] = {LEVEL_RACK, LEVEL_RACK, LEVEL_LEAF, LEVEL_HOST, -1, -1};
+static const int rung_level[RUNG_COUNT] = {
+    [RUNG_RACK] = LEVEL_RACK, [RUNG_LEAF] = LEVEL_LEAF, [RUNG_RACK_PAIR] = LEVEL_RACK,
+    [RUNG_HOST] = LEVEL_HOST, [RUNG_NIC] = -1,          [RUNG_PAIR] = -1};
 
 /* True for groups of a rung whose endpoints are just those of one group of a narrower rung. */
 static void mark_same(struct places *p, enum rung wide, enum rung narrow)

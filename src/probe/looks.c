@@ -75,6 +75,29 @@ static struct look look_of(const struct point *p, const struct topo *t, bool by_
     return k;
 }
 
+/* With fewer epochs the noise between blocks is not known: turns are dealt out to as many stretches of time. */
+enum { BLOCKS_LEAST = 5 };
+
+static void split_blocks(struct look *look, int n, bool fresh)
+{
+    unsigned blocks = 0;
+    int first = -1, last = -1;
+
+    for (int i = 0; i < n; i++) {
+        if (look[i].fresh != fresh)
+            continue;
+        blocks |= 1u << look[i].block;
+        first = first < 0 ? look[i].turn : first;
+        last = look[i].turn;
+    }
+    if (first < 0 || __builtin_popcount(blocks) >= BLOCKS_LEAST)
+        return;
+    for (int i = 0; i < n; i++)
+        if (look[i].fresh == fresh)
+            look[i].block = (fresh ? PLAN_EPOCHS : 0) +
+                            (int)((long)PLAN_EPOCHS * (look[i].turn - first) / (last - first + 1));
+}
+
 struct look *looks_of(const struct points *p, const struct topo *t, bool by_nic, int **point_of,
                       int *count)
 {
@@ -88,7 +111,7 @@ struct look *looks_of(const struct points *p, const struct topo *t, bool by_nic,
             topo_fetch(t, q[TOPO_AHEAD].src, q[TOPO_AHEAD].dst);
         turn +=
             i == 0 || q->round != q[-1].round || q->epoch != q[-1].epoch || q->bytes != q[-1].bytes;
-        if (!is_look(q, by_nic))
+        if (!is_look(q, by_nic) || q->wrong)
             continue;
         look[n] = look_of(q, t, by_nic, matrix);
         look[n].turn = turn;
@@ -96,6 +119,8 @@ struct look *looks_of(const struct points *p, const struct topo *t, bool by_nic,
             of[n] = i;
         n++;
     }
+    split_blocks(look, n, false);
+    split_blocks(look, n, true);
     if (point_of)
         *point_of = of;
     *count = n;

@@ -158,7 +158,6 @@ static void fit(struct matrix *m, const struct truth *t)
     topo_default_tiers(&topo);
     plan_defaults(&po);
     po.factor = 4;
-    po.epochs = t->hiccups ? 2 : po.epochs;
     if (plan_make(&plan, &topo, &po, &err) < 0)
         fail_msg("%s", err.text);
     if (t->rare > 0)

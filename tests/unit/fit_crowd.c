@@ -185,7 +185,7 @@ static void racks_are_found_whatever_a_crowd_does_to_latency(void **state)
     }
 }
 
-/* Bandwidth and latency that double in every other epoch of the first `moved` pairs. */
+/* Bandwidth and latency that double in every third epoch of the first `moved` pairs. */
 static void fit_restless(struct matrix *m, int moved)
 {
     struct topo t;
@@ -196,9 +196,9 @@ static void fit_restless(struct matrix *m, int moved)
         for (int i = 0, n = 0; i < HOSTS; i++)
             for (int j = 0; j < HOSTS; j++)
                 if (i != j)
-                    add(&p, OP_PAIR_BW, i, j, 1, 262144, n++ < moved && epoch % 2 ? 4e-3 : 2e-3);
+                    add(&p, OP_PAIR_BW, i, j, 1, 262144, n++ < moved && epoch % 3 == 1 ? 4e-3 : 2e-3);
         for (int op = OP_ALL_GATHER; op <= OP_ALL_TO_ALL; op++) {
-            add(&p, op, 0, HOSTS - 1, 1, 4096, moved && epoch % 2 ? 3e-4 : 1e-4);
+            add(&p, op, 0, HOSTS - 1, 1, 4096, moved && epoch % 3 == 1 ? 3e-4 : 1e-4);
             p.point[p.count - 1].round = 1000 + op;
             p.point[p.count - 1].epoch = epoch;
         }

@@ -103,10 +103,29 @@ static void turns_are_rows_that_follow_each_other(void **state)
     assert_int_equal(n, 6);
     for (int i = 0; i < n; i++)
         assert_int_equal(k[i].turn, want[i]);
-    assert_int_equal(k[5].block, 1);
     free(k);
     free(p.point);
     topo_free(&t);
+}
+
+/* Epochs are blocks from five on; turns of fewer epochs are dealt out to stretches of time. */
+static void blocks_are_epochs_where_there_are_enough(void **state)
+{
+    (void)state;
+    for (int epochs = 4; epochs <= 5; epochs++) {
+        struct points p = {0};
+        struct topo t;
+        int n;
+        two_hosts(&t);
+        for (int i = 0; i < 16; i++)
+            add(&p, STAGE_CLASS, OP_PAIR_BW, MATRIX, i, i * epochs / 16);
+        struct look *k = looks_of(&p, &t, false, NULL, &n);
+        for (int i = 0; i < n; i++)
+            assert_int_equal(k[i].block, epochs == 5 ? i * epochs / 16 : i / 2);
+        free(k);
+        free(p.point);
+        topo_free(&t);
+    }
 }
 
 static void the_stage_says_who_was_looked_at(void **state)
@@ -132,9 +151,13 @@ static void the_stage_says_who_was_looked_at(void **state)
     two_hosts(&t);
     for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++)
         add(&p, want[i].stage, OP_PAIR_BW, MATRIX, (int)i, 3)->flows = want[i].flows;
+    for (int epoch = 0; epoch < 5; epoch++) { /* enough blocks of both stages */
+        add(&p, STAGE_CLASS, OP_PAIR_BW, MATRIX, 100 + epoch, epoch);
+        add(&p, STAGE_RETEST, OP_PAIR_BW, MATRIX, 200 + epoch, epoch);
+    }
     struct look *k = looks_of(&p, &t, false, NULL, &n);
-    assert_int_equal(n, sizeof(want) / sizeof(*want));
-    for (int i = 0; i < n; i++) {
+    assert_int_equal(n, sizeof(want) / sizeof(*want) + 10);
+    for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++) {
         assert_int_equal(k[i].block, want[i].block);
         assert_int_equal(k[i].looks_at, want[i].looks_at);
         assert_int_equal(k[i].fresh, want[i].fresh);
@@ -185,6 +208,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_and_operations_are_kinds),
         cmocka_unit_test(turns_are_rows_that_follow_each_other),
+        cmocka_unit_test(blocks_are_epochs_where_there_are_enough),
         cmocka_unit_test(the_stage_says_who_was_looked_at),
         cmocka_unit_test(what_did_not_answer_is_a_look_as_well),
         cmocka_unit_test(pairs_of_a_host_cross_no_nic),

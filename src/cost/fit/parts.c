@@ -49,7 +49,7 @@ static char *evidence_text(const struct matrix *m, const struct exception *e, co
     char alone[64] = "", add[UNITS_TEXT], usual[UNITS_TEXT];
 
     if (e->state == STATE_DEAD)
-        return mem_printf("no answer in %d of %d measurements", x->looks, x->looks);
+        return mem_printf("no answer in %d of %d measurements", e->evidence, x->looks);
     if (e->state == STATE_LATE)
         return mem_printf("%d measurements in %d block%s of time answer %s later than the %s of %s",
                           x->looks, x->blocks, units_s(x->blocks),
@@ -68,7 +68,7 @@ static char *evidence_text(const struct matrix *m, const struct exception *e, co
 static const double same_factor = 0.1;  /* factors that differ less belong to one cause */
 static const double least_loss = 0.035; /* a tier that loses less does not show the part */
 static const double sure = 3;           /* standard errors by which two tiers differ */
-static const double as_deep = 0.7;      /* of an effect: another part that is so slow explains it */
+static const double as_deep = 0.7;      /* of an effect: an end that is so slow explains it */
 enum { TIER_LOOKS = 2 };                /* looks that tell a tier's factor */
 
 static const struct usual *usual_of(const struct fit *f, const struct look *l)
@@ -88,14 +88,12 @@ static bool passes(const struct fit *f, const struct found *x, const struct look
     return matrix_passes(f->m, &e, l->src, l->dst);
 }
 
-/* True if another part that is named is on the way, and slow enough to explain so much of the effect. */
-static bool passes_another(const struct fit *f, const struct found *x, const struct look *l,
-                           double least)
+/* True if another endpoint or group that is named is on the way. */
+static bool passes_another(const struct fit *f, const struct found *x, const struct look *l)
 {
     for (int i = 0; i < f->noise.founds; i++) {
         const struct found *o = &f->noise.found[i];
-        if (o != x && o->state != STATE_LATE && o->effect <= least * x->effect &&
-            !(least > 0 && part_is_two(o->part)) && passes(f, o, l))
+        if (o != x && !part_is_two(o->part) && o->state != STATE_LATE && passes(f, o, l))
             return true;
     }
     return false;
@@ -106,35 +104,49 @@ struct tier_effect {
     double effect, sd; /* log of the factor; NAN: too few looks */
 };
 
-static struct tier_effect effect_of(const struct fit *f, const struct found *x, int tier,
-                                    bool alone, double *v)
+/* Looks of the part in a tier, alone or beside others: their residuals into v. */
+static int residuals(const struct fit *f, const struct found *x, int tier, bool alone, double *v,
+                     double *sigma)
 {
-    double sigma = 0.01;
     int n = 0;
 
     for (int i = 0; i < f->looks; i++) {
         const struct look *l = &f->look[i];
-        if (l->kind != LOOK_RATE || l->tier != tier || (alone && !l->alone) || !isfinite(l->y) ||
-            !passes(f, x, l) || passes_another(f, x, l, 0))
+        if (l->kind != LOOK_RATE || l->tier != tier || l->alone != alone || !isfinite(l->y) ||
+            !passes(f, x, l) || passes_another(f, x, l))
             continue;
         const struct usual *u = usual_of(f, l);
         if (u) {
-            sigma = fmax(sigma, u->sigma);
+            *sigma = fmax(*sigma, u->sigma);
             v[n++] = l->y - u->y;
         }
+    }
+    return n;
+}
+
+/* Pairs that share a trunk while they run at once tell nothing of their ends, and few pairs beside others
+ * little. */
+static struct tier_effect effect_of(const struct fit *f, const struct found *x, int tier, double *v)
+{
+    double sigma = 0.01, crowd = 0.01;
+    int n = residuals(f, x, tier, true, v, &sigma), more = 0;
+
+    if (!f->baseline[tier].contended || n < TIER_LOOKS)
+        more = residuals(f, x, tier, false, v + n, &crowd);
+    if (more > n) {
+        n += more;
+        sigma = fmax(sigma, crowd);
     }
     return n < TIER_LOOKS ? (struct tier_effect){NAN, NAN}
                           : (struct tier_effect){stats_middle(v, n), 1.2533 * sigma / sqrt(n)};
 }
 
-/* Pairs that share a trunk while they run at once tell nothing of their ends. */
 static void tier_effects(const struct fit *f, const struct found *x, struct tier_effect e[TIER_MAX])
 {
     double *v = mem_calloc((size_t)f->looks + 1, sizeof(*v));
 
     for (int t = 0; t < f->m->tiers; t++)
-        e[t] = f->m->tier[t].nic ? effect_of(f, x, t, f->baseline[t].contended, v)
-                                 : (struct tier_effect){NAN, NAN};
+        e[t] = f->m->tier[t].nic ? effect_of(f, x, t, v) : (struct tier_effect){NAN, NAN};
     free(v);
 }
 
@@ -155,7 +167,19 @@ static bool any_differ(const struct tier_effect *e, int tiers)
     return false;
 }
 
-/* True if every look between the two passes a part at one of its ends that is as slow. */
+/* True if a part at an end of the pair is so slow, by what was named before. */
+static bool end_explains(const struct matrix *m, const struct found *x, const struct look *l)
+{
+    for (int i = 0; i < m->exceptions; i++) {
+        const struct exception *e = &m->exception[i];
+        if (!part_is_two(e->part) && (e->factor <= 0 || log(e->factor) <= as_deep * x->effect) &&
+            matrix_crosses(m, e, l->src, l->dst, l->tier))
+            return true;
+    }
+    return false;
+}
+
+/* True if most looks between the two have a part at one of their ends that is as slow. */
 static bool is_explained(const struct fit *f, const struct found *x)
 {
     int looks = 0, explained = 0;
@@ -165,12 +189,58 @@ static bool is_explained(const struct fit *f, const struct found *x)
         if (l->kind != LOOK_RATE || !passes(f, x, l))
             continue;
         looks++;
-        explained += passes_another(f, x, l, as_deep);
+        explained += end_explains(f->m, x, l);
     }
     return looks && 2 * explained >= looks;
 }
 
-static void add(struct fit *f, const struct found *x)
+/* Seconds that a late part adds: the median over its looks, alone if there are such, of what each is above
+ * what is usual for it. */
+static double late_by(const struct fit *f, const struct found *x)
+{
+    double *v = mem_calloc((size_t)f->looks + 1, sizeof(*v)), add = NAN;
+
+    for (int alone = 1; alone >= 0 && isnan(add); alone--) {
+        int n = 0;
+        for (int i = 0; i < f->looks; i++) {
+            const struct look *l = &f->look[i];
+            const struct usual *u =
+                l->kind == LOOK_LATENCY && l->alone == alone && isfinite(l->y) && passes(f, x, l)
+                    ? usual_of(f, l)
+                    : NULL;
+            if (u)
+                v[n++] = exp(-l->y) - exp(-u->y);
+        }
+        if (n >= TIER_LOOKS)
+            add = stats_middle(v, n);
+    }
+    free(v);
+    return add > 0 ? add : x->usual_s * expm1(-x->effect);
+}
+
+/* Looks at a dead part: how many there are, how many got no answer, with how many partners. */
+static void count_dead(const struct fit *f, struct found *x, struct exception *e)
+{
+    const struct matrix *m = f->m;
+    bool *met = mem_calloc((size_t)m->topo.endpoints + 1, sizeof(*met));
+
+    for (int i = 0; i < f->looks; i++) {
+        const struct look *l = &f->look[i];
+        int other = part_at(m, x->part, l->src) == x->a ? l->dst : l->src;
+        if (!passes(f, x, l))
+            continue;
+        x->looks++;
+        if (isfinite(l->y))
+            continue;
+        e->evidence++;
+        e->alone += l->alone;
+        e->partners += !met[other];
+        met[other] = true;
+    }
+    free(met);
+}
+
+static void add(struct fit *f, struct found *x)
 {
     struct exception e = {.part = x->part,
                           .side = x->side,
@@ -184,8 +254,12 @@ static void add(struct fit *f, const struct found *x)
                           .partners = x->partners};
 
     if (x->state == STATE_LATE) {
-        e.alpha_add = x->usual_s * expm1(-x->effect);
-    } else if (x->state != STATE_DEAD) {
+        e.alpha_add = late_by(f, x);
+        if (x->part == PART_PAIR)
+            e.tier = topo_tier_by(&f->m->topo, x->a, x->b, f->by_nic);
+    } else if (x->state == STATE_DEAD) {
+        count_dead(f, x, &e);
+    } else {
         e.lo = exp(x->effect - STATS_Z95 * x->sd);
         e.hi = fmin(1, exp(x->effect + STATS_Z95 * x->sd));
         e.depth = x->state == STATE_SLOW ? 0 : exp(x->effect);
@@ -210,11 +284,45 @@ static int by_place(const void *a, const void *b)
                        7);
 }
 
+/* The rack with exactly the endpoints of this leaf; -1: there is none. */
+static int rack_of_leaf(const struct topo *t, int leaf)
+{
+    int rack = -1, n = 0;
+
+    for (int i = 0; i < t->endpoints; i++)
+        if (topo_at(t, i, LEVEL_LEAF) == leaf) {
+            rack = topo_at(t, i, LEVEL_RACK);
+            n++;
+        }
+    for (int i = 0; i < t->endpoints && rack >= 0; i++)
+        n -= topo_at(t, i, LEVEL_RACK) == rack;
+    return n ? -1 : rack;
+}
+
+/* Where no tier is that of one leaf, what leaves a leaf has no tier of its own: it is what leaves its rack. */
+static void name_rack(const struct matrix *m, struct found *x)
+{
+    unsigned same = 0;
+
+    for (int t = 0; t < m->tiers; t++)
+        same |= m->tier[t].nic ? m->tier[t].rule.same : 0;
+    int rack = x->part == PART_LEAF && x->tier >= 0 && !(same >> LEVEL_LEAF & 1)
+                   ? rack_of_leaf(&m->topo, x->a)
+                   : -1;
+    if (rack >= 0) {
+        x->part = PART_RACK_UPLINKS;
+        x->a = rack;
+        x->tier = -1;
+    }
+}
+
 /* One exception, or one for each tier in which the part is slow: a NIC that is slower than a trunk is slow in
  * each tier by another factor. */
-static void add_by_tiers(struct fit *f, const struct found *x)
+static void add_by_tiers(struct fit *f, struct found *x)
 {
     struct tier_effect e[TIER_MAX];
+
+    name_rack(f->m, x);
     bool nics = x->tier < 0 || f->m->tier[x->tier].nic;
 
     if (part_is_two(x->part) && is_explained(f, x))
@@ -238,8 +346,11 @@ void fit_parts(struct fit *f)
 {
     struct matrix *m = f->m;
 
-    for (int i = 0; i < f->noise.founds; i++)
-        add_by_tiers(f, &f->noise.found[i]);
+    for (int two = 0; two < 2;
+         two++) /* pairs are told apart from their ends by what the ends explain */
+        for (int i = 0; i < f->noise.founds; i++)
+            if (part_is_two(f->noise.found[i].part) == two)
+                add_by_tiers(f, &f->noise.found[i]);
     if (m->exceptions)
         qsort(m->exception, (size_t)m->exceptions, sizeof(*m->exception), by_place);
 }

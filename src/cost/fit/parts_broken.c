@@ -138,11 +138,31 @@ static const char *settle(struct jury *j, int a, int b)
     return note;
 }
 
+/* Partners with which a pair of this endpoint had wrong data: in how many different ones. */
+static int wrong_partners(const struct jury *j, int a, int *alone)
+{
+    bool *met = mem_calloc((size_t)j->f->m->topo.endpoints, sizeof(*met));
+    int n = 0;
+
+    *alone = 0;
+    for (int k = 0; k < j->witnesses; k++) {
+        const struct witness *w = &j->witness[k];
+        int x = member(w, 0), y = member(w, 1), other = x == a ? y : x;
+        if (w->size != 2 || !w->p->wrong || (x != a && y != a))
+            continue;
+        *alone += w->p->flows == 1;
+        n += !met[other];
+        met[other] = true;
+    }
+    free(met);
+    return n;
+}
+
 static void name_endpoint(struct jury *j, int role)
 {
     static const char *const does[] = {"sent", "received"};
     const struct role r = j->role[role];
-    int a = role / 2;
+    int a = role / 2, alone, partners = wrong_partners(j, a, &alone);
 
     const char *note = settle(j, a, -1);
     MEM_PUSH(j->f->m->exception, j->f->m->exceptions) =
@@ -154,6 +174,8 @@ static void name_endpoint(struct jury *j, int role)
                            .state = STATE_WRONG,
                            .share = (double)r.wrong / r.met,
                            .evidence = r.wrong,
+                           .partners = partners,
+                           .alone = alone < r.wrong ? alone : r.wrong,
                            .why = mem_printf("%s wrong data in %d of %d checks%s%s", does[role % 2],
                                              r.wrong, r.met, *note ? ": " : "", note)};
 }
@@ -180,6 +202,7 @@ static void name_pair(struct jury *j, int first)
         .state = STATE_WRONG,
         .share = (double)wrong / met,
         .evidence = wrong,
+        .partners = 1,
         .why = mem_printf("wrong data in %d of %d checks, with others there was none or too few to "
                           "tell the end%s%s",
                           wrong, met, *note ? ": " : "", note)};
