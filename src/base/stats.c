@@ -285,30 +285,6 @@ double stats_sigma(const double *sorted, int n)
 
 /* --- is it more than noise? --- */
 
-static int by_size(const void *a, const void *b)
-{
-    double x = fabs(*(const double *)a), y = fabs(*(const double *)b);
-
-    return (x > y) - (x < y);
-}
-
-double stats_signed_rank(double *v, int n)
-{
-    double plus = 0;
-
-    if (n < STATS_RANKED)
-        return NAN;
-    qsort(v, (size_t)n, sizeof(*v), by_size);
-    for (int i = 0, j; i < n; i = j) { /* ties share their ranks */
-        for (j = i + 1; j < n && fabs(v[j]) == fabs(v[i]);)
-            j++;
-        for (int k = i; k < j; k++)
-            plus += v[k] > 0 ? (i + j + 1) / 2.0 : v[k] < 0 ? 0 : (i + j + 1) / 4.0;
-    }
-    double mean = n * (n + 1.0) / 4, sd = sqrt(n * (n + 1.0) * (2.0 * n + 1) / 24);
-    return erfc(fmax(0, fabs(plus - mean) - 0.5) / sd / sqrt(2));
-}
-
 void stats_holm(const double *p, int n, double alpha, bool *sure)
 {
     struct ranked {

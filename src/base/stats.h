@@ -51,10 +51,6 @@ void stats_summary(struct summary *s, double *v, int n); /* sorts v; n >= 1 */
 
 /* --- is it more than noise?  p-values are two-sided; NAN: too few values. --- */
 
-/* Wilcoxon's signed-rank test (1945) of a median of 0: normal approximation with continuity
- * correction, from STATS_RANKED values on.  Sorts v by size. */
-enum { STATS_RANKED = 10 };
-double stats_signed_rank(double *v, int n);
 /* Holm's step-down procedure (1979): of n p-values the k-th smallest against alpha / (n - k + 1), up
  * to the first that fails; sure[i]: is that of p[i] among those before?  NAN is none of them. */
 void stats_holm(const double *p, int n, double alpha, bool *sure);

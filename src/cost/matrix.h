@@ -108,18 +108,17 @@ struct exception {
     bool declared;
 };
 
-/* How the fabric was built. */
 /* More than this, times its data sheet or its published rate, no tier reaches: what does is another kind of
  * link.  NVLink's tiers carry 3.7 times and more what a NIC does; counting of headers explains 1.1. */
 #define TIER_BEYOND 1.5
 
+/* How the fabric was built. */
 enum property_kind {
     PROPERTY_CLASS, /* devices of another kind than the tier's reference; ratio: their bandwidth / its */
     PROPERTY_TAPER,      /* groups of a level have fewer uplinks than NICs; ratio: 2 is 2:1 */
     PROPERTY_COLLISIONS, /* of flows on hashed ways; ratio: share of turns in which a flow gets a half */
     PROPERTY_COUNT
 };
-extern const char *const property_name[PROPERTY_COUNT]; /* "class", "taper", "collisions" */
 
 struct property {
     enum property_kind kind;

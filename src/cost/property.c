@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "cost/matrix_impl.h"
 
-const char *const property_name[PROPERTY_COUNT] = {"class", "taper", "collisions"};
+static const char *const property_name[PROPERTY_COUNT] = {"class", "taper", "collisions"};
 
 void property_free(struct property *p)
 {

@@ -169,7 +169,7 @@ EOF
     on_terminal() { TERM=xterm script -qec "railgauge $1" /dev/null </dev/null | cat; }
     [[ $(railgauge accept "$slow") != *$'\e'* ]]
     [[ $(railgauge accept "$slow" --color=always) == "${red}FAIL"$'\e[0m'*"$red"* ]]
-    [[ $(railgauge show "$slow" --color=always) == *"${red}endpoint"* ]]
+    [[ $(railgauge show "$slow" --color=always) == *"${red}NIC of n01"* ]]
     [[ $(railgauge show "$slow" --color=always --json) != *$'\e'* ]]
     # Columns stay where they are.
     [ "$(railgauge accept "$slow" --color=always | sed 's/\x1b\[[0-9]*m//g')" = "$(railgauge accept "$slow")" ]

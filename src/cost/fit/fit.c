@@ -19,19 +19,6 @@
 /* --- tier curves: at each size the median over healthy pairs, alone where any ran alone at that
  * size; at the size of the pair matrix that is the class median over all its pairs --- */
 
-bool fit_is_healthy(const struct fit *f, const struct obs *o)
-{
-    const struct matrix *m = f->m;
-
-    if (fit_declared(f, o->src, o->dst, o->tier) != 1) /* the curve is the reference's */
-        return false;
-    for (int i = 0; i < m->exceptions; i++)
-        if (matrix_crosses(m, &m->exception[i], o->src, o->dst, o->tier) ||
-            matrix_crosses(m, &m->exception[i], o->dst, o->src, o->tier))
-            return false;
-    return true;
-}
-
 static const double as_good_as_alone = 0.02; /* parallel within this of alone: counted together */
 
 static const enum op op_of[DIR_COUNT] = {

@@ -103,7 +103,18 @@ static inline bool fit_is_bandwidth(const struct fit *f, const struct obs *o)
 }
 
 /* True if no exception is on the way, in either direction. */
-bool fit_is_healthy(const struct fit *f, const struct obs *o);
+static inline bool fit_is_healthy(const struct fit *f, const struct obs *o)
+{
+    const struct matrix *m = f->m;
+
+    if (fit_declared(f, o->src, o->dst, o->tier) != 1) /* the curve is the reference's */
+        return false;
+    for (int i = 0; i < m->exceptions; i++)
+        if (matrix_crosses(m, &m->exception[i], o->src, o->dst, o->tier) ||
+            matrix_crosses(m, &m->exception[i], o->dst, o->src, o->tier))
+            return false;
+    return true;
+}
 
 /* Is it such a point of a pair that ran beside others, and has a time? */
 static inline bool fit_is_crowded(const struct fit *f, const struct point *p)
@@ -126,12 +137,6 @@ static inline int fit_rack_pair(const struct fit *f, int src, int dst)
     if (a < 0 || b < 0 || a == b)
         return -1;
     return a < b ? a * racks + b : b * racks + a;
-}
-
-/* Made of endpoints of several hosts, or of one. */
-static inline bool part_is_group(enum part part)
-{
-    return part == PART_HOST || part == PART_LEAF || part == PART_RACK || part == PART_RACK_UPLINKS;
 }
 
 /* Wrong data: exceptions of whoever sends or receives it. */

@@ -80,7 +80,7 @@ static void combine(struct obs *o, struct obs_more *m, const struct point *const
     double small[3][64], *v[3];
     const struct point *worst = NULL;
 
-    o->sec = m->best = m->lo = m->hi = NAN;
+    o->sec = m->lo = m->hi = NAN;
     for (int k = 0; k < 3; k++)
         v[k] = n <= 64 ? &small[k][0] : mem_calloc((size_t)n, sizeof(double));
     for (int i = 0; i < n; i++) {
@@ -96,7 +96,6 @@ static void combine(struct obs *o, struct obs_more *m, const struct point *const
     m->note = worst ? worst->note : NULL;
     if (o->n) {
         o->sec = stats_median(v[0], o->n); /* sorts */
-        m->best = v[0][0];
         m->lo = stats_median(v[1], o->n);
         m->hi = stats_median(v[2], o->n);
         m->range = (v[0][o->n - 1] - v[0][0]) / o->sec;

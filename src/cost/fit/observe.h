@@ -35,7 +35,6 @@ _Static_assert(STAGE_COUNT <= 16 && TIER_MAX <= 16 && OP_COUNT <= 16, "it has no
 struct obs_more {
     double lo, hi;    /* medians of the epochs' intervals; NAN like sec */
     double range;     /* (max - min) / median of the epoch medians */
-    double best;      /* the smallest of the epoch medians; NAN like sec */
     const char *note; /* of a failed or wrong one, or NULL; points into the points */
     int n;            /* samples */
 };
@@ -55,10 +54,6 @@ static inline double obs_hi(const struct obs *o)
 static inline double obs_range(const struct obs *o)
 {
     return o->one ? 0 : o->of.more->range;
-}
-static inline double obs_best(const struct obs *o)
-{
-    return o->one ? o->sec : o->of.more->best;
 }
 static inline const char *obs_note(const struct obs *o)
 {

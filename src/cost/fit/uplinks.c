@@ -513,6 +513,12 @@ void fit_uplinks(struct fit *f)
 
 /* --- leaves with fewer uplinks than others --- */
 
+/* Made of endpoints of several hosts, or of one. */
+static bool part_is_group(enum part part)
+{
+    return part == PART_HOST || part == PART_LEAF || part == PART_RACK || part == PART_RACK_UPLINKS;
+}
+
 /* Does a part that is slow by itself say enough of the leaf? */
 static bool leaf_is_named(const struct matrix *m, int leaf)
 {
@@ -524,6 +530,24 @@ static bool leaf_is_named(const struct matrix *m, int leaf)
                 return true;
     }
     return false;
+}
+
+/* Devices and hosts below the leaf that are slow only beside other traffic: that is its uplinks. */
+static void drop_loaded(struct matrix *m, int leaf)
+{
+    int kept = 0;
+
+    for (int i = 0; i < m->exceptions; i++) {
+        struct exception *e = &m->exception[i];
+        bool below = false;
+        for (int k = 0; k < m->topo.endpoints && e->state == STATE_LOADED; k++)
+            below |= topo_at(&m->topo, k, LEVEL_LEAF) == leaf && matrix_touches(m, e, k);
+        if (below && (e->part == PART_ENDPOINT || e->part == PART_HOST))
+            free(e->why);
+        else
+            m->exception[kept++] = *e;
+    }
+    m->exceptions = kept;
 }
 
 /* Prices stay: few transfers fill the uplinks. */
@@ -556,6 +580,8 @@ void fit_uplinks_thin(struct fit *f, int tier)
     for (int i = 0; thin && i < leaves; i++)
         least = fmin(least, thin[i]);
     for (int i = 0; thin && i < leaves; i++)
-        if (thin[i] <= 1.2 * least && !leaf_is_named(f->m, i))
+        if (thin[i] <= 1.2 * least && !leaf_is_named(f->m, i)) {
+            drop_loaded(f->m, i);
             name_thin(f, tier, i, thin[i], (int)thin[leaves + i]);
+        }
 }

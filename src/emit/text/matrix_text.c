@@ -151,7 +151,7 @@ static json_t *view_findings(const struct matrix *m)
 }
 
 /* "fitted; 12.0 ms with NIC mlx5_1 of r00n04 (GPU 1)": the curve is of a healthy group, and the part says what it
- * makes of it. */
+ * makes of it; "fails" with a dead one, or one that gives wrong data. */
 static char *basis_words(const struct matrix *m, const struct collective *c, const int *ids,
                          double bytes)
 {
@@ -164,7 +164,7 @@ static char *basis_words(const struct matrix *m, const struct collective *c, con
     return now.exception < 0 || !slower
                ? mem_strdup(basis_name[c->basis])
                : mem_printf("%s; %s with %s", basis_name[c->basis],
-                            units_seconds_text(sec, now.sec),
+                            isinf(now.sec) ? "fails" : units_seconds_text(sec, now.sec),
                             matrix_part(m, &m->exception[now.exception], part));
 }
 
