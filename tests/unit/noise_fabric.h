@@ -212,7 +212,7 @@ static void measure_again(struct fabric *f, const struct noise *n)
             }
 }
 
-static void open_fabric(struct fabric *f, int hosts, const struct noise_kind *noise,
+static inline void open_fabric(struct fabric *f, int hosts, const struct noise_kind *noise,
                         const struct fault *fault, unsigned long long with)
 {
     *f = (struct fabric){.noise = noise, .fault = fault};
@@ -238,7 +238,7 @@ static void close_fabric(struct fabric *f)
     free(f->look);
 }
 
-static void both_stages(struct noise *n, struct fabric *f)
+static inline void both_stages(struct noise *n, struct fabric *f)
 {
     struct noise first;
 
@@ -261,7 +261,7 @@ enum { KINDS = sizeof(kinds) / sizeof(*kinds) };
 
 /* --- few endpoints: all pairs in each block --- */
 
-static void few(struct noise *n, int hosts, const struct fault *x)
+static inline void few(struct noise *n, int hosts, const struct fault *x)
 {
     struct fabric f = {.noise = &kinds[1], .fault = x};
 

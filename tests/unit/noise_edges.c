@@ -1,0 +1,1171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Both sides of the edge of each constant of the noise model (noise/constants.h): what is just on one side of it
+ * is judged in another way than what is just on the other. */
+#include "noise/noise_impl.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/distribution.h"
+#include "noise_fabric.h"
+
+/* --- looks whose residuals are what the test says --- */
+
+enum { HOSTS = 16, ENDPOINTS = 4 * HOSTS, SHIFTS = 3, MANY_SHIFTS = 12 };
+
+/* Residual of a look; NAN: it is not measured. */
+typedef double value_of(int src, int dst, int block, int turn);
+
+struct bench {
+    struct topo topo;
+    struct places places;
+    struct look *look;
+    float *r;
+    int looks, turn;
+    struct rng rng;
+    struct noise_input in;
+    struct view v;
+    struct channel c;
+    struct claims out;
+    struct hunt h;
+};
+
+static void put(struct bench *b, struct look k, double r)
+{
+    int n = b->looks;
+
+    if (isnan(r))
+        return;
+    k.y = (float)r;
+    k.looks_at = -1;
+    MEM_PUSH(b->look, b->looks) = k;
+    MEM_PUSH(b->r, n) = (float)r;
+}
+
+/* Everybody with the next k, another k each turn: no pair twice, unless turns are many. */
+static void measure_all(struct bench *b, int shifts, value_of *value)
+{
+    const int n = b->topo.endpoints;
+
+    for (int block = 0; block < BLOCKS; block++)
+        for (int s = 0; s < shifts; s++, b->turn++)
+            for (int i = 0; i < n; i++) {
+                int dst = (i + 4 + b->turn % (n - 8)) % n;
+
+                put(b,
+                    (struct look){
+                        .turn = b->turn, .block = block, .src = i, .dst = dst, .tier = TIER_RAIL},
+                    value(i, dst, block, b->turn) + 0.001 * rng_normal(&b->rng));
+            }
+}
+
+static void open_bench(struct bench *b, int hosts)
+{
+    *b = (struct bench){
+        .c = {.kind = LOOK_RATE, .nic = true, .tiers = 1u << TIER_RAIL | 1u << TIER_FABRIC}};
+    make_topo(&b->topo, hosts);
+    places_make(&b->places, &b->topo);
+    rng_seed(&b->rng, seed);
+}
+
+/* A view in which all ends are fine, and a hunt in it. */
+static void set_up(struct bench *b)
+{
+    const size_t n = (size_t)b->topo.endpoints;
+
+    b->in = (struct noise_input){
+        &b->topo, b->look, b->looks, {[TIER_RAIL] = true, [TIER_FABRIC] = true}};
+    b->v = (struct view){.in = &b->in, .places = &b->places, .blocks = 2 * BLOCKS, .r = b->r};
+    b->v.block = mem_ints(2 * BLOCKS, 0);
+    for (int i = 0; i < 2 * BLOCKS; i++)
+        b->v.block[i] = i;
+    for (int k = 0; k < CLASSES; k++)
+        b->v.class[k] = (struct class_fit){0, 0.005, 1, 100};
+    for (int k = 0; k < LOOK_COUNT; k++) {
+        b->v.fine[k] = mem_calloc(n + 1, sizeof(unsigned));
+        memset(b->v.fine[k], 0xff, n * sizeof(unsigned));
+    }
+    b->h = (struct hunt){.v = &b->v,
+                         .places = &b->places,
+                         .c = &b->c,
+                         .beside = BESIDE_ANY,
+                         .alpha = 0.02,
+                         .r = mem_dup(b->r, (size_t)b->looks + 1, sizeof(*b->r)),
+                         .done = mem_calloc(n + 1, sizeof(float)),
+                         .stale = true,
+                         .out = &b->out};
+}
+
+static void free_channel(struct channel *c)
+{
+    for (int r = 0; r < RUNG_COUNT; r++)
+        for (int l = 0; l < LENS_MAX; l++)
+            free(c->like[r][l].back);
+    for (int l = 0; l < LENS_MAX; l++)
+        free(c->control[l].back);
+    for (int k = 0; k < 4; k++)
+        free(c->share[k / 2][k % 2]);
+    for (int t = 0; t < 2 * TIER_MAX; t++)
+        free(c->base[t / 2][t % 2]);
+}
+
+static void close_bench(struct bench *b)
+{
+    gather_free(&b->h);
+    for (int k = 0; k < LOOK_COUNT; k++)
+        free(b->v.fine[k]);
+    free(b->v.block);
+    free(b->h.r);
+    free(b->h.done);
+    free(b->out.at);
+    free_channel(&b->c);
+    free(b->look);
+    free(b->r);
+    places_free(&b->places);
+    free(b->topo.endpoint);
+}
+
+static const struct claim *claim_of(const struct bench *b, enum rung rung, int a)
+{
+    for (int i = 0; i < b->out.count; i++)
+        if (b->out.at[i].rung == rung && b->out.at[i].a == a)
+            return &b->out.at[i];
+    return NULL;
+}
+
+/* The claim of a part in a fabric of these values; p is 1 where there is none. */
+static struct claim hunted(value_of *value, enum rung rung, int a)
+{
+    struct bench b;
+    struct claim c = {.p = 1, .tier = -2};
+
+    open_bench(&b, HOSTS);
+    measure_all(&b, SHIFTS, value);
+    set_up(&b);
+    hunt_parts(&b.h);
+    if (claim_of(&b, rung, a))
+        c = *claim_of(&b, rung, a);
+    close_bench(&b);
+    return c;
+}
+
+/* What a value_of asks for. */
+static double depth, other_depth;
+static int many;
+
+static bool is_at(int src, int dst, int endpoint)
+{
+    return src == endpoint || dst == endpoint;
+}
+
+/* --- what is usual --- */
+
+static double usual(const double *from, int n, double *sigma)
+{
+    double v[256], m;
+
+    memcpy(v, from, (size_t)n * sizeof(*v));
+    usual_find(v, n, &m, sigma);
+    return m;
+}
+
+/* fast of n values around 0, wide apart in all, the others around -1. */
+static double usual_of(int n, int fast, double wide, double slow_wide)
+{
+    double v[256], sigma;
+
+    for (int i = 0; i < n; i++)
+        v[i] = i < fast ? wide * i / (fast - 1) : -1 - slow_wide * (i - fast) / (n - fast - 1);
+    return usual(v, n, &sigma);
+}
+
+static void few_looks_have_a_median(void **state)
+{
+    (void)state;
+    assert_float_equal(usual_of(11, 5, 0, 1e-4), -1, 0.01);
+    assert_float_equal(usual_of(12, 5, 0, 1e-4), 0, 0.01);
+}
+
+static void a_fast_heap_holds_three_tenths(void **state)
+{
+    (void)state;
+    assert_float_equal(usual_of(100, 35, 1e-4, 1e-4), 0, 0.01);
+    assert_true(usual_of(100, 26, 1e-4, 1e-4) < -0.5);
+}
+
+/* 30 of 40 fast values reach over 30 / 39 of their width, 30 of 60 slow ones over 30 / 59. */
+static void a_fast_heap_may_be_three_times_as_wide(void **state)
+{
+    const double slow = 0.1, of_slow = 30 / 59. * slow;
+
+    (void)state;
+    assert_true(usual_of(100, 40, 2.6 * of_slow * 39 / 30, slow) > -0.1);
+    assert_true(usual_of(100, 40, 3.4 * of_slow * 39 / 30, slow) < -0.5);
+}
+
+/* --- parts --- */
+
+static double one_nic(int src, int dst, int block, int turn)
+{
+    (void)block;
+    (void)turn;
+    return is_at(src, dst, 20) ? depth : 0;
+}
+
+static void less_than_two_percent_is_nobodys_fault(void **state)
+{
+    (void)state;
+    depth = -0.017;
+    assert_float_equal(hunted(one_nic, RUNG_NIC, 20).p, 1, 0);
+    depth = -0.025;
+    assert_true(hunted(one_nic, RUNG_NIC, 20).p < 0.01);
+}
+
+static double one_sender(int src, int dst, int block, int turn)
+{
+    (void)block;
+    (void)turn;
+    return src == 20 ? -0.2 : dst == 20 ? other_depth : 0;
+}
+
+static void half_an_effect_is_shown(void **state)
+{
+    (void)state;
+    other_depth = -0.2 * 0.42;
+    assert_int_equal(hunted(one_sender, RUNG_NIC, 20).side, SIDE_TX);
+    other_depth = -0.2 * 0.58;
+    assert_int_equal(hunted(one_sender, RUNG_NIC, 20).side, SIDE_BOTH);
+}
+
+/* The first of the NICs from 32 on. */
+static double some_nics(int src, int dst, int block, int turn)
+{
+    (void)block;
+    (void)turn;
+    return (src >= 32 && src < 32 + many) || (dst >= 32 && dst < 32 + many) ? -0.2 : 0;
+}
+
+static void three_of_four_are_no_host(void **state)
+{
+    (void)state;
+    many = 3;
+    assert_float_equal(hunted(some_nics, RUNG_HOST, 8).p, 1, 0);
+    many = 4;
+    assert_true(hunted(some_nics, RUNG_HOST, 8).p < 0.01);
+    many = 13; /* of 16 */
+    assert_true(hunted(some_nics, RUNG_RACK, 2).p < 0.01);
+}
+
+static double below_a_rack(int src, int dst, int block, int turn)
+{
+    many = 16;
+    return some_nics(src, dst, block, turn) + (is_at(src, dst, 40) ? depth : 0);
+}
+
+static void a_nic_below_a_rack_is_slower_by_a_tenth(void **state)
+{
+    (void)state;
+    depth = -0.08;
+    assert_float_equal(hunted(below_a_rack, RUNG_NIC, 40).p, 1, 0);
+    depth = -0.12;
+    assert_true(hunted(below_a_rack, RUNG_NIC, 40).p < 0.01);
+}
+
+static double seldom_sends(int src, int dst, int block, int turn)
+{
+    (void)dst;
+    (void)turn;
+    return src != 20 ? 0 : block < many ? -0.2 : NAN;
+}
+
+static void one_side_is_judged_by_five_blocks(void **state)
+{
+    (void)state;
+    many = 4;
+    assert_int_not_equal(hunted(seldom_sends, RUNG_NIC, 20).side, SIDE_TX);
+    many = 5;
+    assert_int_equal(hunted(seldom_sends, RUNG_NIC, 20).side, SIDE_TX);
+}
+
+static double healthy(int src, int dst, int block, int turn)
+{
+    (void)src;
+    (void)dst;
+    (void)block;
+    (void)turn;
+    return 0;
+}
+
+/* --- parts that some looks of their own show --- */
+
+/* p of a part of a healthy fabric with looks of its own between two endpoints, in so many blocks. */
+static double with_pair(int blocks)
+{
+    struct bench b;
+    const struct claim *c;
+    double p;
+
+    open_bench(&b, HOSTS);
+    measure_all(&b, SHIFTS, healthy);
+    for (int i = 0; i < blocks; i++, b.turn++)
+        for (int way = 0; way < 2; way++)
+            put(&b,
+                (struct look){.turn = b.turn,
+                              .block = i,
+                              .src = way ? 33 : 1,
+                              .dst = way ? 1 : 33,
+                              .tier = TIER_RAIL},
+                -0.3);
+    set_up(&b);
+    hunt_parts(&b.h);
+    c = claim_of(&b, RUNG_PAIR, 1);
+    p = c ? c->p : 1;
+    close_bench(&b);
+    return p;
+}
+
+static void a_pair_is_judged_by_three_blocks(void **state)
+{
+    (void)state;
+    assert_float_equal(with_pair(2), 1, 0);
+    assert_true(with_pair(3) < 0.01);
+}
+
+static double without_0(int src, int dst, int block, int turn)
+{
+    (void)block;
+    (void)turn;
+    return is_at(src, dst, 0) ? NAN : 0;
+}
+
+/* Is endpoint 0 claimed, if it is slow with so many of its partners in every block? */
+static bool is_claimed_with(int partners, int slow)
+{
+    struct bench b;
+    bool is;
+
+    open_bench(&b, HOSTS);
+    measure_all(&b, SHIFTS, without_0);
+    for (int block = 0; block < BLOCKS; block++)
+        for (int i = 0; i < partners; i++, b.turn++)
+            put(&b,
+                (struct look){.turn = b.turn, .block = block, .dst = 4 * i + 4, .tier = TIER_RAIL},
+                i < slow ? -0.2 : 0);
+    set_up(&b);
+    hunt_parts(&b.h);
+    is = claim_of(&b, RUNG_NIC, 0) != NULL;
+    close_bench(&b);
+    return is;
+}
+
+static void a_nic_of_few_partners_is_slow_with_nearly_all(void **state)
+{
+    (void)state;
+    assert_false(is_claimed_with(8, 6));
+    assert_true(is_claimed_with(8, 7));
+    assert_true(is_claimed_with(9, 7));
+}
+
+/* Is a slow host with so many looks between its own NICs known to be slow inside? */
+static bool is_inside_unknown(int looks)
+{
+    struct bench b;
+    bool is;
+
+    open_bench(&b, HOSTS);
+    many = 4;
+    measure_all(&b, SHIFTS, some_nics);
+    for (int i = 0; i < looks; i++, b.turn++)
+        put(&b,
+            (struct look){
+                .turn = b.turn, .block = i, .src = 32, .dst = 33 + i % 3, .tier = TIER_RAIL},
+            -0.2);
+    set_up(&b);
+    hunt_parts(&b.h);
+    assert_non_null(claim_of(&b, RUNG_HOST, 8));
+    is = claim_of(&b, RUNG_HOST, 8)->inside_unknown;
+    close_bench(&b);
+    return is;
+}
+
+static void four_looks_tell_what_is_inside(void **state)
+{
+    (void)state;
+    assert_true(is_inside_unknown(3));
+    assert_false(is_inside_unknown(4));
+}
+
+/* --- pairs to be measured again --- */
+
+static int pairs_suspected(int slow, double *p)
+{
+    struct bench b;
+    int n = 0;
+
+    open_bench(&b, HOSTS);
+    measure_all(&b, MANY_SHIFTS, healthy);
+    for (int i = 0; i < slow; i++)
+        for (int k = 0; k < 2; k++, b.turn++)
+            put(&b,
+                (struct look){
+                    .turn = b.turn, .block = k, .src = 4 * i, .dst = 4 * i + 1, .tier = TIER_RAIL},
+                -0.3);
+    set_up(&b);
+    pairs_suspect(&b.h);
+    for (int i = 0; i < b.out.count; i++)
+        if (b.out.at[i].rung == RUNG_PAIR) {
+            n++;
+            *p = b.out.at[i].p;
+        }
+    close_bench(&b);
+    return n;
+}
+
+static void eight_pairs_are_measured_again(void **state)
+{
+    double p;
+
+    (void)state;
+    assert_int_equal(pairs_suspected(3, &p), 3);
+    assert_int_equal(pairs_suspected(12, &p), 8);
+    assert_float_equal(p, 0.01, 1e-9); /* suspected, never sure */
+}
+
+/* --- parts that are slow now and then --- */
+
+static double sigma_of_looks;
+
+static struct claim spelled(value_of *value, struct bench *keep)
+{
+    struct bench b;
+    struct claim c = {.p = 1};
+
+    open_bench(&b, HOSTS);
+    measure_all(&b, MANY_SHIFTS, value);
+    set_up(&b);
+    for (int k = 0; k < CLASSES; k++)
+        b.v.class[k].sigma = sigma_of_looks > 0 ? sigma_of_looks : 0.005;
+    spells_find(&b.h);
+    if (claim_of(&b, RUNG_NIC, 20))
+        c = *claim_of(&b, RUNG_NIC, 20);
+    if (keep)
+        *keep = b;
+    else
+        close_bench(&b);
+    return c;
+}
+
+static double half_the_time(int src, int dst, int block, int turn)
+{
+    (void)block;
+    return is_at(src, dst, 20) && turn % 2 ? depth : 0;
+}
+
+static void a_look_is_slow_from_eight_percent_on(void **state)
+{
+    (void)state;
+    depth = -0.07;
+    assert_float_equal(spelled(half_the_time, NULL).p, 1, 0);
+    depth = -0.095;
+    assert_true(spelled(half_the_time, NULL).p < 0.01);
+}
+
+static void a_slow_look_is_four_sigma_off(void **state)
+{
+    (void)state;
+    sigma_of_looks = 0.05;
+    depth = -0.17;
+    assert_float_equal(spelled(half_the_time, NULL).p, 1, 0);
+    depth = -0.24;
+    assert_true(spelled(half_the_time, NULL).p < 0.01);
+    sigma_of_looks = 0;
+}
+
+/* Everybody is at 0.82 in some turns; endpoint 20 is slower in as many others. */
+static double among_strays(int src, int dst, int block, int turn)
+{
+    (void)block;
+    if (is_at(src, dst, 20))
+        return turn % 7 == 0 ? depth : 0;
+    return (src + turn) % 14 == 0 ? -0.2 : 0;
+}
+
+static void deep_is_what_strays_seldom_are(void **state)
+{
+    (void)state;
+    depth = -0.25;
+    assert_float_equal(spelled(among_strays, NULL).p, 1, 0);
+    depth = -0.36;
+    assert_true(spelled(among_strays, NULL).p < 0.01);
+}
+
+static double many_turns(int src, int dst, int block, int turn)
+{
+    (void)block;
+    return is_at(src, dst, 20) && turn < many ? -0.3 : 0;
+}
+
+static void a_tenth_of_the_time_is_now_and_then(void **state)
+{
+    (void)state;
+    many = 8; /* of 96 turns */
+    assert_float_equal(spelled(many_turns, NULL).p, 1, 0);
+    many = 12;
+    assert_true(spelled(many_turns, NULL).p < 0.01);
+}
+
+/* --- no answer --- */
+
+static int dead_nics(int silent)
+{
+    struct bench b;
+    struct claims out = {0};
+    int nics = 0;
+
+    open_bench(&b, HOSTS);
+    for (int i = 0; i < 20; i++)
+        put(&b, (struct look){.dst = 4 + i, .turn = i}, i < silent ? -INFINITY : 0);
+    set_up(&b);
+    dead_find(&out, &b.in, &b.places);
+    for (int i = 0; i < out.count; i++)
+        nics += out.at[i].rung == RUNG_NIC;
+    free(out.at);
+    close_bench(&b);
+    return nics;
+}
+
+static void who_answers_a_fifth_is_not_dead(void **state)
+{
+    (void)state;
+    assert_int_equal(dead_nics(15), 0);
+    assert_int_equal(dead_nics(17), 1);
+}
+
+/* --- ends that are fine --- */
+
+static unsigned bits_of(int tier)
+{
+    return 3u << 2 * tier;
+}
+
+/* Is an endpoint fine at both ends of the tier, or its sends alone? */
+static bool is_fine(struct bench *b, int endpoint, unsigned bits)
+{
+    bool is;
+
+    set_up(b);
+    memset(b->v.fine[LOOK_RATE], 0, (size_t)b->topo.endpoints * sizeof(unsigned));
+    fine_find(&b->v, b->c.tiers);
+    is = (b->v.fine[LOOK_RATE][endpoint] & bits) == bits;
+    close_bench(b);
+    return is;
+}
+
+static bool is_fine_with(value_of *value, int shifts)
+{
+    struct bench b;
+
+    open_bench(&b, HOSTS);
+    measure_all(&b, shifts, value);
+    return is_fine(&b, 20, bits_of(TIER_RAIL));
+}
+
+static void a_partner_is_fine_down_to_four_percent(void **state)
+{
+    (void)state;
+    depth = -0.034;
+    assert_true(is_fine_with(one_nic, SHIFTS));
+    depth = -0.05;
+    assert_false(is_fine_with(one_nic, SHIFTS));
+}
+
+/* Endpoints differ by 2 %. */
+static double unlike(int src, int dst, int block, int turn)
+{
+    static double off[ENDPOINTS];
+    struct rng r;
+
+    (void)block;
+    (void)turn;
+    rng_seed(&r, seed);
+    for (int i = 0; !off[0] || (i && i < ENDPOINTS); i++)
+        off[i] = 0.02 * rng_normal(&r);
+    off[20] = depth;
+    return off[src] + off[dst];
+}
+
+static void a_partner_is_fine_within_four_sigma(void **state)
+{
+    (void)state;
+    depth = -0.065;
+    assert_true(is_fine_with(unlike, SHIFTS));
+    depth = -0.1;
+    assert_false(is_fine_with(unlike, SHIFTS));
+}
+
+static double to_some(int src, int dst, int block, int turn)
+{
+    (void)block;
+    return is_at(src, dst, 20) && turn % 20 < many ? -0.2 : 0;
+}
+
+static void who_is_slow_to_half_of_its_partners_is_fine(void **state)
+{
+    (void)state;
+    many = 11;
+    assert_true(is_fine_with(to_some, MANY_SHIFTS));
+    many = 13;
+    assert_false(is_fine_with(to_some, MANY_SHIFTS));
+}
+
+/* Is endpoint 20, of all healthy otherwise, fine to send over the fabric, if so many such looks are slow? */
+static bool sends_fine(int slow)
+{
+    struct bench b;
+
+    open_bench(&b, HOSTS);
+    measure_all(&b, SHIFTS, healthy);
+    for (int i = 0; i < ENDPOINTS; i++)
+        for (int k = 0; k < (i == 20 ? slow : 4); k++, b.turn++)
+            put(&b,
+                (struct look){
+                    .turn = b.turn, .src = i, .dst = (i + 9 + k) % ENDPOINTS, .tier = TIER_FABRIC},
+                i == 20 ? -0.2 : 0);
+    return is_fine(&b, 20, 1u << 2 * TIER_FABRIC);
+}
+
+static void three_looks_have_a_median(void **state)
+{
+    (void)state;
+    assert_true(sends_fine(2));
+    assert_false(sends_fine(3));
+}
+
+/* --- turns and classes --- */
+
+/* Residuals of a stage 1, whose values the test has put: of the last look. */
+static float last_of_view(struct bench *b, struct class_fit *fit)
+{
+    struct view v;
+    float r;
+
+    set_up(b);
+    view_make(&v, &b->in, &b->places, NULL, false, false, NULL);
+    r = v.r[b->looks - 1];
+    if (fit)
+        *fit = v.class[class_of(&b->look[0])];
+    view_free(&v);
+    close_bench(b);
+    return r;
+}
+
+static float in_a_slow_turn(int looks)
+{
+    struct bench b;
+
+    open_bench(&b, HOSTS);
+    measure_all(&b, SHIFTS, healthy);
+    for (int i = 0; i < looks; i++)
+        put(&b, (struct look){.turn = b.turn, .src = i, .dst = 40 + i, .tier = TIER_RAIL}, -0.5);
+    return last_of_view(&b, NULL);
+}
+
+static void eight_looks_tell_what_a_turn_does(void **state)
+{
+    (void)state;
+    assert_float_equal(in_a_slow_turn(7), -0.5, 0.01);
+    assert_float_equal(in_a_slow_turn(8), 0, 0.01);
+}
+
+/* The first NIC of each of seven hosts. */
+static double seven_nics(int src, int dst, int block, int turn)
+{
+    (void)block;
+    (void)turn;
+    return (src % 4 == 0 && src < 28) || (dst % 4 == 0 && dst < 28) ? -0.3 : 0;
+}
+
+/* Seven of twelve looks are slow parts', one is as fast as none is, four are healthy. */
+static void the_fast_quarter_tells_what_a_turn_does(void **state)
+{
+    struct bench b;
+
+    (void)state;
+    open_bench(&b, HOSTS);
+    measure_all(&b, SHIFTS, seven_nics);
+    for (int i = 0; i < 12; i++)
+        put(&b,
+            (struct look){
+                .turn = b.turn, .src = i < 7 ? 4 * i : 29 + i, .dst = 45 + i, .tier = TIER_RAIL},
+            i < 7    ? -0.3
+            : i == 7 ? 0.3
+                     : 0);
+    assert_float_equal(last_of_view(&b, NULL), 0, 0.05);
+}
+
+static bool is_left_out(double beside)
+{
+    struct bench b;
+
+    open_bench(&b, HOSTS);
+    measure_all(&b, SHIFTS, healthy);
+    for (int i = b.looks - 1; i >= 0; i--) {
+        struct look k = b.look[i];
+
+        k.alone = true;
+        k.turn += b.turn;
+        put(&b, k, -log(beside));
+    }
+    put(&b, (struct look){.turn = 2 * b.turn, .dst = 9, .tier = TIER_RAIL}, 0);
+    put(&b, (struct look){.turn = 2 * b.turn + 1, .dst = 9, .tier = TIER_RAIL, .alone = true},
+        -log(beside));
+    put(&b, (struct look){.turn = 2 * b.turn + 2, .dst = 9, .tier = TIER_RAIL}, 0);
+    put(&b, (struct look){.turn = 2 * b.turn + 1, .dst = 9, .tier = TIER_RAIL, .alone = true},
+        -log(beside));
+    put(&b, (struct look){.turn = 2 * b.turn + 3, .dst = 9, .tier = TIER_RAIL, .alone = true},
+        -log(beside));
+    put(&b, (struct look){.turn = 2 * b.turn + 4, .dst = 9, .tier = TIER_RAIL}, 0);
+    return isnan(last_of_view(&b, NULL));
+}
+
+static void a_crowd_that_costs_a_sixth_is_left_out(void **state)
+{
+    (void)state;
+    assert_true(is_left_out(0.8));
+    assert_false(is_left_out(0.9));
+}
+
+/* 0.1 % of noise: a look weighs as with 1 %. */
+static void no_class_rules_alone(void **state)
+{
+    struct bench b;
+    struct class_fit f;
+
+    (void)state;
+    open_bench(&b, HOSTS);
+    measure_all(&b, SHIFTS, healthy);
+    last_of_view(&b, &f);
+    assert_float_equal(f.weight, 1e4, 500);
+}
+
+/* --- one part by its blocks --- */
+
+static void steady_in(struct bench *b, struct steady *s, enum rung rung)
+{
+    const struct lens lens = {SIDE_BOTH, -1, LENS_OUT};
+
+    gather_refresh(&b->h);
+    steady_make(s, &b->h, rung, NULL, &lens, 1);
+}
+
+static void steady_of(struct bench *b, struct steady *s, enum rung rung)
+{
+    set_up(b);
+    steady_in(b, s, rung);
+}
+
+static void close_steady(struct bench *b, struct steady *s)
+{
+    steady_free(s, 1);
+    close_bench(b);
+}
+
+static double by_block(int src, int dst, int block, int turn)
+{
+    (void)turn;
+    return !is_at(src, dst, 20) ? 0 : block == 7 ? -0.13 : block > 4 ? -0.165 : -0.2;
+}
+
+static void a_stray_has_three_quarters_of_the_depth(void **state)
+{
+    struct bench b;
+    struct steady s;
+
+    (void)state;
+    open_bench(&b, HOSTS);
+    measure_all(&b, SHIFTS, by_block);
+    steady_of(&b, &s, RUNG_NIC);
+    assert_int_equal(s.deep[20], 7);
+    close_steady(&b, &s);
+}
+
+static void a_block_has_a_fifth_of_the_looks_of_the_best(void **state)
+{
+    static const int looks[] = {20, 5, 3};
+    struct bench b;
+    struct steady s;
+
+    (void)state;
+    open_bench(&b, HOSTS);
+    measure_all(&b, SHIFTS, without_0);
+    for (int block = 0; block < 3; block++)
+        for (int i = 0; i < looks[block]; i++, b.turn++)
+            put(&b, (struct look){.turn = b.turn, .block = block, .dst = 5 + i, .tier = TIER_RAIL},
+                0);
+    steady_of(&b, &s, RUNG_NIC);
+    assert_int_equal(s.got[0], 2);
+    close_steady(&b, &s);
+}
+
+/* Endpoints beyond the first so many are not measured. */
+static double first_few(int src, int dst, int block, int turn)
+{
+    (void)block;
+    (void)turn;
+    return src >= many || dst >= many ? NAN : 0;
+}
+
+static double prior_weight(int parts)
+{
+    struct bench b;
+    struct steady s;
+    double d0;
+
+    open_bench(&b, HOSTS);
+    many = parts;
+    measure_all(&b, MANY_SHIFTS, first_few);
+    for (int block = 0; block < BLOCKS; block++)
+        for (int i = 0; i < parts; i++, b.turn++)
+            put(&b,
+                (struct look){.turn = b.turn,
+                              .block = block,
+                              .src = i,
+                              .dst = (i + 1) % parts,
+                              .tier = TIER_RAIL},
+                0.01 * (block & 1));
+    steady_of(&b, &s, RUNG_NIC);
+    d0 = s.like.d0;
+    close_steady(&b, &s);
+    return d0;
+}
+
+static void eight_parts_tell_how_blocks_vary(void **state)
+{
+    (void)state;
+    assert_float_equal(prior_weight(7), 4, 1e-9);
+    assert_float_equal(prior_weight(8), 40, 1e-9);
+}
+
+/* p of a part that is far below all others in two blocks: both are stray. */
+static double two_blocks_alone(int src, int dst, int block, int turn)
+{
+    (void)turn;
+    return (src / 4 == 5 || dst / 4 == 5) ? block < 2 ? -2 : NAN : 0;
+}
+
+static void strays_are_assumed_where_none_was_seen(void **state)
+{
+    static const struct {
+        enum rung rung;
+        double least;
+    } of[] = {{RUNG_NIC, 0.5}, {RUNG_HOST, 0.1}};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct bench b;
+        struct steady s;
+
+        open_bench(&b, HOSTS);
+        measure_all(&b, SHIFTS, two_blocks_alone);
+        set_up(&b);
+        memset(b.v.fine[LOOK_RATE] + 20, 0, 4 * sizeof(unsigned)); /* not their partners' fault */
+        steady_in(&b, &s, of[i].rung);
+        assert_int_equal(s.like.backs, 0);
+        assert_float_equal(s.p[i ? 5 : 20] /
+                               dist_binomial_upper(2, 2, of[i].least / (double)(s.like.seen + 1)),
+                           1, 0.05);
+        close_steady(&b, &s);
+    }
+}
+
+/* What stage 2 takes for the strays of a group: those of its controls, if they have enough blocks. */
+static double strays_of_stage_2(long controls)
+{
+    struct bench b;
+    struct steady s;
+    struct claims none = {0};
+    const struct lens lens = {SIDE_BOTH, -1, LENS_OUT};
+    double least;
+
+    open_bench(&b, HOSTS);
+    measure_all(&b, SHIFTS, healthy);
+    set_up(&b);
+    b.h.asked = &none;
+    b.c.like[RUNG_HOST][0] = b.c.like[RUNG_NIC][0] =
+        (struct likeness){.s0 = 1e-5, .d0 = 10, .blocks = 8, .seen = 100, .least = 7};
+    b.c.control[0] = (struct likeness){.seen = controls, .least = 9};
+    gather_refresh(&b.h);
+    steady_make(&s, &b.h, RUNG_HOST, NULL, &lens, 1);
+    least = s.like.least;
+    close_steady(&b, &s);
+    return least;
+}
+
+static void forty_blocks_of_controls_tell_their_strays(void **state)
+{
+    (void)state;
+    assert_float_equal(strays_of_stage_2(39), 7, 0);
+    assert_float_equal(strays_of_stage_2(40), 9, 0);
+}
+
+/* --- names --- */
+
+/* Looks between two leaves: of endpoint 20, or (many at once) out of leaf 0. */
+static void put_share(struct bench *b, double share, bool alone)
+{
+    for (int i = 0; i < 40; i++, b->turn++)
+        put(b,
+            (struct look){
+                .turn = b->turn, .src = 20, .dst = 25 + i % 30, .tier = TIER_RAIL, .alone = alone},
+            floor((i + 1) * share) > floor(i * share) ? -0.5 : 0);
+}
+
+static enum part_state named(struct bench *b, const struct claim *c, int claims)
+{
+    struct claims all = {0};
+    struct view v[2];
+    struct naming n = {&b->in, &b->places, v, NULL};
+    struct found *f;
+    enum part_state state;
+    int founds;
+
+    set_up(b);
+    v[0] = v[1] = b->v;
+    for (int i = 0; i < claims; i++)
+        MEM_PUSH(all.at, all.count) = c[i];
+    f = naming_make(&n, &all, &founds);
+    assert_int_equal(founds, 1);
+    state = f->state;
+    free(f);
+    free(all.at);
+    close_bench(b);
+    return state;
+}
+
+/* State of a NIC that is slow in such shares of its looks; alone: NAN: none. */
+static enum part_state state_of(double beside, double alone)
+{
+    struct bench b;
+    struct claim c = {
+        .rung = RUNG_NIC, .a = 20, .b = -1, .tier = -1, .e = -0.5, .p = 1e-6, .share = 1};
+
+    open_bench(&b, HOSTS);
+    c.channel = &b.c;
+    put_share(&b, beside, false);
+    if (!isnan(alone))
+        put_share(&b, alone, true);
+    return named(&b, &c, 1);
+}
+
+static void slow_at_all_times_is_nearly_always(void **state)
+{
+    (void)state;
+    assert_int_equal(state_of(0.8, NAN), STATE_INTERMITTENT);
+    assert_int_equal(state_of(0.9, NAN), STATE_SLOW);
+}
+
+static void under_load_is_loud_beside_others_and_quiet_alone(void **state)
+{
+    (void)state;
+    assert_int_equal(state_of(1, 0.175), STATE_LOADED);
+    assert_int_equal(state_of(1, 0.25), STATE_INTERMITTENT);
+    assert_int_equal(state_of(0.75, 0), STATE_INTERMITTENT);
+    assert_int_equal(state_of(0.875, 0), STATE_LOADED);
+}
+
+static enum part_state state_of_samples(double share)
+{
+    struct bench b;
+    struct channel tail;
+    struct claim c[2];
+
+    open_bench(&b, HOSTS);
+    put_share(&b, share, false);
+    tail = b.c;
+    tail.tail = true;
+    c[0] = (struct claim){.rung = RUNG_NIC,
+                          .a = 20,
+                          .b = -1,
+                          .tier = -1,
+                          .e = -0.5,
+                          .p = 1e-6,
+                          .share = share,
+                          .now_and_then = true,
+                          .channel = &b.c};
+    c[1] = c[0];
+    c[1].now_and_then = false;
+    c[1].channel = &tail;
+    return named(&b, c, 2);
+}
+
+static void slow_samples_explain_what_is_seldom_slow(void **state)
+{
+    (void)state;
+    assert_int_equal(state_of_samples(0.2), STATE_SAMPLES);
+    assert_int_equal(state_of_samples(0.3), STATE_INTERMITTENT);
+}
+
+/* Three turns in which ten NICs of leaf 0 send at once, slowly, and others. */
+static enum part_state state_of_leaf(int few_flows, double few_r, int single)
+{
+    struct bench b;
+    struct claim c = {.rung = RUNG_LEAF, .b = -1, .tier = TIER_FABRIC, .e = -0.5, .p = 1e-6};
+
+    open_bench(&b, HOSTS);
+    c.channel = &b.c;
+    for (int turn = 0; turn < 6 + single; turn++)
+        for (int i = 0; i < (turn < 3 ? 10 : turn < 6 ? few_flows : 1); i++)
+            put(&b,
+                (struct look){.turn = turn, .src = 4 * i, .dst = 4 * i + 1, .tier = TIER_FABRIC},
+                turn < 3   ? -0.5
+                : turn < 6 ? few_r
+                           : 0);
+    return named(&b, &c, 1);
+}
+
+static void half_of_the_busiest_turn_is_many_flows(void **state)
+{
+    (void)state;
+    assert_int_equal(state_of_leaf(4, 0, 0), STATE_LOST_UPLINKS);
+    assert_int_equal(state_of_leaf(6, -0.5, 6), STATE_LOST_UPLINKS);
+}
+
+/* --- both stages --- */
+
+static void suspects_of(struct bench *b, struct noise *n)
+{
+    set_up(b);
+    noise_suspects(n, &b->in);
+    close_bench(b);
+}
+
+static double every_sixth(int src, int dst, int block, int turn)
+{
+    (void)block;
+    (void)turn;
+    return src % 6 == 0 || dst % 6 == 0 ? -0.3 : 0;
+}
+
+static void twenty_four_parts_are_measured_again(void **state)
+{
+    struct bench b;
+    struct noise n;
+
+    (void)state;
+    open_bench(&b, 3 * HOSTS);
+    measure_all(&b, MANY_SHIFTS, every_sixth);
+    suspects_of(&b, &n);
+    assert_int_equal(n.suspects, 24);
+    noise_free(&n);
+}
+
+/* Chance of endpoint 20 at the edge of being suspected. */
+static double chance_at_edge(void)
+{
+    double lo = -0.06, hi = 0, p = 0;
+
+    for (int i = 0; i < 14; i++) {
+        struct bench b;
+        struct noise n;
+        bool is = false;
+
+        depth = (lo + hi) / 2;
+        open_bench(&b, HOSTS);
+        measure_all(&b, SHIFTS, one_nic);
+        suspects_of(&b, &n);
+        for (int k = 0; k < n.suspects; k++)
+            if (n.suspect[k].part == PART_ENDPOINT && n.suspect[k].a == 20) {
+                is = true;
+                p = n.suspect[k].p;
+            }
+        noise_free(&n);
+        *(is ? &lo : &hi) = depth;
+    }
+    return p;
+}
+
+static void one_of_fifty_healthy_parts_is_suspected(void **state)
+{
+    (void)state;
+    assert_float_equal(chance_at_edge(), 0.02, 0.004);
+}
+
+static bool knows_load(int alone)
+{
+    struct bench b;
+    struct noise n;
+    bool knows;
+
+    open_bench(&b, HOSTS);
+    measure_all(&b, SHIFTS, healthy);
+    for (int i = 0; i < alone; i++)
+        put(&b,
+            (struct look){.turn = b.turn + i,
+                          .dst = 9 + i,
+                          .tier = TIER_RAIL,
+                          .alone = true,
+                          .unselected = true},
+            0);
+    suspects_of(&b, &n);
+    knows = !isnan(n.loaded[TIER_RAIL]);
+    noise_free(&n);
+    return knows;
+}
+
+static void four_pairs_tell_what_load_costs(void **state)
+{
+    (void)state;
+    assert_false(knows_load(3));
+    assert_true(knows_load(4));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(few_looks_have_a_median),
+        cmocka_unit_test(a_fast_heap_holds_three_tenths),
+        cmocka_unit_test(a_fast_heap_may_be_three_times_as_wide),
+        cmocka_unit_test(less_than_two_percent_is_nobodys_fault),
+        cmocka_unit_test(half_an_effect_is_shown),
+        cmocka_unit_test(three_of_four_are_no_host),
+        cmocka_unit_test(a_nic_below_a_rack_is_slower_by_a_tenth),
+        cmocka_unit_test(one_side_is_judged_by_five_blocks),
+        cmocka_unit_test(a_pair_is_judged_by_three_blocks),
+        cmocka_unit_test(a_nic_of_few_partners_is_slow_with_nearly_all),
+        cmocka_unit_test(four_looks_tell_what_is_inside),
+        cmocka_unit_test(eight_pairs_are_measured_again),
+        cmocka_unit_test(a_look_is_slow_from_eight_percent_on),
+        cmocka_unit_test(a_slow_look_is_four_sigma_off),
+        cmocka_unit_test(deep_is_what_strays_seldom_are),
+        cmocka_unit_test(a_tenth_of_the_time_is_now_and_then),
+        cmocka_unit_test(who_answers_a_fifth_is_not_dead),
+        cmocka_unit_test(a_partner_is_fine_down_to_four_percent),
+        cmocka_unit_test(a_partner_is_fine_within_four_sigma),
+        cmocka_unit_test(who_is_slow_to_half_of_its_partners_is_fine),
+        cmocka_unit_test(three_looks_have_a_median),
+        cmocka_unit_test(eight_looks_tell_what_a_turn_does),
+        cmocka_unit_test(the_fast_quarter_tells_what_a_turn_does),
+        cmocka_unit_test(a_crowd_that_costs_a_sixth_is_left_out),
+        cmocka_unit_test(no_class_rules_alone),
+        cmocka_unit_test(a_stray_has_three_quarters_of_the_depth),
+        cmocka_unit_test(a_block_has_a_fifth_of_the_looks_of_the_best),
+        cmocka_unit_test(eight_parts_tell_how_blocks_vary),
+        cmocka_unit_test(strays_are_assumed_where_none_was_seen),
+        cmocka_unit_test(forty_blocks_of_controls_tell_their_strays),
+        cmocka_unit_test(slow_at_all_times_is_nearly_always),
+        cmocka_unit_test(under_load_is_loud_beside_others_and_quiet_alone),
+        cmocka_unit_test(slow_samples_explain_what_is_seldom_slow),
+        cmocka_unit_test(half_of_the_busiest_turn_is_many_flows),
+        cmocka_unit_test(twenty_four_parts_are_measured_again),
+        cmocka_unit_test(one_of_fifty_healthy_parts_is_suspected),
+        cmocka_unit_test(four_pairs_tell_what_load_costs),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
