@@ -78,7 +78,7 @@ static void free_channels(struct court *c)
         for (int l = 0; l < LENS_MAX; l++)
             free(x->control[l].back);
         for (int k = 0; k < 4; k++)
-            free(x->share[k / 2][k % 2]);
+            free(x->likely[k / 2][k % 2].factor);
         for (int t = 0; t < 2 * TIER_MAX; t++)
             free(x->base[t / 2][t % 2]);
     }

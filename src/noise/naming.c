@@ -415,6 +415,14 @@ static struct found name_dead(const struct claim *c)
                           .usual_s = NAN};
 }
 
+/* Where fresh looks show nothing, or all looks too little, stage 1 saw other parts' slow looks. */
+static bool is_nothing(const struct found *f)
+{
+    return f->state == STATE_INTERMITTENT
+               ? !(f->share >= noise_constants.share_least / 2)
+               : f->state == STATE_SLOW && f->effect > -noise_constants.delta;
+}
+
 struct found *naming_make(const struct naming *n, const struct claims *c, int *founds)
 {
     struct found *found = NULL;
@@ -437,7 +445,9 @@ struct found *naming_make(const struct naming *n, const struct claims *c, int *f
             continue;
         if (!c->at[i].dead)
             add_claim(&k, &c->at[i]);
-        MEM_PUSH(found, *founds) = c->at[i].dead ? name_dead(&c->at[i]) : name_case(n, &x, &k);
+        struct found f = c->at[i].dead ? name_dead(&c->at[i]) : name_case(n, &x, &k);
+        if (!is_nothing(&f))
+            MEM_PUSH(found, *founds) = f;
     }
     index_free(&x);
     free(said);
