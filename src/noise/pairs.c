@@ -58,18 +58,22 @@ static void add_slow(struct pairs *p, const struct look *k)
 
 static void collect(struct pairs *p, const struct hunt *h, const bool *claimed)
 {
-    const struct noise_input *in = h->v->in;
+    const struct look *look = h->v->in->look;
+    int n;
+    const int *of = view_looks(h->v, h->c->kind, h->c->tiers, &n);
 
-    for (int i = 0; i < in->looks; i++)
-        if (is_open(h, claimed, i)) {
+    for (int k = 0; k < n; k++)
+        if (is_open(h, claimed, of[k])) {
             p->looks++;
-            p->slow += is_slow(h, i);
-            if (is_slow(h, i))
-                add_slow(p, &in->look[i]);
+            p->slow += is_slow(h, of[k]);
+            if (is_slow(h, of[k]))
+                add_slow(p, &look[of[k]]);
         }
-    for (int i = 0; i < in->looks && p->count; i++) {
-        int at =
-            is_open(h, claimed, i) ? map_find(&p->map, key_of(&in->look[i]), NULL, NULL) : MAP_NONE;
+    for (int k = 0; k < n && p->count; k++) {
+        int i = of[k], at = MAP_NONE;
+
+        if (is_open(h, claimed, i))
+            at = map_find(&p->map, key_of(&look[i]), NULL, NULL);
 
         if (at == MAP_NONE)
             continue;
@@ -86,8 +90,8 @@ static bool *claimed_endpoints(const struct hunt *h)
     for (int c = 0; c < h->out->count; c++) {
         const struct claim *x = &h->out->at[c];
 
-        for (int i = 0; x->channel == h->c && x->rung == RUNG_NIC && i < h->places->n; i++)
-            claimed[i] |= i == x->a;
+        if (x->channel == h->c && x->rung == RUNG_NIC)
+            claimed[x->a] = true;
     }
     return claimed;
 }
