@@ -103,12 +103,14 @@ static bool has_base(const struct channel *x)
 }
 
 /* Classes of their own are judged by what rates do not show. */
-static void take_base(const struct court *c, const struct channel *x, float *r)
+static void take_base(const struct court *c, const struct channel *x, const struct view *v, float *r)
 {
     const struct channel *rates = rates_of(c, x);
+    int n;
+    const int *at = view_looks(v, x->kind, x->tiers, &n);
 
-    for (int i = 0; i < c->in->looks && rates; i++) {
-        const struct look *k = &c->in->look[i];
+    for (int i = 0; i < n && rates; i++) {
+        const struct look *k = &c->in->look[at[i]];
         float *const *base = rates->base[k->tier];
         float off = 0;
 
@@ -117,7 +119,7 @@ static void take_base(const struct court *c, const struct channel *x, float *r)
         off = fminf(base[0][k->src], base[1][k->dst]);
         if (!channel_has_sides(x))
             off = fminf(off, fminf(base[1][k->src], base[0][k->dst]));
-        r[i] -= off;
+        r[at[i]] -= off;
     }
 }
 
@@ -137,7 +139,7 @@ static void scan_channel(struct court *c, struct channel *x, const struct view *
     h.r = r;
     h.done = mem_calloc((size_t)c->places.n + 1, sizeof(*h.done));
     if (has_base(x))
-        take_base(c, x, r);
+        take_base(c, x, v, r);
     hunt_parts(&h);
     if (x->kind == LOOK_RATE && beside == BESIDE_ANY)
         spells_find(&h);
@@ -311,12 +313,14 @@ static void tell_usual(struct noise *n, const struct view *v)
     }
 }
 
-static double median_rate(const struct noise_input *in, int tier, bool alone, double *buffer,
-                          int *count)
+static double median_rate(const struct view *v, int tier, bool alone, double *buffer, int *count)
 {
+    int n;
+    const int *at = view_looks(v, LOOK_RATE, 1u << tier, &n);
+
     *count = 0;
-    for (int i = 0; i < in->looks; i++) {
-        const struct look *k = &in->look[i];
+    for (int i = 0; i < n; i++) {
+        const struct look *k = &v->in->look[at[i]];
 
         if (k->kind == LOOK_RATE && k->tier == tier && !k->fresh && k->alone == alone &&
             isfinite(k->y) && (!alone || k->unselected))
@@ -325,14 +329,14 @@ static double median_rate(const struct noise_input *in, int tier, bool alone, do
     return *count ? stats_middle(buffer, *count) : NAN;
 }
 
-static void tell_loaded(struct noise *n, const struct noise_input *in)
+static void tell_loaded(struct noise *n, const struct view *v)
 {
-    double *buffer = mem_calloc((size_t)in->looks + 1, sizeof(*buffer));
+    double *buffer = mem_calloc((size_t)v->in->looks + 1, sizeof(*buffer));
 
     for (int t = 0; t < TIER_MAX; t++) {
         int alone, many;
-        double one = median_rate(in, t, true, buffer, &alone),
-               all = median_rate(in, t, false, buffer, &many);
+        double one = median_rate(v, t, true, buffer, &alone),
+               all = median_rate(v, t, false, buffer, &many);
 
         n->loaded[t] = alone >= noise_constants.loaded_looks && many ? exp(all - one) : NAN;
     }
@@ -383,7 +387,7 @@ static void judge(struct noise *n, const struct noise_input *in, bool decide)
         free(alone.at);
     }
     tell_usual(n, &c.view[0][0]);
-    tell_loaded(n, in);
+    tell_loaded(n, &c.view[0][0]);
     tell_noise(n, &c);
     free(found.at);
     free(named.at);

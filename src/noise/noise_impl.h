@@ -56,6 +56,7 @@ struct view {
     bool fresh, tail;
     int blocks, *block; /* index of a block by its number */
     float *r;           /* by look; NAN: not in this view */
+    struct lists of;    /* looks of this view by kind and scope: those of a channel, in time */
     struct class_fit {
         double m, sigma, weight;
         int looks;
@@ -80,6 +81,8 @@ static inline bool end_is_fine(const struct view *v, const struct look *k, int e
 {
     return v->fine[k->kind][end_of(k, end)] >> (2 * k->tier + end) & 1;
 }
+/* Looks of a kind in these tiers, which all cross NICs, or are one. */
+const int *view_looks(const struct view *v, enum look_kind kind, unsigned tiers, int *n);
 /* True if nobody chose the look because of earlier ones. */
 bool view_is_free(const struct view *v, const struct look *k);
 

@@ -5,16 +5,48 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/stats.h"
 #include "noise/noise_impl.h"
 
-/* Order of floats as that of unsigned integers. */
-static uint64_t by_r(const void *item)
+/* A look with the order of its float as that of unsigned integers. */
+struct rank {
+    unsigned key;
+    int look;
+};
+
+static unsigned key_of(float r)
 {
     unsigned bits;
 
-    memcpy(&bits, &((const struct item *)item)->r, sizeof(bits));
+    memcpy(&bits, &r, sizeof(bits));
     return bits ^ (bits >> 31 ? ~0u : 1u << 31);
+}
+
+enum { DIGIT = 11, DIGITS = 3, VALUES = 1 << DIGIT };
+
+static int digit_of(const struct rank *r, int d)
+{
+    return (int)(r->key >> d * DIGIT) & (VALUES - 1);
+}
+
+/* Digit after digit, the lowest first; equal keys stay in their order.  Returns the sorted half of r[2 * n]. */
+static struct rank *sort_ranks(struct rank *r, int n)
+{
+    struct rank *from = r, *to = r + n;
+
+    for (int d = 0; d < DIGITS; d++) {
+        int start[VALUES + 1] = {0};
+        struct rank *other = from;
+
+        for (int i = 0; i < n; i++)
+            start[digit_of(&from[i], d) + 1]++;
+        for (int k = 0; k < VALUES; k++)
+            start[k + 1] += start[k];
+        for (int i = 0; i < n; i++)
+            to[start[digit_of(&from[i], d)]++] = from[i];
+        from = to;
+        to = other;
+    }
+    return from;
 }
 
 static bool is_in(const struct look *k, const struct channel *c, enum beside beside, bool same_pair)
@@ -23,30 +55,34 @@ static bool is_in(const struct look *k, const struct channel *c, enum beside bes
            k->same_pair <= same_pair;
 }
 
+static struct item item_of(const struct view *v, int look, float r)
+{
+    const struct look *k = &v->in->look[look];
+
+    return (struct item){
+        .look = look,
+        .end = {k->src, k->dst},
+        .r = r,
+        .block = (unsigned short)v->block[k->block],
+        .class = (unsigned char)class_of(k),
+        .fine = (unsigned char)(end_is_fine(v, k, 0) | end_is_fine(v, k, 1) << 1)};
+}
+
 void order_make(struct order *o, const struct view *v, const struct channel *c, const float *r,
                 enum beside beside, bool same_pair)
 {
-    const struct noise_input *in = v->in;
-    int n = 0;
+    int n, count = 0;
+    const int *at = view_looks(v, c->kind, c->tiers, &n);
+    struct rank *rank = mem_calloc(2 * (size_t)n + 1, sizeof(*rank)), *sorted;
 
-    *o = (struct order){NULL, 0};
-    for (int i = 0; i < in->looks; i++)
-        n += !isnan(r[i]) && is_in(&in->look[i], c, beside, same_pair);
-    o->at = mem_calloc((size_t)n + 1, sizeof(*o->at));
-    for (int i = 0; i < in->looks; i++) {
-        const struct look *k = &in->look[i];
-
-        if (isnan(r[i]) || !is_in(k, c, beside, same_pair))
-            continue;
-        o->at[o->count++] = (struct item){
-            .look = i,
-            .end = {k->src, k->dst},
-            .r = r[i],
-            .block = (unsigned short)v->block[k->block],
-            .class = (unsigned char)class_of(k),
-            .fine = (unsigned char)(end_is_fine(v, k, 0) | end_is_fine(v, k, 1) << 1)};
-    }
-    stats_sort_keys(o->at, n, sizeof(*o->at), by_r);
+    for (int i = 0; i < n; i++)
+        if (!isnan(r[at[i]]) && is_in(&v->in->look[at[i]], c, beside, same_pair))
+            rank[count++] = (struct rank){key_of(r[at[i]]), at[i]};
+    *o = (struct order){mem_calloc((size_t)count + 1, sizeof(*o->at)), count};
+    sorted = sort_ranks(rank, count);
+    for (int i = 0; i < count; i++)
+        o->at[i] = item_of(v, sorted[i].look, r[sorted[i].look]);
+    free(rank);
 }
 
 void order_free(struct order *o)

@@ -58,20 +58,25 @@ static void add_pair(struct pairs *p, uint64_t key, int a, int b)
 
 static void collect(struct pairs *p, const struct hunt *h, const bool *claimed)
 {
-    const struct noise_input *in = h->v->in;
+    const struct look *look = h->v->in->look;
+    int n;
+    const int *of = view_looks(h->v, h->c->kind, h->c->tiers, &n);
 
-    for (int i = 0; i < in->looks; i++)
-        if (is_open(h, claimed, i)) {
+    for (int k = 0; k < n; k++)
+        if (is_open(h, claimed, of[k])) {
             p->looks++;
-            p->slow += is_slow(h, i);
-            if (is_slow(h, i))
-                add_pair(p, key_of(&in->look[i]),
-                         in->look[i].src < in->look[i].dst ? in->look[i].src : in->look[i].dst,
-                         in->look[i].src < in->look[i].dst ? in->look[i].dst : in->look[i].src);
+            p->slow += is_slow(h, of[k]);
+            if (is_slow(h, of[k])) {
+                const struct look *l = &look[of[k]];
+                add_pair(p, key_of(l), l->src < l->dst ? l->src : l->dst,
+                         l->src < l->dst ? l->dst : l->src);
+            }
         }
-    for (int i = 0; i < in->looks && p->count; i++) {
-        int at =
-            is_open(h, claimed, i) ? map_find(&p->map, key_of(&in->look[i]), NULL, NULL) : MAP_NONE;
+    for (int k = 0; k < n && p->count; k++) {
+        int i = of[k], at = MAP_NONE;
+
+        if (is_open(h, claimed, i))
+            at = map_find(&p->map, key_of(&look[i]), NULL, NULL);
 
         if (at == MAP_NONE)
             continue;
@@ -88,8 +93,8 @@ static bool *claimed_endpoints(const struct hunt *h)
     for (int c = 0; c < h->out->count; c++) {
         const struct claim *x = &h->out->at[c];
 
-        for (int i = 0; x->channel == h->c && x->rung == RUNG_NIC && i < h->places->n; i++)
-            claimed[i] |= i == x->a;
+        if (x->channel == h->c && x->rung == RUNG_NIC)
+            claimed[x->a] = true;
     }
     return claimed;
 }

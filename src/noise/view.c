@@ -11,6 +11,36 @@
 
 enum { SAMPLE_MAX = 1 << 14 }; /* of a class: a location within sigma / 100 */
 
+enum { SCOPES = TIER_MAX + 1 }; /* all tiers that cross NICs, or one other */
+
+static int scope_of(const struct noise_input *in, enum look_kind kind, int tier)
+{
+    return (int)kind * SCOPES + (in->crosses[tier] ? 0 : tier + 1);
+}
+
+const int *view_looks(const struct view *v, enum look_kind kind, unsigned tiers, int *n)
+{
+    int tier = 0, scope;
+
+    while (tier < TIER_MAX - 1 && !(tiers >> tier & 1))
+        tier++;
+    scope = scope_of(v->in, kind, tier);
+    *n = v->of.start[scope + 1] - v->of.start[scope];
+    return v->of.at + v->of.start[scope];
+}
+
+static void list_scopes(struct view *v)
+{
+    const struct noise_input *in = v->in;
+    int *key = mem_ints(in->looks, -1);
+
+    for (int i = 0; i < in->looks; i++)
+        if (!isnan(v->r[i]))
+            key[i] = scope_of(in, in->look[i].kind, in->look[i].tier);
+    lists_make(&v->of, key, NULL, in->looks, LOOK_COUNT * SCOPES);
+    free(key);
+}
+
 bool view_is_free(const struct view *v, const struct look *k)
 {
     const int own = k->looks_at;
@@ -154,17 +184,20 @@ static void take_drift(struct view *v, struct crowds *c)
 /* Values of a class, at most SAMPLE_MAX of them evenly spaced. */
 static int class_values(const struct view *v, double *to, int class, bool usual, int of)
 {
-    const struct noise_input *in = v->in;
+    int n;
+    const int *at =
+        view_looks(v, (enum look_kind)(class / 2 / TIER_MAX), 1u << class / 2 % TIER_MAX, &n);
     int step = of / SAMPLE_MAX + 1, count = 0, seen = 0;
 
     step += step > 1 && step % 2 == 0; /* no multiple of what machines are made of */
-    for (int i = 0; i < in->looks; i++) {
-        const struct look *k = &in->look[i];
+    for (int i = 0; i < n; i++) {
+        const struct look *k = &v->in->look[at[i]];
 
-        if (isnan(v->r[i]) || k->same_pair || class_of(k) != class || (usual && !is_usual(v, k)))
+        if (isnan(v->r[at[i]]) || k->same_pair || class_of(k) != class ||
+            (usual && !is_usual(v, k)))
             continue;
         if (seen++ % step == 0)
-            to[count++] = v->r[i];
+            to[count++] = v->r[at[i]];
     }
     return count;
 }
@@ -257,6 +290,7 @@ static void number_blocks(struct view *v)
             v->block[b] = v->blocks++;
 }
 
+/* Only rates are judged by their spread. */
 static void read_values(struct view *v)
 {
     const struct noise_input *in = v->in;
@@ -266,7 +300,10 @@ static void read_values(struct view *v)
         const struct look *k = &in->look[i];
         float y = v->tail ? -k->tail : k->y;
 
-        v->r[i] = k->fresh == v->fresh && isfinite(y) && isfinite(k->y) ? y : NAN;
+        v->r[i] = k->fresh == v->fresh && isfinite(y) && isfinite(k->y) &&
+                          (!v->tail || k->kind == LOOK_RATE)
+                      ? y
+                      : NAN;
     }
 }
 
@@ -318,6 +355,7 @@ void view_make(struct view *v, const struct noise_input *in, const struct places
                        .fresh = fresh,
                        .tail = tail};
     read_values(v);
+    list_scopes(v);
     number_blocks(v);
     count_classes(v, count);
     crowds_make(&c, v);
@@ -341,6 +379,7 @@ void view_free(struct view *v)
 {
     for (int k = 0; k < LOOK_COUNT && !v->base; k++)
         free(v->fine[k]);
+    lists_free(&v->of);
     free(v->r);
     free(v->block);
 }

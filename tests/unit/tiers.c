@@ -163,13 +163,27 @@ static void tiers_are_truth(const struct scene *s)
         }
 }
 
+/* Is the pair within a leaf that is named for what leaves it, because no pair within it was measured? */
+static bool was_unseen(const struct scene *s, int a, int b)
+{
+    int x = s->truth.endpoint[a].place.at[LEVEL_LEAF],
+        y = s->truth.endpoint[b].place.at[LEVEL_LEAF];
+
+    for (int i = 0; i < s->matrix.exceptions; i++) {
+        const struct exception *e = &s->matrix.exception[i];
+        if (e->part == PART_LEAF && e->tier >= 0 && e->a == x && x == y)
+            return true;
+    }
+    return false;
+}
+
 static void prices_are_truth(const struct scene *s)
 {
     struct cost c;
 
     for (int a = 0; a < s->truth.endpoints; a++)
         for (int b = 0; b < s->truth.endpoints; b++) {
-            if (a == b)
+            if (a == b || was_unseen(s, a, b))
                 continue;
             for (int large = 0; large < 2; large++) {
                 double bytes = large ? LARGE : 8;
