@@ -90,6 +90,6 @@ tests/mpi/(replay|ops)\.bats           early
 tests/mpi/(big|compute)\.bats          early
 tests/cli/(plot|declared)\.bats        early
 tests/mpi/.*                           early
-tests/cli/worlds\.bats                   early
+tests/cli/exam\.bats                     early
 tests/cli/(case|readme|fit|jobs)\.bats early
 tests/lab/.*                           alone

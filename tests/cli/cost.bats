@@ -93,14 +93,3 @@ refused() { rejects cost 64 "$@"; }
     done
     [ "$(railgauge cost $matrix 0 0 1M --json | jq .algbw_Bps)" = null ]
 }
-
-@test "what is sent to itself, and nothing at all, has no bandwidth" {
-    for words in "0 0 1M" "all_reduce 0,1 0"; do
-        # shellcheck disable=SC2086 # words are wanted
-        run railgauge cost $matrix $words
-        [ "$status" -eq 0 ]
-        [[ ${lines[0]} == *" ns to "* || ${lines[0]} == *" us to "* ]]
-        [[ ${lines[0]} != *bandwidth* ]]
-    done
-    [ "$(railgauge cost $matrix 0 0 1M --json | jq .algbw_Bps)" = null ]
-}

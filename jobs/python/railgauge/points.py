@@ -188,7 +188,7 @@ def _round(cells: list[str], follows: int, endpoints: int) -> Round:
     first, last = size(cells[3]), size(cells[4])
     if not 1 <= first <= last:
         raise ValueError(f"sizes {first} to {last}")
-    if not re.fullmatch(r"[0-4](?:,[0-4])*", epochs):
+    if not re.fullmatch(r"[0-7](?:,[0-7])*", epochs):
         raise ValueError(f'"{epochs:.40}" is not a list of epochs 0..{EPOCHS - 1}')
     return Round(follows, stage, op, first, last, whole(cells[5], 2, 1024),
                  tuple(sorted({int(epoch) for epoch in epochs.split(",")})), _groups(cells[7], op in PAIR_OPS, endpoints))
