@@ -95,7 +95,7 @@ static double crowd_off(const struct view *v, struct crowds *c, const int *at, i
 
     if (count < noise_constants.turn_looks)
         return NAN;
-    return top ? usual_quantile(c->buffer, count, noise_constants.turn_quantile) - top[class]
+    return top ? usual_quantile(c->buffer, count, noise_constants.fast) - top[class]
                : usual_quantile(c->buffer, count, 0.5);
 }
 
@@ -153,7 +153,7 @@ static void class_tops(const struct view *v, const int *count, double *buffer, d
     for (int c = 0; c < CLASSES; c++)
         if (count[c])
             top[c] = usual_quantile(buffer, class_values(v, buffer, c, false, count[c]),
-                                    noise_constants.turn_quantile);
+                                    noise_constants.fast);
 }
 
 /* Few looks that nobody chose: what stage 1 found, else all looks. */
