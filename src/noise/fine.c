@@ -152,7 +152,7 @@ static void judge_rounds(struct judging *j)
 
     for (int round = 0; round <= ROUNDS && !same; round++) {
         memcpy(before, j->v->fine[j->c->kind], n * sizeof(*before));
-        one_round(j, round ? noise_constants.fine_later : noise_constants.fine_first, buffer);
+        one_round(j, round ? noise_constants.fine_later : noise_constants.fast, buffer);
         same = round && !memcmp(before, j->v->fine[j->c->kind], n * sizeof(*before));
     }
     free(before);

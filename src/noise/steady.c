@@ -14,9 +14,7 @@
 #include "base/stats.h"
 #include "noise/noise_impl.h"
 
-static const double mad_normal = 1.4826, winsor = 3, halfpi = 1.5707963267948966,
-                    iqr_normal = 1.349;
-static const double d0_least = 3, d0_most = 40, d0_few = 4, var_few = 1e-4;
+static const double mad_normal = 1.4826, halfpi = 1.5707963267948966, iqr_normal = 1.349;
 
 bool lens_takes(const struct lens *l, const struct seen *s)
 {
@@ -71,7 +69,7 @@ static double winsorised(double *v, int n, double centre)
         v[i] = fabs(v[i] - centre);
     sd = mad_normal * median_of(v, n);
     for (int i = 0; i < n; i++)
-        sum += pow(fmin(v[i], winsor * sd), 2);
+        sum += pow(fmin(v[i], noise_constants.winsor * sd), 2);
     return sum / (n > 1 ? n - 1 : 1);
 }
 
@@ -118,7 +116,7 @@ static double quantile_of(double *v, int n, double share)
 /* Degrees of freedom whose log variance spreads as much as seen beyond that of d. */
 static double d0_of(double excess)
 {
-    double lo = 1, hi = d0_most;
+    double lo = 1, hi = noise_constants.prior_most;
 
     if (excess <= dist_trigamma(hi / 2))
         return hi;
@@ -130,7 +128,7 @@ static double d0_of(double excess)
         else
             hi = mid;
     }
-    return fmax(d0_least, lo);
+    return fmax(noise_constants.prior_least, lo);
 }
 
 /* Median of a chi-square (Wilson & Hilferty 1931). */
@@ -153,8 +151,8 @@ static void prior_of(struct likeness *like, const struct steady *s, double *buff
     for (int p = 0; p < s->parts; p++)
         if (s->got[p] > 2 && s->var[p] > 0)
             buffer[n++] = log(fmax(s->var[p], 1e-12));
-    like->d0 = d0_few;
-    like->s0 = n ? exp(median_of(buffer, n)) : var_few;
+    like->d0 = noise_constants.prior_few;
+    like->s0 = n ? exp(median_of(buffer, n)) : noise_constants.var_few;
     if (n < noise_constants.prior_parts)
         return;
     d = got - 1;
@@ -209,7 +207,8 @@ static bool tells_strays(const struct steady *s, int part, double limit, const b
 static void strays_of(struct likeness *like, const struct steady *s, const struct lows *lows,
                       bool group, const bool *without)
 {
-    double limit = like->centre - noise_constants.delta - 3 * sqrt(like->s0 + like->pop);
+    double limit = like->centre - noise_constants.delta -
+                   noise_constants.stray_sigma * sqrt(like->s0 + like->pop);
 
     like->limit = limit - like->centre;
     like->least = group ? noise_constants.least_group : noise_constants.least_nic;
