@@ -550,13 +550,15 @@ static bool is_hunted(const struct hunt *h, enum rung rung)
 
 void hunt_parts(struct hunt *h)
 {
+    /* A leaf may be a whole rack: it goes before what is between racks. */
+    static const enum rung order[RUNG_NIC] = {RUNG_RACK, RUNG_LEAF, RUNG_RACK_PAIR, RUNG_HOST};
     struct floor *nic = floor_open(h, RUNG_NIC, NULL);
 
     if (!h->asked && h->c->kind == LOOK_RATE && !h->c->tail)
         keep_base(nic);
-    for (int rung = 0; rung < RUNG_NIC; rung++)
-        if (is_hunted(h, (enum rung)rung))
-            nic = hunt_groups(nic, (enum rung)rung);
+    for (int i = 0; i < RUNG_NIC; i++)
+        if (is_hunted(h, order[i]))
+            nic = hunt_groups(nic, order[i]);
     claim_all(nic);
     floor_close(nic);
     if (is_hunted(h, RUNG_PAIR)) {
