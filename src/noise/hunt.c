@@ -334,7 +334,7 @@ static void take_off(struct floor *f, const struct claim *c, const struct lens *
         if (rung_is_group(f->rung) && h->done[s.self] > c->e)
             h->done[s.self] = (float)c->e;
     }
-    h->stale = true;
+    h->stale = h->taken = true;
 }
 
 static void claim_part(struct floor *f, int part)
