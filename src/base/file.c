@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -425,6 +426,8 @@ void file_data_each(const char *folder, name_taker *take, void *to)
  *
  * The superuser and the owner of "/" are trusted: in a user namespace the real root has another number. */
 
+#define PRIVATE_END "-XXXXXX"
+
 static bool trusts(const struct stat *st)
 {
     struct stat root;
@@ -461,37 +464,6 @@ static int is_safe(char *dir, struct err *err)
     return rc < 0 ? rc : keeps_names(dir, err);
 }
 
-static char *dir_in(const char *base, const char *stem, struct err *err)
-{
-    char *real = realpath(base, NULL), *dir = NULL;
-
-    if (!real)
-        err_config(err, "%s: %s", base, strerror(errno));
-    else if (is_safe(real, err) == 0) {
-        dir = mem_printf("%s/%s-XXXXXX", strcmp(real, "/") ? real : "", stem);
-        if (!mkdtemp(dir)) {
-            err_config(err, "%s: %s", dir, strerror(errno));
-            free(dir);
-            dir = NULL;
-        }
-    }
-    free(real);
-    return dir;
-}
-
-char *file_private_dir(const char *const *base, int count, const char *stem, struct err *err)
-{
-    char *dir = NULL;
-    struct err why = {0, "TMPDIR is empty"};
-
-    for (int i = 0; i < count && !dir; i++)
-        if (base[i] && *base[i])
-            dir = dir_in(base[i], stem, &why);
-    if (!dir)
-        err_config(err, "no place for a private folder: %s (TMPDIR names one)", why.text);
-    return dir;
-}
-
 /* Depth first.  What cannot be removed stays. */
 static void empty_dir(int at, const char *name)
 {
@@ -516,6 +488,75 @@ void file_remove_dir(const char *dir)
         return;
     empty_dir(AT_FDCWD, dir);
     rmdir(dir);
+}
+
+/* s: a folder this young may be one that its owner is about to lock. */
+enum { PRIVATE_AGE = 60 };
+
+/* True if the process that made this folder is gone. */
+static bool is_left(int at, const char *name)
+{
+    struct stat st;
+    int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    bool left = fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
+                st.st_mtime + PRIVATE_AGE < time(NULL) && flock(fd, LOCK_EX | LOCK_NB) == 0;
+
+    if (fd >= 0)
+        close(fd);
+    return left;
+}
+
+/* Remove what killed processes have left. */
+static void clear_left(const char *base, const char *stem)
+{
+    size_t n = strlen(stem);
+    DIR *d = opendir(base);
+
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (!strncmp(e->d_name, stem, n) && e->d_name[n] == '-' &&
+            strlen(e->d_name + n) == strlen(PRIVATE_END) && is_left(dirfd(d), e->d_name)) {
+            char *path = file_join(base, e->d_name);
+            file_remove_dir(path);
+            free(path);
+        }
+    if (d)
+        closedir(d);
+}
+
+static char *dir_in(const char *base, const char *stem, struct err *err)
+{
+    char *real = realpath(base, NULL), *dir = NULL;
+
+    if (!real)
+        err_config(err, "%s: %s", base, strerror(errno));
+    else if (is_safe(real, err) == 0) {
+        clear_left(real, stem);
+        dir = mem_printf("%s/%s" PRIVATE_END, strcmp(real, "/") ? real : "", stem);
+        if (!mkdtemp(dir)) {
+            err_config(err, "%s: %s", dir, strerror(errno));
+            free(dir);
+            dir = NULL;
+        }
+    }
+    free(real);
+    return dir;
+}
+
+char *file_private_dir(const char *const *base, int count, const char *stem, int *lock,
+                       struct err *err)
+{
+    char *dir = NULL;
+    struct err why = {0, "TMPDIR is empty"};
+
+    for (int i = 0; i < count && !dir; i++)
+        if (base[i] && *base[i])
+            dir = dir_in(base[i], stem, &why);
+    if (!dir)
+        err_config(err, "no place for a private folder: %s (TMPDIR names one)", why.text);
+    *lock = dir ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (*lock >= 0)
+        (void)!flock(*lock, LOCK_EX | LOCK_NB);
+    return dir;
 }
 
 static int refuse_owner(const char *path, const struct stat *st, struct err *err)

@@ -60,9 +60,11 @@ void file_data_each(const char *folder, name_taker *take, void *to); /* the same
 
 /* Make a new folder STEM-XXXXXX of mode 0700 in the first of the folders `base` (NULL or "": skipped;
  * `count` of them) where only we could rename it: each folder on the resolved path belongs to us or to
- * root, and others cannot write to it unless it is sticky.  The caller frees.  NULL: EXIT_CONFIG, with the
- * reason of the last one. */
-char *file_private_dir(const char *const *base, int count, const char *stem, struct err *err);
+ * root, and others cannot write to it unless it is sticky.  *lock is a descriptor that says it is in use:
+ * the caller closes it (-1: none) after file_remove_dir(), and frees.  Those that killed processes left
+ * there are removed.  NULL: EXIT_CONFIG, with the reason of the last one. */
+char *file_private_dir(const char *const *base, int count, const char *stem, int *lock,
+                       struct err *err);
 /* Remove a folder with everything in it.  Links are removed and never followed.  NULL is fine. */
 void file_remove_dir(const char *dir);
 /* EXIT_CONFIG unless `path` belongs to us or to root; of a link, the link and what it leads to; of a

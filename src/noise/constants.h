@@ -22,15 +22,21 @@
     ROW(weight_floor, 0.01, "noise that looks share: classes without noise do not rule alone")             \
     ROW(fine_floor, 0.04, "a partner is fine down to here")                                                \
     ROW(fine_sigma, 4, "and down to so many standard deviations between parts")                            \
-    ROW(fine_first, 0.75, "quantile of the first round: slow looks may be the partner's fault")            \
-    ROW(fine_later, 0.6, "quantile of later rounds: slow to half of its partners is still fine")           \
+    ROW(fine_later, 0.6, "quantile beside fine partners: slow to half of them is still fine")           \
     ROW(fine_looks, 3, "looks that a median needs")                                                        \
     ROW(turn_looks, 8, "looks of a turn that tell what the turn does")                                     \
     ROW(class_looks, 12, "looks of a class that tell where its heap is; fewer: their median")              \
     ROW(heap, 0.3, "share of a class that its fast heap holds at least: one slow host of three leaves a third")   \
     ROW(heap_slack, 3, "a fast heap may be so much wider than the densest: a slow one may hold twice as many")      \
     ROW(crowded, 0.85, "of what a pair gets alone: with less beside others only pairs alone tell of their ends") \
-    ROW(turn_quantile, 0.75, "fast quarter of a turn: untouched by slow parts in it")                      \
+    ROW(fast, 0.75, "quantile of a turn, or of an end before its partners are judged: untouched by slow parts") \
+    ROW(reach, 4, "standard deviations that looks count to for what is usual (Tukey's biweight)")          \
+    ROW(winsor, 3, "and that a block counts for at most in a part's variance")                             \
+    ROW(prior_least, 3, "least weight of the like's variance, in blocks: parts are not all alike")         \
+    ROW(prior_most, 40, "and its most: nor quite alike")                                                   \
+    ROW(prior_few, 4, "its weight where few parts tell it")                                                \
+    ROW(var_few, 1e-4, "variance of blocks where no part tells it: 1 %")                                   \
+    ROW(stray_sigma, 3, "standard deviations beyond delta from which on a block is stray")                 \
     ROW(prior_parts, 8, "parts that tell how parts differ and how blocks vary")                            \
     ROW(least_nic, 0.5, "stray blocks of NICs that are assumed where none was seen")                       \
     ROW(least_group, 0.1, "the same of groups, whose blocks hold many looks")                              \
@@ -47,6 +53,8 @@
     ROW(loaded_looks, 4, "pairs drawn at random that tell what load costs")                                \
     ROW(pair_blocks, 3, "blocks that a pair is seen in before it is judged")                               \
     ROW(pair_suspects, 8, "pairs that are measured again, of those that stand out with fine ends")          \
+    ROW(fresh_children, 5, "NICs of eight that stage 2 measures: more than one host's four")                \
+    ROW(pairs_to, 256, "endpoints whose pairs stage 1 can judge: each is seen in several blocks")           \
     ROW(few_partners, 8, "with more partners than this each look has a partner of its own")                \
     ROW(inside_looks, 4, "looks within a group that tell the group from its uplinks")                      \
     ROW(dead_share, 0.8, "share of looks without an answer from which on a part is dead")                  \

@@ -23,6 +23,10 @@ struct judging {
         unsigned char slot;
         bool fine;
     } * mark;
+    struct total {
+        double weight[2]; /* of all; of those with fine partners */
+        int count[2];
+    } total[SLOTS]; /* of the endpoint at hand */
 };
 
 static bool mark_is_in(const struct mark *m, int slot, bool sided)
@@ -30,21 +34,28 @@ static bool mark_is_in(const struct mark *m, int slot, bool sided)
     return slot == SLOTS - 1 || (sided ? m->slot == slot : m->slot / 2 == slot / 2);
 }
 
-/* Weighted quantile of those that are in the slot; *count of them. */
-static double slot_quantile(const struct mark *m, int n, int slot, bool sided, bool fine,
-                            double share, int *count)
+static void add_to_slots(struct judging *j, const struct mark *m)
 {
-    double total = 0, run = 0;
+    const bool sided = channel_has_sides(j->c);
+    const int slots[] = {m->slot, m->slot ^ 1, SLOTS - 1};
 
-    *count = 0;
-    for (int i = 0; i < n; i++)
-        if (mark_is_in(&m[i], slot, sided) && (!fine || m[i].fine)) {
-            total += m[i].w;
-            ++*count;
+    for (int s = 0; s < 3; s++)
+        for (int fine = 0; fine <= m->fine && !(s == 1 && sided); fine++) {
+            j->total[slots[s]].weight[fine] += m->w;
+            j->total[slots[s]].count[fine]++;
         }
+}
+
+/* Weighted quantile of those that are in the slot. */
+static double slot_quantile(const struct judging *j, const struct mark *m, int n, int slot,
+                            bool fine, double share)
+{
+    const bool sided = channel_has_sides(j->c);
+    const double enough = j->total[slot].weight[fine] * share * (1 - 1e-6);
+    double run = 0;
+
     for (int i = 0; i < n; i++)
-        if (mark_is_in(&m[i], slot, sided) && (!fine || m[i].fine) &&
-            (run += m[i].w) >= total * share * (1 - 1e-6))
+        if (mark_is_in(&m[i], slot, sided) && (!fine || m[i].fine) && (run += m[i].w) >= enough)
             return m[i].r;
     return NAN;
 }
@@ -52,14 +63,13 @@ static double slot_quantile(const struct mark *m, int n, int slot, bool sided, b
 static double slot_estimate(const struct judging *j, const struct mark *m, int n, int slot,
                             double share)
 {
-    const bool sided = channel_has_sides(j->c);
-    int count, all;
-    double fine = slot_quantile(m, n, slot, sided, true, share, &count), e;
+    const int *count = j->total[slot].count;
 
-    if (count >= noise_constants.fine_looks)
-        return fine;
-    e = slot_quantile(m, n, slot, sided, false, share, &all);
-    return all >= noise_constants.fine_looks || slot == SLOTS - 1 ? e : NAN;
+    if (count[1] >= noise_constants.fine_looks)
+        return slot_quantile(j, m, n, slot, true, share);
+    return count[0] >= noise_constants.fine_looks || slot == SLOTS - 1
+               ? slot_quantile(j, m, n, slot, false, share)
+               : NAN;
 }
 
 static void estimate(struct judging *j, int endpoint, double share)
@@ -68,6 +78,7 @@ static void estimate(struct judging *j, int endpoint, double share)
     const unsigned *fine = v->fine[j->c->kind];
     int from = j->k->l.start[endpoint], n = j->k->l.start[endpoint + 1] - from;
 
+    memset(j->total, 0, sizeof(j->total));
     for (int i = 0; i < n; i++) {
         int code = j->k->l.at[from + i], end = code & 1;
         const struct item *k = &j->o->at[code / 2];
@@ -75,6 +86,7 @@ static void estimate(struct judging *j, int endpoint, double share)
         j->mark[i] = (struct mark){k->r, (float)v->class[k->class].weight,
                                    (unsigned char)(2 * item_tier(k) + end),
                                    fine[k->end[!end]] >> (2 * item_tier(k) + !end) & 1};
+        add_to_slots(j, &j->mark[i]);
     }
     for (int s = 0; s < SLOTS; s++)
         if (j->has[s])
@@ -152,7 +164,7 @@ static void judge_rounds(struct judging *j)
 
     for (int round = 0; round <= ROUNDS && !same; round++) {
         memcpy(before, j->v->fine[j->c->kind], n * sizeof(*before));
-        one_round(j, round ? noise_constants.fine_later : noise_constants.fine_first, buffer);
+        one_round(j, round ? noise_constants.fine_later : noise_constants.fast, buffer);
         same = round && !memcmp(before, j->v->fine[j->c->kind], n * sizeof(*before));
     }
     free(before);

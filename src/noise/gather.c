@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/stats.h"
 #include "noise/noise_impl.h"
 
 /* Stage 2 sees a part only by looks that were measured for it. */
@@ -38,33 +37,72 @@ int gather_most(const struct hunt *h, enum rung rung)
     return most;
 }
 
-static uint64_t code_key(const void *item)
+static void merge(int *to, const int *a, int n, const int *b, int m)
 {
-    return (uint64_t) * (const int *)item;
+    while (n && m) {
+        bool first = *a < *b;
+
+        *to++ = first ? *a : *b;
+        a += first;
+        n -= first;
+        b += !first;
+        m -= !first;
+    }
+    if (n + m)
+        memcpy(to, n ? a : b, (size_t)(n + m) * sizeof(*to));
+}
+
+/* One ascending list of runs that are: *at becomes where it is, of the two rooms. */
+static void merge_runs(int **at, int *spare, int *start, int runs)
+{
+    while (runs > 1) {
+        int *from = *at, kept = 0;
+
+        for (int r = 0; r < runs; r += 2) {
+            int a = start[r], b = start[r + 1], c = r + 1 < runs ? start[r + 2] : b;
+
+            merge(spare + a, from + a, b - a, from + b, c - b);
+            start[kept++] = a;
+        }
+        start[kept] = start[runs];
+        runs = kept;
+        *at = spare;
+        spare = from;
+    }
+}
+
+/* Room for n codes twice, and for where the runs of so many members begin. */
+static void group_room(struct hunt *h, int n, int members)
+{
+    if (2 * n + members + 1 <= h->codes && h->code)
+        return;
+    free(h->code);
+    h->codes = 2 * n + members + 1;
+    h->code = mem_ints(h->codes, 0);
 }
 
 /* Codes of a group: those of its endpoints, in the order of r again. */
 static const int *group_codes(struct hunt *h, enum rung rung, int part, int *n)
 {
     const struct lists *member = &h->places->member[rung];
+    const int members = member->start[part + 1] - member->start[part];
+    int *at, *start, all = codes_of(h, rung, part);
 
-    *n = codes_of(h, rung, part);
-    if (*n > h->codes || !h->code) {
-        free(h->code);
-        h->codes = *n;
-        h->code = mem_ints(h->codes, 0);
-    }
-    *n = 0;
-    for (int i = member->start[part]; i < member->start[part + 1]; i++) {
-        int from = h->nic.l.start[member->at[i]], many = h->nic.l.start[member->at[i] + 1] - from;
+    group_room(h, all, members);
+    at = h->code;
+    start = h->code + 2 * all;
+    start[0] = 0;
+    for (int i = 0; i < members; i++) {
+        int id = member->at[member->start[part] + i], from = h->nic.l.start[id],
+            many = h->nic.l.start[id + 1] - from;
 
         if (many)
-            memcpy(h->code + *n, h->nic.l.at + from, (size_t)many * sizeof(int));
-        *n += many;
+            memcpy(at + start[i], h->nic.l.at + from, (size_t)many * sizeof(int));
+        start[i + 1] = start[i] + many;
     }
-    if (*n)
-        stats_sort_keys(h->code, *n, sizeof(int), code_key);
-    return h->code;
+    *n = all;
+    merge_runs(&at, h->code + all, start, members);
+    return at;
 }
 
 static const int *codes(struct hunt *h, enum rung rung, int part, int *n)

@@ -10,8 +10,8 @@
 
 #include "base/mem.h"
 
-enum { TWO_MAX = 2048, PAIRS_TO = 256, GROUPS_ALL = 256, FRESH_CHILDREN = 5 };
-/* Racks, and endpoints, whose pairs are looked at; groups of a level that are all looked at. */
+enum { TWO_MAX = 2048, GROUPS_ALL = 256 };
+/* Racks whose pairs are looked at; groups of a level that are all looked at: for speed. */
 
 bool hunt_asks(const struct hunt *h, enum rung rung, int a, int b)
 {
@@ -258,8 +258,8 @@ static int enough_children(const struct floor *f, int part, const struct lens *l
     if (!rung_is_group(f->rung))
         return least;
     half = (int)(noise_constants.half * (member->start[part + 1] - member->start[part]));
-    if (f->h->asked && half > FRESH_CHILDREN)
-        half = FRESH_CHILDREN;
+    if (f->h->asked && half > noise_constants.fresh_children)
+        half = (int)noise_constants.fresh_children;
     return half > least ? half : least;
 }
 
@@ -334,7 +334,7 @@ static void take_off(struct floor *f, const struct claim *c, const struct lens *
         if (rung_is_group(f->rung) && h->done[s.self] > c->e)
             h->done[s.self] = (float)c->e;
     }
-    h->stale = true;
+    h->stale = h->taken = true;
 }
 
 static void claim_part(struct floor *f, int part)
@@ -545,18 +545,20 @@ static bool is_hunted(const struct hunt *h, enum rung rung)
                h->places->count[RUNG_RACK] > 1 && h->places->count[RUNG_RACK] <= TWO_MAX;
     if (rung == RUNG_LEAF)
         return h->c->nic;
-    return rung != RUNG_PAIR || h->asked || h->places->n <= PAIRS_TO;
+    return rung != RUNG_PAIR || h->asked || h->places->n <= noise_constants.pairs_to;
 }
 
 void hunt_parts(struct hunt *h)
 {
+    /* A leaf may be a whole rack: it goes before what is between racks. */
+    static const enum rung order[RUNG_NIC] = {RUNG_RACK, RUNG_LEAF, RUNG_RACK_PAIR, RUNG_HOST};
     struct floor *nic = floor_open(h, RUNG_NIC, NULL);
 
     if (!h->asked && h->c->kind == LOOK_RATE && !h->c->tail)
         keep_base(nic);
-    for (int rung = 0; rung < RUNG_NIC; rung++)
-        if (is_hunted(h, (enum rung)rung))
-            nic = hunt_groups(nic, (enum rung)rung);
+    for (int i = 0; i < RUNG_NIC; i++)
+        if (is_hunted(h, order[i]))
+            nic = hunt_groups(nic, order[i]);
     claim_all(nic);
     floor_close(nic);
     if (is_hunted(h, RUNG_PAIR)) {

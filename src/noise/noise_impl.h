@@ -207,6 +207,7 @@ struct hunt {
     float *r;    /* residuals that are left */
     float *done; /* effect of named groups, by endpoint */
     bool stale;  /* r has changed since order was made */
+    bool taken;  /* effects were taken off r */
     struct order order;
     struct keyed nic, two; /* by endpoint; by pair of the rung at hand */
     int *code, codes;      /* of the group at hand */

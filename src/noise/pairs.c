@@ -115,7 +115,7 @@ static void tell_likeness(const struct hunt *h, const struct pairs *p)
         if (like->s0 > 0)
             continue;
         *like = (struct likeness){.s0 = fmax(nic->s0, sigma * sigma),
-                                  .d0 = nic->d0 > 0 ? nic->d0 : 4,
+                                  .d0 = nic->d0 > 0 ? nic->d0 : noise_constants.prior_few,
                                   .pop = nic->pop,
                                   .limit = -noise_constants.delta,
                                   .least = (double)p->slow + 0.5,

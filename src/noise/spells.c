@@ -429,13 +429,19 @@ static bool is_of(const struct hunt *h, const struct claim *c, const struct look
 /* All residuals again, but for pairs that are claimed. */
 static void take_pairs(struct hunt *h)
 {
+    int n;
+    const int *of = view_looks(h->v, h->c->kind, h->c->tiers, &n);
+
+    if (!h->taken)
+        return;
+    h->stale = true;
     memcpy(h->r, h->v->r, (size_t)h->v->in->looks * sizeof(*h->r));
     for (int c = 0; c < h->out->count; c++)
         for (int i = 0; rung_is_two(h->out->at[c].rung) && h->out->at[c].channel == h->c &&
-                        i < h->v->in->looks;
+                        i < n;
              i++)
-            if (is_of(h, &h->out->at[c], &h->v->in->look[i]))
-                h->r[i] = NAN;
+            if (is_of(h, &h->out->at[c], &h->v->in->look[of[i]]))
+                h->r[of[i]] = NAN;
 }
 
 void spells_find(struct hunt *h)
@@ -444,7 +450,6 @@ void spells_find(struct hunt *h)
     bool *skip = explained(h);
 
     take_pairs(h);
-    h->stale = true;
     gather_refresh(h);
     for (int nic = 0; nic < 2; nic++) {
         struct spell s;

@@ -14,9 +14,7 @@
 #include "base/stats.h"
 #include "noise/noise_impl.h"
 
-static const double mad_normal = 1.4826, winsor = 3, halfpi = 1.5707963267948966,
-                    iqr_normal = 1.349;
-static const double d0_least = 3, d0_most = 40, d0_few = 4, var_few = 1e-4;
+static const double mad_normal = 1.4826, halfpi = 1.5707963267948966, iqr_normal = 1.349;
 
 bool lens_takes(const struct lens *l, const struct seen *s)
 {
@@ -40,23 +38,63 @@ static double median_of(double *v, int n)
     return n ? (stats_select(v, n, (n - 1) / 2) + stats_select(v, n, n / 2)) / 2 : NAN;
 }
 
+/* Lenses that take a look, as bits, by all that they ask of it. */
+struct masks {
+    uint64_t by[TIER_MAX][2][2][2][2];
+};
+
+static uint64_t *mask_at(struct masks *m, const struct seen *s)
+{
+    return &m->by[s->tier][s->end][s->inside][s->fine][s->first];
+}
+
+static void masks_make(struct masks *m, const struct lens *lens, int lenses)
+{
+    for (int i = 0; i < TIER_MAX << 4; i++) {
+        struct seen s = {.tier = (unsigned char)(i >> 4),
+                         .end = i & 1,
+                         .inside = i >> 1 & 1,
+                         .fine = i >> 2 & 1,
+                         .first = i >> 3 & 1};
+
+        *mask_at(m, &s) = 0;
+        for (int l = 0; l < lenses; l++)
+            *mask_at(m, &s) |= lens_takes(&lens[l], &s) ? UINT64_C(1) << l : 0;
+    }
+}
+
+/* What a lens takes of a part. */
+struct taken {
+    float r, w;
+    int block;
+};
+
+static int take(struct taken *to, const struct seen *s, const uint64_t *mask, int n, uint64_t bit)
+{
+    int count = 0;
+
+    for (int i = 0; i < n; i++) {
+        to[count] = (struct taken){s[i].r, s[i].w, s[i].block};
+        count += (mask[i] & bit) != 0;
+    }
+    return count;
+}
+
 /* Weighted median of each block; NAN where it is not seen, or only where looks are noise. */
-static void cell_medians(struct cell *cell, int blocks, const struct seen *s, int n,
-                         const struct lens *l)
+static void cell_medians(struct cell *cell, int blocks, const struct taken *s, int n)
 {
     double best = 0;
 
     for (int b = 0; b < blocks; b++)
         cell[b] = (struct cell){.z = NAN};
     for (int i = 0; i < n; i++)
-        if (lens_takes(l, &s[i]))
-            cell[s[i].block].weight += s[i].w;
+        cell[s[i].block].weight += s[i].w;
     for (int b = 0; b < blocks; b++)
-        best = fmax(best, cell[b].weight);
+        best = cell[b].weight > best ? cell[b].weight : best;
     for (int i = 0; i < n; i++) {
         struct cell *c = &cell[s[i].block];
 
-        if (!isnan(c->z) || c->weight < noise_constants.block_seen * best || !lens_takes(l, &s[i]))
+        if (!isnan(c->z) || c->weight < noise_constants.block_seen * best)
             continue;
         if ((c->run += s[i].w) >= c->weight * 0.5 * (1 - 1e-6))
             c->z = s[i].r;
@@ -71,7 +109,7 @@ static double winsorised(double *v, int n, double centre)
         v[i] = fabs(v[i] - centre);
     sd = mad_normal * median_of(v, n);
     for (int i = 0; i < n; i++)
-        sum += pow(fmin(v[i], winsor * sd), 2);
+        sum += pow(fmin(v[i], noise_constants.winsor * sd), 2);
     return sum / (n > 1 ? n - 1 : 1);
 }
 
@@ -118,7 +156,7 @@ static double quantile_of(double *v, int n, double share)
 /* Degrees of freedom whose log variance spreads as much as seen beyond that of d. */
 static double d0_of(double excess)
 {
-    double lo = 1, hi = d0_most;
+    double lo = 1, hi = noise_constants.prior_most;
 
     if (excess <= dist_trigamma(hi / 2))
         return hi;
@@ -130,7 +168,7 @@ static double d0_of(double excess)
         else
             hi = mid;
     }
-    return fmax(d0_least, lo);
+    return fmax(noise_constants.prior_least, lo);
 }
 
 /* Median of a chi-square (Wilson & Hilferty 1931). */
@@ -153,8 +191,8 @@ static void prior_of(struct likeness *like, const struct steady *s, double *buff
     for (int p = 0; p < s->parts; p++)
         if (s->got[p] > 2 && s->var[p] > 0)
             buffer[n++] = log(fmax(s->var[p], 1e-12));
-    like->d0 = d0_few;
-    like->s0 = n ? exp(median_of(buffer, n)) : var_few;
+    like->d0 = noise_constants.prior_few;
+    like->s0 = n ? exp(median_of(buffer, n)) : noise_constants.var_few;
     if (n < noise_constants.prior_parts)
         return;
     d = got - 1;
@@ -209,7 +247,8 @@ static bool tells_strays(const struct steady *s, int part, double limit, const b
 static void strays_of(struct likeness *like, const struct steady *s, const struct lows *lows,
                       bool group, const bool *without)
 {
-    double limit = like->centre - noise_constants.delta - 3 * sqrt(like->s0 + like->pop);
+    double limit = like->centre - noise_constants.delta -
+                   noise_constants.stray_sigma * sqrt(like->s0 + like->pop);
 
     like->limit = limit - like->centre;
     like->least = group ? noise_constants.least_group : noise_constants.least_nic;
@@ -351,33 +390,78 @@ static void steady_room(struct steady *s, int parts)
     s->deep = mem_calloc((size_t)parts + 1, sizeof(*s->deep));
 }
 
+struct sight { /* room for the part at hand */
+    struct masks masks;
+    struct seen *seen;
+    uint64_t *mask;
+    struct taken *taken;
+    struct cell *cell;
+    double *v;
+};
+
+static void sight_make(struct sight *t, const struct hunt *h, enum rung rung,
+                       const struct lens *lens, int lenses)
+{
+    const size_t most = (size_t)gather_most(h, rung) + 1, blocks = (size_t)h->v->blocks + 1;
+
+    masks_make(&t->masks, lens, lenses);
+    t->seen = mem_calloc(most, sizeof(*t->seen));
+    t->mask = mem_calloc(most, sizeof(*t->mask));
+    t->taken = mem_calloc(most, sizeof(*t->taken));
+    t->cell = mem_calloc(blocks, sizeof(*t->cell));
+    t->v = mem_calloc(blocks, sizeof(*t->v));
+}
+
+static void sight_free(struct sight *t)
+{
+    free(t->seen);
+    free(t->mask);
+    free(t->taken);
+    free(t->cell);
+    free(t->v);
+}
+
+static void look_at_part(struct steady *s, struct lows *lows, struct sight *t, struct hunt *h,
+                         enum rung rung, int part, int lenses)
+{
+    const int n = gather_part(h, rung, part, t->seen);
+
+    for (int i = 0; i < n; i++)
+        t->mask[i] = *mask_at(&t->masks, &t->seen[i]);
+    for (int l = 0; l < lenses; l++) {
+        int many = take(t->taken, t->seen, t->mask, n, UINT64_C(1) << l);
+
+        if (!many) {
+            s[l].est[part] = s[l].var[part] = NAN;
+            continue;
+        }
+        cell_medians(t->cell, h->v->blocks, t->taken, many);
+        add_part(&s[l], &lows[l], part, t->cell, h->v->blocks, t->v);
+    }
+}
+
 void steady_make(struct steady *s, struct hunt *h, enum rung rung, const bool *only,
                  const struct lens *lens, int lenses)
 {
-    const int blocks = h->v->blocks, parts = gather_count(h, rung);
-    struct seen *seen = mem_calloc((size_t)gather_most(h, rung) + 1, sizeof(*seen));
-    struct cell *cell = mem_calloc((size_t)blocks + 1, sizeof(*cell));
-    double *v = mem_calloc((size_t)blocks + 1, sizeof(*v));
+    const int parts = gather_count(h, rung);
     struct lows *lows = mem_calloc((size_t)lenses + 1, sizeof(*lows));
+    struct sight sight;
 
+    sight_make(&sight, h, rung, lens, lenses);
     for (int l = 0; l < lenses; l++)
         steady_room(&s[l], parts);
     for (int p = 0; p < parts; p++) {
-        int n = !only || only[p] ? gather_part(h, rung, p, seen) : 0;
-
-        for (int l = 0; l < lenses; l++) {
-            cell_medians(cell, blocks, seen, n, &lens[l]);
-            add_part(&s[l], &lows[l], p, cell, blocks, v);
-        }
+        if (!only || only[p])
+            look_at_part(s, lows, &sight, h, rung, p, lenses);
+        for (int l = 0; only && !only[p] && l < lenses; l++)
+            s[l].est[p] = s[l].var[p] = NAN;
     }
     for (int l = 0; l < lenses; l++) {
         finish(&s[l], h, rung, lens, l, &lows[l]);
         free(lows[l].at);
     }
     free(lows);
-    free(v);
-    free(cell);
-    free(seen);
+    sight_free(&sight);
 }
 
 /* The likeness belongs to the channel. */

@@ -7,7 +7,7 @@
 #include "noise/noise_impl.h"
 
 enum { ROUNDS = 20 };
-static const double sigma_least = 1e-3, reach = 4, mad_normal = 1.4826;
+static const double sigma_least = 1e-3, mad_normal = 1.4826;
 
 double usual_quantile(double *v, int n, double share)
 {
@@ -57,10 +57,11 @@ static double fast_sigma(const double *v, int n, double m)
 /* Tukey's biweight around m. */
 static double biweight(const double *v, int n, double m, double sigma)
 {
+    const double reach = noise_constants.reach * sigma;
     double sum = 0, weight = 0;
 
-    for (int i = first_from(v, n, m - reach * sigma); i < n && v[i] < m + reach * sigma; i++) {
-        double u = (v[i] - m) / (reach * sigma), w = (1 - u * u) * (1 - u * u);
+    for (int i = first_from(v, n, m - reach); i < n && v[i] < m + reach; i++) {
+        double u = (v[i] - m) / reach, w = (1 - u * u) * (1 - u * u);
 
         sum += w * v[i];
         weight += w;

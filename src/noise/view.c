@@ -125,7 +125,7 @@ static double crowd_off(const struct view *v, struct crowds *c, const int *at, i
 
     if (count < noise_constants.turn_looks)
         return NAN;
-    return top ? usual_quantile(c->buffer, count, noise_constants.turn_quantile) - top[class]
+    return top ? usual_quantile(c->buffer, count, noise_constants.fast) - top[class]
                : usual_quantile(c->buffer, count, 0.5);
 }
 
@@ -160,7 +160,7 @@ static double drift_of(const struct view *v, struct crowds *c, const int *at, in
     for (int i = 0; i < n; i++)
         if (v->in->look[at[i]].same_pair && class_of(&v->in->look[at[i]]) == class)
             c->buffer[count++] = v->r[at[i]];
-    return count > 1 ? fmin(0, usual_quantile(c->buffer, count, noise_constants.turn_quantile)) : 0;
+    return count > 1 ? fmin(0, usual_quantile(c->buffer, count, noise_constants.fast)) : 0;
 }
 
 static void take_drift(struct view *v, struct crowds *c)
@@ -214,7 +214,7 @@ static void class_tops(const struct view *v, const int *count, double *buffer, d
     for (int c = 0; c < CLASSES; c++)
         if (count[c])
             top[c] = usual_quantile(buffer, class_values(v, buffer, c, false, count[c]),
-                                    noise_constants.turn_quantile);
+                                    noise_constants.fast);
 }
 
 /* Few looks that nobody chose: what stage 1 found, else all looks. */

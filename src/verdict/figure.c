@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/stats.h"
 #include "base/units.h"
@@ -12,17 +13,17 @@ enum { SMALL = 8 << 10, LARGE = 1 << 20 }; /* up to, from: bytes */
 
 /* --- points that measured the same --- */
 
-/* What a point is of, in the ids of the first campaign. */
+/* What a point is of, in the ids of the first campaign.  Small: there may be millions. */
 struct match_key {
-    int op, stage, ranks, src, dst, flows, epoch;
     double bytes;
+    int ranks, src, dst, flows, epoch;
+    unsigned char op, stage;
 };
 
 struct match_row {
     struct match_key key;
+    int round, group, unit;
     double sec;
-    int round, group;
-    int unit;
 };
 
 static int order_keys(const struct match_key *a, const struct match_key *b)
@@ -32,11 +33,39 @@ static int order_keys(const struct match_key *a, const struct match_key *b)
         (double[]){b->op, b->stage, b->ranks, b->src, b->dst, b->flows, b->epoch, b->bytes}, 8);
 }
 
-static int order_rows(const void *x, const void *y)
+/* The key of a row in parts, the last first: each is sorted by in turn. */
+static uint64_t by_bytes(const void *row)
 {
-    const struct match_row *a = x, *b = y;
+    return (uint64_t)((const struct match_row *)row)->key.bytes;
+}
 
-    return order_keys(&a->key, &b->key);
+static uint64_t by_time(const void *row)
+{
+    const struct match_key *k = &((const struct match_row *)row)->key;
+
+    return (uint64_t)k->flows << 32 | (unsigned)k->epoch;
+}
+
+static uint64_t by_ends(const void *row)
+{
+    const struct match_key *k = &((const struct match_row *)row)->key;
+
+    return (uint64_t)k->src << 32 | (unsigned)k->dst;
+}
+
+static uint64_t by_kind(const void *row)
+{
+    const struct match_key *k = &((const struct match_row *)row)->key;
+
+    return (uint64_t)k->op << 40 | (uint64_t)k->stage << 32 | (unsigned)k->ranks;
+}
+
+static void sort_rows(struct match_row *row, int n)
+{
+    stats_key *const part[] = {by_bytes, by_time, by_ends, by_kind};
+
+    for (size_t i = 0; i < sizeof(part) / sizeof(*part); i++)
+        stats_sort_keys(row, n, sizeof(*row), part[i]);
 }
 
 /* id[] of `other`'s endpoints in `t`, -1 where t has none of that host and number. */
@@ -78,7 +107,7 @@ static struct match_row *match_rows(const struct topo *t, const struct campaign 
 {
     const struct points *p = c->points;
     int *id = same_endpoints(t, c->topo), n = 0;
-    struct match_row *row = NULL;
+    struct match_row *row = mem_calloc((size_t)p->count + 1, sizeof(*row));
 
     for (int i = 0; i < p->count; i++) {
         const struct point *x = &p->point[i];
@@ -86,15 +115,19 @@ static struct match_row *match_rows(const struct topo *t, const struct campaign 
         if (x->stop == STOP_FAILED || x->wrong || stage_is_retest(x->stage) || src < 0 || dst < 0 ||
             !(x->sec.median > 0))
             continue;
-        MEM_PUSH(row, n) = (struct match_row){
-            {(int)x->op, (int)x->stage, x->ranks, src, dst, x->flows, x->epoch, (double)x->bytes},
-            x->sec.median,
-            x->round,
-            x->group,
-            0};
+        row[n++] = (struct match_row){.key = {.op = (unsigned char)x->op,
+                                              .stage = (unsigned char)x->stage,
+                                              .ranks = x->ranks,
+                                              .src = src,
+                                              .dst = dst,
+                                              .flows = x->flows,
+                                              .epoch = x->epoch,
+                                              .bytes = (double)x->bytes},
+                                      .sec = x->sec.median,
+                                      .round = x->round,
+                                      .group = x->group};
     }
-    if (n)
-        qsort(row, (size_t)n, sizeof(*row), order_rows);
+    sort_rows(row, n);
     number_units(row, n);
     free(id);
     *count = n;
@@ -168,17 +201,21 @@ static char *figure_words(const struct matrix *m, const struct figure_key *k, bo
 
 /* --- the points that all have --- */
 
+/* Figures and the rows of the first campaign that are of them, both in order. */
 struct common {
-    struct figure_key key;
-    int row; /* of the first campaign */
+    struct figure_key *key;
+    int keys;
+    struct lists rows;
 };
 
-static int order_common(const void *x, const void *y)
-{
-    const struct common *a = x, *b = y;
-    int order = order_figures(&a->key, &b->key);
+struct numbered {
+    struct figure_key key;
+    int number;
+};
 
-    return order ? order : (a->row > b->row) - (a->row < b->row);
+static int order_numbered(const void *x, const void *y)
+{
+    return order_figures(&((const struct numbered *)x)->key, &((const struct numbered *)y)->key);
 }
 
 /* Row of each campaign for each row of the first; -1: it has none.  Counts them. */
@@ -199,24 +236,60 @@ static int *partners(struct figures *f, struct match_row *const *row, const int 
     return at;
 }
 
-static struct common *common_rows(const struct figures *f, const struct campaign *c,
-                                  const struct match_row *row, int rows, const int *at, int *count)
+/* Its number; mostly it is that of the row before.  They are few. */
+static int number_of(struct common *all, const struct figure_key *key, int last)
 {
-    struct common *all = NULL, one;
-    int n = 0;
+    int i = 0;
 
+    if (last >= 0 && !order_figures(&all->key[last], key))
+        return last;
+    while (i < all->keys && order_figures(&all->key[i], key))
+        i++;
+    if (i == all->keys)
+        MEM_PUSH(all->key, all->keys) = *key;
+    return i;
+}
+
+/* Numbers in the order of the figures. */
+static void renumber(struct common *all, int *of, int rows)
+{
+    struct numbered *sorted = mem_calloc((size_t)all->keys + 1, sizeof(*sorted));
+    int *to = mem_ints(all->keys, 0);
+
+    for (int i = 0; i < all->keys; i++)
+        sorted[i] = (struct numbered){all->key[i], i};
+    if (all->keys)
+        qsort(sorted, (size_t)all->keys, sizeof(*sorted), order_numbered);
+    for (int i = 0; i < all->keys; i++) {
+        all->key[i] = sorted[i].key;
+        to[sorted[i].number] = i;
+    }
+    for (int i = 0; i < rows; i++)
+        of[i] = of[i] < 0 ? -1 : to[of[i]];
+    free(to);
+    free(sorted);
+}
+
+static int common_rows(struct common *all, const struct figures *f, const struct campaign *c,
+                       const struct match_row *row, int rows, const int *at)
+{
+    int *of = mem_ints(rows, -1), last = -1, n = 0;
+    struct figure_key key;
+
+    *all = (struct common){.keys = 0};
     for (int i = 0; i < rows; i++) {
         int k = 0;
         while (k < f->campaigns && at[i * f->campaigns + k] >= 0)
             k++;
-        one.row = i;
-        if (k == f->campaigns && figure_of(&one.key, c, &row[i]))
-            MEM_PUSH(all, n) = one;
+        if (k < f->campaigns || !figure_of(&key, c, &row[i]))
+            continue;
+        of[i] = last = number_of(all, &key, last);
+        n++;
     }
-    if (n)
-        qsort(all, (size_t)n, sizeof(*all), order_common);
-    *count = n;
-    return all;
+    renumber(all, of, rows);
+    lists_make(&all->rows, of, NULL, rows, all->keys);
+    free(of);
+    return n;
 }
 
 static void add_point(struct figures *f, const struct matrix *m, const struct figure_key *key,
@@ -256,18 +329,23 @@ void figures_match(struct figures *f, const struct campaign *c, int n)
     for (int k = 0; k < n; k++)
         row[k] = match_rows(c[0].topo, &c[k], &rows[k]);
     int *at = partners(f, row, rows);
-    struct common *all = common_rows(f, c, row[0], rows[0], at, &count);
+    struct common all;
+
+    count = common_rows(&all, f, c, row[0], rows[0], at);
     f->sec = mem_calloc((size_t)count * (size_t)n + 1, sizeof(double));
     f->amount = mem_calloc((size_t)count + 1, sizeof(double));
     f->cell = mem_calloc((size_t)count + 1, sizeof(*f->cell));
-    for (int i = 0; i < count; i++) {
-        for (int k = 0; k < n; k++)
-            f->sec[i * n + k] = row[k][at[all[i].row * n + k]].sec;
-        add_point(f, c[0].matrix, &all[i].key, &row[0][all[i].row]);
-    }
+    for (int g = 0; g < all.keys; g++)
+        for (int i = all.rows.start[g]; i < all.rows.start[g + 1]; i++) {
+            int of = all.rows.at[i];
+            for (int k = 0; k < n; k++)
+                f->sec[i * n + k] = row[k][at[of * n + k]].sec;
+            add_point(f, c[0].matrix, &all.key[g], &row[0][of]);
+        }
     for (int k = 0; k < n; k++)
         free(row[k]);
-    free(all);
+    lists_free(&all.rows);
+    free(all.key);
     free(at);
     free(rows);
     free(row);

@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Mutants of the constants: each number in a table of rows ROW(name, value, "reason") is multiplied and divided by a factor,
-and a unit test must fail each time.
+"""Mutants of the constants that decide what is said of a fabric: each is multiplied by 0.7 and by 1.4, whole numbers to
+whole numbers, and a unit test must fail each time.
 
-    make mutants                      every row of src/noise/constants.h, by 1.5
-    make mutants MUTANTS='--factor 1.2 --only delta,slow'
+    make mutants                                         every constant of every file of TARGETS
+    make mutants MUTANTS='--file noise/constants --only delta,slow'
 
-The table must stand in FOLDER/constants.h, and FOLDER/constants.c alone must hold its values, so that a mutant is one
-object that is linked before the library.  A mutant that no test notices is printed as "survives"; the exit code is then 1.
+A mutant is one object, or those of the sources that see a header, linked before the library.  The tests of a file run in
+turn until one fails.  A mutant that no test notices is printed as "survives"; the exit code is then 1.
 Called by make, because it needs the compiler's words: RG_BUILD, RG_COMPILE, RG_LIBS."""
 import argparse
 import concurrent.futures
-import glob
 import os
 import re
 import shlex
@@ -20,93 +19,130 @@ import sys
 import tempfile
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-ROW = re.compile(r'^(\s*ROW\((\w+),\s*)([-+.\deE]+)(\s*,)', re.M)
-SECONDS = 300  # a mutant may make a test run for ever
+FACTORS = (0.7, 1.4)
+SECONDS = 120  # a mutant may make a test run for ever
+NUMBER = r"-?\d[\d.]*(?:e[-+]?\d+)?"
+ROW = re.compile(rf"(\bROW\((\w+),\s*)({NUMBER})(?=,)")
+DEFINE = re.compile(rf"(^#define\s+(\w+)\s+)({NUMBER})(?=\s*$)", re.M)
+BLOCK = re.compile(r"^(?:static const double|enum \{)[^;]*;", re.M)
+MEMBER = re.compile(rf"(\b(\w+)\s*=\s*)({NUMBER})(?=\s*[,;}}/])")
+
+# File below src, unit tests (the quickest first), sources to compile anew (of a header), names that decide nothing:
+# limits of arithmetic and memory.
+TARGETS = [
+    ("noise/constants.h", ["noise_edges"], ["noise/constants.c"], ()),
+    ("verdict/epochs.h", ["epochs"], ["verdict/epochs.c", "verdict/compare.c"], ()),
+    ("verdict/history.h", ["history"], ["verdict/history.c"], ()),
+    ("verdict/accept.h", ["accept"], ["verdict/accept.c"], ()),
+    ("base/stats.h", ["stats"], ["base/stats.c"], ("STATS_Z90", "STATS_Z95", "STATS_RANKED", "STATS_LEVELS")),
+    ("cost/fit/classes.c", ["classes"], (), ()),
+    ("cost/fit/baseline.c", ["fit_edges", "fit", "uplinks"], (), ()),
+    ("cost/fit/parts.c", ["fit_edges", "fit", "fit_crowd", "uplinks"], (), ()),
+    ("cost/fit/uplinks.c", ["fit_edges", "uplinks", "taper"], (), ("ABOVE_MAX",)),
+]
+
+
+def constants_of(text):
+    """(name, value as written, where the value stands) of a source."""
+    spans = [(m[2], m[3], m.span(3)) for r in (ROW, DEFINE) for m in r.finditer(text)]
+    for block in BLOCK.finditer(text):
+        spans += [(m[2], m[3], m.span(3)) for m in MEMBER.finditer(text, *block.span())]
+    return spans
+
+
+def moved(value, factor):
+    """The value as written times factor; a whole number moves by one at least."""
+    if not value.isdigit():
+        return f"{float(value) * factor:.6g}"
+    n, new = int(value), round(int(value) * factor)
+    return str(new if new != n else n + (1 if factor > 1 else -1))
 
 
 def run_tests(programs):
-    """Names of the tests that fail: the first of each program that does."""
-    failed = []
+    """The first test that fails, or nothing."""
     env = {**os.environ, "CMOCKA_MESSAGE_OUTPUT": "TAP"}
     for p in programs:
-        name = os.path.basename(p)
+        name = os.path.basename(p).removeprefix("test-")
         try:
             r = subprocess.run([p], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=SECONDS, env=env, cwd=TOP, check=False)
         except subprocess.TimeoutExpired:
-            failed.append(f"{name}: no end")
-            continue
+            return f"{name}: no end"
         bad = re.findall(r"^not ok \d+ - (\w+)", r.stdout.decode(), re.M)
         if bad:
-            failed.append(f"{name}: {bad[0]}" + (f" and {len(bad) - 1} more" if len(bad) > 1 else ""))
-        elif r.returncode:
-            failed.append(f"{name}: exit {r.returncode}")
-    return failed
+            return f"{name}: {bad[0]}" + (f" and {len(bad) - 1} more" if len(bad) > 1 else "")
+        if r.returncode:
+            return f"{name}: exit {r.returncode}"
+    return ""
 
 
-class Build:
-    def __init__(self, o):
-        self.o, self.folder = o, os.path.dirname(o.table)
+class Target:
+    def __init__(self, build, path, tests, sources, idle):
+        self.build, self.path = build, path
+        self.tests = [t for t in tests if os.path.exists(f"{TOP}/tests/unit/{t}.c")]
+        self.sources = list(sources) or [path]
         self.compile, self.libs = shlex.split(os.environ["RG_COMPILE"]), shlex.split(os.environ["RG_LIBS"])
-        with open(f"{TOP}/{o.table}", encoding="utf-8") as f:
+        with open(f"{TOP}/src/{path}", encoding="utf-8") as f:
             self.text = f.read()
+        self.constants = [c for c in constants_of(self.text) if c[0] not in idle]
 
-    def mutant(self, name, value):
-        """What fails when this constant has this value."""
+    def compile_mutant(self, where, text):
+        os.makedirs(os.path.dirname(f"{where}/{self.path}"))
+        with open(f"{where}/{self.path}", "w", encoding="utf-8") as f:
+            f.write(text)
+        objects = []
+        for i, s in enumerate(self.sources):
+            objects.append(f"{where}/{i}.o")
+            source = f"{where}/{s}" if s == self.path else f"src/{s}"
+            subprocess.run([self.compile[0], f"-I{where}", *self.compile[1:], "-c", "-o", objects[-1], source], cwd=TOP, check=True)
+        return objects
+
+    def mutant(self, span, value):
+        """What fails when the constant at span has this value."""
         with tempfile.TemporaryDirectory(prefix="rg-mutant-") as where:
-            inside = self.folder.removeprefix("src/")
-            os.makedirs(f"{where}/{inside}")
-            text = ROW.sub(lambda m: f"{m[1]}{value:.9g}{m[4]}" if m[2] == name else m[0], self.text)
-            with open(f"{where}/{inside}/constants.h", "w", encoding="utf-8") as f:
-                f.write(text)
-            subprocess.run([self.compile[0], f"-I{where}", *self.compile[1:], "-c", "-o", f"{where}/constants.o",
-                            f"{self.folder}/constants.c"], cwd=TOP, check=True)
-            programs = []
-            for test in self.o.tests:
-                programs.append(f"{where}/{test}")
-                subprocess.run([self.compile[0], "-o", programs[-1], f"{self.o.build}/tests/unit/{test}.c.o", f"{where}/constants.o",
-                                f"{self.o.build}/librg.a", *self.libs], cwd=TOP, check=True)
-            return run_tests(programs)
+            objects = self.compile_mutant(where, self.text[:span[0]] + value + self.text[span[1]:])
+            for test in self.tests:
+                program = f"{where}/test-{test}"
+                subprocess.run([self.compile[0], "-o", program, f"{self.build}/tests/unit/{test}.c.o", *objects,
+                                f"{self.build}/librg.a", *self.libs], cwd=TOP, check=True)
+                failed = run_tests([program])
+                if failed:
+                    return failed
+        return "survives"
 
 
 def arguments():
-    a = argparse.ArgumentParser(description="each constant times and by a factor: does a unit test fail?")
-    a.add_argument("--table", default="src/noise/constants.h")
-    a.add_argument("--tests", type=lambda t: t.split(","), help="unit tests (default all whose name begins with the folder's)")
+    a = argparse.ArgumentParser(description="each constant times 0.7 and 1.4: does a unit test fail?")
+    a.add_argument("--file", default="", help="only of files whose path has this in it")
     a.add_argument("--only", type=lambda t: t.split(","), help="NAME,NAME of the constants")
-    a.add_argument("--factor", type=float, default=1.5)
     a.add_argument("--markdown", action="store_true")
     a.add_argument("-j", type=int, default=len(os.sched_getaffinity(0)))
     o = a.parse_args()
     o.build = os.environ["RG_BUILD"]
-    if not os.path.exists(f"{TOP}/{o.table}"):
-        a.exit(66, f"mutants: {o.table} is not there\n")
-    noun = os.path.basename(os.path.dirname(o.table))
-    o.tests = o.tests or sorted(os.path.basename(f)[:-2] for f in glob.glob(f"{TOP}/tests/unit/{noun}*.c"))
-    if not o.tests:
-        a.exit(66, f"mutants: no tests/unit/{noun}*.c\n")
     return o
 
 
 def main():
     o = arguments()
-    build = Build(o)
-    rows = [(m[2], float(m[3])) for m in ROW.finditer(build.text) if not o.only or m[2] in o.only]
-    whole = run_tests([f"{o.build}/tests/unit/{t}" for t in o.tests])
+    targets = [Target(o.build, *t) for t in TARGETS if o.file in t[0]]
+    whole = run_tests(sorted({f"{o.build}/tests/unit/{t}" for target in targets for t in target.tests}))
     if whole:
-        sys.exit(f"mutants: fails without a mutant: {', '.join(whole)}")
-    alive = 0
-    line = "| {} | {} | {} | {} |" if o.markdown else "{:16} {:>8}  {:44} {}"
-    print(line.format("constant", "value", f"times {o.factor:g}", f"by {o.factor:g}"))
-    if o.markdown:
-        print("|---|---|---|---|")
+        sys.exit(f"mutants: fails without a mutant: {whole}")
+    alive = mutants = 0
+    line = "| {} | {} | {} | {} |" if o.markdown else "{:16} {:>8}  {:64} {}"
     with concurrent.futures.ThreadPoolExecutor(o.j) as pool:
-        jobs = [[pool.submit(build.mutant, name, v) for v in (value * o.factor, value / o.factor)] for name, value in rows]
-        for (name, value), pair in zip(rows, jobs):
-            cells = [", ".join(j.result()) or "survives" for j in pair]
-            alive += cells.count("survives")
-            print(line.format(name, f"{value:g}", *cells), flush=True)
-    print(f"\n{2 * len(rows)} mutants of {o.table} under {' '.join(o.tests)}: {alive} survive")
-    return 1 if alive or not rows else 0
+        for t in targets:
+            rows = [c for c in t.constants if not o.only or c[0] in o.only]
+            jobs = [[pool.submit(t.mutant, span, moved(value, f)) for f in FACTORS] for _, value, span in rows]
+            if rows:
+                print(f"\nsrc/{t.path}\n\n" + line.format("constant", "value", *(f"x {f:g}" for f in FACTORS)))
+                print("|---|---|---|---|\n" if o.markdown else "", end="")
+            for (name, value, _), pair in zip(rows, jobs):
+                cells = [j.result() for j in pair]
+                alive += cells.count("survives")
+                mutants += len(cells)
+                print(line.format(name, value, *cells), flush=True)
+    print(f"\n{mutants} mutants: {alive} survive")
+    return 1 if alive or not mutants else 0
 
 
 if __name__ == "__main__":

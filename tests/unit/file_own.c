@@ -11,12 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 enum { STRANGER = 65534 };
 
+static int lock; /* of the last folder */
 static char here[] = "/tmp/file_own-XXXXXX";
 
 static int make_here(void **state)
@@ -68,13 +70,14 @@ static void a_private_folder_is_new_and_ours(void **state)
     struct err err;
 
     (void)state;
-    char *dir = file_private_dir(bases, 3, "x", &err);
+    char *dir = file_private_dir(bases, 3, "x", &lock, &err);
     assert_non_null(dir);
     assert_int_equal(strncmp(dir, base, strlen(base)), 0);
     assert_int_equal(stat(dir, &st), 0);
     assert_int_equal(st.st_mode & 07777, 0700);
     file_remove_dir(dir);
     assert_false(access(dir, F_OK) == 0);
+    close(lock);
     free(dir);
     free(base);
 }
@@ -88,20 +91,55 @@ static void a_folder_where_others_rename_is_left_out(void **state)
 
     (void)state;
     for (int i = 0; i < 3; i++) {
-        assert_null(file_private_dir(&bad[i], 1, "x", &err));
+        assert_null(file_private_dir(&bad[i], 1, "x", &lock, &err));
         assert_int_equal(err.code, EXIT_CONFIG);
         assert_non_null(strstr(err.text, "other users may rename what is in it"));
     }
-    assert_null(file_private_dir(&bad[3], 1, "x", &err));
+    assert_null(file_private_dir(&bad[3], 1, "x", &lock, &err));
     assert_non_null(strstr(err.text, "/nowhere: No such file or directory"));
     const char *const mixed[] = {open_to_all, fine};
-    char *dir = file_private_dir(mixed, 2, "x", &err);
+    char *dir = file_private_dir(mixed, 2, "x", &lock, &err);
     assert_int_equal(strncmp(dir, fine, strlen(fine)), 0);
+    close(lock);
     free(dir);
     free(open_to_all);
     free(below);
     free(group);
     free(fine);
+}
+
+/* A minute is what its maker has to lock it. */
+static void what_a_killed_process_left_is_removed_by_the_next(void **state)
+{
+    static const struct {
+        int age;
+        bool used, stays;
+    } kind[] = {{55, false, true}, {65, false, false}, {65, true, true}};
+    char *base = folder("left", 0700);
+    const char *const bases[] = {base};
+    struct err err;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(kind) / sizeof(*kind); i++) {
+        char *left = file_private_dir(bases, 1, "x", &lock, &err);
+        struct timespec old[2] = {{.tv_sec = time(NULL) - kind[i].age}};
+        int held = lock;
+        if (!kind[i].used)
+            close(held);
+        old[1] = old[0];
+        touch(left, "file");
+        assert_int_equal(utimensat(AT_FDCWD, left, old, 0), 0);
+        char *next = file_private_dir(bases, 1, "x", &lock, &err);
+        close(lock);
+        assert_int_equal(access(left, F_OK) == 0, kind[i].stays);
+        file_remove_dir(next);
+        file_remove_dir(left);
+        if (kind[i].used)
+            close(held);
+        free(next);
+        free(left);
+    }
+    free(base);
 }
 
 static void removing_follows_no_link(void **state)
@@ -173,6 +211,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_private_folder_is_new_and_ours),
         cmocka_unit_test(a_folder_where_others_rename_is_left_out),
+        cmocka_unit_test(what_a_killed_process_left_is_removed_by_the_next),
         cmocka_unit_test(removing_follows_no_link),
         cmocka_unit_test(what_belongs_to_another_user_is_refused),
     };

@@ -419,11 +419,14 @@ static int judge(struct args *a, const char *dir, double begin, int *code, struc
 static int run(struct args *a, int *code, struct err *err)
 {
     double begin = log_now();
+    int lock = -1;
     const char *const tmp[] = {getenv("TMPDIR"), "/tmp"};
-    char *dir = a->chain.dir ? NULL : file_private_dir(tmp, 2, "railgauge-check", err);
+    char *dir = a->chain.dir ? NULL : file_private_dir(tmp, 2, "railgauge-check", &lock, err);
     const char *kept = a->chain.dir;
     int rc = -1;
 
+    if (lock >= 0)
+        close(lock); /* chain_open() takes it */
     a->chain.until = begin + a->limit - RESERVE;
     a->chain.no_compute = true;
     a->chain.dir = kept ? kept : dir;

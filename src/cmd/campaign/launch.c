@@ -208,10 +208,11 @@ int launch_print(const struct launch *l, const struct words *args, FILE *out, st
  * Their usual names below /tmp and /dev/shm can be guessed.  Another user who makes one beforehand, as
  * a link, has root write to or empty what the link leads to (Open MPI 4.1: orte/util/session_dir.c). */
 
-/* Of mode 0700; zeros: none, the environment stays as it is. */
+/* Of mode 0700; NULL: none, the environment stays as it is. */
 struct session {
     char *dir;    /* TMPDIR of the launcher: Open MPI 4 and 5, PMIx and MPICH take it */
     char *shared; /* NULL: /dev/shm is not there, or ranks are on other hosts too */
+    int lock[2];  /* of both: in use; -1: none */
 };
 
 /* Below the runtime folder of the service or of the user, of root below /run, else below TMPDIR or /tmp.
@@ -224,10 +225,9 @@ static int session_open(struct session *s, bool here, struct err *err)
                                 geteuid() == 0 ? "/run" : NULL, getenv("TMPDIR"), "/tmp"};
     const char *const memory[] = {"/dev/shm"};
 
-    *s = (struct session){
-        .dir = file_private_dir(base, sizeof(base) / sizeof(*base), "railgauge", err)};
+    s->dir = file_private_dir(base, sizeof(base) / sizeof(*base), "railgauge", &s->lock[0], err);
     if (s->dir && here)
-        s->shared = file_private_dir(memory, 1, "railgauge", NULL);
+        s->shared = file_private_dir(memory, 1, "railgauge", &s->lock[1], NULL);
     return s->dir ? 0 : -1;
 }
 
@@ -249,6 +249,9 @@ static void session_close(struct session *s)
 {
     file_remove_dir(s->dir);
     file_remove_dir(s->shared);
+    for (int i = 0; i < 2; i++)
+        if (s->lock[i] >= 0)
+            close(s->lock[i]);
     free(s->dir);
     free(s->shared);
 }
@@ -501,7 +504,7 @@ int launch_run(const struct launch *l, const struct words *args, int *code, stru
 {
     struct words w = {NULL, 0};
     struct listener *watch = NULL;
-    struct session session = {.dir = NULL};
+    struct session session = {.lock = {-1, -1}};
     const struct verdict *verdict;
     sigset_t mask;
     pid_t pid = -1;
