@@ -244,7 +244,7 @@ worlds: all
 	exit $$code
 
 # Tests of the noise model, and the objects of the library, with another constants.c before it.
-MUTANT_TESTS = noise_edges epochs history accept stats classes fit_edges fit fit_crowd uplinks taper
+MUTANT_TESTS = noise_edges epochs history accept stats classes fit_edges
 mutants: $(filter $(MUTANT_TESTS:%=$(BUILD)/tests/unit/%),$(UNIT)) $(LIB)
 	$(Q)RG_BUILD='$(abspath $(BUILD))' RG_COMPILE='$(CC) $(compile)' RG_LIBS='$(SANFLAGS) $(LDFLAGS) -lcmocka $(JSON_LIBS) -lm' python3 tests/random/mutants.py $(MUTANTS)
 

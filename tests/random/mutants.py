@@ -36,9 +36,9 @@ TARGETS = [
     ("verdict/accept.h", ["accept"], ["verdict/accept.c"], ()),
     ("base/stats.h", ["stats"], ["base/stats.c"], ("STATS_Z90", "STATS_Z95", "STATS_RANKED", "STATS_LEVELS")),
     ("cost/fit/classes.c", ["classes"], (), ()),
-    ("cost/fit/baseline.c", ["fit_edges", "fit", "uplinks"], (), ()),
-    ("cost/fit/parts.c", ["fit_edges", "fit", "fit_crowd", "uplinks"], (), ()),
-    ("cost/fit/uplinks.c", ["fit_edges", "uplinks", "taper"], (), ("ABOVE_MAX",)),
+    ("cost/fit/fit_impl.h", ["fit_edges"], ["cost/fit/baseline.c", "cost/fit/uplinks.c"], ()),
+    ("cost/fit/parts.c", ["fit_edges"], (), ()),
+    ("cost/fit/uplinks.c", ["fit_edges"], (), ("ABOVE_MAX",)),
 ]
 
 

@@ -10,9 +10,6 @@
 #include "cost/fit/fit_impl.h"
 #include "probe/looks.h"
 
-/* Pairs that run at once get clearly less than a pair alone.  The same edge as `full` in uplinks.c. */
-static const double contended_below = 0.85;
-
 /* Set the tier of each observation, and the lists of fit_of(). */
 static void sort_out(struct fit *f)
 {
@@ -116,7 +113,7 @@ static void find_level(struct fit *f, int tier)
     l->alone = alone ? exp(alone->y) : NAN;
     l->parallel = parallel ? exp(parallel->y) : NAN;
     t->loaded = f->noise.loaded[tier];
-    l->contended = t->loaded < contended_below;
+    l->contended = t->loaded < FIT_FULL;
     t->pairs = pairs_of(f, tier);
     if (most)
         t->spread = most->sigma / 1.4826;

@@ -9,6 +9,10 @@
 #include "noise/noise.h"
 #include "probe/plan.h"
 
+/* Pairs that run at once get clearly less than a pair alone, or uplinks carry clearly less than was asked of
+ * them, from this share on; both sides of the constants of this folder are in tests/unit/fit_edges.c. */
+#define FIT_FULL 0.85
+
 /* What is usual of a tier at the size of the pair matrix. */
 struct fit_baseline {
     double alone, parallel; /* B/s of healthy pairs; NAN: none measured */

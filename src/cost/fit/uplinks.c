@@ -22,7 +22,6 @@
 #include "cost/fit/fit_impl.h"
 #include "topo/net/leaf_groups.h"
 
-static const double full = 0.85; /* of what was asked: as contended_below */
 static const double wider_less =
     0.9; /* what a pod's uplinks carry, of what its leaves' do: else these rule */
 static const double collided =
@@ -38,6 +37,8 @@ enum {
     TURNS_HASHED = 8
 }; /* flows of a leaf in a turn, and such turns: what a
                                              correlation can be told from */
+
+static const double as_thin = 1.2; /* of the thinnest: leaves that only meet it carry more */
 
 /* Groups whose uplinks are looked at. */
 struct above {
@@ -150,7 +151,7 @@ static bool slow_alone(const struct quiet *q, const struct topo *t, int src, int
             to = mid;
     }
     for (int i = from; i < q->lones && stats_by_2ints(&q->lone[i], &key) == 0; i++, all++) {
-        if (q->lone[i].share >= full)
+        if (q->lone[i].share >= FIT_FULL)
             continue;
         if (!slow++)
             memcpy(host, q->lone[i].host, sizeof(host));
@@ -271,7 +272,7 @@ static void load_turn(const struct above *a, const struct above *wider, enum way
         double usual = stats_select(v, telling, telling / 2);
         load[g].carry = fmax(load[g].carry, flows * usual);
         load[g].turns++;
-        if (usual < full)
+        if (usual < FIT_FULL)
             load[g].most = fmax(load[g].most, flows);
         note_scatter(s, v, telling);
     }
@@ -302,8 +303,8 @@ static void load_groups(const struct fit *f, int tier, const struct quiet *q, co
 /* What the uplinks of a leaf carry of what its NICs do; NAN: they were never full. */
 static double share_of(const struct load *l)
 {
-    return l->turns >= TURNS_MIN && l->carry > 0 && l->carry < full * l->most &&
-                   l->carry < full * l->endpoints
+    return l->turns >= TURNS_MIN && l->carry > 0 && l->carry < FIT_FULL * l->most &&
+                   l->carry < FIT_FULL * l->endpoints
                ? l->carry / l->endpoints
                : NAN;
 }
@@ -330,7 +331,7 @@ static void say(struct fit *f, int tier, const struct quiet *q, const struct abo
     int all = 0;
 
     for (int i = 0; i < q->lones; i++)
-        all += q->lone[i].share >= full;
+        all += q->lone[i].share >= FIT_FULL;
     struct property *p = matrix_property(f->m, PROPERTY_TAPER, tier, 1 / share);
     p->level = (int)a->level;
     p->text =
@@ -580,7 +581,7 @@ void fit_uplinks_thin(struct fit *f, int tier)
     for (int i = 0; thin && i < leaves; i++)
         least = fmin(least, thin[i]);
     for (int i = 0; thin && i < leaves; i++)
-        if (thin[i] <= 1.2 * least && !leaf_is_named(f->m, i)) {
+        if (thin[i] <= as_thin * least && !leaf_is_named(f->m, i)) {
             drop_loaded(f->m, i);
             name_thin(f, tier, i, thin[i], (int)thin[leaves + i]);
         }
