@@ -137,7 +137,8 @@ once=(-n 1 -w 0 --epochs 1 --no-retest)
     run -0 railgauge run "${words[@]}" --dry-run
     [[ ${lines[1]} =~ ^"3 endpoints, "([0-9]+)" rounds, about "([0-9]+)" points, " ]]
     points=${BASH_REMATCH[2]}
-    [[ ${lines[2]} =~ ^"about "[0-9.]+" "m?s" here, by "([0-9]+)" of its points"$ ]]
+    [ "${lines[2]}" = "one host: no NIC is measured" ]
+    [[ ${lines[3]} =~ ^"about "[0-9.]+" "m?s" here, by "([0-9]+)" of its points"$ ]]
     ((BASH_REMATCH[1] > 0 && BASH_REMATCH[1] < points))
     [ -z "$(ls -A)" ]
     run -0 --separate-stderr railgauge run "${words[@]}" --no-plots -o c
@@ -174,14 +175,12 @@ PY
     jq -e '.measured | length == 2' timed/campaign.json
 }
 
-@test "--quick: all pairs once, at least ten messages a point, the worst again alone" {
+@test "--quick: all pairs once, at least ten messages a point, a few suspects again" {
     run -0 ranks 4 "$probe" probe --quick -o quick.tsv
     count() { awk -F'\t' -v s="$1" -v o="$2" '$4 == s && $5 == o' quick.tsv | wc -l; }
     [ "$(count tournament pair_latency)" -eq 6 ]
     [ "$(count tournament pair_bw)" -eq 12 ]
-    again=$(($(count retest pair_latency) + $(count retest pair_bw)))
-    [ "$again" -ge 1 ]
-    [ "$again" -le 8 ]
+    [ "$(awk -F'\t' '/^[0-9]/ && $4 != "tournament"' quick.tsv | wc -l)" -le 16 ] # none where nothing stands out
     [ "$(column epoch quick.tsv | sort -u)" = 0 ]
     awk -F'\t' '/^[0-9]/ && $11 < ($5 == "pair_bw" ? 3 : 10)' quick.tsv >few
     [ ! -s few ]
