@@ -81,10 +81,25 @@ static inline bool end_is_fine(const struct view *v, const struct look *k, int e
 {
     return v->fine[k->kind][end_of(k, end)] >> (2 * k->tier + end) & 1;
 }
+enum { SCOPES = TIER_MAX + 1 }; /* all tiers that cross NICs, or one other */
+
+static inline int scope_of(const struct noise_input *in, enum look_kind kind, int tier)
+{
+    return (int)kind * SCOPES + (in->crosses[tier] ? 0 : tier + 1);
+}
+
 /* Looks of a kind in these tiers, which all cross NICs, or are one. */
-const int *view_looks(const struct view *v, enum look_kind kind, unsigned tiers, int *n);
-/* True if nobody chose the look because of earlier ones. */
-bool view_is_free(const struct view *v, const struct look *k);
+static inline const int *view_looks(const struct view *v, enum look_kind kind, unsigned tiers,
+                                    int *n)
+{
+    int tier = 0, scope;
+
+    while (tier < TIER_MAX - 1 && !(tiers >> tier & 1))
+        tier++;
+    scope = scope_of(v->in, kind, tier);
+    *n = v->of.start[scope + 1] - v->of.start[scope];
+    return v->of.at + v->of.start[scope];
+}
 
 /* --- channels --- */
 

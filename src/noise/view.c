@@ -11,24 +11,6 @@
 
 enum { SAMPLE_MAX = 1 << 14 }; /* of a class: a location within sigma / 100 */
 
-enum { SCOPES = TIER_MAX + 1 }; /* all tiers that cross NICs, or one other */
-
-static int scope_of(const struct noise_input *in, enum look_kind kind, int tier)
-{
-    return (int)kind * SCOPES + (in->crosses[tier] ? 0 : tier + 1);
-}
-
-const int *view_looks(const struct view *v, enum look_kind kind, unsigned tiers, int *n)
-{
-    int tier = 0, scope;
-
-    while (tier < TIER_MAX - 1 && !(tiers >> tier & 1))
-        tier++;
-    scope = scope_of(v->in, kind, tier);
-    *n = v->of.start[scope + 1] - v->of.start[scope];
-    return v->of.at + v->of.start[scope];
-}
-
 static void list_scopes(struct view *v)
 {
     const struct noise_input *in = v->in;
@@ -41,7 +23,8 @@ static void list_scopes(struct view *v)
     free(key);
 }
 
-bool view_is_free(const struct view *v, const struct look *k)
+/* True if nobody chose the look because of earlier ones. */
+static bool is_free(const struct view *v, const struct look *k)
 {
     const int own = k->looks_at;
 
@@ -53,7 +36,7 @@ bool view_is_free(const struct view *v, const struct look *k)
 
 static bool is_usual(const struct view *v, const struct look *k)
 {
-    return view_is_free(v, k) &&
+    return is_free(v, k) &&
            (!v->base || (end_is_fine(v->base, k, 0) && end_is_fine(v->base, k, 1)));
 }
 
@@ -97,7 +80,7 @@ static int crowd_values(const struct view *v, double *to, const int *at, int n, 
         const struct look *k = &v->in->look[at[i]];
 
         if (class_of(k) == class &&
-            (!fine || (view_is_free(v, k) && end_is_fine(v, k, 0) && end_is_fine(v, k, 1))))
+            (!fine || (is_free(v, k) && end_is_fine(v, k, 0) && end_is_fine(v, k, 1))))
             to[count++] = v->r[at[i]];
     }
     return count;

@@ -1,6 +1,8 @@
 #!/usr/bin/env bats
-# worlds.bats - a sample of the exam (tests/random/worlds.py): faults in simulated fabrics with the noise of real ones, within
-# limits.  A line of its output is repeated by tests/random/worlds.py --only LINE'S-NAME; `make worlds` has more of them.
+# exam.bats - a sample of the exam (tests/random/worlds.py): faults in simulated fabrics with the noise of real ones, within
+# limits.  They are a ratchet: what holds of this sample today, printed beside the goals, which `make worlds` holds a larger
+# sample against (LIMITS in worlds.py has both).  Whoever makes the judge better tightens them.  A line of its output is
+# repeated by tests/random/worlds.py --only LINE'S-NAME.
 
 bats_require_minimum_version 1.5.0
 
@@ -9,7 +11,7 @@ top=$BATS_TEST_DIRNAME/../..
 # worlds OPTION...: within the limits, which are printed.
 worlds() {
     command -v python3 >/dev/null || skip "no python3"
-    run python3 "$top/tests/random/worlds.py" --dir "$BATS_TEST_TMPDIR" -j 2 --limits "$@"
+    run python3 "$top/tests/random/worlds.py" --dir "$BATS_TEST_TMPDIR" -j 2 --limits today "$@"
     echo "$output"
     [ "$status" -eq 0 ]
     [[ $output == *"limits (plausible worlds)"* ]]
@@ -18,7 +20,7 @@ worlds() {
 
 @test "faults in plausible worlds are named in their state, healthy fabrics pass, nothing else is named" {
     [ -z "${RG_SAN-}" ] || skip "sanitizers take ten times as long"
-    worlds -n 300 --worlds plausible --seed 1
+    worlds -n 180 --worlds plausible --seed 1
 }
 
 @test "compare sees a change of 2 % in each world and no other" {

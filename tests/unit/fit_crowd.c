@@ -196,7 +196,8 @@ static void fit_restless(struct matrix *m, int moved)
         for (int i = 0, n = 0; i < HOSTS; i++)
             for (int j = 0; j < HOSTS; j++)
                 if (i != j)
-                    add(&p, OP_PAIR_BW, i, j, 1, 262144, n++ < moved && epoch % 3 == 1 ? 4e-3 : 2e-3);
+                    add(&p, OP_PAIR_BW, i, j, 1, 262144,
+                        n++ < moved && epoch % 3 == 1 ? 4e-3 : 2e-3);
         for (int op = OP_ALL_GATHER; op <= OP_ALL_TO_ALL; op++) {
             add(&p, op, 0, HOSTS - 1, 1, 4096, moved && epoch % 3 == 1 ? 3e-4 : 1e-4);
             p.point[p.count - 1].round = 1000 + op;
