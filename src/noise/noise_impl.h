@@ -59,7 +59,7 @@ struct view {
         double m, sigma, weight;
         int looks;
     } class[CLASSES];
-    bool crowded[CLASSES / 2]; /* looks beside others are left out; of stage 1 */
+    bool crowded[CLASSES / 2];  /* looks beside others are left out; of stage 1 */
     unsigned *fine[LOOK_COUNT]; /* by endpoint: bit 2 * tier + end */
     double sd_turn;
 };
@@ -94,6 +94,13 @@ struct likeness {
     double blocks; /* of a part, median */
 };
 
+/* How often looks of rates are slow by chance: by sort (tier, alone or not), and how much oftener near a part. */
+enum { SORTS_OF_RATES = 2 * TIER_MAX };
+struct likely {
+    double risk[SORTS_OF_RATES], rho;
+    float *factor;
+};
+
 enum { LENS_MAX = 3 * (TIER_MAX + 1) + 1 };
 struct channel {
     enum look_kind kind;
@@ -101,8 +108,7 @@ struct channel {
     unsigned tiers; /* bit mask */
     struct likeness like[RUNG_COUNT][LENS_MAX];
     struct likeness control[LENS_MAX]; /* how often blocks of controls are stray in stage 2 */
-    float *share[2][2]; /* share of slow looks of a part's like: NICs, hosts; slow, deep */
-    double rho[2][2];
+    struct likely likely[2][2];        /* hosts, NICs; slow, deep */
     float *base[TIER_MAX][2]; /* rates: effects of endpoints by tier, as sender and as receiver */
 };
 static inline bool channel_has(const struct channel *c, const struct look *k)
