@@ -337,6 +337,19 @@ static void take_off(struct floor *f, const struct claim *c, const struct lens *
     h->stale = h->taken = true;
 }
 
+/* The tier of a NIC that a lens shows in one tier: that one only if another tier is known to be fine. */
+static int tier_shown(const struct floor *f, int part, int lens)
+{
+    for (int l = 0; l < f->lenses; l++)
+        if (f->lens[l].tier >= 0 && f->lens[l].tier != f->lens[lens].tier &&
+            f->lens[l].side == f->lens[lens].side &&
+            f->s[l].got[part] >= noise_constants.narrow_blocks &&
+            effect(f, l, part) >
+                noise_constants.half * effect(f, lens, part) + 2 * f->s[l].sd[part])
+            return f->lens[lens].tier;
+    return -1;
+}
+
 static void claim_part(struct floor *f, int part)
 {
     const int lens = choose_lens(f, part);
@@ -349,7 +362,7 @@ static void claim_part(struct floor *f, int part)
                        .a = rung_is_two(f->rung) ? f->h->two.two[part][0] : part,
                        .b = rung_is_two(f->rung) ? f->h->two.two[part][1] : -1,
                        .side = f->lens[lens].side,
-                       .tier = f->lens[lens].tier,
+                       .tier = f->rung == RUNG_NIC ? tier_shown(f, part, lens) : -1,
                        .channel = f->h->c,
                        .share = 1,
                        .e = effect(f, lens, part),

@@ -35,6 +35,7 @@ TARGETS = [
     ("verdict/history.h", ["history"], ["verdict/history.c"], ()),
     ("verdict/accept.h", ["accept"], ["verdict/accept.c"], ()),
     ("base/stats.h", ["stats"], ["base/stats.c"], ("STATS_Z90", "STATS_Z95", "STATS_RANKED", "STATS_LEVELS")),
+    ("cost/fit/classes.h", ["classes"], ["cost/fit/classes.c"], ()),
     ("cost/fit/classes.c", ["classes"], (), ()),
     ("cost/fit/fit_impl.h", ["fit_edges"], ["cost/fit/baseline.c", "cost/fit/uplinks.c"], ()),
     ("cost/fit/parts.c", ["fit_edges"], (), ()),

