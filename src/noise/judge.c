@@ -103,7 +103,8 @@ static bool has_base(const struct channel *x)
 }
 
 /* Classes of their own are judged by what rates do not show. */
-static void take_base(const struct court *c, const struct channel *x, const struct view *v, float *r)
+static void take_base(const struct court *c, const struct channel *x, const struct view *v,
+                      float *r)
 {
     const struct channel *rates = rates_of(c, x);
     int n;

@@ -59,13 +59,12 @@ static struct item item_of(const struct view *v, int look, float r)
 {
     const struct look *k = &v->in->look[look];
 
-    return (struct item){
-        .look = look,
-        .end = {k->src, k->dst},
-        .r = r,
-        .block = (unsigned short)v->block[k->block],
-        .class = (unsigned char)class_of(k),
-        .fine = (unsigned char)(end_is_fine(v, k, 0) | end_is_fine(v, k, 1) << 1)};
+    return (struct item){.look = look,
+                         .end = {k->src, k->dst},
+                         .r = r,
+                         .block = (unsigned short)v->block[k->block],
+                         .class = (unsigned char)class_of(k),
+                         .fine = (unsigned char)(end_is_fine(v, k, 0) | end_is_fine(v, k, 1) << 1)};
 }
 
 void order_make(struct order *o, const struct view *v, const struct channel *c, const float *r,
