@@ -437,8 +437,7 @@ static void take_pairs(struct hunt *h)
     h->stale = true;
     memcpy(h->r, h->v->r, (size_t)h->v->in->looks * sizeof(*h->r));
     for (int c = 0; c < h->out->count; c++)
-        for (int i = 0; rung_is_two(h->out->at[c].rung) && h->out->at[c].channel == h->c &&
-                        i < n;
+        for (int i = 0; rung_is_two(h->out->at[c].rung) && h->out->at[c].channel == h->c && i < n;
              i++)
             if (is_of(h, &h->out->at[c], &h->v->in->look[of[i]]))
                 h->r[of[i]] = NAN;

@@ -24,6 +24,8 @@
 
 static const double wider_less =
     0.9; /* what a pod's uplinks carry, of what its leaves' do: else these rule */
+static const double hashed_most =
+    0.8; /* of flows: hashing leaves some alone, uplinks that are too few hardly any */
 static const double collided =
     0.7071; /* nearer to a half than to all, by ratio: two flows on one uplink */
 static const double hashed_least =
@@ -239,7 +241,7 @@ static bool is_hashed(const struct scatter *s)
 {
     double p = s->flows ? (double)s->slow / s->flows : 0, sum = 0, flows = 0;
 
-    if (s->turns < TURNS_HASHED || p < hashed_least || p > 1 - hashed_least)
+    if (s->turns < TURNS_HASHED || p < hashed_least || p > hashed_most)
         return false;
     for (int i = 0; i < s->turns; i++) {
         double x = (double)s->turn[i].slow / s->turn[i].flows - p;
