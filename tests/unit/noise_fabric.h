@@ -213,7 +213,7 @@ static void measure_again(struct fabric *f, const struct noise *n)
 }
 
 static inline void open_fabric(struct fabric *f, int hosts, const struct noise_kind *noise,
-                        const struct fault *fault, unsigned long long with)
+                               const struct fault *fault, unsigned long long with)
 {
     *f = (struct fabric){.noise = noise, .fault = fault};
     make_topo(&f->topo, hosts);
