@@ -43,11 +43,21 @@ static bool is_left_of(const struct claim *x, const struct claim *group)
            x->channel->kind == LOOK_RATE && !x->channel->tail;
 }
 
+/* Small messages of a late part take longer because of its latency. */
+static bool is_late(const struct claim *x, const struct claim *late)
+{
+    return x->channel->kind == LOOK_SMALL && late->channel->kind == LOOK_LATENCY &&
+           late->channel->tiers == x->channel->tiers && !rung_is_two(late->rung) &&
+           late->rung <= x->rung && x->e > late->e / noise_constants.children;
+}
+
 static bool is_explained(const struct claim *x, const struct claims *c, const struct places *p)
 {
     for (int i = 0; i < c->count && !x->dead && !rung_is_two(x->rung); i++) {
         const struct claim *g = &c->at[i];
 
+        if (!g->dead && is_late(x, g) && is_within(x, g, p))
+            return true;
         if (!g->dead && rung_is_group(g->rung) && g->rung < x->rung && is_family(x, g) &&
             !is_left_of(x, g) && is_within(x, g, p))
             return true;

@@ -334,6 +334,19 @@ static void take_off(struct floor *f, const struct claim *c, const struct lens *
     h->stale = h->taken = true;
 }
 
+/* The tier of a NIC that a lens shows in one tier: that one only if another tier is known to be fine. */
+static int tier_shown(const struct floor *f, int part, int lens)
+{
+    for (int l = 0; l < f->lenses; l++)
+        if (f->lens[l].tier >= 0 && f->lens[l].tier != f->lens[lens].tier &&
+            f->lens[l].side == f->lens[lens].side &&
+            f->s[l].got[part] >= noise_constants.narrow_blocks &&
+            effect(f, l, part) >
+                noise_constants.half * effect(f, lens, part) + 2 * f->s[l].sd[part])
+            return f->lens[lens].tier;
+    return -1;
+}
+
 static void claim_part(struct floor *f, int part)
 {
     const int lens = choose_lens(f, part);
@@ -346,7 +359,7 @@ static void claim_part(struct floor *f, int part)
                        .a = rung_is_two(f->rung) ? f->h->two.two[part][0] : part,
                        .b = rung_is_two(f->rung) ? f->h->two.two[part][1] : -1,
                        .side = f->lens[lens].side,
-                       .tier = f->lens[lens].tier,
+                       .tier = f->rung == RUNG_NIC ? tier_shown(f, part, lens) : -1,
                        .channel = f->h->c,
                        .share = 1,
                        .e = effect(f, lens, part),
@@ -547,13 +560,15 @@ static bool is_hunted(const struct hunt *h, enum rung rung)
 
 void hunt_parts(struct hunt *h)
 {
+    /* A leaf may be a whole rack: it goes before what is between racks. */
+    static const enum rung order[RUNG_NIC] = {RUNG_RACK, RUNG_LEAF, RUNG_RACK_PAIR, RUNG_HOST};
     struct floor *nic = floor_open(h, RUNG_NIC, NULL);
 
     if (!h->asked && h->c->kind == LOOK_RATE && !h->c->tail)
         keep_base(nic);
-    for (int rung = 0; rung < RUNG_NIC; rung++)
-        if (is_hunted(h, (enum rung)rung))
-            nic = hunt_groups(nic, (enum rung)rung);
+    for (int i = 0; i < RUNG_NIC; i++)
+        if (is_hunted(h, order[i]))
+            nic = hunt_groups(nic, order[i]);
     claim_all(nic);
     floor_close(nic);
     if (is_hunted(h, RUNG_PAIR)) {

@@ -78,7 +78,7 @@ static void free_channels(struct court *c)
         for (int l = 0; l < LENS_MAX; l++)
             free(x->control[l].back);
         for (int k = 0; k < 4; k++)
-            free(x->share[k / 2][k % 2]);
+            free(x->likely[k / 2][k % 2].factor);
         for (int t = 0; t < 2 * TIER_MAX; t++)
             free(x->base[t / 2][t % 2]);
     }
@@ -124,6 +124,26 @@ static void take_base(const struct court *c, const struct channel *x, const stru
     }
 }
 
+/* Pairs of racks whose rates are claimed say nothing of their ends at other sizes. */
+static void take_racks(const struct court *c, const struct channel *x, const struct claims *claims,
+                       float *r)
+{
+    const struct channel *rates = rates_of(c, x);
+    const int *rack = c->places.of[RUNG_RACK];
+
+    for (int i = 0; i < claims->count; i++) {
+        const struct claim *y = &claims->at[i];
+
+        for (int k = 0; y->rung == RUNG_RACK_PAIR && y->channel == rates && k < c->in->looks; k++) {
+            int a = rack[c->in->look[k].src], b = rack[c->in->look[k].dst];
+
+            if (channel_has(x, &c->in->look[k]) &&
+                ((a == y->a && b == y->b) || (a == y->b && b == y->a)))
+                r[k] = NAN;
+        }
+    }
+}
+
 static void scan_channel(struct court *c, struct channel *x, const struct view *v, double alpha,
                          const struct claims *asked, enum beside beside, struct claims *out)
 {
@@ -139,8 +159,10 @@ static void scan_channel(struct court *c, struct channel *x, const struct view *
 
     h.r = r;
     h.done = mem_calloc((size_t)c->places.n + 1, sizeof(*h.done));
-    if (has_base(x))
+    if (has_base(x)) {
         take_base(c, x, v, r);
+        take_racks(c, x, out, r);
+    }
     hunt_parts(&h);
     if (x->kind == LOOK_RATE && beside == BESIDE_ANY)
         spells_find(&h);

@@ -257,6 +257,17 @@ static enum side shown_side(const struct claim *c, const struct evidence *e)
 
 /* --- parts --- */
 
+/* The rack that has the endpoints of the leaf and no others; -1: none. */
+static int rack_of_leaf(const struct places *p, const struct claim *c)
+{
+    for (int i = 0; c->rung == RUNG_LEAF && i < p->n; i++)
+        if (p->of[RUNG_LEAF][i] == c->a)
+            return p->of[RUNG_RACK][i] >= 0 && p->same[RUNG_RACK][p->of[RUNG_RACK][i]]
+                       ? p->of[RUNG_RACK][i]
+                       : -1;
+    return -1;
+}
+
 static enum part part_of(const struct claim *c)
 {
     static const enum part part[RUNG_COUNT] = {PART_RACK, PART_RACK_PAIR, PART_LEAF,
@@ -387,6 +398,12 @@ static struct found name_case(const struct naming *n, struct index *x, const str
     f.part = part_of(c);
     f.tier = scope_tier(c);
     f.also = also_of(n, c);
+    if (f.part == PART_LEAF && is_uplinks(c) && rack_of_leaf(n->places, c) >= 0) {
+        f.part = PART_RACK_UPLINKS; /* no tier tells its uplinks from pairs within it */
+        f.a = rack_of_leaf(n->places, c);
+        f.tier = -1;
+        f.also = c->inside_unknown ? PART_RACK : PART_COUNT;
+    }
     f.usual_s = usual_latency(n, c);
     return f;
 }
@@ -413,6 +430,14 @@ static struct found name_dead(const struct claim *c)
                           .usual_s = NAN};
 }
 
+/* Where fresh looks show nothing, or all looks too little, stage 1 saw other parts' slow looks. */
+static bool is_nothing(const struct found *f)
+{
+    return f->state == STATE_INTERMITTENT
+               ? !(f->share >= noise_constants.share_least / 2)
+               : f->state == STATE_SLOW && f->effect > -noise_constants.delta;
+}
+
 struct found *naming_make(const struct naming *n, const struct claims *c, int *founds)
 {
     struct found *found = NULL;
@@ -435,7 +460,9 @@ struct found *naming_make(const struct naming *n, const struct claims *c, int *f
             continue;
         if (!c->at[i].dead)
             add_claim(&k, &c->at[i]);
-        MEM_PUSH(found, *founds) = c->at[i].dead ? name_dead(&c->at[i]) : name_case(n, &x, &k);
+        struct found f = c->at[i].dead ? name_dead(&c->at[i]) : name_case(n, &x, &k);
+        if (!is_nothing(&f))
+            MEM_PUSH(found, *founds) = f;
     }
     index_free(&x);
     free(said);

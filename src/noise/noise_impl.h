@@ -97,6 +97,13 @@ struct likeness {
     double blocks; /* of a part, median */
 };
 
+/* How often looks of rates are slow by chance: by sort (tier, alone or not), and how much oftener near a part. */
+enum { SORTS_OF_RATES = 2 * TIER_MAX };
+struct likely {
+    double risk[SORTS_OF_RATES], rho;
+    float *factor;
+};
+
 enum { LENS_MAX = 3 * (TIER_MAX + 1) + 1 };
 struct channel {
     enum look_kind kind;
@@ -104,8 +111,7 @@ struct channel {
     unsigned tiers; /* bit mask */
     struct likeness like[RUNG_COUNT][LENS_MAX];
     struct likeness control[LENS_MAX]; /* how often blocks of controls are stray in stage 2 */
-    float *share[2][2]; /* share of slow looks of a part's like: NICs, hosts; slow, deep */
-    double rho[2][2];
+    struct likely likely[2][2];        /* hosts, NICs; slow, deep */
     float *base[TIER_MAX][2]; /* rates: effects of endpoints by tier, as sender and as receiver */
 };
 static inline bool channel_has(const struct channel *c, const struct look *k)

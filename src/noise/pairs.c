@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Single pairs of a large machine: each was measured once or twice, so a stray point looks like a bad cable.
- * Those that are least like strays are measured again. */
+ * Those that are least like strays are measured again.  So are pairs of racks, which meet in one or two blocks: each
+ * pair of their endpoints is one vote. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -11,7 +12,7 @@
 
 struct pair {
     int a, b, looks, slow;
-    double sum;
+    double sum; /* of slow looks */
 };
 
 struct pairs {
@@ -45,15 +46,19 @@ static bool is_open(const struct hunt *h, const bool *claimed, int i)
            end_is_fine(h->v, k, 1) && !claimed[k->src] && !claimed[k->dst];
 }
 
-static void add_slow(struct pairs *p, const struct look *k)
+static void add_pair(struct pairs *p, uint64_t key, int a, int b)
 {
-    int *at = map_at(&p->map, key_of(k), NULL, NULL);
+    int *at = map_at(&p->map, key, NULL, NULL);
 
     if (*at != MAP_NONE)
         return;
     *at = p->count;
-    MEM_PUSH(p->at, p->count) = (struct pair){.a = k->src < k->dst ? k->src : k->dst,
-                                              .b = k->src < k->dst ? k->dst : k->src};
+    MEM_PUSH(p->at, p->count) = (struct pair){.a = a, .b = b};
+}
+
+static void add_look(struct pairs *p, const struct look *k)
+{
+    add_pair(p, key_of(k), k->src < k->dst ? k->src : k->dst, k->src < k->dst ? k->dst : k->src);
 }
 
 static void collect(struct pairs *p, const struct hunt *h, const bool *claimed)
@@ -67,7 +72,7 @@ static void collect(struct pairs *p, const struct hunt *h, const bool *claimed)
             p->looks++;
             p->slow += is_slow(h, of[k]);
             if (is_slow(h, of[k]))
-                add_slow(p, &look[of[k]]);
+                add_look(p, &look[of[k]]);
         }
     for (int k = 0; k < n && p->count; k++) {
         int i = of[k], at = MAP_NONE;
@@ -136,6 +141,98 @@ static struct claim claim_of(const struct hunt *h, const struct pairs *all, cons
                           .p = dist_binomial_upper(p->slow, p->looks, fmin(1, q))};
 }
 
+/* --- pairs of racks --- */
+
+static int rack_of(const struct hunt *h, int endpoint)
+{
+    return h->places->of[RUNG_RACK][endpoint];
+}
+
+/* All open pairs of endpoints of two racks. */
+static void collect_all(struct pairs *p, const struct hunt *h, const bool *claimed)
+{
+    const struct noise_input *in = h->v->in;
+
+    for (int i = 0; i < in->looks; i++) {
+        const struct look *k = &in->look[i];
+        struct pair *x;
+
+        if (!is_open(h, claimed, i) || rack_of(h, k->src) < 0 || rack_of(h, k->dst) < 0 ||
+            rack_of(h, k->src) == rack_of(h, k->dst))
+            continue;
+        add_pair(p, key_of(k), k->src < k->dst ? k->src : k->dst,
+                 k->src < k->dst ? k->dst : k->src);
+        x = &p->at[map_find(&p->map, key_of(k), NULL, NULL)];
+        x->looks++;
+        x->slow += is_slow(h, i);
+        x->sum += is_slow(h, i) ? h->r[i] : 0;
+    }
+}
+
+/* Votes of pairs of endpoints, by pair of racks. */
+static void collect_racks(struct pairs *racks, const struct pairs *p, const struct hunt *h)
+{
+    for (int i = 0; i < p->count; i++) {
+        const struct pair *x = &p->at[i];
+        int a = rack_of(h, x->a), b = rack_of(h, x->b), lo = a < b ? a : b, hi = a < b ? b : a;
+        const uint64_t key = (uint64_t)hi << 32 | (uint64_t)lo;
+        bool slow = x->slow > noise_constants.half * x->looks;
+        struct pair *to;
+
+        add_pair(racks, key, lo, hi);
+        to = &racks->at[map_find(&racks->map, key, NULL, NULL)];
+        to->looks++;
+        to->slow += slow;
+        to->sum += slow ? x->sum / x->slow : 0;
+        racks->looks++;
+        racks->slow += slow;
+    }
+}
+
+static bool has_racks(const struct hunt *h, int a, int b)
+{
+    for (int i = 0; i < h->out->count; i++)
+        if (h->out->at[i].rung == RUNG_RACK_PAIR && h->out->at[i].a == a && h->out->at[i].b == b &&
+            h->out->at[i].channel == h->c)
+            return true;
+    return false;
+}
+
+static void suspect_racks(struct hunt *h, const bool *claimed)
+{
+    struct pairs p = {0}, racks = {0};
+
+    collect_all(&p, h, claimed);
+    collect_racks(&racks, &p, h);
+    for (int i = 0; i < racks.count; i++) {
+        const struct pair *x = &racks.at[i];
+        struct claim c;
+
+        if (x->slow < 2 || x->slow < noise_constants.children * x->looks ||
+            has_racks(h, x->a, x->b))
+            continue;
+        c = claim_of(h, &racks, x);
+        c.rung = RUNG_RACK_PAIR;
+        if (c.p > h->alpha / racks.count)
+            continue;
+        c.p = noise_constants.false_part;
+        MEM_PUSH(h->out->at, h->out->count) = c;
+    }
+    map_free(&p.map);
+    map_free(&racks.map);
+    free(p.at);
+    free(racks.at);
+}
+
+static bool is_of_racks(const struct hunt *h, const struct pair *x)
+{
+    int a = rack_of(h, x->a), b = rack_of(h, x->b);
+
+    return has_racks(h, a < b ? a : b, a < b ? b : a);
+}
+
+/* --- both --- */
+
 /* The chance of a pair that was looked for is no proof: it can be suspected, never sure. */
 static void suspect(struct hunt *h, const struct pairs *all)
 {
@@ -144,7 +241,7 @@ static void suspect(struct hunt *h, const struct pairs *all)
     for (int i = 0; i < all->count; i++) {
         struct claim x = claim_of(h, all, &all->at[i]);
 
-        if (x.p <= h->alpha)
+        if (x.p <= h->alpha && !is_of_racks(h, &all->at[i]))
             MEM_PUSH(c.at, c.count) = x;
     }
     claims_sort(&c);
@@ -168,6 +265,8 @@ void pairs_suspect(struct hunt *h)
     bool *claimed = claimed_endpoints(h);
     struct pairs p = {0};
 
+    if (h->c->nic && h->places->count[RUNG_RACK] > 1)
+        suspect_racks(h, claimed);
     collect(&p, h, claimed);
     tell_likeness(h, &p);
     if (!has_pairs(h))

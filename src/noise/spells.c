@@ -11,15 +11,16 @@
 #include "base/stats.h"
 #include "noise/noise_impl.h"
 
-enum { DEPTHS = 2, ROUNDS = 4 };
+enum { DEPTHS = 2, ROUNDS = 4, SORTS = SORTS_OF_RATES };
 static const double rho_least = 1e-4, rho_most = 0.5;
 
 struct spell {
     struct hunt *h;
     enum rung rung;
     int n, groups;
-    int *slow[DEPTHS], *all; /* looks of each part */
-    float *depth;            /* sum of the slow ones, by part */
+    int *slow[DEPTHS], *all;                                    /* looks of each part */
+    unsigned short (*slow_in[DEPTHS])[SORTS], (*all_in)[SORTS]; /* the same by sort */
+    float *depth;                                               /* sum of the slow ones, by part */
     int *deep;
     const int *group;
     double *p;
@@ -37,7 +38,13 @@ static double depth_of(int depth)
 struct moment {
     int turn;
     float r, w, sigma;
+    unsigned char sort;
 };
+
+static int sort_of(const struct look *k)
+{
+    return k->tier * 2 + k->alone;
+}
 
 static int by_turn(const void *a, const void *b)
 {
@@ -61,8 +68,13 @@ static void count_turn(struct spell *s, int part, const struct moment *m, int n)
     while (i < n - 1 && (run += m[i].w) < total * 0.5 * (1 - 1e-6))
         i++;
     s->all[part]++;
-    for (int d = 0; d < DEPTHS; d++)
-        s->slow[d][part] += m[i].r < -fmax(depth_of(d), noise_constants.slow_sigma * sigma);
+    s->all_in[part][m[i].sort]++;
+    for (int d = 0; d < DEPTHS; d++) {
+        bool slow = m[i].r < -fmax(depth_of(d), noise_constants.slow_sigma * sigma);
+
+        s->slow[d][part] += slow;
+        s->slow_in[d][part][m[i].sort] = (unsigned short)(s->slow_in[d][part][m[i].sort] + slow);
+    }
     if (m[i].r < -noise_constants.slow) {
         s->depth[part] += m[i].r;
         s->deep[part]++;
@@ -92,8 +104,8 @@ static int part_moments(const struct spell *s, const struct seen *seen, int n, c
 
         if (!seen[i].fine || seen[i].inside || skip[seen[i].self])
             continue;
-        m[count++] =
-            (struct moment){k->turn, seen[i].r, seen[i].w, (float)v->class[class_of(k)].sigma};
+        m[count++] = (struct moment){k->turn, seen[i].r, seen[i].w,
+                                     (float)v->class[class_of(k)].sigma, (unsigned char)sort_of(k)};
         *slow |= seen[i].r < -noise_constants.slow;
     }
     return count;
@@ -103,7 +115,10 @@ static int part_moments(const struct spell *s, const struct seen *seen, int n, c
 static void count_turns(struct spell *s, int part, const struct moment *m, int n, int *stamp)
 {
     for (int i = 0; i < n; i++) {
-        s->all[part] += stamp[m[i].turn] != part + 1;
+        bool first = stamp[m[i].turn] != part + 1;
+
+        s->all[part] += first;
+        s->all_in[part][m[i].sort] = (unsigned short)(s->all_in[part][m[i].sort] + first);
         stamp[m[i].turn] = part + 1;
     }
 }
@@ -140,29 +155,60 @@ static void count_all(struct spell *s, const bool *skip)
 
 /* --- the share of the like --- */
 
-static double group_share(const struct spell *s, const int *k, const double *sums, int part)
+/* Shares of slow looks by sort, of parts that are kept: pairs beside others collide where pairs alone do not, so
+ * that parts with more of those looks are slow more often. */
+static void sort_shares(const struct spell *s, int depth, double *risk)
 {
-    int g = s->group ? s->group[part] : 0;
-    double q = (sums[2 * s->groups] + 0.5) / (sums[2 * s->groups + 1] + 1),
-           n = noise_constants.share_looks;
+    double slow[SORTS] = {0}, all[SORTS] = {0}, sums[2] = {0.5, 1}, n = noise_constants.share_looks;
 
-    (void)k;
-    return g < 0 ? q : (sums[2 * g] + n * q) / (sums[2 * g + 1] + n);
+    for (int i = 0; i < s->n; i++)
+        for (int t = 0; s->keep[i] && t < SORTS; t++) {
+            slow[t] += s->slow_in[depth][i][t];
+            all[t] += s->all_in[i][t];
+        }
+    for (int t = 0; t < SORTS; t++) {
+        sums[0] += slow[t];
+        sums[1] += all[t];
+    }
+    for (int t = 0; t < SORTS; t++)
+        risk[t] = (slow[t] + n * sums[0] / sums[1]) / (all[t] + n);
 }
 
-static void sum_groups(const struct spell *s, const int *k, double *sums)
+/* Slow looks that a part of such looks has by chance. */
+static double expected(const struct spell *s, const double *risk, int part)
 {
-    memset(sums, 0, (size_t)(2 * s->groups + 2) * sizeof(*sums));
+    double sum = 0;
+
+    for (int t = 0; t < SORTS; t++)
+        sum += s->all_in[part][t] * risk[t];
+    return sum;
+}
+
+/* How much oftener the looks of a group are slow than those of all; shrunk.  sums: by group, slow and expected. */
+static double group_factor(const struct spell *s, const double *sums, int part)
+{
+    int g = s->group ? s->group[part] : 0;
+    double all = sums[2 * s->groups + 1], looks = sums[2 * s->groups + 2],
+           prior = noise_constants.share_looks * (all > 0 ? all / looks : 1);
+
+    return g < 0 ? 1 : (sums[2 * g] + prior) / (sums[2 * g + 1] + prior);
+}
+
+static void sum_groups(const struct spell *s, const int *k, const double *risk, double *sums)
+{
+    memset(sums, 0, (size_t)(2 * s->groups + 3) * sizeof(*sums));
     for (int i = 0; i < s->n; i++) {
         int g = s->group ? s->group[i] : 0;
+        double e = s->keep[i] ? expected(s, risk, i) : 0;
 
         if (!s->keep[i])
             continue;
         sums[2 * s->groups] += k[i];
-        sums[2 * s->groups + 1] += s->all[i];
+        sums[2 * s->groups + 1] += e;
+        sums[2 * s->groups + 2] += s->all[i];
         if (g >= 0) {
             sums[2 * g] += k[i];
-            sums[2 * g + 1] += s->all[i];
+            sums[2 * g + 1] += e;
         }
     }
 }
@@ -196,21 +242,36 @@ static double chance(const struct spell *s, const int *k, int i, double rho)
     return dist_beta_binomial_upper(k[i], s->all[i], q * (1 / rho - 1), (1 - q) * (1 / rho - 1));
 }
 
-static void estimate(struct spell *s, const int *k, const bool *like, const float *q0, double *rho,
-                     double rho0)
+/* Stage 2 expects at least what stage 1 knew. */
+static double share_of(const struct spell *s, int part, double factor, const double *risk,
+                       const struct likely *old)
 {
-    double *sums = mem_calloc((size_t)(2 * s->groups + 2), sizeof(*sums));
+    double e = factor * expected(s, risk, part);
+
+    if (old)
+        e = fmax(e, old->factor[part] * expected(s, old->risk, part));
+    return fmin(0.99, e / fmax(1, s->all[part]));
+}
+
+static void estimate(struct spell *s, int depth, const bool *like, const struct likely *old,
+                     struct likely *now)
+{
+    const int *k = s->slow[depth];
+    double *sums = mem_calloc((size_t)(2 * s->groups + 3), sizeof(*sums));
 
     for (int i = 0; i < s->n; i++)
         s->keep[i] = (!like || like[i]) && s->all[i];
     for (int round = 0; round < ROUNDS; round++) {
-        sum_groups(s, k, sums);
-        for (int i = 0; i < s->n; i++)
-            s->q[i] = fmaxf(q0 ? q0[i] : 0, (float)group_share(s, k, sums, i));
-        *rho =
-            fmax(rho0, round ? correlation(s, k) : rho_least); /* else the slow hide themselves */
+        sort_shares(s, depth, now->risk);
+        sum_groups(s, k, now->risk, sums);
         for (int i = 0; i < s->n; i++) {
-            s->p[i] = chance(s, k, i, *rho);
+            now->factor[i] = (float)group_factor(s, sums, i);
+            s->q[i] = (float)share_of(s, i, now->factor[i], now->risk, old);
+        }
+        now->rho = fmax(old ? old->rho : 0,
+                        round ? correlation(s, k) : rho_least); /* else the slow hide themselves */
+        for (int i = 0; i < s->n; i++) {
+            s->p[i] = chance(s, k, i, now->rho);
             s->keep[i] = (!like || like[i]) && s->all[i] && s->p[i] > noise_constants.share_out;
         }
     }
@@ -272,8 +333,11 @@ static void spell_make(struct spell *s, struct hunt *h, enum rung rung)
         s->group = h->places->of[RUNG_LEAF];
         s->groups = h->places->count[RUNG_LEAF];
     }
-    for (int d = 0; d < DEPTHS; d++)
+    for (int d = 0; d < DEPTHS; d++) {
         s->slow[d] = mem_ints(s->n, 0);
+        s->slow_in[d] = mem_calloc((size_t)s->n + 1, sizeof(*s->slow_in[d]));
+    }
+    s->all_in = mem_calloc((size_t)s->n + 1, sizeof(*s->all_in));
     s->all = mem_ints(s->n, 0);
     s->deep = mem_ints(s->n, 0);
     s->depth = mem_calloc((size_t)s->n + 1, sizeof(*s->depth));
@@ -284,8 +348,11 @@ static void spell_make(struct spell *s, struct hunt *h, enum rung rung)
 
 static void spell_free(struct spell *s)
 {
-    for (int d = 0; d < DEPTHS; d++)
+    for (int d = 0; d < DEPTHS; d++) {
         free(s->slow[d]);
+        free(s->slow_in[d]);
+    }
+    free(s->all_in);
     free(s->all);
     free(s->deep);
     free(s->depth);
@@ -310,22 +377,21 @@ static bool *alike(const struct spell *s)
 
 static void judge_depth(struct spell *s, int depth, const bool *like, bool *claimed)
 {
-    struct channel *c = s->h->c;
-    const int nic = s->rung == RUNG_NIC;
     const bool fresh = s->h->asked != NULL;
-    double rho = 0;
+    struct likely *known = &s->h->c->likely[s->rung == RUNG_NIC][depth],
+                  now = {.factor = mem_calloc((size_t)s->n + 1, sizeof(*now.factor))};
 
-    estimate(s, s->slow[depth], like, fresh ? c->share[nic][depth] : NULL, &rho,
-             fresh ? c->rho[nic][depth] : 0);
+    estimate(s, depth, like, fresh && known->factor ? known : NULL, &now);
     if (!fresh) {
-        free(c->share[nic][depth]);
-        c->share[nic][depth] = mem_dup(s->q, (size_t)s->n + 1, sizeof(*s->q));
-        c->rho[nic][depth] = rho;
+        free(known->factor);
+        *known = now;
     }
     for (int i = 0; i < s->n; i++) {
         claim_spell(s, i, depth, claimed);
         s->h->out->tests += s->all[i] > 0 && !depth;
     }
+    if (fresh)
+        free(now.factor);
 }
 
 /* A host is intermittent only if half of its NICs are, two at least. */

@@ -240,7 +240,12 @@ static void population_of(struct likeness *like, const struct steady *s, double 
     like->pop = fmax(0, sigma * sigma - noise);
 }
 
-/* Blocks of parts that are mostly fine: how often one of them is stray, and how deep. */
+static bool tells_strays(const struct steady *s, int part, double limit, const bool *without)
+{
+    return s->got[part] && (without ? !without[part] : s->est[part] > limit);
+}
+
+/* Blocks of parts that are mostly fine, or of all controls: how often one of them is stray, and how deep. */
 static void strays_of(struct likeness *like, const struct steady *s, const struct lows *lows,
                       bool group, const bool *without)
 {
@@ -249,10 +254,9 @@ static void strays_of(struct likeness *like, const struct steady *s, const struc
     like->limit = limit - like->centre;
     like->least = group ? noise_constants.least_group : noise_constants.least_nic;
     for (int p = 0; p < s->parts; p++)
-        like->seen += s->got[p] && s->est[p] > limit && !(without && without[p]) ? s->got[p] : 0;
+        like->seen += tells_strays(s, p, limit, without) ? s->got[p] : 0;
     for (int i = 0; i < lows->count; i++)
-        if (s->est[lows->at[i].part] > limit && lows->at[i].z <= limit &&
-            !(without && without[lows->at[i].part]))
+        if (lows->at[i].z <= limit && tells_strays(s, lows->at[i].part, limit, without))
             MEM_PUSH(like->back, like->backs) = lows->at[i].z - like->centre;
     if (like->backs)
         stats_sort(like->back, like->backs);
@@ -291,17 +295,20 @@ static double least_blocks(enum rung rung, const struct lens *lens)
                                                        : 2;
 }
 
-static void chance_of(struct steady *s, int p, double least)
+/* control: NULL, or controls of the same stage, if they are enough */
+static void chance_of(struct steady *s, int p, double least, const struct likeness *control)
 {
-    double e = s->est[p] - s->like.centre, d = s->got[p] > 1 ? s->got[p] - 1 : 0, t;
+    double e = s->est[p] - s->like.centre, d = s->got[p] > 1 ? s->got[p] - 1 : 0, t, stray;
 
     s->sd[p] = (float)sqrt(se2_of(s, p) + s->like.pop);
     s->p[p] = 1;
     if (s->got[p] < least || !(e < -noise_constants.delta))
         return;
     t = (e + noise_constants.delta) / s->sd[p];
-    s->p[p] =
-        fmin(1, dist_t_cdf(t, s->like.d0 + d) + stray_chance(&s->like, e, s->got[p], s->deep[p]));
+    stray = stray_chance(&s->like, e, s->got[p], s->deep[p]);
+    if (control)
+        stray = fmax(stray, stray_chance(control, e, s->got[p], s->deep[p]));
+    s->p[p] = fmin(1, dist_t_cdf(t, s->like.d0 + d) + stray);
 }
 
 /* What stage 2 inherits.  Few NICs of a group are seen there: it varies as its NICs do. */
@@ -339,7 +346,6 @@ static const struct likeness *inherited(const struct hunt *h, enum rung rung,
 static void tell_controls(struct likeness *to, const struct steady *s, const struct lows *lows,
                           const bool *selected)
 {
-    free(to->back);
     *to = (struct likeness){.centre = s->like.centre, .s0 = s->like.s0, .pop = s->like.pop};
     strays_of(to, s, lows, false, selected);
 }
@@ -348,7 +354,7 @@ static void finish(struct steady *s, const struct hunt *h, enum rung rung, const
                    int l, const struct lows *lows)
 {
     double *buffer = mem_calloc((size_t)s->parts + 1, sizeof(*buffer));
-    struct likeness taken;
+    struct likeness taken, control = {0};
     const struct likeness *like = inherited(h, rung, lens, l, &taken);
 
     if (like) {
@@ -360,10 +366,17 @@ static void finish(struct steady *s, const struct hunt *h, enum rung rung, const
         free(h->c->like[rung][l].back);
         h->c->like[rung][l] = s->like;
     }
-    if (h->asked && rung == RUNG_NIC && h->beside == BESIDE_ANY)
-        tell_controls(&h->c->control[l], s, lows, h->v->selected);
+    if (h->asked && rung == RUNG_NIC)
+        tell_controls(&control, s, lows, h->v->selected);
     for (int p = 0; p < s->parts; p++)
-        chance_of(s, p, least_blocks(rung, &lens[l]));
+        chance_of(s, p, least_blocks(rung, &lens[l]),
+                  control.seen >= noise_constants.control_blocks ? &control : NULL);
+    if (h->asked && rung == RUNG_NIC && h->beside == BESIDE_ANY) {
+        free(h->c->control[l].back);
+        h->c->control[l] = control;
+    } else {
+        free(control.back);
+    }
     free(buffer);
 }
 

@@ -151,6 +151,34 @@ static void take_turns(struct view *v, struct crowds *c, const double *top, floa
     }
 }
 
+/* A machine that slows down as a whole slows all pairs that are measured again.  Where nothing else of their class is
+ * measured then, the fast ones among them tell: never that a pair is slower than it was. */
+static double drift_of(const struct view *v, struct crowds *c, const int *at, int n, int class)
+{
+    int count = 0;
+
+    for (int i = 0; i < n; i++)
+        if (v->in->look[at[i]].same_pair && class_of(&v->in->look[at[i]]) == class)
+            c->buffer[count++] = v->r[at[i]];
+    return count > 1 ? fmin(0, usual_quantile(c->buffer, count, noise_constants.turn_quantile)) : 0;
+}
+
+static void take_drift(struct view *v, struct crowds *c)
+{
+    for (int t = 0; t < c->turns; t++) {
+        const int *at = c->l.at + c->l.start[t], n = c->l.start[t + 1] - c->l.start[t];
+        unsigned char done[CLASSES] = {0};
+
+        for (int i = 0; i < n; i++) {
+            int class = class_of(&v->in->look[at[i]]);
+
+            if (is_first_of_class(v, at, i, done) &&
+                crowd_values(v, c->buffer, at, n, class, true) < noise_constants.turn_looks)
+                crowd_shift(v, at, n, class, drift_of(v, c, at, n, class));
+        }
+    }
+}
+
 /* --- classes --- */
 
 /* Values of a class, at most SAMPLE_MAX of them evenly spaced. */
@@ -340,6 +368,8 @@ void view_make(struct view *v, const struct noise_input *in, const struct places
     drop_crowded(v, count);
     take_fine(v);
     take_turns(v, &c, NULL, off);
+    if (base)
+        take_drift(v, &c);
     v->sd_turn = spread_of(off, c.turns);
     free(off);
     crowds_free(&c);

@@ -184,14 +184,14 @@ static void print_scene(struct print *p, int i)
 
 /* Printed by NOISE_PRINT=1. */
 static const struct print as_ever[SCENES] = {
-    {{0, 0, 0, 0, 0, 0, 0, 0, 1.84638, 1.01997}},
-    {{37, 6, -0.104328, 0.146569, 970, 6766, -8.99244, -0.105449, -0.127334, 2.04641}},
+    {{0, 0, 0, 0, 6, 129, -0.218393, 0.733845, 1.86606, 1.01492}},
+    {{37, 6, -0.104328, 0.151803, 970, 6766, -8.99244, -0.105449, -0.127334, 2.04641}},
     {{18, 34, -0.216788, 0.00528016, 364, 1444, -3.79381, 0.6517, 2.11731, 2.00618}},
     {{14, 10, -0.0839524, 0.640753, 14, 10, -0.0685958, 0.58614, 6.18401, 2.02569}},
     {{24, 51, -0.105908, -0.2, 370, 1461, -3.68239, 0.195121, 2.11675, 2.00618}},
-    {{17, 21, -0.121436, 0.68737, 224, 1937, -3.24727, -0.0903633, 2.00646, 1.9998}},
-    {{57135, 237657, -19.5797, -1249.8, 715, 4584, -31.4939, -28.477, 0.609178, 2.00505}},
-    {{4680, 74710, -233.326, -896.964, 1842, 26725, -89.9877, -336.5, -0.599529, 0.00302335}},
+    {{14, 21, -0.121436, 0.68737, 224, 1937, -3.24727, -0.0918354, 2.00646, 1.9998}},
+    {{57135, 237657, -19.5797, -1250.8, 715, 4584, -31.4939, -28.4804, 0.609178, 2.00505}},
+    {{4680, 77320, -233.298, -799.249, 1842, 25610, -89.9859, -336.5, -0.599529, 0.00302335}},
     {{13, 10, -0.265675, -0.19288, 13, 10, -0.229672, -0.198696, 0.619876, 2.00009}},
     {{34, 6, -0.355634, -0.199248, 37, 6, -0.356494, -0.199805, 0.618271, 2.00104}},
     {{34, 6, -0.355633, -0.199249, 34, 6, -0.356494, -0.199805, 0.618264, 2.00104}},
@@ -214,13 +214,14 @@ enum { CONSTANTS = sizeof(name) / sizeof(*name) };
 
 /* No fabric here stands at the edge of these. */
 static const char *const idle_smaller[] = {
-    "fine_first",   "fine_looks", "prior_parts", "least_group", "narrow_blocks", "control_blocks",
-    "share_least",  "share_out",  "below",       "quiet",       "seldom",        "pair_blocks",
-    "few_partners", "dead_share", "flows_many",  NULL};
+    "fine_first",     "fine_looks",  "prior_parts",  "least_group", "narrow_blocks",
+    "control_blocks", "share_least", "share_out",    "below",       "quiet",
+    "seldom",         "pair_blocks", "few_partners", "dead_share",  "flows_many",
+    "crowded",        NULL};
 static const char *const idle_larger[] = {
     "deep",           "fine_floor", "fine_sigma", "fine_first", "least_group",
     "control_blocks", "share_out",  "below",      "seldom",     "pair_blocks",
-    "few_partners",   "dead_share", "flows_many", NULL};
+    "few_partners",   "dead_share", "flows_many", "crowded",    NULL};
 
 static bool is_idle(const char *constant, bool larger)
 {
@@ -267,6 +268,8 @@ static void constants_decide_on_both_sides(void **state)
 
 static void fabrics_are_judged_as_ever(void **state)
 {
+    bool same = true;
+
     (void)state;
     for (int i = 0; i < SCENES; i++) {
         struct print p;
@@ -276,8 +279,9 @@ static void fabrics_are_judged_as_ever(void **state)
             for (int k = 0; k < SUMS; k++)
                 print_message("%s%.6g%s", k ? ", " : "    {{", p.sum[k],
                               k + 1 < SUMS ? "" : "}},\n");
-        assert_true(is_same(&p, &as_ever[i], 1e-3));
+        same &= is_same(&p, &as_ever[i], 1e-3);
     }
+    assert_true(same);
 }
 
 int main(void)
