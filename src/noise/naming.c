@@ -238,8 +238,9 @@ static enum part_state rate_state(const struct case_of *k, const struct claim *c
     if (isnan(*share))
         *share = k->spell ? k->spell->share : 1;
     if (*share < noise_constants.steady_share &&
-        (k->spell || c->rung == RUNG_NIC || c->rung == RUNG_HOST))
-        return STATE_INTERMITTENT;
+        (k->spell ||
+         (c->e < -noise_constants.slow && (c->rung == RUNG_NIC || c->rung == RUNG_HOST))))
+        return STATE_INTERMITTENT; /* with a smaller effect no look is slow by itself */
     *share = 1;
     return STATE_SLOW;
 }
