@@ -11,7 +11,7 @@
 # make below           the same of two campaigns, one below the other
 # make worlds          the exam: faults in simulated fabrics with the noise of real ones, scored, with limits (N=600 SEED=1
 #                      BASELINE=OTHER/build scores another build beside; PAGE=1 puts the tables into tests/accuracy.md)
-# make mutants         each constant of the noise model changed up and down: a unit test must fail
+# make mutants         each constant that judges a fabric changed up and down: a unit test must fail
 # make bench-gpu       the same and more on a machine with a GPU: tests/gpu/results.md
 # make fuzz            libFuzzer on the file readers, FUZZ_SECONDS=60 each (needs clang)
 # make tables          the tables of published claims and of --path in jobs/ anew
@@ -243,7 +243,7 @@ worlds: all
 	$(if $(PAGE),sed -i -e '/^<!-- worlds -->/$(comma)/^<!-- end of worlds -->/{//!d}' -e '/^<!-- worlds -->/r $(BUILD)/worlds.md' tests/accuracy.md;) \
 	exit $$code
 
-# Tests of the noise model, and the objects of the library, with another constants.c before it.
+# Unit tests with an object of another constant before the library.
 MUTANT_TESTS = noise_edges epochs history accept stats classes fit_edges
 mutants: $(filter $(MUTANT_TESTS:%=$(BUILD)/tests/unit/%),$(UNIT)) $(LIB)
 	$(Q)RG_BUILD='$(abspath $(BUILD))' RG_COMPILE='$(CC) $(compile)' RG_LIBS='$(SANFLAGS) $(LDFLAGS) -lcmocka $(JSON_LIBS) -lm' python3 tests/random/mutants.py $(MUTANTS)

@@ -238,8 +238,9 @@ static enum part_state rate_state(const struct case_of *k, const struct claim *c
     if (isnan(*share))
         *share = k->spell ? k->spell->share : 1;
     if (*share < noise_constants.steady_share &&
-        (k->spell || c->rung == RUNG_NIC || c->rung == RUNG_HOST))
-        return STATE_INTERMITTENT;
+        (k->spell ||
+         (c->e < -noise_constants.slow && (c->rung == RUNG_NIC || c->rung == RUNG_HOST))))
+        return STATE_INTERMITTENT; /* with a smaller effect no look is slow by itself */
     *share = 1;
     return STATE_SLOW;
 }
@@ -399,6 +400,8 @@ static struct found name_case(const struct naming *n, struct index *x, const str
     name_state(&f, k, &w);
     f.part = part_of(c);
     f.tier = scope_tier(c);
+    if (f.state == STATE_INTERMITTENT && k->spell && c->rung == RUNG_NIC && c->channel->nic)
+        f.tier = k->spell->tier; /* now and then: few slow looks a tier tell no tiers apart */
     f.also = also_of(n, c);
     if (f.part == PART_LEAF && is_uplinks(c) && rack_of_leaf(n->places, c) >= 0) {
         f.part = PART_RACK_UPLINKS; /* no tier tells its uplinks from pairs within it */

@@ -88,6 +88,7 @@ static inline int scope_of(const struct noise_input *in, enum look_kind kind, in
     return (int)kind * SCOPES + (in->crosses[tier] ? 0 : tier + 1);
 }
 
+void view_list(struct view *v); /* fills v->of; looks without a residual are in no list */
 /* Looks of a kind in these tiers, which all cross NICs, or are one. */
 static inline const int *view_looks(const struct view *v, enum look_kind kind, unsigned tiers,
                                     int *n)

@@ -56,6 +56,11 @@ static void add_pair(struct pairs *p, uint64_t key, int a, int b)
     MEM_PUSH(p->at, p->count) = (struct pair){.a = a, .b = b};
 }
 
+static void add_look(struct pairs *p, const struct look *k)
+{
+    add_pair(p, key_of(k), k->src < k->dst ? k->src : k->dst, k->src < k->dst ? k->dst : k->src);
+}
+
 static void collect(struct pairs *p, const struct hunt *h, const bool *claimed)
 {
     const struct look *look = h->v->in->look;
@@ -66,11 +71,8 @@ static void collect(struct pairs *p, const struct hunt *h, const bool *claimed)
         if (is_open(h, claimed, of[k])) {
             p->looks++;
             p->slow += is_slow(h, of[k]);
-            if (is_slow(h, of[k])) {
-                const struct look *l = &look[of[k]];
-                add_pair(p, key_of(l), l->src < l->dst ? l->src : l->dst,
-                         l->src < l->dst ? l->dst : l->src);
-            }
+            if (is_slow(h, of[k]))
+                add_look(p, &look[of[k]]);
         }
     for (int k = 0; k < n && p->count; k++) {
         int i = of[k], at = MAP_NONE;

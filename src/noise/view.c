@@ -11,7 +11,7 @@
 
 enum { SAMPLE_MAX = 1 << 14 }; /* of a class: a location within sigma / 100 */
 
-static void list_scopes(struct view *v)
+void view_list(struct view *v)
 {
     const struct noise_input *in = v->in;
     int *key = mem_ints(in->looks, -1);
@@ -338,7 +338,7 @@ void view_make(struct view *v, const struct noise_input *in, const struct places
                        .fresh = fresh,
                        .tail = tail};
     read_values(v);
-    list_scopes(v);
+    view_list(v);
     number_blocks(v);
     count_classes(v, count);
     crowds_make(&c, v);

@@ -84,6 +84,7 @@ static void set_up(struct bench *b)
     b->in = (struct noise_input){
         &b->topo, b->look, b->looks, {[TIER_RAIL] = true, [TIER_FABRIC] = true}};
     b->v = (struct view){.in = &b->in, .places = &b->places, .blocks = 2 * BLOCKS, .r = b->r};
+    view_list(&b->v);
     b->v.block = mem_ints(2 * BLOCKS, 0);
     for (int i = 0; i < 2 * BLOCKS; i++)
         b->v.block[i] = i;
@@ -123,6 +124,7 @@ static void close_bench(struct bench *b)
     for (int k = 0; k < LOOK_COUNT; k++)
         free(b->v.fine[k]);
     free(b->v.block);
+    lists_free(&b->v.of);
     free(b->h.r);
     free(b->h.done);
     free(b->out.at);
