@@ -5,7 +5,7 @@
 # What it finds is printed; the limits are what CONTRIBUTING.md says.
 cd "$(dirname "$0")/.." || exit 1
 BUILD=${RG_BUILD:-build}
-max_files=641 max_folder=35 max_circles=0 max_alone=69 max_public=1851
+max_files=641 max_folder=35 max_circles=0 max_alone=69 max_public=1853
 
 # FILE SYMBOL T|U, of the objects whose source is still there.
 symbols() {

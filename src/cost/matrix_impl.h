@@ -43,4 +43,15 @@ int property_read(void *matrix, json_t *value, const char *where, struct err *er
 json_t *property_write(const struct matrix *m, int i); /* new reference */
 void property_free(struct property *p);
 
+/* --- rows: long lists of small integers that repeat from host to host, as short JSON.
+ *
+ * A list is cut into rows of equal length (the endpoints of one host).  Consecutive rows that are equal, or
+ * that grow by a constant, become one run [rows, value or [values of the first row], step].  100,000
+ * coordinates of 25,000 hosts in 1,389 racks become 1,389 runs of racks and one run of hosts. --- */
+
+json_t *rows_pack(const int *v, int n, int row); /* row divides n; new reference */
+/* Read exactly n values, each in min..max; `where` names the list in messages. */
+int rows_unpack(int *v, int n, int row, json_t *list, const char *where, int min, int max,
+                struct err *err);
+
 #endif

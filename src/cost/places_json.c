@@ -49,7 +49,7 @@ static json_t *run(const int *first, int row, int rows, int step)
 }
 
 /* row divides n; new reference */
-static json_t *rows_pack(const int *v, int n, int row)
+json_t *rows_pack(const int *v, int n, int row)
 {
     json_t *out = json_array();
     int rows = n / row;
@@ -111,8 +111,8 @@ static int unpack_run(int *v, long left, int row, json_t *list, const char *wher
 }
 
 /* Exactly n values, each in min..max; `where` names the list in messages. */
-static int rows_unpack(int *v, int n, int row, json_t *list, const char *where, int min, int max,
-                       struct err *err)
+int rows_unpack(int *v, int n, int row, json_t *list, const char *where, int min, int max,
+                struct err *err)
 {
     long left = n / row, rows = 0;
 
