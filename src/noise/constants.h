@@ -25,6 +25,7 @@
     ROW(fine_later, 0.6, "quantile beside fine partners: slow to half of them is still fine")           \
     ROW(fine_looks, 3, "looks that a median needs")                                                        \
     ROW(turn_looks, 8, "looks of a turn that tell what the turn does")                                     \
+    ROW(turn_most, 0.15, "what a turn may cost all of its pairs, where pairs at once get what one gets alone")   \
     ROW(class_looks, 12, "looks of a class that tell where its heap is; fewer: their median")              \
     ROW(heap, 0.3, "share of a class that its fast heap holds at least: one slow host of three leaves a third")   \
     ROW(heap_slack, 3, "a fast heap may be so much wider than the densest: a slow one may hold twice as many")      \

@@ -361,7 +361,7 @@ static void finish(struct steady *s, const struct hunt *h, enum rung rung, const
     } else {
         prior_of(&s->like, s, buffer);
         population_of(&s->like, s, buffer);
-        strays_of(&s->like, s, lows, rung_is_group(rung), NULL);
+        strays_of(&s->like, s, lows, rung_is_group(rung) || rung == RUNG_RACK_PAIR, NULL);
         free(h->c->like[rung][l].back);
         h->c->like[rung][l] = s->like;
     }

@@ -106,10 +106,13 @@ static double crowd_off(const struct view *v, struct crowds *c, const int *at, i
 {
     int count = crowd_values(v, c->buffer, at, n, class, !top);
 
+    double off;
+
     if (count < noise_constants.turn_looks)
         return NAN;
-    return top ? usual_quantile(c->buffer, count, noise_constants.fast) - top[class]
-               : usual_quantile(c->buffer, count, 0.5);
+    off = top ? usual_quantile(c->buffer, count, noise_constants.fast) - top[class]
+              : usual_quantile(c->buffer, count, 0.5);
+    return v->calm[class] ? fmax(off, -noise_constants.turn_most) : off;
 }
 
 /* Take out turns: by the fast quarter against top[class], or (NULL) by the median between fine ends.
@@ -198,6 +201,16 @@ static void class_tops(const struct view *v, const int *count, double *buffer, d
         if (count[c])
             top[c] = usual_quantile(buffer, class_values(v, buffer, c, false, count[c]),
                                     noise_constants.fast);
+}
+
+/* In these classes pairs get beside others what they get alone: no turn slows all of its pairs by much, unless
+ * all of them pass one part. */
+static void find_calm(struct view *v, const int *count, const double *top)
+{
+    for (int c = 0; c < CLASSES; c += 2)
+        v->calm[c] = v->base ? v->base->calm[c]
+                             : count[c] && count[c + 1] >= noise_constants.loaded_looks &&
+                                   top[c] > top[c + 1] + log(noise_constants.crowded);
 }
 
 /* Few looks that nobody chose: what stage 1 found, else all looks. */
@@ -343,10 +356,11 @@ void view_make(struct view *v, const struct noise_input *in, const struct places
     count_classes(v, count);
     crowds_make(&c, v);
     off = mem_calloc((size_t)c.turns + 1, sizeof(*off));
-    if (!base) {
+    if (!base)
         class_tops(v, count, c.buffer, top);
+    find_calm(v, count, top);
+    if (!base)
         take_turns(v, &c, top, off);
-    }
     take_classes(v, count, c.buffer);
     drop_crowded(v, count);
     take_fine(v);

@@ -201,7 +201,8 @@ static void add_random(struct maker *m, enum stage stage, const struct pairs *p,
     n = n > RANDOM_PAIRS ? RANDOM_PAIRS : n;
     for (int i = 0; i < n && i < p->count && !m->o.quick; i++) {
         struct pairs one = {&p->pair[at[i]], 1};
-        add_pairs(m, alone, OP_PAIR_BW, &one, false, m->o.pair_bytes, m->o.pair_bytes, when);
+        bool back = i % 2; /* one way of two racks may be slow */
+        add_pairs(m, alone, OP_PAIR_BW, &one, back, m->o.pair_bytes, m->o.pair_bytes, when);
     }
     free(at);
 }

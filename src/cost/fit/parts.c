@@ -172,7 +172,8 @@ static bool end_explains(const struct matrix *m, const struct found *x, const st
 {
     for (int i = 0; i < m->exceptions; i++) {
         const struct exception *e = &m->exception[i];
-        if (!part_is_two(e->part) && (e->factor <= 0 || log(e->factor) <= as_deep * x->effect) &&
+        bool wider = !part_is_two(e->part) || (e->part == PART_RACK_PAIR && x->part == PART_PAIR);
+        if (wider && (e->factor <= 0 || log(e->factor) <= as_deep * x->effect) &&
             matrix_crosses(m, e, l->src, l->dst, l->tier))
             return true;
     }
