@@ -146,7 +146,9 @@ static double drift_of(const struct view *v, struct crowds *c, const int *at, in
     for (int i = 0; i < n; i++)
         if (v->in->look[at[i]].same_pair && class_of(&v->in->look[at[i]]) == class)
             c->buffer[count++] = v->r[at[i]];
-    return count > 1 ? fmin(0, usual_quantile(c->buffer, count, noise_constants.fast)) : 0;
+    double off = count > 1 ? fmin(0, usual_quantile(c->buffer, count, noise_constants.fast)) : 0;
+
+    return fmax(off, -noise_constants.turn_most); /* a pair alone there is slow itself */
 }
 
 static void take_drift(struct view *v, struct crowds *c)

@@ -241,6 +241,21 @@ static void count_dead(const struct fit *f, struct found *x, struct exception *e
     free(met);
 }
 
+/* Standard error of the effect, from how its looks scatter, where the noise model tells none. */
+static double scatter_of(const struct fit *f, const struct found *x)
+{
+    double *v = mem_calloc((size_t)f->looks + 1, sizeof(*v)), sigma = 0, sd = 0;
+    int n = 0;
+
+    for (int t = 0; t < f->m->tiers; t++)
+        for (int alone = 0; alone < 2 && (x->tier < 0 ? f->m->tier[t].nic : t == x->tier); alone++)
+            n += residuals(f, x, t, alone, v + n, &sigma);
+    if (n)
+        sd = 1.2533 * 1.4826 * stats_mad(v, n, stats_median(v, n)) / sqrt(n);
+    free(v);
+    return sd;
+}
+
 static void add(struct fit *f, struct found *x)
 {
     struct exception e = {.part = x->part,
@@ -261,8 +276,9 @@ static void add(struct fit *f, struct found *x)
     } else if (x->state == STATE_DEAD) {
         count_dead(f, x, &e);
     } else {
-        e.lo = exp(x->effect - STATS_Z95 * x->sd);
-        e.hi = fmin(1, exp(x->effect + STATS_Z95 * x->sd));
+        double sd = isfinite(x->sd) ? x->sd : scatter_of(f, x);
+        e.lo = exp(x->effect - STATS_Z95 * sd);
+        e.hi = fmin(1, exp(x->effect + STATS_Z95 * sd));
         e.depth = x->state == STATE_SLOW ? 0 : exp(x->effect);
         e.share = x->state == STATE_SLOW ? 0 : x->share;
     }
