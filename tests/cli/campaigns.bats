@@ -14,11 +14,10 @@ campaigns() {
 }
 
 @test "random faults are named as their own kind and place" {
-    campaigns -n 6 --seed 156
-    [[ $output == *"6 campaigns: 0 false parts, 0 pieces, 0 wrong exit codes"* ]]
+    campaigns -n 12 --seed 77
+    [[ $output == *"12 campaigns: 0 false parts, 0 pieces, 0 wrong exit codes"* ]]
 }
 
-@test "two faults of one rack's uplinks, a host and its rack's uplinks: each keeps its own factor and line" {
-    campaigns -n 1 --seed 5 --first 48
+@test "a host and its rack's uplinks: each keeps its own factor and line" {
     campaigns -n 1 --seed 5 --first 71
 }

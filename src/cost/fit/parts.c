@@ -137,8 +137,11 @@ static struct tier_effect effect_of(const struct fit *f, const struct found *x, 
         n += more;
         sigma = fmax(sigma, crowd);
     }
-    return n < TIER_LOOKS ? (struct tier_effect){NAN, NAN}
-                          : (struct tier_effect){stats_middle(v, n), 1.2533 * sigma / sqrt(n)};
+    /* Stray points are slow: one look that is fine says more than one that is not. */
+    if (n < TIER_LOOKS && !(n && v[0] > log1p(-least_loss)))
+        return (struct tier_effect){NAN, NAN};
+    return n < 1 ? (struct tier_effect){NAN, NAN}
+                 : (struct tier_effect){stats_middle(v, n), 1.2533 * sigma / sqrt(n)};
 }
 
 static void tier_effects(const struct fit *f, const struct found *x, struct tier_effect e[TIER_MAX])
