@@ -209,10 +209,12 @@ static void class_tops(const struct view *v, const int *count, double *buffer, d
  * all of them pass one part. */
 static void find_calm(struct view *v, const int *count, const double *top)
 {
-    for (int c = 0; c < CLASSES; c += 2)
+    for (int c = 0; c < CLASSES; c += 2) {
         v->calm[c] = v->base ? v->base->calm[c]
                              : count[c] && count[c + 1] >= noise_constants.loaded_looks &&
                                    top[c] > top[c + 1] + log(noise_constants.crowded);
+        v->calm[c + 1] = true; /* nothing else runs */
+    }
 }
 
 /* Few looks that nobody chose: what stage 1 found, else all looks. */
