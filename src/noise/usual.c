@@ -25,7 +25,7 @@ static double heap_middle(const double *v, int n)
     for (int i = 0; i + k < n; i++)
         least = fmin(least, v[i + k] - v[i]);
     for (int i = 0; i + k < n; i++)
-        if (v[i + k] - v[i] <= noise_constants.heap_slack * least + sigma_least)
+        if (v[i + k] - v[i] <= noise_constants.heap_slack * least + noise_constants.delta / 2)
             at = i;
     return v[at + k / 2];
 }
