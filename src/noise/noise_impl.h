@@ -61,7 +61,7 @@ struct view {
         double m, sigma, weight;
         int looks;
     } class[CLASSES];
-    bool calm[CLASSES]; /* no turn is slow as a whole; of stage 1 */
+    bool calm[CLASSES];         /* no turn is slow as a whole; of stage 1 */
     bool crowded[CLASSES / 2];  /* looks beside others are left out; of stage 1 */
     unsigned *fine[LOOK_COUNT]; /* by endpoint: bit 2 * tier + end */
     double sd_turn;
