@@ -6,7 +6,6 @@
 
 #include "base/mem.h"
 #include "base/stats.h"
-#include "cost/fit/classes.h"
 #include "cost/fit/fit_impl.h"
 #include "probe/looks.h"
 
@@ -70,21 +69,11 @@ static void list_looks(struct fit *f)
         if (broken[l.src] || broken[l.dst])
             continue;
         if (l.kind != LOOK_LATENCY)
-            l.y -= (float)log(classes_share(&f->classes, l.src, l.dst, l.tier));
+            l.y -= (float)log(fit_declared(f, l.src, l.dst, l.tier));
         f->look[kept++] = l;
     }
     f->looks = kept;
     free(broken);
-}
-
-static const struct usual *usual_of(const struct fit *f, enum look_kind kind, int tier, bool alone)
-{
-    for (int i = 0; i < f->noise.usuals; i++) {
-        const struct usual *u = &f->noise.usual[i];
-        if (u->kind == kind && u->tier == tier && u->alone == alone && u->looks > 0)
-            return u;
-    }
-    return NULL;
 }
 
 /* Number of pairs whose bandwidth was measured, alone or beside others, whichever is more. */
@@ -105,8 +94,8 @@ static void find_level(struct fit *f, int tier)
 {
     struct fit_baseline *l = &f->baseline[tier];
     struct tier *t = &f->m->tier[tier];
-    const struct usual *alone = usual_of(f, LOOK_RATE, tier, true),
-                       *parallel = usual_of(f, LOOK_RATE, tier, false);
+    const struct usual *alone = fit_usual(f, LOOK_RATE, tier, true),
+                       *parallel = fit_usual(f, LOOK_RATE, tier, false);
     const struct usual *most =
         !alone || (parallel && parallel->looks > alone->looks) ? parallel : alone;
 

@@ -10,7 +10,6 @@
 #include "base/mem.h"
 #include "base/stats.h"
 #include "base/units.h"
-#include "cost/fit/classes.h"
 #include "probe/plan.h"
 #include "probe/taint.h"
 
@@ -188,7 +187,7 @@ static void say_bimodal(struct fit *f, int tier)
         const struct obs *o = &f->obs[of[i]];
         double usual = o->alone ? f->baseline[tier].alone : f->baseline[tier].parallel;
         if (fit_is_bandwidth(f, o) && o->sec > 0 && usual > 0 && fit_is_healthy(f, o))
-            v[n++] = o->bytes / o->sec / usual / classes_share(&f->classes, o->src, o->dst, tier);
+            v[n++] = o->bytes / o->sec / usual / fit_declared(f, o->src, o->dst, tier);
     }
     stats_sort(v, n);
     for (int i = n / 5 + 1; i < n - n / 5; i++)

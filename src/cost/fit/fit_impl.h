@@ -57,6 +57,18 @@ void fit_findings(struct fit *f);   /* contention, unstable, bimodal, wrong data
 void fit_uplinks(struct fit *f);
 void fit_uplinks_thin(struct fit *f, int tier);
 
+/* What is usual of a kind of looks in a tier, alone or beside others; NULL: no look tells. */
+static inline const struct usual *fit_usual(const struct fit *f, enum look_kind kind, int tier,
+                                            bool alone)
+{
+    for (int i = 0; i < f->noise.usuals; i++) {
+        const struct usual *u = &f->noise.usual[i];
+        if (u->kind == kind && u->tier == tier && u->alone == alone && u->looks > 0)
+            return u;
+    }
+    return NULL;
+}
+
 /* The round of the plan with this id, if it has the group and its members; NULL. */
 static inline const struct round *fit_round(const struct fit *f, int id, int group)
 {

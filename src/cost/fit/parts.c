@@ -9,25 +9,15 @@
 #include "base/units.h"
 #include "cost/fit/fit_impl.h"
 
-/* Factor that prices use.  A transfer that takes 1 / depth times as long in a share of the time takes
- * (1 - share) + share / depth times as long on average. */
+/* Factor that prices use.  Collectives always run beside other traffic, and slow messages are slow in a share of
+ * the time. */
 static double price_factor(const struct found *x)
 {
-    double depth = exp(x->effect);
+    enum part_state as = x->state == STATE_LOADED    ? STATE_SLOW
+                         : x->state == STATE_SAMPLES ? STATE_INTERMITTENT
+                                                     : x->state;
 
-    switch (x->state) {
-    case STATE_DEAD:
-    case STATE_WRONG:
-        return 0;
-    case STATE_SLOW:
-    case STATE_LOADED: /* collectives always run beside other traffic */
-        return depth;
-    case STATE_INTERMITTENT:
-    case STATE_SAMPLES:
-        return 1 / (1 - x->share + x->share / depth);
-    default:
-        return 1;
-    }
+    return part_factor(as, exp(x->effect), x->share);
 }
 
 static const char *tier_text(const struct matrix *m, int tier)
@@ -71,16 +61,6 @@ static const double sure = 3;           /* standard errors by which two tiers di
 static const double as_deep = 0.7;      /* of an effect: an end that is so slow explains it */
 enum { TIER_LOOKS = 2 };                /* looks that tell a tier's factor */
 
-static const struct usual *usual_of(const struct fit *f, const struct look *l)
-{
-    for (int i = 0; i < f->noise.usuals; i++) {
-        const struct usual *u = &f->noise.usual[i];
-        if (u->kind == l->kind && u->tier == l->tier && u->alone == l->alone && u->looks > 0)
-            return u;
-    }
-    return NULL;
-}
-
 static bool passes(const struct fit *f, const struct found *x, const struct look *l)
 {
     const struct exception e = {.part = x->part, .side = x->side, .a = x->a, .b = x->b};
@@ -115,7 +95,7 @@ static int residuals(const struct fit *f, const struct found *x, int tier, bool 
         if (l->kind != LOOK_RATE || l->tier != tier || l->alone != alone || !isfinite(l->y) ||
             !passes(f, x, l) || passes_another(f, x, l))
             continue;
-        const struct usual *u = usual_of(f, l);
+        const struct usual *u = fit_usual(f, l->kind, l->tier, l->alone);
         if (u) {
             *sigma = fmax(*sigma, u->sigma);
             v[n++] = l->y - u->y;
@@ -210,7 +190,7 @@ static double late_by(const struct fit *f, const struct found *x)
             const struct look *l = &f->look[i];
             const struct usual *u =
                 l->kind == LOOK_LATENCY && l->alone == alone && isfinite(l->y) && passes(f, x, l)
-                    ? usual_of(f, l)
+                    ? fit_usual(f, l->kind, l->tier, l->alone)
                     : NULL;
             if (u)
                 v[n++] = exp(-l->y) - exp(-u->y);
@@ -304,45 +284,11 @@ static int by_place(const void *a, const void *b)
                        7);
 }
 
-/* The rack with exactly the endpoints of this leaf; -1: there is none. */
-static int rack_of_leaf(const struct topo *t, int leaf)
-{
-    int rack = -1, n = 0;
-
-    for (int i = 0; i < t->endpoints; i++)
-        if (topo_at(t, i, LEVEL_LEAF) == leaf) {
-            rack = topo_at(t, i, LEVEL_RACK);
-            n++;
-        }
-    for (int i = 0; i < t->endpoints && rack >= 0; i++)
-        n -= topo_at(t, i, LEVEL_RACK) == rack;
-    return n ? -1 : rack;
-}
-
-/* Where no tier is that of one leaf, what leaves a leaf has no tier of its own: it is what leaves its rack. */
-static void name_rack(const struct matrix *m, struct found *x)
-{
-    unsigned same = 0;
-
-    for (int t = 0; t < m->tiers; t++)
-        same |= m->tier[t].nic ? m->tier[t].rule.same : 0;
-    int rack = x->part == PART_LEAF && x->tier >= 0 && !(same >> LEVEL_LEAF & 1)
-                   ? rack_of_leaf(&m->topo, x->a)
-                   : -1;
-    if (rack >= 0) {
-        x->part = PART_RACK_UPLINKS;
-        x->a = rack;
-        x->tier = -1;
-    }
-}
-
 /* One exception, or one for each tier in which the part is slow: a NIC that is slower than a trunk is slow in
  * each tier by another factor. */
 static void add_by_tiers(struct fit *f, struct found *x)
 {
     struct tier_effect e[TIER_MAX];
-
-    name_rack(f->m, x);
     bool nics = x->tier < 0 || f->m->tier[x->tier].nic;
 
     if (part_is_two(x->part) && is_explained(f, x))
@@ -435,8 +381,8 @@ void fit_parts(struct fit *f)
 {
     struct matrix *m = f->m;
 
-    for (int two = 0; two < 2;
-         two++) /* pairs are told apart from their ends by what the ends explain */
+    /* What its ends explain is not said of a pair. */
+    for (int two = 0; two < 2; two++)
         for (int i = 0; i < f->noise.founds; i++)
             if (part_is_two(f->noise.found[i].part) == two)
                 add_by_tiers(f, &f->noise.found[i]);
