@@ -16,6 +16,12 @@ const char *const accept_name[ACCEPT_IS_COUNT] = {"PASS", "WARN", "FAIL", "UNKNO
 
 /* --- one row --- */
 
+/* Of a limit: an interval that reaches less beyond it than this, of a value that keeps it, is no reason to measure
+ * longer. */
+static const double near_enough = 0.01;
+/* Epochs; a line through fewer leaves too little to tell noise by. */
+enum { LINE_LEAST = 5 };
+
 /* A value with its interval. */
 struct ranged {
     double value, lo, hi;
@@ -82,7 +88,8 @@ static void judge(struct accept_row *r, struct ranged f)
         warn *= r->bound / r->limit->bound;
     if (below(c, best, r->bound))
         r->is = ACCEPT_FAIL;
-    else if (below(c, worst, r->bound)) {
+    else if (below(c, f.value, r->bound) ||
+             below(c, worst, r->bound * (c->least ? 1 - near_enough : 1 + near_enough))) {
         r->is = ACCEPT_WARN;
         explain(r, mem_strdup("the limit lies inside of the interval: measure longer"));
     } else if (isfinite(warn) && below(c, f.value, warn)) {
@@ -158,6 +165,32 @@ static void take_noise(struct accept_noise *n, int i)
     free(y);
 }
 
+static const struct property *property_of(const struct matrix *m, const struct tier *t,
+                                          enum property_kind kind)
+{
+    for (int i = 0; i < m->properties; i++)
+        if (m->property[i].kind == kind && &m->tier[m->property[i].tier] == t)
+            return &m->property[i];
+    return NULL;
+}
+
+/* Where flows are hashed, what a pair gets beside others moves with whom it meets, and says nothing of how far
+ * a pair alone moves. */
+static void keep_alone(struct figures *f, struct figure *g, const struct matrix *m)
+{
+    int kept = g->first;
+
+    if (g->key.tier < 0 || !property_of(m, &m->tier[g->key.tier], PROPERTY_COLLISIONS))
+        return;
+    for (int k = g->first; k < g->first + g->points; k++)
+        if (f->cell[k].alone) {
+            f->cell[kept] = f->cell[k];
+            f->sec[kept] = f->sec[k];
+            f->amount[kept++] = f->amount[k];
+        }
+    g->points = kept - g->first;
+}
+
 static void open_noise(struct accept_noise *n, const struct accept_input *in)
 {
     const struct campaign c = {
@@ -168,8 +201,10 @@ static void open_noise(struct accept_noise *n, const struct accept_input *in)
         return;
     figures_match(&n->all, &c, 1);
     n->epochs = mem_calloc((size_t)n->all.figures + 1, sizeof(*n->epochs));
-    for (int i = 0; i < n->all.figures; i++)
+    for (int i = 0; i < n->all.figures; i++) {
+        keep_alone(&n->all, &n->all.figure[i], in->measured);
         take_noise(n, i);
+    }
 }
 
 static void close_noise(struct accept_noise *n)
@@ -196,12 +231,34 @@ static const struct epochs *noise_of(const struct accept_input *in, enum op op, 
     return NULL;
 }
 
+/* Variance of a figure between epochs, and its degrees of freedom.  What drifts slowly belongs to the fabric and
+ * not to the noise of its mean: of enough epochs it is what remains about a straight line through time. */
+static double about_line(const struct epochs *e, double *df)
+{
+    double n = 0, t = 0, tt = 0, ty = 0, yy = 0;
+
+    *df = e->blocks - 1;
+    if (e->blocks < LINE_LEAST)
+        return e->between;
+    for (int i = 0; i < PLAN_EPOCHS; i++)
+        if (!isnan(e->value[i])) {
+            double y = e->value[i] - e->level;
+            n++;
+            t += i;
+            tt += i * i;
+            ty += i * y;
+            yy += y * y;
+        }
+    *df = e->blocks - 2;
+    return fmax(0, yy - ty * ty / (tt - t * t / n)) / *df;
+}
+
 /* The 95 % interval of a value, as what was measured in few epochs has it.  Of one epoch nothing is known. */
 static struct ranged widen(struct ranged f, const struct epochs *e)
 {
     if (!e || e->blocks < 2)
         return f;
-    double half = dist_t_quantile(0.975, e->blocks - 1) * sqrt(e->between / e->blocks);
+    double df, s2 = about_line(e, &df), half = dist_t_quantile(0.975, df) * sqrt(s2 / e->blocks);
     return (struct ranged){f.value, fmin(f.lo, f.value * exp(-half)),
                            fmax(f.hi, f.value * exp(half))};
 }
@@ -405,6 +462,17 @@ static void coverage(struct accept *a, const struct accept_input *in, const stru
 
 /* --- tiers --- */
 
+/* The 95 % interval of the median of a tier's pairs, of whose logs `spread` is the MAD: the error of a median of
+ * normal values is 1.2533 times that of their mean.  Of few pairs: by less and more, what the samples of one say. */
+static struct ranged of_pairs(double value, const struct tier *t, double spread, double less,
+                              double more)
+{
+    double half = 1.96 * 1.2533 * 1.4826 * spread / sqrt(t->pairs);
+
+    return t->pairs < ACCEPT_PAIRS ? (struct ranged){value, value * less, value * more}
+                                   : (struct ranged){value, value * exp(-half), value * exp(half)};
+}
+
 static struct ranged tier_rate(const struct accept_input *in, const struct matrix *m,
                                const struct tier *t)
 {
@@ -413,8 +481,7 @@ static struct ranged tier_rate(const struct accept_input *in, const struct matri
 
     if (c->points && c->point[c->points - 1].n) {
         const struct curve_point *p = &c->point[c->points - 1];
-        f.lo *= p->sec / p->hi;
-        f.hi *= p->sec / p->lo;
+        f = of_pairs(f.value, t, t->spread, p->sec / p->hi, p->sec / p->lo);
     }
     return in ? widen(f, noise_of(in, OP_PAIR_BW, (int)(t - m->tier), 0, true)) : f;
 }
@@ -426,8 +493,10 @@ static struct ranged tier_latency(const struct accept_input *in, const struct ma
 
     if (!c->points)
         return exactly(NAN);
-    struct ranged f =
-        c->point->n ? (struct ranged){c->alpha, c->point->lo, c->point->hi} : exactly(c->alpha);
+    struct ranged f = exactly(c->alpha);
+    if (c->point->n)
+        f = of_pairs(c->alpha, t, t->latency_spread, c->point->lo / c->alpha,
+                     c->point->hi / c->alpha);
     return in ? widen(f, noise_of(in, OP_PAIR_LATENCY, (int)(t - m->tier), 0, false)) : f;
 }
 
@@ -568,15 +637,6 @@ static char *nothing_to_judge(const struct accept_input *in, const struct limit 
                           units_s(t->pairs));
     if (l->check == CHECK_TIER_LOADED && cpus && t->rule.same & 1u << LEVEL_HOST)
         return mem_strdup("ranks share the memory and the cores of their host");
-    return NULL;
-}
-
-static const struct property *property_of(const struct matrix *m, const struct tier *t,
-                                          enum property_kind kind)
-{
-    for (int i = 0; i < m->properties; i++)
-        if (m->property[i].kind == kind && &m->tier[m->property[i].tier] == t)
-            return &m->property[i];
     return NULL;
 }
 

@@ -314,7 +314,7 @@ static void add_point(struct figures *f, const struct matrix *m, const struct fi
                             .first = f->points};
     }
     last->points++;
-    f->cell[f->points] = (struct figure_cell){k->epoch, row->unit};
+    f->cell[f->points] = (struct figure_cell){k->epoch, k->flows == 1, row->unit};
     f->amount[f->points++] = k->bytes * op_bus_factor((enum op)k->op, ranks);
 }
 

@@ -38,7 +38,8 @@ struct figure {
 /* Where a point was measured.  Sizes that one group measured in one epoch share the luck of that group and
  * that epoch, so they are one piece of evidence. */
 struct figure_cell {
-    int epoch;
+    int epoch : 31;
+    bool alone : 1; /* nothing ran beside it */
     int unit; /* number of the pair or group, of all points with its operation, stage and neighbours */
 };
 

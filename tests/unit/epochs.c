@@ -28,7 +28,7 @@ static void make(struct epochs *e, int units, int epochs, int sizes, bool rate, 
     for (int u = 0; u < units; u++)
         for (int k = 0; k < epochs; k++)
             for (int s = 0; s < sizes; s++) {
-                cell[at] = (struct figure_cell){k, u};
+                cell[at] = (struct figure_cell){.epoch = k, .unit = u};
                 y[at++] = value(u, k, s);
             }
     epochs_of(e, &all, &g, y);

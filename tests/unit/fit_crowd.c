@@ -248,6 +248,53 @@ static void a_tier_without_pairs_is_not_called_unmeasured(void **state)
     matrix_free(&m);
 }
 
+/* All in 27 % of turns, a half in 40 %, else a third. */
+static double beside(struct rng *rng)
+{
+    double x = rng_uniform(rng);
+
+    return (x < 0.27 ? 2e-3 : x < 0.67 ? 4e-3 : 6e-3) * exp(0.01 * rng_normal(rng));
+}
+
+/* Every pair of 16 hosts has all of its bandwidth alone; beside others it runs in so many epochs. */
+static void fit_crowded(struct matrix *m, int epochs)
+{
+    enum { CROWD = 16 };
+    struct points p = {.endpoints = CROWD, .transport = "mpi"};
+    struct topo t;
+    struct rng rng;
+
+    rng_seed(&rng, 5);
+    some_hosts(&t, CROWD);
+    for (int i = 0; i < CROWD; i++)
+        for (int j = 0; j < CROWD; j++)
+            for (int k = 0; k < epochs && i != j; k++) {
+                int first = p.count;
+                if (i < j)
+                    add(&p, OP_PAIR_BW, i, j, 1, 262144, 2e-3 * exp(0.01 * rng_normal(&rng)));
+                add(&p, OP_PAIR_BW, i, j, 4, 262144, beside(&rng));
+                for (int n = first; n < p.count; n++)
+                    p.point[n].epoch = (i + j + k) % PLAN_EPOCHS;
+            }
+    fit(m, &t, &p);
+}
+
+/* What others take is no difference between pairs: no spread, and no second heap. */
+static void what_others_take_is_no_spread_of_pairs(void **state)
+{
+    const char *text = NULL;
+    struct matrix m;
+
+    (void)state;
+    for (int epochs = 1; epochs <= PLAN_EPOCHS; epochs += PLAN_EPOCHS - 1) {
+        fit_crowded(&m, epochs);
+        assert_true(m.tier[0].loaded < 0.85);
+        assert_true(m.tier[0].spread < 0.02);
+        assert_int_equal(findings(&m, "bimodal", &text), 0);
+        matrix_free(&m);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -256,6 +303,7 @@ int main(void)
         cmocka_unit_test(racks_are_found_whatever_a_crowd_does_to_latency),
         cmocka_unit_test(an_unstable_pair_is_no_evidence),
         cmocka_unit_test(a_busy_machine_is_one_sentence),
+        cmocka_unit_test(what_others_take_is_no_spread_of_pairs),
         cmocka_unit_test(a_tier_without_pairs_is_not_called_unmeasured),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

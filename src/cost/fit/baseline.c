@@ -108,6 +108,15 @@ static void find_level(struct fit *f, int tier)
         t->spread = most->sigma / 1.4826;
 }
 
+/* Where pairs get less beside others, how they differ then is no property of pairs. */
+static void find_spread(struct fit *f, int tier)
+{
+    const struct usual *alone = fit_usual(f, LOOK_RATE, tier, true);
+
+    if (f->baseline[tier].contended && alone)
+        f->m->tier[tier].spread = alone->sigma / 1.4826;
+}
+
 void fit_baseline(struct fit *f)
 {
     struct noise_input in = {.topo = &f->m->topo};
@@ -123,4 +132,6 @@ void fit_baseline(struct fit *f)
     for (int tier = 0; tier < f->m->tiers; tier++)
         find_level(f, tier);
     fit_uplinks(f);
+    for (int tier = 0; tier < f->m->tiers; tier++)
+        find_spread(f, tier);
 }

@@ -186,6 +186,8 @@ static void say_bimodal(struct fit *f, int tier)
     for (int i = 0; i < count; i++) {
         const struct obs *o = &f->obs[of[i]];
         double usual = o->alone ? f->baseline[tier].alone : f->baseline[tier].parallel;
+        if (f->baseline[tier].contended && !o->alone) /* the fabric's doing, not the pair's */
+            continue;
         if (fit_is_bandwidth(f, o) && o->sec > 0 && usual > 0 && fit_is_healthy(f, o))
             v[n++] = o->bytes / o->sec / usual / fit_declared(f, o->src, o->dst, tier);
     }
