@@ -381,6 +381,9 @@ static void name_state(struct found *f, const struct case_of *k, struct witness 
                    : other_state(w->c);
     if (f->state == STATE_INTERMITTENT && k->spell)
         f->effect = k->spell->e;
+    if (w->n->second && f->state == STATE_SAMPLES &&
+        time_share(&last) < noise_constants.half * f->share)
+        f->share = 0; /* the last looks do not show it */
     fill_evidence(f, &both);
 }
 
@@ -435,12 +438,15 @@ static struct found name_dead(const struct claim *c)
                           .usual_s = NAN};
 }
 
-/* Where fresh looks show nothing, or all looks too little, stage 1 saw other parts' slow looks. */
-static bool is_nothing(const struct found *f)
+/* Where fresh looks show nothing, or all looks too little, stage 1 saw other parts' slow looks.  A part whose
+ * blocks are slow but not half of its looks is named only for its looks: a block of two looks is slow for one. */
+static bool is_nothing(const struct found *f, const struct case_of *k, bool second)
 {
-    return f->state == STATE_INTERMITTENT
-               ? !(f->share >= noise_constants.share_least / 2)
-               : f->state == STATE_SLOW && f->effect > -noise_constants.delta;
+    if (f->state == STATE_INTERMITTENT)
+        return !(f->share >= (k->spell || !second ? noise_constants.share_least / 2
+                                                  : noise_constants.half));
+    return f->state == STATE_SAMPLES ? f->share == 0
+                                     : f->state == STATE_SLOW && f->effect > -noise_constants.delta;
 }
 
 struct found *naming_make(const struct naming *n, const struct claims *c, int *founds)
@@ -466,7 +472,7 @@ struct found *naming_make(const struct naming *n, const struct claims *c, int *f
         if (!c->at[i].dead)
             add_claim(&k, &c->at[i]);
         struct found f = c->at[i].dead ? name_dead(&c->at[i]) : name_case(n, &x, &k);
-        if (!is_nothing(&f))
+        if (!is_nothing(&f, &k, n->second))
             MEM_PUSH(found, *founds) = f;
     }
     index_free(&x);
