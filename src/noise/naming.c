@@ -443,8 +443,8 @@ static struct found name_dead(const struct claim *c)
 static bool is_nothing(const struct found *f, const struct case_of *k, bool second)
 {
     if (f->state == STATE_INTERMITTENT)
-        return !(f->share >= (k->spell || !second ? noise_constants.share_least / 2
-                                                  : noise_constants.half));
+        return !(f->share >=
+                 (k->spell || !second ? noise_constants.share_least / 2 : noise_constants.half));
     return f->state == STATE_SAMPLES ? f->share == 0
                                      : f->state == STATE_SLOW && f->effect > -noise_constants.delta;
 }

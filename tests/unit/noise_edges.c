@@ -1022,6 +1022,64 @@ static void slow_samples_explain_what_is_seldom_slow(void **state)
     assert_int_equal(state_of_samples(0.3), STATE_INTERMITTENT);
 }
 
+/* A view of one stage: looks of the other are not in it. */
+static void stage_view(struct view to[2], const struct bench *b, bool fresh)
+{
+    to[0] = b->v;
+    to[0].fresh = fresh;
+    to[0].r = mem_dup(b->v.r, (size_t)b->looks, sizeof(float));
+    for (int i = 0; i < b->looks; i++)
+        if (b->look[i].fresh != fresh)
+            to[0].r[i] = NAN;
+    to[1] = to[0];
+}
+
+/* Is a NIC named that stage 1 saw slow in all of its looks, and stage 2 in such a share of them? */
+static bool named_after(double share, bool tail, bool now_and_then)
+{
+    struct bench b;
+    struct channel c;
+    struct claim claim = {.rung = RUNG_NIC,
+                          .a = 20,
+                          .b = -1,
+                          .tier = -1,
+                          .e = -0.5,
+                          .p = 1e-6,
+                          .share = 1,
+                          .now_and_then = now_and_then,
+                          .channel = &c};
+    struct claims all = {&claim, 1, 1};
+    struct view first[2], second[2];
+    struct naming n = {&b.in, &b.places, first, second};
+    int founds;
+
+    open_bench(&b, HOSTS);
+    put_share(&b, 1, false);
+    put_share(&b, share, false);
+    for (int i = b.looks / 2; i < b.looks; i++)
+        b.look[i].fresh = true;
+    set_up(&b);
+    c = b.c;
+    c.tail = tail;
+    stage_view(first, &b, false);
+    stage_view(second, &b, true);
+    free(naming_make(&n, &all, &founds));
+    free(first[0].r);
+    free(second[0].r);
+    close_bench(&b);
+    return founds;
+}
+
+static void stage_2_shows_half_of_what_stage_1_saw(void **state)
+{
+    (void)state;
+    assert_false(named_after(0.45, true, false)); /* messages, one by one */
+    assert_true(named_after(0.55, true, false));
+    assert_false(named_after(0.45, false, false)); /* blocks are slow, looks are not */
+    assert_true(named_after(0.55, false, false));
+    assert_true(named_after(0.45, false, true)); /* a share of looks that was judged */
+}
+
 /* Three turns in which ten NICs of leaf 0 send at once, slowly, and others. */
 static enum part_state state_of_leaf(int few_flows, double few_r, int single)
 {
@@ -1349,6 +1407,7 @@ int main(void)
         cmocka_unit_test(forty_blocks_of_controls_tell_their_strays),
         cmocka_unit_test(slow_at_all_times_is_nearly_always),
         cmocka_unit_test(under_load_is_loud_beside_others_and_quiet_alone),
+        cmocka_unit_test(stage_2_shows_half_of_what_stage_1_saw),
         cmocka_unit_test(slow_samples_explain_what_is_seldom_slow),
         cmocka_unit_test(half_of_the_busiest_turn_is_many_flows),
         cmocka_unit_test(twenty_four_parts_are_measured_again),
