@@ -72,12 +72,19 @@ static bool tally_takes(const struct lens *l, const struct seen *s)
     return l->way == LENS_IN ? s->inside : lens_takes(l, s);
 }
 
+/* True for an endpoint of which a wider part that is claimed has taken as much as the limit: what is left of it
+ * says nothing. */
+static bool is_taken(const struct hunt *h, tally_key *key, const struct seen *s, double limit)
+{
+    return key == key_self && h->done[s->self] < limit;
+}
+
 /* Share of keys whose median is below the limit; *known of them. */
 static double tally_share(struct tally *t, const struct hunt *h, enum rung rung,
                           const struct seen *s, int n, const struct lens *l, tally_key *key,
                           double limit, int *known)
 {
-    int low = 0;
+    int low = 0, taken = 0;
 
     t->count = 0;
     for (int i = 0; i < n; i++) {
@@ -94,12 +101,13 @@ static double tally_share(struct tally *t, const struct hunt *h, enum rung rung,
         if (k < 0 || isnan(t->run[k]) || (t->run[k] += s[i].w) < t->total[k] * 0.5 * (1 - 1e-6))
             continue;
         low += s[i].r < limit;
+        taken += s[i].r >= limit && is_taken(h, key, &s[i], limit);
         t->run[k] = NAN;
     }
     for (int i = 0; i < t->count; i++)
         t->total[t->key[i]] = t->run[t->key[i]] = 0;
     *known = t->count;
-    return t->count ? (double)low / t->count : 0;
+    return t->count > taken ? (double)low / (t->count - taken) : 0;
 }
 
 /* --- one rung --- */

@@ -266,6 +266,30 @@ static void three_of_four_are_no_host(void **state)
     assert_true(hunted(some_nics, RUNG_RACK, 2).p < 0.01);
 }
 
+/* Three of four NICs are slow; a wider part has taken so much of the fourth.  Is the host claimed? */
+static bool host_of_three(double done)
+{
+    struct bench b;
+
+    open_bench(&b, HOSTS);
+    measure_all(&b, SHIFTS, some_nics);
+    set_up(&b);
+    b.h.done[35] = (float)done;
+    hunt_parts(&b.h);
+    bool claimed = claim_of(&b, RUNG_HOST, 8);
+    close_bench(&b);
+    return claimed;
+}
+
+/* What is left of a NIC says nothing of its host once half of the host's effect is explained. */
+static void a_nic_that_is_explained_says_nothing_of_its_host(void **state)
+{
+    (void)state;
+    many = 3;
+    assert_false(host_of_three(-0.09));
+    assert_true(host_of_three(-0.11));
+}
+
 static double below_a_rack(int src, int dst, int block, int turn)
 {
     many = 16;
@@ -692,6 +716,30 @@ static void eight_looks_tell_what_a_turn_does(void **state)
     (void)state;
     assert_float_equal(in_a_slow_turn(7), -0.5, 0.01);
     assert_float_equal(in_a_slow_turn(8), 0, 0.01);
+}
+
+/* Pairs get beside others what they get alone. */
+static float in_a_slow_calm_turn(double r)
+{
+    struct bench b;
+
+    open_bench(&b, HOSTS);
+    measure_all(&b, SHIFTS, healthy);
+    for (int i = 0; i < 12; i++, b.turn++)
+        put(&b,
+            (struct look){
+                .turn = b.turn, .src = i, .dst = 40 + i, .tier = TIER_RAIL, .alone = true},
+            0.01 * (i % 2));
+    for (int i = 0; i < 8; i++)
+        put(&b, (struct look){.turn = b.turn, .src = i, .dst = 40 + i, .tier = TIER_RAIL}, r);
+    return last_of_view(&b, NULL);
+}
+
+static void a_turn_costs_all_of_its_pairs_15_percent_at_most(void **state)
+{
+    (void)state;
+    assert_float_equal(in_a_slow_calm_turn(-0.14), 0, 0.02);
+    assert_float_equal(in_a_slow_calm_turn(-0.3), -0.15, 0.02);
 }
 
 /* The first NIC of each of seven hosts. */
@@ -1380,6 +1428,7 @@ int main(void)
         cmocka_unit_test(less_than_two_percent_is_nobodys_fault),
         cmocka_unit_test(half_an_effect_is_shown),
         cmocka_unit_test(three_of_four_are_no_host),
+        cmocka_unit_test(a_nic_that_is_explained_says_nothing_of_its_host),
         cmocka_unit_test(a_nic_below_a_rack_is_slower_by_a_tenth),
         cmocka_unit_test(one_side_is_judged_by_five_blocks),
         cmocka_unit_test(a_pair_is_judged_by_three_blocks),
@@ -1397,6 +1446,7 @@ int main(void)
         cmocka_unit_test(who_is_slow_to_half_of_its_partners_is_fine),
         cmocka_unit_test(three_looks_have_a_median),
         cmocka_unit_test(eight_looks_tell_what_a_turn_does),
+        cmocka_unit_test(a_turn_costs_all_of_its_pairs_15_percent_at_most),
         cmocka_unit_test(the_fast_quarter_tells_what_a_turn_does),
         cmocka_unit_test(a_crowd_that_costs_a_sixth_is_left_out),
         cmocka_unit_test(no_class_rules_alone),
