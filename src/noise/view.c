@@ -100,6 +100,18 @@ static bool is_first_of_class(const struct view *v, const int *at, int i, unsign
     return !done[class] && ++done[class];
 }
 
+/* What was taken out of the turn before. */
+static double taken_before(const struct view *v, const int *at, int n, int class)
+{
+    for (int i = 0; i < n; i++) {
+        const struct look *k = &v->in->look[at[i]];
+
+        if (class_of(k) == class && !isnan(v->r[at[i]]))
+            return (v->tail ? -k->tail : k->y) - v->class[class].m - v->r[at[i]];
+    }
+    return 0;
+}
+
 /* What a crowd is off by; NAN: too few looks tell. */
 static double crowd_off(const struct view *v, struct crowds *c, const int *at, int n, int class,
                         const double *top)
@@ -112,7 +124,8 @@ static double crowd_off(const struct view *v, struct crowds *c, const int *at, i
         return NAN;
     off = top ? usual_quantile(c->buffer, count, noise_constants.fast) - top[class]
               : usual_quantile(c->buffer, count, 0.5);
-    return v->calm[class] ? fmax(off, -noise_constants.turn_most) : off;
+    return v->calm[class] ? fmax(off, -noise_constants.turn_most - taken_before(v, at, n, class))
+                          : off;
 }
 
 /* Take out turns: by the fast quarter against top[class], or (NULL) by the median between fine ends.
