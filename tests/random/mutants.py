@@ -34,6 +34,7 @@ TARGETS = [
     ("verdict/epochs.h", ["epochs"], ["verdict/epochs.c", "verdict/compare.c"], ()),
     ("verdict/history.h", ["history"], ["verdict/history.c"], ()),
     ("verdict/accept.h", ["accept"], ["verdict/accept.c"], ()),
+    ("verdict/accept.c", ["accept"], (), ()),
     ("base/stats.h", ["stats"], ["base/stats.c"], ("STATS_Z90", "STATS_Z95", "STATS_RANKED", "STATS_LEVELS")),
     ("cost/fit/classes.h", ["classes"], ["cost/fit/classes.c"], ()),
     ("cost/fit/classes.c", ["classes"], (), ()),
