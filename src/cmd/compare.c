@@ -182,7 +182,7 @@ static void print_text(const char *line, const struct compare *c, const struct t
     puts(line);
     if (c->together.blocks) {
         interval_text(interval, &c->together);
-        printf("bandwidth of pairs, all tiers together: %s, %+.1f %% (%s)\n",
+        printf("bandwidth of pairs over NICs, all tiers together: %s, %+.1f %% (%s)\n",
                change_name[c->together.is], 100 * (c->together.ratio - 1), interval);
     }
     puts("not seen: what differs between two whole campaigns, such as routes hashed anew, looks "

@@ -39,14 +39,24 @@ static struct figure_change make_change(const struct epochs *e)
                                   .blocks = e->blocks};
 }
 
-/* Bandwidth of pairs, all tiers: a change of everything is seen there first. */
+/* Member of "together": bandwidth of pairs over NICs.  A fabric that is slower as a whole shows there; tiers
+ * inside domains would dilute it. */
+static bool is_member(const struct figures *all, int i)
+{
+    bool nic = false;
+
+    for (int k = 0; k < all->figures; k++)
+        nic |= all->figure[k].key.op == OP_PAIR_BW && all->figure[k].nic;
+    return all->figure[i].key.op == OP_PAIR_BW && all->figure[i].nic == nic;
+}
+
 static void join_tiers(struct epochs *e, const struct figures *all)
 {
     const struct epochs **part = mem_calloc((size_t)all->figures + 1, sizeof(*part));
     int parts = 0;
 
     for (int i = 0; i < all->figures; i++)
-        if (all->figure[i].key.op == OP_PAIR_BW)
+        if (is_member(all, i))
             part[parts++] = &e[i];
     if (parts)
         epochs_join(&e[all->figures], part, parts);
@@ -75,6 +85,7 @@ static void make_figures(struct compare *c, const struct figures *all)
         f->points = g->points;
         f->rate = g->rate;
         f->tier = g->key.tier >= 0;
+        f->member = is_member(all, i);
     }
     for (int i = 0; i <= n; i++)
         epochs_free(&e[i]);
@@ -89,18 +100,34 @@ static enum change change_of(const struct figure_change *f, bool sure, double to
                                                              : CHANGE_BETTER;
 }
 
-static void judge_figures(struct compare *c, double tolerance)
+/* Figures that Holm's test at this level is sure of, of all or of the members of together. */
+static void add_sure(const struct compare *c, bool members, double alpha, bool *sure)
 {
     double *p = mem_calloc((size_t)c->figures + 1, sizeof(*p));
-    bool *sure = mem_calloc((size_t)c->figures + 1, sizeof(*sure));
+    bool *these = mem_calloc((size_t)c->figures + 1, sizeof(*these));
 
     for (int i = 0; i < c->figures; i++)
-        p[i] = c->figure[i].p;
-    stats_holm(p, c->figures, COMPARE_ALPHA - COMPARE_TOGETHER, sure);
+        p[i] = members && !c->figure[i].member ? NAN : c->figure[i].p;
+    stats_holm(p, c->figures, alpha, these);
+    for (int i = 0; i < c->figures; i++)
+        sure[i] |= these[i];
+    free(these);
+    free(p);
+}
+
+/* A test that rejects hands its level on: once all tiers together have changed, the same COMPARE_TOGETHER tells
+ * which (gatekeeping, Bretz et al. 2009).  False alarms stay below COMPARE_ALPHA. */
+static void judge_figures(struct compare *c, double tolerance)
+{
+    bool *sure = mem_calloc((size_t)c->figures + 1, sizeof(*sure)),
+         together = c->together.p <= COMPARE_TOGETHER;
+
+    add_sure(c, false, COMPARE_ALPHA - COMPARE_TOGETHER, sure);
+    if (together)
+        add_sure(c, true, COMPARE_TOGETHER, sure);
     for (int i = 0; i < c->figures; i++)
         c->figure[i].is = change_of(&c->figure[i], sure[i], tolerance);
-    c->together.is = change_of(&c->together, c->together.p <= COMPARE_TOGETHER, tolerance);
-    free(p);
+    c->together.is = change_of(&c->together, together, tolerance);
     free(sure);
 }
 

@@ -23,6 +23,7 @@ struct figure_change {
     double before, after; /* median B/s, of latencies seconds */
     bool rate;            /* which of these */
     bool tier;            /* of pairs */
+    bool member;          /* of together */
     double ratio, lo,
         hi;             /* of speed, after / before, with its 95 % interval; NAN: too few blocks */
     double p;           /* of no change; NAN: too few blocks */
@@ -48,7 +49,7 @@ struct version_change {
 
 struct compare {
     struct figure_change
-        together; /* bandwidth of pairs over all tiers; without what, before, after */
+        together; /* bandwidth of pairs over NICs, all tiers; without what, before, after */
     struct figure_change *figure;
     int figures;
     struct part_change *part;

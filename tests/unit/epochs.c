@@ -218,52 +218,65 @@ static void a_mean_of_figures_has_the_epochs_of_all(void **state)
 
 /* --- COMPARE_ALPHA and COMPARE_TOGETHER: two campaigns whose p-value is known --- */
 
-/* Log of the times of epoch e is off by change + noise * pattern, whose mean is 0. */
-static void measure(struct points *p, const struct matrix *m, double change, double noise)
+/* Figures of the small machine: bandwidth within a rack and between racks, latency within a rack. */
+enum { NEAR, FAR, TIME, MEASURED };
+
+/* Log of the times of epoch e is off by change[figure] + noise * pattern, whose mean is 0. */
+static void measure(struct points *p, const struct matrix *m, const double *change, double noise)
 {
     static const double pattern[] = {-2, -1, 0, 1, 2};
 
     *p = (struct points){.endpoints = m->topo.endpoints};
     for (int e = 0; e < 5; e++)
-        for (int k = 0; k < 2; k++) /* two tiers: the second never changes */
-            MEM_PUSH(p->point, p->count) =
-                (struct point){.epoch = e,
-                               .stage = STAGE_CLASS,
-                               .op = k ? OP_PAIR_LATENCY : OP_PAIR_BW,
-                               .ranks = 2,
-                               .src = 0,
-                               .dst = 2,
-                               .flows = 1,
-                               .bytes = k ? 8 : 4 << 20,
-                               .sec.median = 1e-3 * exp(k ? 0 : change + noise * pattern[e])};
+        for (int k = 0; k < MEASURED; k++)
+            if (!isnan(change[k]))
+                MEM_PUSH(p->point, p->count) =
+                    (struct point){.epoch = e,
+                                   .stage = STAGE_CLASS,
+                                   .op = k == TIME ? OP_PAIR_LATENCY : OP_PAIR_BW,
+                                   .ranks = 2,
+                                   .src = 0,
+                                   .dst = k == FAR ? 8 : 2,
+                                   .flows = 1,
+                                   .bytes = k == TIME ? 8 : 4 << 20,
+                                   .sec.median = 1e-3 * exp(change[k] + noise * pattern[e])};
 }
 
-static enum change together(double change, double noise, double *p, enum change *figure)
+/* What is said of each figure and, last, of all together; NAN: not measured. */
+struct said {
+    double p;
+    enum change is[MEASURED + 1];
+};
+
+static struct said say(double near, double far, double time, double noise)
 {
+    const double change[] = {near, far, time}, none[] = {0 * near, 0 * far, 0 * time};
+    struct said said = {.p = NAN};
     struct matrix m;
     struct points before, after;
     struct compare c;
     struct err err;
 
     small_matrix(&m);
-    measure(&before, &m, 0, 0);
+    measure(&before, &m, none, 0);
     measure(&after, &m, change, noise);
     const struct campaign a = {.path = "a", .matrix = &m, .topo = &m.topo, .points = &before},
                           b = {.path = "b", .matrix = &m, .topo = &m.topo, .points = &after};
     assert_int_equal(compare_campaigns(&c, &a, &b, 0.01, &err), 0);
-    enum change is = c.together.is;
-    *p = c.together.p;
-    *figure = CHANGE_NONE;
     for (int i = 0; i < c.figures; i++)
-        *figure = strstr(c.figure[i].what, "pair_bw") ? c.figure[i].is : *figure;
+        said.is[!c.figure[i].rate                       ? TIME
+                : strstr(c.figure[i].what, "tier rack") ? NEAR
+                                                        : FAR] = c.figure[i].is;
+    said.is[MEASURED] = c.together.is;
+    said.p = c.together.p;
     compare_free(&c);
     free(before.point);
     free(after.point);
     matrix_free(&m);
-    return is;
+    return said;
 }
 
-/* The noise of a change of 2 % at which all tiers together, or one of two figures, are just at this level. */
+/* The noise of a change of 2 % at which one figure's p-value is at this level. */
 static double noise_at(double level)
 {
     double t = dist_t_quantile(1 - level / 2, 4), se = 0.02 / t;
@@ -273,30 +286,47 @@ static double noise_at(double level)
 
 static void alarms_are_as_rare_as_the_constants_say(void **state)
 {
-    enum change figure;
-    double p;
-
     (void)state;
     assert_float_equal(COMPARE_ALPHA, 0.005, 1e-12);
-    assert_int_equal(together(0.02, 0.99 * noise_at(0.004), &p, &figure), CHANGE_WORSE);
-    assert_float_equal(p, 0.004, 2e-4);
-    assert_int_equal(together(0.02, 1.01 * noise_at(0.004), &p, &figure), CHANGE_NONE);
-    /* Figures share what is left, 0.001, and there are two. */
-    together(0.02, 0.99 * noise_at(0.0005), &p, &figure);
-    assert_int_equal(figure, CHANGE_WORSE);
-    together(0.02, 1.01 * noise_at(0.0005), &p, &figure);
-    assert_int_equal(figure, CHANGE_NONE);
+    struct said in = say(0.02, NAN, 0, 0.99 * noise_at(0.004)),
+                out = say(0.02, NAN, 0, 1.01 * noise_at(0.004));
+    assert_int_equal(in.is[MEASURED], CHANGE_WORSE);
+    assert_int_equal(in.is[NEAR], CHANGE_WORSE); /* all together are this tier alone */
+    assert_float_equal(in.p, 0.004, 2e-4);
+    assert_int_equal(out.is[MEASURED], CHANGE_NONE);
+    assert_int_equal(out.is[NEAR], CHANGE_NONE);
+    /* Other figures share what is left, 0.001, and there are two. */
+    in = say(0, NAN, 0.02, 0.99 * noise_at(0.0005));
+    out = say(0, NAN, 0.02, 1.01 * noise_at(0.0005));
+    assert_int_equal(in.is[TIME], CHANGE_WORSE);
+    assert_int_equal(out.is[TIME], CHANGE_NONE);
+    assert_int_equal(in.is[MEASURED], CHANGE_NONE);
+}
+
+/* Two tiers share 0.004 once both together have changed; where one makes up for the other, they do not. */
+static void tiers_are_told_apart_once_together_have_changed(void **state)
+{
+    (void)state;
+    struct said both = say(0.02, 0.0205, NAN, 0.99 * noise_at(0.002)),
+                neither = say(0.02, 0.0200001, NAN, 1.01 * noise_at(0.002)),
+                against = say(0.02, -0.02, NAN, 0.99 * noise_at(0.002));
+
+    assert_int_equal(both.is[MEASURED], CHANGE_WORSE);
+    assert_int_equal(both.is[NEAR], CHANGE_WORSE);
+    assert_int_equal(both.is[FAR], CHANGE_WORSE);
+    assert_int_equal(neither.is[MEASURED], CHANGE_WORSE);
+    assert_int_equal(neither.is[NEAR], CHANGE_NONE);
+    assert_int_equal(neither.is[FAR], CHANGE_NONE);
+    assert_int_equal(against.is[MEASURED], CHANGE_NONE);
+    assert_int_equal(against.is[NEAR], CHANGE_NONE);
 }
 
 static void what_is_below_the_tolerance_is_the_same(void **state)
 {
-    enum change figure;
-    double p;
-
     (void)state;
-    assert_int_equal(together(0.0101, 1e-5, &p, &figure), CHANGE_WORSE);
-    assert_int_equal(together(0.0098, 1e-5, &p, &figure), CHANGE_NONE);
-    assert_int_equal(together(-0.0101, 1e-5, &p, &figure), CHANGE_BETTER);
+    assert_int_equal(say(0.0101, NAN, 0, 1e-5).is[MEASURED], CHANGE_WORSE);
+    assert_int_equal(say(0.0098, NAN, 0, 1e-5).is[MEASURED], CHANGE_NONE);
+    assert_int_equal(say(-0.0101, NAN, 0, 1e-5).is[MEASURED], CHANGE_BETTER);
 }
 
 int main(void)
@@ -312,6 +342,7 @@ int main(void)
         cmocka_unit_test(no_variance_is_none),
         cmocka_unit_test(a_mean_of_figures_has_the_epochs_of_all),
         cmocka_unit_test(alarms_are_as_rare_as_the_constants_say),
+        cmocka_unit_test(tiers_are_told_apart_once_together_have_changed),
         cmocka_unit_test(what_is_below_the_tolerance_is_the_same),
     };
 
