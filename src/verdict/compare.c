@@ -131,6 +131,86 @@ static void judge_figures(struct compare *c, double tolerance)
     free(sure);
 }
 
+/* --- does what both have measured show a part? --- */
+
+/* Its loss in one point: log of the rate, log of slow messages' rate, or s of latency. */
+static double loss_of(const struct part_row *r, const struct point *a, const struct point *b)
+{
+    return r->state == STATE_LATE      ? b->sec.median - a->sec.median
+           : r->state == STATE_SAMPLES ? point_tail_log(b) - point_tail_log(a)
+                                       : log(b->sec.median / a->sec.median);
+}
+
+/* What the campaign that names it leads to expect of a mean over points. */
+static double said_loss(const struct part_row *r)
+{
+    double share = r->state == STATE_SAMPLES                            ? COMPARE_CAUGHT
+                   : r->state == STATE_INTERMITTENT && !isnan(r->share) ? r->share
+                                                                        : 1;
+
+    return r->state == STATE_LATE ? r->alpha_add : -share * log(r->factor);
+}
+
+/* Can a mean over points tell?  Small and large sizes, and turns in which many NICs send out, are few of them. */
+static bool is_judged(const struct part_row *r)
+{
+    return r->exception >= 0 && r->state != STATE_SMALL && r->state != STATE_LARGE &&
+           r->state != STATE_LOST_UPLINKS && r->state != STATE_DEAD && r->state != STATE_WRONG;
+}
+
+/* Points in which it would show. */
+static bool would_show(const struct part_row *r, const struct point *x)
+{
+    enum op op = r->state == STATE_LATE        ? OP_PAIR_LATENCY
+                 : r->state == STATE_BOTH_WAYS ? OP_PAIR_BIBW
+                                               : OP_PAIR_BW;
+
+    return x->op == op && (r->state != STATE_LOADED || x->flows > 1);
+}
+
+/* The loss of the points of a figure that cross the part, relative to that of the others. */
+static double figure_loss(const struct seen_part *s, const struct figure *g, int *points)
+{
+    const int n = s->all->campaigns;
+    const struct matrix *m = s->by->matrix;
+    const struct exception *e = &m->exception[s->row->exception];
+    double *rest = mem_calloc((size_t)g->points + 1, sizeof(*rest)), sum = 0;
+    int own = 0, others = 0;
+
+    for (int i = g->first; i < g->first + g->points; i++) {
+        const struct point *with = &s->by->points->point[s->all->of[i * n + s->with]],
+                           *without = &s->than->points->point[s->all->of[i * n + s->without]];
+        double loss = would_show(s->row, with) ? loss_of(s->row, without, with) : NAN;
+        if (isnan(loss))
+            continue;
+        int tier = topo_tier_by(&m->topo, with->src, with->dst, stage_by_nic(with->stage));
+        if (matrix_crosses(m, e, with->src, with->dst, tier)) {
+            sum += loss;
+            own++;
+        } else {
+            rest[others++] = loss;
+        }
+    }
+    double usual = others ? stats_middle(rest, others) : 0;
+    free(rest);
+    *points = own;
+    return own ? sum / own - usual : 0;
+}
+
+bool compare_shows(const struct seen_part *s)
+{
+    double sum = 0;
+    int points = 0;
+
+    for (int i = 0, n; is_judged(s->row) && i < s->all->figures; i++)
+        if (s->all->figure[i].key.tier >= 0) {
+            double loss = figure_loss(s, &s->all->figure[i], &n);
+            sum += loss * n;
+            points += n;
+        }
+    return !points || !(sum < points * COMPARE_SHOWN * said_loss(s->row));
+}
+
 /* --- parts --- */
 
 /* The worse, the higher; within a rank by what is left, or by what is added. */
@@ -182,8 +262,9 @@ static double share_of(const struct part_row *r)
     return isnan(r->factor) ? 1 : r->factor;
 }
 
+/* shown: if one campaign alone names it. */
 static void add_part(struct compare *c, const struct part_row *a, const struct part_row *b,
-                     double tolerance)
+                     bool shown, double tolerance)
 {
     const struct part_row *one = b ? b : a;
     char speed[PART_SPEED];
@@ -195,9 +276,10 @@ static void add_part(struct compare *c, const struct part_row *a, const struct p
                              .after = b ? share_of(b) : 1,
                              .before_text = mem_strdup(a ? part_speed(a, speed) : "-"),
                              .after_text = mem_strdup(b ? part_speed(b, speed) : "-"),
-                             .is = !a   ? PART_NEW
-                                   : !b ? PART_GONE
-                                        : compare_part(a, b, tolerance)};
+                             .is = a && b   ? compare_part(a, b, tolerance)
+                                   : !shown ? PART_SAME
+                                   : b      ? PART_NEW
+                                            : PART_GONE};
 }
 
 /* A NIC that dies takes its endpoint along, and is then no longer called a NIC. */
@@ -237,21 +319,26 @@ int compare_list_parts(struct parts *p, const struct campaign *c, struct err *er
     return parts_list(p, &in, err);
 }
 
-static int compare_parts(struct compare *c, const struct campaign *a, const struct campaign *b,
+static int compare_parts(struct compare *c, const struct campaign *both, const struct figures *all,
                          double tolerance, struct err *err)
 {
+    const struct campaign *a = &both[0], *b = &both[1];
     struct parts before = {0}, after = {0};
     int rc = compare_list_parts(&before, a, err);
 
     if (rc == 0)
         rc = compare_list_parts(&after, b, err);
-    for (const struct part_row *r = after.row; rc == 0 && after.rows && r < after.row + after.rows;
-         r++)
-        add_part(c, compare_find_part(&before, a->topo, r, b->topo), r, tolerance);
-    for (const struct part_row *r = before.row;
-         rc == 0 && before.rows && r < before.row + before.rows; r++)
+    for (int i = 0; rc == 0 && i < after.rows; i++) {
+        const struct part_row *r = &after.row[i],
+                              *was = compare_find_part(&before, a->topo, r, b->topo);
+        bool shown = !was && compare_shows(&(struct seen_part){all, r, b, 1, a, 0});
+        add_part(c, was, r, shown, tolerance);
+    }
+    for (int i = 0; rc == 0 && i < before.rows; i++) {
+        const struct part_row *r = &before.row[i];
         if (!compare_find_part(&after, b->topo, r, a->topo))
-            add_part(c, r, NULL, tolerance);
+            add_part(c, r, NULL, compare_shows(&(struct seen_part){all, r, a, 0, b, 1}), tolerance);
+    }
     parts_free(&before);
     parts_free(&after);
     return rc;
@@ -290,13 +377,16 @@ int compare_campaigns(struct compare *c, const struct campaign *a, const struct 
     make_figures(c, &all);
     c->matched = all.matched[1];
     c->unmatched = all.more[1];
-    figures_free(&all);
+    int rc = 0;
     if (!c->matched)
-        return err_data(err, "%s and %s have no point in common: other hosts, or another plan",
-                        a->path, b->path);
+        rc = err_data(err, "%s and %s have no point in common: other hosts, or another plan",
+                      a->path, b->path);
     judge_figures(c, tolerance);
     compare_versions(c, a, b);
-    return compare_parts(c, a, b, tolerance, err);
+    if (rc == 0)
+        rc = compare_parts(c, both, &all, tolerance, err);
+    figures_free(&all);
+    return rc;
 }
 
 void compare_free(struct compare *c)

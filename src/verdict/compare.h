@@ -7,7 +7,8 @@
  * real and no fault.  What differs between two campaigns as a whole, as routes that are hashed anew, is
  * taken for a change: only history.h has more than one such difference to judge by.
  *
- * A part (parts.h) that both have is worse or better when its state is, or when its speed changed by
+ * A part (parts.h) that one campaign alone names is new or gone if what both measured shows it; else noise has
+ * named it, or hidden it, and it is the same.  A part that both have is worse or better when its state is, or when its speed changed by
  * more than the tolerance and beyond the intervals of both.  Order of states: late, slow under some
  * condition, slow at all times, dead or wrong. */
 #ifndef RG_COMPARE_H
@@ -15,6 +16,13 @@
 
 #include "verdict/epochs.h"
 #include "verdict/parts.h"
+
+/* Constants of parts that one campaign alone names; both sides of each edge are in tests/unit/compare.c.
+ *
+ *   COMPARE_SHOWN   share of the part's loss that both must show: half way between no change and all of it
+ *   COMPARE_CAUGHT  of points whose p95 shows slow messages: one message in ten is missed by a point of few */
+#define COMPARE_SHOWN 0.5
+#define COMPARE_CAUGHT 0.5
 
 enum change { CHANGE_NONE, CHANGE_WORSE, CHANGE_BETTER, CHANGE_UNSURE, CHANGE_COUNT };
 
@@ -72,6 +80,17 @@ enum part_change_kind compare_part(const struct part_row *before, const struct p
  * it is not there. */
 const struct part_row *compare_find_part(const struct parts *in, const struct topo *t,
                                          const struct part_row *part, const struct topo *of);
+/* A part, the campaign that names it and one that does not, with their columns among the figures. */
+struct seen_part {
+    const struct figures *all;
+    const struct part_row *row;
+    const struct campaign *by;
+    int with;
+    const struct campaign *than;
+    int without;
+};
+/* True if what both have measured shows the part, or cannot: dead or wrong parts, nothing measured of it in both. */
+bool compare_shows(const struct seen_part *s);
 /* Its parts as they are compared: without what they cost.  parts_free() in any case. */
 int compare_list_parts(struct parts *p, const struct campaign *c, struct err *err);
 /* EXIT_BELOW: a figure or a part is worse, a part is new; EXIT_UNJUDGED: no figure could be judged;

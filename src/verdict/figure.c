@@ -23,6 +23,7 @@ struct match_key {
 struct match_row {
     struct match_key key;
     int round, group, unit;
+    int of; /* index of the point */
     double sec;
 };
 
@@ -123,6 +124,7 @@ static struct match_row *match_rows(const struct topo *t, const struct campaign 
                                               .flows = x->flows,
                                               .epoch = x->epoch,
                                               .bytes = (double)x->bytes},
+                                      .of = i,
                                       .sec = x->sec.median,
                                       .round = x->round,
                                       .group = x->group};
@@ -333,14 +335,18 @@ void figures_match(struct figures *f, const struct campaign *c, int n)
 
     count = common_rows(&all, f, c, row[0], rows[0], at);
     f->sec = mem_calloc((size_t)count * (size_t)n + 1, sizeof(double));
+    f->of = mem_calloc((size_t)count * (size_t)n + 1, sizeof(int));
     f->amount = mem_calloc((size_t)count + 1, sizeof(double));
     f->cell = mem_calloc((size_t)count + 1, sizeof(*f->cell));
     for (int g = 0; g < all.keys; g++)
         for (int i = all.rows.start[g]; i < all.rows.start[g + 1]; i++) {
-            int of = all.rows.at[i];
-            for (int k = 0; k < n; k++)
-                f->sec[i * n + k] = row[k][at[of * n + k]].sec;
-            add_point(f, c[0].matrix, &all.key[g], &row[0][of]);
+            int first = all.rows.at[i];
+            for (int k = 0; k < n; k++) {
+                const struct match_row *r = &row[k][at[first * n + k]];
+                f->sec[i * n + k] = r->sec;
+                f->of[i * n + k] = r->of;
+            }
+            add_point(f, c[0].matrix, &all.key[g], &row[0][first]);
         }
     for (int k = 0; k < n; k++)
         free(row[k]);
@@ -357,6 +363,7 @@ void figures_free(struct figures *f)
         free(f->figure[i].what);
     free(f->figure);
     free(f->sec);
+    free(f->of);
     free(f->amount);
     free(f->cell);
     free(f->matched);

@@ -49,6 +49,7 @@ struct figures {
     int figures;
     int campaigns, points;
     double *sec;              /* [point][campaign] */
+    int *of;                  /* [point][campaign]: index in that campaign's points */
     double *amount;           /* [point]: bytes that a rate counts */
     struct figure_cell *cell; /* [point] */
     int *matched;             /* [campaign]: of the first's points, how many that one has */

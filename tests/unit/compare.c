@@ -146,6 +146,67 @@ static void other_machines_are_refused(void **state)
     matrix_free(&other);
 }
 
+/* What endpoint 3 loses in points of an operation: log of the rate, log of slow messages' rate, or s. */
+struct loss {
+    enum op op;
+    double rate, messages, late;
+    bool both, loaded; /* bandwidth both ways; beside others only */
+};
+
+static void lose(struct points *p, const struct matrix *m, const struct loss *l)
+{
+    for (int i = 0; i < p->count; i++) {
+        struct point *x = &p->point[i];
+        if (l->both && x->op == OP_PAIR_BW)
+            x->op = OP_PAIR_BIBW;
+        x->flows = 1 + (x->epoch > 0); /* the first epoch alone: nothing under load shows there */
+        bool own = (!l->loaded || x->flows > 1) && (x->src == 3 || x->dst == 3) &&
+                   m->tier[matrix_tier(m, x->src, x->dst)].nic;
+        if (x->op == l->op && own)
+            x->sec.median = x->sec.median * exp(l->rate) + l->late;
+        x->tail = point_tail(x->sec.median * exp(own ? l->messages : 0), x->sec.median);
+    }
+}
+
+/* What is said of endpoint 3, which either campaign names or not (factor 1), and which loses so much in the second. */
+static enum part_change_kind said(const struct exception *before, const struct exception *after,
+                                  const struct loss *loss, char *name)
+{
+    const struct exception *said[] = {before, after};
+    struct matrix m[2];
+    struct points p[2];
+    struct campaign c[2];
+    struct compare compare;
+    struct rng rng;
+
+    rng_seed(&rng, 4);
+    for (int i = 0; i < 2; i++) {
+        small_matrix(&m[i]);
+        measure(&p[i], &m[i], &rng, 0, -1, 1);
+        lose(&p[i], &m[i], i ? loss : &(struct loss){.both = loss->both});
+        c[i] = (struct campaign){
+            .path = i ? "b" : "a", .matrix = &m[i], .topo = &m[i].topo, .points = &p[i]};
+        if (said[i]->factor < 1 || said[i]->state || said[i]->alpha_add > 0) {
+            struct exception *e = small_exception(&m[i], PART_ENDPOINT, 3, -1, -1, 1);
+            e->factor = said[i]->factor;
+            e->state = said[i]->state;
+            e->share = said[i]->share;
+            e->depth = said[i]->depth;
+            e->alpha_add = said[i]->alpha_add;
+        }
+    }
+    assert_int_equal(compare_campaigns(&compare, &c[0], &c[1], 0.01, NULL), 0);
+    assert_int_equal(compare.parts, 1);
+    enum part_change_kind is = compare.part[0].is;
+    snprintf(name, 64, "%s", compare.part[0].what);
+    compare_free(&compare);
+    for (int i = 0; i < 2; i++) {
+        free(p[i].point);
+        matrix_free(&m[i]);
+    }
+    return is;
+}
+
 /* A part that is there before and after, by name. */
 static void parts_are_matched_by_name(void **state)
 {
@@ -154,33 +215,78 @@ static void parts_are_matched_by_name(void **state)
         enum part_change_kind is;
     } rows[] = {{1, 0.6, PART_NEW},      {0.6, 1, PART_GONE},     {0.6, 0.4, PART_WORSE},
                 {0.4, 0.6, PART_BETTER}, {0.6, 0.605, PART_SAME}, {0.6, 0, PART_WORSE}};
-    struct rng rng;
+    char name[64];
 
     (void)state;
-    rng_seed(&rng, 4);
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-        struct matrix m, n;
-        struct points p, q;
-        struct compare c;
-        small_matrix(&m);
-        small_matrix(&n);
-        measure(&p, &m, &rng, 0.01, -1, 1);
-        measure(&q, &n, &rng, 0.01, -1, 1);
-        if (rows[i].before < 1)
-            small_exception(&m, PART_ENDPOINT, 3, -1, 1, rows[i].before);
-        if (rows[i].after < 1)
-            small_exception(&n, PART_ENDPOINT, 3, -1, 1, rows[i].after);
-        const struct campaign a = {.path = "a", .matrix = &m, .topo = &m.topo, .points = &p},
-                              b = {.path = "b", .matrix = &n, .topo = &n.topo, .points = &q};
-        assert_int_equal(compare_campaigns(&c, &a, &b, 0.01, NULL), 0);
-        assert_int_equal(c.parts, 1);
-        assert_string_equal(c.part[0].what, rows[i].after ? "NIC of n01 (CPU 1)" : "CPU 1 of n01");
-        assert_int_equal(c.part[0].is, rows[i].is);
-        compare_free(&c);
-        free(p.point);
-        free(q.point);
-        matrix_free(&m);
-        matrix_free(&n);
+        const struct loss loss = {.op = OP_PAIR_BW,
+                                  .rate = log(rows[i].before / fmax(rows[i].after, 0.1))};
+        assert_int_equal(said(&(struct exception){.factor = rows[i].before},
+                              &(struct exception){.factor = rows[i].after}, &loss, name),
+                         rows[i].is);
+        assert_string_equal(name, rows[i].after ? "NIC of n01 (CPU 1)" : "CPU 1 of n01");
+    }
+}
+
+/* One campaign alone names a part: COMPARE_SHOWN of its loss, and COMPARE_CAUGHT of that of slow messages, must show
+ * in what both have measured, in points that the state concerns. */
+static void a_part_that_one_alone_names_must_show(void **state)
+{
+    const double loss = -log(0.6);
+    const struct {
+        struct exception said;
+        struct loss least;
+    } rows[] = {
+        {{.factor = 0.6}, {.op = OP_PAIR_BW, .rate = 0.5 * loss}},
+        {{.factor = 0.7, .state = STATE_INTERMITTENT, .depth = 0.6, .share = 0.4},
+         {.op = OP_PAIR_BW, .rate = 0.5 * 0.4 * loss}},
+        {{.factor = 1, .state = STATE_LOADED, .depth = 0.6},
+         {.op = OP_PAIR_BW, .rate = 0.5 * loss, .loaded = true}},
+        {{.factor = 1, .state = STATE_BOTH_WAYS, .depth = 0.6},
+         {.op = OP_PAIR_BIBW, .rate = 0.5 * loss, .both = true}},
+        {{.factor = 1, .state = STATE_SAMPLES, .depth = 0.6, .share = 0.1},
+         {.messages = 0.5 * 0.5 * loss}},
+        {{.factor = 1, .alpha_add = 1e-5}, {.op = OP_PAIR_LATENCY, .late = 0.5 * 1e-5}},
+    };
+    const struct exception none = {.factor = 1};
+    char name[64];
+
+    (void)state;
+    assert_float_equal(COMPARE_SHOWN, 0.5, 1e-12);
+    assert_float_equal(COMPARE_CAUGHT, 0.5, 1e-12);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        for (int side = -1; side <= 1; side += 2) {
+            const double k = 1 + 0.02 * side;
+            const struct loss *l = &rows[i].least;
+            const struct loss down = {l->op,       k * l->rate, k * l->messages,
+                                      k * l->late, l->both,     l->loaded},
+                              up = {l->op,        -k * l->rate, -k * l->messages,
+                                    -k * l->late, l->both,      l->loaded};
+            assert_int_equal(said(&none, &rows[i].said, &down, name),
+                             side > 0 ? PART_NEW : PART_SAME);
+            if (!(l->messages > 0)) /* no message is faster than the median */
+                assert_int_equal(said(&rows[i].said, &none, &up, name),
+                                 side > 0 ? PART_GONE : PART_SAME);
+        }
+}
+
+/* States that a mean over points cannot tell are taken as they are said. */
+static void states_of_few_points_are_taken_as_said(void **state)
+{
+    const struct exception rows[] = {
+        {.factor = 1, .state = STATE_SMALL, .depth = 0.6, .bytes = 65536},
+        {.factor = 1, .state = STATE_LARGE, .depth = 0.6, .bytes = 1e8},
+        {.factor = 1, .state = STATE_LOST_UPLINKS, .depth = 0.6},
+        {.factor = 0},
+        {.factor = 0, .state = STATE_WRONG}};
+    const struct exception none = {.factor = 1};
+    const struct loss nothing = {0};
+    char name[64];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        assert_int_equal(said(&none, &rows[i], &nothing, name), PART_NEW);
+        assert_int_equal(said(&rows[i], &none, &nothing, name), PART_GONE);
     }
 }
 
@@ -270,6 +376,8 @@ int main(void)
         cmocka_unit_test(what_changed_is_found_and_nothing_else),
         cmocka_unit_test(other_machines_are_refused),
         cmocka_unit_test(parts_are_matched_by_name),
+        cmocka_unit_test(a_part_that_one_alone_names_must_show),
+        cmocka_unit_test(states_of_few_points_are_taken_as_said),
         cmocka_unit_test(collectives_are_told_by_the_shape_of_their_groups),
         cmocka_unit_test(versions_say_how_many_have_which),
     };
