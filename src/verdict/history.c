@@ -188,15 +188,37 @@ static void take_drift(struct history_figure *f, const struct history *h, const 
     free(level);
 }
 
-static double variance(const double *v, int n)
+/* Sum of squares about the mean. */
+static double squares(const double *v, int n, double *mean)
 {
-    double mean = 0, sum = 0;
+    double sum = 0;
 
+    *mean = 0;
     for (int i = 0; i < n; i++)
-        mean += v[i] / n;
+        *mean += v[i] / n;
     for (int i = 0; i < n; i++)
-        sum += (v[i] - mean) * (v[i] - mean);
-    return sum / (n - 1);
+        sum += (v[i] - *mean) * (v[i] - *mean);
+    return sum;
+}
+
+/* The split into two levels that leaves the least variance; take_drift() comes before. */
+static void take_step(struct history_figure *f, int n)
+{
+    double *level = mem_calloc((size_t)n, sizeof(*level)), before, after;
+
+    f->inside = NAN;
+    for (int k = 0; k < n; k++)
+        level[k] = f->at[k].speed;
+    for (int k = HISTORY_SIDE; k <= n - HISTORY_SIDE; k++) {
+        double var = (squares(level, k, &before) + squares(level + k, n - k, &after)) / (n - 2);
+        if (f->inside <= var)
+            continue;
+        f->inside = var;
+        f->since = k;
+        f->step = after - before;
+    }
+    f->by_levels = f->inside < f->rest;
+    free(level);
 }
 
 /* Speeds become shares of the baseline. */
@@ -206,7 +228,8 @@ static void rebase(struct history_figure *f, int n)
 
     for (int k = 0; k < n - 1; k++)
         others[k] = f->at[k].speed;
-    f->wobble = variance(others, n - 1);
+    double mean;
+    f->wobble = squares(others, n - 1, &mean) / (n - 2);
     double middle = stats_median(others, n - 1);
     for (int k = 0; k < n - 1; k++)
         others[k] = f->at[k].value;
@@ -233,6 +256,7 @@ static void add_figure(struct history *h, const struct figures *all, const struc
         f.at[k].value = figures_median(all, g, column(h, k));
     take_levels(&f, h, all, g, v);
     take_drift(&f, h, t);
+    take_step(&f, h->campaigns);
     rebase(&f, h->campaigns);
     MEM_PUSH(h->figure, h->figures) = f;
     free(v);
@@ -258,6 +282,11 @@ static enum change change_of(bool sure, double log_change, double least)
     return !sure || fabs(log_change) <= least ? CHANGE_NONE
            : log_change < 0                   ? CHANGE_WORSE
                                               : CHANGE_BETTER;
+}
+
+static bool is_change(enum change c)
+{
+    return c == CHANGE_WORSE || c == CHANGE_BETTER;
 }
 
 /* Could even campaigns that only rise or fall be told from noise? */
@@ -304,7 +333,9 @@ static double p_of(double change, double var, double df)
 static void test_figures(struct history *h)
 {
     double df_now = moderate(h, offsetof(struct history_figure, wobble)),
-           df_rest = moderate(h, offsetof(struct history_figure, rest));
+           df_rest = moderate(h, offsetof(struct history_figure, rest)),
+           df_inside = moderate(h, offsetof(struct history_figure, inside));
+    const int splits = h->campaigns - 2 * HISTORY_SIDE + 1;
     /* Of the last campaign and of the median of the others, whose variance is pi / 2n. */
     const double both = 1 + acos(-1) / 2 / (h->campaigns - 1);
 
@@ -312,6 +343,12 @@ static void test_figures(struct history *h)
         struct history_figure *f = &h->figure[i];
         f->spread = sqrt(f->wobble);
         f->p_now = p_of(log(f->at[h->campaigns - 1].speed), f->wobble * both, df_now);
+        f->p_step = NAN;
+        if (f->since)
+            f->p_step =
+                fmin(1, splits * p_of(f->step,
+                                      f->inside * (1. / f->since + 1. / (h->campaigns - f->since)),
+                                      df_inside));
         f->p_slope = isnan(f->week) ? NAN : p_of(f->slope, f->rest * f->steps, df_rest);
     }
 }
@@ -321,7 +358,8 @@ static void judge(struct history *h, double tolerance)
     test_figures(h);
     bool *now = sure_of(h, offsetof(struct history_figure, p_now), COMPARE_ALPHA),
          *slope = sure_of(h, offsetof(struct history_figure, p_slope), COMPARE_ALPHA),
-         *trend = sure_of(h, offsetof(struct history_figure, p_trend), HISTORY_ALPHA);
+         *trend = sure_of(h, offsetof(struct history_figure, p_trend), HISTORY_ALPHA),
+         *step = sure_of(h, offsetof(struct history_figure, p_step), HISTORY_STEP);
     double least = log1p(tolerance), span = (last_of(h)->begun - h->campaign[0]->begun) / week;
     bool enough = long_enough(h);
 
@@ -332,7 +370,11 @@ static void judge(struct history *h, double tolerance)
         f->drift = isnan(f->p_slope) || isnan(f->p_trend) || !enough
                        ? CHANGE_UNSURE
                        : change_of(slope[i] && trend[i], f->week * span, least);
+        f->stepped = isnan(f->p_step) ? CHANGE_UNSURE : change_of(step[i], f->step, least);
+        if (is_change(f->drift) && is_change(f->stepped))
+            *(f->by_levels ? &f->drift : &f->stepped) = CHANGE_NONE;
     }
+    free(step);
     free(now);
     free(slope);
     free(trend);
@@ -384,8 +426,20 @@ static const struct part_row *row_of(const struct parts *list, int *const *id, i
     return NULL;
 }
 
-static void judge_part(struct history *h, const struct parts *list, int *const *id, int part,
-                       double tolerance)
+/* Is the part of the last campaign shown against the last one that does not name it? */
+static bool is_shown(const struct history *h, const struct figures *all,
+                     const struct history_part *p, const struct part_row *now)
+{
+    int k = h->campaigns - 1;
+
+    while (k >= 0 && strcmp(p->speed[k], "-") != 0)
+        k--;
+    return k < 0 || compare_shows(
+                        &(struct seen_part){all, now, last_of(h), 0, h->campaign[k], column(h, k)});
+}
+
+static void judge_part(struct history *h, const struct figures *all, const struct parts *list,
+                       int *const *id, int part, double tolerance)
 {
     struct history_part *p = &h->part[part];
     const int last = h->campaigns - 1;
@@ -402,11 +456,13 @@ static void judge_part(struct history *h, const struct parts *list, int *const *
     }
     bool from_start = row_of(list, id, 0, part) != NULL;
     p->is = !now                         ? PART_GONE
-            : !from_start || p->returned ? PART_NEW
-                                         : compare_part(first, now, tolerance);
+            : from_start && !p->returned ? compare_part(first, now, tolerance)
+            : is_shown(h, all, p, now)   ? PART_NEW
+                                         : PART_SAME;
 }
 
-static int make_parts(struct history *h, double tolerance, struct err *err)
+static int make_parts(struct history *h, const struct figures *all, double tolerance,
+                      struct err *err)
 {
     struct parts *list = mem_calloc((size_t)h->campaigns, sizeof(*list));
     int **id = mem_calloc((size_t)h->campaigns, sizeof(*id)), rc = 0;
@@ -417,7 +473,7 @@ static int make_parts(struct history *h, double tolerance, struct err *err)
             add_seen(h, list, id, k);
     }
     for (int i = 0; i < h->parts && rc == 0; i++)
-        judge_part(h, list, id, i, tolerance);
+        judge_part(h, all, list, id, i, tolerance);
     for (int k = 0; k < h->campaigns; k++) {
         parts_free(&list[k]);
         free(id[k]);
@@ -457,7 +513,7 @@ int history_make(struct history *h, const struct campaign *c, int n, double tole
     if (rc == 0) {
         make_figures(h, &all, tolerance);
         versions_list(&h->versions, h->campaign, h->campaigns);
-        rc = make_parts(h, tolerance, err);
+        rc = make_parts(h, &all, tolerance, err);
     }
     figures_free(&all);
     return rc;
@@ -488,8 +544,8 @@ void history_free(struct history *h)
 /* --- in short --- */
 
 struct tally {
-    int worse, better, up, down, unsure, steady; /* figures */
-    int fresh, again, gone, part_worse;          /* parts */
+    int worse, better, up, down, fell, rose, unsure, steady; /* figures */
+    int fresh, again, gone, part_worse;                      /* parts */
     int versions;
 };
 
@@ -503,6 +559,8 @@ static struct tally tally_of(const struct history *h)
         t.better += f->now == CHANGE_BETTER;
         t.down += f->drift == CHANGE_WORSE;
         t.up += f->drift == CHANGE_BETTER;
+        t.fell += f->stepped == CHANGE_WORSE;
+        t.rose += f->stepped == CHANGE_BETTER;
         t.unsure += f->now == CHANGE_UNSURE;
         t.steady += f->drift == CHANGE_UNSURE;
     }
@@ -523,9 +581,9 @@ int history_code(const struct history *h)
 {
     const struct tally t = tally_of(h);
 
-    return t.worse || t.down || t.fresh || t.again || t.part_worse ? EXIT_BELOW
-           : t.unsure == h->figures                                ? EXIT_UNJUDGED
-                                                                   : EXIT_GOOD;
+    return t.worse || t.down || t.fell || t.fresh || t.again || t.part_worse ? EXIT_BELOW
+           : t.unsure == h->figures                                          ? EXIT_UNJUDGED
+                                                                             : EXIT_GOOD;
 }
 
 static char *also(char *line, int n, const char *one, const char *what)
@@ -542,6 +600,8 @@ char *history_line(const struct history *h)
     if (t.better || t.up)
         line =
             mem_append(line, "; %d above it, %d drift%s up", t.better, t.up, t.up == 1 ? "s" : "");
+    if (t.fell || t.rose)
+        line = mem_append(line, "; %d stepped down, %d up", t.fell, t.rose);
     if (t.steady == h->figures)
         line = mem_append(line, "; too few campaigns to tell drift");
     line = also(line, t.fresh, "part", "new");

@@ -14,6 +14,9 @@
  * so (as above), when the campaigns' order does (stats_trend(), of all figures stats_holm() at
  * HISTORY_ALPHA: one odd campaign at an end makes no drift), and when it adds up to more than the
  * tolerance from the first campaign to the last.  Too few campaigns for so many figures: unsure.
+ * Step: two levels, one before and one from a campaign on, each of HISTORY_SIDE campaigns or more: the split that
+ * leaves the least variance, a t test times the number of splits, of all figures stats_holm() at HISTORY_STEP,
+ * and by more than the tolerance.  Where a line leaves less variance than two levels it is a drift.
  *
  * Campaigns that are unlike the last, or have less than half of its points, are left out. */
 #ifndef RG_HISTORY_H
@@ -22,8 +25,12 @@
 #include "verdict/compare.h"
 #include "verdict/versions.h"
 
+/* Constants of the judgement; both sides of each edge are in tests/unit/history.c.  HISTORY_STEP is half of what the
+ * last campaign is judged at: the variance at the best of several splits is a little too small. */
 #define HISTORY_ALPHA 0.05
+#define HISTORY_STEP 0.0025
 enum {
+    HISTORY_SIDE = 2,  /* campaigns on either side of a step; a single odd one is none */
     HISTORY_LEAST = 3, /* campaigns */
     HISTORY_DF = 2     /* fewer degrees of freedom: t is 127 at p = 0.005 */
 };
@@ -45,8 +52,12 @@ struct history_figure {
     double slope, steps;           /* of least squares; its variance over that about the line */
     double week, week_lo, week_hi; /* log of its speed a week, as good as a share; NAN: no
                                       two times differ */
-    double p_now, p_slope, p_trend;
-    enum change now, drift;
+    int since;      /* campaign from which on its level is another one; 0: no split is possible */
+    double step;    /* log of that change of speed */
+    double inside;  /* variance about the two levels */
+    bool by_levels; /* these leave less variance than a line */
+    double p_now, p_slope, p_trend, p_step;
+    enum change now, drift, stepped;
 };
 
 /* Since when a part is there, or is no more. */
@@ -80,7 +91,7 @@ struct history {
 int history_make(struct history *h, const struct campaign *c, int n, double tolerance,
                  struct err *err);
 void history_free(struct history *h);
-/* EXIT_BELOW: a figure is worse or drifts down, a part is new, worse or there again; EXIT_UNJUDGED:
+/* EXIT_BELOW: a figure is worse, drifts or stepped down, a part is new, worse or there again; EXIT_UNJUDGED:
  * no figure could be judged; else EXIT_GOOD. */
 int history_code(const struct history *h);
 char *history_line(const struct history *h); /* one sentence; the caller frees */

@@ -145,7 +145,12 @@ jsonschema.validate(json.load(sys.stdin), json.load(open(sys.argv[1])))' "$top/s
     [[ ${lines[0]} == "4 campaigns: 0 of "*" below the baseline, 0 drift down; too few campaigns to tell drift" ]]
     week fell 0.97 4
     run -1 railgauge compare --history fell s?
+    [[ ${lines[0]} != *"stepped"* ]]
     [[ $output == *$'\n'"worse  unsure  tier nvlink, pair_bw "*" -"[23].*" % "* ]]
+    week low 0.97 5
+    run -1 railgauge compare --history fell s? low
+    [[ ${lines[0]} == "6 campaigns: 0 of 6 figures below the baseline, 0 drift down; 3 stepped down, 0 up" ]]
+    [[ $output == *$'\n'"same  none   tier nvlink, pair_bw "*" -3."*" % since 2026-02-02 00:00 "* ]]
     rejects compare 65 "only 2 campaigns can be compared; fell is of endpoints" --history same before fell
     rejects compare 64 "two campaigns are compared; --history takes more" s0 s1 s2
     rejects compare 66 nowhere --history s0 s1 nowhere

@@ -32,6 +32,7 @@ static char *day(char buf[TIME_TEXT], const struct history *h, int campaign)
 
 static const char *const change_name[CHANGE_COUNT] = {"same", "worse", "better", "unsure"};
 static const char *const drift_name[CHANGE_COUNT] = {"none", "falling", "rising", "unsure"};
+static const char *const step_name[CHANGE_COUNT] = {"none", "down", "up", "unsure"};
 
 static const struct table_column figure_columns[] = {{"now", "now", "text"},
                                                      {"drift", "drift", "text"},
@@ -42,6 +43,7 @@ static const struct table_column figure_columns[] = {{"now", "now", "text"},
                                                      {NULL, "spread", "figure"},
                                                      {NULL, "drift of speed", "figure"},
                                                      {NULL, "95 % interval", "figure"},
+                                                     {NULL, "step of speed", "figure"},
                                                      {"points", "points", "count"},
                                                      {"unit", NULL, "text"},
                                                      {"baseline", NULL, "%.9g"},
@@ -52,6 +54,10 @@ static const struct table_column figure_columns[] = {{"now", "now", "text"},
                                                      {"p_now", NULL, "%.6g"},
                                                      {"p_slope", NULL, "%.6g"},
                                                      {"p_trend", NULL, "%.6g"},
+                                                     {"step", NULL, "text"},
+                                                     {"step_share", NULL, "%.6g"},
+                                                     {"step_since_utc", NULL, "text?"},
+                                                     {"p_step", NULL, "%.6g"},
                                                      {"campaigns", NULL, "json"},
                                                      {0}};
 
@@ -95,25 +101,31 @@ static void add_figure(struct table *t, const struct history *h, const struct hi
 {
     const struct history_value *last = &f->at[h->campaigns - 1];
     char before[UNITS_TEXT], now[UNITS_TEXT], speed[CHANGE_TEXT], spread[CHANGE_TEXT],
-        drift[CHANGE_TEXT], interval[CHANGE_TEXT];
-    bool timed = !isnan(f->week);
+        drift[CHANGE_TEXT], interval[CHANGE_TEXT], since[TIME_TEXT], utc[TIME_TEXT],
+        step[CHANGE_TEXT];
+    bool timed = !isnan(f->week),
+         stepped = f->stepped == CHANGE_WORSE || f->stepped == CHANGE_BETTER;
 
     snprintf(speed, CHANGE_TEXT, "%+.1f %%", 100 * (last->speed - 1));
     snprintf(spread, CHANGE_TEXT, "%.1f %%", 100 * f->spread);
     snprintf(drift, CHANGE_TEXT, "%+.2f %% %s", 100 * f->week * pace.weeks, pace.name);
     snprintf(interval, CHANGE_TEXT, "%+.2f to %+.2f %%", 100 * f->week_lo * pace.weeks,
              100 * f->week_hi * pace.weeks);
+    snprintf(step, CHANGE_TEXT, "%+.1f %% since %s", 100 * expm1(f->step), day(since, h, f->since));
+    time_text(utc, "%Y-%m-%dT%H:%M:%SZ", h->campaign[f->since]->begun);
     table_add(t, change_name[f->now], drift_name[f->drift], f->what,
               value_text(before, f->rate, f->baseline), value_text(now, f->rate, last->value),
-              speed, spread, timed ? drift : NULL, timed ? interval : NULL, f->points,
-              f->rate ? "Bps" : "s", f->baseline, f->spread, f->week, f->week_lo, f->week_hi,
-              f->p_now, f->p_slope, f->p_trend, values(h, f));
+              speed, spread, timed ? drift : NULL, timed ? interval : NULL, stepped ? step : NULL,
+              f->points, f->rate ? "Bps" : "s", f->baseline, f->spread, f->week, f->week_lo,
+              f->week_hi, f->p_now, f->p_slope, f->p_trend, step_name[f->stepped],
+              stepped ? expm1(f->step) : NAN, stepped ? utc : NULL, f->p_step, values(h, f));
 }
 
 static bool is_news(const struct history_figure *f)
 {
     return f->tier || f->now == CHANGE_WORSE || f->now == CHANGE_BETTER ||
-           f->drift == CHANGE_WORSE || f->drift == CHANGE_BETTER;
+           f->drift == CHANGE_WORSE || f->drift == CHANGE_BETTER || f->stepped == CHANGE_WORSE ||
+           f->stepped == CHANGE_BETTER;
 }
 
 static void figures(struct table *t, const struct history *h, bool all)
