@@ -311,14 +311,6 @@ const struct part_row *compare_find_part(const struct parts *in, const struct to
     return near;
 }
 
-int compare_list_parts(struct parts *p, const struct campaign *c, struct err *err)
-{
-    const struct parts_input in = {
-        .m = c->matrix, .topo = c->topo, .points = c->points, .no_cost = true};
-
-    return parts_list(p, &in, err);
-}
-
 static int compare_parts(struct compare *c, const struct campaign *both, const struct figures *all,
                          double tolerance, struct err *err)
 {

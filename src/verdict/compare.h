@@ -92,7 +92,13 @@ struct seen_part {
 /* True if what both have measured shows the part, or cannot: dead or wrong parts, nothing measured of it in both. */
 bool compare_shows(const struct seen_part *s);
 /* Its parts as they are compared: without what they cost.  parts_free() in any case. */
-int compare_list_parts(struct parts *p, const struct campaign *c, struct err *err);
+static inline int compare_list_parts(struct parts *p, const struct campaign *c, struct err *err)
+{
+    return parts_list(p,
+                      &(struct parts_input){
+                          .m = c->matrix, .topo = c->topo, .points = c->points, .no_cost = true},
+                      err);
+}
 /* EXIT_BELOW: a figure or a part is worse, a part is new; EXIT_UNJUDGED: no figure could be judged;
  * else EXIT_GOOD. */
 int compare_code(const struct compare *c);

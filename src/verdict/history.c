@@ -189,7 +189,7 @@ static void take_drift(struct history_figure *f, const struct history *h, const 
 }
 
 /* Sum of squares about the mean. */
-static double squares(const double *v, int n, double *mean)
+static double sum_squares(const double *v, int n, double *mean)
 {
     double sum = 0;
 
@@ -210,7 +210,8 @@ static void take_step(struct history_figure *f, int n)
     for (int k = 0; k < n; k++)
         level[k] = f->at[k].speed;
     for (int k = HISTORY_SIDE; k <= n - HISTORY_SIDE; k++) {
-        double var = (squares(level, k, &before) + squares(level + k, n - k, &after)) / (n - 2);
+        double var =
+            (sum_squares(level, k, &before) + sum_squares(level + k, n - k, &after)) / (n - 2);
         if (f->inside <= var)
             continue;
         f->inside = var;
@@ -229,7 +230,7 @@ static void rebase(struct history_figure *f, int n)
     for (int k = 0; k < n - 1; k++)
         others[k] = f->at[k].speed;
     double mean;
-    f->wobble = squares(others, n - 1, &mean) / (n - 2);
+    f->wobble = sum_squares(others, n - 1, &mean) / (n - 2);
     double middle = stats_median(others, n - 1);
     for (int k = 0; k < n - 1; k++)
         others[k] = f->at[k].value;
