@@ -874,10 +874,10 @@ static void collectives_across(struct accept *a, const struct accept_input *in,
     int none = 0, all = 0;
 
     reference_open(&ref, m);
-    for (const struct collective *c = m->collective; c < m->collective + m->collectives; c++)
-        if (across(in, l, c)) {
+    for (int i = 0; i < m->collectives; i++)
+        if (across(in, l, &m->collective[i])) {
             all++;
-            none += !add_across(a, in, l, &ref, c);
+            none += !add_across(a, in, l, &ref, &m->collective[i]);
         }
     if (none)
         unknown(a, l, mem_printf("%d of %d collectives across domains", none, all),
@@ -914,10 +914,11 @@ static bool is_disturbed(const struct matrix *m, const struct accept_row *r)
 
 static void doubt_busy(struct accept *a, const struct matrix *m)
 {
-    for (struct accept_row *r = a->row; r < a->row + a->rows && is_busy(m); r++)
-        if (r->is == ACCEPT_FAIL && is_disturbed(m, r)) {
-            r->is = ACCEPT_UNKNOWN;
-            explain(r, mem_strdup("busy: figures moved between epochs, so other work runs here"));
+    for (int i = 0; i < a->rows && is_busy(m); i++)
+        if (a->row[i].is == ACCEPT_FAIL && is_disturbed(m, &a->row[i])) {
+            a->row[i].is = ACCEPT_UNKNOWN;
+            explain(&a->row[i],
+                    mem_strdup("busy: figures moved between epochs, so other work runs here"));
         }
 }
 
