@@ -59,7 +59,8 @@
     ROW(few_partners, 8, "with more partners than this each look has a partner of its own")                \
     ROW(inside_looks, 4, "looks within a group that tell the group from its uplinks")                      \
     ROW(dead_share, 0.8, "share of looks without an answer from which on a part is dead")                  \
-    ROW(flows_many, 0.5, "share of a leaf's busiest turn from which on many of its NICs send at once")
+    ROW(flows_many, 0.5, "share of a leaf's busiest turn from which on many of its NICs send at once")      \
+    ROW(flows_full, 0.8, "and nearly all; uplinks that carry fewer than this share are not full")
 // clang-format on
 
 struct noise_constants {

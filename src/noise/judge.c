@@ -11,7 +11,10 @@
 enum { CHANNELS_MAX = TIER_MAX * 2 * LOOK_COUNT };
 
 struct court {
-    const struct noise_input *in;
+    struct noise_input in;
+    struct look *left;   /* looks without those through uplinks that are full; NULL: all */
+    struct found *lost;  /* leaves that lost uplinks */
+    int losts;
     struct places places;
     struct view view[2][2]; /* stage, spread */
     struct channel *channel;
@@ -57,13 +60,13 @@ static void add_channels(struct court *c)
 {
     unsigned nic = 0, seen[LOOK_COUNT + 1] = {0};
 
-    kinds_seen(c->in, seen);
+    kinds_seen(&c->in, seen);
     c->channel = mem_calloc(CHANNELS_MAX, sizeof(*c->channel));
     for (int t = 0; t < TIER_MAX; t++)
-        nic |= c->in->crosses[t] ? 1u << t : 0;
+        nic |= c->in.crosses[t] ? 1u << t : 0;
     add_scope(c, seen, nic, true);
     for (int t = 0; t < TIER_MAX; t++)
-        if (!c->in->crosses[t])
+        if (!c->in.crosses[t])
             add_scope(c, seen, 1u << t, false);
 }
 
@@ -111,7 +114,7 @@ static void take_base(const struct court *c, const struct channel *x, const stru
     const int *at = view_looks(v, x->kind, x->tiers, &n);
 
     for (int i = 0; i < n && rates; i++) {
-        const struct look *k = &c->in->look[at[i]];
+        const struct look *k = &c->in.look[at[i]];
         float *const *base = rates->base[k->tier];
         float off = 0;
 
@@ -134,10 +137,10 @@ static void take_racks(const struct court *c, const struct channel *x, const str
     for (int i = 0; i < claims->count; i++) {
         const struct claim *y = &claims->at[i];
 
-        for (int k = 0; y->rung == RUNG_RACK_PAIR && y->channel == rates && k < c->in->looks; k++) {
-            int a = rack[c->in->look[k].src], b = rack[c->in->look[k].dst];
+        for (int k = 0; y->rung == RUNG_RACK_PAIR && y->channel == rates && k < c->in.looks; k++) {
+            int a = rack[c->in.look[k].src], b = rack[c->in.look[k].dst];
 
-            if (channel_has(x, &c->in->look[k]) &&
+            if (channel_has(x, &c->in.look[k]) &&
                 ((a == y->a && b == y->b) || (a == y->b && b == y->a)))
                 r[k] = NAN;
         }
@@ -155,7 +158,7 @@ static void scan_channel(struct court *c, struct channel *x, const struct view *
                      .alpha = alpha,
                      .out = out,
                      .stale = true};
-    float *r = mem_dup(v->r, (size_t)c->in->looks + 1, sizeof(*r));
+    float *r = mem_dup(v->r, (size_t)c->in.looks + 1, sizeof(*r));
 
     h.r = r;
     h.done = mem_calloc((size_t)c->places.n + 1, sizeof(*h.done));
@@ -278,7 +281,7 @@ static void second_stage(struct court *c, struct claims *named)
 
     select_endpoints(c);
     for (int tail = 0; tail < 2; tail++)
-        view_make(&c->view[1][tail], c->in, &c->places, &c->view[0][tail], true, tail, c->selected);
+        view_make(&c->view[1][tail], &c->in, &c->places, &c->view[0][tail], true, tail, c->selected);
     scan(c, 1, alpha, &c->suspect, BESIDE_ANY, named);
     scan(c, 1, alpha, &c->suspect, BESIDE_PARALLEL,
          &loaded); /* would drown among the looks alone */
@@ -286,13 +289,37 @@ static void second_stage(struct court *c, struct claims *named)
     free(loaded.at);
 }
 
+static void make_views(struct court *c)
+{
+    for (int tail = 0; tail < 2; tail++)
+        view_make(&c->view[0][tail], &c->in, &c->places, NULL, false, tail, NULL);
+}
+
+/* Nothing else is judged by looks through uplinks that are full. */
+static void look_at_uplinks(struct court *c)
+{
+    bool *full = mem_calloc((size_t)c->in.looks + 1, sizeof(*full));
+
+    c->lost = uplinks_find(&c->view[0][0], full, &c->losts);
+    if (c->losts) {
+        c->left = mem_dup(c->in.look, (size_t)c->in.looks, sizeof(*c->left));
+        for (int i = 0; i < c->in.looks; i++)
+            c->left[i].y = full[i] && isfinite(c->left[i].y) ? NAN : c->left[i].y;
+        c->in.look = c->left;
+        for (int tail = 0; tail < 2; tail++)
+            view_free(&c->view[0][tail]);
+        make_views(c);
+    }
+    free(full);
+}
+
 static void open_court(struct court *c, const struct noise_input *in)
 {
-    *c = (struct court){.in = in, .second = has_second(in)};
+    *c = (struct court){.in = *in, .second = has_second(in)};
     places_make(&c->places, in->topo);
     add_channels(c);
-    for (int tail = 0; tail < 2; tail++)
-        view_make(&c->view[0][tail], in, &c->places, NULL, false, tail, NULL);
+    make_views(c);
+    look_at_uplinks(c);
 }
 
 static void close_court(struct court *c)
@@ -305,6 +332,8 @@ static void close_court(struct court *c)
     free_channels(c);
     free(c->suspect.at);
     free(c->selected);
+    free(c->left);
+    free(c->lost);
     places_free(&c->places);
 }
 
@@ -394,7 +423,7 @@ static void judge(struct noise *n, const struct noise_input *in, bool decide)
     *n = (struct noise){0};
     open_court(&c, in);
     first_stage(&c, &found);
-    naming = (struct naming){in, &c.places, c.view[0], NULL};
+    naming = (struct naming){&c.in, &c.places, c.view[0], NULL};
     n->suspect = naming_make(&naming, &c.suspect, &n->suspects);
     if (decide) {
         struct claims alone = {0};
@@ -403,10 +432,12 @@ static void judge(struct noise *n, const struct noise_input *in, bool decide)
             second_stage(&c, &named);
         sure_alone(&found, &alone);
         add_new(&named, &alone);
-        dead_find(&named, in, &c.places);
+        dead_find(&named, &c.in, &c.places);
         claims_below(&named, &c.places);
         naming.second = c.selected ? c.view[1] : NULL;
         n->found = naming_make(&naming, &named, &n->founds);
+        for (int i = 0; i < c.losts; i++)
+            MEM_PUSH(n->found, n->founds) = c.lost[i];
         free(alone.at);
     }
     tell_usual(n, &c.view[0][0]);

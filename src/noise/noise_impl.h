@@ -245,7 +245,12 @@ bool hunt_asks(const struct hunt *h, enum rung rung, int a, int b);
 /* only: parts that are looked at; NULL: all. */
 void steady_make(struct steady *s, struct hunt *h, enum rung rung, const bool *only,
                  const struct lens *lens, int lenses);
+/* The same of parts whose blocks are known: z[part * blocks + block], NAN: not seen.  The likeness is the caller's. */
+void steady_cells(struct steady *s, const float *z, int parts, int blocks, double least);
 void steady_free(struct steady *s, int lenses);
+
+/* Leaves that lost uplinks, by stage 1; the caller frees.  full[]: by look, true through uplinks that are full. */
+struct found *uplinks_find(const struct view *v, bool *full, int *founds);
 
 /* Single pairs that stand out between fine ends: to be measured again.  Tells stage 2 how often pairs do. */
 void pairs_suspect(struct hunt *h);

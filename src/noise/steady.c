@@ -464,6 +464,28 @@ void steady_make(struct steady *s, struct hunt *h, enum rung rung, const bool *o
     sight_free(&sight);
 }
 
+void steady_cells(struct steady *s, const float *z, int parts, int blocks, double least)
+{
+    struct cell *cell = mem_calloc((size_t)blocks + 1, sizeof(*cell));
+    double *v = mem_calloc((size_t)(parts > blocks ? parts : blocks) + 1, sizeof(*v));
+    struct lows lows = {NULL, 0};
+
+    steady_room(s, parts);
+    for (int p = 0; p < parts; p++) {
+        for (int b = 0; b < blocks; b++)
+            cell[b].z = z[p * blocks + b];
+        add_part(s, &lows, p, cell, blocks, v);
+    }
+    prior_of(&s->like, s, v);
+    population_of(&s->like, s, v);
+    strays_of(&s->like, s, &lows, true, NULL);
+    for (int p = 0; p < parts; p++)
+        chance_of(s, p, least, NULL);
+    free(lows.at);
+    free(cell);
+    free(v);
+}
+
 /* The likeness belongs to the channel. */
 void steady_free(struct steady *s, int lenses)
 {

@@ -341,9 +341,8 @@ void fit_findings(struct fit *f)
 {
     say_contradictions(f);
     for (int t = 0; t < f->m->tiers; t++) {
-        if (f->baseline[t].contended && !f->baseline[t].uplinks && !f->baseline[t].thin)
+        if (f->baseline[t].contended && !f->baseline[t].uplinks)
             say_contention(f, t);
-        fit_uplinks_thin(f, t);
         say_bimodal(f, t);
     }
     say_equal_tiers(f);

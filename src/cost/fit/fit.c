@@ -408,7 +408,5 @@ int fit_matrix(struct matrix *m, struct topo *t, const struct plan *plan, const 
     noise_free(&f.noise);
     classes_free(&f.classes);
     lists_free(&f.of);
-    for (int i = 0; i < TIER_MAX; i++)
-        free(f.baseline[i].thin);
     return 0;
 }

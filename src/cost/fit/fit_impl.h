@@ -18,9 +18,6 @@ struct fit_baseline {
     double alone, parallel; /* B/s of healthy pairs; NAN: none measured */
     bool contended;         /* pairs that run at once get clearly less than a pair alone */
     bool uplinks;           /* because leaves have fewer uplinks than NICs */
-    /* By leaf, where few leaves have fewer: what its uplinks carry of what its NICs do, NAN: all; behind
-     * them, how many flows at once showed it; NULL: no leaf has. */
-    double *thin;
 };
 
 struct fit {
@@ -52,10 +49,8 @@ void fit_coverage(struct fit *f);   /* what was looked at, by tiers and by kinds
 void fit_findings(struct fit *f);   /* contention, unstable, bimodal, wrong data, equal tiers,
                                      tainted, shared GPUs, what was looked at */
 
-/* Leaves with fewer uplinks than NICs (uplinks.c): all of them, for fit_baseline(), and what is said
- * where few are so. */
+/* Leaves and pods that all have fewer uplinks than NICs, for fit_baseline(). */
 void fit_uplinks(struct fit *f);
-void fit_uplinks_thin(struct fit *f, int tier);
 
 /* What is usual of a kind of looks in a tier, alone or beside others; NULL: no look tells. */
 static inline const struct usual *fit_usual(const struct fit *f, enum look_kind kind, int tier,

@@ -73,7 +73,8 @@ static bool passes_another(const struct fit *f, const struct found *x, const str
 {
     for (int i = 0; i < f->noise.founds; i++) {
         const struct found *o = &f->noise.found[i];
-        if (o != x && !part_is_two(o->part) && o->state != STATE_LATE && passes(f, o, l))
+        bool shows = o->state != STATE_LATE && !(o->state == STATE_LOST_UPLINKS && l->alone);
+        if (o != x && !part_is_two(o->part) && shows && passes(f, o, l))
             return true;
     }
     return false;

@@ -40,8 +40,6 @@ enum {
 }; /* flows of a leaf in a turn, and such turns: what a
                                              correlation can be told from */
 
-static const double as_thin = 1.2; /* of the thinnest: leaves that only meet it carry more */
-
 /* Groups whose uplinks are looked at. */
 struct above {
     enum level level;
@@ -383,12 +381,6 @@ static double judge(struct fit *f, int tier, const struct quiet *q, const struct
             share = middle;
             say(f, tier, q, a, share, n, measured, most);
         }
-    } else if (n && a->level == LEVEL_LEAF) {
-        f->baseline[tier].thin = mem_calloc(2 * (size_t)a->groups, sizeof(double));
-        for (int i = 0; i < a->groups; i++) {
-            f->baseline[tier].thin[i] = share_of(&load[i]);
-            f->baseline[tier].thin[a->groups + i] = load[i].most;
-        }
     }
     free(v);
     return share;
@@ -512,79 +504,4 @@ void fit_uplinks(struct fit *f)
     free(q.lone);
     for (int i = 0; i < ABOVE_MAX; i++)
         free(above[i].of);
-}
-
-/* --- leaves with fewer uplinks than others --- */
-
-/* Made of endpoints of several hosts, or of one. */
-static bool part_is_group(enum part part)
-{
-    return part == PART_HOST || part == PART_LEAF || part == PART_RACK || part == PART_RACK_UPLINKS;
-}
-
-/* Does a part that is slow by itself say enough of the leaf? */
-static bool leaf_is_named(const struct matrix *m, int leaf)
-{
-    for (int i = 0; i < m->exceptions; i++) {
-        const struct exception *e = &m->exception[i];
-        bool group = part_is_group(e->part) || e->part == PART_RACK_PAIR;
-        for (int k = 0; k < m->topo.endpoints && group; k++)
-            if (topo_at(&m->topo, k, LEVEL_LEAF) == leaf && matrix_touches(m, e, k))
-                return true;
-    }
-    return false;
-}
-
-/* Devices and hosts below the leaf that are slow only beside other traffic: that is its uplinks. */
-static void drop_loaded(struct matrix *m, int leaf)
-{
-    int kept = 0;
-
-    for (int i = 0; i < m->exceptions; i++) {
-        struct exception *e = &m->exception[i];
-        bool below = false;
-        for (int k = 0; k < m->topo.endpoints && e->state == STATE_LOADED; k++)
-            below |= topo_at(&m->topo, k, LEVEL_LEAF) == leaf && matrix_touches(m, e, k);
-        if (below && (e->part == PART_ENDPOINT || e->part == PART_HOST))
-            free(e->why);
-        else
-            m->exception[kept++] = *e;
-    }
-    m->exceptions = kept;
-}
-
-/* Prices stay: few transfers fill the uplinks. */
-static void name_thin(struct fit *f, int tier, int leaf, double share, int flows)
-{
-    MEM_PUSH(f->m->exception, f->m->exceptions) = (struct exception){
-        .part = PART_LEAF,
-        .a = leaf,
-        .b = -1,
-        .tier = tier,
-        .state = STATE_LOST_UPLINKS,
-        .factor = part_factor(STATE_LOST_UPLINKS, share, 0),
-        .depth = share,
-        .evidence = flows,
-        .partners = flows,
-        .why = mem_printf("the uplinks of %s carry %.2f of what the NICs below it do, those "
-                          "of most leaves all of it: up to %d flows of tier %s at once share less "
-                          "than they get alone: cables to the spines are down or not used",
-                          f->m->topo.group[LEVEL_LEAF].name[leaf], share, flows,
-                          f->m->tier[tier].rule.name)};
-}
-
-/* Those that only meet a thin one carry little as well, but not as little. */
-void fit_uplinks_thin(struct fit *f, int tier)
-{
-    const int leaves = f->m->topo.group[LEVEL_LEAF].count;
-    const double *thin = f->baseline[tier].thin;
-    double least = INFINITY;
-
-    for (int i = 0; thin && i < leaves; i++)
-        least = fmin(least, thin[i]);
-    for (int i = 0; thin && i < leaves; i++)
-        if (thin[i] <= as_thin * least && !leaf_is_named(f->m, i)) {
-            drop_loaded(f->m, i);
-            name_thin(f, tier, i, thin[i], (int)thin[leaves + i]);
-        }
 }

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Leaves that lost uplinks: slow while many of their NICs send at once, or receive, and not else.
+ *
+ * A sight is what the flows of a leaf get in a turn, one way: their fast quartile less that of all flows of
+ * the turn, because flows that collide and stray points are slow by themselves and lost uplinks slow all.  Blocks are medians
+ * of the sights of busy turns, and are judged as those of every part (steady_cells()).
+ * A flow passes two leaves: the slowest leaf is looked at first, and then tells nothing of the others. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/stats.h"
+#include "noise/noise_impl.h"
+
+enum { TRIES = 4, BUSY = 2 }; /* leaves that are asked in vain; sorts of busy turns */
+
+struct flow {
+    int look, leaf[2], flows[2]; /* of the sender up, of the receiver down: at once */
+    bool told;                   /* of stage 1, and of a rate */
+    float r;
+};
+
+struct sight {
+    int leaf, block, flows;
+    float z;
+};
+
+struct seas {
+    const struct view *v;
+    enum rung rung;
+    const int *of;
+    int leaves, blocks, turns;
+    int *most, *members; /* by leaf: flows of the busiest turn; NICs */
+    bool *out;           /* by leaf: its flows tell nothing of others */
+    struct flow *flow;
+    int flows;
+    struct lists by; /* flows by turn */
+    double *buffer;
+};
+
+/* --- flows --- */
+
+/* Where all pairs get less beside others, nothing tells of one leaf. */
+static bool is_crowded(const struct view *v, const struct look *k)
+{
+    const struct class_fit *f = &v->class[class_of(k) & ~1];
+
+    return !(f[0].m > f[1].m + log(noise_constants.crowded));
+}
+
+static void list_flows(struct seas *s)
+{
+    const struct noise_input *in = s->v->in;
+    int *turn = NULL, n = 0;
+
+    for (int i = 0; i < in->looks; i++) {
+        const struct look *k = &in->look[i];
+        int a = s->of[k->src], b = s->of[k->dst];
+
+        if (k->alone || k->kind == LOOK_LATENCY || !in->crosses[k->tier] || a < 0 || b < 0 ||
+            a == b)
+            continue;
+        MEM_PUSH(s->flow, s->flows) = (struct flow){
+            .look = i,
+            .leaf = {a, b},
+            .told = k->kind == LOOK_RATE && !k->fresh && isfinite(k->y) && !is_crowded(s->v, k),
+            .r = k->y - (float)s->v->class[class_of(k)].m};
+        MEM_PUSH(turn, n) = k->turn;
+        s->turns = k->turn >= s->turns ? k->turn + 1 : s->turns;
+    }
+    lists_make(&s->by, turn, NULL, s->flows, s->turns);
+    free(turn);
+}
+
+/* Pairs that send both ways load both ways of either leaf. */
+static void count_turn(struct seas *s, int *load, const int *at, int n)
+{
+    for (int pass = 0; pass < 3; pass++)
+        for (int i = 0; i < 2 * n; i++) {
+            struct flow *f = &s->flow[at[i / 2]];
+            bool both = s->v->in->look[f->look].kind == LOOK_BOTH_WAYS;
+            int end = i % 2, leaf = f->leaf[end];
+
+            if (pass == 1) {
+                f->flows[end] = load[2 * leaf + end];
+                if (f->told && f->flows[end] > s->most[leaf])
+                    s->most[leaf] = f->flows[end];
+                continue;
+            }
+            for (int way = 0; way < 2; way++)
+                if (way == end || both)
+                    load[2 * leaf + way] = pass ? 0 : load[2 * leaf + way] + 1;
+        }
+}
+
+static void count_flows(struct seas *s)
+{
+    int *load = mem_ints(2 * s->leaves, 0);
+
+    for (int t = 0; t < s->turns; t++)
+        count_turn(s, load, s->by.at + s->by.start[t], s->by.start[t + 1] - s->by.start[t]);
+    free(load);
+}
+
+static void seas_open(struct seas *s, const struct view *v, enum rung rung)
+{
+    *s = (struct seas){.v = v,
+                       .rung = rung,
+                       .of = v->places->of[rung],
+                       .leaves = v->places->count[rung],
+                       .blocks = v->blocks};
+    s->most = mem_ints(s->leaves, 0);
+    s->members = mem_ints(s->leaves, 0);
+    s->out = mem_calloc((size_t)s->leaves + 1, sizeof(bool));
+    for (int i = 0; i < v->places->n; i++)
+        if (s->of[i] >= 0)
+            s->members[s->of[i]]++;
+    list_flows(s);
+    count_flows(s);
+    s->buffer = mem_calloc((size_t)v->in->looks + 1, sizeof(double));
+}
+
+static void seas_close(struct seas *s)
+{
+    free(s->most);
+    free(s->members);
+    free(s->out);
+    free(s->flow);
+    free(s->buffer);
+    lists_free(&s->by);
+}
+
+/* --- sights --- */
+
+struct sights {
+    struct sight *at;
+    int count;
+};
+
+/* The fast quartile of what is in the list; NAN: too few. */
+static double fast_of(const struct seas *s, const int *at, const int *list, int count, double least)
+{
+    int got = 0;
+
+    for (int i = 0; i < count; i++) {
+        const struct flow *f = &s->flow[at[list ? list[i] : i]];
+
+        if (f->told && (list || (!s->out[f->leaf[0]] && !s->out[f->leaf[1]])))
+            s->buffer[got++] = f->r;
+    }
+    return got >= least ? usual_quantile(s->buffer, got, noise_constants.fast) : NAN;
+}
+
+static void see_way(struct sights *to, const struct seas *s, const int *at, int n, int way,
+                    double usual)
+{
+    int *key = mem_ints(n, -1);
+    struct lists by;
+
+    for (int i = 0; i < n; i++)
+        if (!s->out[s->flow[at[i]].leaf[!way]])
+            key[i] = s->flow[at[i]].leaf[way];
+    lists_make(&by, key, NULL, n, s->leaves);
+    for (int g = 0; g < s->leaves; g++) {
+        const int *list = by.at + by.start[g], count = by.start[g + 1] - by.start[g];
+        double z = count ? fast_of(s, at, list, count, noise_constants.fine_looks) : NAN;
+        const struct flow *f = count ? &s->flow[at[list[0]]] : NULL;
+
+        if (!isnan(z))
+            MEM_PUSH(to->at, to->count) = (struct sight){
+                g, s->v->block[s->v->in->look[f->look].block], f->flows[way], (float)(z - usual)};
+    }
+    lists_free(&by);
+    free(key);
+}
+
+static struct sights see(const struct seas *s)
+{
+    struct sights to = {0};
+
+    for (int t = 0; t < s->turns; t++) {
+        const int *at = s->by.at + s->by.start[t], n = s->by.start[t + 1] - s->by.start[t];
+        double usual = n ? fast_of(s, at, NULL, n, noise_constants.turn_looks) : NAN;
+
+        for (int way = 0; way < 2 && !isnan(usual); way++)
+            see_way(&to, s, at, n, way, usual);
+    }
+    return to;
+}
+
+/* --- blocks --- */
+
+static double least_load(int busy)
+{
+    return busy ? noise_constants.flows_full : noise_constants.flows_many;
+}
+
+static bool is_busy(const struct seas *s, const struct sight *k, int busy)
+{
+    return k->flows > 1 && k->flows >= least_load(busy) * s->most[k->leaf];
+}
+
+/* Medians of the busy sights of each leaf and block. */
+static float *cells_of(const struct seas *s, const struct sights *k, int busy)
+{
+    const int cells = s->leaves * s->blocks;
+    int *key = mem_ints(k->count, -1);
+    float *z = mem_calloc((size_t)cells + 1, sizeof(*z));
+    struct lists by;
+
+    for (int i = 0; i < k->count; i++)
+        if (is_busy(s, &k->at[i], busy))
+            key[i] = k->at[i].leaf * s->blocks + k->at[i].block;
+    lists_make(&by, key, NULL, k->count, cells);
+    for (int c = 0; c < cells; c++) {
+        int n = 0;
+
+        for (int i = by.start[c]; i < by.start[c + 1]; i++)
+            s->buffer[n++] = k->at[by.at[i]].z;
+        z[c] = n ? (float)stats_middle(s->buffer, n) : NAN;
+    }
+    lists_free(&by);
+    free(key);
+    return z;
+}
+
+static void judge_cells(struct steady *y, const struct seas *s, const float *z)
+{
+    steady_cells(y, z, s->leaves, s->blocks, noise_constants.pair_blocks);
+}
+
+static void steady_drop(struct steady *y)
+{
+    free(y->like.back);
+    steady_free(y, 1);
+}
+
+/* --- one leaf --- */
+
+struct suspect {
+    int leaf, busy;
+    double e, sd, p;
+    double flows; /* that its uplinks carry */
+};
+
+/* The chance of a leaf, the others judged by flows that do not pass it. */
+static void ask(struct suspect *x, struct seas *s, const struct sights *own, int busy)
+{
+    const size_t row = (size_t)s->blocks, at = (size_t)x->leaf * row;
+    bool was = s->out[x->leaf];
+    struct sights rest;
+    struct steady y;
+    float *z = cells_of(s, own, busy), *others;
+
+    s->out[x->leaf] = true;
+    rest = see(s);
+    s->out[x->leaf] = was;
+    others = cells_of(s, &rest, busy);
+    memcpy(others + at, z + at, row * sizeof(*z));
+    judge_cells(&y, s, others);
+    if (BUSY * y.p[x->leaf] < x->p) {
+        x->p = BUSY * y.p[x->leaf];
+        x->e = y.est[x->leaf] - y.like.centre;
+        x->sd = y.sd[x->leaf];
+        x->busy = busy;
+    }
+    steady_drop(&y);
+    free(others);
+    free(z);
+    free(rest.at);
+}
+
+/* Flows that the uplinks carry: in busy turns the same number, however many ask. */
+static double flows_carried(const struct suspect *x, const struct seas *s, const struct sights *k)
+{
+    int n = 0;
+
+    for (int i = 0; i < k->count; i++)
+        if (k->at[i].leaf == x->leaf && is_busy(s, &k->at[i], x->busy) &&
+            k->at[i].z < noise_constants.half * x->e)
+            s->buffer[n++] = k->at[i].flows * exp(k->at[i].z);
+    return n ? stats_middle(s->buffer, n) : s->most[x->leaf];
+}
+
+/* Is the leaf as usual while few of its NICs send, or one alone? */
+static bool is_quiet(const struct suspect *x, const struct seas *s, const struct sights *k)
+{
+    const struct noise_input *in = s->v->in;
+    int n = 0;
+
+    for (int i = 0; i < k->count; i++)
+        if (k->at[i].leaf == x->leaf && k->at[i].flows < noise_constants.flows_full * x->flows)
+            s->buffer[n++] = k->at[i].z;
+    for (int i = 0; i < in->looks; i++) {
+        const struct look *l = &in->look[i];
+        int a = s->of[l->src], b = s->of[l->dst];
+
+        if (l->alone && l->kind == LOOK_RATE && in->crosses[l->tier] && isfinite(l->y) && a != b &&
+            (a == x->leaf || b == x->leaf) && !s->out[a == x->leaf ? b : a])
+            s->buffer[n++] = l->y - s->v->class[class_of(l)].m;
+    }
+    return n >= noise_constants.inside_looks &&
+           stats_middle(s->buffer, n) > noise_constants.half * x->e;
+}
+
+/* Leaves by how slow they are in busy turns; returns how many are worth a question. */
+static int rank(const struct seas *s, const struct sights *k, int leaf[TRIES])
+{
+    double e[TRIES];
+    int n = 0;
+
+    for (int busy = 0; busy < BUSY; busy++) {
+        float *z = cells_of(s, k, busy);
+        struct steady y;
+
+        judge_cells(&y, s, z);
+        for (int g = 0; g < s->leaves; g++) {
+            double now = y.est[g] - y.like.centre;
+            int at = 0;
+
+            if (s->out[g] || y.got[g] < noise_constants.pair_blocks ||
+                !(now < -noise_constants.delta))
+                continue;
+            while (at < n && leaf[at] != g)
+                at++;
+            if (at < n && e[at] <= now)
+                continue;
+            if (at == n && n < TRIES)
+                n++;
+            else if (at == n && !(now < e[--at]))
+                continue;
+            for (; at > 0 && e[at - 1] > now; at--) {
+                e[at] = e[at - 1];
+                leaf[at] = leaf[at - 1];
+            }
+            e[at] = now;
+            leaf[at] = g;
+        }
+        steady_drop(&y);
+        free(z);
+    }
+    return n;
+}
+
+/* The next leaf that stands out; false: none does. */
+static bool next(struct suspect *x, struct seas *s, bool *lost)
+{
+    struct sights k = see(s);
+    int leaf[TRIES], n = rank(s, &k, leaf);
+    bool sure = false;
+
+    for (int i = 0; i < n && !sure; i++) {
+        *x = (struct suspect){.leaf = leaf[i], .p = 1};
+        for (int busy = 0; busy < BUSY; busy++)
+            ask(x, s, &k, busy);
+        sure = x->p <= noise_constants.false_part / s->leaves;
+    }
+    if (sure) {
+        x->flows = flows_carried(x, s, &k);
+        *lost = is_quiet(x, s, &k);
+    }
+    free(k.at);
+    return sure;
+}
+
+/* --- what is found --- */
+
+/* Looks through uplinks that are full tell nothing of their ends.  Counts them as evidence. */
+static void take_out(struct found *f, const struct suspect *x, const struct seas *s, bool *full)
+{
+    bool *met = mem_calloc((size_t)s->v->places->n + 1, sizeof(*met)),
+         *block = mem_calloc((size_t)s->blocks + 1, sizeof(*block));
+    int tier[TIER_MAX] = {0};
+
+    for (int i = 0; i < 2 * s->flows; i++) {
+        const struct flow *k = &s->flow[i / 2];
+        const struct look *l = &s->v->in->look[k->look];
+        int end = i % 2;
+
+        if (k->leaf[end] != x->leaf || k->flows[end] < (1 - noise_constants.half / 5) * x->flows)
+            continue;
+        full[k->look] = true;
+        if (!k->told)
+            continue;
+        f->looks++;
+        tier[l->tier]++;
+        f->tier = f->tier < 0 || tier[l->tier] > tier[f->tier] ? l->tier : f->tier;
+        f->partners += !met[end_of(l, !end)];
+        met[end_of(l, !end)] = true;
+        f->blocks += !block[s->v->block[l->block]];
+        block[s->v->block[l->block]] = true;
+    }
+    free(met);
+    free(block);
+}
+
+/* The rack that is the leaf; -1: none. */
+static int rack_of(const struct seas *s, int leaf)
+{
+    const struct places *p = s->v->places;
+
+    for (int i = 0; i < p->n; i++)
+        if (s->of[i] == leaf)
+            return p->of[RUNG_RACK][i] >= 0 && p->same[RUNG_RACK][p->of[RUNG_RACK][i]]
+                       ? p->of[RUNG_RACK][i]
+                       : -1;
+    return -1;
+}
+
+static struct found name(const struct suspect *x, const struct seas *s, bool *full)
+{
+    int rack = s->rung == RUNG_RACK ? x->leaf : rack_of(s, x->leaf);
+    struct found f = {.part = rack >= 0 ? PART_RACK_UPLINKS : PART_LEAF,
+                      .a = rack >= 0 ? rack : x->leaf,
+                      .b = -1,
+                      .tier = -1,
+                      .state = STATE_LOST_UPLINKS,
+                      .effect = fmin(0, log(x->flows / s->members[x->leaf])),
+                      .sd = x->sd,
+                      .p = x->p,
+                      .share = 1,
+                      .usual_s = NAN,
+                      .also = PART_COUNT};
+
+    take_out(&f, x, s, full);
+    if (rack >= 0)
+        f.tier = -1;
+    return f;
+}
+
+struct found *uplinks_find(const struct view *v, bool *full, int *founds)
+{
+    enum rung rung = v->places->count[RUNG_LEAF] > 1 ? RUNG_LEAF : RUNG_RACK;
+    struct found *found = NULL;
+    struct suspect x;
+    struct seas s;
+    bool lost = false;
+
+    *founds = 0;
+    if (v->places->count[rung] < 3)
+        return NULL;
+    seas_open(&s, v, rung);
+    for (int i = 0; 2 * i < s.leaves && next(&x, &s, &lost); i++) {
+        s.out[x.leaf] = true;
+        if (lost)
+            MEM_PUSH(found, *founds) = name(&x, &s, full);
+    }
+    seas_close(&s);
+    return found;
+}
