@@ -144,10 +144,10 @@ static void free_leaves(struct leaf *leaf, int count)
 }
 
 /* Those that may meet: leaves of one rail and spine, racks of one spine. */
-static int meeting_place(const struct topo *t, const struct leaf *l, enum level level)
+static int meeting_place(const struct topo *t, const struct leaf *l, enum level level, bool cross)
 {
     const int rails = t->group[LEVEL_RAIL].count + 1;
-    int rail = level == LEVEL_LEAF ? common_place(t, l, LEVEL_RAIL) : 0;
+    int rail = level == LEVEL_LEAF && !cross ? common_place(t, l, LEVEL_RAIL) : 0;
     int spine = level != LEVEL_SPINE ? common_place(t, l, LEVEL_SPINE) : 0;
 
     return spine * rails + rail;
@@ -168,18 +168,35 @@ static bool is_repeated(const struct topo *t, const struct leaf *group, int coun
     return false;
 }
 
-/* Round r of the groups of one meeting place. */
+/* Round r of the groups of one meeting place.  Leaves of two rails have the same hosts: they meet shifted by half. */
 static void meet_groups(struct pairs *out, const struct topo *t, const struct leaf *group,
-                        const int *at, int n, int r)
+                        const int *at, int n, int r, bool cross)
 {
     struct pairs meet = {NULL, 0};
 
     if (r < schedule_circle_rounds(n))
         schedule_circle(&meet, at, n, r);
-    for (int i = 0; i < meet.count; i++)
-        for (int k = 0; k < group[meet.pair[i][0]].members; k++)
-            pair_leaf(out, t, &group[meet.pair[i][0]], k, &group[meet.pair[i][1]], k);
+    for (int i = 0; i < meet.count; i++) {
+        const struct leaf *a = &group[meet.pair[i][0]], *b = &group[meet.pair[i][1]];
+
+        for (int k = 0; k < a->members; k++)
+            pair_leaf(out, t, a, k, b, cross ? (k + b->members / 2) % b->members : k);
+    }
     free(meet.pair);
+}
+
+/* Where each group meets others; true if there is a place where several do. */
+static bool find_places(int *place, const struct topo *t, const struct leaf *group, int count,
+                        enum level level, bool cross, int places)
+{
+    int *groups = mem_ints(places, 0), most = 0;
+
+    for (int i = 0; i < count; i++) {
+        place[i] = meeting_place(t, &group[i], level, cross);
+        most = ++groups[place[i]] > most ? groups[place[i]] : most;
+    }
+    free(groups);
+    return most > 1;
 }
 
 void schedule_uplinks(struct pairs *out, const struct topo *t, const int *order, enum level level,
@@ -188,16 +205,18 @@ void schedule_uplinks(struct pairs *out, const struct topo *t, const int *order,
     const int places = (t->group[LEVEL_SPINE].count + 1) * (t->group[LEVEL_RAIL].count + 1);
     int count, *place;
     struct leaf *group = list_leaves(t, order, level, &count);
+    bool cross;
 
     place = mem_ints(count + 1, 0);
-    for (int i = 0; i < count; i++)
-        place[i] = meeting_place(t, &group[i], level);
+    cross = !find_places(place, t, group, count, level, false, places);
+    if (cross) /* one leaf a rail */
+        find_places(place, t, group, count, level, true, places);
     for (int p = 0; p < places && !is_repeated(t, group, count, level); p++) {
         int *at = NULL, n = 0;
         for (int i = 0; i < count; i++)
             if (place[i] == p)
                 MEM_PUSH(at, n) = i;
-        meet_groups(out, t, group, at, n, r);
+        meet_groups(out, t, group, at, n, r, cross);
         free(at);
     }
     free(place);
