@@ -18,12 +18,13 @@ enum { TRIES = 4, BUSY = 2 }; /* leaves that are asked in vain; sorts of busy tu
 struct flow {
     int look, leaf[2], flows[2]; /* of the sender up, of the receiver down: at once */
     bool told;                   /* of stage 1, and of a rate */
-    float r;
+    float r, of_one;             /* above what is usual beside others; of what one gets alone */
 };
 
 struct sight {
     int leaf, block, flows;
-    float z;
+    float z;       /* above the others */
+    float carried; /* flows */
 };
 
 struct seas {
@@ -41,14 +42,6 @@ struct seas {
 
 /* --- flows --- */
 
-/* Where all pairs get less beside others, nothing tells of one leaf. */
-static bool is_crowded(const struct view *v, const struct look *k)
-{
-    const struct class_fit *f = &v->class[class_of(k) & ~1];
-
-    return !(f[0].m > f[1].m + log(noise_constants.crowded));
-}
-
 static void list_flows(struct seas *s)
 {
     const struct noise_input *in = s->v->in;
@@ -64,8 +57,9 @@ static void list_flows(struct seas *s)
         MEM_PUSH(s->flow, s->flows) = (struct flow){
             .look = i,
             .leaf = {a, b},
-            .told = k->kind == LOOK_RATE && !k->fresh && isfinite(k->y) && !is_crowded(s->v, k),
-            .r = k->y - (float)s->v->class[class_of(k)].m};
+            .told = k->kind == LOOK_RATE && !k->fresh && isfinite(k->y),
+            .r = k->y - (float)s->v->class[class_of(k)].m,
+            .of_one = k->y - (float)s->v->class[class_of(k) | 1].m};
         MEM_PUSH(turn, n) = k->turn;
         s->turns = k->turn >= s->turns ? k->turn + 1 : s->turns;
     }
@@ -138,54 +132,79 @@ struct sights {
     int count;
 };
 
-/* The fast quartile of what is in the list; NAN: too few. */
-static double fast_of(const struct seas *s, const int *at, const int *list, int count, double least)
+/* The fast quartile of what flows got; NAN: too few. */
+static double fast_of(const struct seas *s, const int *at, int n, bool of_one, double least)
 {
     int got = 0;
 
-    for (int i = 0; i < count; i++) {
-        const struct flow *f = &s->flow[at[list ? list[i] : i]];
+    for (int i = 0; i < n; i++) {
+        const struct flow *f = &s->flow[at[i]];
 
-        if (f->told && (list || (!s->out[f->leaf[0]] && !s->out[f->leaf[1]])))
-            s->buffer[got++] = f->r;
+        if (f->told)
+            s->buffer[got++] = of_one ? f->of_one : f->r;
     }
     return got >= least ? usual_quantile(s->buffer, got, noise_constants.fast) : NAN;
 }
 
-static void see_way(struct sights *to, const struct seas *s, const int *at, int n, int way,
+/* Those of a turn that pass no leaf that is out, by leaf one way; the leaf itself may be out. */
+static void sort_way(struct lists *by, int *key, const struct seas *s, const int *at, int n,
+                     int way)
+{
+    for (int i = 0; i < n; i++) {
+        const struct flow *f = &s->flow[at[i]];
+
+        key[i] = s->out[f->leaf[!way]] ? -1 : f->leaf[way];
+    }
+    lists_make(by, key, at, n, s->leaves);
+}
+
+static void see_way(struct sights *to, const struct seas *s, const struct lists *by, int way,
                     double usual)
 {
-    int *key = mem_ints(n, -1);
-    struct lists by;
-
-    for (int i = 0; i < n; i++)
-        if (!s->out[s->flow[at[i]].leaf[!way]])
-            key[i] = s->flow[at[i]].leaf[way];
-    lists_make(&by, key, NULL, n, s->leaves);
     for (int g = 0; g < s->leaves; g++) {
-        const int *list = by.at + by.start[g], count = by.start[g + 1] - by.start[g];
-        double z = count ? fast_of(s, at, list, count, noise_constants.fine_looks) : NAN;
-        const struct flow *f = count ? &s->flow[at[list[0]]] : NULL;
+        const int *at = by->at + by->start[g], n = by->start[g + 1] - by->start[g];
+        double z = n ? fast_of(s, at, n, false, noise_constants.fine_looks) : NAN;
 
-        if (!isnan(z))
-            MEM_PUSH(to->at, to->count) = (struct sight){
-                g, s->v->block[s->v->in->look[f->look].block], f->flows[way], (float)(z - usual)};
+        if (isnan(z))
+            continue;
+        const struct flow *f = &s->flow[at[0]];
+        MEM_PUSH(to->at, to->count) = (struct sight){
+            g, s->v->block[s->v->in->look[f->look].block], f->flows[way], (float)(z - usual),
+            (float)(f->flows[way] * exp(fast_of(s, at, n, true, 0)))};
     }
-    lists_free(&by);
-    free(key);
+}
+
+/* What all flows of a turn get that pass no leaf that is out. */
+static double usual_of(const struct seas *s, const int *at, int n, int *kept)
+{
+    int count = 0;
+
+    for (int i = 0; i < n; i++) {
+        const struct flow *f = &s->flow[at[i]];
+
+        if (!s->out[f->leaf[0]] && !s->out[f->leaf[1]])
+            kept[count++] = at[i];
+    }
+    return fast_of(s, kept, count, false, noise_constants.turn_looks);
 }
 
 static struct sights see(const struct seas *s)
 {
+    int *room = mem_ints(s->flows, 0);
     struct sights to = {0};
+    struct lists by;
 
     for (int t = 0; t < s->turns; t++) {
         const int *at = s->by.at + s->by.start[t], n = s->by.start[t + 1] - s->by.start[t];
-        double usual = n ? fast_of(s, at, NULL, n, noise_constants.turn_looks) : NAN;
+        double usual = n ? usual_of(s, at, n, room) : NAN;
 
-        for (int way = 0; way < 2 && !isnan(usual); way++)
-            see_way(&to, s, at, n, way, usual);
+        for (int way = 0; way < 2 && !isnan(usual); way++) {
+            sort_way(&by, room, s, at, n, way);
+            see_way(&to, s, &by, way, usual);
+            lists_free(&by);
+        }
     }
+    free(room);
     return to;
 }
 
@@ -225,15 +244,27 @@ static float *cells_of(const struct seas *s, const struct sights *k, int busy)
     return z;
 }
 
-static void judge_cells(struct steady *y, const struct seas *s, const float *z)
-{
-    steady_cells(y, z, s->leaves, s->blocks, noise_constants.pair_blocks);
-}
-
 static void steady_drop(struct steady *y)
 {
     free(y->like.back);
     steady_free(y, 1);
+}
+
+/* Leaves are compared with the middle one: the fullest turns of each are slow where all have few uplinks. */
+static void judge_cells(struct steady *y, const struct seas *s, float *z)
+{
+    double middle;
+    int n = 0;
+
+    steady_cells(y, z, s->leaves, s->blocks, noise_constants.pair_blocks);
+    for (int g = 0; g < s->leaves; g++)
+        if (!isnan(y->est[g]))
+            s->buffer[n++] = y->est[g];
+    middle = n ? stats_middle(s->buffer, n) : 0;
+    for (int c = 0; c < s->leaves * s->blocks; c++)
+        z[c] -= (float)middle;
+    steady_drop(y);
+    steady_cells(y, z, s->leaves, s->blocks, noise_constants.pair_blocks);
 }
 
 /* --- one leaf --- */
@@ -279,7 +310,7 @@ static double flows_carried(const struct suspect *x, const struct seas *s, const
     for (int i = 0; i < k->count; i++)
         if (k->at[i].leaf == x->leaf && is_busy(s, &k->at[i], x->busy) &&
             k->at[i].z < noise_constants.half * x->e)
-            s->buffer[n++] = k->at[i].flows * exp(k->at[i].z);
+            s->buffer[n++] = k->at[i].carried;
     return n ? stats_middle(s->buffer, n) : s->most[x->leaf];
 }
 
