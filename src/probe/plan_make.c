@@ -26,6 +26,7 @@ enum {
      * 2 % noise.  At most one endpoint in eight, so that small systems are not mostly alone. */
     RANDOM_PAIRS = 16,
     RANDOM_SHARE = 8,
+    UPLINK_BACK = 4, /* blocks later all NICs of a group receive that have sent: another job has passed */
 };
 
 void plan_defaults(struct plan_opts *o)
@@ -414,7 +415,7 @@ static void add_uplinks(struct maker *m)
             begin_unit(m);
             for (int back = 0; back < 2 && p.count > 1; back++)
                 add_pairs(m, STAGE_SHIFT, OP_PAIR_BW, &p, back, m->o.pair_bytes, m->o.pair_bytes,
-                          block_bit(m, block));
+                          block_bit(m, block + back * UPLINK_BACK));
             free(p.pair);
         }
         partners = !m->o.quick;

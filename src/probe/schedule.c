@@ -168,7 +168,20 @@ static bool is_repeated(const struct topo *t, const struct leaf *group, int coun
     return false;
 }
 
-/* Round r of the groups of one meeting place.  Leaves of two rails have the same hosts: they meet shifted by half. */
+/* Leaf i of those that send: its NICs to all that receive, in turn.  They have the same hosts, so to the other half. */
+static void cross_rails(struct pairs *out, const struct topo *t, const struct leaf *group,
+                        const struct pairs *meet, int i)
+{
+    const struct leaf *a = &group[meet->pair[i][0]];
+
+    for (int k = 0; k < a->members; k++) {
+        const struct leaf *b = &group[meet->pair[(i + k) % meet->count][1]];
+
+        pair_leaf(out, t, a, k, b, (k + a->members / 2) % a->members);
+    }
+}
+
+/* Round r of the groups of one meeting place. */
 static void meet_groups(struct pairs *out, const struct topo *t, const struct leaf *group,
                         const int *at, int n, int r, bool cross)
 {
@@ -177,10 +190,10 @@ static void meet_groups(struct pairs *out, const struct topo *t, const struct le
     if (r < schedule_circle_rounds(n))
         schedule_circle(&meet, at, n, r);
     for (int i = 0; i < meet.count; i++) {
-        const struct leaf *a = &group[meet.pair[i][0]], *b = &group[meet.pair[i][1]];
-
-        for (int k = 0; k < a->members; k++)
-            pair_leaf(out, t, a, k, b, cross ? (k + b->members / 2) % b->members : k);
+        if (cross)
+            cross_rails(out, t, group, &meet, i);
+        for (int k = 0; k < group[meet.pair[i][0]].members && !cross; k++)
+            pair_leaf(out, t, &group[meet.pair[i][0]], k, &group[meet.pair[i][1]], k);
     }
     free(meet.pair);
 }
