@@ -394,24 +394,19 @@ static void add_racks(struct maker *m)
 }
 
 /* All NICs of a group at once, there and back, to see what is above it: leaves (where they are not known,
- * racks) with several others, because one of them may be the bad one, or with the same in several blocks, because
- * another job may pass; wider groups with one. */
+ * racks) with several others, because one of them may be the bad one, in several blocks, because another job may
+ * pass; wider groups with one. */
 static void add_uplinks(struct maker *m)
 {
     static const enum level levels[] = {LEVEL_LEAF, LEVEL_RACK, LEVEL_SPINE};
     int partners = UPLINK_PARTNERS, block = 0;
 
     for (int i = 0; i < 3; i++) {
-        int rounds = 0;
         if (!m->topo->group[levels[i]].count)
             continue;
         for (int r = 0; r < partners; r++, block += 3) {
             struct pairs p = {NULL, 0};
             schedule_uplinks(&p, m->topo, m->order, levels[i], r);
-            if (p.count)
-                rounds = r + 1;
-            else if (rounds)
-                schedule_uplinks(&p, m->topo, m->order, levels[i], r % rounds);
             begin_unit(m);
             for (int back = 0; back < 2 && p.count > 1; back++)
                 add_pairs(m, STAGE_SHIFT, OP_PAIR_BW, &p, back, m->o.pair_bytes, m->o.pair_bytes,

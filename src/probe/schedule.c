@@ -144,10 +144,10 @@ static void free_leaves(struct leaf *leaf, int count)
 }
 
 /* Those that may meet: leaves of one rail and spine, racks of one spine. */
-static int meeting_place(const struct topo *t, const struct leaf *l, enum level level, bool cross)
+static int meeting_place(const struct topo *t, const struct leaf *l, enum level level)
 {
     const int rails = t->group[LEVEL_RAIL].count + 1;
-    int rail = level == LEVEL_LEAF && !cross ? common_place(t, l, LEVEL_RAIL) : 0;
+    int rail = level == LEVEL_LEAF ? common_place(t, l, LEVEL_RAIL) : 0;
     int spine = level != LEVEL_SPINE ? common_place(t, l, LEVEL_SPINE) : 0;
 
     return spine * rails + rail;
@@ -168,72 +168,113 @@ static bool is_repeated(const struct topo *t, const struct leaf *group, int coun
     return false;
 }
 
-/* Leaf i of those that send: its NICs to all that receive, in turn.  They have the same hosts, so to the other half. */
-static void cross_rails(struct pairs *out, const struct topo *t, const struct leaf *group,
-                        const struct pairs *meet, int i)
-{
-    const struct leaf *a = &group[meet->pair[i][0]];
-
-    for (int k = 0; k < a->members; k++) {
-        const struct leaf *b = &group[meet->pair[(i + k) % meet->count][1]];
-
-        pair_leaf(out, t, a, k, b, (k + a->members / 2) % a->members);
-    }
-}
-
 /* Round r of the groups of one meeting place. */
 static void meet_groups(struct pairs *out, const struct topo *t, const struct leaf *group,
-                        const int *at, int n, int r, bool cross)
+                        const int *at, int n, int r)
+{
+    struct pairs meet = {NULL, 0};
+
+    if (r < schedule_circle_rounds(n))
+        schedule_circle(&meet, at, n, r);
+    for (int i = 0; i < meet.count; i++)
+        for (int k = 0; k < group[meet.pair[i][0]].members; k++)
+            pair_leaf(out, t, &group[meet.pair[i][0]], k, &group[meet.pair[i][1]], k);
+    free(meet.pair);
+}
+
+/* By how many members pairs of two rails are apart, which have the same hosts: past those of a domain. */
+static int rails_apart(const struct topo *t, const struct leaf *l, int r)
+{
+    int domain = topo_at(t, l->member[0], LEVEL_DOMAIN), same = 1;
+
+    while (same < l->members && domain >= 0 &&
+           topo_at(t, l->member[same], LEVEL_DOMAIN) == domain)
+        same++;
+    return same + (l->members - 2 * same) * (1 + r % UPLINK_PARTNERS) / (UPLINK_PARTNERS + 1);
+}
+
+/* The same of leaves that are a rail each of the same hosts: half of them send, each to all that receive. */
+static void meet_rails(struct pairs *out, const struct topo *t, const struct leaf *leaf,
+                       const int *at, int n, int r)
 {
     struct pairs meet = {NULL, 0};
 
     if (r < schedule_circle_rounds(n))
         schedule_circle(&meet, at, n, r);
     for (int i = 0; i < meet.count; i++) {
-        if (cross)
-            cross_rails(out, t, group, &meet, i);
-        for (int k = 0; k < group[meet.pair[i][0]].members && !cross; k++)
-            pair_leaf(out, t, &group[meet.pair[i][0]], k, &group[meet.pair[i][1]], k);
+        const struct leaf *a = &leaf[meet.pair[i][0]];
+        int apart = rails_apart(t, a, r);
+
+        for (int k = 0; k < a->members && apart > 0; k++)
+            pair_leaf(out, t, a, k, &leaf[meet.pair[(i + k) % meet.count][1]],
+                      (k + apart) % a->members);
     }
     free(meet.pair);
 }
 
-/* Where each group meets others; true if there is a place where several do. */
-static bool find_places(int *place, const struct topo *t, const struct leaf *group, int count,
-                        enum level level, bool cross, int places)
-{
-    int *groups = mem_ints(places, 0), most = 0;
+/* The groups of a level, and where each may meet others. */
+struct meeting {
+    struct leaf *group;
+    int *place, count, places;
+};
 
-    for (int i = 0; i < count; i++) {
-        place[i] = meeting_place(t, &group[i], level, cross);
-        most = ++groups[place[i]] > most ? groups[place[i]] : most;
-    }
+/* Rounds until all have met. */
+static int meeting_rounds(const struct meeting *m)
+{
+    int *groups = mem_ints(m->places, 0), most = 0;
+
+    for (int i = 0; i < m->count; i++)
+        most = ++groups[m->place[i]] > most ? groups[m->place[i]] : most;
     free(groups);
-    return most > 1;
+    return most > 1 ? schedule_circle_rounds(most) : 0;
+}
+
+static void meet(struct pairs *out, const struct topo *t, const struct meeting *m, int r,
+                 bool rails)
+{
+    for (int p = 0; p < m->places; p++) {
+        int *at = NULL, n = 0;
+        for (int i = 0; i < m->count; i++)
+            if (m->place[i] == p)
+                MEM_PUSH(at, n) = i;
+        if (n > 1)
+            (rails ? meet_rails : meet_groups)(out, t, m->group, at, n, r);
+        free(at);
+    }
+}
+
+/* Leaves that begin with the same host. */
+static void place_rails(struct meeting *m, const struct topo *t)
+{
+    m->places = m->count;
+    for (int i = 0; i < m->count; i++) {
+        int host = topo_at(t, m->group[i].member[0], LEVEL_HOST), k = 0;
+
+        while (topo_at(t, m->group[k].member[0], LEVEL_HOST) != host)
+            k++;
+        m->place[i] = k;
+    }
 }
 
 void schedule_uplinks(struct pairs *out, const struct topo *t, const int *order, enum level level,
                       int r)
 {
-    const int places = (t->group[LEVEL_SPINE].count + 1) * (t->group[LEVEL_RAIL].count + 1);
-    int count, *place;
-    struct leaf *group = list_leaves(t, order, level, &count);
-    bool cross;
+    struct meeting m = {
+        .places = (t->group[LEVEL_SPINE].count + 1) * (t->group[LEVEL_RAIL].count + 1)};
+    int rounds;
 
-    place = mem_ints(count + 1, 0);
-    cross = !find_places(place, t, group, count, level, false, places);
-    if (cross) /* one leaf a rail */
-        find_places(place, t, group, count, level, true, places);
-    for (int p = 0; p < places && !is_repeated(t, group, count, level); p++) {
-        int *at = NULL, n = 0;
-        for (int i = 0; i < count; i++)
-            if (place[i] == p)
-                MEM_PUSH(at, n) = i;
-        meet_groups(out, t, group, at, n, r, cross);
-        free(at);
-    }
-    free(place);
-    free_leaves(group, count);
+    m.group = list_leaves(t, order, level, &m.count);
+    m.place = mem_ints(m.count + 1, 0);
+    for (int i = 0; i < m.count; i++)
+        m.place[i] = meeting_place(t, &m.group[i], level);
+    rounds = meeting_rounds(&m);
+    bool rails = level == LEVEL_LEAF && r >= rounds;
+    if (rails)
+        place_rails(&m, t);
+    if (!is_repeated(t, m.group, m.count, level)) /* else it has its turn as another level */
+        meet(out, t, &m, rails ? r - rounds : r, rails);
+    free(m.place);
+    free_leaves(m.group, m.count);
 }
 
 /* --- cables: every pair of NICs --- */

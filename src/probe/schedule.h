@@ -44,10 +44,11 @@ void schedule_matching(struct pairs *out, const struct topo *t, const int *order
 
 /* Round r of the circle method over the groups of a level, and everybody of one with somebody of the other:
  * only so do all NICs of a group send out at once, as they do where what is above it is thinner than they
- * are.  Leaves meet others of their rail (where rails are not known, or have one leaf each, all).  Leaves and racks meet others of
- * their spine, so that nothing beyond is loaded.  Empty where the level is not visible, where each of its
- * groups is one of the level below it in this order, and beyond the last round.  With UPLINK_PARTNERS others,
- * what a leaf gets is told from what two of them give each other. */
+ * are.  Leaves meet others of their rail (where rails are not known, all), then those of other rails and the same
+ * hosts, half of them sending to all others.  Leaves and racks meet others of their spine, so that nothing beyond
+ * is loaded.  Empty where the level is not visible, where each of its groups is one of the level below it in this
+ * order, and beyond the last round.  With UPLINK_PARTNERS others, what a leaf gets is told from what two of them
+ * give each other. */
 enum { UPLINK_PARTNERS = 3 };
 void schedule_uplinks(struct pairs *out, const struct topo *t, const int *order, enum level level,
                       int r);

@@ -240,7 +240,6 @@ static double property_of(const struct flows *w, enum property_kind kind, enum l
         if (m.property[i].kind == kind && m.property[i].level == (int)level)
             ratio = m.property[i].ratio;
     lists_free(&f.of);
-    free(f.baseline[0].thin);
     free(p.point);
     matrix_free(&m);
     return ratio;
@@ -374,27 +373,6 @@ static void flows_that_are_slow_together_do_not_collide(void **state)
     assert_false(is_hashed_by(6, 5)); /* 0.27 */
 }
 
-/* --- leaves with fewer uplinks than others --- */
-
-static void leaves_that_meet_a_thin_one_are_not_named(void **state)
-{
-    static const double thin[] = {0.5, 0.57, 0.65};
-    struct matrix m;
-    struct fit f = {.m = &m};
-
-    (void)state;
-    matrix_init(&m);
-    leaves(&m.topo, false);
-    small_tier(&m, "fabric", 0, 10e-6, 1e9, true);
-    f.baseline[0].thin = mem_calloc(2 * LEAVES, sizeof(double));
-    for (int i = 0; i < LEAVES; i++)
-        f.baseline[0].thin[i] = i < 3 ? thin[i] : NAN;
-    fit_uplinks_thin(&f, 0);
-    assert_int_equal(m.exceptions, 2);
-    free(f.baseline[0].thin);
-    matrix_free(&m);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -411,7 +389,6 @@ int main(void)
         cmocka_unit_test(eight_turns_of_six_flows_tell_of_collisions),
         cmocka_unit_test(one_flow_in_twenty_is_no_stray_point),
         cmocka_unit_test(flows_that_are_slow_together_do_not_collide),
-        cmocka_unit_test(leaves_that_meet_a_thin_one_are_not_named),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
