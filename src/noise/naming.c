@@ -387,6 +387,25 @@ static void name_state(struct found *f, const struct case_of *k, struct witness 
     fill_evidence(f, &both);
 }
 
+/* The tier of a NIC that is slow beside others: another tier is known to be fine only by looks beside others, for
+ * alone all of them are. */
+static int loaded_tier(const struct witness *one)
+{
+    struct claim wide = *one->c;
+    struct witness w = *one;
+    struct evidence last, own, all;
+    struct sum others;
+
+    gather_stages(&w, &last, &own);
+    wide.tier = -1;
+    w.c = &wide;
+    gather_stages(&w, &last, &all);
+    others = (struct sum){all.alone[0].n - own.alone[0].n, all.alone[0].slow - own.alone[0].slow};
+    return others.n >= noise_constants.inside_looks && share_of(others) < noise_constants.half
+               ? one->c->tier
+               : -1;
+}
+
 static struct found name_case(const struct naming *n, struct index *x, const struct case_of *k)
 {
     const struct claim *c = main_claim(k);
@@ -405,6 +424,8 @@ static struct found name_case(const struct naming *n, struct index *x, const str
     f.tier = scope_tier(c);
     if (f.state == STATE_INTERMITTENT && k->spell && c->rung == RUNG_NIC && c->channel->nic)
         f.tier = k->spell->tier; /* now and then: few slow looks a tier tell no tiers apart */
+    if (f.state == STATE_LOADED && c->rung == RUNG_NIC && c->channel->nic && c->tier >= 0)
+        f.tier = loaded_tier(&w);
     f.also = also_of(n, c);
     if (f.part == PART_LEAF && is_uplinks(c) && rack_of_leaf(n->places, c) >= 0) {
         f.part = PART_RACK_UPLINKS; /* no tier tells its uplinks from pairs within it */
