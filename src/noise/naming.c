@@ -12,14 +12,13 @@ struct sum {
     int n, slow;
 };
 struct evidence {
-    struct sum alone[2], end[2], flows[2]; /* by alone; by direction; few and many at once */
+    struct sum alone[2], end[2]; /* by alone; by direction */
     int partners, blocks, tier;
 };
 
 struct index {
     struct lists by; /* codes by endpoint, both stages */
     bool *partner, *block;
-    int *flows[2], turns; /* of the group at hand by turn: out, in */
     int blocks;
 };
 
@@ -31,14 +30,11 @@ static void index_make(struct index *x, const struct noise_input *in, int n)
     for (int i = 0; i < in->looks; i++) {
         key[2 * i] = in->look[i].src;
         key[2 * i + 1] = in->look[i].dst;
-        x->turns = in->look[i].turn >= x->turns ? in->look[i].turn + 1 : x->turns;
         x->blocks = in->look[i].block >= x->blocks ? in->look[i].block + 1 : x->blocks;
     }
     lists_make(&x->by, key, NULL, 2 * in->looks, n);
     x->partner = mem_calloc((size_t)n + 1, sizeof(bool));
     x->block = mem_calloc((size_t)x->blocks + 1, sizeof(bool));
-    x->flows[0] = mem_ints(x->turns, 0);
-    x->flows[1] = mem_ints(x->turns, 0);
     free(key);
 }
 
@@ -47,8 +43,6 @@ static void index_free(struct index *x)
     lists_free(&x->by);
     free(x->partner);
     free(x->block);
-    free(x->flows[0]);
-    free(x->flows[1]);
 }
 
 struct witness {
@@ -91,15 +85,11 @@ static void add_look(struct evidence *e, const struct witness *w, const struct l
 {
     const bool slow = w->v->r[i] < w->depth;
     const struct index *x = w->x;
-    int many = x->flows[end][k->turn] > 1 &&
-               x->flows[end][k->turn] >= noise_constants.flows_many * x->flows[end][x->turns];
 
     e->alone[k->alone].n++;
     e->alone[k->alone].slow += slow;
     e->end[end].n++;
     e->end[end].slow += slow;
-    e->flows[many].n++;
-    e->flows[many].slow += slow;
     e->partners += !x->partner[end_of(k, !end)];
     x->partner[end_of(k, !end)] = true;
     e->blocks += !x->block[k->block];
@@ -132,32 +122,14 @@ static void forget(struct evidence *e, const struct witness *w, const struct loo
     (void)i;
     w->x->partner[end_of(k, !end)] = false;
     w->x->block[k->block] = false;
-    w->x->flows[end][k->turn] = 0;
-}
-
-/* Looks of a turn that leave the group, or enter it. */
-static void count_flow(struct evidence *e, const struct witness *w, const struct look *k, int i,
-                       int end)
-{
-    int *flows = w->x->flows[end];
-
-    (void)e;
-    (void)i;
-    if (w->n->places->of[w->c->rung][end_of(k, !end)] == w->c->a)
-        return;
-    flows[k->turn]++;
-    if (flows[k->turn] > flows[w->x->turns])
-        flows[w->x->turns] = flows[k->turn];
 }
 
 /* Evidence in the looks of a stage, through the claim's lens. */
 static void gather(struct evidence *e, struct witness *w, const struct view *v)
 {
     w->v = v;
-    each(w, NULL, count_flow, true);
     each(w, e, add_look, false);
     each(w, NULL, forget, true);
-    w->x->flows[0][w->x->turns] = w->x->flows[1][w->x->turns] = 0;
 }
 
 static double share_of(struct sum s)
@@ -227,11 +199,8 @@ static bool is_uplinks(const struct claim *c)
 
 /* States of a rate.  *share: of looks in which it shows. */
 static enum part_state rate_state(const struct case_of *k, const struct claim *c,
-                                  const struct evidence *last, const struct evidence *both,
-                                  double *share)
+                                  const struct evidence *last, double *share)
 {
-    if (is_uplinks(c) && tells(both->flows[0], both->flows[1]))
-        return STATE_LOST_UPLINKS;
     if (tells(last->alone[1], last->alone[0]))
         return STATE_LOADED;
     *share = time_share(last);
@@ -341,7 +310,6 @@ static void add_evidence(struct evidence *to, const struct evidence *from)
     for (int i = 0; i < 2; i++) {
         add_sum(&to->alone[i], &from->alone[i]);
         add_sum(&to->end[i], &from->end[i]);
-        add_sum(&to->flows[i], &from->flows[i]);
     }
 }
 
@@ -377,7 +345,7 @@ static void name_state(struct found *f, const struct case_of *k, struct witness 
         gather_stages(w, &last, &both);
     }
     f->state = !w->c->channel->tail && (k->steady || k->spell)
-                   ? rate_state(k, w->c, &last, &both, &f->share)
+                   ? rate_state(k, w->c, &last, &f->share)
                    : other_state(w->c);
     if (f->state == STATE_INTERMITTENT && k->spell)
         f->effect = k->spell->e;

@@ -409,7 +409,7 @@ static void take_out(struct found *f, const struct suspect *x, const struct seas
         const struct look *l = &s->v->in->look[k->look];
         int end = i % 2;
 
-        if (k->leaf[end] != x->leaf || k->flows[end] < (1 - noise_constants.half / 5) * x->flows)
+        if (k->leaf[end] != x->leaf || k->flows[end] < noise_constants.flows_full * x->flows)
             continue;
         full[k->look] = true;
         if (!k->told)

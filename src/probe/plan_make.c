@@ -407,10 +407,11 @@ static void add_uplinks(struct maker *m)
         for (int r = 0; r < partners; r++, block += 3) {
             struct pairs p = {NULL, 0};
             schedule_uplinks(&p, m->topo, m->order, levels[i], r);
-            begin_unit(m);
-            for (int back = 0; back < 2 && p.count > 1; back++)
+            for (int back = 0; back < 2 && p.count > 1; back++) {
+                begin_unit(m);
                 add_pairs(m, STAGE_SHIFT, OP_PAIR_BW, &p, back, m->o.pair_bytes, m->o.pair_bytes,
                           block_bit(m, block + back * UPLINK_BACK));
+            }
             free(p.pair);
         }
         partners = !m->o.quick;

@@ -1128,29 +1128,143 @@ static void stage_2_shows_half_of_what_stage_1_saw(void **state)
     assert_true(named_after(0.45, false, true)); /* a share of looks that was judged */
 }
 
-/* Three turns in which ten NICs of leaf 0 send at once, slowly, and others. */
-static enum part_state state_of_leaf(int few_flows, double few_r, int single)
+/* --- uplinks --- */
+
+enum { LEAF_NICS = HOSTS, MANY_ALONE = 6 };
+
+/* A turn: n NICs of leaf 1 send with this residual, and n of leaf 0, all to both other leaves; the next turn back. */
+static void send_up(struct bench *b, int block, int n, double r)
 {
+    for (int i = 0; i < 2 * n; i++) {
+        int leaf = i % 2, nic = i / 2, a = 4 * nic + leaf,
+            c = 4 * ((nic + 1) % LEAF_NICS) + 2 + (nic + leaf) % 2;
+
+        put(b,
+            (struct look){.turn = b->turn,
+                          .block = block,
+                          .src = b->turn % 2 ? c : a,
+                          .dst = b->turn % 2 ? a : c,
+                          .tier = TIER_FABRIC},
+            (leaf ? r : 0) + noise_of_looks * rng_normal(&b->rng));
+    }
+    b->turn++;
+}
+
+static void send_alone(struct bench *b, int looks, double r)
+{
+    for (int i = 0; i < looks; i++)
+        put(b,
+            (struct look){.turn = b->turn++,
+                          .block = i % BLOCKS,
+                          .src = 4 * i + 1,
+                          .dst = 4 * i + 2,
+                          .tier = TIER_FABRIC,
+                          .alone = true},
+            r);
+}
+
+/* The share of the uplinks of leaf 1 that is left; 1: nothing is said, -1: of another. */
+static double left_of(struct bench *b, bool *full)
+{
+    struct found *f;
+    double left = 1;
+    int n;
+
+    set_up(b);
+    f = uplinks_find(&b->v, full, &n);
+    for (int i = 0; i < n; i++)
+        left = f[i].part == PART_LEAF && f[i].a == 1 && f[i].tier == TIER_FABRIC &&
+                       f[i].state == STATE_LOST_UPLINKS
+                   ? exp(f[i].effect)
+                   : -1;
+    free(f);
+    close_bench(b);
+    return left;
+}
+
+/* The busiest turn once; in each block a turn of so many flows, slow, and fine ones of so many. */
+static double left_by(int slow, double r, int fine)
+{
+    bool full[16 * ENDPOINTS * BLOCKS] = {false};
     struct bench b;
-    struct claim c = {.rung = RUNG_LEAF, .b = -1, .tier = TIER_FABRIC, .e = -0.5, .p = 1e-6};
 
     open_bench(&b, HOSTS);
-    c.channel = &b.c;
-    for (int turn = 0; turn < 6 + single; turn++)
-        for (int i = 0; i < (turn < 3 ? 10 : turn < 6 ? few_flows : 1); i++)
-            put(&b,
-                (struct look){.turn = turn, .src = 4 * i, .dst = 4 * i + 1, .tier = TIER_FABRIC},
-                turn < 3   ? -0.5
-                : turn < 6 ? few_r
-                           : 0);
-    return named(&b, &c, 1);
+    send_up(&b, 0, LEAF_NICS, r);
+    for (int block = 0; block < BLOCKS; block++) {
+        send_up(&b, block, slow, r);
+        for (int i = 0; i < 2 && fine; i++)
+            send_up(&b, block, fine, 0);
+    }
+    send_alone(&b, MANY_ALONE, 0);
+    return left_of(&b, full);
 }
 
 static void half_of_the_busiest_turn_is_many_flows(void **state)
 {
     (void)state;
-    assert_int_equal(state_of_leaf(4, 0, 0), STATE_LOST_UPLINKS);
-    assert_int_equal(state_of_leaf(6, -0.5, 6), STATE_LOST_UPLINKS);
+    assert_true(fabs(left_by(8, -0.5, 0) - exp(-0.5) / 2) < 0.01);
+    assert_true(left_by(7, -0.5, 0) == 1);
+}
+
+static void four_fifths_of_the_busiest_turn_are_nearly_all(void **state)
+{
+    (void)state;
+    assert_true(fabs(left_by(13, -0.3, 9) - exp(-0.3) * 13 / 16) < 0.02);
+    assert_true(left_by(12, -0.3, 9) == 1);
+}
+
+/* Full turns carry 10 flows: whether a turn of `flows` is slow tells only below 8. */
+static double left_if_slow(int flows, bool *full)
+{
+    struct bench b;
+
+    open_bench(&b, HOSTS);
+    for (int block = 0; block < BLOCKS; block++) {
+        send_up(&b, block, LEAF_NICS, log(10.0 / 16));
+        send_up(&b, block, flows, -0.4);
+    }
+    send_alone(&b, MANY_ALONE, 0);
+    return left_of(&b, full);
+}
+
+static void a_leaf_that_is_slow_while_few_send_has_its_uplinks(void **state)
+{
+    bool full[16 * ENDPOINTS * BLOCKS] = {false};
+    int out = 0;
+
+    (void)state;
+    assert_true(left_if_slow(7, full) == 1);
+    for (size_t i = 0; i < sizeof(full); i++)
+        assert_false(full[i]);
+    assert_true(left_if_slow(9, full) < 1);
+    for (size_t i = 0; i < sizeof(full); i++)
+        out += full[i];
+    assert_int_equal(out, BLOCKS * (LEAF_NICS + 9)); /* its own, and none of leaf 0 */
+}
+
+/* So many blocks are slow; hashed: and every fifth flow by itself. */
+static double left_in(int blocks, bool hashed)
+{
+    bool full[16 * ENDPOINTS * BLOCKS] = {false};
+    struct bench b;
+
+    open_bench(&b, HOSTS);
+    for (int block = 0; block < BLOCKS; block++) {
+        send_up(&b, block, LEAF_NICS, block < blocks ? log(0.5) : 0);
+        for (int i = b.looks - 2 * LEAF_NICS; i < b.looks && hashed; i += 5)
+            b.look[i].y = b.r[i] = (float)log(0.5);
+    }
+    send_alone(&b, MANY_ALONE, 0);
+    return left_of(&b, full);
+}
+
+static void most_blocks_show_lost_uplinks(void **state)
+{
+    (void)state;
+    assert_true(left_in(3, false) == 1);
+    assert_true(fabs(left_in(7, false) - 0.5) < 0.01);
+    assert_true(fabs(left_in(8, true) - 0.5) < 0.01);
+    assert_true(left_in(0, true) == 1);
 }
 
 /* --- both stages --- */
@@ -1460,6 +1574,9 @@ int main(void)
         cmocka_unit_test(stage_2_shows_half_of_what_stage_1_saw),
         cmocka_unit_test(slow_samples_explain_what_is_seldom_slow),
         cmocka_unit_test(half_of_the_busiest_turn_is_many_flows),
+        cmocka_unit_test(four_fifths_of_the_busiest_turn_are_nearly_all),
+        cmocka_unit_test(a_leaf_that_is_slow_while_few_send_has_its_uplinks),
+        cmocka_unit_test(most_blocks_show_lost_uplinks),
         cmocka_unit_test(twenty_four_parts_are_measured_again),
         cmocka_unit_test(one_of_fifty_healthy_parts_is_suspected),
         cmocka_unit_test(four_pairs_tell_what_load_costs),

@@ -811,8 +811,8 @@ static void a_plan_says_what_it_cannot_see(void **state)
 
     (void)state;
     machine_open(&m, "gb200-nvl72", 4, 1);
-    assert_true(says(&m.plan, &m.topo, "each NIC in 34 turns or more, in 8 blocks of time"));
-    assert_true(says(&m.plan, &m.topo, "29 % of the time or more"));
+    assert_true(says(&m.plan, &m.topo, "each NIC in 40 turns or more, in 8 blocks of time"));
+    assert_true(says(&m.plan, &m.topo, "25 % of the time or more"));
     assert_false(says(&m.plan, &m.topo, "not measured"));
     machine_close(&m);
     topo_init(&t);

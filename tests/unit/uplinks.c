@@ -284,6 +284,29 @@ static void groups_are_priced_by_what_they_ask_of_the_uplinks(void **state)
     sim_bed_free(&bed);
 }
 
+/* Beyond the rounds of leaves of one rail: all leaves of the same hosts, one half to the other, no host to itself. */
+static void rails_meet(const struct topo *t, const int *order, int from, int all)
+{
+    for (int r = from; r <= from + 7; r++) { /* 8 rails */
+        struct pairs p = {NULL, 0};
+        int busy[256] = {0}, receives[256] = {0};
+
+        schedule_uplinks(&p, t, order, LEVEL_LEAF, r);
+        assert_int_equal(p.count, r < from + 7 ? all : 0);
+        for (int i = 0; i < p.count; i++) {
+            int a = p.pair[i][0], b = p.pair[i][1];
+            assert_int_not_equal(topo_at(t, a, LEVEL_RAIL), topo_at(t, b, LEVEL_RAIL));
+            assert_int_not_equal(topo_at(t, a, LEVEL_HOST), topo_at(t, b, LEVEL_HOST));
+            assert_int_equal(topo_at(t, a, LEVEL_RACK), topo_at(t, b, LEVEL_RACK));
+            assert_int_equal(busy[a]++ + busy[b]++, 0);
+            receives[topo_at(t, b, LEVEL_LEAF)] = 1;
+        }
+        for (int i = 0; i < p.count; i++)
+            assert_int_equal(receives[topo_at(t, p.pair[i][0], LEVEL_LEAF)], 0);
+        free(p.pair);
+    }
+}
+
 /* A plan pairs leaves of one rail, all members of both at once, each with several others; racks,
  * where no leaf is visible. */
 static void a_plan_fills_the_uplinks(void **state)
@@ -303,7 +326,11 @@ static void a_plan_fills_the_uplinks(void **state)
             topo_clear_level(&t, LEVEL_LEAF);
         enum level level = no_leaf ? LEVEL_RACK : LEVEL_LEAF;
         int *order = schedule_leaf_order(&t);
-        for (int r = 0; r <= rounds; r++) {
+        if (racks == 1)
+            rounds = 0;
+        if (!blind && !no_leaf)
+            rails_meet(&t, order, rounds, racks * 32 / 2);
+        for (int r = 0; r < rounds + (blind || no_leaf); r++) {
             struct pairs p = {NULL, 0};
             int busy[256] = {0};
             schedule_uplinks(&p, &t, order, level, r);
