@@ -164,9 +164,3 @@ void gather_renew(struct hunt *h, bool same_pair)
     keyed_make(&h->nic, h->v, &h->order, RUNG_NIC);
     h->stale = same_pair;
 }
-
-void gather_refresh(struct hunt *h)
-{
-    if (h->stale)
-        gather_renew(h, false);
-}

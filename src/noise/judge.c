@@ -12,8 +12,8 @@ enum { CHANNELS_MAX = TIER_MAX * 2 * LOOK_COUNT };
 
 struct court {
     struct noise_input in;
-    struct look *left;   /* looks without those through uplinks that are full; NULL: all */
-    struct found *lost;  /* leaves that lost uplinks */
+    struct look *left;  /* looks without those through uplinks that are full; NULL: all */
+    struct found *lost; /* leaves that lost uplinks */
     int losts;
     struct places places;
     struct view view[2][2]; /* stage, spread */
@@ -281,7 +281,8 @@ static void second_stage(struct court *c, struct claims *named)
 
     select_endpoints(c);
     for (int tail = 0; tail < 2; tail++)
-        view_make(&c->view[1][tail], &c->in, &c->places, &c->view[0][tail], true, tail, c->selected);
+        view_make(&c->view[1][tail], &c->in, &c->places, &c->view[0][tail], true, tail,
+                  c->selected);
     scan(c, 1, alpha, &c->suspect, BESIDE_ANY, named);
     scan(c, 1, alpha, &c->suspect, BESIDE_PARALLEL,
          &loaded); /* would drown among the looks alone */

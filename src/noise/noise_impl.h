@@ -231,8 +231,12 @@ struct hunt {
     struct claims *out;
 };
 /* Order and lists of what is left now. */
-void gather_refresh(struct hunt *h);
 void gather_renew(struct hunt *h, bool same_pair);
+static inline void gather_refresh(struct hunt *h)
+{
+    if (h->stale)
+        gather_renew(h, false);
+}
 void gather_free(struct hunt *h);
 /* Looks of a part into seen[], in the order of r; returns how many.  gather_most(): of a part of the rung at most. */
 int gather_part(struct hunt *h, enum rung rung, int part, struct seen *seen);

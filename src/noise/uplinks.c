@@ -54,12 +54,12 @@ static void list_flows(struct seas *s)
         if (k->alone || k->kind == LOOK_LATENCY || !in->crosses[k->tier] || a < 0 || b < 0 ||
             a == b)
             continue;
-        MEM_PUSH(s->flow, s->flows) = (struct flow){
-            .look = i,
-            .leaf = {a, b},
-            .told = k->kind == LOOK_RATE && !k->fresh && isfinite(k->y),
-            .r = k->y - (float)s->v->class[class_of(k)].m,
-            .of_one = k->y - (float)s->v->class[class_of(k) | 1].m};
+        MEM_PUSH(s->flow, s->flows) =
+            (struct flow){.look = i,
+                          .leaf = {a, b},
+                          .told = k->kind == LOOK_RATE && !k->fresh && isfinite(k->y),
+                          .r = k->y - (float)s->v->class[class_of(k)].m,
+                          .of_one = k->y - (float)s->v->class[class_of(k) | 1].m};
         MEM_PUSH(turn, n) = k->turn;
         s->turns = k->turn >= s->turns ? k->turn + 1 : s->turns;
     }

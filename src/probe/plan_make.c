@@ -26,7 +26,8 @@ enum {
      * 2 % noise.  At most one endpoint in eight, so that small systems are not mostly alone. */
     RANDOM_PAIRS = 16,
     RANDOM_SHARE = 8,
-    UPLINK_BACK = 4, /* blocks later all NICs of a group receive that have sent: another job has passed */
+    UPLINK_BACK =
+        4, /* blocks later all NICs of a group receive that have sent: another job has passed */
 };
 
 void plan_defaults(struct plan_opts *o)

@@ -187,8 +187,7 @@ static int rails_apart(const struct topo *t, const struct leaf *l, int r)
 {
     int domain = topo_at(t, l->member[0], LEVEL_DOMAIN), same = 1;
 
-    while (same < l->members && domain >= 0 &&
-           topo_at(t, l->member[same], LEVEL_DOMAIN) == domain)
+    while (same < l->members && domain >= 0 && topo_at(t, l->member[same], LEVEL_DOMAIN) == domain)
         same++;
     return same + (l->members - 2 * same) * (1 + r % UPLINK_PARTNERS) / (UPLINK_PARTNERS + 1);
 }
@@ -259,8 +258,8 @@ static void place_rails(struct meeting *m, const struct topo *t)
 void schedule_uplinks(struct pairs *out, const struct topo *t, const int *order, enum level level,
                       int r)
 {
-    struct meeting m = {
-        .places = (t->group[LEVEL_SPINE].count + 1) * (t->group[LEVEL_RAIL].count + 1)};
+    struct meeting m = {.places =
+                            (t->group[LEVEL_SPINE].count + 1) * (t->group[LEVEL_RAIL].count + 1)};
     int rounds;
 
     m.group = list_leaves(t, order, level, &m.count);
