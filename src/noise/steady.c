@@ -224,8 +224,11 @@ static void population_of(struct likeness *like, const struct steady *s, double 
     for (int p = 0; p < s->parts; p++)
         if (s->got[p])
             buffer[n++] = s->est[p];
-    if (n < noise_constants.prior_parts)
+    if (n < noise_constants.prior_parts) {
+        /* the fast heap of looks may be where no part is: none is slower for that */
+        like->centre = n ? fmin(0, usual_quantile(buffer, n, 1)) : 0;
         return;
+    }
     usual_find(buffer, n, &like->centre, &sigma);
     for (int i = 0; i < n; i++)
         buffer[i] = fabs(buffer[i] - like->centre);

@@ -1267,6 +1267,33 @@ static void most_blocks_show_lost_uplinks(void **state)
     assert_true(left_in(0, true) == 1);
 }
 
+/* Chance of part 0 of so many at this depth in all of its blocks; the others are at the depth of others. */
+static double chance_among(int parts, double depth, double others)
+{
+    float z[16 * BLOCKS];
+    struct steady s;
+    struct rng rng;
+    double p;
+
+    rng_seed(&rng, seed);
+    for (int i = 0; i < parts * BLOCKS; i++)
+        z[i] = (float)((i < BLOCKS ? depth : others) + 0.01 * rng_normal(&rng));
+    steady_cells(&s, z, parts, BLOCKS, 2);
+    p = s.p[0];
+    free(s.like.back);
+    steady_free(&s, 1);
+    return p;
+}
+
+static void few_parts_are_compared_with_the_fastest(void **state)
+{
+    (void)state;
+    assert_true(chance_among(4, -0.2, -0.2) > 0.1);
+    assert_true(chance_among(4, -0.4, -0.2) < 1e-4);
+    assert_true(chance_among(4, -0.2, 0) < 1e-4);
+    assert_true(chance_among(4, 0, -0.2) == 1);
+}
+
 /* --- both stages --- */
 
 static void suspects_of(struct bench *b, struct noise *n)
@@ -1577,6 +1604,7 @@ int main(void)
         cmocka_unit_test(four_fifths_of_the_busiest_turn_are_nearly_all),
         cmocka_unit_test(a_leaf_that_is_slow_while_few_send_has_its_uplinks),
         cmocka_unit_test(most_blocks_show_lost_uplinks),
+        cmocka_unit_test(few_parts_are_compared_with_the_fastest),
         cmocka_unit_test(twenty_four_parts_are_measured_again),
         cmocka_unit_test(one_of_fifty_healthy_parts_is_suspected),
         cmocka_unit_test(four_pairs_tell_what_load_costs),
