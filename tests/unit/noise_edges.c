@@ -1267,8 +1267,8 @@ static void most_blocks_show_lost_uplinks(void **state)
     assert_true(left_in(0, true) == 1);
 }
 
-/* Chance of part 0 of so many at this depth in all of its blocks; the others are at the depth of others. */
-static double chance_among(int parts, double depth, double others)
+/* Chance of part 0 of so many that is at `own` in all of its blocks. */
+static double chance_among(int parts, double own, double others)
 {
     float z[16 * BLOCKS];
     struct steady s;
@@ -1277,7 +1277,7 @@ static double chance_among(int parts, double depth, double others)
 
     rng_seed(&rng, seed);
     for (int i = 0; i < parts * BLOCKS; i++)
-        z[i] = (float)((i < BLOCKS ? depth : others) + 0.01 * rng_normal(&rng));
+        z[i] = (float)((i < BLOCKS ? own : others) + 0.01 * rng_normal(&rng));
     steady_cells(&s, z, parts, BLOCKS, 2);
     p = s.p[0];
     free(s.like.back);
