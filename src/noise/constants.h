@@ -30,6 +30,8 @@
     ROW(heap, 0.3, "share of a class that its fast heap holds at least: one slow host of three leaves a third")   \
     ROW(heap_slack, 3, "a fast heap may be so much wider than the densest: a slow one may hold twice as many")      \
     ROW(crowded, 0.85, "of what a pair gets alone: with less beside others only pairs alone tell of their ends") \
+    ROW(collided, 0.7071, "nearer to a half than to all, by ratio: two flows on one uplink")                 \
+    ROW(hashed, 0.2, "share of looks beside others that get a half, above that alone: flows are hashed")     \
     ROW(fast, 0.75, "quantile of a turn, or of an end before its partners are judged: untouched by slow parts") \
     ROW(reach, 4, "standard deviations that looks count to for what is usual (Tukey's biweight)")          \
     ROW(winsor, 3, "and that a block counts for at most in a part's variance")                             \

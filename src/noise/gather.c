@@ -140,6 +140,7 @@ int gather_part(struct hunt *h, enum rung rung, int part, struct seen *seen)
             .end = (unsigned char)end,
             .inside = rung_is_group(rung) && of[k->end[0]] == of[k->end[1]],
             .fine = k->fine >> !end & 1,
+            .alone = k->class & 1,
             .first = l && l->looks_at >= 0 ? l->looks_at == end : !end,
         };
     }

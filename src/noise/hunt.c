@@ -125,7 +125,7 @@ struct floor {
 
 static void add_lens(struct floor *f, enum side side, int tier, int way)
 {
-    f->lens[f->lenses++] = (struct lens){side, tier, way};
+    f->lens[f->lenses++] = (struct lens){side, tier, way, false};
 }
 
 /* Tiers that the channel's looks are in. */
@@ -144,13 +144,27 @@ static void add_sides(struct floor *f, int tier, int way)
         add_lens(f, (enum side)side, tier, way);
 }
 
+/* Where flows are hashed, half of what a group gets beside others is slow by itself: pairs alone tell of it. */
+static void add_alone(struct floor *f, unsigned seen)
+{
+    const struct channel *c = f->h->c;
+    bool hashed = false;
+
+    for (int t = 0; t < TIER_MAX; t++)
+        hashed |= seen >> t & 1 && f->h->v->hashed[c->kind * TIER_MAX + t];
+    if (hashed && c->nic && c->kind == LOOK_RATE && !c->tail)
+        f->lens[f->lenses++] = (struct lens){SIDE_BOTH, -1, LENS_OUT, true};
+}
+
 static void choose_lenses(struct floor *f)
 {
     unsigned seen = tiers_seen(f->h);
 
     add_sides(f, -1, rung_is_two(f->rung) ? LENS_ALL : LENS_OUT);
-    if (rung_is_group(f->rung))
+    if (rung_is_group(f->rung)) {
         add_lens(f, SIDE_BOTH, -1, LENS_IN);
+        add_alone(f, seen);
+    }
     for (int t = 0; f->rung == RUNG_NIC && seen & (seen - 1) && t < TIER_MAX; t++)
         if (seen >> t & 1)
             add_sides(f, t, LENS_OUT);
@@ -159,7 +173,8 @@ static void choose_lenses(struct floor *f)
 static int lens_at(const struct floor *f, enum side side, int tier, int way)
 {
     for (int l = 0; l < f->lenses; l++)
-        if (f->lens[l].side == side && f->lens[l].tier == tier && (int)f->lens[l].way == way)
+        if (f->lens[l].side == side && f->lens[l].tier == tier && (int)f->lens[l].way == way &&
+            !f->lens[l].alone)
             return l;
     return -1;
 }
@@ -218,6 +233,12 @@ static bool is_only(const struct floor *f, int lens, int part)
     return rung_is_group(f->rung);
 }
 
+/* The lens of looks alone, if it is sure; -1. */
+static int sure_alone(const struct floor *f, int part)
+{
+    return f->lens[f->lenses - 1].alone && is_sure(f, f->lenses - 1, part) ? f->lenses - 1 : -1;
+}
+
 /* True if what leaves the group is not as slow as what stays within: no fault of the group. */
 static bool leaves_freely(const struct floor *f, int part, int in)
 {
@@ -232,6 +253,8 @@ static int choose_lens(const struct floor *f, int part)
 
     if (f->rung == RUNG_NIC)
         return choose_tier(f, part, l);
+    if (l < 0)
+        l = sure_alone(f, part);
     in = lens_at(f, SIDE_BOTH, -1, LENS_IN);
     if (l >= 0 || !is_sure(f, in, part) || (!f->h->asked && is_only(f, in, part)))
         return l;
@@ -336,7 +359,7 @@ static void take_off(struct floor *f, const struct claim *c, const struct lens *
     for (int i = 0; i < n; i++) {
         struct seen s = f->seen[i];
 
-        s.fine = true;
+        s.fine = s.alone = true;
         if (s.inside ? c->inside && s.first : l->way == LENS_IN || lens_takes(l, &s))
             h->r[s.look] -= (float)c->e;
         if (rung_is_group(f->rung) && h->done[s.self] > c->e)
@@ -358,14 +381,12 @@ static int tier_shown(const struct floor *f, int part, int lens)
     return -1;
 }
 
-static void claim_part(struct floor *f, int part)
+/* False if the lens does not show it in nearly all of the part. */
+static bool claim_by(struct floor *f, int part, int lens)
 {
-    const int lens = choose_lens(f, part);
     struct claim c;
     int n;
 
-    if (lens < 0)
-        return;
     c = (struct claim){.rung = f->rung,
                        .a = rung_is_two(f->rung) ? f->h->two.two[part][0] : part,
                        .b = rung_is_two(f->rung) ? f->h->two.two[part][1] : -1,
@@ -378,13 +399,13 @@ static void claim_part(struct floor *f, int part)
                        .p = f->s[lens].p[part]};
     if (!hunt_asks(f->h, c.rung, c.a, c.b) ||
         (f->rung == RUNG_PAIR && f->s[lens].got[part] < noise_constants.pair_blocks))
-        return;
+        return true;
     n = gather_part(f->h, f->rung, part, f->seen);
     if (!holds_below(f, part, n, &f->lens[lens],
                      f->s[lens].like.centre + noise_constants.half * c.e))
-        return;
+        return false;
     if (done_before(f, part) < 0 && c.e > -noise_constants.below)
-        return;
+        return true;
     look_inside(&c, f, n);
     if (rung_is_group(f->rung) || rung_is_two(f->rung)) {
         c.tier = tier_of(f, n, &f->lens[lens]);
@@ -392,6 +413,15 @@ static void claim_part(struct floor *f, int part)
     }
     c.e += done_before(f, part);
     MEM_PUSH(f->h->out->at, f->h->out->count) = c;
+    return true;
+}
+
+static void claim_part(struct floor *f, int part)
+{
+    int lens = choose_lens(f, part), alone = sure_alone(f, part);
+
+    if (lens >= 0 && !claim_by(f, part, lens) && alone >= 0 && alone != lens)
+        claim_by(f, part, alone);
 }
 
 /* True for a group that is judged as a narrower one. */

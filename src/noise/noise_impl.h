@@ -63,6 +63,7 @@ struct view {
     } class[CLASSES];
     bool calm[CLASSES];         /* no turn is slow as a whole; of stage 1 */
     bool crowded[CLASSES / 2];  /* looks beside others are left out; of stage 1 */
+    bool hashed[CLASSES / 2];   /* they are slow by themselves; of stage 1 */
     unsigned *fine[LOOK_COUNT]; /* by endpoint: bit 2 * tier + end */
     double sd_turn;
 };
@@ -122,7 +123,7 @@ struct likely {
     float *factor;
 };
 
-enum { LENS_MAX = 3 * (TIER_MAX + 1) + 1 };
+enum { LENS_MAX = 3 * (TIER_MAX + 1) + 2 };
 struct channel {
     enum look_kind kind;
     bool tail, nic;
@@ -179,13 +180,14 @@ struct lens {
     enum side side;
     int tier;                                 /* -1: all */
     enum { LENS_OUT, LENS_IN, LENS_ALL } way; /* out: beyond the group, with fine partners */
+    bool alone;                               /* only looks alone */
 };
 struct seen {
     float r, w;
     int look, self, other;
     unsigned short block;
     unsigned char tier, end;
-    bool inside, fine, first; /* first: one of the two sights of a look within a group */
+    bool inside, fine, alone, first; /* first: one of the two sights of a look within a group */
 };
 bool lens_takes(const struct lens *l, const struct seen *s);
 

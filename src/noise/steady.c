@@ -22,6 +22,8 @@ bool lens_takes(const struct lens *l, const struct seen *s)
         return false;
     if (l->tier >= 0 && l->tier != s->tier)
         return false;
+    if (l->alone && !s->alone)
+        return false;
     return l->way == LENS_ALL ||
            (l->way == LENS_IN ? s->inside && s->first : !s->inside && s->fine);
 }
@@ -40,22 +42,23 @@ static double median_of(double *v, int n)
 
 /* Lenses that take a look, as bits, by all that they ask of it. */
 struct masks {
-    uint64_t by[TIER_MAX][2][2][2][2];
+    uint64_t by[TIER_MAX][2][2][2][2][2];
 };
 
 static uint64_t *mask_at(struct masks *m, const struct seen *s)
 {
-    return &m->by[s->tier][s->end][s->inside][s->fine][s->first];
+    return &m->by[s->tier][s->end][s->inside][s->fine][s->first][s->alone];
 }
 
 static void masks_make(struct masks *m, const struct lens *lens, int lenses)
 {
-    for (int i = 0; i < TIER_MAX << 4; i++) {
-        struct seen s = {.tier = (unsigned char)(i >> 4),
+    for (int i = 0; i < TIER_MAX << 5; i++) {
+        struct seen s = {.tier = (unsigned char)(i >> 5),
                          .end = i & 1,
                          .inside = i >> 1 & 1,
                          .fine = i >> 2 & 1,
-                         .first = i >> 3 & 1};
+                         .first = i >> 3 & 1,
+                         .alone = i >> 4 & 1};
 
         *mask_at(m, &s) = 0;
         for (int l = 0; l < lenses; l++)
@@ -329,6 +332,8 @@ static const struct likeness *inherited(const struct hunt *h, enum rung rung,
     if (nic->blocks < noise_constants.narrow_blocks && is_narrow(&lens[l]))
         nic = &h->c->like[RUNG_NIC][0];
     *buffer = *own;
+    if (lens[l].alone)
+        return buffer->s0 > 0 ? buffer : NULL; /* as many looks a block as in stage 1 */
     if (rung_is_group(rung) && nic->s0 > 0) {
         buffer->s0 = nic->s0;
         buffer->d0 = nic->d0;

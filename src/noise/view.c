@@ -286,6 +286,28 @@ static void drop_crowded(struct view *v, const int *count)
     }
 }
 
+/* Share of a class that gets nearly a half of what is usual alone. */
+static double halves(const struct view *v, int class, int count, double *buffer)
+{
+    const double half = log(noise_constants.collided) + v->class[class | 1].m - v->class[class].m;
+    int n = class_values(v, buffer, class, false, count), low = 0;
+
+    for (int i = 0; i < n; i++)
+        low += buffer[i] < half;
+    return n ? (double)low / n : 0;
+}
+
+/* Pairs that get a half beside others far oftener than alone share an uplink by chance. */
+static void find_hashed(struct view *v, const int *count, double *buffer)
+{
+    for (int c = 0; c < CLASSES; c += 2)
+        v->hashed[c / 2] =
+            v->base ? v->base->hashed[c / 2]
+                    : count[c + 1] >= noise_constants.class_looks &&
+                          halves(v, c, count[c], buffer) >
+                              halves(v, c + 1, count[c + 1], buffer) + noise_constants.hashed;
+}
+
 /* --- the whole --- */
 
 static void number_blocks(struct view *v)
@@ -379,6 +401,7 @@ void view_make(struct view *v, const struct noise_input *in, const struct places
     if (!base)
         take_turns(v, &c, top, off);
     take_classes(v, count, c.buffer);
+    find_hashed(v, count, c.buffer);
     drop_crowded(v, count);
     take_fine(v);
     take_turns(v, &c, NULL, off);
