@@ -800,6 +800,92 @@ static void a_crowd_that_costs_a_sixth_is_left_out(void **state)
     assert_false(is_left_out(0.9));
 }
 
+static double share_hashed, hashed_to;
+
+static double by_hash(int src, int dst, int block, int turn)
+{
+    struct rng r;
+
+    rng_seed(&r, (unsigned long long)(((turn * 64 + src) * 64 + dst) * BLOCKS + block));
+    return rng_uniform(&r) < share_hashed ? log(hashed_to) : 0;
+}
+
+/* So many looks beside others get such a part of what pairs alone get. */
+static bool is_hashed(double share, double to)
+{
+    const int class = class_of(&(struct look){.kind = LOOK_RATE, .tier = TIER_RAIL});
+    struct bench b;
+    struct view v;
+    bool hashed;
+
+    share_hashed = share;
+    hashed_to = to;
+    open_bench(&b, HOSTS);
+    measure_all(&b, SHIFTS, by_hash);
+    for (int i = 0; i < 20; i++)
+        put(&b,
+            (struct look){
+                .turn = b.turn++, .src = i, .dst = i + 8, .tier = TIER_RAIL, .alone = true},
+            0);
+    set_up(&b);
+    view_make(&v, &b.in, &b.places, NULL, false, false, NULL);
+    hashed = v.hashed[class / 2];
+    view_free(&v);
+    close_bench(&b);
+    return hashed;
+}
+
+static void a_fifth_of_looks_that_get_a_half_are_hashed(void **state)
+{
+    (void)state;
+    assert_true(is_hashed(0.23, 0.5));
+    assert_false(is_hashed(0.17, 0.5));
+    assert_true(is_hashed(0.3, 0.67));
+    assert_false(is_hashed(0.3, 0.75));
+}
+
+/* A leaf whose looks beside others are noise, and whose looks alone are at this. */
+static int claimed_alone(double alone, bool hashed)
+{
+    struct bench b;
+    int claims = 0;
+
+    open_bench(&b, HOSTS);
+    share_hashed = 0.3;
+    hashed_to = 0.5;
+    for (int block = 0; block < BLOCKS; block++)
+        for (int k = 0; k < 4 * ENDPOINTS; k++) {
+            int src = k / 4, dst = (src + 4 * (1 + block) + 1 + block % 3) % ENDPOINTS,
+                one = src % 4 == 1 || dst % 4 == 1;
+
+            put(&b,
+                (struct look){.turn = b.turn,
+                              .block = block,
+                              .src = src,
+                              .dst = dst,
+                              .tier = TIER_FABRIC,
+                              .alone = k % 4 == 3},
+                (k % 4 == 3 ? (one ? alone : 0) : by_hash(src, dst, block, k % 4)) +
+                    noise_of_looks * rng_normal(&b.rng));
+            b.turn += k % 4 > 1;
+        }
+    set_up(&b);
+    b.v.hashed[class_of(&(struct look){.kind = LOOK_RATE, .tier = TIER_FABRIC}) / 2] = hashed;
+    hunt_parts(&b.h);
+    for (int i = 0; i < b.out.count; i++)
+        claims += b.out.at[i].rung == RUNG_LEAF && b.out.at[i].a == 1;
+    close_bench(&b);
+    return claims;
+}
+
+static void groups_are_judged_by_pairs_alone_where_flows_are_hashed(void **state)
+{
+    (void)state;
+    assert_int_equal(claimed_alone(-0.3, true), 1);
+    assert_int_equal(claimed_alone(-0.3, false), 0);
+    assert_int_equal(claimed_alone(0, true), 0);
+}
+
 /* 0.1 % of noise: a look weighs as with 1 %. */
 static void no_class_rules_alone(void **state)
 {
@@ -817,7 +903,7 @@ static void no_class_rules_alone(void **state)
 
 static void steady_in(struct bench *b, struct steady *s, enum rung rung)
 {
-    const struct lens lens = {SIDE_BOTH, -1, LENS_OUT};
+    const struct lens lens = {SIDE_BOTH, -1, LENS_OUT, false};
 
     gather_refresh(&b->h);
     steady_make(s, &b->h, rung, NULL, &lens, 1);
@@ -949,7 +1035,7 @@ static double strays_of_stage_2(long controls)
     struct bench b;
     struct steady s;
     struct claims none = {0};
-    const struct lens lens = {SIDE_BOTH, -1, LENS_OUT};
+    const struct lens lens = {SIDE_BOTH, -1, LENS_OUT, false};
     double least;
 
     open_bench(&b, HOSTS);
@@ -1590,6 +1676,8 @@ int main(void)
         cmocka_unit_test(a_turn_costs_all_of_its_pairs_15_percent_at_most),
         cmocka_unit_test(the_fast_quarter_tells_what_a_turn_does),
         cmocka_unit_test(a_crowd_that_costs_a_sixth_is_left_out),
+        cmocka_unit_test(a_fifth_of_looks_that_get_a_half_are_hashed),
+        cmocka_unit_test(groups_are_judged_by_pairs_alone_where_flows_are_hashed),
         cmocka_unit_test(no_class_rules_alone),
         cmocka_unit_test(a_stray_has_three_quarters_of_the_depth),
         cmocka_unit_test(a_block_has_a_fifth_of_the_looks_of_the_best),
