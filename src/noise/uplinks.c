@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Leaves that lost uplinks: slow while many of their NICs send at once, or receive, and not else.
  *
- * A sight is what the flows of a leaf get in a turn, one way: their fast quartile less that of all flows of
- * the turn, because flows that collide and stray points are slow by themselves and lost uplinks slow all.  Blocks are medians
- * of the sights of busy turns, and are judged as those of every part (steady_cells()).
- * A flow passes two leaves: the slowest leaf is looked at first, and then tells nothing of the others. */
+ * A sight is what the flows of a leaf get in a turn, one way: their fast quartile less that of all flows of the
+ * turn, because flows that collide and stray points are slow by themselves, and lost uplinks slow all.  Blocks are
+ * medians of the sights of busy turns, and are judged as those of every part (steady_cells()).  A flow passes two
+ * leaves: the slowest is asked about first, by itself, and then tells nothing of the others.  Two leaves alone cannot
+ * be told apart. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,8 @@
 #include "base/stats.h"
 #include "noise/noise_impl.h"
 
-enum { TRIES = 4, BUSY = 2 }; /* leaves that are asked in vain; sorts of busy turns */
+enum { TRIES = 4, BUSY = 2, LEAVES = 3 };
+/* Leaves that are asked about in vain, for speed; sorts of busy turns; leaves of which one may be odd. */
 
 struct flow {
     int look, leaf[2], flows[2]; /* of the sender up, of the receiver down: at once */
@@ -112,7 +114,7 @@ static void seas_open(struct seas *s, const struct view *v, enum rung rung)
             s->members[s->of[i]]++;
     list_flows(s);
     count_flows(s);
-    s->buffer = mem_calloc((size_t)v->in->looks + 1, sizeof(double));
+    s->buffer = mem_calloc((size_t)(v->in->looks + s->leaves) + 1, sizeof(double));
 }
 
 static void seas_close(struct seas *s)
@@ -275,19 +277,14 @@ struct suspect {
     double flows; /* that its uplinks carry */
 };
 
-/* The chance of a leaf, the others judged by flows that do not pass it. */
-static void ask(struct suspect *x, struct seas *s, const struct sights *own, int busy)
+/* The chance of a leaf by one sort of busy turns; the others are judged by flows that do not pass it. */
+static void ask(struct suspect *x, const struct seas *s, const struct sights *own,
+                const struct sights *rest, int busy)
 {
     const size_t row = (size_t)s->blocks, at = (size_t)x->leaf * row;
-    bool was = s->out[x->leaf];
-    struct sights rest;
+    float *z = cells_of(s, own, busy), *others = cells_of(s, rest, busy);
     struct steady y;
-    float *z = cells_of(s, own, busy), *others;
 
-    s->out[x->leaf] = true;
-    rest = see(s);
-    s->out[x->leaf] = was;
-    others = cells_of(s, &rest, busy);
     memcpy(others + at, z + at, row * sizeof(*z));
     judge_cells(&y, s, others);
     if (BUSY * y.p[x->leaf] < x->p) {
@@ -299,7 +296,19 @@ static void ask(struct suspect *x, struct seas *s, const struct sights *own, int
     steady_drop(&y);
     free(others);
     free(z);
+}
+
+static bool is_sure(struct suspect *x, struct seas *s, const struct sights *own)
+{
+    struct sights rest;
+
+    s->out[x->leaf] = true;
+    rest = see(s);
+    s->out[x->leaf] = false;
+    for (int busy = 0; busy < BUSY; busy++)
+        ask(x, s, own, &rest, busy);
     free(rest.at);
+    return x->p <= noise_constants.false_part / s->leaves;
 }
 
 /* Flows that the uplinks carry: in busy turns the same number, however many ask. */
@@ -335,62 +344,53 @@ static bool is_quiet(const struct suspect *x, const struct seas *s, const struct
            stats_middle(s->buffer, n) > noise_constants.half * x->e;
 }
 
-/* Leaves by how slow they are in busy turns; returns how many are worth a question. */
-static int rank(const struct seas *s, const struct sights *k, int leaf[TRIES])
+/* Effects of leaves by the sort of busy turns in which they are slowest; 0: too few blocks, or out.  The caller frees. */
+static float *effects(const struct seas *s, const struct sights *k)
 {
-    double e[TRIES];
-    int n = 0;
+    float *e = mem_calloc((size_t)s->leaves + 1, sizeof(*e));
 
     for (int busy = 0; busy < BUSY; busy++) {
         float *z = cells_of(s, k, busy);
         struct steady y;
 
         judge_cells(&y, s, z);
-        for (int g = 0; g < s->leaves; g++) {
-            double now = y.est[g] - y.like.centre;
-            int at = 0;
-
-            if (s->out[g] || y.got[g] < noise_constants.pair_blocks ||
-                !(now < -noise_constants.delta))
-                continue;
-            while (at < n && leaf[at] != g)
-                at++;
-            if (at < n && e[at] <= now)
-                continue;
-            if (at == n && n < TRIES)
-                n++;
-            else if (at == n && !(now < e[--at]))
-                continue;
-            for (; at > 0 && e[at - 1] > now; at--) {
-                e[at] = e[at - 1];
-                leaf[at] = leaf[at - 1];
-            }
-            e[at] = now;
-            leaf[at] = g;
-        }
+        for (int g = 0; g < s->leaves; g++)
+            if (!s->out[g] && y.got[g] >= noise_constants.pair_blocks)
+                e[g] = fminf(e[g], (float)(y.est[g] - y.like.centre));
         steady_drop(&y);
         free(z);
     }
-    return n;
+    return e;
+}
+
+static int slowest(const float *e, int n)
+{
+    int at = 0;
+
+    for (int i = 1; i < n; i++)
+        at = e[i] < e[at] ? i : at;
+    return at;
 }
 
 /* The next leaf that stands out; false: none does. */
 static bool next(struct suspect *x, struct seas *s, bool *lost)
 {
     struct sights k = see(s);
-    int leaf[TRIES], n = rank(s, &k, leaf);
+    float *e = effects(s, &k);
     bool sure = false;
 
-    for (int i = 0; i < n && !sure; i++) {
-        *x = (struct suspect){.leaf = leaf[i], .p = 1};
-        for (int busy = 0; busy < BUSY; busy++)
-            ask(x, s, &k, busy);
-        sure = x->p <= noise_constants.false_part / s->leaves;
+    for (int i = 0; i < TRIES && !sure; i++) {
+        *x = (struct suspect){.leaf = slowest(e, s->leaves), .p = 1};
+        if (!(e[x->leaf] < -noise_constants.delta))
+            break;
+        e[x->leaf] = 0;
+        sure = is_sure(x, s, &k);
     }
     if (sure) {
         x->flows = flows_carried(x, s, &k);
         *lost = is_quiet(x, s, &k);
     }
+    free(e);
     free(k.at);
     return sure;
 }
@@ -469,7 +469,7 @@ struct found *uplinks_find(const struct view *v, bool *full, int *founds)
     bool lost = false;
 
     *founds = 0;
-    if (v->places->count[rung] < 3)
+    if (v->places->count[rung] < LEAVES)
         return NULL;
     seas_open(&s, v, rung);
     for (int i = 0; 2 * i < s.leaves && next(&x, &s, &lost); i++) {
