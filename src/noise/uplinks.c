@@ -24,7 +24,7 @@ struct flow {
 };
 
 struct sight {
-    int leaf, block, flows;
+    int leaf, block, flows, way;
     float z;       /* above the others */
     float carried; /* flows */
 };
@@ -170,9 +170,13 @@ static void see_way(struct sights *to, const struct seas *s, const struct lists 
         if (isnan(z))
             continue;
         const struct flow *f = &s->flow[at[0]];
-        MEM_PUSH(to->at, to->count) = (struct sight){
-            g, s->v->block[s->v->in->look[f->look].block], f->flows[way], (float)(z - usual),
-            (float)(f->flows[way] * exp(fast_of(s, at, n, true, 0)))};
+        MEM_PUSH(to->at, to->count) =
+            (struct sight){g,
+                           s->v->block[s->v->in->look[f->look].block],
+                           f->flows[way],
+                           way,
+                           (float)(z - usual),
+                           (float)(f->flows[way] * exp(fast_of(s, at, n, true, 0)))};
     }
 }
 
@@ -323,25 +327,57 @@ static double flows_carried(const struct suspect *x, const struct seas *s, const
     return n ? stats_middle(s->buffer, n) : s->most[x->leaf];
 }
 
-/* Is the leaf as usual while few of its NICs send, or one alone? */
-static bool is_quiet(const struct suspect *x, const struct seas *s, const struct sights *k)
+enum { EITHER = 2 }; /* way */
+
+/* Sights of the leaf one way, in busy turns or while few of its NICs send, into the buffer. */
+static int sights_of(const struct suspect *x, const struct seas *s, const struct sights *k, int way,
+                     bool busy)
 {
-    const struct noise_input *in = s->v->in;
     int n = 0;
 
-    for (int i = 0; i < k->count; i++)
-        if (k->at[i].leaf == x->leaf && k->at[i].flows < noise_constants.flows_full * x->flows)
-            s->buffer[n++] = k->at[i].z;
+    for (int i = 0; i < k->count; i++) {
+        const struct sight *one = &k->at[i];
+
+        if (one->leaf == x->leaf && (way == EITHER || one->way == way) &&
+            (busy ? is_busy(s, one, x->busy) : one->flows < noise_constants.flows_full * x->flows))
+            s->buffer[n++] = one->z;
+    }
+    return n;
+}
+
+/* Looks alone that leave the leaf, or come to it, behind n values in the buffer. */
+static int add_alone(const struct suspect *x, const struct seas *s, int way, int n)
+{
+    const struct noise_input *in = s->v->in;
+
     for (int i = 0; i < in->looks; i++) {
         const struct look *l = &in->look[i];
-        int a = s->of[l->src], b = s->of[l->dst];
+        int leaf[] = {s->of[l->src], s->of[l->dst]}, own = leaf[1] == x->leaf;
 
-        if (l->alone && l->kind == LOOK_RATE && in->crosses[l->tier] && isfinite(l->y) && a != b &&
-            (a == x->leaf || b == x->leaf) && !s->out[a == x->leaf ? b : a])
+        if (l->alone && l->kind == LOOK_RATE && in->crosses[l->tier] && isfinite(l->y) &&
+            leaf[0] != leaf[1] && leaf[own] == x->leaf && leaf[!own] >= 0 && !s->out[leaf[!own]] &&
+            (way == EITHER || way == own))
             s->buffer[n++] = l->y - s->v->class[class_of(l)].m;
     }
-    return n >= noise_constants.inside_looks &&
-           stats_middle(s->buffer, n) > noise_constants.half * x->e;
+    return n;
+}
+
+/* Cables that are down are missing both ways, and nobody misses them while few of the NICs send, or one alone. */
+static bool is_lost(const struct suspect *x, const struct seas *s, const struct sights *k)
+{
+    const double half = noise_constants.half * x->e;
+    int quiet = 0;
+
+    for (int way = 0; way <= EITHER; way++) {
+        int n = sights_of(x, s, k, way, true);
+
+        if (n && !(stats_middle(s->buffer, n) < half))
+            return false;
+        quiet = add_alone(x, s, way, sights_of(x, s, k, way, false));
+        if (quiet >= noise_constants.inside_looks && !(stats_middle(s->buffer, quiet) > half))
+            return false;
+    }
+    return quiet >= noise_constants.inside_looks;
 }
 
 /* Effects of leaves by the sort of busy turns in which they are slowest; 0: too few blocks, or out.  The caller frees. */
@@ -388,7 +424,7 @@ static bool next(struct suspect *x, struct seas *s, bool *lost)
     }
     if (sure) {
         x->flows = flows_carried(x, s, &k);
-        *lost = is_quiet(x, s, &k);
+        *lost = is_lost(x, s, &k);
     }
     free(e);
     free(k.at);

@@ -1328,6 +1328,26 @@ static void a_leaf_that_is_slow_while_few_send_has_its_uplinks(void **state)
     assert_int_equal(out, BLOCKS * (LEAF_NICS + 9)); /* its own, and none of leaf 0 */
 }
 
+static double left_one_way(bool both)
+{
+    bool full[16 * ENDPOINTS * BLOCKS] = {false};
+    struct bench b;
+
+    open_bench(&b, HOSTS);
+    for (int block = 0; block < BLOCKS; block++)
+        for (int i = 0; i < 3; i++) /* leaf 1 sends in every second turn */
+            send_up(&b, block, LEAF_NICS, both || b.turn % 2 == 0 ? log(0.5) : 0);
+    send_alone(&b, MANY_ALONE, 0);
+    return left_of(&b, full);
+}
+
+static void lost_uplinks_are_missing_both_ways(void **state)
+{
+    (void)state;
+    assert_true(fabs(left_one_way(true) - 0.5) < 0.01);
+    assert_true(left_one_way(false) == 1);
+}
+
 /* So many blocks are slow; hashed: and every fifth flow by itself. */
 static double left_in(int blocks, bool hashed)
 {
@@ -1692,6 +1712,7 @@ int main(void)
         cmocka_unit_test(four_fifths_of_the_busiest_turn_are_nearly_all),
         cmocka_unit_test(a_leaf_that_is_slow_while_few_send_has_its_uplinks),
         cmocka_unit_test(most_blocks_show_lost_uplinks),
+        cmocka_unit_test(lost_uplinks_are_missing_both_ways),
         cmocka_unit_test(few_parts_are_compared_with_the_fastest),
         cmocka_unit_test(twenty_four_parts_are_measured_again),
         cmocka_unit_test(one_of_fifty_healthy_parts_is_suspected),
