@@ -99,7 +99,7 @@ static void set_up(struct bench *b)
                          .c = &b->c,
                          .beside = BESIDE_ANY,
                          .alpha = 0.02,
-                         .r = mem_dup(b->r, (size_t)b->looks + 1, sizeof(*b->r)),
+                         .r = mem_dup(b->r, (size_t)b->looks, sizeof(*b->r)),
                          .done = mem_calloc(n + 1, sizeof(float)),
                          .stale = true,
                          .out = &b->out};
