@@ -180,9 +180,12 @@ static struct links walk(const struct sim *s, enum op op, const int *ids, int n,
     for (int i = 0; i < n; i++) {
         int a = ids[i], b = ids[(i + 1) % n];
         int tier = topo_tier(t, a, b);
-        double Bps = s->fabric->tier[tier].Bps.value, left = faults ? rate_left(s, a, b, tier) : 1;
+        bool inside = domain_of(t, a) == domain_of(t, b);
+        double Bps = s->fabric->tier[tier].Bps.value, left = 1;
+        if (faults && (inside || op_table[op].links == OP_NEXT)) /* others: flows_left() */
+            left = rate_left(s, a, b, tier);
         run++;
-        if (domain_of(t, a) == domain_of(t, b)) {
+        if (inside) {
             l.in_Bps = fmin(l.in_Bps, Bps * left);
             continue;
         }
@@ -193,8 +196,8 @@ static struct links walk(const struct sim *s, enum op op, const int *ids, int n,
     }
     if (faults)
         l.nic_Bps = fmin(l.nic_Bps, healthy * flows_left(s, op, ids, n));
-    if (l.per_domain > 1)
-        l.nic_Bps *= nics; /* which they share */
+    if (l.per_domain > 1 && op_table[op].links != OP_NEXT) /* which sends one flow */
+        l.nic_Bps *= nics;                                 /* which they share */
     return l;
 }
 
