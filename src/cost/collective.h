@@ -35,6 +35,7 @@ struct ways {
     double inner_factor, outer_factor; /* slowest part that the group uses; 1: healthy */
     double alpha_add;
     int exception; /* which one rules, -1 */
+    int spared; /* the first one inside a group of several domains that its schedule does not cross, -1 */
 };
 
 /* A group in rank order, by its members or by ranges of them. */
@@ -64,7 +65,7 @@ static inline struct ways ways_healthy(const struct ways *w)
 
     healthy.inner_factor = healthy.outer_factor = 1;
     healthy.alpha_add = 0;
-    healthy.exception = -1;
+    healthy.exception = healthy.spared = -1;
     return healthy;
 }
 /* What the model makes of these ways at any size, all looked up: a price is some operations then. */

@@ -337,7 +337,8 @@ static inline int tier_pairs(const struct tier *t)
  * curve of the same (op, shape), of several the one whose ring crosses racks as often and that was
  * as crowded; else between the two nearest measured shapes with the same domains and members per
  * domain pattern; else modelled from the tiers (formulas in model.c with their sources).  Beyond the
- * sizes of the curves: the rule of collective.h.  S as in op.h.
+ * sizes of the curves: the rule of collective.h.  S as in op.h.  A slow part counts only where a flow of
+ * the operation's schedule crosses it.
  *
  * healthy: what a healthy fabric takes, as far as this matrix tells (reference.h asks further): no
  * exceptions, and measured collective curves are not looked at (a measurement is not compared with

@@ -69,40 +69,11 @@ static int members_in(const struct matrix *m, enum part part, const struct membe
     return members;
 }
 
-/* Of ranges: which rank; -1: it is no member. */
-static int rank_of(const struct ranges *g, int id)
+/* True if the group has members in the part: at both of its ends, and of uplinks outside as well. */
+static bool has_members(const struct matrix *m, const struct exception *e, const struct members *g)
 {
-    int rank = 0;
-
-    for (int i = 0; i < g->count; rank += g->at[i++].count) {
-        const struct railgauge_range *r = &g->at[i];
-        if (id >= r->first && id <= range_last(r))
-            return (id - r->first) % r->step ? -1 : rank + (id - r->first) / r->step;
-    }
-    return -1;
-}
-
-/* Do a and b follow each other in the ring? */
-static bool neighbours(const struct members *g, int a, int b)
-{
-    const int *ids = g->ids, n = g->n;
-
-    if (g->ranges) {
-        int x = rank_of(g->ranges, a), y = rank_of(g->ranges, b);
-        return x >= 0 && y >= 0 && ((x + 1) % n == y || (y + 1) % n == x);
-    }
-    for (int i = 0; i < n; i++)
-        if ((ids[i] == a && ids[(i + 1) % n] == b) || (ids[i] == b && ids[(i + 1) % n] == a))
-            return true;
-    return false;
-}
-
-static bool member(const struct matrix *m, const struct exception *e, const struct members *g,
-                   enum op op)
-{
-    if (e->part == PART_PAIR && op_table[op].links != OP_EXCHANGE)
-        return neighbours(g, e->a, e->b); /* a ring touches neighbours only */
     int a = members_in(m, e->part, g, e->a);
+
     if (e->part == PART_RACK_UPLINKS)
         return a > 0 && a < g->n;
     return a > 0 && (!part_is_two(e->part) || members_in(m, e->part, g, e->b) > 0);
@@ -113,21 +84,150 @@ static bool concerns(const struct matrix *m, const struct exception *e, int tier
     return tier >= 0 && (e->tier >= 0 ? e->tier == tier : m->tier[tier].nic || e->factor <= 0);
 }
 
-static void slow_part(struct ways *w, const struct matrix *m, int index)
+/* --- what the schedule of an operation crosses: a part slows a group only if one of its flows crosses it ---
+ *
+ *   ring       inside a domain each member sends to the next one.  Between domains each NIC has a channel: member
+ *              k of a domain sends to member k of the next domain in rank order.
+ *   next       each member sends to the next one in rank order, so NICs carry data at the borders of domains only
+ *   exchange   each member sends to all others
+ *
+ * A tree meets the NICs of a ring; between which domains it runs is not modelled. */
+
+enum { CROSSED_INSIDE = 1, CROSSED_OUTSIDE = 2, CROSSED_UNKNOWN = -1 };
+
+static int flow_crosses(const struct matrix *m, const struct exception *e, int a, int b)
+{
+    if (a == b || !(matrix_touches(m, e, a) || matrix_touches(m, e, b)) ||
+        !matrix_crosses(m, e, a, b, matrix_tier(m, a, b)))
+        return 0;
+    return same_domain(m, a, b) ? CROSSED_INSIDE : CROSSED_OUTSIDE;
+}
+
+static int next_crosses(const struct matrix *m, const struct exception *e, const int *ids, int n)
+{
+    int crossed = 0;
+
+    for (int i = 0; i < n; i++)
+        crossed |= flow_crosses(m, e, ids[i], ids[i + 1 < n ? i + 1 : 0]);
+    return crossed;
+}
+
+/* Hops inside a domain, in both directions: channels start at different members. */
+static int inside_crosses(const struct matrix *m, const struct exception *e, const int *ids, int n)
+{
+    int crossed = 0;
+
+    for (int i = 0; i < n; i++) {
+        int a = ids[i], b = ids[i + 1 < n ? i + 1 : 0];
+        crossed |= flow_crosses(m, e, a, b) | flow_crosses(m, e, b, a);
+    }
+    return crossed & CROSSED_INSIDE;
+}
+
+/* Consecutive members from position `at` on that share a domain. */
+static int run_length(const struct matrix *m, const int *ids, int n, int at)
+{
+    int run = 1;
+
+    while (run < n && same_domain(m, ids[(at + run - 1) % n], ids[(at + run) % n]))
+        run++;
+    return run;
+}
+
+/* Channels between domains. */
+static int channels_cross(const struct matrix *m, const struct exception *e, const int *ids, int n)
+{
+    int first = run_length(m, ids, n, 0), crossed = 0;
+
+    for (int at = first, run = first < n ? run_length(m, ids, n, at % n) : n, next;
+         at < first + n && first < n; at += run, run = next) {
+        next = run_length(m, ids, n, (at + run) % n);
+        for (int k = 0; k < run; k++)
+            crossed |= flow_crosses(m, e, ids[(at + k) % n], ids[(at + run + k % next) % n]);
+    }
+    return crossed & CROSSED_OUTSIDE;
+}
+
+static int ring_crosses(const struct matrix *m, const struct ways *w, const struct exception *e,
+                        const struct members *g)
+{
+    bool nics = e->tier < 0 || m->tier[e->tier].nic;
+
+    /* The NICs of all members carry a channel, and so does the port of a member inside a domain. */
+    if (!part_is_two(e->part) && (e->tier < 0 || (!nics && e->tier == w->inner)))
+        return (concerns(m, e, w->inner) ? CROSSED_INSIDE : 0) |
+               (concerns(m, e, w->outer) ? CROSSED_OUTSIDE : 0);
+    if (g->ranges)
+        return CROSSED_UNKNOWN;
+    return inside_crosses(m, e, g->ids, g->n) | channels_cross(m, e, g->ids, g->n);
+}
+
+static int exchange_crosses(const struct matrix *m, const struct ways *w, const struct exception *e)
+{
+    int crossed = 0;
+
+    if (e->part == PART_PAIR)
+        return flow_crosses(m, e, e->a, e->b) | flow_crosses(m, e, e->b, e->a);
+    if (part_is_two(e->part))
+        return CROSSED_OUTSIDE;
+    for (int t = 0; t < m->tiers; t++)
+        if (w->share[t] > 0 && concerns(m, e, t))
+            crossed |= w->outer >= 0 && (m->tier[t].nic || t == w->outer) ? CROSSED_OUTSIDE
+                                                                          : CROSSED_INSIDE;
+    return crossed;
+}
+
+/* Bits, or CROSSED_UNKNOWN: members must be listed. */
+static int schedule_crosses(const struct matrix *m, const struct ways *w, const struct exception *e,
+                            const struct members *g, enum op op)
+{
+    if (op_table[op].links == OP_EXCHANGE)
+        return exchange_crosses(m, w, e);
+    if (op_table[op].links == OP_RING)
+        return ring_crosses(m, w, e, g);
+    return g->ranges ? CROSSED_UNKNOWN : next_crosses(m, e, g->ids, g->n);
+}
+
+/* What a part leaves of the slowest tier, where it slows a tier that may be faster. */
+static double left_of_tier(const struct matrix *m, const struct exception *e, int slowest)
+{
+    if (e->tier < 0 || slowest < 0 || e->tier == slowest || !(pace(m, slowest) > 0))
+        return e->factor;
+    return fmin(1, e->factor * pace(m, e->tier) / pace(m, slowest));
+}
+
+static void slow_part(struct ways *w, const struct matrix *m, int index, int crossed)
 {
     const struct exception *e = &m->exception[index];
-    bool in = concerns(m, e, w->inner), out = concerns(m, e, w->outer);
     double before = fmin(w->inner_factor, w->outer_factor), add = w->alpha_add;
 
-    if (!in && !out)
-        return;
-    if (in)
-        w->inner_factor = fmin(w->inner_factor, e->factor);
-    if (out)
-        w->outer_factor = fmin(w->outer_factor, e->factor);
+    if (crossed & CROSSED_INSIDE)
+        w->inner_factor = fmin(w->inner_factor, left_of_tier(m, e, w->inner));
+    if (crossed & CROSSED_OUTSIDE)
+        w->outer_factor = fmin(w->outer_factor, left_of_tier(m, e, w->outer));
     w->alpha_add = fmax(w->alpha_add, e->alpha_add);
-    if (e->factor < before || w->alpha_add > add)
+    if (fmin(w->inner_factor, w->outer_factor) < before || w->alpha_add > add)
         w->exception = index;
+}
+
+/* Returns -1 if members must be listed. */
+static int slow_parts(struct ways *w, const struct matrix *m, const struct members *g, enum op op,
+                      const int *exception, int exceptions)
+{
+    for (int i = 0; i < exceptions; i++) {
+        int at = exception ? exception[i] : i;
+        const struct exception *e = &m->exception[at];
+        if (!has_members(m, e, g))
+            continue;
+        int crossed = schedule_crosses(m, w, e, g, op);
+        if (crossed == CROSSED_UNKNOWN)
+            return -1;
+        if (crossed)
+            slow_part(w, m, at, crossed);
+        else if (w->outer >= 0 && w->spared < 0)
+            w->spared = at;
+    }
+    return 0;
 }
 
 /* The tier of two members that share a domain, though no neighbours do: dealt out round robin they
@@ -259,7 +359,7 @@ int ways_of_some(struct ways *w, const struct matrix *m, const struct members *g
 {
     struct hops h = {.ways = w, .m = m};
 
-    *w = (struct ways){.inner = -1, .outer = -1, .exception = -1, .at_once = 1};
+    *w = (struct ways){.inner = -1, .outer = -1, .exception = -1, .spared = -1, .at_once = 1};
     w->inner_factor = w->outer_factor = 1;
     int lone = g->ranges ? shape_of_ranges(&w->shape, g->ranges)
                          : shape_of(&w->shape, &m->topo, g->ids, g->n);
@@ -268,12 +368,7 @@ int ways_of_some(struct ways *w, const struct matrix *m, const struct members *g
     if (!g->ranges)
         walk(&h, g->ids, g->n, lone);
     w->crossings = w->outer < 0 ? 0 : h.crossings[w->outer];
-    for (int i = 0; i < exceptions; i++) {
-        int at = exception ? exception[i] : i;
-        if (member(m, &m->exception[at], g, op))
-            slow_part(w, m, at);
-    }
-    return 0;
+    return slow_parts(w, m, g, op, exception, exceptions);
 }
 
 bool ways_near(struct ways *near, const struct matrix *m, const struct ways *w)

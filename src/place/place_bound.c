@@ -238,8 +238,10 @@ static double slow_of(struct bound *b, const struct lines *a, int f, int many, i
 
 static void set_slow(struct bound *b, const struct lines *a, int f, int many)
 {
-    for (int i = 0; i < b->pl->step->traffic.messages; i++)
-        if (span_equal(b->pl->step->traffic.message[i].span, a->span))
+    const struct traffic *t = &b->pl->step->traffic;
+
+    for (int i = 0; i < t->messages; i++) /* sendrecv may leave a domain over other NICs */
+        if (span_equal(t->message[i].span, a->span) && op_table[t->message[i].op].links != OP_NEXT)
             b->one[i] = fmax(b->one[i], slow_of(b, a, f, many, i));
 }
 

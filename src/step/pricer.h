@@ -27,9 +27,10 @@
  * Folding is O(ranks): first by who is on whose host, domain, leaf, rack, rail and NIC, position by
  * position, and with which exceptions (a hash); then the few that are left by their ways. */
 struct group_kind {
-    int index;                /* the first group of this kind */
-    int like;                 /* how many groups are of it */
-    struct ways ring, across; /* what neighbours in rank order use, and what all pairs use */
+    int index; /* the first group of this kind */
+    int like;  /* how many groups are of it */
+    /* Ways of a ring, of sendrecv in rank order, and of all pairs: a slow part may be on some of them only. */
+    struct ways ring, next, across;
 };
 
 struct groups {

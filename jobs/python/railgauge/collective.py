@@ -7,9 +7,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, Iterator, NamedTuple, Optional, Sequence
 
-from .price import OPS, Curve, Op, Part, Tier, div, inf, least, most, nan, part_at
+from .price import OPS, Curve, Op, Part, Tier, crosses, div, inf, least, most, nan, part_at
 
 if TYPE_CHECKING:
     from .matrix import Matrix
@@ -117,29 +117,83 @@ def _hops(w: Ways, m: Matrix, ids: Sequence[int]) -> None:
     w.crossings = sum(rack[a] != rack[b] and tier == w.outer for a, b, tier in ring)
 
 
-def _member(m: Matrix, e: Part, ids: Sequence[int], op: Op) -> bool:
-    if e.part == "pair" and op.links != "exchange":
-        return any({a, b} == {e.a, e.b} for a, b in zip(ids, [*ids[1:], ids[0]]))
+# --- which slow parts the schedule of an operation crosses (src/cost/model.c) ---
+
+def _touches(m: Matrix, e: Part, id: int) -> bool:
+    at = part_at(m, e.part, id)
+    return at == e.a or (e.b >= 0 and at == e.b)
+
+
+def _has_members(m: Matrix, e: Part, ids: Sequence[int]) -> bool:
     at = [part_at(m, e.part, id) for id in ids]
     if e.part == "rack_uplinks":
         return 0 < at.count(e.a) < len(ids)
     return e.a in at and (not e.two() or e.b in at)
 
 
-def _slow_part(w: Ways, m: Matrix, e: Part) -> None:
-    def concerns(tier: int) -> bool:
-        return tier >= 0 and (e.tier == tier if e.tier >= 0 else m.tier[tier].nic or e.factor <= 0)
+def _concerns(m: Matrix, e: Part, tier: int) -> bool:
+    return tier >= 0 and (e.tier == tier if e.tier >= 0 else m.tier[tier].nic or e.factor <= 0)
 
-    inside, outside = concerns(w.inner), concerns(w.outer)
-    before, add = min(w.inner_factor, w.outer_factor), w.alpha_add
-    if not inside and not outside:
+
+def _runs(m: Matrix, ids: Sequence[int]) -> list[list[int]]:
+    """Consecutive members that share a domain, from the first border on."""
+    n, runs = len(ids), []
+    first = next((i for i in range(1, n) if not _same_domain(m, ids[i - 1], ids[i])), n)
+    for k in range(first, first + n):
+        if k == first or not _same_domain(m, ids[(k - 1) % n], ids[k % n]):
+            runs.append([])
+        runs[-1].append(ids[k % n])
+    return runs
+
+
+def _flows(m: Matrix, ids: Sequence[int], op: Op) -> Iterator[tuple[int, int]]:
+    hops = list(zip(ids, [*ids[1:], ids[0]]))
+    if op.links == "next":
+        yield from hops
         return
+    for a, b in hops:  # inside a domain; channels start at different members
+        if _same_domain(m, a, b):
+            yield from ((a, b), (b, a))
+    runs = _runs(m, ids)
+    for run, after in zip(runs, [*runs[1:], runs[0]]) if len(runs) > 1 else ():  # a channel for each NIC
+        yield from ((a, after[k % len(after)]) for k, a in enumerate(run))
+
+
+def _crossed(m: Matrix, w: Ways, e: Part, ids: Sequence[int], op: Op) -> tuple[bool, bool]:
+    """Inside a domain, between domains."""
+    if op.links == "exchange":
+        if e.part == "pair":
+            inside, tier = _same_domain(m, e.a, e.b), m.places.tier(e.a, e.b)
+            slow = crosses(m, e, e.a, e.b, tier) or crosses(m, e, e.b, e.a, tier)
+            return slow and inside, slow and not inside
+        if e.two():
+            return False, True
+        met = [w.outer >= 0 and (tier.nic or t == w.outer) for t, tier in enumerate(m.tier)
+               if w.share[t] > 0 and _concerns(m, e, t)]
+        return False in met, True in met
+    if op.links == "ring" and not e.two() and (e.tier < 0 or (not m.tier[e.tier].nic and e.tier == w.inner)):
+        return _concerns(m, e, w.inner), _concerns(m, e, w.outer)
+    crossed = [_same_domain(m, a, b) for a, b in _flows(m, ids, op)
+               if a != b and (_touches(m, e, a) or _touches(m, e, b)) and crosses(m, e, a, b, m.places.tier(a, b))]
+    return True in crossed, False in crossed
+
+
+def _left_of_tier(m: Matrix, e: Part, slowest: int) -> float:
+    pace = 0.0 if slowest < 0 else m.tier[slowest].rate()
+    if e.tier < 0 or slowest < 0 or e.tier == slowest or not pace > 0:
+        return e.factor
+    own = m.tier[e.tier].rate()
+    return least(1, e.factor * (0.0 if math.isnan(own) else own) / pace)
+
+
+def _slow_part(w: Ways, m: Matrix, e: Part, inside: bool, outside: bool) -> None:
+    before, add = min(w.inner_factor, w.outer_factor), w.alpha_add
     if inside:
-        w.inner_factor = min(w.inner_factor, e.factor)
+        w.inner_factor = min(w.inner_factor, _left_of_tier(m, e, w.inner))
     if outside:
-        w.outer_factor = min(w.outer_factor, e.factor)
+        w.outer_factor = min(w.outer_factor, _left_of_tier(m, e, w.outer))
     w.alpha_add = max(w.alpha_add, e.alpha_add)
-    w.slowed = w.slowed or e.factor < before or w.alpha_add > add
+    w.slowed = w.slowed or min(w.inner_factor, w.outer_factor) < before or w.alpha_add > add
 
 
 def ways_of(m: Matrix, ids: Sequence[int], op: Op) -> Ways:
@@ -148,8 +202,11 @@ def ways_of(m: Matrix, ids: Sequence[int], op: Op) -> Ways:
     w = Ways(shape_of(m, ids))
     _hops(w, m, ids)
     for e in m.exception:
-        if _member(m, e, ids, op):
-            _slow_part(w, m, e)
+        if not _has_members(m, e, ids):
+            continue
+        inside, outside = _crossed(m, w, e, ids, op)
+        if inside or outside:
+            _slow_part(w, m, e, inside, outside)
     return w
 
 

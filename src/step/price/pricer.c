@@ -196,9 +196,10 @@ static struct price_curve *curve_of(const struct pricer *p, struct entry *e,
     }
     while (t->quotes < g->kinds) {
         const struct group_kind *kind = &g->kind[t->quotes];
-        collective_resolve(&MEM_PUSH(t->quote, t->quotes), p->places.matrix, msg->op,
-                           op_table[msg->op].links == OP_EXCHANGE ? &kind->across : &kind->ring,
-                           false);
+        const struct ways *ways = op_table[msg->op].links == OP_EXCHANGE ? &kind->across
+                                  : op_table[msg->op].links == OP_NEXT   ? &kind->next
+                                                                         : &kind->ring;
+        collective_resolve(&MEM_PUSH(t->quote, t->quotes), p->places.matrix, msg->op, ways, false);
     }
     return t;
 }

@@ -23,12 +23,15 @@ uint64_t *places_marks(const struct matrix *m)
         const struct exception *x = &m->exception[i];
         bool single = x->part == PART_ENDPOINT || x->part == PART_PAIR;
         int ends[2] = {x->a, x->b};
+        uint64_t one = mix(2 * (uint64_t)i + 1000), other = one;
+        if (x->side != SIDE_BOTH) /* flows of one direction: which end is which counts */
+            other = mix(2 * (uint64_t)i + 1001);
         for (int e = 0; single && e < 2; e++)
             if (ends[e] >= 0 && ends[e] < m->topo.endpoints)
-                mark[ends[e]] += mix((uint64_t)i + 1000);
+                mark[ends[e]] += e ? other : one;
         for (int e = 0; !single && e < m->topo.endpoints; e++)
             if (matrix_touches(m, x, e))
-                mark[e] += mix((uint64_t)i + 1000);
+                mark[e] += part_at(m, x->part, e) == x->a ? one : other;
     }
     return mark;
 }
@@ -64,8 +67,6 @@ void places_open(struct places *p, const struct matrix *m, const int *order, int
     const struct topo *t = &m->topo;
 
     *p = (struct places){.matrix = m, .ranks = ranks, .mark = places_marks(m), .keys = KEYS};
-    for (int i = 0; i < m->exceptions; i++)
-        p->pairs |= m->exception[i].part == PART_PAIR;
     for (int k = 0; k < LEVEL_COUNT; k++)
         p->base[k + 1] = p->base[k] + (k == LEVEL_HOST ? t->hosts : t->group[k].count);
     p->base[KEYS] = p->base[KEY_NIC] + t->nics + t->hosts + t->endpoints;
@@ -244,11 +245,15 @@ static int kind_of(struct folded *f, struct places *p, int index)
     groups_ids(g, p->order, index, p->ids);
     int near = near_of(p, p->ids, g->span.size);
     ways_of_some(&kind.ring, p->matrix, &of, OP_ALL_GATHER, p->near, near);
-    kind.across = kind.ring;
-    if (p->pairs && near)
+    kind.ring.at_once = g->total;
+    kind.next = kind.across = kind.ring;
+    if (near) {
+        ways_of_some(&kind.next, p->matrix, &of, OP_SENDRECV, p->near, near);
         ways_of_some(&kind.across, p->matrix, &of, OP_ALL_TO_ALL, p->near, near);
-    kind.ring.at_once = kind.across.at_once = g->total;
-    int *at = map_at(&f->kinds, ways_mix(ways_mix(1, &kind.ring), &kind.across), NULL, NULL);
+        kind.next.at_once = kind.across.at_once = g->total;
+    }
+    uint64_t sum = ways_mix(ways_mix(ways_mix(1, &kind.ring), &kind.next), &kind.across);
+    int *at = map_at(&f->kinds, sum, NULL, NULL);
     if (*at == MAP_NONE) {
         *at = g->kinds;
         MEM_PUSH(g->kind, g->kinds) = kind;

@@ -28,7 +28,6 @@ struct places {
     const struct matrix *matrix;
     int *order, ranks;     /* rank -> endpoint */
     int *base_order;       /* that most orders to come differ little from; NULL: none */
-    bool pairs;            /* some exception is of a pair: rings of neighbours may miss it */
     struct rank_place *at; /* of endpoints that some order held */
     bool *known;           /* those of them */
     uint64_t *mark;
