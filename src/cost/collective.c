@@ -337,6 +337,17 @@ static void curves_words(struct cost *out, const struct collective_reading *r, d
                  basis, gap, name, size, want, have);
 }
 
+/* ", without its slow part", or ", as measured: its schedule does not cross NIC ..." */
+static void part_words(struct cost *out, const struct collective *c)
+{
+    size_t n = strlen(out->source);
+    bool fitted = c->basis == BASIS_FITTED;
+
+    if (fitted || (c->basis == BASIS_MEASURED && c->source))
+        snprintf(out->source + n, sizeof(out->source) - n, ", %s",
+                 fitted ? "without its slow part" : c->source);
+}
+
 /* Basis, interval and words of a size that the curves answer; out->sec is set. */
 static void from_curves(struct cost *out, const struct collective_reading *r, double bytes)
 {
@@ -356,6 +367,7 @@ static void from_curves(struct cost *out, const struct collective_reading *r, do
     out->basis = end && a->basis == BASIS_MEASURED ? BASIS_FITTED : a->basis;
     out->from = end ? at : 0;
     curves_words(out, r, bytes);
+    part_words(out, a);
 }
 
 /* ", extrapolated from 256 MiB measured" */

@@ -21,6 +21,28 @@ matrix=tests/golden/matrix.json
     [ "$(jq -r .slowed_by <<<"$output")" = "host n05" ]
 }
 
+@test "a slow NIC makes no group faster that does not use it, and the answer says so" {
+    cd "$BATS_TEST_TMPDIR"
+    for x in "slow 8 --fault=slow-nic=17:0.6" "well 9"; do
+        read -r name seed fault <<<"$x"
+        railgauge run -t sim --fabric gb200-nvl72 --racks 3 --noise 3% --sim-seed "$seed" ${fault:+"$fault"} \
+            --op pairs,sendrecv,all_to_all -o "$name" --no-plots >/dev/null 2>&1 || [ "$name" = slow ]
+    done
+    [ "$(jq '.exceptions | length' slow/matrix.json)" -eq 1 ]
+    for op in sendrecv all_to_all; do # 72-215: healthy; 0-143: the NIC lies inside
+        for group in 72-215 0-143; do
+            jq -n --argjson a "$(railgauge cost slow/matrix.json $op $group 4G --json)" \
+                --argjson b "$(railgauge cost well/matrix.json $op $group 4G --json)" '$a.seconds / $b.seconds'
+        done
+    done >ratios
+    jq -es '.[:3] | all(. > 0.95 and . < 1.05)' ratios
+    jq -es '.[3] > 1.5 and .[3] < 1.8' ratios
+    run railgauge cost slow/matrix.json sendrecv 0-143 4G
+    [[ ${lines[1]} == *"as measured: its schedule does not cross NIC mlx5_1 of r00n04 (GPU 1)" ]]
+    run railgauge cost slow/matrix.json all_to_all 0-143 4G
+    [[ ${lines[1]} == *"without its slow part; "*" of it by NIC mlx5_1 of r00n04 (GPU 1)" ]]
+}
+
 # 64 GPUs of one rack, and 32 of each of two; the ladder ends at 16 MiB.
 @test "beyond the ladder one rule holds for all groups, and the answer says so" {
     cd "$BATS_TEST_TMPDIR"
