@@ -82,4 +82,10 @@ static inline double part_factor(enum part_state state, double depth, double sha
     }
 }
 
+/* Wrong data is worse than no answer, and both are worse than any kind of slow. */
+static inline int part_severity(enum part_state state)
+{
+    return state == STATE_WRONG ? 2 : state == STATE_DEAD;
+}
+
 #endif

@@ -142,18 +142,12 @@ static void add_fabric(struct parts *all, const struct parts_input *in)
     MEM_PUSH(all->row, all->rows) = r;
 }
 
-/* Wrong data is worse than no answer, and both are worse than any kind of slow. */
-static int severity(enum part_state state)
-{
-    return state == STATE_WRONG ? 2 : state == STATE_DEAD;
-}
-
 static int by_weight(const void *a, const void *b)
 {
     const struct part_row *x = a, *y = b;
     double cx = isnan(x->cost) ? -1 : x->cost, cy = isnan(y->cost) ? -1 : y->cost;
     double fx = isnan(x->factor) ? 1 : x->factor, fy = isnan(y->factor) ? 1 : y->factor;
-    int state_x = -severity(x->state), state_y = -severity(y->state);
+    int state_x = -part_severity(x->state), state_y = -part_severity(y->state);
 
     return stats_order((double[]){x->kind != PART_KIND_FABRIC, state_x, -cx, fx, x->exception},
                        (double[]){y->kind != PART_KIND_FABRIC, state_y, -cy, fy, y->exception}, 5);

@@ -270,19 +270,14 @@ static void add(struct fit *f, struct found *x)
     MEM_PUSH(f->m->exception, f->m->exceptions) = e;
 }
 
-/* Worst first: wrong data, no answer, slow. */
-static int severity(const struct exception *e)
-{
-    return e->wrong ? 2 : e->factor <= 0;
-}
-
+/* The worst first. */
 static int by_place(const void *a, const void *b)
 {
     const struct exception *x = a, *y = b;
 
-    return stats_order((double[]){-severity(x), x->part, x->a, x->b, x->tier, x->side, x->state},
-                       (double[]){-severity(y), y->part, y->a, y->b, y->tier, y->side, y->state},
-                       7);
+    return stats_order(
+        (double[]){-part_severity(x->state), x->part, x->a, x->b, x->tier, x->side, x->state},
+        (double[]){-part_severity(y->state), y->part, y->a, y->b, y->tier, y->side, y->state}, 7);
 }
 
 /* One exception, or one for each tier in which the part is slow: a NIC that is slower than a trunk is slow in
