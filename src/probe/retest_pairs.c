@@ -37,10 +37,13 @@ struct residuals {
 static void subtract_medians(struct residuals *x, const struct noise_input *in)
 {
     double *buffer = x->buffer;
+    bool seen[CLASSES] = {false};
 
+    for (int i = 0; i < in->looks; i++)
+        seen[class_of(&in->look[i])] |= counts(&in->look[i]);
     for (int c = 0; c < CLASSES; c++) {
         int n = 0;
-        for (int i = 0; i < in->looks; i++)
+        for (int i = 0; seen[c] && i < in->looks; i++)
             if (counts(&in->look[i]) && class_of(&in->look[i]) == c)
                 buffer[n++] = in->look[i].y;
         if (!n)
