@@ -13,7 +13,9 @@ static int by_chance(const void *a, const void *b)
         return x->p < y->p ? -1 : 1;
     if (x->rung != y->rung)
         return x->rung < y->rung ? -1 : 1;
-    return (x->a > y->a) - (x->a < y->a);
+    if (x->a != y->a)
+        return x->a < y->a ? -1 : 1;
+    return (x->b > y->b) - (x->b < y->b);
 }
 
 void claims_sort(struct claims *c)

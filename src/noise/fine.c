@@ -14,83 +14,90 @@ enum { ROUNDS = 4, SLOTS = 2 * TIER_MAX + 1 };
 struct judging {
     struct view *v;
     const struct channel *c;
-    const struct order *o;
     const struct keyed *k;
-    float *est[SLOTS]; /* by endpoint; slot 2 * tier + end, the last: all */
-    bool has[SLOTS];
+    float *est[SLOTS];      /* by endpoint; slot 2 * tier + end, the last: all; NULL: not seen */
+    int slot[SLOTS], slots; /* those that are seen */
     struct mark {
         float r, w;
         unsigned char slot;
         bool fine;
     } * mark;
-    struct total {
+    struct total {        /* of the endpoint at hand */
         double weight[2]; /* of all; of those with fine partners */
         int count[2];
-    } total[SLOTS]; /* of the endpoint at hand */
+        double run,
+            need;  /* weight so far, and where the quantile is; INFINITY: found, or too few */
+        bool fine; /* of those with fine partners alone */
+        float est;
+    } total[SLOTS];
 };
 
-static bool mark_is_in(const struct mark *m, int slot, bool sided)
+static void add_mark(struct total *t, const struct mark *m)
 {
-    return slot == SLOTS - 1 || (sided ? m->slot == slot : m->slot / 2 == slot / 2);
+    for (int fine = 0; fine <= m->fine; fine++) {
+        t->weight[fine] += m->w;
+        t->count[fine]++;
+    }
 }
 
-static void add_to_slots(struct judging *j, const struct mark *m)
+static void begin_quantile(struct total *t, bool all, double share)
+{
+    t->fine = t->count[1] >= noise_constants.fine_looks;
+    t->need = t->fine || all || t->count[0] >= noise_constants.fine_looks
+                  ? t->weight[t->fine] * share * (1 - 1e-6)
+                  : INFINITY;
+}
+
+static void take_mark(struct total *t, const struct mark *m)
+{
+    if ((t->fine && !m->fine) || (t->run += m->w) < t->need)
+        return;
+    t->est = m->r;
+    t->need = INFINITY;
+}
+
+/* Weighted quantiles of an endpoint in all slots, of marks in the order of r. */
+static void find_quantiles(struct judging *j, int n, double share)
 {
     const bool sided = channel_has_sides(j->c);
-    const int slots[] = {m->slot, m->slot ^ 1, SLOTS - 1};
+    struct total *t = j->total, *all = &t[SLOTS - 1];
 
-    for (int s = 0; s < 3; s++)
-        for (int fine = 0; fine <= m->fine && !(s == 1 && sided); fine++) {
-            j->total[slots[s]].weight[fine] += m->w;
-            j->total[slots[s]].count[fine]++;
-        }
-}
-
-/* Weighted quantile of those that are in the slot. */
-static double slot_quantile(const struct judging *j, const struct mark *m, int n, int slot,
-                            bool fine, double share)
-{
-    const bool sided = channel_has_sides(j->c);
-    const double enough = j->total[slot].weight[fine] * share * (1 - 1e-6);
-    double run = 0;
-
-    for (int i = 0; i < n; i++)
-        if (mark_is_in(&m[i], slot, sided) && (!fine || m[i].fine) && (run += m[i].w) >= enough)
-            return m[i].r;
-    return NAN;
-}
-
-static double slot_estimate(const struct judging *j, const struct mark *m, int n, int slot,
-                            double share)
-{
-    const int *count = j->total[slot].count;
-
-    if (count[1] >= noise_constants.fine_looks)
-        return slot_quantile(j, m, n, slot, true, share);
-    return count[0] >= noise_constants.fine_looks || slot == SLOTS - 1
-               ? slot_quantile(j, m, n, slot, false, share)
-               : NAN;
+    for (int s = 0; s < j->slots; s++)
+        t[j->slot[s]] = (struct total){.est = NAN};
+    for (int i = 0; i < n; i++) {
+        add_mark(&t[j->mark[i].slot], &j->mark[i]);
+        if (!sided)
+            add_mark(&t[j->mark[i].slot ^ 1], &j->mark[i]);
+        add_mark(all, &j->mark[i]);
+    }
+    for (int s = 0; s < j->slots; s++)
+        begin_quantile(&t[j->slot[s]], &t[j->slot[s]] == all, share);
+    for (int i = 0; i < n; i++) {
+        take_mark(&t[j->mark[i].slot], &j->mark[i]);
+        if (!sided)
+            take_mark(&t[j->mark[i].slot ^ 1], &j->mark[i]);
+        take_mark(all, &j->mark[i]);
+    }
 }
 
 static void estimate(struct judging *j, int endpoint, double share)
 {
     const struct view *v = j->v;
     const unsigned *fine = v->fine[j->c->kind];
-    int from = j->k->l.start[endpoint], n = j->k->l.start[endpoint + 1] - from;
+    const int from = j->k->start[endpoint], n = j->k->start[endpoint + 1] - from;
 
-    memset(j->total, 0, sizeof(j->total));
     for (int i = 0; i < n; i++) {
-        int code = j->k->l.at[from + i], end = code & 1;
-        const struct item *k = &j->o->at[code / 2];
+        const struct item *k = &j->k->at[from + i];
+        struct mark *m = &j->mark[i];
 
-        j->mark[i] = (struct mark){k->r, (float)v->class[k->class].weight,
-                                   (unsigned char)(2 * item_tier(k) + end),
-                                   fine[k->end[!end]] >> (2 * item_tier(k) + !end) & 1};
-        add_to_slots(j, &j->mark[i]);
+        m->r = k->r;
+        m->w = (float)v->class[k->class].weight;
+        m->slot = (unsigned char)(2 * item_tier(k) + item_end(k));
+        m->fine = fine[k->other] >> (m->slot ^ 1) & 1;
     }
-    for (int s = 0; s < SLOTS; s++)
-        if (j->has[s])
-            j->est[s][endpoint] = (float)slot_estimate(j, j->mark, n, s, share);
+    find_quantiles(j, n, share);
+    for (int s = 0; s < j->slots; s++)
+        j->est[j->slot[s]][endpoint] = j->total[j->slot[s]].est;
 }
 
 /* Below this an end of the slot is slow. */
@@ -137,20 +144,17 @@ static void one_round(struct judging *j, double share, double *buffer)
         all |= j->c->tiers >> t & 1 ? 3u << 2 * t : 0;
     for (int i = 0; i < j->v->places->n; i++)
         fine[i] |= is_own(j->c->kind) ? all : j->v->fine[LOOK_RATE][i] & all;
-    for (int s = 0; s < SLOTS; s++)
-        if (j->has[s])
-            set_fine(j, s, slot_limit(j, s, buffer));
+    for (int s = 0; s < j->slots; s++)
+        set_fine(j, j->slot[s], slot_limit(j, j->slot[s], buffer));
 }
 
 static void open_slots(struct judging *j)
 {
-    for (int i = 0; i < j->o->count; i++) {
-        int tier = item_tier(&j->o->at[i]);
-
-        j->has[2 * tier] = j->has[2 * tier + 1] = j->has[SLOTS - 1] = true;
-    }
     for (int s = 0; s < SLOTS; s++)
-        j->est[s] = j->has[s] ? mem_calloc((size_t)j->v->places->n + 1, sizeof(float)) : NULL;
+        if (s < SLOTS - 1 ? j->k->tiers >> s / 2 & 1 : j->k->tiers != 0) {
+            j->slot[j->slots++] = s;
+            j->est[s] = mem_calloc((size_t)j->v->places->n + 1, sizeof(float));
+        }
     j->mark = mem_calloc((size_t)j->k->most + 1, sizeof(*j->mark));
 }
 
@@ -173,20 +177,16 @@ static void judge_rounds(struct judging *j)
 
 static void judge_kind(struct view *v, const struct channel *c)
 {
-    struct order o;
-    struct keyed k;
-    struct judging j = {.v = v, .c = c, .o = &o, .k = &k};
+    const struct pick pick = {v, c, v->r, BESIDE_ANY, false};
+    struct judging j = {.v = v, .c = c, .k = v->nic};
 
-    order_make(&o, v, c, v->r, BESIDE_ANY, false);
-    keyed_make(&k, v, &o, RUNG_NIC);
+    keyed_make(v->nic, &pick, RUNG_NIC);
     open_slots(&j);
-    if (o.count)
+    if (j.k->tiers)
         judge_rounds(&j);
     for (int s = 0; s < SLOTS; s++)
         free(j.est[s]);
     free(j.mark);
-    keyed_free(&k);
-    order_free(&o);
 }
 
 /* Other kinds start from what rates say. */

@@ -117,7 +117,7 @@ struct floor {
     enum rung rung;
     int parts;
     struct lens lens[LENS_MAX];
-    int lenses;
+    int lenses, at[SIDE_COUNT][TIER_MAX + 1][LENS_ALL + 1]; /* at: 1 + number of a lens; 0: none */
     struct steady s[LENS_MAX];
     struct seen *seen;
     struct tally tally;
@@ -126,16 +126,7 @@ struct floor {
 static void add_lens(struct floor *f, enum side side, int tier, int way)
 {
     f->lens[f->lenses++] = (struct lens){side, tier, way, false};
-}
-
-/* Tiers that the channel's looks are in. */
-static unsigned tiers_seen(const struct hunt *h)
-{
-    unsigned seen = 0;
-
-    for (int i = 0; i < h->order.count; i++)
-        seen |= 1u << item_tier(&h->order.at[i]);
-    return seen;
+    f->at[side][tier + 1][way] = f->lenses;
 }
 
 static void add_sides(struct floor *f, int tier, int way)
@@ -158,7 +149,7 @@ static void add_alone(struct floor *f, unsigned seen)
 
 static void choose_lenses(struct floor *f)
 {
-    unsigned seen = tiers_seen(f->h);
+    unsigned seen = f->h->v->nic->tiers;
 
     add_sides(f, -1, rung_is_two(f->rung) ? LENS_ALL : LENS_OUT);
     if (rung_is_group(f->rung)) {
@@ -172,11 +163,7 @@ static void choose_lenses(struct floor *f)
 
 static int lens_at(const struct floor *f, enum side side, int tier, int way)
 {
-    for (int l = 0; l < f->lenses; l++)
-        if (f->lens[l].side == side && f->lens[l].tier == tier && (int)f->lens[l].way == way &&
-            !f->lens[l].alone)
-            return l;
-    return -1;
+    return f->at[side][tier + 1][way] - 1;
 }
 
 static double effect(const struct floor *f, int l, int part)
@@ -266,13 +253,11 @@ static bool is_slow_with_others(const struct floor *f, int end, int other, doubl
 {
     int n = 0, low = 0;
 
-    for (int i = f->h->nic.l.start[end]; i < f->h->nic.l.start[end + 1]; i++) {
-        int code = f->h->nic.l.at[i];
+    for (int i = f->h->v->nic->start[end]; i < f->h->v->nic->start[end + 1]; i++) {
+        const struct item *k = &f->h->v->nic->at[i];
 
-        if (f->h->order.at[code / 2].end[!(code & 1)] == other)
-            continue;
-        n++;
-        low += f->h->order.at[code / 2].r < limit;
+        n += k->other != other;
+        low += k->other != other && k->r < limit;
     }
     return low > noise_constants.quiet * n;
 }
@@ -482,13 +467,11 @@ static struct floor *floor_open(struct hunt *h, enum rung rung, const bool *only
     f->h = h;
     f->rung = rung;
     if (rung == RUNG_PAIR)
-        gather_renew(h, true);
+        gather_renew(h, RUNG_NIC, true);
     else
         gather_refresh(h);
-    if (rung_is_two(rung)) {
-        keyed_free(&h->two);
-        keyed_make(&h->two, h->v, &h->order, rung);
-    }
+    if (rung_is_two(rung))
+        gather_renew(h, rung, rung == RUNG_PAIR);
     f->parts = gather_count(h, rung);
     choose_lenses(f);
     f->seen = mem_calloc((size_t)gather_most(h, rung) + 1, sizeof(*f->seen));
@@ -500,6 +483,8 @@ static struct floor *floor_open(struct hunt *h, enum rung rung, const bool *only
 static void floor_close(struct floor *f)
 {
     steady_free(f->s, f->lenses);
+    if (rung_is_two(f->rung))
+        keyed_free(&f->h->two);
     tally_free(&f->tally);
     free(f->seen);
     free(f);
@@ -581,15 +566,26 @@ static float *base_of(const struct floor *f, int tier, int end)
 
 static void keep_base(const struct floor *f)
 {
-    unsigned seen = tiers_seen(f->h);
+    unsigned seen = f->h->v->nic->tiers;
 
     for (int t = 0; t < TIER_MAX; t++)
         for (int end = 0; end < 2 && seen >> t & 1; end++)
             f->h->c->base[t][end] = base_of(f, t, end);
 }
 
+/* True if each group of the rung is judged as a narrower one. */
+static bool are_same(const struct places *p, enum rung rung)
+{
+    for (int g = 0; g < p->count[rung]; g++)
+        if (!p->same[rung][g])
+            return false;
+    return rung_is_group(rung);
+}
+
 static bool is_hunted(const struct hunt *h, enum rung rung)
 {
+    if (are_same(h->places, rung))
+        return false;
     if (rung == RUNG_RACK_PAIR)
         return h->c->nic && !h->c->tail &&
                (h->c->kind == LOOK_RATE || h->c->kind == LOOK_LATENCY) &&

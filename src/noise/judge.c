@@ -3,6 +3,7 @@
  * its questions enters.  What the first is sure of by itself (Holm over all that it asked) is named as well. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/stats.h"
@@ -10,8 +11,9 @@
 
 enum { CHANNELS_MAX = TIER_MAX * 2 * LOOK_COUNT };
 
-struct court {
+struct noise_court {
     struct noise_input in;
+    uint64_t key;       /* of the looks of stage 1 */
     struct look *left;  /* looks without those through uplinks that are full; NULL: all */
     struct found *lost; /* leaves that lost uplinks */
     int losts;
@@ -19,17 +21,18 @@ struct court {
     struct view view[2][2]; /* stage, spread */
     struct channel *channel;
     int channels;
-    struct claims suspect;
+    struct claims found, suspect; /* stage 1 */
     bool *selected;
-    bool second;
+    struct keyed nic; /* of all views, one at a time */
+    float *r;         /* room for what is left in the channel at hand */
 };
 
 /* --- channels --- */
 
 /* Tiers in which each kind of look is there, with rates' spread behind them. */
-static void kinds_seen(const struct noise_input *in, unsigned *seen)
+static void kinds_seen(const struct noise_input *in, int from, unsigned *seen)
 {
-    for (int i = 0; i < in->looks; i++) {
+    for (int i = from; i < in->looks; i++) {
         const struct look *k = &in->look[i];
 
         seen[k->kind] |= 1u << k->tier;
@@ -38,7 +41,7 @@ static void kinds_seen(const struct noise_input *in, unsigned *seen)
     }
 }
 
-static void add_channel(struct court *c, unsigned tiers, bool nic, int kind, bool tail)
+static void add_channel(struct noise_court *c, unsigned tiers, bool nic, int kind, bool tail)
 {
     struct channel *x = &c->channel[c->channels];
 
@@ -48,7 +51,7 @@ static void add_channel(struct court *c, unsigned tiers, bool nic, int kind, boo
     c->channels++;
 }
 
-static void add_scope(struct court *c, const unsigned *seen, unsigned tiers, bool nic)
+static void add_scope(struct noise_court *c, const unsigned *seen, unsigned tiers, bool nic)
 {
     add_channel(c, seen[LOOK_RATE] & tiers ? tiers : 0, nic, LOOK_RATE, false);
     add_channel(c, seen[LOOK_COUNT] & tiers ? tiers : 0, nic, LOOK_RATE, true);
@@ -56,11 +59,11 @@ static void add_scope(struct court *c, const unsigned *seen, unsigned tiers, boo
         add_channel(c, seen[kind] & tiers ? tiers : 0, nic, kind, false);
 }
 
-static void add_channels(struct court *c)
+static void add_channels(struct noise_court *c)
 {
     unsigned nic = 0, seen[LOOK_COUNT + 1] = {0};
 
-    kinds_seen(&c->in, seen);
+    kinds_seen(&c->in, 0, seen);
     c->channel = mem_calloc(CHANNELS_MAX, sizeof(*c->channel));
     for (int t = 0; t < TIER_MAX; t++)
         nic |= c->in.crosses[t] ? 1u << t : 0;
@@ -70,7 +73,7 @@ static void add_channels(struct court *c)
             add_scope(c, seen, 1u << t, false);
 }
 
-static void free_channels(struct court *c)
+static void free_channels(struct noise_court *c)
 {
     for (int i = 0; i < c->channels; i++) {
         struct channel *x = &c->channel[i];
@@ -91,7 +94,7 @@ static void free_channels(struct court *c)
 /* --- a stage --- */
 
 /* The channel of rates of the same tiers. */
-static struct channel *rates_of(const struct court *c, const struct channel *x)
+static struct channel *rates_of(const struct noise_court *c, const struct channel *x)
 {
     for (int i = 0; i < c->channels; i++)
         if (c->channel[i].tiers == x->tiers && c->channel[i].kind == LOOK_RATE &&
@@ -106,7 +109,7 @@ static bool has_base(const struct channel *x)
 }
 
 /* Classes of their own are judged by what rates do not show. */
-static void take_base(const struct court *c, const struct channel *x, const struct view *v,
+static void take_base(const struct noise_court *c, const struct channel *x, const struct view *v,
                       float *r)
 {
     const struct channel *rates = rates_of(c, x);
@@ -128,8 +131,8 @@ static void take_base(const struct court *c, const struct channel *x, const stru
 }
 
 /* Pairs of racks whose rates are claimed say nothing of their ends at other sizes. */
-static void take_racks(const struct court *c, const struct channel *x, const struct claims *claims,
-                       float *r)
+static void take_racks(const struct noise_court *c, const struct channel *x,
+                       const struct claims *claims, float *r)
 {
     const struct channel *rates = rates_of(c, x);
     const int *rack = c->places.of[RUNG_RACK];
@@ -147,8 +150,9 @@ static void take_racks(const struct court *c, const struct channel *x, const str
     }
 }
 
-static void scan_channel(struct court *c, struct channel *x, const struct view *v, double alpha,
-                         const struct claims *asked, enum beside beside, struct claims *out)
+static void scan_channel(struct noise_court *c, struct channel *x, const struct view *v,
+                         double alpha, const struct claims *asked, enum beside beside,
+                         struct claims *out)
 {
     struct hunt h = {.v = v,
                      .places = &c->places,
@@ -158,13 +162,12 @@ static void scan_channel(struct court *c, struct channel *x, const struct view *
                      .alpha = alpha,
                      .out = out,
                      .stale = true};
-    float *r = mem_dup(v->r, (size_t)c->in.looks + 1, sizeof(*r));
 
-    h.r = r;
+    h.r = memcpy(c->r, v->r, (size_t)c->in.looks * sizeof(*c->r));
     h.done = mem_calloc((size_t)c->places.n + 1, sizeof(*h.done));
     if (has_base(x)) {
-        take_base(c, x, v, r);
-        take_racks(c, x, out, r);
+        take_base(c, x, v, h.r);
+        take_racks(c, x, out, h.r);
     }
     hunt_parts(&h);
     if (x->kind == LOOK_RATE && beside == BESIDE_ANY)
@@ -173,7 +176,6 @@ static void scan_channel(struct court *c, struct channel *x, const struct view *
         pairs_suspect(&h);
     gather_free(&h);
     free(h.done);
-    free(r);
 }
 
 static bool is_asked(const struct claims *asked, const struct channel *x)
@@ -186,7 +188,7 @@ static bool is_asked(const struct claims *asked, const struct channel *x)
     return false;
 }
 
-static void scan(struct court *c, int stage, double alpha, const struct claims *asked,
+static void scan(struct noise_court *c, int stage, double alpha, const struct claims *asked,
                  enum beside beside, struct claims *out)
 {
     for (int i = 0; i < c->channels; i++) {
@@ -216,7 +218,7 @@ static void sure_alone(const struct claims *found, struct claims *out)
     free(sorted.at);
 }
 
-static void select_endpoints(struct court *c)
+static void select_endpoints(struct noise_court *c)
 {
     c->selected = mem_calloc((size_t)c->places.n + 1, sizeof(bool));
     for (int s = 0; s < c->suspect.count; s++) {
@@ -226,14 +228,6 @@ static void select_endpoints(struct court *c)
             c->selected[i] |=
                 c->places.of[x->rung][i] == x->a || (x->b >= 0 && c->places.of[x->rung][i] == x->b);
     }
-}
-
-static bool has_second(const struct noise_input *in)
-{
-    for (int i = 0; i < in->looks; i++)
-        if (in->look[i].fresh)
-            return true;
-    return false;
 }
 
 /* Fresh looks are mostly of pairs that leave a group: stage 1 knows whether it is slow within, too. */
@@ -274,15 +268,25 @@ static int questions(const struct claims *c)
     return n > 0 ? n : 1;
 }
 
-static void second_stage(struct court *c, struct claims *named)
+static void second_stage(struct noise_court *c, struct claims *named)
 {
     const double alpha = noise_constants.false_part / questions(&c->suspect);
     struct claims loaded = {0};
 
+    c->r = mem_realloc(c->r, (size_t)c->in.looks + 1, sizeof(*c->r));
     select_endpoints(c);
-    for (int tail = 0; tail < 2; tail++)
-        view_make(&c->view[1][tail], &c->in, &c->places, &c->view[0][tail], true, tail,
-                  c->selected);
+    for (int tail = 0; tail < 2; tail++) {
+        struct view *v = &c->view[1][tail];
+
+        *v = (struct view){.in = &c->in,
+                           .places = &c->places,
+                           .base = &c->view[0][tail],
+                           .selected = c->selected,
+                           .fresh = true,
+                           .tail = tail,
+                           .nic = &c->nic};
+        view_make(v);
+    }
     scan(c, 1, alpha, &c->suspect, BESIDE_ANY, named);
     scan(c, 1, alpha, &c->suspect, BESIDE_PARALLEL,
          &loaded); /* would drown among the looks alone */
@@ -290,40 +294,14 @@ static void second_stage(struct court *c, struct claims *named)
     free(loaded.at);
 }
 
-static void make_views(struct court *c)
+static void free_room(struct noise_court *c)
 {
-    for (int tail = 0; tail < 2; tail++)
-        view_make(&c->view[0][tail], &c->in, &c->places, NULL, false, tail, NULL);
+    keyed_free(&c->nic);
+    free(c->r);
+    c->r = NULL;
 }
 
-/* Nothing else is judged by looks through uplinks that are full. */
-static void look_at_uplinks(struct court *c)
-{
-    bool *full = mem_calloc((size_t)c->in.looks + 1, sizeof(*full));
-
-    c->lost = uplinks_find(&c->view[0][0], full, &c->losts);
-    if (c->losts) {
-        c->left = mem_dup(c->in.look, (size_t)c->in.looks, sizeof(*c->left));
-        for (int i = 0; i < c->in.looks; i++)
-            c->left[i].y = full[i] && isfinite(c->left[i].y) ? NAN : c->left[i].y;
-        c->in.look = c->left;
-        for (int tail = 0; tail < 2; tail++)
-            view_free(&c->view[0][tail]);
-        make_views(c);
-    }
-    free(full);
-}
-
-static void open_court(struct court *c, const struct noise_input *in)
-{
-    *c = (struct court){.in = *in, .second = has_second(in)};
-    places_make(&c->places, in->topo);
-    add_channels(c);
-    make_views(c);
-    look_at_uplinks(c);
-}
-
-static void close_court(struct court *c)
+static void close_court(struct noise_court *c)
 {
     for (int tail = 0; tail < 2; tail++) {
         if (c->selected)
@@ -331,21 +309,164 @@ static void close_court(struct court *c)
         view_free(&c->view[0][tail]);
     }
     free_channels(c);
+    free_room(c);
+    free(c->found.at);
     free(c->suspect.at);
     free(c->selected);
     free(c->left);
     free(c->lost);
     places_free(&c->places);
+    *c = (struct noise_court){.channels = 0};
+}
+
+/* --- stage 1 --- */
+
+/* True if looks from this one on are of a kind or tier that those before it are not of. */
+static bool has_others(const struct noise_input *in, int from)
+{
+    const struct noise_input before = {.look = in->look, .looks = from};
+    unsigned seen[LOOK_COUNT + 1] = {0}, more[LOOK_COUNT + 1] = {0}, others = 0;
+
+    kinds_seen(&before, 0, seen);
+    kinds_seen(in, from, more);
+    for (int k = 0; k <= LOOK_COUNT; k++)
+        others |= more[k] & ~seen[k];
+    return others;
+}
+
+/* How many looks there are of stage 1; -1: others are among them. */
+static int first_looks(const struct noise_input *in)
+{
+    int n = 0;
+
+    while (n < in->looks && !in->look[n].fresh)
+        n++;
+    for (int i = n; i < in->looks; i++)
+        if (!in->look[i].fresh)
+            return -1;
+    return n;
+}
+
+static uint64_t bits_of(float x)
+{
+    unsigned bits;
+
+    memcpy(&bits, &x, sizeof(bits));
+    return bits;
+}
+
+static uint64_t key_of(const struct noise_input *in, int n)
+{
+    uint64_t key = (uint64_t)n;
+
+    for (int i = 0; i < n; i++) {
+        const struct look *k = &in->look[i];
+        const int flags = k->alone | k->same_pair << 1 | k->unselected << 2;
+
+        key = map_mix(key, (uint64_t)k->turn << 32 | (unsigned)k->block);
+        key = map_mix(key, (uint64_t)k->src << 32 | (unsigned)k->dst);
+        key = map_mix(key, bits_of(k->y) << 32 | bits_of(k->tail));
+        key = map_mix(key, (uint64_t)(unsigned char)k->looks_at << 24 | (uint64_t)k->kind << 16 |
+                               (uint64_t)k->tier << 8 | (uint64_t)flags);
+    }
+    return key;
+}
+
+static void make_views(struct noise_court *c)
+{
+    for (int tail = 0; tail < 2; tail++) {
+        c->view[0][tail] =
+            (struct view){.in = &c->in, .places = &c->places, .tail = tail, .nic = &c->nic};
+        view_make(&c->view[0][tail]);
+    }
+}
+
+static void free_views(struct noise_court *c)
+{
+    for (int tail = 0; tail < 2; tail++)
+        view_free(&c->view[0][tail]);
+}
+
+/* Nothing else is judged by looks through uplinks that are full. */
+static void look_at_uplinks(struct noise_court *c)
+{
+    bool *full = mem_calloc((size_t)c->in.looks + 1, sizeof(*full));
+
+    free(c->lost);
+    c->lost = uplinks_find(&c->view[0][0], full, &c->losts);
+    if (c->losts) {
+        c->left = mem_dup(c->in.look, (size_t)c->in.looks, sizeof(*c->left));
+        for (int i = 0; i < c->in.looks; i++)
+            c->left[i].y = full[i] && isfinite(c->left[i].y) ? NAN : c->left[i].y;
+        c->in.look = c->left;
+        free_views(c);
+        make_views(c);
+    }
+    free(full);
 }
 
 /* Suspects are cut to those that stage 2 has looks for; all that stage 1 found stays in found. */
-static void first_stage(struct court *c, struct claims *found)
+static void first_stage(struct noise_court *c, const struct noise_input *in)
 {
-    scan(c, 0, noise_constants.suspect, NULL, BESIDE_ANY, found);
-    claims_below(found, &c->places);
-    claims_sort(found);
-    for (int i = 0; i < found->count && i < noise_constants.suspects; i++)
-        MEM_PUSH(c->suspect.at, c->suspect.count) = found->at[i];
+    c->in = *in;
+    c->r = mem_calloc((size_t)in->looks + 1, sizeof(*c->r));
+    places_make(&c->places, in->topo);
+    add_channels(c);
+    make_views(c);
+    look_at_uplinks(c);
+    scan(c, 0, noise_constants.suspect, NULL, BESIDE_ANY, &c->found);
+    claims_below(&c->found, &c->places);
+    claims_sort(&c->found);
+    for (int i = 0; i < c->found.count && i < noise_constants.suspects; i++)
+        MEM_PUSH(c->suspect.at, c->suspect.count) = c->found.at[i];
+}
+
+static bool are_places_of(const struct places *p, const struct topo *t)
+{
+    struct places now;
+    bool same;
+
+    places_make(&now, t);
+    same = now.n == p->n;
+    for (int r = 0; r < RUNG_COUNT && same; r++)
+        same = !memcmp(now.of[r], p->of[r], (size_t)p->n * sizeof(int));
+    places_free(&now);
+    return same;
+}
+
+/* Room for looks behind those of stage 1, whose blocks have numbers of their own. */
+static void widen(struct view *v, int before)
+{
+    int last = 0, *block;
+
+    for (int i = 0; i < v->in->looks; i++)
+        last = v->in->look[i].block > last ? v->in->look[i].block : last;
+    block = mem_ints(last, -1);
+    for (int i = 0; i < before; i++)
+        block[v->in->look[i].block] = v->block[v->in->look[i].block];
+    free(v->block);
+    v->block = block;
+    v->r = mem_realloc(v->r, (size_t)v->in->looks + 1, sizeof(*v->r));
+    for (int i = before; i < v->in->looks; i++)
+        v->r[i] = NAN;
+}
+
+/* True if stage 1 would be the same again; its looks are those of `in` then. */
+static bool is_of(struct noise_court *c, const struct noise_input *in)
+{
+    const int n = first_looks(in), before = c->in.looks;
+    bool same = c->channel && !c->losts && n == before && key_of(in, n) == c->key &&
+                !has_others(in, n) && !memcmp(in->crosses, c->in.crosses, sizeof(in->crosses)) &&
+                are_places_of(&c->places, in->topo);
+
+    if (!same)
+        return false;
+    c->in = *in;
+    for (int tail = 0; tail < 2; tail++)
+        widen(&c->view[0][tail], before);
+    if (n < in->looks)
+        look_at_uplinks(c); /* flows of stage 2 fill them as well */
+    return !c->losts;
 }
 
 /* --- what is usual --- */
@@ -396,7 +517,7 @@ static void tell_loaded(struct noise *n, const struct view *v)
     free(buffer);
 }
 
-static void tell_noise(struct noise *n, const struct court *c)
+static void tell_noise(struct noise *n, const struct noise_court *c)
 {
     const struct view *v = &c->view[0][0];
     int most = 0;
@@ -415,48 +536,71 @@ static void tell_noise(struct noise *n, const struct court *c)
         }
 }
 
-static void judge(struct noise *n, const struct noise_input *in, bool decide)
+static void tell_first(struct noise *n, const struct noise_court *c)
 {
-    struct court c;
-    struct claims found = {0}, named = {0};
-    struct naming naming;
+    const struct naming naming = {&c->in, &c->places, c->view[0], NULL};
 
     *n = (struct noise){0};
-    open_court(&c, in);
-    first_stage(&c, &found);
-    naming = (struct naming){&c.in, &c.places, c.view[0], NULL};
-    n->suspect = naming_make(&naming, &c.suspect, &n->suspects);
-    if (decide) {
-        struct claims alone = {0};
+    n->suspect = naming_make(&naming, &c->suspect, &n->suspects);
+    tell_usual(n, &c->view[0][0]);
+    tell_loaded(n, &c->view[0][0]);
+    tell_noise(n, c);
+}
 
-        if (c.second && c.suspect.count)
-            second_stage(&c, &named);
-        sure_alone(&found, &alone);
-        add_new(&named, &alone);
-        dead_find(&named, &c.in, &c.places);
-        claims_below(&named, &c.places);
-        naming.second = c.selected ? c.view[1] : NULL;
-        n->found = naming_make(&naming, &named, &n->founds);
-        for (int i = 0; i < c.losts; i++)
-            MEM_PUSH(n->found, n->founds) = c.lost[i];
-        free(alone.at);
-    }
-    tell_usual(n, &c.view[0][0]);
-    tell_loaded(n, &c.view[0][0]);
-    tell_noise(n, &c);
-    free(found.at);
+static void decide(struct noise *n, struct noise_court *c)
+{
+    struct naming naming = {&c->in, &c->places, c->view[0], NULL};
+    struct claims alone = {0}, named = {0};
+
+    if (first_looks(&c->in) != c->in.looks && c->suspect.count)
+        second_stage(c, &named);
+    sure_alone(&c->found, &alone);
+    add_new(&named, &alone);
+    dead_find(&named, &c->in, &c->places);
+    claims_below(&named, &c->places);
+    naming.second = c->selected ? c->view[1] : NULL;
+    n->found = naming_make(&naming, &named, &n->founds);
+    for (int i = 0; i < c->losts; i++)
+        MEM_PUSH(n->found, n->founds) = c->lost[i];
+    free(alone.at);
     free(named.at);
-    close_court(&c);
 }
 
-void noise_judge(struct noise *n, const struct noise_input *in)
+void noise_judge(struct noise *n, const struct noise_input *in, struct noise_court *kept)
 {
-    judge(n, in, true);
+    struct noise_court *own = mem_calloc(1, sizeof(*own)),
+                       *c = kept && is_of(kept, in) ? kept : own;
+
+    if (kept && c == own)
+        close_court(kept);
+    if (c == own)
+        first_stage(c, in);
+    tell_first(n, c);
+    decide(n, c);
+    close_court(c);
+    free(own);
 }
 
-void noise_suspects(struct noise *n, const struct noise_input *in)
+struct noise_court *noise_suspects(struct noise *n, const struct noise_input *in)
 {
-    judge(n, in, false);
+    struct noise_court *c = mem_calloc(1, sizeof(*c));
+
+    first_stage(c, in);
+    tell_first(n, c);
+    free_room(c);
+    c->key = key_of(in, in->looks);
+    if (c->losts)
+        close_court(c); /* other looks may fill other uplinks */
+    c->in.look = NULL;  /* the caller's */
+    c->in.topo = NULL;
+    return c;
+}
+
+void noise_court_free(struct noise_court *c)
+{
+    if (c)
+        close_court(c);
+    free(c);
 }
 
 void noise_free(struct noise *n)

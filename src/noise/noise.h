@@ -88,10 +88,17 @@ struct noise {
     double sd_look, sd_turn, sd_block, sd_part;
 };
 
-/* Both stages, as far as there are looks of the second.  The caller frees with noise_free(). */
-void noise_judge(struct noise *n, const struct noise_input *in);
-/* Stage 1 alone: fills suspect, usual and loaded; what to measure again. */
-void noise_suspects(struct noise *n, const struct noise_input *in);
+/* What stage 1 made of its looks, without them: stage 2 goes on from there. */
+struct noise_court;
+
+/* Stage 1 alone: fills suspect, usual and loaded; what to measure again.  The caller frees what is returned with
+ * noise_court_free(). */
+struct noise_court *noise_suspects(struct noise *n, const struct noise_input *in);
+void noise_court_free(struct noise_court *c);
+/* Both stages, as far as there are looks of the second.  kept: NULL, or from noise_suspects(); stage 1 is taken from
+ * there if its looks and places are the same, and is judged again if not.  kept is empty afterwards.  The caller frees
+ * with noise_free(). */
+void noise_judge(struct noise *n, const struct noise_input *in, struct noise_court *kept);
 void noise_free(struct noise *n);
 
 #endif

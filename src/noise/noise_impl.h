@@ -7,9 +7,11 @@
  * steady    effects of all parts of a level through one lens, with their chances
  * claim     a part that stands out in a channel
  *
- * A look is seen from both ends: its code is 2 * look + end, end 0 is the sender. */
+ * A look is seen from both ends; end 0 is the sender. */
 #ifndef RG_NOISE_IMPL_H
 #define RG_NOISE_IMPL_H
+
+#include <string.h>
 
 #include "base/map.h"
 #include "noise/constants.h"
@@ -54,6 +56,8 @@ struct view {
     const struct view *base; /* stage 1, for the view of stage 2 */
     const bool *selected;    /* endpoints that stage 2 suspects */
     bool fresh, tail;
+    struct keyed
+        *nic; /* room for the looks of a channel by endpoint, which is a large part of all memory */
     int blocks, *block; /* index of a block by its number */
     float *r;           /* by look; NAN: not in this view */
     struct lists of;    /* looks of this view by kind and scope: those of a channel, in time */
@@ -67,8 +71,7 @@ struct view {
     unsigned *fine[LOOK_COUNT]; /* by endpoint: bit 2 * tier + end */
     double sd_turn;
 };
-void view_make(struct view *v, const struct noise_input *in, const struct places *places,
-               const struct view *base, bool fresh, bool tail, const bool *selected);
+void view_make(struct view *v); /* of the fields above blocks */
 void view_free(struct view *v);
 static inline int class_of(const struct look *k)
 {
@@ -146,32 +149,53 @@ static inline bool channel_has_sides(const struct channel *c)
 /* --- looks by part --- */
 
 enum beside { BESIDE_ANY, BESIDE_PARALLEL };
-/* Looks of a channel in the order of r, with all that is asked of them: one line of a cache each. */
-struct order {
-    struct item {
-        int look, end[2];
-        float r;
-        unsigned short block;
-        unsigned char class, fine; /* bit 0: the sender is, 1: the receiver */
-    } * at;
-    int count;
+struct pick { /* looks of a channel that count, and what is left of them */
+    const struct view *v;
+    const struct channel *c;
+    const float *r; /* by look */
+    enum beside beside;
+    bool same_pair;
 };
-void order_make(struct order *o, const struct view *v, const struct channel *c, const float *r,
-                enum beside beside, bool same_pair);
-void order_free(struct order *o);
+
+struct keyed {
+    int parts, most; /* most: items of a part */
+    size_t room;     /* of at, which stays from one keyed_make() to the next */
+    int *start;      /* items of part p: at[start[p]] .. at[start[p + 1] - 1], ascending in r */
+    struct item {    /* a look, seen from one of its ends */
+        float r;
+        int look, self, other;
+        unsigned short block;
+        unsigned char class, bits; /* bit 0: the end, 1: the other one is fine */
+    } * at;
+    int (*two)[2];  /* rungs of two: their names */
+    unsigned tiers; /* that looks are in; bit mask */
+};
 static inline int item_tier(const struct item *i)
 {
     return i->class / 2 % TIER_MAX;
 }
-
-struct keyed {
-    struct lists l;  /* codes by part: 2 * place in the order + end */
-    int parts, most; /* most: codes of a part */
-    int (*two)[2];   /* rungs of two: their names */
-};
-/* By endpoint, or (rungs of two) by pair. */
-void keyed_make(struct keyed *k, const struct view *v, const struct order *o, enum rung rung);
+static inline int item_end(const struct item *i)
+{
+    return i->bits & 1;
+}
+static inline bool item_is_fine(const struct item *i)
+{
+    return i->bits >> 1;
+}
+/* By endpoint, each look from both ends; or (rungs of two) by pair, from the first of the two. */
+void keyed_make(struct keyed *k, const struct pick *pick, enum rung rung);
 void keyed_free(struct keyed *k);
+
+/* Numbers in the order of r; the lower half of their bits is `at`. */
+static inline uint64_t order_rank(float r, int at)
+{
+    unsigned bits;
+
+    memcpy(&bits, &r, sizeof(bits));
+    return (uint64_t)(bits ^ (bits >> 31 ? ~0u : 1u << 31)) << 32 | (unsigned)at;
+}
+/* One ascending list of runs that are, in one of two rooms; start[] has runs + 1 entries and is lost. */
+const uint64_t *order_merge(uint64_t *at, uint64_t *spare, int *start, int runs);
 
 void fine_find(struct view *v, unsigned tiers);
 
@@ -186,7 +210,7 @@ struct seen {
     float r, w;
     int look, self, other;
     unsigned short block;
-    unsigned char tier, end;
+    unsigned char class, tier, end;
     bool inside, fine, alone, first; /* first: one of the two sights of a look within a group */
 };
 bool lens_takes(const struct lens *l, const struct seen *s);
@@ -223,21 +247,21 @@ struct hunt {
     const struct claims *asked; /* stage 2: suspects; NULL: stage 1 */
     enum beside beside;
     double alpha;
-    float *r;    /* residuals that are left */
-    float *done; /* effect of named groups, by endpoint */
-    bool stale;  /* r has changed since order was made */
-    bool taken;  /* effects were taken off r */
-    struct order order;
-    struct keyed nic, two; /* by endpoint; by pair of the rung at hand */
-    int *code, codes;      /* of the group at hand */
+    float *r;         /* residuals that are left */
+    float *done;      /* effect of named groups, by endpoint */
+    bool stale;       /* r has changed since v->nic was made */
+    bool taken;       /* effects were taken off r */
+    struct keyed two; /* looks by pair of the rung at hand */
+    uint64_t *rank;   /* of the group at hand: room for twice `ranks` */
+    int *run, ranks, runs;
     struct claims *out;
 };
-/* Order and lists of what is left now. */
-void gather_renew(struct hunt *h, bool same_pair);
+/* Lists of what is left now, by endpoint (RUNG_NIC) or by pair of a rung of two; the former if it is stale. */
+void gather_renew(struct hunt *h, enum rung rung, bool same_pair);
 static inline void gather_refresh(struct hunt *h)
 {
     if (h->stale)
-        gather_renew(h, false);
+        gather_renew(h, RUNG_NIC, false);
 }
 void gather_free(struct hunt *h);
 /* Looks of a part into seen[], in the order of r; returns how many.  gather_most(): of a part of the rung at most. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Looks in the order of their residuals, and by part in that order. */
+/* Looks by part, those of a part in the order of their residuals.  They lie side by side, because a large machine
+ * has more of them than a cache holds, and each pass over all parts would fetch them one by one. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,100 +8,118 @@
 #include "base/mem.h"
 #include "noise/noise_impl.h"
 
-/* A look with the order of its float as that of unsigned integers. */
-struct rank {
-    unsigned key;
-    int look;
+static void merge(uint64_t *to, const uint64_t *a, int n, const uint64_t *b, int m)
+{
+    while (n && m) {
+        bool first = *a < *b;
+
+        *to++ = first ? *a : *b;
+        a += first;
+        n -= first;
+        b += !first;
+        m -= !first;
+    }
+    if (n + m)
+        memcpy(to, n ? a : b, (size_t)(n + m) * sizeof(*to));
+}
+
+const uint64_t *order_merge(uint64_t *at, uint64_t *spare, int *start, int runs)
+{
+    while (runs > 1) {
+        uint64_t *from = at;
+        int kept = 0;
+
+        for (int r = 0; r < runs; r += 2) {
+            int a = start[r], b = start[r + 1], c = r + 1 < runs ? start[r + 2] : b;
+
+            merge(spare + a, from + a, b - a, from + b, c - b);
+            start[kept++] = a;
+        }
+        start[kept] = start[runs];
+        runs = kept;
+        at = spare;
+        spare = from;
+    }
+    return at;
+}
+
+/* --- sorting the items of a part --- */
+
+struct sorting { /* room for the part at hand */
+    uint64_t *rank;
+    int *start;
+    struct item *copy;
 };
 
-static unsigned key_of(float r)
+enum { RUN = 12 }; /* insertion is the fastest for so few */
+
+static void insert(uint64_t *v, int n)
 {
-    unsigned bits;
+    for (int i = 1, k; i < n; i++) {
+        uint64_t x = v[i];
 
-    memcpy(&bits, &r, sizeof(bits));
-    return bits ^ (bits >> 31 ? ~0u : 1u << 31);
-}
-
-enum { DIGIT = 11, DIGITS = 3, VALUES = 1 << DIGIT };
-
-static int digit_of(const struct rank *r, int d)
-{
-    return (int)(r->key >> d * DIGIT) & (VALUES - 1);
-}
-
-/* Digit after digit, the lowest first; equal keys stay in their order.  Returns the sorted half of r[2 * n]. */
-static struct rank *sort_ranks(struct rank *r, int n)
-{
-    struct rank *from = r, *to = r + n;
-
-    for (int d = 0; d < DIGITS; d++) {
-        int start[VALUES + 1] = {0};
-        struct rank *other = from;
-
-        for (int i = 0; i < n; i++)
-            start[digit_of(&from[i], d) + 1]++;
-        for (int k = 0; k < VALUES; k++)
-            start[k + 1] += start[k];
-        for (int i = 0; i < n; i++)
-            to[start[digit_of(&from[i], d)]++] = from[i];
-        from = to;
-        to = other;
+        for (k = i; k > 0 && v[k - 1] > x; k--)
+            v[k] = v[k - 1];
+        v[k] = x;
     }
-    return from;
 }
 
-static bool is_in(const struct look *k, const struct channel *c, enum beside beside, bool same_pair)
+static void sort_items(struct sorting *s, struct item *at, int n)
 {
-    return channel_has(c, k) && !(beside == BESIDE_PARALLEL && k->alone) &&
-           k->same_pair <= same_pair;
-}
-
-static struct item item_of(const struct view *v, int look, float r)
-{
-    const struct look *k = &v->in->look[look];
-
-    return (struct item){.look = look,
-                         .end = {k->src, k->dst},
-                         .r = r,
-                         .block = (unsigned short)v->block[k->block],
-                         .class = (unsigned char)class_of(k),
-                         .fine = (unsigned char)(end_is_fine(v, k, 0) | end_is_fine(v, k, 1) << 1)};
-}
-
-void order_make(struct order *o, const struct view *v, const struct channel *c, const float *r,
-                enum beside beside, bool same_pair)
-{
-    int n, count = 0;
-    const int *at = view_looks(v, c->kind, c->tiers, &n);
-    struct rank *rank = mem_calloc(2 * (size_t)n + 1, sizeof(*rank)), *sorted;
+    const uint64_t *rank;
+    int runs = 0;
 
     for (int i = 0; i < n; i++)
-        if (!isnan(r[at[i]]) && is_in(&v->in->look[at[i]], c, beside, same_pair))
-            rank[count++] = (struct rank){key_of(r[at[i]]), at[i]};
-    *o = (struct order){mem_calloc((size_t)count + 1, sizeof(*o->at)), count};
-    sorted = sort_ranks(rank, count);
-    for (int i = 0; i < count; i++)
-        o->at[i] = item_of(v, sorted[i].look, r[sorted[i].look]);
-    free(rank);
+        s->rank[i] = order_rank(at[i].r, i);
+    for (int i = 0; i < n; i += RUN) {
+        s->start[runs++] = i;
+        insert(s->rank + i, n - i < RUN ? n - i : RUN);
+    }
+    s->start[runs] = n;
+    rank = order_merge(s->rank, s->rank + n, s->start, runs);
+    memcpy(s->copy, at, (size_t)n * sizeof(*at));
+    for (int i = 0; i < n; i++)
+        at[i] = s->copy[(unsigned)rank[i]];
 }
 
-void order_free(struct order *o)
+static void sort_all(struct keyed *k)
 {
-    free(o->at);
-    *o = (struct order){NULL, 0};
+    const size_t most = (size_t)k->most;
+    struct sorting s = {mem_calloc(2 * most + 1, sizeof(*s.rank)), mem_ints(k->most / RUN + 2, 0),
+                        mem_calloc(most + 1, sizeof(*s.copy))};
+
+    for (int p = 0; p < k->parts; p++)
+        if (k->start[p + 1] > k->start[p])
+            sort_items(&s, k->at + k->start[p], k->start[p + 1] - k->start[p]);
+    free(s.rank);
+    free(s.start);
+    free(s.copy);
 }
 
-/* --- rungs of two --- */
+/* --- items by part --- */
 
-/* Number of the pair of a look; end: 0 where the sender is the first of the two. */
-static int pair_number(struct keyed *k, struct map *map, int a, int b, int n, int *end)
+/* Looks that may be picked, each from both ends: code 2 * i + end. */
+struct keying {
+    struct keyed *k;
+    const struct pick *pick;
+    const int *look;
+    int codes, *part; /* part: by code; -1: none */
+};
+
+static bool is_in(const struct pick *p, int look)
 {
-    int lo = a < b ? a : b, hi = a < b ? b : a, *number;
+    const struct look *k = &p->v->in->look[look];
 
-    if (a < 0 || b < 0 || a == b)
-        return -1;
-    *end = a > b;
-    number = map_at(map, (uint64_t)lo * (uint64_t)n + (uint64_t)hi, NULL, NULL);
+    return !isnan(p->r[look]) && channel_has(p->c, k) &&
+           !(p->beside == BESIDE_PARALLEL && k->alone) && k->same_pair <= p->same_pair;
+}
+
+/* Number of the pair of two groups. */
+static int number_pair(struct keyed *k, struct map *map, int a, int b, int n)
+{
+    int lo = a < b ? a : b, hi = a < b ? b : a,
+        *number = map_at(map, (uint64_t)lo * (uint64_t)n + (uint64_t)hi, NULL, NULL);
+
     if (*number == MAP_NONE) {
         *number = k->parts;
         MEM_PUSH(k->two, k->parts)[0] = lo;
@@ -109,48 +128,113 @@ static int pair_number(struct keyed *k, struct map *map, int a, int b, int n, in
     return *number;
 }
 
-static void key_two(struct keyed *k, const struct order *o, const int *of, int n)
+/* Of rungs of two a look is seen from the first of the two. */
+static void key_two(struct keying *x, enum rung rung)
 {
-    int *key = mem_ints(o->count, -1), *code = mem_ints(o->count, 0);
+    const struct places *p = x->pick->v->places;
+    const int *of = p->of[rung], n = p->count[rung];
     struct map map = {0};
 
-    for (int i = 0; i < o->count; i++) {
-        int end = 0;
+    for (int i = 0; i < x->codes / 2; i++) {
+        const struct look *k = &x->pick->v->in->look[x->look[i]];
+        int a = of[k->src], b = of[k->dst];
 
-        key[i] = pair_number(k, &map, of[o->at[i].end[0]], of[o->at[i].end[1]], n, &end);
-        code[i] = 2 * i + end;
+        if (a >= 0 && b >= 0 && a != b && is_in(x->pick, x->look[i]))
+            x->part[2 * i + (a > b)] = number_pair(x->k, &map, a, b, n);
     }
-    lists_make(&k->l, key, code, o->count, k->parts);
     map_free(&map);
-    free(key);
-    free(code);
 }
 
-static void key_ends(struct keyed *k, const struct order *o)
+static void key_ends(struct keying *x)
 {
-    int *key = mem_ints(2 * o->count, -1);
+    for (int i = 0; i < x->codes / 2; i++)
+        if (is_in(x->pick, x->look[i])) {
+            const struct look *k = &x->pick->v->in->look[x->look[i]];
 
-    for (int i = 0; i < 2 * o->count; i++)
-        key[i] = o->at[i / 2].end[i & 1];
-    lists_make(&k->l, key, NULL, 2 * o->count, k->parts);
-    free(key);
+            x->part[2 * i] = k->src;
+            x->part[2 * i + 1] = k->dst;
+            x->k->tiers |= 1u << k->tier;
+        }
 }
 
-void keyed_make(struct keyed *k, const struct view *v, const struct order *o, enum rung rung)
+static void add_item(struct item *to, const struct pick *p, int look, int end)
 {
-    *k = (struct keyed){.parts = rung_is_two(rung) ? 0 : v->places->n};
+    const struct look *k = &p->v->in->look[look];
+
+    to->r = p->r[look];
+    to->look = look;
+    to->self = end_of(k, end);
+    to->other = end_of(k, !end);
+    to->block = (unsigned short)p->v->block[k->block];
+    to->class = (unsigned char)class_of(k);
+    to->bits = (unsigned char)(end | end_is_fine(p->v, k, !end) << 1);
+}
+
+/* Parts whose items are written at a time: those that a cache and its table of pages hold. */
+enum { TOGETHER = 512 };
+
+/* Pages that were used already cost less than new ones. */
+static void make_room(struct keyed *k, size_t n)
+{
+    if (n <= k->room)
+        return;
+    free(k->at);
+    k->at = mem_calloc(n, sizeof(*k->at));
+    k->room = n;
+}
+
+/* start[p + 1] counts up from where the items of p begin to where they end. */
+static void fill(const struct keying *x)
+{
+    struct keyed *k = x->k;
+    struct lists l;
+    int *start = k->start, *key = mem_ints(x->codes, -1);
+
+    for (int i = 0; i < x->codes; i++)
+        if (x->part[i] >= 0) {
+            key[i] = x->part[i] / TOGETHER;
+            start[x->part[i] + 2]++;
+        }
+    lists_make(&l, key, NULL, x->codes, k->parts / TOGETHER + 1);
+    free(key);
+    for (int p = 0; p < k->parts; p++) {
+        k->most = start[p + 2] > k->most ? start[p + 2] : k->most;
+        start[p + 2] += start[p + 1];
+    }
+    make_room(k, (size_t)start[k->parts + 1] + 1);
+    for (int i = 0; i < start[k->parts + 1]; i++) {
+        const int code = l.at[i];
+
+        add_item(&k->at[start[x->part[code] + 1]++], x->pick, x->look[code / 2], code % 2);
+    }
+    lists_free(&l);
+}
+
+void keyed_make(struct keyed *k, const struct pick *pick, enum rung rung)
+{
+    struct keying x = {.k = k, .pick = pick};
+
+    free(k->start);
+    free(k->two);
+    *k = (struct keyed){
+        .parts = rung_is_two(rung) ? 0 : pick->v->places->n, .room = k->room, .at = k->at};
+    x.look = view_looks(pick->v, pick->c->kind, pick->c->tiers, &x.codes);
+    x.codes *= 2;
+    x.part = mem_ints(x.codes, -1);
     if (rung_is_two(rung))
-        key_two(k, o, v->places->of[rung], v->places->count[rung]);
+        key_two(&x, rung);
     else
-        key_ends(k, o);
-    for (int p = 0; p < k->parts; p++)
-        if (k->l.start[p + 1] - k->l.start[p] > k->most)
-            k->most = k->l.start[p + 1] - k->l.start[p];
+        key_ends(&x);
+    k->start = mem_ints(k->parts + 2, 0);
+    fill(&x);
+    free(x.part);
+    sort_all(k);
 }
 
 void keyed_free(struct keyed *k)
 {
-    lists_free(&k->l);
+    free(k->start);
+    free(k->at);
     free(k->two);
     *k = (struct keyed){.parts = 0};
 }

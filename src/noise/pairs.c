@@ -30,11 +30,11 @@ static uint64_t key_of(const struct look *k)
     return hi << 32 | lo;
 }
 
-static bool is_slow(const struct hunt *h, int i)
+static bool is_slow(const struct hunt *h, int class, float r)
 {
-    const double sigma = h->v->class[class_of(&h->v->in->look[i])].sigma;
+    const double sigma = h->v->class[class].sigma;
 
-    return h->r[i] < -fmax(noise_constants.slow, noise_constants.slow_sigma * sigma);
+    return r < -fmax(noise_constants.slow, noise_constants.slow_sigma * sigma);
 }
 
 /* Between ends that are fine and of no claimed part. */
@@ -46,21 +46,18 @@ static bool is_open(const struct hunt *h, const bool *claimed, int i)
            end_is_fine(h->v, k, 1) && !claimed[k->src] && !claimed[k->dst];
 }
 
-static void add_pair(struct pairs *p, uint64_t key, int a, int b)
+static void add_pair(struct pairs *p, const struct look *k)
 {
-    int *at = map_at(&p->map, key, NULL, NULL);
+    int *at = map_at(&p->map, key_of(k), NULL, NULL);
 
     if (*at != MAP_NONE)
         return;
     *at = p->count;
-    MEM_PUSH(p->at, p->count) = (struct pair){.a = a, .b = b};
+    MEM_PUSH(p->at, p->count) = (struct pair){.a = k->src < k->dst ? k->src : k->dst,
+                                              .b = k->src < k->dst ? k->dst : k->src};
 }
 
-static void add_look(struct pairs *p, const struct look *k)
-{
-    add_pair(p, key_of(k), k->src < k->dst ? k->src : k->dst, k->src < k->dst ? k->dst : k->src);
-}
-
+/* Looks of the pairs that have a slow one. */
 static void collect(struct pairs *p, const struct hunt *h, const bool *claimed)
 {
     const struct look *look = h->v->in->look;
@@ -69,22 +66,25 @@ static void collect(struct pairs *p, const struct hunt *h, const bool *claimed)
 
     for (int k = 0; k < n; k++)
         if (is_open(h, claimed, of[k])) {
+            bool slow = is_slow(h, class_of(&look[of[k]]), h->r[of[k]]);
+
             p->looks++;
-            p->slow += is_slow(h, of[k]);
-            if (is_slow(h, of[k]))
-                add_look(p, &look[of[k]]);
+            p->slow += slow;
+            if (slow)
+                add_pair(p, &look[of[k]]);
         }
     for (int k = 0; k < n && p->count; k++) {
         int i = of[k], at = MAP_NONE;
+        bool slow;
 
         if (is_open(h, claimed, i))
             at = map_find(&p->map, key_of(&look[i]), NULL, NULL);
-
         if (at == MAP_NONE)
             continue;
+        slow = is_slow(h, class_of(&look[i]), h->r[i]);
         p->at[at].looks++;
-        p->at[at].slow += is_slow(h, i);
-        p->at[at].sum += is_slow(h, i) ? h->r[i] : 0;
+        p->at[at].slow += slow;
+        p->at[at].sum += slow ? h->r[i] : 0;
     }
 }
 
@@ -148,45 +148,91 @@ static int rack_of(const struct hunt *h, int endpoint)
     return h->places->of[RUNG_RACK][endpoint];
 }
 
-/* All open pairs of endpoints of two racks. */
-static void collect_all(struct pairs *p, const struct hunt *h, const bool *claimed)
-{
-    const struct noise_input *in = h->v->in;
+/* Partners of an endpoint in racks behind its own, and pairs of its rack with those. */
+struct ballot {
+    struct pair *partner;
+    int partners;
+    int *number,
+        *vote; /* by endpoint: place in partner; by rack: place among the votes; -1: none */
+};
 
-    for (int i = 0; i < in->looks; i++) {
-        const struct look *k = &in->look[i];
+static bool is_open_item(const struct hunt *h, const bool *claimed, const struct item *k)
+{
+    return item_is_fine(k) &&
+           h->v->fine[h->c->kind][k->self] >> (2 * item_tier(k) + item_end(k)) & 1 &&
+           !claimed[k->self] && !claimed[k->other];
+}
+
+static struct pair *partner_of(struct ballot *b, const struct item *k)
+{
+    if (b->number[k->other] < 0) {
+        b->number[k->other] = b->partners;
+        MEM_PUSH(b->partner, b->partners) = (struct pair){.a = k->self, .b = k->other};
+    }
+    return &b->partner[b->number[k->other]];
+}
+
+/* The looks of an endpoint, by partner. */
+static void list_partners(struct ballot *b, const struct hunt *h, const bool *claimed, int endpoint)
+{
+    const int rack = rack_of(h, endpoint);
+
+    for (int i = 0; i < b->partners; i++)
+        b->number[b->partner[i].b] = -1;
+    b->partners = 0;
+    for (int i = h->v->nic->start[endpoint]; i < h->v->nic->start[endpoint + 1]; i++) {
+        const struct item *k = &h->v->nic->at[i];
+        bool slow = is_slow(h, k->class, k->r);
         struct pair *x;
 
-        if (!is_open(h, claimed, i) || rack_of(h, k->src) < 0 || rack_of(h, k->dst) < 0 ||
-            rack_of(h, k->src) == rack_of(h, k->dst))
+        if (rack_of(h, k->other) <= rack || !is_open_item(h, claimed, k))
             continue;
-        add_pair(p, key_of(k), k->src < k->dst ? k->src : k->dst,
-                 k->src < k->dst ? k->dst : k->src);
-        x = &p->at[map_find(&p->map, key_of(k), NULL, NULL)];
+        x = partner_of(b, k);
         x->looks++;
-        x->slow += is_slow(h, i);
-        x->sum += is_slow(h, i) ? h->r[i] : 0;
+        x->slow += slow;
+        x->sum += slow ? k->r : 0;
     }
 }
 
-/* Votes of pairs of endpoints, by pair of racks. */
-static void collect_racks(struct pairs *racks, const struct pairs *p, const struct hunt *h)
+/* A pair of endpoints is one vote on its racks. */
+static void vote(struct pairs *racks, struct ballot *b, const struct hunt *h, const struct pair *x)
 {
-    for (int i = 0; i < p->count; i++) {
-        const struct pair *x = &p->at[i];
-        int a = rack_of(h, x->a), b = rack_of(h, x->b), lo = a < b ? a : b, hi = a < b ? b : a;
-        const uint64_t key = (uint64_t)hi << 32 | (uint64_t)lo;
-        bool slow = x->slow > noise_constants.half * x->looks;
-        struct pair *to;
+    const int rack = rack_of(h, x->b);
+    const bool slow = x->slow > noise_constants.half * x->looks;
+    struct pair *to;
 
-        add_pair(racks, key, lo, hi);
-        to = &racks->at[map_find(&racks->map, key, NULL, NULL)];
-        to->looks++;
-        to->slow += slow;
-        to->sum += slow ? x->sum / x->slow : 0;
-        racks->looks++;
-        racks->slow += slow;
+    if (b->vote[rack] < 0) {
+        b->vote[rack] = racks->count;
+        MEM_PUSH(racks->at, racks->count) = (struct pair){.a = rack_of(h, x->a), .b = rack};
     }
+    to = &racks->at[b->vote[rack]];
+    to->looks++;
+    to->slow += slow;
+    to->sum += slow ? x->sum / x->slow : 0;
+    racks->looks++;
+    racks->slow += slow;
+}
+
+static void collect_racks(struct pairs *racks, const struct hunt *h, const bool *claimed)
+{
+    const int count = h->places->count[RUNG_RACK];
+    const struct lists *member = &h->places->member[RUNG_RACK];
+    struct ballot b = {.number = mem_ints(h->places->n, -1), .vote = mem_ints(count, -1)};
+
+    for (int r = 0; r < count; r++) {
+        const int from = racks->count;
+
+        for (int i = member->start[r]; i < member->start[r + 1]; i++) {
+            list_partners(&b, h, claimed, member->at[i]);
+            for (int k = 0; k < b.partners; k++)
+                vote(racks, &b, h, &b.partner[k]);
+        }
+        for (int i = from; i < racks->count; i++)
+            b.vote[racks->at[i].b] = -1;
+    }
+    free(b.partner);
+    free(b.number);
+    free(b.vote);
 }
 
 static bool has_racks(const struct hunt *h, int a, int b)
@@ -200,10 +246,10 @@ static bool has_racks(const struct hunt *h, int a, int b)
 
 static void suspect_racks(struct hunt *h, const bool *claimed)
 {
-    struct pairs p = {0}, racks = {0};
+    struct pairs racks = {0};
 
-    collect_all(&p, h, claimed);
-    collect_racks(&racks, &p, h);
+    gather_refresh(h);
+    collect_racks(&racks, h, claimed);
     for (int i = 0; i < racks.count; i++) {
         const struct pair *x = &racks.at[i];
         struct claim c;
@@ -218,9 +264,6 @@ static void suspect_racks(struct hunt *h, const bool *claimed)
         c.p = noise_constants.false_part;
         MEM_PUSH(h->out->at, h->out->count) = c;
     }
-    map_free(&p.map);
-    map_free(&racks.map);
-    free(p.at);
     free(racks.at);
 }
 

@@ -20,6 +20,7 @@ struct spell {
     int n, groups;
     int *slow[DEPTHS], *all;                                    /* looks of each part */
     unsigned short (*slow_in[DEPTHS])[SORTS], (*all_in)[SORTS]; /* the same by sort */
+    int sort[SORTS], sorts;                                     /* that there are looks of */
     float *depth;                                               /* sum of the slow ones, by part */
     int *deep;
     const int *group;
@@ -41,9 +42,9 @@ struct moment {
     unsigned char sort;
 };
 
-static int sort_of(const struct look *k)
+static unsigned char sort_of(const struct seen *s)
 {
-    return k->tier * 2 + k->alone;
+    return s->class % SORTS;
 }
 
 static int by_turn(const void *a, const void *b)
@@ -93,19 +94,17 @@ static void count_part(struct spell *s, int part, struct moment *m, int n)
 }
 
 static int part_moments(const struct spell *s, const struct seen *seen, int n, const bool *skip,
-                        struct moment *m, bool *slow)
+                        const int *turn, struct moment *m, bool *slow)
 {
     const struct view *v = s->h->v;
     int count = 0;
 
     *slow = false;
     for (int i = 0; i < n; i++) {
-        const struct look *k = &v->in->look[seen[i].look];
-
         if (!seen[i].fine || seen[i].inside || skip[seen[i].self])
             continue;
-        m[count++] = (struct moment){k->turn, seen[i].r, seen[i].w,
-                                     (float)v->class[class_of(k)].sigma, (unsigned char)sort_of(k)};
+        m[count++] = (struct moment){turn[seen[i].look], seen[i].r, seen[i].w,
+                                     (float)v->class[seen[i].class].sigma, sort_of(&seen[i])};
         *slow |= seen[i].r < -noise_constants.slow;
     }
     return count;
@@ -123,13 +122,29 @@ static void count_turns(struct spell *s, int part, const struct moment *m, int n
     }
 }
 
-static int last_turn(const struct noise_input *in)
+/* Turns by look, side by side: they are asked for in the order of parts. */
+static int *turns_of(const struct noise_input *in, int *last)
 {
-    int last = 0;
+    int *turn = mem_calloc((size_t)in->looks + 1, sizeof(*turn));
 
-    for (int i = 0; i < in->looks; i++)
-        last = in->look[i].turn > last ? in->look[i].turn : last;
-    return last;
+    *last = 0;
+    for (int i = 0; i < in->looks; i++) {
+        turn[i] = in->look[i].turn;
+        *last = turn[i] > *last ? turn[i] : *last;
+    }
+    return turn;
+}
+
+static void list_sorts(struct spell *s)
+{
+    for (int t = 0; t < SORTS; t++) {
+        bool any = false;
+
+        for (int i = 0; i < s->n && !any; i++)
+            any = s->all_in[i][t];
+        if (any)
+            s->sort[s->sorts++] = t;
+    }
 }
 
 static void count_all(struct spell *s, const bool *skip)
@@ -137,11 +152,11 @@ static void count_all(struct spell *s, const bool *skip)
     const size_t most = (size_t)gather_most(s->h, s->rung);
     struct seen *seen = mem_calloc(most + 1, sizeof(*seen));
     struct moment *m = mem_calloc(most + 1, sizeof(*m));
-    int *stamp = mem_ints(last_turn(s->h->v->in) + 1, 0);
+    int last, *turn = turns_of(s->h->v->in, &last), *stamp = mem_ints(last + 1, 0);
 
     for (int p = 0; p < s->n; p++) {
         bool slow;
-        int n = part_moments(s, seen, gather_part(s->h, s->rung, p, seen), skip, m, &slow);
+        int n = part_moments(s, seen, gather_part(s->h, s->rung, p, seen), skip, turn, m, &slow);
 
         if (slow)
             count_part(s, p, m, n);
@@ -150,7 +165,9 @@ static void count_all(struct spell *s, const bool *skip)
     }
     free(seen);
     free(m);
+    free(turn);
     free(stamp);
+    list_sorts(s);
 }
 
 /* --- the share of the like --- */
@@ -162,9 +179,9 @@ static void sort_shares(const struct spell *s, int depth, double *risk)
     double slow[SORTS] = {0}, all[SORTS] = {0}, sums[2] = {0.5, 1}, n = noise_constants.share_looks;
 
     for (int i = 0; i < s->n; i++)
-        for (int t = 0; s->keep[i] && t < SORTS; t++) {
-            slow[t] += s->slow_in[depth][i][t];
-            all[t] += s->all_in[i][t];
+        for (int k = 0; s->keep[i] && k < s->sorts; k++) {
+            slow[s->sort[k]] += s->slow_in[depth][i][s->sort[k]];
+            all[s->sort[k]] += s->all_in[i][s->sort[k]];
         }
     for (int t = 0; t < SORTS; t++) {
         sums[0] += slow[t];
@@ -179,8 +196,8 @@ static double expected(const struct spell *s, const double *risk, int part)
 {
     double sum = 0;
 
-    for (int t = 0; t < SORTS; t++)
-        sum += s->all_in[part][t] * risk[t];
+    for (int k = 0; k < s->sorts; k++)
+        sum += s->all_in[part][s->sort[k]] * risk[s->sort[k]];
     return sum;
 }
 

@@ -7,6 +7,7 @@
  *   t    = (e - centre + delta) / sqrt(pi/2 s~^2 / B + pop)      pop: how parts differ by nature
  *   p    = P(t) + P(as many blocks are stray, and as deep)       the second where B is small */
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "base/distribution.h"
@@ -14,6 +15,7 @@
 #include "base/stats.h"
 #include "noise/noise_impl.h"
 
+enum { FEW = 16 }; /* values that sorting is the fastest way to the median of */
 static const double mad_normal = 1.4826, halfpi = 1.5707963267948966, iqr_normal = 1.349;
 
 bool lens_takes(const struct lens *l, const struct seen *s)
@@ -31,12 +33,16 @@ bool lens_takes(const struct lens *l, const struct seen *s)
 /* --- one part --- */
 
 struct cell {
-    double weight, run;
+    double run, need; /* weight so far; half of all of it, INFINITY: found, or not seen */
     float z;
 };
 
 static double median_of(double *v, int n)
 {
+    if (n <= FEW) {
+        stats_sort(v, n);
+        return n ? (v[(n - 1) / 2] + v[n / 2]) / 2 : NAN;
+    }
     return n ? (stats_select(v, n, (n - 1) / 2) + stats_select(v, n, n / 2)) / 2 : NAN;
 }
 
@@ -66,42 +72,46 @@ static void masks_make(struct masks *m, const struct lens *lens, int lenses)
     }
 }
 
-/* What a lens takes of a part. */
-struct taken {
-    float r, w;
-    int block;
+struct sight { /* room for the part at hand */
+    struct masks masks;
+    struct seen *seen;
+    uint64_t *mask;
+    struct cell *cell;
+    double *v;
 };
 
-static int take(struct taken *to, const struct seen *s, const uint64_t *mask, int n, uint64_t bit)
-{
-    int count = 0;
-
-    for (int i = 0; i < n; i++) {
-        to[count] = (struct taken){s[i].r, s[i].w, s[i].block};
-        count += (mask[i] & bit) != 0;
-    }
-    return count;
-}
-
-/* Weighted median of each block; NAN where it is not seen, or only where looks are noise. */
-static void cell_medians(struct cell *cell, int blocks, const struct taken *s, int n)
+/* Half the weight of each block; INFINITY where a block is not seen, or only where looks are noise. */
+static void halve_weights(struct cell *cell, int blocks)
 {
     double best = 0;
 
     for (int b = 0; b < blocks; b++)
-        cell[b] = (struct cell){.z = NAN};
-    for (int i = 0; i < n; i++)
-        cell[s[i].block].weight += s[i].w;
+        best = cell[b].need > best ? cell[b].need : best;
     for (int b = 0; b < blocks; b++)
-        best = cell[b].weight > best ? cell[b].weight : best;
-    for (int i = 0; i < n; i++) {
-        struct cell *c = &cell[s[i].block];
+        cell[b].need = cell[b].need < noise_constants.block_seen * best
+                           ? INFINITY
+                           : cell[b].need * 0.5 * (1 - 1e-6);
+}
 
-        if (!isnan(c->z) || c->weight < noise_constants.block_seen * best)
-            continue;
-        if ((c->run += s[i].w) >= c->weight * 0.5 * (1 - 1e-6))
-            c->z = s[i].r;
-    }
+/* Weighted medians of the blocks of a part through all lenses at once, else NAN.  cell: by lens, then block. */
+static void cell_medians(struct sight *t, int blocks, int lenses, int n)
+{
+    for (int i = 0; i < blocks * lenses; i++)
+        t->cell[i] = (struct cell){.z = NAN};
+    for (int i = 0; i < n; i++)
+        for (uint64_t m = t->mask[i]; m; m &= m - 1)
+            t->cell[__builtin_ctzll(m) * blocks + t->seen[i].block].need += t->seen[i].w;
+    for (int l = 0; l < lenses; l++)
+        halve_weights(t->cell + (ptrdiff_t)l * blocks, blocks);
+    for (int i = 0; i < n; i++)
+        for (uint64_t m = t->mask[i]; m; m &= m - 1) {
+            struct cell *c = &t->cell[__builtin_ctzll(m) * blocks + t->seen[i].block];
+
+            if ((c->run += t->seen[i].w) < c->need)
+                continue;
+            c->z = t->seen[i].r;
+            c->need = INFINITY;
+        }
 }
 
 static double winsorised(double *v, int n, double centre)
@@ -398,15 +408,6 @@ static void steady_room(struct steady *s, int parts)
     s->deep = mem_calloc((size_t)parts + 1, sizeof(*s->deep));
 }
 
-struct sight { /* room for the part at hand */
-    struct masks masks;
-    struct seen *seen;
-    uint64_t *mask;
-    struct taken *taken;
-    struct cell *cell;
-    double *v;
-};
-
 static void sight_make(struct sight *t, const struct hunt *h, enum rung rung,
                        const struct lens *lens, int lenses)
 {
@@ -415,8 +416,7 @@ static void sight_make(struct sight *t, const struct hunt *h, enum rung rung,
     masks_make(&t->masks, lens, lenses);
     t->seen = mem_calloc(most, sizeof(*t->seen));
     t->mask = mem_calloc(most, sizeof(*t->mask));
-    t->taken = mem_calloc(most, sizeof(*t->taken));
-    t->cell = mem_calloc(blocks, sizeof(*t->cell));
+    t->cell = mem_calloc(blocks * (size_t)lenses, sizeof(*t->cell));
     t->v = mem_calloc(blocks, sizeof(*t->v));
 }
 
@@ -424,7 +424,6 @@ static void sight_free(struct sight *t)
 {
     free(t->seen);
     free(t->mask);
-    free(t->taken);
     free(t->cell);
     free(t->v);
 }
@@ -432,20 +431,13 @@ static void sight_free(struct sight *t)
 static void look_at_part(struct steady *s, struct lows *lows, struct sight *t, struct hunt *h,
                          enum rung rung, int part, int lenses)
 {
-    const int n = gather_part(h, rung, part, t->seen);
+    const int n = gather_part(h, rung, part, t->seen), blocks = h->v->blocks;
 
     for (int i = 0; i < n; i++)
         t->mask[i] = *mask_at(&t->masks, &t->seen[i]);
-    for (int l = 0; l < lenses; l++) {
-        int many = take(t->taken, t->seen, t->mask, n, UINT64_C(1) << l);
-
-        if (!many) {
-            s[l].est[part] = s[l].var[part] = NAN;
-            continue;
-        }
-        cell_medians(t->cell, h->v->blocks, t->taken, many);
-        add_part(&s[l], &lows[l], part, t->cell, h->v->blocks, t->v);
-    }
+    cell_medians(t, blocks, lenses, n);
+    for (int l = 0; l < lenses; l++)
+        add_part(&s[l], &lows[l], part, t->cell + (ptrdiff_t)l * blocks, blocks, t->v);
 }
 
 void steady_make(struct steady *s, struct hunt *h, enum rung rung, const bool *only,

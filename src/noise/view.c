@@ -375,37 +375,30 @@ static double spread_of(const float *off, int n)
     return sd;
 }
 
-void view_make(struct view *v, const struct noise_input *in, const struct places *places,
-               const struct view *base, bool fresh, bool tail, const bool *selected)
+void view_make(struct view *v)
 {
     int count[CLASSES] = {0};
     double top[CLASSES] = {0};
     struct crowds c;
     float *off;
 
-    *v = (struct view){.in = in,
-                       .places = places,
-                       .base = base,
-                       .selected = selected,
-                       .fresh = fresh,
-                       .tail = tail};
     read_values(v);
     view_list(v);
     number_blocks(v);
     count_classes(v, count);
     crowds_make(&c, v);
     off = mem_calloc((size_t)c.turns + 1, sizeof(*off));
-    if (!base)
+    if (!v->base)
         class_tops(v, count, c.buffer, top);
     find_calm(v, count, top);
-    if (!base)
+    if (!v->base)
         take_turns(v, &c, top, off);
     take_classes(v, count, c.buffer);
     find_hashed(v, count, c.buffer);
     drop_crowded(v, count);
     take_fine(v);
     take_turns(v, &c, NULL, off);
-    if (base)
+    if (v->base)
         take_drift(v, &c);
     v->sd_turn = spread_of(off, c.turns);
     free(off);

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/tsv.h"
 #include "base/units.h"
+#include "noise/noise.h"
 #include "topo/topo.h"
 
 static const char *const stop_name[] = {"ci", "time", "count", "failed", NULL};
@@ -447,6 +448,7 @@ int points_load(struct points *p, const char *path, struct err *err)
 void points_free(struct points *p)
 {
     free(p->point);
+    noise_court_free(p->judged);
     memset(p, 0, sizeof(*p));
 }
 

@@ -120,6 +120,8 @@ static inline const char *point_words(const struct point *p)
 /* Who, what and when of group g of a round; nothing is measured yet. */
 void point_describe(struct point_row *row, const struct round *r, int g, int epoch, size_t bytes);
 
+struct noise_court;
+
 struct points {
     struct point *point;
     int count;
@@ -129,6 +131,8 @@ struct points {
     bool bound; /* the file says which topology it is of */
     unsigned topology_crc;
     int torn; /* bytes of torn tail that were ignored */
+    /* What the planning of the second stage made of the first (noise/noise.h), for the fit; NULL: nothing. */
+    struct noise_court *judged;
 };
 
 int points_load(struct points *p, const char *path, struct err *err);
@@ -148,8 +152,7 @@ int points_open(struct points_log **log, const char *path, unsigned plan_crc, co
 int points_parse(struct points *p, const char *path, char *text, size_t len, struct err *err);
 void points_add(struct points_log *log, const struct point_row *row);
 int points_commit(struct points_log *log, struct err *err);
-const struct points *
-points_all(const struct points_log *log); /* what was there and what was added */
+struct points *points_all(struct points_log *log); /* what was there and what was added */
 /* ... as points_load() would find them in the file; the log has none then, and is only to be closed.
  * *out was loaded, taken or is zero. */
 void points_take(struct points_log *log, struct points *out);

@@ -235,7 +235,7 @@ int points_commit(struct points_log *log, struct err *err)
     return rc;
 }
 
-const struct points *points_all(const struct points_log *log)
+struct points *points_all(struct points_log *log)
 {
     return &log->all;
 }
@@ -245,6 +245,7 @@ void points_take(struct points_log *log, struct points *out)
     points_free(out);
     *out = log->all;
     log->all.point = NULL;
+    log->all.judged = NULL;
     log->all.count = 0;
     for (int i = 0; i < out->count; i++)
         out->point[i].sec.median = point_sec(point_time(out->point[i].sec.median));

@@ -400,7 +400,7 @@ static void measure_again(struct retest *r, const struct noise *noise, bool quic
     add_looks(r, budget - (quick ? r->out->rounds - before : 0));
 }
 
-void schedule_retest(struct plan *out, const struct topo *t, const struct points *p, bool by_nic,
+void schedule_retest(struct plan *out, const struct topo *t, struct points *p, bool by_nic,
                      bool quick)
 {
     struct noise_input in = {.topo = t};
@@ -421,7 +421,9 @@ void schedule_retest(struct plan *out, const struct topo *t, const struct points
     r.used = mem_calloc((size_t)t->endpoints, 1);
     list_places(&r);
     read_points(&r, p, of);
-    noise_suspects(&noise, &in);
+    free(of);
+    noise_court_free(p->judged);
+    p->judged = noise_suspects(&noise, &in);
     measure_again(&r, &noise, quick, budget);
     noise_free(&noise);
     for (int a = 0; a < ASKS; a++)
@@ -431,6 +433,5 @@ void schedule_retest(struct plan *out, const struct topo *t, const struct points
     free(r.crowd);
     free(r.mark);
     free(r.used);
-    free(of);
     free(look);
 }

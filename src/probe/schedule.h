@@ -98,7 +98,8 @@ enum {
  * The same points of the first stage and the same plan give the same rounds.  quick: fewer looks; pairs in
  * one block.  by_nic: of the pairs that left NVLink, else of the others. */
 struct points;
-void schedule_retest(struct plan *out, const struct topo *t, const struct points *p, bool by_nic,
+/* Leaves what the judge made of the points in p->judged. */
+void schedule_retest(struct plan *out, const struct topo *t, struct points *p, bool by_nic,
                      bool quick);
 
 /* Single pairs for schedule_retest(): at most `most` that the judge suspects or that lie furthest below what

@@ -172,6 +172,67 @@ static void nothing_is_said_of_no_looks(void **state)
     close_fabric(&f);
 }
 
+static void assert_same(const struct noise *a, const struct noise *b)
+{
+    assert_int_equal(a->founds, b->founds);
+    for (int i = 0; i < a->founds; i++) {
+        assert_int_equal(a->found[i].part, b->found[i].part);
+        assert_int_equal(a->found[i].a, b->found[i].a);
+        assert_float_equal(a->found[i].effect, b->found[i].effect, 0);
+        assert_float_equal(a->found[i].p, b->found[i].p, 0);
+        assert_int_equal(a->found[i].looks, b->found[i].looks);
+    }
+    assert_int_equal(a->suspects, b->suspects);
+    assert_int_equal(a->usuals, b->usuals);
+    for (int i = 0; i < a->usuals; i++)
+        assert_float_equal(a->usual[i].y, b->usual[i].y, 0);
+}
+
+/* Stage 1 is taken over only for the same looks of the same places.  change: of all looks; move: half of each
+ * host to the next. */
+static void stage_1_is_kept(float change, bool move, bool later)
+{
+    const struct fault fault = {PART_HOST, 5, -1, SIDE_BOTH, STATE_SLOW, 0.6, 1, false};
+    struct fabric f;
+    struct noise first, kept, again, last;
+    struct noise_court *court;
+    struct noise_input in;
+
+    open_fabric(&f, 16, &kinds[5], &fault, seed);
+    in = (struct noise_input){&f.topo, f.look, f.looks, {[TIER_RAIL] = true, [TIER_FABRIC] = true}};
+    court = noise_suspects(&first, &in);
+    if (later)
+        measure_again(&f, &first);
+    in.look = f.look;
+    in.looks = f.looks;
+    for (int i = 0; i < f.looks; i++)
+        f.look[i].y += change;
+    for (int i = 0; move && i < f.topo.endpoints; i++)
+        f.topo.endpoint[i].place.at[LEVEL_HOST] = (i + 2) / 4;
+    noise_judge(&kept, &in, court);
+    noise_judge(&again, &in, NULL);
+    assert_same(&kept, &again);
+    assert_true(!later || change != 0 || move || kept.founds == 1);
+    noise_judge(&last, &in, court); /* it is empty now */
+    assert_same(&last, &again);
+    noise_court_free(court);
+    noise_free(&first);
+    noise_free(&kept);
+    noise_free(&again);
+    noise_free(&last);
+    close_fabric(&f);
+}
+
+static void stage_1_of_the_same_looks_is_not_judged_again(void **state)
+{
+    (void)state;
+    for (int later = 0; later < 2; later++) {
+        stage_1_is_kept(0, false, later);
+        stage_1_is_kept(0.5F, false, later);
+        stage_1_is_kept(0, true, later);
+    }
+}
+
 static void load_costs_what_random_pairs_lose(void **state)
 {
     struct fabric f;
@@ -204,6 +265,7 @@ int main(void)
         cmocka_unit_test(a_cable_is_no_nic),
         cmocka_unit_test(a_nic_of_four_is_found),
         cmocka_unit_test(nothing_is_said_of_no_looks),
+        cmocka_unit_test(stage_1_of_the_same_looks_is_not_judged_again),
         cmocka_unit_test(load_costs_what_random_pairs_lose),
     };
 

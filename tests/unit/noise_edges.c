@@ -31,6 +31,7 @@ struct bench {
     struct rng rng;
     struct noise_input in;
     struct view v;
+    struct keyed nic;
     struct channel c;
     struct claims out;
     struct hunt h;
@@ -83,7 +84,8 @@ static void set_up(struct bench *b)
 
     b->in = (struct noise_input){
         &b->topo, b->look, b->looks, {[TIER_RAIL] = true, [TIER_FABRIC] = true}};
-    b->v = (struct view){.in = &b->in, .places = &b->places, .blocks = 2 * BLOCKS, .r = b->r};
+    b->v = (struct view){
+        .in = &b->in, .places = &b->places, .nic = &b->nic, .blocks = 2 * BLOCKS, .r = b->r};
     view_list(&b->v);
     b->v.block = mem_ints(2 * BLOCKS, 0);
     for (int i = 0; i < 2 * BLOCKS; i++)
@@ -121,6 +123,7 @@ static void free_channel(struct channel *c)
 static void close_bench(struct bench *b)
 {
     gather_free(&b->h);
+    keyed_free(&b->nic);
     for (int k = 0; k < LOOK_COUNT; k++)
         free(b->v.fine[k]);
     free(b->v.block);
@@ -691,7 +694,8 @@ static float last_of_view(struct bench *b, struct class_fit *fit)
     float r;
 
     set_up(b);
-    view_make(&v, &b->in, &b->places, NULL, false, false, NULL);
+    v = (struct view){.in = &b->in, .places = &b->places, .nic = &b->nic};
+    view_make(&v);
     r = v.r[b->looks - 1];
     if (fit)
         *fit = v.class[class_of(&b->look[0])];
@@ -828,7 +832,8 @@ static bool is_hashed(double share, double to)
                 .turn = b.turn++, .src = i, .dst = i + 8, .tier = TIER_RAIL, .alone = true},
             0);
     set_up(&b);
-    view_make(&v, &b.in, &b.places, NULL, false, false, NULL);
+    v = (struct view){.in = &b.in, .places = &b.places, .nic = &b.nic};
+    view_make(&v);
     hashed = v.hashed[class / 2];
     view_free(&v);
     close_bench(&b);
@@ -1405,7 +1410,7 @@ static void few_parts_are_compared_with_the_fastest(void **state)
 static void suspects_of(struct bench *b, struct noise *n)
 {
     set_up(b);
-    noise_suspects(n, &b->in);
+    noise_court_free(noise_suspects(n, &b->in));
     close_bench(b);
 }
 

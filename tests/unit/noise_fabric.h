@@ -229,7 +229,10 @@ static void judge(struct noise *n, const struct fabric *f, bool decide)
     struct noise_input in = {
         &f->topo, f->look, f->looks, {[TIER_RAIL] = true, [TIER_FABRIC] = true}};
 
-    (decide ? noise_judge : noise_suspects)(n, &in);
+    if (decide)
+        noise_judge(n, &in, NULL);
+    else
+        noise_court_free(noise_suspects(n, &in));
 }
 
 static void close_fabric(struct fabric *f)

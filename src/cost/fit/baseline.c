@@ -2,7 +2,6 @@
 /* What is usual in each tier, from the looks of the noise model (noise/noise.h). */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
 #include "base/stats.h"
@@ -44,13 +43,17 @@ static void add_looks(struct fit *f, bool by_nic)
     int n, turns = f->looks ? f->look[f->looks - 1].turn + 1 : 0;
     struct look *more = looks_of(f->points, &f->m->topo, by_nic, NULL, &n);
 
-    if (n) {
-        f->look = mem_realloc(f->look, (size_t)f->looks + (size_t)n, sizeof(*more));
-        memcpy(f->look + f->looks, more, (size_t)n * sizeof(*more));
+    if (!f->looks) { /* mostly there is one pass, of millions */
+        free(f->look);
+        f->look = more;
+        f->looks = n;
+        return;
     }
-    for (int i = f->looks; i < f->looks + n; i++)
-        f->look[i].turn += turns;
-    f->looks += n;
+    f->look = mem_realloc(f->look, (size_t)f->looks + (size_t)n, sizeof(*more));
+    for (int i = 0; i < n; i++) {
+        more[i].turn += turns;
+        f->look[f->looks++] = more[i];
+    }
     free(more);
 }
 
@@ -128,7 +131,7 @@ void fit_baseline(struct fit *f)
     in.looks = f->looks;
     for (int tier = 0; tier < f->m->tiers; tier++)
         in.crosses[tier] = f->m->tier[tier].nic;
-    noise_judge(&f->noise, &in);
+    noise_judge(&f->noise, &in, f->points->judged);
     for (int tier = 0; tier < f->m->tiers; tier++)
         find_level(f, tier);
     fit_uplinks(f);
