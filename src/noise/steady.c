@@ -238,8 +238,8 @@ static void population_of(struct likeness *like, const struct steady *s, double 
         if (s->got[p])
             buffer[n++] = s->est[p];
     if (n < noise_constants.prior_parts) {
-        /* the fast heap of looks may be where no part is: none is slower for that */
-        like->centre = n ? fmin(0, usual_quantile(buffer, n, 1)) : 0;
+        /* the fast heap of looks may be where no part is: none is slower for that, but a part without its like */
+        like->centre = n > 1 ? fmin(0, usual_quantile(buffer, n, 1)) : 0;
         return;
     }
     usual_find(buffer, n, &like->centre, &sigma);
