@@ -7,7 +7,6 @@
 
 #include "base/units.h"
 #include "cost/collective.h"
-#include "cost/protocol.h"
 
 /* In one TCP fabric of known truth the pair model met a ring's time or missed it by up to a
  * quarter. */
@@ -16,10 +15,6 @@ static const double model_error = 0.25;
 /* Of A100, H100 and B200 8 ranks follow from 4 with a median error of 10 % and nine of ten within
  * 25 %, 4 from between 2 and 8 with 5 % and 15 % [aiconfigurator at 095f58a, nccl_perf]. */
 static const double scaled_error = 0.25, between_error = 0.15;
-
-/* Between domains what others' many ranks reach tells nothing of far fewer: 256 H100 gather at 200
- * GB/s, 32 reduce at 320 [NCCL issues #1218, #1221]. */
-static const double few = 2;
 
 static bool pattern_equal(const struct shape *a, const struct shape *b)
 {
@@ -33,6 +28,9 @@ static bool pattern_equal(const struct shape *a, const struct shape *b)
 
 /* A curve's slope counts within these shares of the model's, and is that of two octaves. */
 static const double slope_least = 0.25, slope_most = 4, slope_octaves = 4;
+
+/* B: a curve that begins there has all the latency; octaves of bytes by which half is forgotten. */
+static const double small_size = 8192, forgotten = 6;
 
 /* How unlike the circumstances are in which a curve of fitting shape was measured. */
 static double strange(const struct collective *c, const struct ways *w)
@@ -52,18 +50,18 @@ static bool better(const struct collective *c, const struct collective *kept, co
 }
 
 static void find_curves(struct curves_found *f, const struct matrix *m, enum op op,
-                        const struct ways *w, bool published)
+                        const struct ways *w, bool published, bool nccl)
 {
     const struct shape *s = &w->shape;
 
-    *f = (struct curves_found){.gpus = m->topo.endpoint[0].kind == ENDPOINT_GPU};
+    *f = (struct curves_found){.gpus = m->topo.endpoint[0].kind == ENDPOINT_GPU, .nccl = nccl};
     for (int i = 0; i < m->collectives; i++) {
         const struct collective *c = &m->collective[i];
         if (c->op != op || (published && c->basis != BASIS_PRESET) || c->curve.points == 0)
             continue;
         if (shape_equal(&c->shape, s) && better(c, f->same, w))
             f->same = c;
-        if (!pattern_equal(&c->shape, s))
+        if (!pattern_equal(&c->shape, s) || (f->nccl && s->domains > 1))
             continue;
         int r = c->shape.ranks;
         if (r <= s->ranks && (!f->below || r >= f->below->shape.ranks) && better(c, f->below, w))
@@ -71,9 +69,6 @@ static void find_curves(struct curves_found *f, const struct matrix *m, enum op 
         if (r > s->ranks && (!f->above || r <= f->above->shape.ranks) && better(c, f->above, w))
             f->above = c;
     }
-    if (s->domains > 1 && !f->below && f->above && f->above->basis == BASIS_PRESET &&
-        f->above->shape.ranks > few * s->ranks)
-        f->above = NULL;
 }
 
 /* A curve's latency `base` and `busy` seconds of moving, `full` of them at its whole rate, at n
@@ -91,10 +86,8 @@ static double grown(const struct collective *c, int n, bool gpu, double base, do
     if (op_table[c->op].links == OP_EXCHANGE)
         return base + (n - from) * PROTOCOL_PEER + busy;
     if (c->shape.domains == 1) /* further hops of the ring */
-        return base + protocol_ring(turns * (n - from), INFINITY, full, busy);
-    if (turns > 1) /* all_reduce: between domains NCCL takes trees for it */
-        return tree + busy;
-    return base * (n - 1) / (from - 1) + busy;
+        return base + algorithm_further(turns * (n - from), full, busy);
+    return tree + busy;
 }
 
 /* A curve at another number of ranks: busbw is kept, the latency follows what the op does. */
@@ -106,9 +99,6 @@ static double rescaled(const struct collective *c, int ranks, bool gpu, double s
     if (ranks >= c->shape.ranks)
         return grown(c, ranks, gpu, base, busy, bytes * c->curve.beta * more);
     double fewer = base * log2(ranks) / log2(c->shape.ranks); /* hops cannot be more than all */
-    bool ring = op_table[c->op].links == OP_RING && op_table[c->op].turns == 1;
-    if (gpu && ring && c->shape.domains > 1) /* as it would grow back */
-        return base * (ranks - 1) / (c->shape.ranks - 1) + busy;
     int hops = op_table[c->op].turns * (c->shape.ranks - ranks);
     return fmax(fewer, gpu ? base - hops * PROTOCOL_HOP_LL : fewer) + busy;
 }
@@ -164,6 +154,223 @@ static void find_ends(struct collective_reading *r)
     r->last.bytes = fmin(r->last.bytes, b->point[b->points - 1].bytes);
 }
 
+/* --- curves of other shapes: see struct join --- */
+
+/* Octaves of the model's time beyond its latency. */
+static const double knot[JOIN_KNOTS] = {0, 0.5, 1, 1.5, 2, 3, 4, 6, 8};
+
+/* Weights of "the model is right", and of "as much at any number of domains"; a slope is carried so many octaves of
+ * domains.  Chosen on published curves of 2 to 128 domains, each left out in turn (tests/accuracy.md); the errors move by
+ * less than one percent when each is halved or doubled. */
+static const double model_vote = 0.05, slope_hold = 3, slope_reach = 1;
+static const double near_rises = 0.3; /* octaves: so near a curve its weight rises towards it */
+
+/* Log errors of the model alone while latency counts, between, and while bytes do; what curves leave of it at a
+ * weight of `known`, and what each octave of distance adds.  Nine of ten published points lie within 1.28 times. */
+static const double error_latency = 0.25, error_middle = 0.40, error_moving = 0.20;
+static const double known = 0.35, error_far = 0.03, far_most = 5;
+
+enum {
+    POINTS_MOST = 12
+}; /* of a curve that are looked at: what lies between tells nothing of another shape */
+
+static double octaves(double a, double b)
+{
+    return fabs(log2(a / b));
+}
+
+/* How unlike two shapes are; from two domains to more other trees are built. */
+static double distance(const struct shape *a, const struct shape *b)
+{
+    return octaves((double)a->ranks / a->domains, (double)b->ranks / b->domains) +
+           octaves(a->domains, b->domains) + octaves(a->nics, b->nics) / 2 +
+           ((a->domains > 2) != (b->domains > 2));
+}
+
+/* The curve's group, as far as its shape tells: it takes the tiers that the asked group takes. */
+static void ways_of_curve(struct ways *v, const struct matrix *m, const struct ways *w,
+                          const struct collective *c)
+{
+    *v = ways_healthy(w);
+    v->shape = c->shape;
+    v->crossings = c->crossings;
+    v->at_once = c->at_once > 1 ? c->at_once : 1;
+    if (c->shape.per_domain > 1 && v->inner < 0)
+        v->inner = ways_inner(m);
+    if (c->shape.per_domain < 2)
+        v->inner = -1;
+    memset(v->share, 0, sizeof(v->share));
+    double inside = (c->shape.per_domain - 1.0) / (c->shape.ranks - 1);
+    if (v->inner >= 0)
+        v->share[v->inner] = inside;
+    v->share[v->outer] = 1 - inside;
+}
+
+struct seen_point {
+    double octaves, miss; /* the model's time beyond its latency, and log2 of measured / modelled */
+};
+
+static double middle(double a, double b, double c)
+{
+    return fmax(fmin(a, b), fmin(fmax(a, b), c));
+}
+
+/* Where a curve lies beside the model; of three neighbouring points the middle one, so that one bad size is not
+ * carried over. */
+static int look_at(struct seen_point *p, const struct collective *c, const struct ways_model *x)
+{
+    const struct curve *curve = &c->curve;
+    int step = (curve->points + POINTS_MOST - 1) / POINTS_MOST, n = 0;
+    double base = log2(ways_time(x, 0)), miss[POINTS_MOST];
+
+    for (int i = curve->points - 1; i >= 0; i -= step) {
+        double at = log2(ways_time(x, curve->point[i].bytes));
+        p[n] = (struct seen_point){at - base, log2(curve->point[i].sec) - at};
+        miss[n] = p[n].miss;
+        if (!isfinite(p[n++].miss))
+            return 0;
+    }
+    for (int i = 1; i + 1 < n; i++)
+        p[i].miss = middle(miss[i - 1], miss[i], miss[i + 1]);
+    return n; /* from the largest size down */
+}
+
+/* What the points say at a knot, and how far beyond their ends it lies. */
+static double miss_at(const struct seen_point *p, int n, double at, double *beyond)
+{
+    *beyond = fmax(0, fmax(at - p[0].octaves, p[n - 1].octaves - at));
+    if (at >= p[0].octaves)
+        return p[0].miss;
+    for (int i = 1; i < n; i++)
+        if (at >= p[i].octaves) {
+            double part = (at - p[i].octaves) / (p[i - 1].octaves - p[i].octaves);
+            return p[i].miss + part * (p[i - 1].miss - p[i].miss);
+        }
+    return p[n - 1].miss;
+}
+
+/* Weighted least squares of a level and a slope over octaves of domains, both held towards the model's. */
+struct sums {
+    double w, wx, wxx, wy, wxy;
+};
+
+static void add_sums(struct sums *s, double w, double x, double y)
+{
+    s->w += w;
+    s->wx += w * x;
+    s->wxx += w * x * x;
+    s->wy += w * y;
+    s->wxy += w * x * y;
+}
+
+static double level(const struct sums *s)
+{
+    double w = s->w + model_vote, xx = s->wxx + slope_hold;
+
+    return (xx * s->wy - s->wx * s->wxy) / (w * xx - s->wx * s->wx);
+}
+
+static void add_curve(struct sums sums[JOIN_KNOTS], const struct seen_point *p, int n, double far,
+                      double x)
+{
+    double weight = exp2(-far / 2) * (1 + near_rises) / (far + near_rises);
+
+    for (int k = 0; k < JOIN_KNOTS; k++) {
+        double beyond, miss = miss_at(p, n, knot[k], &beyond);
+        double left = 1 / (1 + beyond / 2);
+        add_sums(&sums[k], weight * left * left, x, miss);
+    }
+}
+
+static bool of_others(const struct collective *c, enum op op, bool published)
+{
+    return c->op == op && c->shape.domains > 1 && c->curve.points > 0 &&
+           (!published || c->basis == BASIS_PRESET);
+}
+
+/* Octaves of domains beyond the nearest curve and the reach of a slope. */
+static double out_of_reach(const struct matrix *m, enum op op, const struct shape *s,
+                           bool published)
+{
+    double gap = INFINITY;
+
+    for (int i = 0; i < m->collectives; i++)
+        if (of_others(&m->collective[i], op, published))
+            gap = fmin(gap, log2((double)s->domains / m->collective[i].shape.domains));
+    return fmax(0, gap - slope_reach);
+}
+
+static void join_resolve(struct join *j, const struct matrix *m, enum op op, const struct ways *w,
+                         const struct ways_model *own, bool published)
+{
+    struct sums sums[JOIN_KNOTS] = {{0}};
+    double beyond = out_of_reach(m, op, &w->shape, published);
+
+    *j = (struct join){.nearest = -1, .base = log2(ways_time(own, 0))};
+    for (int i = 0; i < m->collectives; i++) {
+        const struct collective *c = &m->collective[i];
+        struct seen_point p[POINTS_MOST];
+        struct ways_model x;
+        struct ways v;
+        if (!of_others(c, op, published))
+            continue;
+        ways_of_curve(&v, m, w, c);
+        ways_model(&x, m, &v, op);
+        int n = look_at(p, c, &x);
+        double far = distance(&w->shape, &c->shape);
+        if (!n)
+            continue;
+        if (!j->curves++ || far < j->far) {
+            j->far = far;
+            j->nearest = i;
+        }
+        add_curve(sums, p, n, far,
+                  fmax(-6, log2((double)c->shape.domains / w->shape.domains) + beyond));
+    }
+    for (int k = 0; j->curves && k < JOIN_KNOTS; k++) {
+        j->miss[k] = level(&sums[k]);
+        j->weight[k] = sums[k].w;
+        if (k) /* a larger size is never faster */
+            j->miss[k] = fmax(j->miss[k], j->miss[k - 1] - (knot[k] - knot[k - 1]));
+    }
+}
+
+/* The knots around a time of the model: the lower one's index, and the part of the way to the next. */
+static int around(const struct join *j, double sec, double *part)
+{
+    double at = log2(sec) - j->base;
+    int k = 0;
+
+    while (k + 2 < JOIN_KNOTS && at >= knot[k + 1])
+        k++;
+    *part = fmin(1, fmax(0, (at - knot[k]) / (knot[k + 1] - knot[k])));
+    return k;
+}
+
+static double join_time(const struct join *j, double sec)
+{
+    double part;
+
+    if (!j->curves || !isfinite(sec))
+        return sec;
+    int k = around(j, sec, &part);
+    return sec * exp2(j->miss[k] + part * (j->miss[k + 1] - j->miss[k]));
+}
+
+static double join_error(const struct join *j, double sec)
+{
+    double part;
+    int k = around(j, sec, &part);
+    double at = fmax(0, log2(sec) - j->base), weight = j->curves ? j->weight[k] : 0;
+    double alone = at < 0.5 ? error_latency : at < 3 ? error_middle : error_moving;
+
+    return exp(1.28 * (alone * sqrt(known / (known + weight)) +
+                       (j->curves ? error_far * fmin(far_most, j->far) : 0))) -
+           1;
+}
+
+/* --- ends of curves --- */
+
 /* The share of the model's time at an end that grows with the size. */
 static double moving_share(const struct collective_reading *r, const struct curve_end *end)
 {
@@ -210,7 +417,11 @@ static void reading_of(struct collective_reading *r, const struct matrix *m, enu
     ways_model(&r->model, m, &r->ways, op);
     r->first = r->last = (struct curve_end){0};
     r->slope = r->slopes = 0;
-    find_curves(&r->found, m, op, ways, published);
+    r->join = (struct join){.nearest = -1};
+    find_curves(&r->found, m, op, ways, published, r->model.nccl);
+    bool small = answering(&r->found) && answering(&r->found)->curve.point[0].bytes <= small_size;
+    if (r->found.nccl && ways->shape.domains > 1 && !small)
+        join_resolve(&r->join, m, op, &r->ways, &r->model, published);
     if (!answering(&r->found))
         return;
     find_ends(r);
@@ -226,6 +437,16 @@ static const struct curve_end *beyond(const struct collective_reading *r, double
                                     : NULL;
 }
 
+/* Below the first size of a curve between domains: what curves of all shapes say, times what the first size was off by,
+ * which is forgotten by half each few octaves unless a smaller size would then take longer. */
+static double smaller(const struct collective_reading *r, double bytes, double model)
+{
+    double at = join_time(&r->join, r->first.model), off = r->first.sec / at;
+    double left = off > 1 ? exp2(-log2(r->first.bytes / bytes) / forgotten) : 1;
+
+    return join_time(&r->join, model) * pow(off, left);
+}
+
 /* Seconds of the healthy group. */
 static double reading_time(const struct collective_reading *r, double bytes)
 {
@@ -235,11 +456,12 @@ static double reading_time(const struct collective_reading *r, double bytes)
         return inside(r, bytes);
     double model = ways_time(&r->model, bytes);
     if (!end)
-        return model;
+        return join_time(&r->join, model);
     if (isnan(model) || isnan(end->model)) /* slope is in seconds a byte then */
         return end == &r->last ? end->sec + r->slope * (bytes - end->bytes) : end->sec;
-    return end == &r->last ? end->sec + r->slope * (model - end->model)
-                           : end->sec * model / end->model;
+    if (end == &r->last)
+        return end->sec + r->slope * (model - end->model);
+    return r->join.curves ? smaller(r, bytes, model) : end->sec * model / end->model;
 }
 
 /* Slow parts stretch a curve by what they do to the model. */
@@ -264,7 +486,8 @@ void collective_resolve(struct collective_quote *q, const struct matrix *m, enum
     q->floored = ways_near(&near, m, ways);
     if (q->floored)
         reading_of(&q->near, m, op, &near, published);
-    if (!q->floored || (!answering(&q->own.found) && !answering(&q->near.found)))
+    if (!q->floored ||
+        (!answering(&q->own.found) && !q->own.join.curves && !answering(&q->near.found)))
         q->floored = false; /* both by the model, which says itself which is slower */
 }
 
@@ -361,7 +584,10 @@ static void from_curves(struct cost *out, const struct collective_reading *r, do
 
     curve_interval(&a->curve, at, &lo, &hi);
     double sec = curve_time(&a->curve, at),
-           far = end ? 1 + curve_unsure(at, bytes, end->moving, slopes) : 1;
+           far = !end ? 1
+                 : end == &r->first && r->join.curves
+                     ? 1 + join_error(&r->join, ways_time(&r->model, bytes))
+                     : 1 + curve_unsure(at, bytes, end->moving, slopes);
     out->lo = out->sec * lo / sec / wide / far;
     out->hi = out->sec * hi / sec * wide * far;
     out->basis = end && a->basis == BASIS_MEASURED ? BASIS_FITTED : a->basis;
@@ -408,24 +634,50 @@ static bool refused(const struct matrix *m, enum op op, const int *ids, int n, s
     return true;
 }
 
-/* The formula and its numbers in words. */
-static void model_words(const struct matrix *m, const struct ways *w, enum op op, char *text,
-                        size_t size)
+/* "mnnvl inside and fabric between 8 domains" */
+static void where_words(const struct matrix *m, const struct ways *w, char where[72])
 {
     const char *in = w->inner >= 0 ? m->tier[w->inner].rule.name : NULL;
     const char *out = w->outer >= 0 ? m->tier[w->outer].rule.name : NULL;
-    char where[72];
 
     if (in && out)
-        snprintf(where, sizeof(where), "%s inside and %s between %d domains", in, out,
-                 w->shape.domains);
+        snprintf(where, 72, "%.16s inside and %.16s between %d domains", in, out, w->shape.domains);
     else
-        snprintf(where, sizeof(where), "%s", in ? in : out ? out : "nothing");
-    if (op_table[op].links != OP_RING)
-        snprintf(text, size, "modelled: %s over %s",
-                 op_table[op].links == OP_NEXT ? "slowest hop" : "pairwise exchange", where);
+        snprintf(where, 72, "%.32s", in ? in : out ? out : "nothing");
+}
+
+/* algorithm_words(), and the curves that have a say. */
+static void nccl_words(const struct matrix *m, const struct collective_reading *r, enum op op,
+                       double bytes, const char *where, char text[208])
+{
+    char words[ALGORITHM_WORDS], joined[48] = "";
+    struct algorithm_group g;
+    double sec;
+
+    model_group(&g, m, &r->ways);
+    if (r->join.curves)
+        snprintf(joined, sizeof(joined), ", by %d curve%s of other shapes", r->join.curves,
+                 r->join.curves > 1 ? "s" : "");
+    algorithm_words(algorithm_fastest(r->model.line, r->model.lines, bytes, &sec), &g, op, where,
+                    words);
+    snprintf(text, 208, "modelled: %s%s", words, joined);
+}
+
+/* The formula and its numbers in words. */
+static void model_words(const struct matrix *m, const struct collective_reading *r, enum op op,
+                        double bytes, char text[208])
+{
+    const struct ways *w = &r->ways;
+    char where[72];
+
+    where_words(m, w, where);
+    if (op_table[op].links == OP_RING && r->found.nccl)
+        nccl_words(m, r, op, bytes, where, text);
+    else if (op_table[op].links == OP_RING)
+        snprintf(text, 208, "modelled: ring over %s, %d NICs a domain", where, w->shape.nics);
     else
-        snprintf(text, size, "modelled: ring over %s, %d NICs a domain", where, w->shape.nics);
+        snprintf(text, 208, "modelled: %s over %s",
+                 op_table[op].links == OP_NEXT ? "slowest hop" : "point to point", where);
 }
 
 static void healthy_cost(const struct collective_quote *q, const struct matrix *m, double bytes,
@@ -439,9 +691,11 @@ static void healthy_cost(const struct collective_quote *q, const struct matrix *
         say_from(out, basis_name[answering(&by->found)->basis]);
     } else {
         out->basis = BASIS_MODELLED;
-        out->lo = out->sec / (1 + model_error);
-        out->hi = out->sec * (1 + model_error);
-        model_words(m, &by->ways, q->op, out->source, sizeof(out->source));
+        double model = ways_time(&by->model, bytes);
+        double wide = 1 + (by->found.nccl ? join_error(&by->join, model) : model_error);
+        out->lo = out->sec / wide;
+        out->hi = out->sec * wide;
+        model_words(m, by, q->op, bytes, out->source);
     }
     if (by == &q->near)
         say_floor(out);

@@ -19,6 +19,7 @@
 #ifndef RG_COLLECTIVE_H
 #define RG_COLLECTIVE_H
 
+#include "cost/algorithm.h"
 #include "cost/matrix.h"
 
 /* --- a group's ways, and the model: used where no curve was measured or published, for the
@@ -79,15 +80,20 @@ struct ways_model {
     enum op op;
     int ranks;
     bool dead;
-    double alpha;     /* s that do not grow with the size */
-    double rate;      /* of a ring, B/s */
-    double hops, hop; /* further ones inside one domain, whose protocol depends on the size */
-    int classes;      /* of an exchange, or of one hop */
+    double alpha; /* of an exchange, or of one hop: s that do not grow with the size */
+    int classes;
     struct ways_class class[TIER_MAX];
+    bool nccl; /* GPUs and not MPI, which has algorithms of its own */
+    struct algorithm_line line[ALGORITHM_LINES]; /* of what goes along rings */
+    int lines;
 };
+/* What NCCL's algorithms depend on.  All but GPUs with NCCL have none. */
+void model_group(struct algorithm_group *g, const struct matrix *m, const struct ways *w);
 void ways_model(struct ways_model *x, const struct matrix *m, const struct ways *w, enum op op);
 /* Seconds; NAN when a tier that is needed has no curve, INFINITY when a part is dead. */
 double ways_time(const struct ways_model *x, double bytes);
+/* The slowest tier inside a host or domain; -1: none. */
+int ways_inner(const struct matrix *m);
 static inline double model_time(const struct matrix *m, const struct ways *w, enum op op,
                                 double bytes)
 {
@@ -117,6 +123,21 @@ static inline double ep_inside(const struct shape *s, double bytes)
 struct curves_found {
     const struct collective *same, *below, *above;
     bool gpus; /* of a matrix of GPUs: rings are pipelined */
+    bool
+        nccl; /* model_of_nccl(): between domains only the same shape answers, struct join for others */
+};
+
+/* What curves of other shapes between domains say of this group: how far off the model was for each of them, at equal
+ * times of the model over its latency, not at equal bytes.  The same bytes are a matter of latency to many ranks and of
+ * bandwidth to few; the same octaves above its latency are the same regime of each.  A level and a slope over
+ * octaves of domains are fitted to the curves, the nearer ones with more weight. */
+enum { JOIN_KNOTS = 9 };
+struct join {
+    int curves, nearest;       /* how many, and matrix.collective[nearest]; -1 */
+    double far;                /* octaves of domains, of GPUs and of NICs to the nearest */
+    double base;               /* log2 s: the model's latency */
+    double miss[JOIN_KNOTS];   /* log2 of measured / modelled */
+    double weight[JOIN_KNOTS]; /* of the curves */
 };
 
 /* A size, what the curves say there, and what the model says of the healthy group. */
@@ -130,6 +151,7 @@ struct collective_reading {
     struct ways ways;
     struct ways_model model; /* of them */
     struct curves_found found;
+    struct join join;             /* where none is found: of other shapes */
     struct curve_end first, last; /* of all curves that answer; of no curves: not set */
     double slope;                 /* times the model's beyond the last */
     double slopes;                /* the curves' there, of the model's */

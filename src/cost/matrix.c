@@ -19,6 +19,12 @@ void matrix_init(struct matrix *m)
     topo_init(&m->topo);
 }
 
+static void property_free(struct property *p)
+{
+    free(p->what);
+    free(p->text);
+}
+
 void matrix_free(struct matrix *m)
 {
     if (!m)
@@ -56,6 +62,22 @@ void matrix_free(struct matrix *m)
     topo_free(&m->topo);
     json_decref(m->provenance);
     memset(m, 0, sizeof(*m));
+}
+
+struct property *matrix_property(struct matrix *m, enum property_kind kind, int tier, double ratio)
+{
+    MEM_PUSH(m->property, m->properties) = (struct property){
+        .kind = kind, .tier = tier, .level = -1, .ratio = ratio, .declared = NAN, .Bps = NAN};
+    return &m->property[m->properties - 1];
+}
+
+int matrix_faults(const struct matrix *m)
+{
+    int n = 0;
+
+    for (int i = 0; i < m->exceptions; i++)
+        n += !m->exception[i].declared;
+    return n;
 }
 
 void matrix_find(struct matrix *m, const char *kind, const char *fmt, ...)

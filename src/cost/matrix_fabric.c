@@ -72,6 +72,16 @@ static void add_points(struct curve *to, const struct fabric_collective *c)
     curve_summarise(to);
 }
 
+/* A published bandwidth between domains is that of a large size: the model says what smaller ones take. */
+static void add_peak(struct curve *to, const struct fabric_collective *c)
+{
+    const double large = 4.0 * (1 << 30);
+    double sec = large * op_bus_factor(c->op, c->ranks) / c->busbw.value;
+
+    curve_add(to, (struct curve_point){large, sec, sec, sec, 0});
+    curve_summarise(to);
+}
+
 static void add_collective(struct matrix *m, const struct fabric *f,
                            const struct fabric_collective *c)
 {
@@ -86,6 +96,9 @@ static void add_collective(struct matrix *m, const struct fabric *f,
     if (c->points) {
         add_points(&out.curve, c);
         out.source = mem_printf("%s (%s)", c->points_source, fabric_kind_name[c->points_kind]);
+    } else if (c->domains > 1 && c->alpha.kind != KIND_MEASURED) {
+        add_peak(&out.curve, c);
+        out.source = cite(&c->alpha, &c->busbw);
     } else {
         curve_line(&out.curve, c->alpha.value, c->busbw.value / op_bus_factor(c->op, c->ranks));
         out.source = cite(&c->alpha, &c->busbw);

@@ -37,12 +37,6 @@ int places_unpack(struct topo *t, json_t *places, enum matrix_depth depth, const
 int seen_read(void *matrix, json_t *value, const char *where, struct err *err);
 json_t *seen_write(const struct matrix *m, int i); /* new reference */
 
-/* --- "properties" (property.c) --- */
-
-int property_read(void *matrix, json_t *value, const char *where, struct err *err);
-json_t *property_write(const struct matrix *m, int i); /* new reference */
-void property_free(struct property *p);
-
 /* --- rows: long lists of small integers that repeat from host to host, as short JSON.
  *
  * A list is cut into rows of equal length (the endpoints of one host).  Consecutive rows that are equal, or

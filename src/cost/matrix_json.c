@@ -372,6 +372,70 @@ static json_t *write_finding(const struct matrix *m, int i)
 
 /* --- all of it --- */
 
+/* --- properties --- */
+
+static const char *const property_name[PROPERTY_COUNT] = {"class", "taper", "collisions"};
+
+struct property_row {
+    struct property p; /* declared and Bps are 0 where they are not known */
+    const char *tier, *level;
+};
+
+static const struct json_member property_members[] = {
+    JSON_ROW("kind", WORD, struct property_row, p.kind, JSON_WORDS(property_name), .what = "kind"),
+    JSON_ROW("tier", LOANED, struct property_row, tier),
+    JSON_ROW("level", LOANED, struct property_row, level, .optional = true),
+    JSON_ROW("ratio", NUMBER, struct property_row, p.ratio, .max = 1e3),
+    JSON_ROW("declared", NUMBER, struct property_row, p.declared, .optional = true, .max = 1e3),
+    JSON_ROW("devices", TEXT, struct property_row, p.what, .optional = true),
+    JSON_ROW("endpoints", INT, struct property_row, p.endpoints, .optional = true),
+    JSON_ROW("bandwidth_Bps", NUMBER, struct property_row, p.Bps, .optional = true, .max = 1e15),
+    JSON_ROW("seen", TEXT, struct property_row, p.text, .optional = true),
+    {.key = NULL},
+};
+
+static int tier_named(const struct matrix *m, const char *name)
+{
+    for (int i = 0; i < m->tiers; i++)
+        if (!strcmp(m->tier[i].rule.name, name))
+            return i;
+    return -1;
+}
+
+static int property_read(void *whole, json_t *value, const char *where, struct err *err)
+{
+    struct matrix *m = whole;
+    struct property_row row = {.tier = NULL};
+    int rc = json_read(value, where, property_members, &row, err);
+
+    MEM_PUSH(m->property, m->properties) = row.p;
+    struct property *p = &m->property[m->properties - 1];
+    if (rc < 0)
+        return -1;
+    p->tier = tier_named(m, row.tier);
+    p->level = row.level ? level_find(row.level) : -1;
+    p->declared = p->declared > 0 ? p->declared : NAN;
+    p->Bps = p->Bps > 0 ? p->Bps : NAN;
+    if (p->tier < 0)
+        return err_data(err, "%s: no tier \"%s\"", where, row.tier);
+    if (row.level && p->level < 0)
+        return err_data(err, "%s: no level \"%s\"", where, row.level);
+    return p->kind == PROPERTY_TAPER && (p->ratio < 1 || p->level < 0)
+               ? err_data(err, "%s: a taper has a level and a ratio of 1 or more, not %g", where,
+                          p->ratio)
+               : 0;
+}
+
+static json_t *property_write(const struct matrix *m, int i)
+{
+    struct property_row row = {m->property[i], m->tier[m->property[i].tier].rule.name,
+                               m->property[i].level < 0 ? NULL : level_name[m->property[i].level]};
+
+    row.p.declared = isnan(row.p.declared) ? 0 : row.p.declared;
+    row.p.Bps = isnan(row.p.Bps) ? 0 : row.p.Bps;
+    return json_write(property_members, &row);
+}
+
 /* The lists of the file, in their order there: the later ones point into the earlier ones. */
 static const struct section {
     const char *key;

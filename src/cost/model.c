@@ -1,27 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Formulas, S as nccl-tests counts it, G ranks in d domains:
  *
- *   all_gather, reduce_scatter   (G-d) a_in + (d-1) a_out + S (G-1)/G / B     a ring [1, 2]
- *   all_reduce                   twice that
- *   broadcast, reduce            (G-1) hops of latency + S / B                a chain
- *   all_to_all                   max(share inside, share across)              own NICs only [3]
- *   sendrecv                     the slowest hop
+ *   GPUs with NCCL     rings, trees and the rest: cost/algorithm.h
+ *   MPI                (G-d) a_in + (d-1) a_out + S (G-1)/G / B, of all_reduce twice, of broadcast and reduce with
+ *                      S whole: a ring, one hop after the other [1]
+ *   all_to_all         max(share inside, share across)              own NICs only [2]
+ *   sendrecv           the slowest hop
  *
- *   a_in, a_out   latency of a hop inside a domain, between two; on GPUs the hops inside after the
- *                 first cost what cost/protocol.h says
- *   B             min(B_in, nics * B_nic): every NIC of a domain carries its own ring [4]
+ *   a_in, a_out   latency of a hop inside a domain, between two
+ *   B             min(B_in, nics * B_nic): every NIC of a domain carries its own ring [3]
  *
  * [1] Chan et al. 2007, "Collective communication: theory, practice, and experience"
- * [2] NCCL src/graph/tuning.cc: latency = (steps - inter) * intra + inter * inter
- * [3] nccl-tests issue #267: "alltoall cannot aggregate NICs"
- * [4] NCCL issue #1801: 4 and 8 NICs of 49.2 GB/s gave 196.9 and 393.7 GB/s */
+ * [2] nccl-tests issue #267: "alltoall cannot aggregate NICs"
+ * [3] NCCL issue #1801: 4 and 8 NICs of 49.2 GB/s gave 196.9 and 393.7 GB/s */
 #include "cost/collective.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-
-#include "cost/protocol.h"
 
 static bool same_domain(const struct matrix *m, int a, int b)
 {
@@ -371,6 +368,16 @@ int ways_of_some(struct ways *w, const struct matrix *m, const struct members *g
     return slow_parts(w, m, g, op, exception, exceptions);
 }
 
+int ways_inner(const struct matrix *m)
+{
+    int inner = -1;
+
+    for (int t = 0; t < m->tiers; t++)
+        if (m->tier[t].rule.same & (1u << LEVEL_HOST | 1u << LEVEL_DOMAIN))
+            slower(m, &inner, t);
+    return inner;
+}
+
 bool ways_near(struct ways *near, const struct matrix *m, const struct ways *w)
 {
     int n = w->shape.ranks, domains = m->topo.group[LEVEL_DOMAIN].count;
@@ -383,9 +390,8 @@ bool ways_near(struct ways *near, const struct matrix *m, const struct ways *w)
     near->shape = (struct shape){n, 1, n, 1, n, 1};
     near->outer = -1;
     near->crossings = 0;
-    for (int t = 0; t < m->tiers && w->inner < 0; t++)
-        if (m->tier[t].rule.same & (1u << LEVEL_HOST | 1u << LEVEL_DOMAIN))
-            slower(m, &near->inner, t);
+    if (w->inner < 0)
+        near->inner = ways_inner(m);
     memset(near->share, 0, sizeof(near->share));
     if (near->inner < 0)
         return false;
@@ -430,27 +436,25 @@ static double share_of(const struct matrix *m, const struct ways *w, const struc
     return flows * w->at_once <= 1 ? 1 : fmax(t->loaded, 1 / (flows * w->at_once));
 }
 
-/* B of the way between domains: a ring, or one hop of it, crosses with `nics` NICs at a time. */
-static double outer_rate(const struct matrix *m, const struct ways *w, int nics)
+/* B of the way between domains: a ring, or one hop of it, crosses with `nics` NICs at a time.  more: how many
+ * times what a ring sends between racks does. */
+static double outer_rate(const struct matrix *m, const struct ways *w, int nics, double more)
 {
     double flows = w->shape.racks > 1 ? (double)w->crossings / w->shape.racks : 1;
 
     return matrix_rate(m, w->outer, DIR_BI) * w->outer_factor *
-           share_of(m, w, &m->tier[w->outer], flows, (double)w->crossings * nics);
+           share_of(m, w, &m->tier[w->outer], flows * more, (double)w->crossings * nics * more);
 }
 
-/* B of a ring: inside a domain one way in and one out; across, one ring per NIC. */
-static double ring_rate(const struct matrix *m, const struct ways *w)
+/* What a double tree sends between racks, of what it sends out of a domain: a block of domains is left by two
+ * buffers where there are two or three blocks, by three where blocks are an even number, by four where it is odd; three
+ * are taken. */
+static double tree_climbs(const struct shape *s)
 {
-    double rate = INFINITY;
+    double blocks = s->racks < 4 ? 2 : 3;
 
-    if (w->inner >= 0)
-        rate = matrix_rate(m, w->inner, DIR_BI) * w->inner_factor;
-    if (w->outer >= 0) {
-        double across = w->shape.nics * outer_rate(m, w, w->shape.nics);
-        rate = isnan(across) || across < rate ? across : rate;
-    }
-    return rate;
+    return s->racks < 2 || s->racks >= s->domains ? 1
+                                                  : fmax(1, blocks / algorithm_load(s->domains));
 }
 
 static bool of_gpus(const struct matrix *m)
@@ -458,28 +462,79 @@ static bool of_gpus(const struct matrix *m)
     return m->topo.endpoint[0].kind == ENDPOINT_GPU;
 }
 
-/* One turn of a ring: the latency of its first hop inside and of every crossing, then the further
- * hops inside, which on GPUs are pipelined, and what moves at the ring's rate. */
-static void ring_of(struct ways_model *x, const struct matrix *m, const struct ways *w)
+/* NCCL's version of a campaign, 22902 of "2.29.2 (path)"; 0: not told. */
+static int nccl_of(const struct matrix *m)
+{
+    const char *text = json_string_value(json_object_get(m->provenance, "nccl"));
+    long part[3] = {0};
+    char *end = (char *)text;
+
+    for (int i = 0; text && i < 3; i++) {
+        part[i] = strtol(end, &end, 10);
+        end += *end == '.';
+    }
+    return (int)(part[0] * 10000 + part[1] * 100 + part[2]);
+}
+
+void model_group(struct algorithm_group *g, const struct matrix *m, const struct ways *w)
+{
+    const struct topo *t = &m->topo;
+    int domains = t->group[LEVEL_DOMAIN].count ? t->group[LEVEL_DOMAIN].count : t->hosts;
+    bool across = w->outer >= 0;
+
+    *g = (struct algorithm_group){.model = t->endpoint[0].model,
+                                  .nccl = nccl_of(m),
+                                  .ranks = w->shape.ranks,
+                                  .domains = w->shape.domains,
+                                  .widest = domains ? t->endpoints / domains : 1,
+                                  .inside = INFINITY,
+                                  .ring = INFINITY,
+                                  .tree = INFINITY,
+                                  .add = w->alpha_add};
+    if (w->inner >= 0) {
+        double rate = matrix_rate(m, w->inner, DIR_BI);
+        g->nvlink = rate >= ALGORITHM_NVLINK;
+        g->inside = rate * w->inner_factor;
+        g->hop_in = hop_alpha(m, w->inner);
+    }
+    if (across) {
+        g->ring = w->shape.nics * outer_rate(m, w, w->shape.nics, 1);
+        g->tree = w->shape.nics * outer_rate(m, w, w->shape.nics, tree_climbs(&w->shape));
+        g->hop_out = hop_alpha(m, w->outer);
+    }
+}
+
+/* One hop after the other: what MPI makes of a ring. */
+static void chain_of(struct ways_model *x, const struct matrix *m, const struct ways *w, enum op op)
 {
     double in = w->inner >= 0 ? hop_alpha(m, w->inner) : 0;
     double out = w->outer >= 0 ? hop_alpha(m, w->outer) : 0;
-    int crossings = w->outer < 0 ? 0 : w->shape.domains - 1;
-    int inside = w->shape.ranks - 1 - crossings;
+    double inside = w->inner >= 0 ? matrix_rate(m, w->inner, DIR_BI) * w->inner_factor : INFINITY;
+    double across = w->outer >= 0 ? w->shape.nics * outer_rate(m, w, w->shape.nics, 1) : INFINITY;
+    int n = w->shape.ranks, crossings = w->outer < 0 ? 0 : w->shape.domains - 1;
+    double share = op_table[op].share == OP_WHOLE ? 1 : (n - 1.0) / n, turns = op_table[op].turns;
+    double rate = isnan(across) || across < inside ? across : inside;
 
-    x->rate = ring_rate(m, w);
-    x->alpha = (inside ? in : 0) + crossings * out + w->alpha_add;
-    x->hops = 0;
-    if (inside < 2)
+    x->line[0] =
+        (struct algorithm_line){turns * ((n - 1 - crossings) * in + crossings * out + w->alpha_add),
+                                rate / share / turns,
+                                0,
+                                0,
+                                ALGORITHM_CHAIN,
+                                PROTOCOL_SIMPLE};
+    x->lines = 1;
+}
+
+static void lines_of(struct ways_model *x, const struct matrix *m, const struct ways *w, enum op op)
+{
+    struct algorithm_group g;
+
+    if (!x->nccl) {
+        chain_of(x, m, w, op);
         return;
-    if (!of_gpus(m)) {
-        x->alpha += (inside - 1) * in;
-    } else if (crossings) {
-        x->alpha += (inside - 1) * fmin(in, PROTOCOL_HOP_SIMPLE);
-    } else {
-        x->hops = inside - 1;
-        x->hop = in;
     }
+    model_group(&g, m, w);
+    x->lines = algorithm_lines(x->line, &g, op);
 }
 
 /* Every rank sends S/G to every other one; classes that use NICs share them, the others run beside.
@@ -518,13 +573,14 @@ static void hop_of(struct ways_model *x, const struct matrix *m, const struct wa
             0, hop_alpha(m, w->inner), matrix_rate(m, w->inner, DIR_BI) * w->inner_factor, false};
     if (w->outer >= 0)
         x->class[x->classes++] =
-            (struct ways_class){0, hop_alpha(m, w->outer), outer_rate(m, w, 1), true};
+            (struct ways_class){0, hop_alpha(m, w->outer), outer_rate(m, w, 1, 1), true};
 }
 
 void ways_model(struct ways_model *x, const struct matrix *m, const struct ways *w, enum op op)
 {
     x->op = op;
     x->ranks = w->shape.ranks;
+    x->nccl = of_gpus(m) && (!m->transport || strcmp(m->transport, "mpi"));
     x->dead = w->inner_factor <= 0 || w->outer_factor <= 0;
     if (x->dead)
         return;
@@ -533,7 +589,7 @@ void ways_model(struct ways_model *x, const struct matrix *m, const struct ways 
     else if (op_table[op].links == OP_NEXT)
         hop_of(x, m, w);
     else
-        ring_of(x, m, w);
+        lines_of(x, m, w, op);
 }
 
 static double exchange_at(const struct ways_model *x, double bytes)
@@ -558,21 +614,16 @@ static double hop_at(const struct ways_model *x, double bytes)
     return x->alpha + most;
 }
 
-static double ring_at(const struct ways_model *x, double bytes)
-{
-    double busy = bytes / x->rate, n = x->ranks;
-
-    if (op_table[x->op].share != OP_WHOLE)
-        busy = busy * (n - 1) / n;
-    double turn = x->alpha + (x->hops > 0 ? protocol_ring(x->hops, x->hop, busy, 0) : busy);
-    return op_table[x->op].turns * turn;
-}
-
 double ways_time(const struct ways_model *x, double bytes)
 {
+    double sec;
+
     if (x->dead)
         return INFINITY;
-    return op_table[x->op].links == OP_EXCHANGE ? exchange_at(x, bytes)
-           : op_table[x->op].links == OP_NEXT   ? hop_at(x, bytes)
-                                                : ring_at(x, bytes);
+    if (op_table[x->op].links == OP_EXCHANGE)
+        return exchange_at(x, bytes);
+    if (op_table[x->op].links == OP_NEXT)
+        return hop_at(x, bytes);
+    algorithm_fastest(x->line, x->lines, bytes, &sec);
+    return sec;
 }

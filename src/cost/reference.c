@@ -12,7 +12,7 @@
 #include "probe/transport.h"
 #include "topo/host/nic.h"
 
-/* The model has ring and pairwise exchange; libraries choose other ways while latency counts. */
+/* Of libraries that choose among algorithms the model is good only while bytes are most of the time. */
 static const double moving = 0.8;       /* share of the time, at least */
 static const double same_rate = 0.02;   /* NICs whose rates differ by less are alike */
 static const double no_interval = 1e-6; /* rounding */

@@ -56,8 +56,8 @@ matrix=tests/golden/matrix.json
     [ "$(one 4G | jq '.extrapolated_from_bytes == 16777248 or .extrapolated_from_bytes == 16777216')" = true ]
     [[ $(one 4G | jq -r .source) == *", extrapolated from 16 MiB measured" ]]
     [ "$(one 4G | jq -r .basis)" = fitted ]
-    # What all_gather takes there when it is measured: 5.8 ms.
-    [ "$(one 4G | jq '.low_seconds < 5.8e-3 and 5.8e-3 < .high_seconds and .seconds > 4.5e-3 and .seconds < 8e-3')" = true ]
+    # What all_gather takes there when it is measured: 7.0 ms.
+    [ "$(one 4G | jq '.low_seconds < 7e-3 and 7e-3 < .high_seconds and .seconds > 5.5e-3 and .seconds < 9e-3')" = true ]
     [ "$(jq -n --argjson a "$(one 64M)" --argjson b "$(one 4G)" '$a.high_seconds / $a.low_seconds < $b.high_seconds / $b.low_seconds')" = true ]
     railgauge place c/matrix.json --model llama3.1-405b --layout dp_shard=64 --gpus 64 --json >placed.json || [ $? -eq 1 ] # memory
     [ "$(jq '.bound_s <= .step_s and .step_s <= .default_s and .step_s <= .random_s' placed.json)" = true ]

@@ -253,7 +253,7 @@ static void the_model_follows_the_ring(void **state)
     near(c.sec, 60e-6 + 1, 1e-3);
     matrix_collective(&m, OP_ALL_TO_ALL, (int[]){0, 1}, 2, 1e9, &c);
     near(c.sec, 0.05, 1e-3);
-    assert_string_equal(c.source, "modelled: pairwise exchange over shm");
+    assert_string_equal(c.source, "modelled: point to point over shm");
     matrix_free(&m);
 }
 

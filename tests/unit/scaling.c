@@ -14,8 +14,8 @@
 #include <cmocka.h>
 
 #include "base/stats.h"
+#include "cost/algorithm.h"
 #include "cost/ladder.h"
-#include "cost/protocol.h"
 #include "small.h"
 
 static void near(double a, double b, double share)
@@ -69,10 +69,9 @@ static void latency_follows_hops_of_rings_and_peers_of_exchanges(void **state)
     }
     for (double s = 1024; s < 8e9; s *= 4) {
         double busy = s / Bps * (7.0 / 8) / (3.0 / 4);
-        near(ask(&m, OP_ALL_GATHER, 8, s), alpha + protocol_ring(4, INFINITY, busy, busy), 1e-6);
-        near(ask(&m, OP_REDUCE_SCATTER, 8, s), alpha + protocol_ring(4, INFINITY, busy, busy),
-             1e-6);
-        near(ask(&m, OP_ALL_REDUCE, 8, s), alpha + protocol_ring(8, INFINITY, busy, busy), 1e-6);
+        near(ask(&m, OP_ALL_GATHER, 8, s), alpha + algorithm_further(4, busy, busy), 1e-6);
+        near(ask(&m, OP_REDUCE_SCATTER, 8, s), alpha + algorithm_further(4, busy, busy), 1e-6);
+        near(ask(&m, OP_ALL_REDUCE, 8, s), alpha + algorithm_further(8, busy, busy), 1e-6);
         near(ask(&m, OP_ALL_TO_ALL, 8, s), alpha + 4 * PROTOCOL_PEER + busy, 1e-6);
     }
     near(ask(&m, OP_ALL_GATHER, 2, 8), alpha - 2 * PROTOCOL_HOP_LL, 1e-4);

@@ -304,7 +304,9 @@ static int read_points(const struct fabric_reader *r, struct fabric_collective *
         if (read_item(r, bytes, i, at, "bytes", i ? before : 0, &p.bytes) < 0 ||
             read_item(r, sec, i, at, "sec", 0, &p.sec) < 0)
             return -1;
-        if (i == 0 && p.bytes > 8) /* what was published begins above: latency from 8 bytes on */
+        /* what was published begins above: latency from 8 bytes on; between domains the model knows more than an
+         * inferred one */
+        if (i == 0 && p.bytes > 8 && (c->domains == 1 || c->alpha.kind == KIND_MEASURED))
             MEM_PUSH(c->point, c->points) = (struct fabric_point){8, fmin(c->alpha.value, p.sec)};
         MEM_PUSH(c->point, c->points) = p;
     }

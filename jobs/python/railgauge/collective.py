@@ -9,6 +9,8 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Iterator, NamedTuple, Optional, Sequence
 
+from . import algorithm
+from .algorithm import PEER as _PEER
 from .price import OPS, Curve, Op, Part, Tier, crosses, div, inf, least, most, nan, part_at
 
 if TYPE_CHECKING:
@@ -217,26 +219,14 @@ def _ways_near(m: Matrix, w: Ways) -> Optional[Ways]:
         return None
     near = replace(w.healthy(), shape=Shape(n, 1, n, 1, n, 1), outer=-1, crossings=0)
     if near.inner < 0:
-        for t, tier in enumerate(m.tier):
-            if {"host", "domain"} & set(tier.same):
-                near.inner = _slower(m, near.inner, t)
+        near.inner = _inner_tier(m)
     if near.inner < 0:
         return None
     near.share = [float(t == near.inner) for t in range(len(m.tier))]
     return near
 
 
-# --- the model: what the tiers alone make of a collective (src/cost/model.c, protocol.c) ---
-
-_PROTOCOLS = ((1.0e-6, 0.25), (1.9e-6, 0.92), (3.4e-6, 1.0))  # LL, LL128, Simple: s a further hop, share of the rate
-_HOP_LL, _HOP_SIMPLE, _PEER = 1.0e-6, 3.4e-6, 0.3e-6
-
-
-def _protocol_ring(hops: float, hop: float, full: float, moving: float) -> float:
-    if math.isnan(full):
-        return nan
-    return min(hops * least(hop, cost) + most(moving, full / share) for cost, share in _PROTOCOLS)
-
+# --- the model: what the tiers alone make of a collective (src/cost/model.c) ---
 
 def _hop_alpha(m: Matrix, tier: int) -> float:
     lat = m.tier[tier].curve("oneway")
@@ -261,10 +251,10 @@ def _share_of(m: Matrix, w: Ways, tier: Tier, flows: float, nics: float) -> floa
     return 1 if flows * w.at_once <= 1 else most(tier.loaded, 1 / (flows * w.at_once))
 
 
-def _outer_rate(m: Matrix, w: Ways, nics: int) -> float:
+def _outer_rate(m: Matrix, w: Ways, nics: int, more: float = 1) -> float:
     flows = w.crossings / w.shape.racks if w.shape.racks > 1 else 1
     tier = m.tier[w.outer]
-    return tier.rate() * w.outer_factor * _share_of(m, w, tier, flows, w.crossings * nics)
+    return tier.rate() * w.outer_factor * _share_of(m, w, tier, flows * more, w.crossings * nics * more)
 
 
 def _ring_rate(m: Matrix, w: Ways) -> float:
@@ -277,19 +267,43 @@ def _ring_rate(m: Matrix, w: Ways) -> float:
     return rate
 
 
-def _ring_turn(m: Matrix, w: Ways, busy: float) -> float:
+def _tree_climbs(s: Shape) -> float:
+    if s.racks < 2 or s.racks >= s.domains:
+        return 1
+    return max(1, (2 if s.racks < 4 else 3) / algorithm.load(s.domains))
+
+
+def _group(m: Matrix, w: Ways) -> algorithm.Group:
+    names, s = m.places.names, w.shape
+    domains = len(names["domain"]) or len(names["host"])
+    g = algorithm.Group(m.places.model[0] or "", algorithm.version((m.provenance or {}).get("nccl")), s.ranks, s.domains,
+                        m.places.count // domains if domains else 1, add=w.alpha_add)
+    if w.inner >= 0:
+        rate = m.tier[w.inner].rate()
+        g.nvlink, g.inside, g.hop_in = rate >= algorithm.NVLINK, rate * w.inner_factor, _hop_alpha(m, w.inner)
+    if w.outer >= 0:
+        g.ring = s.nics * _outer_rate(m, w, s.nics)
+        g.tree = s.nics * _outer_rate(m, w, s.nics, _tree_climbs(s))
+        g.hop_out = _hop_alpha(m, w.outer)
+    return g
+
+
+def _chain(m: Matrix, w: Ways, op: Op) -> list[algorithm.Line]:
+    """One hop after the other: what MPI makes of a ring."""
     inner = _hop_alpha(m, w.inner) if w.inner >= 0 else 0
     outer = _hop_alpha(m, w.outer) if w.outer >= 0 else 0
-    crossings = 0 if w.outer < 0 else w.shape.domains - 1
-    inside = w.shape.ranks - 1 - crossings
-    first = (inner if inside else 0) + crossings * outer + w.alpha_add
-    if inside < 2:
-        return first + busy
-    if not m.of_gpus:
-        return first + (inside - 1) * inner + busy
-    if crossings:
-        return first + (inside - 1) * least(inner, _HOP_SIMPLE) + busy
-    return first + _protocol_ring(inside - 1, inner, busy, 0)
+    n, crossings = w.shape.ranks, 0 if w.outer < 0 else w.shape.domains - 1
+    latency = op.turns * ((n - 1 - crossings) * inner + crossings * outer + w.alpha_add)
+    share = 1 if op.whole else (n - 1) / n
+    return [algorithm.Line(latency, div(div(_ring_rate(m, w), share), op.turns))]
+
+
+def _nccl(m: Matrix) -> bool:
+    return m.of_gpus and m.transport != "mpi"
+
+
+def _lines(m: Matrix, w: Ways, name: str, op: Op) -> list[algorithm.Line]:
+    return algorithm.lines(_group(m, w), name, op) if _nccl(m) else _chain(m, w, op)
 
 
 def _all_to_all_time(m: Matrix, w: Ways, bytes: float) -> float:
@@ -318,19 +332,126 @@ def _sendrecv_time(m: Matrix, w: Ways, bytes: float) -> float:
     return w.alpha_add + (nan if math.isnan(inner) or math.isnan(outer) else max(inner, outer))
 
 
-def model_time(m: Matrix, w: Ways, op: Op, bytes: float) -> float:
-    """Seconds; nan when a tier that is needed has no curve, inf when a part is dead."""
-    n = w.shape.ranks
-    if w.inner_factor <= 0 or w.outer_factor <= 0:
-        return inf
-    if op.links == "exchange":
-        return _all_to_all_time(m, w, bytes)
-    if op.links == "next":
-        return _sendrecv_time(m, w, bytes)
-    ring = div(bytes, _ring_rate(m, w))
-    if not op.whole:
-        ring = ring * (n - 1) / n
-    return op.turns * _ring_turn(m, w, ring)
+class Model:
+    """What the model makes of these ways at any size."""
+
+    def __init__(self, m: Matrix, w: Ways, name: str):
+        self.m, self.w, self.op = m, w, OPS[name]
+        self.dead = w.inner_factor <= 0 or w.outer_factor <= 0
+        self.lines = _lines(m, w, name, self.op) if self.op.links == "ring" and not self.dead else []
+
+    def time(self, bytes: float) -> float:
+        """Seconds; nan when a tier that is needed has no curve, inf when a part is dead."""
+        if self.dead:
+            return inf
+        if self.op.links == "exchange":
+            return _all_to_all_time(self.m, self.w, bytes)
+        if self.op.links == "next":
+            return _sendrecv_time(self.m, self.w, bytes)
+        times = [line.latency + div(bytes + line.filled(bytes), line.rate) for line in self.lines]
+        return times[0] if math.isnan(times[0]) else least(*times)
+
+
+# --- what curves of other shapes between domains say (struct join of src/cost/collective.h) ---
+
+_KNOTS = (0, 0.5, 1, 1.5, 2, 3, 4, 6, 8)
+_VOTE, _HOLD, _REACH, _RISES, _POINTS = 0.05, 3, 1, 0.3, 12
+
+
+def _log2(x: float) -> float:
+    return math.log2(x) if x > 0 and math.isfinite(x) else inf if x > 0 else -inf if x == 0 else nan
+
+
+def _inner_tier(m: Matrix) -> int:
+    inner = -1
+    for t, tier in enumerate(m.tier):
+        if {"host", "domain"} & set(tier.same):
+            inner = _slower(m, inner, t)
+    return inner
+
+
+def _octaves(a: float, b: float) -> float:
+    return abs(math.log2(a / b))
+
+
+def _distance(a: Shape, b: Shape) -> float:
+    return (_octaves(a.ranks / a.domains, b.ranks / b.domains) + _octaves(a.domains, b.domains)
+            + _octaves(a.nics, b.nics) / 2 + ((a.domains > 2) != (b.domains > 2)))
+
+
+class Join:
+    def __init__(self, m: Matrix, name: str, w: Ways, model: Model):
+        others = [c for c in m.collective_curves if c.op == name and c.shape.domains > 1 and c.curve]
+        gap = min((math.log2(w.shape.domains / c.shape.domains) for c in others), default=inf)
+        beyond = max(0, gap - _REACH)
+        self.base, self.curves = _log2(model.time(0)), 0
+        sums = [[0.0] * 5 for _ in _KNOTS]
+        for c in others:
+            points = self._look(c, Model(m, self._ways(m, w, c), name))
+            if not points:
+                continue
+            self.curves += 1
+            far = _distance(w.shape, c.shape)
+            x = max(-6, math.log2(c.shape.domains / w.shape.domains) + beyond)
+            weight = 2.0 ** (-far / 2) * (1 + _RISES) / (far + _RISES)
+            for total, knot in zip(sums, _KNOTS):
+                y, out = self._miss(points, knot)
+                left = 1 / (1 + out / 2)
+                v = weight * left * left
+                for i, term in enumerate((v, v * x, v * x * x, v * y, v * x * y)):
+                    total[i] += term
+        self.miss: list[float] = []
+        for k, (v, vx, vxx, vy, vxy) in enumerate(sums):
+            all, xx = v + _VOTE, vxx + _HOLD
+            miss = (xx * vy - vx * vxy) / (all * xx - vx * vx)
+            self.miss.append(max(miss, self.miss[-1] - (_KNOTS[k] - _KNOTS[k - 1])) if k else miss)
+
+    @staticmethod
+    def _ways(m: Matrix, w: Ways, c: Collective) -> Ways:
+        v = replace(w.healthy(), shape=c.shape, crossings=c.crossings, at_once=max(1, c.at_once))
+        if c.shape.per_domain > 1 and v.inner < 0:
+            v.inner = _inner_tier(m)
+        if c.shape.per_domain < 2:
+            v.inner = -1
+        inside = (c.shape.per_domain - 1) / (c.shape.ranks - 1)
+        v.share = [0.0] * len(w.share)
+        if v.inner >= 0:
+            v.share[v.inner] = inside
+        v.share[v.outer] = 1 - inside
+        return v
+
+    @staticmethod
+    def _look(c: Collective, model: Model) -> list[tuple[float, float]]:
+        """(octaves of the model beyond its latency, log2 of measured / modelled), from the largest size down."""
+        n = len(c.curve.bytes)
+        base, points = _log2(model.time(0)), []
+        for i in range(n - 1, -1, -((n + _POINTS - 1) // _POINTS)):
+            at = _log2(model.time(c.curve.bytes[i]))
+            points.append((at - base, _log2(c.curve.sec[i]) - at))
+        miss = [y for _, y in points]
+        if not all(math.isfinite(y) for y in miss):
+            return []
+        return [(x, sorted(miss[i - 1:i + 2])[1] if 0 < i < len(miss) - 1 else y) for i, (x, y) in enumerate(points)]
+
+    @staticmethod
+    def _miss(p: list[tuple[float, float]], at: float) -> tuple[float, float]:
+        beyond = max(0, at - p[0][0], p[-1][0] - at)
+        if at >= p[0][0]:
+            return p[0][1], beyond
+        for a, b in zip(p, p[1:]):
+            if at >= b[0]:
+                part = (at - b[0]) / (a[0] - b[0])
+                return b[1] + part * (a[1] - b[1]), beyond
+        return p[-1][1], beyond
+
+    def time(self, sec: float) -> float:
+        if not self.curves or not math.isfinite(sec):
+            return sec
+        at, k = _log2(sec) - self.base, 0
+        while k + 2 < len(_KNOTS) and at >= _KNOTS[k + 1]:
+            k += 1
+        part = min(1, max(0, (at - _KNOTS[k]) / (_KNOTS[k + 1] - _KNOTS[k])))
+        return sec * 2.0 ** (self.miss[k] + part * (self.miss[k + 1] - self.miss[k]))
 
 
 # --- which curve answers: the group's own shape's, its neighbours', or the model (src/cost/collective.c) ---
@@ -348,7 +469,8 @@ class Collective:
     row: dict = field(default_factory=dict)
 
 
-_SLOPE_LEAST, _SLOPE_MOST, _SLOPE_OCTAVES, _FEW = 0.25, 4, 4, 2
+_SLOPE_LEAST, _SLOPE_MOST, _SLOPE_OCTAVES = 0.25, 4, 4
+_SMALL_SIZE, _FORGOTTEN = 8192, 6
 
 
 def _shape_equal(a: Shape, b: Shape) -> bool:
@@ -377,6 +499,10 @@ class _Reading:
         self._find(name, ways)
         self.first = self.last = 0.0  # bytes; beyond them no curve answers
         self.answers = self.same or self.below or self.above
+        self.model, self.join = Model(m, self.ways, name), None
+        small = self.answers and self.answers.curve.bytes[0] <= _SMALL_SIZE
+        if _nccl(m) and ways.shape.domains > 1 and not small:
+            self.join = Join(m, name, self.ways, self.model)
         if self.answers:
             self._find_ends()
             self._anchor()
@@ -398,16 +524,13 @@ class _Reading:
                 continue
             if _shape_equal(c.shape, w.shape) and self._better(c, self.same, w):
                 self.same = c
-            if not _pattern_equal(c.shape, w.shape):
+            if not _pattern_equal(c.shape, w.shape) or (_nccl(self.m) and w.shape.domains > 1):
                 continue
             r, n = c.shape.ranks, w.shape.ranks
             if r <= n and (not self.below or r >= self.below.shape.ranks) and self._better(c, self.below, w):
                 self.below = c
             if r > n and (not self.above or r <= self.above.shape.ranks) and self._better(c, self.above, w):
                 self.above = c
-        if (w.shape.domains > 1 and not self.below and self.above and self.above.basis == "preset"
-                and self.above.shape.ranks > _FEW * w.shape.ranks):
-            self.above = None
 
     def _find_ends(self) -> None:
         assert self.answers
@@ -422,7 +545,7 @@ class _Reading:
         self.first, self.last = max(self.first, b.bytes[0]), min(self.last, b.bytes[-1])
 
     def _model(self, bytes: float) -> float:
-        return model_time(self.m, self.ways, self.op, bytes)
+        return self.model.time(bytes)
 
     def _anchor(self) -> None:
         at = max(self.first, self.last / _SLOPE_OCTAVES)
@@ -450,10 +573,8 @@ class _Reading:
         if self.op.links == "exchange":
             return base + (n - first) * _PEER + busy
         if c.shape.domains == 1:
-            return base + _protocol_ring(turns * (n - first), inf, full, busy)
-        if turns > 1:
-            return tree + busy
-        return base * (n - 1) / (first - 1) + busy
+            return base + algorithm.further(turns * (n - first), full, busy)
+        return tree + busy
 
     def _rescaled(self, c: Collective, sec: float, bytes: float) -> float:
         n, gpu = self.ways.shape.ranks, self.m.of_gpus
@@ -463,10 +584,8 @@ class _Reading:
         if n >= c.shape.ranks:
             return self._grown(c, n, base, busy, bytes * c.curve.beta * more)
         fewer = base * math.log2(n) / math.log2(c.shape.ranks)
-        if gpu and self.op.links == "ring" and self.op.turns == 1 and c.shape.domains > 1:
-            return base * (n - 1) / (c.shape.ranks - 1) + busy
         hops = self.op.turns * (c.shape.ranks - n)
-        return max(fewer, base - hops * _HOP_LL if gpu else fewer) + busy
+        return max(fewer, base - hops * algorithm.HOP_LL if gpu else fewer) + busy
 
     def inside(self, bytes: float) -> float:
         """Seconds by the curves at a size that they hold."""
@@ -483,14 +602,20 @@ class _Reading:
     def time(self, bytes: float) -> float:
         """Seconds of the healthy group."""
         if not self.answers:
-            return self._model(bytes)
+            return self.join.time(self._model(bytes)) if self.join else self._model(bytes)
         if self.first <= bytes <= self.last:
             return self.inside(bytes)
         model, above = self._model(bytes), bytes > self.last
         end, at = (self.last_sec, self.last_model) if above else (self.first_sec, self.first_model)
         if math.isnan(model) or math.isnan(at):
             return end + self.slope * (bytes - self.last) if above else end
-        return end + self.slope * (model - at) if above else div(end * model, at)
+        if above:
+            return end + self.slope * (model - at)
+        if not self.join or not self.join.curves:
+            return div(end * model, at)
+        off = end / self.join.time(at)
+        left = 2.0 ** (-math.log2(self.first / bytes) / _FORGOTTEN) if off > 1 else 1
+        return self.join.time(model) * off ** left
 
 
 class Quote:
@@ -500,9 +625,11 @@ class Quote:
         self.m, self.op = m, OPS[name]
         self.ways = ways_of(m, ids, self.op)
         self.own = _Reading(m, name, self.ways)
+        self.slow = Model(m, self.ways, name) if self.ways.slowed else self.own.model
         near = _ways_near(m, self.ways)
         self.near = _Reading(m, name, near) if near else None
-        if self.near and not self.own.answers and not self.near.answers:
+        joined = self.own.join and self.own.join.curves
+        if self.near and not self.own.answers and not joined and not self.near.answers:
             self.near = None  # both by the model, which says itself which is slower
 
     def _floor(self, bytes: float) -> float:
@@ -512,7 +639,7 @@ class Quote:
         measured = own.same is not None and bytes <= own.last
         if measured and bytes >= own.first:
             return 0
-        wide, narrow = (model_time(self.m, r.ways, self.op, bytes) for r in (own, near))
+        wide, narrow = (r.model.time(bytes) for r in (own, near))
         sec = near.time(bytes)
         if not math.isnan(wide) and not math.isnan(narrow):
             sec *= least(1, div(wide, narrow))
@@ -528,7 +655,7 @@ class Quote:
         sec = self.healthy(bytes)
         if not self.ways.slowed:
             return sec
-        ratio = div(model_time(self.m, self.ways, self.op, bytes), model_time(self.m, self.ways.healthy(), self.op, bytes))
+        ratio = div(self.slow.time(bytes), self.own.model.time(bytes))
         if math.isnan(ratio) and math.isfinite(sec):
             ratio = div(1, min(self.ways.inner_factor, self.ways.outer_factor))
         return sec * ratio

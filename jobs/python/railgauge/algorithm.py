@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What NCCL's algorithms and protocols make of a collective: the arithmetic of src/cost/algorithm.c, where the tables have
+their sources.  A line is (seconds of latency, B/s of the buffer, bytes that fill the pipeline, at most so many)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple, Sequence
+
+from .price import Op, inf, least, nan
+
+US, GB, MB = 1e-6, 1e9, 1e6
+HOP_LL, PEER = 1.0e-6, 0.3e-6
+NVLINK = 30e9
+_NCCL = 22809
+
+
+class Line(NamedTuple):
+    latency: float
+    rate: float
+    fill: float = 0
+    most: float = 0
+
+    def filled(self, bytes: float) -> float:
+        """Bytes that fill the pipeline."""
+        return least(math.sqrt(self.fill * bytes), self.most) if self.fill > 0 else 0
+
+
+@dataclass
+class Group:
+    """What the lines depend on."""
+
+    model: str
+    nccl: int
+    ranks: int
+    domains: int
+    widest: int
+    nvlink: bool = False
+    inside: float = inf
+    ring: float = inf
+    tree: float = inf
+    hop_in: float = 0
+    hop_out: float = 0
+    add: float = 0
+
+
+class _Gpu(NamedTuple):
+    hop: float
+    ring: float
+    ll: float
+    nvls: float
+    gather: float
+    two: float
+    tree: Sequence[float]
+    tree128: Sequence[float]
+
+
+_GPU = {
+    "other": _Gpu(1, 1, 141, 0, 0, 0, (38.7, 38.7, 36), (36.7, 36.7, 29)),
+    "volta": _Gpu(1.6, 1, 39, 0, 0, 0, (26.5, 18.5, 10), (20, 20, 20)),
+    "ampere": _Gpu(1.6, 0.95, 87.7, 0, 0, 0, (24, 23.6, 17.8), (20, 20, 20)),
+    "hopper": _Gpu(1, 0.92, 141, 0.74, 0.74, 0.92, (38.7, 38.7, 36), (36.7, 36.7, 29)),
+    "blackwell": _Gpu(2.2, 0.82, 282, 0.60, 0.72, 0.92, (70, 42.8, 24), (55.6, 31.7, 20)),
+}
+_KNOWN = (("B200", "blackwell"), ("B300", "blackwell"), ("B100", "blackwell"), ("PRO 6000", "blackwell"), ("H100", "hopper"),
+          ("H200", "hopper"), ("H20", "hopper"), ("H800", "hopper"), ("A100", "ampere"), ("A800", "ampere"),
+          ("L40", "ampere"), ("V100", "volta"), ("Instinct", "other"), ("MI300", "other"))
+#: since, PAT, hop of an NVLS tree, what one keeps of Hopper and of Blackwell, channel of a Blackwell tree
+_VERSIONS = ((21903, False, 14, 0.79, 0.79, 36), (22304, True, 14, 0.79, 0.79, 36), (22602, True, 14, 0.79, 0.79, 72),
+             (22803, True, 20.9, 0.79, 0.456, 24), (23003, True, 20.9, 0.79, 0.83, 24))
+
+#: LL, LL128, Simple
+_BASE_TREE, _BASE_RING = (6.8, 14, 8.4), (6.6, 14, 8.4)
+_IN_TREE = {True: (0.6, 1.25, 4), False: (1, 1.9, 4)}  # NVLink, PCIe
+_IN_RING = {True: (0.6, 1.9, 3.4), False: (1, 2.5, 5.7)}
+_NET_TREE, _NET_RING, _NET_POST = (5, 8.5, 14), (2.7, 4, 14), (1, 1, 3)
+_RING_SHARE, _TREE_SHARE = (0.5, 0.92, 1), (0.25, 0.9, 1)
+_TREE_FILL = (0.02e6, 1.5e6, 1.5e6)
+_LL_NET = (39, 20.4)
+_CHANNELS, _PLATEAU, _NET, _SPREAD = 16, 1.4, 0.96, 0.9
+
+
+def load(domains: int) -> float:
+    """What leaves a domain in the double tree, times the buffer."""
+    return 1 if domains <= 2 else 1.5 if domains == 3 else 2
+
+
+def version(text: object) -> int:
+    """22902 of "2.29.2 (path)"; 0: not told."""
+    words = text.split(" ")[0].split(".") if isinstance(text, str) else []
+    part = [int(w) if w.isdigit() else 0 for w in words[:3]] + [0, 0, 0]
+    return part[0] * 10000 + part[1] * 100 + part[2]
+
+
+def generation(model: str) -> str:
+    at = [(model.find(head), i) for i, (head, _) in enumerate(_KNOWN) if head in model]
+    return _KNOWN[min(at)[1]][1] if at else "other"
+
+
+class _Writing:
+    def __init__(self, g: Group):
+        self.g, self.lines = g, []
+        self.generation = generation(g.model)
+        self.gpu = _GPU[self.generation]
+        self.version = max((v for v in _VERSIONS if v[0] <= (g.nccl or _NCCL)), default=_VERSIONS[0])
+        self.per = g.ranks / g.domains
+        self.slower = 2 * max(0, g.hop_out - 5 * US)
+
+    def add(self, latency: float, rate: float, fill: float = 0, most: float = 0) -> None:
+        floor = max(self.g.hop_in, self.g.hop_out) if self.g.domains > 1 else 0
+        self.lines.append(Line(max(latency, floor) + self.g.add, rate, fill, most))
+
+    def hop(self, table: dict, p: int) -> float:
+        hop = table[self.g.nvlink][p] * US * (self.gpu.hop if p < 2 else 1)
+        return min(hop, self.g.hop_in) if self.g.hop_in > 0 else hop
+
+    def rings(self, op: Op) -> None:
+        g, n, d = self.g, self.g.ranks, self.g.domains
+        bus = min(g.inside * self.gpu.ring, g.ring)
+        for p in range(3):
+            inside, out = self.hop(_IN_RING, p), _NET_RING[p] * US + self.slower
+            if d > 1:
+                inside = max(inside, _NET_POST[p] * US)
+            latency = _BASE_RING[p] * US + op.turns * ((n - d) * inside + (d - 1) * out)
+            if p == 2 and op.turns > 1 and d > 1:
+                latency *= _PLATEAU
+            rate = bus * _RING_SHARE[p]
+            if p == 0:
+                rate = min(rate, (self.gpu.ll if d == 1 else _LL_NET[d > 2]) * GB)
+            self.add(latency, rate / op.bus_factor(n))
+
+    def spread(self, inside: float, out: float) -> float:
+        g, levels, keep, worst = self.per, math.log2(self.g.domains), 1.0, 0.0
+        while levels >= 0 and g <= max(self.per, self.g.widest):
+            one = levels < 0.5 and g > self.per
+            worst = max(worst, (keep / _SPREAD if one else keep) * 2 * ((g - 1) * inside + levels * out))
+            g, levels, keep = g * 2, levels - 1, keep * _SPREAD
+        return worst
+
+    def trees(self) -> None:
+        g, d = self.g, self.g.domains
+        far = min(d, 3) - 1
+        levels = math.log2(2.0 * d)
+        for p in range(3):
+            inside, out = self.hop(_IN_TREE, p), _NET_TREE[p] * US + self.slower
+            cap = self.gpu.tree128[far] if p < 2 else self.gpu.tree[far]
+            if p == 2 and far == 2 and self.generation == "blackwell":
+                cap = self.version[5]
+            best = cap * _CHANNELS if p else self.gpu.ll if d == 1 else _LL_NET[d > 2]
+            rate = min(g.inside / 2, _NET * g.tree / load(d))
+            fill = _TREE_FILL[p] * levels * levels
+            self.add(_BASE_TREE[p] * US + self.spread(inside, out), min(rate * _TREE_SHARE[p], best * GB / 2), fill,
+                     20 * fill)
+
+    def nvls(self, name: str, op: Op) -> None:
+        g, heads, alone = self.g, max(0, self.per - 8), self.g.domains == 1
+        total = name == "all_reduce"
+        if not self.gpu.nvls or not g.nvlink or self.per < 4 or op.whole or (not alone and not total):
+            return
+        inside = (25 + 0.5 * heads) * US
+        rate = (self.gpu.nvls if total else self.gpu.gather) * g.inside
+        if not alone:
+            hop = (self.version[2] + 0.8 * heads) * US + self.slower
+            inside += 2 * math.log2(g.domains) * hop
+            more = self.version[3] if self.generation == "hopper" else self.version[4]
+            rate = min(rate * self.gpu.two * (more if g.domains > 2 else 1), _NET * g.tree / load(g.domains))
+        self.add(inside, rate, 1.5 * MB * self.per if total else 0, 4.3 * MB * self.per if total else 0)
+
+    def pat(self, name: str) -> None:
+        n, hop = self.g.ranks, _NET_TREE[2] * US + self.slower
+        if self.version[1] and n == self.g.domains and name in ("all_gather", "reduce_scatter"):
+            self.add(8 * US + math.log2(n) * hop / 3.5 + 2.8 * US * n, 0.75 * self.g.ring * n / (n - 1))
+
+
+def lines(g: Group, name: str, op: Op) -> list[Line]:
+    """The lines of an operation that goes along rings."""
+    if any(map(math.isnan, (g.inside, g.ring, g.tree))):
+        return [Line(0, nan)]
+    w = _Writing(g)
+    w.rings(op)
+    if name == "all_reduce":
+        w.trees()
+    w.nvls(name, op)
+    w.pat(name)
+    return w.lines
+
+
+def further(hops: float, full: float, moving: float) -> float:
+    """Further hops of a ring inside a domain, and moving: the fastest protocol's."""
+    if math.isnan(full):
+        return nan
+    return min(hops * cost + max(moving, full / share) for cost, share in ((HOP_LL, 0.25), (1.9e-6, 0.92), (3.4e-6, 1.0)))

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* algorithm.c - lines of NCCL's algorithms: what is allowed where, what a double tree sends, and what no line may do. */
+#include "cost/algorithm.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void near(double a, double b)
+{
+    if (!(fabs(a - b) <= 1e-9 * fabs(b)))
+        fail_msg("%.15g is not %.15g", a, b);
+}
+
+/* --- further hops of a ring inside a domain --- */
+
+static void small_messages_hop_fast_large_ones_use_the_whole_rate(void **state)
+{
+    (void)state;
+    near(algorithm_further(62, 1e-6, 0), 62 * PROTOCOL_HOP_LL + 4e-6);
+    near(algorithm_further(62, 500e-6, 0), 62 * 1.9e-6 + 500e-6 / 0.92);
+    near(algorithm_further(62, 10e-3, 0), 62 * 3.4e-6 + 10e-3);
+    near(algorithm_further(0, 1e-3, 0), 1e-3);
+    /* the curve is slower than any protocol's share: the fastest hops cost no bandwidth */
+    near(algorithm_further(62, 10e-6, 90e-6), 62 * PROTOCOL_HOP_LL + 90e-6);
+}
+
+static void more_hops_and_more_bytes_never_take_less(void **state)
+{
+    double before = 0;
+
+    (void)state;
+    for (double busy = 1e-7; busy < 1; busy *= 1.1) {
+        double t = algorithm_further(63, busy, 0);
+        assert_true(t > before && t > busy);
+        assert_true(algorithm_further(64, busy, 0) > t);
+        before = t;
+    }
+    assert_true(isnan(algorithm_further(3, NAN, 0)));
+}
+
+/* --- the double tree --- */
+
+/* NCCL's binary tree of d nodes as trees.cc builds it: the parent of each, node 0 above all. */
+static int parent(int r, int d)
+{
+    int low = r & -r;
+
+    return r / low % 4 == 1 && r + low < d ? r + low : r - low;
+}
+
+/* Node of the second tree: mirrored where d is even, turned by one where it is odd. */
+static int at(int r, int d, int tree)
+{
+    return !tree ? r : d % 2 ? (r + 1) % d : d - 1 - r;
+}
+
+/* Most buffers that leave a block of so many of d nodes, half of the buffer by each tree, up and down. */
+static double leaves(int d, int block)
+{
+    double *out = calloc((size_t)d, sizeof(*out)), most = 0;
+
+    assert_non_null(out);
+    for (int tree = 0; tree < 2; tree++)
+        for (int r = 1; r < d; r++) {
+            int a = at(r, d, tree) / block, b = at(parent(r, d), d, tree) / block;
+            if (a != b) {
+                out[a] += 0.5;
+                out[b] += 0.5;
+            }
+        }
+    for (int i = 0; i < d; i++)
+        most = fmax(most, out[i]);
+    free(out);
+    return most;
+}
+
+static void two_buffers_leave_a_node_of_a_double_tree(void **state)
+{
+    (void)state;
+    for (int d = 2; d < 600; d++)
+        near(leaves(d, 1), algorithm_load(d));
+}
+
+static void two_to_four_buffers_leave_a_block_of_nodes(void **state)
+{
+    (void)state;
+    for (int block = 2; block <= 16; block *= 2)
+        for (int blocks = 2; blocks <= 16; blocks++)
+            near(leaves(blocks * block, block), blocks < 4 ? 2 : blocks % 2 ? 4 : 3);
+}
+
+/* --- lines --- */
+
+/* Eight NVL72 racks of GB200 in one collective. */
+static const struct algorithm_group racks = {.model = "NVIDIA GB200",
+                                             .ranks = 576,
+                                             .domains = 8,
+                                             .widest = 72,
+                                             .nvlink = true,
+                                             .inside = 770e9,
+                                             .ring = 72 * 49.2e9,
+                                             .tree = 72 * 49.2e9,
+                                             .hop_in = 9.9e-6,
+                                             .hop_out = 5e-6};
+
+static bool has(const struct algorithm_group *g, enum op op, enum algorithm a)
+{
+    struct algorithm_line line[ALGORITHM_LINES];
+    int n = algorithm_lines(line, g, op);
+
+    assert_true(n >= 1 && n <= ALGORITHM_LINES);
+    for (int i = 0; i < n; i++)
+        if (line[i].algorithm == a)
+            return true;
+    return false;
+}
+
+static double price(const struct algorithm_group *g, enum op op, double bytes,
+                    char text[ALGORITHM_WORDS])
+{
+    struct algorithm_line line[ALGORITHM_LINES];
+    double sec;
+    int n = algorithm_lines(line, g, op);
+
+    algorithm_words(algorithm_fastest(line, n, bytes, &sec), g, op, "there", text);
+    return sec;
+}
+
+static void what_is_allowed_depends_on_operation_shape_and_gpu(void **state)
+{
+    struct algorithm_group g = racks;
+
+    (void)state;
+    assert_true(has(&g, OP_ALL_REDUCE, ALGORITHM_TREE));
+    assert_true(has(&g, OP_ALL_REDUCE, ALGORITHM_NVLS_TREE));
+    assert_false(has(&g, OP_ALL_REDUCE, ALGORITHM_NVLS));
+    assert_false(has(&g, OP_ALL_GATHER, ALGORITHM_TREE));
+    assert_false(has(&g, OP_ALL_GATHER, ALGORITHM_NVLS));
+    assert_false(has(&g, OP_BROADCAST, ALGORITHM_TREE));
+    g.ranks = 24; /* three GPUs a domain */
+    assert_false(has(&g, OP_ALL_REDUCE, ALGORITHM_NVLS_TREE));
+    g.ranks = 32;
+    assert_true(has(&g, OP_ALL_REDUCE, ALGORITHM_NVLS_TREE));
+    g.model = "NVIDIA A100-SXM4-40GB";
+    assert_false(has(&g, OP_ALL_REDUCE, ALGORITHM_NVLS_TREE));
+    g = racks;
+    g.nvlink = false;
+    assert_false(has(&g, OP_ALL_REDUCE, ALGORITHM_NVLS_TREE));
+    g = racks;
+    g.ranks = 72;
+    g.domains = 1;
+    g.ring = g.tree = INFINITY;
+    assert_true(has(&g, OP_ALL_REDUCE, ALGORITHM_NVLS));
+    assert_true(has(&g, OP_ALL_GATHER, ALGORITHM_NVLS));
+    assert_false(has(&g, OP_BROADCAST, ALGORITHM_NVLS));
+}
+
+static void pat_came_with_2_23_and_is_for_one_gpu_a_node(void **state)
+{
+    struct algorithm_group g = racks;
+
+    (void)state;
+    g.ranks = g.domains = 8;
+    g.inside = INFINITY;
+    assert_true(has(&g, OP_ALL_GATHER, ALGORITHM_PAT)); /* where no version is known */
+    g.nccl = 22304;
+    assert_true(has(&g, OP_REDUCE_SCATTER, ALGORITHM_PAT));
+    assert_false(has(&g, OP_ALL_REDUCE, ALGORITHM_PAT));
+    g.nccl = 22205;
+    assert_false(has(&g, OP_REDUCE_SCATTER, ALGORITHM_PAT));
+    g.nccl = 0;
+    g.ranks = 16;
+    assert_false(has(&g, OP_ALL_GATHER, ALGORITHM_PAT));
+}
+
+static void versions_change_the_trees_of_three_domains_and_more(void **state)
+{
+    struct algorithm_group g = racks, two = racks;
+    char text[ALGORITHM_WORDS];
+
+    (void)state;
+    g.nccl = 22907;
+    double before = price(&g, OP_ALL_REDUCE, 4e9, text);
+    g.nccl = 23003;
+    assert_true(price(&g, OP_ALL_REDUCE, 4e9, text) <= before);
+    g.nccl = 22602; /* twice Hopper's tables, and no tables of its own */
+    assert_true(price(&g, OP_ALL_REDUCE, 64e6, text) < before);
+    two.ranks = 144;
+    two.domains = 2;
+    two.nccl = 22803; /* hops of an NVLS tree 14 -> 20.9 us */
+    double later = price(&two, OP_ALL_REDUCE, 16e6, text);
+    two.nccl = 22706;
+    near(later - price(&two, OP_ALL_REDUCE, 16e6, text), 2 * 6.9e-6);
+}
+
+static void eight_racks_take_a_tree_at_64_kib_and_no_flat_ring(void **state)
+{
+    char text[ALGORITHM_WORDS];
+
+    (void)state;
+    double sec = price(&racks, OP_ALL_REDUCE, 65536, text);
+    assert_string_equal(text, "tree, LL, there, 2 x 3 hops, as NCCL 2.28");
+    assert_true(sec > 150e-6 && sec < 350e-6); /* a flat ring takes 3.95 ms */
+    price(&racks, OP_ALL_GATHER, 16e9, text);
+    assert_string_equal(text, "ring, Simple, there, 575 hops, as NCCL 2.28");
+}
+
+static void three_racks_reach_what_was_measured(void **state)
+{
+    struct algorithm_group g = racks;
+    char text[ALGORITHM_WORDS];
+
+    /* NCCL issue #1801: trees over three racks of 4 and of 8 GPUs reach two thirds of what the NICs carry */
+    (void)state;
+    for (int per = 4; per <= 8; per *= 2) {
+        g.nccl = 22706;
+        g.ranks = 3 * per;
+        g.domains = 3;
+        g.ring = g.tree = per * 49.2e9;
+        double algbw = 16e9 / price(&g, OP_ALL_REDUCE, 16e9, text);
+        assert_true(fabs(algbw / (per == 4 ? 127.9e9 : 253.4e9) - 1) < 0.05);
+    }
+}
+
+/* Multicast is for Hopper and Blackwell only, PAT or not. */
+static void names_tell_generations(void **state)
+{
+    static const struct {
+        const char *model;
+        bool nvls;
+        double more; /* us of a tree over eight racks that an LL hop inside takes */
+    } of[] = {{"NVIDIA GB200", true, 2.2},
+              {"NVIDIA GB300", true, 2.2},
+              {"NVIDIA B200", true, 2.2},
+              {"NVIDIA H100 80GB HBM3", true, 1},
+              {"NVIDIA GH200 480GB", true, 1},
+              {"NVIDIA H20", true, 1},
+              {"NVIDIA H800", true, 1},
+              {"NVIDIA A100-SXM4-40GB", false, 1.6},
+              {"NVIDIA L40S", false, 1.6},
+              {"Tesla V100-SXM2-32GB", false, 1.6},
+              {"AMD Instinct MI300X", false, 1},
+              {"", false, 1},
+              {"NVIDIA X1", false, 1}};
+    char text[ALGORITHM_WORDS];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+        struct algorithm_group g = racks;
+        g.model = of[i].model;
+        assert_int_equal(has(&g, OP_ALL_REDUCE, ALGORITHM_NVLS_TREE), of[i].nvls);
+        near(price(&g, OP_ALL_REDUCE, 0, text), 6.8e-6 + 2 * (71 * 0.6e-6 * of[i].more + 3 * 5e-6));
+    }
+}
+
+static void other_tuners_and_versions_are_named(void **state)
+{
+    struct algorithm_group g = racks;
+    char text[ALGORITHM_WORDS];
+
+    (void)state;
+    g.nccl = 22907;
+    g.hop_out = 9.9e-6;
+    price(&g, OP_ALL_GATHER, 16e9, text);
+    assert_string_equal(text, "ring, Simple, there, 575 hops, NCCL 2.29");
+    g.hop_out = 10.1e-6;
+    price(&g, OP_ALL_GATHER, 16e9, text);
+    assert_non_null(strstr(text, ", not by a network plugin's tuner"));
+    g.hop_out = 5e-6;
+    g.model = "AMD Instinct MI300X";
+    price(&g, OP_ALL_GATHER, 16e9, text);
+    assert_non_null(strstr(text, ", not by RCCL's tuner"));
+}
+
+static void an_unknown_rate_has_no_price(void **state)
+{
+    struct algorithm_group g = racks;
+    char text[ALGORITHM_WORDS];
+
+    (void)state;
+    g.ring = NAN;
+    assert_true(isnan(price(&g, OP_ALL_REDUCE, 1e6, text)));
+    g = racks;
+    g.inside = NAN;
+    assert_true(isnan(price(&g, OP_ALL_GATHER, 1e6, text)));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(small_messages_hop_fast_large_ones_use_the_whole_rate),
+        cmocka_unit_test(more_hops_and_more_bytes_never_take_less),
+        cmocka_unit_test(two_buffers_leave_a_node_of_a_double_tree),
+        cmocka_unit_test(two_to_four_buffers_leave_a_block_of_nodes),
+        cmocka_unit_test(what_is_allowed_depends_on_operation_shape_and_gpu),
+        cmocka_unit_test(pat_came_with_2_23_and_is_for_one_gpu_a_node),
+        cmocka_unit_test(versions_change_the_trees_of_three_domains_and_more),
+        cmocka_unit_test(eight_racks_take_a_tree_at_64_kib_and_no_flat_ring),
+        cmocka_unit_test(three_racks_reach_what_was_measured),
+        cmocka_unit_test(names_tell_generations),
+        cmocka_unit_test(other_tuners_and_versions_are_named),
+        cmocka_unit_test(an_unknown_rate_has_no_price),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
