@@ -64,7 +64,7 @@ static const double net_reached = 0.96;               /* of the NICs' rate, by t
 static const double nvls_latency = 25;                /* us [T] */
 static const double head_in = 0.5, head_out = 0.8;    /* us for each GPU of a domain beyond 8 [M] */
 static const double fill_rise = 1.5, fill_most = 4.3; /* MB a GPU of the domain, of NVLS [M] */
-static const double infiniband = 5; /* us: latency of the network that the table's hops are of */
+static const double infiniband = 5.5; /* us: latency of the network that the table's hops are of */
 static const double own_tuner = 10; /* us: of EFA 15, TCPX 29, TCP 50; InfiniBand and RoCE have 5 */
 static const double pat_share = 0.75; /* of the ring's rate [T] */
 /* As many ranks in twice as many domains are no more than so much faster.  NCCL's chain inside a domain is long in
@@ -152,18 +152,22 @@ static void add_rings(struct writing *w, enum op op)
     }
 }
 
-/* Latency of something that takes `in` inside for each GPU but the first and `out` for each level of domains; at least
- * nearly what fewer domains of more GPUs take. */
-static double spread(const struct writing *w, double in, double out)
+/* Latency of a way: `in` inside for each GPU but the first, `out` for each level of domains, there and back.  `head`:
+ * for each GPU beyond eight, in each level, s. */
+static double latency_of(double per, double levels, double in, double out, double head)
 {
-    double g = w->per, levels = log2(w->g->domains), keep = 1, most = 0;
+    return 2 * ((per - 1) * in + levels * (out + head * fmax(0, per - 8)));
+}
 
-    for (; levels >= 0 && g <= fmax(w->per, w->g->widest); g *= 2, levels--) {
-        bool one = levels < 0.5 && g > w->per; /* one domain is never dearer than two */
-        most = fmax(most, (one ? keep / spread_gain : keep) * 2 * ((g - 1) * in + levels * out));
-        keep *= spread_gain;
-    }
-    return most;
+/* The same; at least nearly what as few domains as hold the ranks take.  One domain is never dearer than two. */
+static double spread(const struct writing *w, double in, double out, double head)
+{
+    const struct algorithm_group *g = w->g;
+    double dense = fmin(g->ranks, fmax(w->per, g->widest)), levels = log2(g->ranks / dense);
+    double halvings = log2(dense / w->per) - (levels > 0 ? 0 : 1);
+
+    return fmax(pow(spread_gain, fmax(0, halvings)) * latency_of(dense, levels, in, out, head),
+                latency_of(w->per, log2(g->domains), in, out, head));
 }
 
 static void add_trees(struct writing *w)
@@ -181,7 +185,7 @@ static void add_trees(struct writing *w)
         double most = p == PROTOCOL_LL ? (d == 1 ? w->gpu->ll : ll_net[d > 2]) : cap * channels;
         double rate = fmin(g->inside / 2, net_reached * g->tree / algorithm_load(d));
         struct algorithm_line *x =
-            add_line(w, ALGORITHM_TREE, (enum protocol)p, base_tree[p] * us + spread(w, in, out),
+            add_line(w, ALGORITHM_TREE, (enum protocol)p, base_tree[p] * us + spread(w, in, out, 0),
                      fmin(rate * tree_share[p], most * GB / 2));
         x->fill = tree_fill[p] * levels * levels;
         x->most = 20 * x->fill;
@@ -201,8 +205,7 @@ static void add_nvls(struct writing *w, enum op op)
         (!alone && !sum))
         return;
     if (!alone) {
-        double hop = (w->nccl->hop + head_out * heads) * us + w->slower;
-        inside += 2 * log2(g->domains) * hop;
+        inside += spread(w, 0, w->nccl->hop * us + w->slower, head_out * us);
         rate = fmin(rate * w->gpu->two * (g->domains > 2 ? more : 1),
                     net_reached * g->tree / algorithm_load(g->domains));
     }
@@ -219,9 +222,14 @@ static void add_pat(struct writing *w, enum op op)
     const struct algorithm_group *g = w->g;
     double n = g->ranks, hop = net_tree[PROTOCOL_SIMPLE] * us + w->slower;
 
-    if (w->nccl->pat && g->ranks == g->domains && op_table[op].share == OP_BLOCKS)
-        add_line(w, ALGORITHM_PAT, PROTOCOL_SIMPLE, 8 * us + log2(n) * hop / 3.5 + 2.8 * us * n,
-                 pat_share * g->ring * n / (n - 1));
+    if (!w->nccl->pat || g->ranks != g->domains || op_table[op].share != OP_BLOCKS)
+        return;
+    /* as many ranks in half as many domains have only rings */
+    double ring = n / 2 * net_post[0] + (n / 2 - 1) * net_ring[0];
+    double least = spread_gain * (base_ring[0] * us + ring * us + (n / 2 - 1) * w->slower);
+    double latency = 8 * us + log2(n) * hop / 3.5 + 2.8 * us * n;
+    add_line(w, ALGORITHM_PAT, PROTOCOL_SIMPLE, g->widest > 1 ? fmax(latency, least) : latency,
+             pat_share * g->ring * n / (n - 1));
 }
 
 int algorithm_lines(struct algorithm_line line[ALGORITHM_LINES], const struct algorithm_group *g,

@@ -29,6 +29,9 @@ static bool pattern_equal(const struct shape *a, const struct shape *b)
 /* A curve's slope counts within these shares of the model's, and is that of two octaves. */
 static const double slope_least = 0.25, slope_most = 4, slope_octaves = 4;
 
+/* As many ranks in twice as many domains are no more than so much faster, unless they were measured. */
+static const double half_gain = 0.9;
+
 /* B: a curve that begins there has all the latency; octaves of bytes by which half is forgotten. */
 static const double small_size = 8192, forgotten = 6;
 
@@ -410,6 +413,15 @@ static void anchor_ends(struct collective_reading *r)
     r->slopes = ratio;
 }
 
+/* The model at the first size of a curve that was measured with fewer groups at once. */
+static double alone_time(const struct collective_reading *r, const struct matrix *m, enum op op)
+{
+    struct ways alone = r->ways;
+
+    alone.at_once = answering(&r->found)->at_once > 1 ? answering(&r->found)->at_once : 1;
+    return model_time(m, &alone, op, r->first.bytes);
+}
+
 static void reading_of(struct collective_reading *r, const struct matrix *m, enum op op,
                        const struct ways *ways, bool published)
 {
@@ -426,6 +438,9 @@ static void reading_of(struct collective_reading *r, const struct matrix *m, enu
         return;
     find_ends(r);
     anchor_ends(r);
+    r->alone = r->first.model;
+    if (r->join.curves && r->ways.at_once > 1)
+        r->alone = alone_time(r, m, op);
 }
 
 /* The end that a size lies beyond; NULL: the curves hold it, or there are none. */
@@ -441,7 +456,7 @@ static const struct curve_end *beyond(const struct collective_reading *r, double
  * which is forgotten by half each few octaves unless a smaller size would then take longer. */
 static double smaller(const struct collective_reading *r, double bytes, double model)
 {
-    double at = join_time(&r->join, r->first.model), off = r->first.sec / at;
+    double at = join_time(&r->join, r->alone), off = r->first.sec / at;
     double left = off > 1 ? exp2(-log2(r->first.bytes / bytes) / forgotten) : 1;
 
     return join_time(&r->join, model) * pow(off, left);
@@ -483,7 +498,12 @@ void collective_resolve(struct collective_quote *q, const struct matrix *m, enum
     if (ways->exception >= 0) /* else it is own.model */
         ways_model(&q->model, m, ways, op);
     reading_of(&q->own, m, op, ways, published);
-    q->floored = ways_near(&near, m, ways);
+    q->floored = ways_near(&near, m, ways, false);
+    q->keep = 0;
+    if (!q->floored && q->own.join.curves && ways_near(&near, m, ways, true)) {
+        q->floored = true;
+        q->keep = pow(half_gain, log2((double)ways->shape.domains / near.shape.domains));
+    }
     if (q->floored)
         reading_of(&q->near, m, op, &near, published);
     if (!q->floored ||
@@ -500,6 +520,8 @@ static double floor_time(const struct collective_quote *q, double bytes)
 
     if (!q->floored || (measured && bytes >= own->first.bytes))
         return 0;
+    if (q->keep > 0)
+        return measured ? 0 : q->keep * reading_time(&q->near, bytes);
     double wide = ways_time(&own->model, bytes);
     double narrow = ways_time(&q->near.model, bytes);
     double sec = reading_time(&q->near, bytes);
@@ -607,12 +629,17 @@ static void say_from(struct cost *out, const char *basis)
                  units_bytes_text(size, out->from), basis);
 }
 
-static void say_floor(struct cost *out)
+static void say_floor(struct cost *out, double keep)
 {
     char source[sizeof(out->source)];
 
     memcpy(source, out->source, sizeof(source));
-    snprintf(out->source, sizeof(out->source), "no less than inside one domain: %.120s", source);
+    if (keep > 0)
+        snprintf(out->source, sizeof(out->source), "no less than %.2f of fewer domains: %.150s",
+                 keep, source);
+    else
+        snprintf(out->source, sizeof(out->source), "no less than inside one domain: %.150s",
+                 source);
 }
 
 static bool refused(const struct matrix *m, enum op op, const int *ids, int n, struct cost *out)
@@ -647,19 +674,17 @@ static void where_words(const struct matrix *m, const struct ways *w, char where
 }
 
 /* algorithm_words(), and the curves that have a say. */
-static void nccl_words(const struct matrix *m, const struct collective_reading *r, enum op op,
-                       double bytes, const char *where, char text[208])
+static void nccl_words(const struct collective_reading *r, enum op op, double bytes,
+                       const char *where, char text[208])
 {
     char words[ALGORITHM_WORDS], joined[48] = "";
-    struct algorithm_group g;
     double sec;
 
-    model_group(&g, m, &r->ways);
     if (r->join.curves)
         snprintf(joined, sizeof(joined), ", by %d curve%s of other shapes", r->join.curves,
                  r->join.curves > 1 ? "s" : "");
-    algorithm_words(algorithm_fastest(r->model.line, r->model.lines, bytes, &sec), &g, op, where,
-                    words);
+    algorithm_words(algorithm_fastest(r->model.line, r->model.lines, bytes, &sec), &r->model.group,
+                    op, where, words);
     snprintf(text, 208, "modelled: %s%s", words, joined);
 }
 
@@ -672,7 +697,7 @@ static void model_words(const struct matrix *m, const struct collective_reading 
 
     where_words(m, w, where);
     if (op_table[op].links == OP_RING && r->found.nccl)
-        nccl_words(m, r, op, bytes, where, text);
+        nccl_words(r, op, bytes, where, text);
     else if (op_table[op].links == OP_RING)
         snprintf(text, 208, "modelled: ring over %s, %d NICs a domain", where, w->shape.nics);
     else
@@ -698,7 +723,7 @@ static void healthy_cost(const struct collective_quote *q, const struct matrix *
         model_words(m, by, q->op, bytes, out->source);
     }
     if (by == &q->near)
-        say_floor(out);
+        say_floor(out, q->keep);
 }
 
 static void quoted_cost(const struct collective_quote *q, const struct matrix *m, double bytes,

@@ -56,9 +56,9 @@ static inline void ways_of(struct ways *w, const struct matrix *m, const int *id
 {
     ways_of_some(w, m, &(struct members){ids, n, NULL}, op, NULL, healthy ? 0 : m->exceptions);
 }
-/* As many ranks inside one healthy domain; false: these ways are of one already, or no domain has
- * so many endpoints. */
-bool ways_near(struct ways *near, const struct matrix *m, const struct ways *w);
+/* As many ranks inside one healthy domain; few: in as few domains as hold them, at least two.  False: these ways are of
+ * so few already, or one domain does not hold them. */
+bool ways_near(struct ways *near, const struct matrix *m, const struct ways *w, bool few);
 /* The same ways without slow parts. */
 static inline struct ways ways_healthy(const struct ways *w)
 {
@@ -83,12 +83,11 @@ struct ways_model {
     double alpha; /* of an exchange, or of one hop: s that do not grow with the size */
     int classes;
     struct ways_class class[TIER_MAX];
-    bool nccl; /* GPUs and not MPI, which has algorithms of its own */
-    struct algorithm_line line[ALGORITHM_LINES]; /* of what goes along rings */
+    bool nccl;                    /* GPUs and not MPI, which has algorithms of its own */
+    struct algorithm_group group; /* of what goes along rings */
+    struct algorithm_line line[ALGORITHM_LINES];
     int lines;
 };
-/* What NCCL's algorithms depend on.  All but GPUs with NCCL have none. */
-void model_group(struct algorithm_group *g, const struct matrix *m, const struct ways *w);
 void ways_model(struct ways_model *x, const struct matrix *m, const struct ways *w, enum op op);
 /* Seconds; NAN when a tier that is needed has no curve, INFINITY when a part is dead. */
 double ways_time(const struct ways_model *x, double bytes);
@@ -153,6 +152,7 @@ struct collective_reading {
     struct curves_found found;
     struct join join;             /* where none is found: of other shapes */
     struct curve_end first, last; /* of all curves that answer; of no curves: not set */
+    double alone;                 /* first.model with as many groups at once as the curve had */
     double slope;                 /* times the model's beyond the last */
     double slopes;                /* the curves' there, of the model's */
 };
@@ -160,9 +160,11 @@ struct collective_reading {
 struct collective_quote {
     enum op op;
     struct ways ways;
-    struct ways_model model;             /* of them, where a part is slow */
-    struct collective_reading own, near; /* near: as many ranks inside one domain */
-    bool floored;                        /* there is such a domain */
+    struct ways_model model; /* of them, where a part is slow */
+    /* near: as many ranks in one domain, or in as few as hold them */
+    struct collective_reading own, near;
+    bool floored; /* there are such domains */
+    double keep;  /* share of near's time that is the least; 0: near is one domain */
 };
 
 /* ways: ways_of() of the group and op, at_once set.  A collective of at least two ranks.  The

@@ -317,6 +317,8 @@ int part_count(const struct matrix *m, enum part part); /* how many there are of
 bool matrix_passes(const struct matrix *m, const struct exception *e, int src, int dst);
 /* Does src -> dst, a pair of this tier, cross the part of e? */
 bool matrix_crosses(const struct matrix *m, const struct exception *e, int src, int dst, int tier);
+/* True if an exception of a leaf concerns only its uplinks. */
+bool matrix_beyond(const struct matrix *m, const struct exception *e);
 /* Is this endpoint in the part, or at one end of it? */
 bool matrix_touches(const struct matrix *m, const struct exception *e, int endpoint);
 /* Seconds of a pair of this tier at that factor, without added latency. */

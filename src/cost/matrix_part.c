@@ -86,8 +86,7 @@ char *matrix_effect(const struct exception *e, char buf[MATRIX_EFFECT])
 
 /* --- kind --- */
 
-/* True if an exception of a leaf concerns only its uplinks. */
-static bool beyond(const struct matrix *m, const struct exception *e)
+bool matrix_beyond(const struct matrix *m, const struct exception *e)
 {
     bool leaves = false;
 
@@ -122,7 +121,8 @@ enum part_kind matrix_kind(const struct matrix *m, const struct exception *e, st
     case PART_PAIR:
         return on.nics ? PART_KIND_CABLE : PART_KIND_LINK;
     case PART_LEAF:
-        return e->state == STATE_LOST_UPLINKS || beyond(m, e) ? PART_KIND_UPLINKS : PART_KIND_LEAF;
+        return e->state == STATE_LOST_UPLINKS || matrix_beyond(m, e) ? PART_KIND_UPLINKS
+                                                                     : PART_KIND_LEAF;
     case PART_RACK:
         return on.inside && e->factor > 0 && rack_domain(&m->topo, e->a) >= 0 ? PART_KIND_DOMAIN
                                                                               : PART_KIND_RACK;

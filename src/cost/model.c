@@ -368,6 +368,14 @@ int ways_of_some(struct ways *w, const struct matrix *m, const struct members *g
     return slow_parts(w, m, g, op, exception, exceptions);
 }
 
+/* Endpoints of a domain. */
+static int widest_domain(const struct topo *t)
+{
+    int domains = t->group[LEVEL_DOMAIN].count ? t->group[LEVEL_DOMAIN].count : t->hosts;
+
+    return domains ? t->endpoints / domains : 1;
+}
+
 int ways_inner(const struct matrix *m)
 {
     int inner = -1;
@@ -378,13 +386,35 @@ int ways_inner(const struct matrix *m)
     return inner;
 }
 
-bool ways_near(struct ways *near, const struct matrix *m, const struct ways *w)
+/* As few domains as hold the ranks, two at least. */
+static bool ways_few(struct ways *few, const struct matrix *m, const struct ways *w)
 {
-    int n = w->shape.ranks, domains = m->topo.group[LEVEL_DOMAIN].count;
+    const struct shape *s = &w->shape;
+    int widest = widest_domain(&m->topo);
+    int domains = (int)fmax(2, ceil((double)s->ranks / widest));
 
-    if (!domains)
-        domains = m->topo.hosts;
-    if (w->shape.domains == 1 || (long)n * domains > (long)m->topo.endpoints)
+    if (domains >= s->domains)
+        return false;
+    *few = ways_healthy(w);
+    few->shape.domains = domains;
+    few->shape.per_domain = s->ranks / domains;
+    few->shape.nics = (int)fmin(s->nics * s->domains / domains, few->shape.per_domain);
+    few->shape.racks = (int)fmin(s->racks, domains);
+    few->crossings = (int)fmin(w->crossings, domains);
+    if (few->inner < 0)
+        few->inner = ways_inner(m);
+    double inside = (few->shape.per_domain - 1.0) / (s->ranks - 1);
+    memset(few->share, 0, sizeof(few->share));
+    few->share[few->inner >= 0 ? few->inner : few->outer] = inside;
+    few->share[few->outer] += 1 - inside;
+    return few->inner >= 0;
+}
+
+static bool ways_one(struct ways *near, const struct matrix *m, const struct ways *w)
+{
+    int n = w->shape.ranks;
+
+    if (w->shape.domains == 1 || n > widest_domain(&m->topo))
         return false;
     *near = ways_healthy(w);
     near->shape = (struct shape){n, 1, n, 1, n, 1};
@@ -399,12 +429,28 @@ bool ways_near(struct ways *near, const struct matrix *m, const struct ways *w)
     return true;
 }
 
+bool ways_near(struct ways *near, const struct matrix *m, const struct ways *w, bool few)
+{
+    return few ? ways_few(near, m, w) : ways_one(near, m, w);
+}
+
 static double hop_alpha(const struct matrix *m, int tier)
 {
     const struct tier *t = &m->tier[tier];
 
     return t->curve[DIR_ONEWAY].points ? t->curve[DIR_ONEWAY].alpha
                                        : curve_floor(&t->curve[DIR_UNI]);
+}
+
+/* Latency of a message of a group on that tier.  What NCCL sends to another domain takes no less than what it sends
+ * inside one: part of a pair's latency inside is NCCL's own. */
+static double message_alpha(const struct matrix *m, const struct ways_model *x,
+                            const struct ways *w, int tier)
+{
+    double alpha = hop_alpha(m, tier);
+    int inner = x->nccl && tier != w->inner ? ways_inner(m) : -1;
+
+    return inner >= 0 ? fmax(alpha, hop_alpha(m, inner)) : alpha;
 }
 
 /* Whole NICs that the uplinks of this group's racks, and of as many rails as it has NICs in a
@@ -476,17 +522,16 @@ static int nccl_of(const struct matrix *m)
     return (int)(part[0] * 10000 + part[1] * 100 + part[2]);
 }
 
-void model_group(struct algorithm_group *g, const struct matrix *m, const struct ways *w)
+static void group_of(struct algorithm_group *g, const struct matrix *m, const struct ways *w)
 {
     const struct topo *t = &m->topo;
-    int domains = t->group[LEVEL_DOMAIN].count ? t->group[LEVEL_DOMAIN].count : t->hosts;
     bool across = w->outer >= 0;
 
     *g = (struct algorithm_group){.model = t->endpoint[0].model,
                                   .nccl = nccl_of(m),
                                   .ranks = w->shape.ranks,
                                   .domains = w->shape.domains,
-                                  .widest = domains ? t->endpoints / domains : 1,
+                                  .widest = widest_domain(t),
                                   .inside = INFINITY,
                                   .ring = INFINITY,
                                   .tree = INFINITY,
@@ -527,14 +572,12 @@ static void chain_of(struct ways_model *x, const struct matrix *m, const struct 
 
 static void lines_of(struct ways_model *x, const struct matrix *m, const struct ways *w, enum op op)
 {
-    struct algorithm_group g;
-
     if (!x->nccl) {
         chain_of(x, m, w, op);
         return;
     }
-    model_group(&g, m, w);
-    x->lines = algorithm_lines(x->line, &g, op);
+    group_of(&x->group, m, w);
+    x->lines = algorithm_lines(x->line, &x->group, op);
 }
 
 /* Every rank sends S/G to every other one; classes that use NICs share them, the others run beside.
@@ -558,7 +601,7 @@ static void exchange_of(struct ways_model *x, const struct matrix *m, const stru
         x->class[x->classes++] = (struct ways_class){w->share[t], 0, rate, outside};
         /* host memory sends one message after another */
         double peer = of_gpus(m) ? PROTOCOL_PEER : curve_floor(&m->tier[t].curve[DIR_UNI]);
-        alpha = fmax(alpha, hop_alpha(m, t) + peer * (n - 2));
+        alpha = fmax(alpha, message_alpha(m, x, w, t) + peer * (n - 2));
     }
     x->alpha = alpha + w->alpha_add;
 }
@@ -573,7 +616,7 @@ static void hop_of(struct ways_model *x, const struct matrix *m, const struct wa
             0, hop_alpha(m, w->inner), matrix_rate(m, w->inner, DIR_BI) * w->inner_factor, false};
     if (w->outer >= 0)
         x->class[x->classes++] =
-            (struct ways_class){0, hop_alpha(m, w->outer), outer_rate(m, w, 1, 1), true};
+            (struct ways_class){0, message_alpha(m, x, w, w->outer), outer_rate(m, w, 1, 1), true};
 }
 
 void ways_model(struct ways_model *x, const struct matrix *m, const struct ways *w, enum op op)

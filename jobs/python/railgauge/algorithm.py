@@ -105,7 +105,7 @@ class _Writing:
         self.gpu = _GPU[self.generation]
         self.version = max((v for v in _VERSIONS if v[0] <= (g.nccl or _NCCL)), default=_VERSIONS[0])
         self.per = g.ranks / g.domains
-        self.slower = 2 * max(0, g.hop_out - 5 * US)
+        self.slower = 2 * max(0, g.hop_out - 5.5 * US)
 
     def add(self, latency: float, rate: float, fill: float = 0, most: float = 0) -> None:
         floor = max(self.g.hop_in, self.g.hop_out) if self.g.domains > 1 else 0
@@ -130,13 +130,14 @@ class _Writing:
                 rate = min(rate, (self.gpu.ll if d == 1 else _LL_NET[d > 2]) * GB)
             self.add(latency, rate / op.bus_factor(n))
 
-    def spread(self, inside: float, out: float) -> float:
-        g, levels, keep, worst = self.per, math.log2(self.g.domains), 1.0, 0.0
-        while levels >= 0 and g <= max(self.per, self.g.widest):
-            one = levels < 0.5 and g > self.per
-            worst = max(worst, (keep / _SPREAD if one else keep) * 2 * ((g - 1) * inside + levels * out))
-            g, levels, keep = g * 2, levels - 1, keep * _SPREAD
-        return worst
+    def spread(self, inside: float, out: float, head: float = 0) -> float:
+        def latency(per: float, levels: float) -> float:
+            return 2 * ((per - 1) * inside + levels * (out + head * max(0, per - 8)))
+
+        dense = min(self.g.ranks, max(self.per, self.g.widest))
+        levels = math.log2(self.g.ranks / dense)
+        halvings = math.log2(dense / self.per) - (0 if levels > 0 else 1)
+        return max(_SPREAD ** max(0, halvings) * latency(dense, levels), latency(self.per, math.log2(self.g.domains)))
 
     def trees(self) -> None:
         g, d = self.g, self.g.domains
@@ -161,16 +162,19 @@ class _Writing:
         inside = (25 + 0.5 * heads) * US
         rate = (self.gpu.nvls if total else self.gpu.gather) * g.inside
         if not alone:
-            hop = (self.version[2] + 0.8 * heads) * US + self.slower
-            inside += 2 * math.log2(g.domains) * hop
+            inside += self.spread(0, self.version[2] * US + self.slower, 0.8 * US)
             more = self.version[3] if self.generation == "hopper" else self.version[4]
             rate = min(rate * self.gpu.two * (more if g.domains > 2 else 1), _NET * g.tree / load(g.domains))
         self.add(inside, rate, 1.5 * MB * self.per if total else 0, 4.3 * MB * self.per if total else 0)
 
     def pat(self, name: str) -> None:
         n, hop = self.g.ranks, _NET_TREE[2] * US + self.slower
-        if self.version[1] and n == self.g.domains and name in ("all_gather", "reduce_scatter"):
-            self.add(8 * US + math.log2(n) * hop / 3.5 + 2.8 * US * n, 0.75 * self.g.ring * n / (n - 1))
+        if not self.version[1] or n != self.g.domains or name not in ("all_gather", "reduce_scatter"):
+            return
+        ring = n / 2 * _NET_POST[0] + (n / 2 - 1) * _NET_RING[0]
+        floor = _SPREAD * (_BASE_RING[0] * US + ring * US + (n / 2 - 1) * self.slower)
+        latency = 8 * US + math.log2(n) * hop / 3.5 + 2.8 * US * n
+        self.add(max(latency, floor) if self.g.widest > 1 else latency, 0.75 * self.g.ring * n / (n - 1))
 
 
 def lines(g: Group, name: str, op: Op) -> list[Line]:

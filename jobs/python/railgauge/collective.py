@@ -215,7 +215,7 @@ def ways_of(m: Matrix, ids: Sequence[int], op: Op) -> Ways:
 def _ways_near(m: Matrix, w: Ways) -> Optional[Ways]:
     """As many ranks inside one healthy domain; None: no domain has so many endpoints."""
     n, domains = w.shape.ranks, len(m.places.names["domain"]) or len(m.places.names["host"])
-    if w.shape.domains == 1 or n * domains > m.places.count:
+    if w.shape.domains == 1 or n > (m.places.count // domains if domains else 1):
         return None
     near = replace(w.healthy(), shape=Shape(n, 1, n, 1, n, 1), outer=-1, crossings=0)
     if near.inner < 0:
@@ -224,6 +224,26 @@ def _ways_near(m: Matrix, w: Ways) -> Optional[Ways]:
         return None
     near.share = [float(t == near.inner) for t in range(len(m.tier))]
     return near
+
+
+def _ways_few(m: Matrix, w: Ways) -> Optional[Ways]:
+    """As many ranks in as few domains as hold them, two at least; None: these are so few."""
+    s, all = w.shape, len(m.places.names["domain"]) or len(m.places.names["host"])
+    domains = max(2, math.ceil(s.ranks / (m.places.count // all if all else 1)))
+    if domains >= s.domains:
+        return None
+    per = s.ranks // domains
+    few = replace(w.healthy(), shape=Shape(s.ranks, domains, per, s.nodes, min(s.nics * s.domains // domains, per),
+                                           min(s.racks, domains)), crossings=min(w.crossings, domains))
+    if few.inner < 0:
+        few.inner = _inner_tier(m)
+    if few.inner < 0:
+        return None
+    inside = (per - 1) / (s.ranks - 1)
+    few.share = [0.0] * len(w.share)
+    few.share[few.inner] = inside
+    few.share[few.outer] += 1 - inside
+    return few
 
 
 # --- the model: what the tiers alone make of a collective (src/cost/model.c) ---
@@ -306,6 +326,11 @@ def _lines(m: Matrix, w: Ways, name: str, op: Op) -> list[algorithm.Line]:
     return algorithm.lines(_group(m, w), name, op) if _nccl(m) else _chain(m, w, op)
 
 
+def _message_alpha(m: Matrix, w: Ways, tier: int) -> float:
+    inner = _inner_tier(m) if _nccl(m) and tier != w.inner else -1
+    return most(_hop_alpha(m, tier), _hop_alpha(m, inner)) if inner >= 0 else _hop_alpha(m, tier)
+
+
 def _all_to_all_time(m: Matrix, w: Ways, bytes: float) -> float:
     inside = across = alpha = 0.0
     n, per_rank = w.shape.ranks, w.shape.nics / w.shape.per_domain
@@ -319,7 +344,7 @@ def _all_to_all_time(m: Matrix, w: Ways, bytes: float) -> float:
         else:
             inside += div(part, rate * w.inner_factor)
         peer = _PEER if m.of_gpus else tier.curve("uni").floor()
-        alpha = most(alpha, _hop_alpha(m, t) + peer * (n - 2))
+        alpha = most(alpha, _message_alpha(m, w, t) + peer * (n - 2))
     return alpha + w.alpha_add + (nan if math.isnan(inside) or math.isnan(across) else max(inside, across))
 
 
@@ -328,7 +353,7 @@ def _sendrecv_time(m: Matrix, w: Ways, bytes: float) -> float:
     if w.inner >= 0:
         inner = _hop_alpha(m, w.inner) + div(bytes, m.tier[w.inner].rate() * w.inner_factor)
     if w.outer >= 0:
-        outer = _hop_alpha(m, w.outer) + div(bytes, _outer_rate(m, w, 1))
+        outer = _message_alpha(m, w, w.outer) + div(bytes, _outer_rate(m, w, 1))
     return w.alpha_add + (nan if math.isnan(inner) or math.isnan(outer) else max(inner, outer))
 
 
@@ -470,7 +495,7 @@ class Collective:
 
 
 _SLOPE_LEAST, _SLOPE_MOST, _SLOPE_OCTAVES = 0.25, 4, 4
-_SMALL_SIZE, _FORGOTTEN = 8192, 6
+_SMALL_SIZE, _FORGOTTEN, _HALF_GAIN = 8192, 6, 0.9
 
 
 def _shape_equal(a: Shape, b: Shape) -> bool:
@@ -492,7 +517,7 @@ class _Reading:
     """One healthy group: the curves that answer for it, and how they go on beyond their ends."""
 
     def __init__(self, m: Matrix, name: str, ways: Ways):
-        self.m, self.op, self.ways = m, OPS[name], ways.healthy()
+        self.m, self.name, self.op, self.ways = m, name, OPS[name], ways.healthy()
         self.same: Collective | None = None
         self.below: Collective | None = None
         self.above: Collective | None = None
@@ -613,7 +638,11 @@ class _Reading:
             return end + self.slope * (model - at)
         if not self.join or not self.join.curves:
             return div(end * model, at)
-        off = end / self.join.time(at)
+        alone = at
+        if self.ways.at_once > 1:
+            assert self.answers
+            alone = Model(self.m, replace(self.ways, at_once=max(1, self.answers.at_once)), self.name).time(self.first)
+        off = end / self.join.time(alone)
         left = 2.0 ** (-math.log2(self.first / bytes) / _FORGOTTEN) if off > 1 else 1
         return self.join.time(model) * off ** left
 
@@ -627,8 +656,11 @@ class Quote:
         self.own = _Reading(m, name, self.ways)
         self.slow = Model(m, self.ways, name) if self.ways.slowed else self.own.model
         near = _ways_near(m, self.ways)
-        self.near = _Reading(m, name, near) if near else None
         joined = self.own.join and self.own.join.curves
+        few = _ways_few(m, self.ways) if joined and not near else None
+        self.keep = _HALF_GAIN ** math.log2(self.ways.shape.domains / few.shape.domains) if few else 0
+        near = near or few
+        self.near = _Reading(m, name, near) if near else None
         if self.near and not self.own.answers and not joined and not self.near.answers:
             self.near = None  # both by the model, which says itself which is slower
 
@@ -639,6 +671,8 @@ class Quote:
         measured = own.same is not None and bytes <= own.last
         if measured and bytes >= own.first:
             return 0
+        if self.keep:
+            return 0 if measured else self.keep * near.time(bytes)
         wide, narrow = (r.model.time(bytes) for r in (own, near))
         sec = near.time(bytes)
         if not math.isnan(wide) and not math.isnan(narrow):

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* price_rules.c - what no price of a collective between domains may do, on random groups of all presets, as shipped and without
+ * their curves.  RG_SEED=N draws others. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "base/stats.h"
+#include "cost/collective.h"
+
+enum { CASES = 4000, ENDPOINTS = 72 * 40, EACH = 8 };
+
+static const char *const presets[] = {"gb200-nvl72",
+                                      "gb300-nvl72",
+                                      "gb300-nvl72-spectrumx",
+                                      "hgx-a100",
+                                      "hgx-a100-omnipath",
+                                      "hgx-b200",
+                                      "hgx-b300",
+                                      "hgx-h100",
+                                      "hgx-h100-efa",
+                                      "hgx-h20",
+                                      "hgx-h200",
+                                      "hgx-h800",
+                                      "l40s-pcie",
+                                      "mi300x",
+                                      "rtxpro6000-100gbe",
+                                      "v100-dgx1",
+                                      "v100-omnipath"};
+enum { PRESETS = sizeof(presets) / sizeof(*presets) };
+static const enum op asked[] = {OP_ALL_GATHER, OP_REDUCE_SCATTER, OP_ALL_TO_ALL,
+                                OP_ALL_REDUCE, OP_BROADCAST,      OP_SENDRECV};
+enum { ASKED = sizeof(asked) / sizeof(*asked) };
+
+struct drawn {
+    struct matrix *m;
+    bool shared;
+    enum op op;
+    int per, domains, at_once;
+    double bytes;
+};
+
+struct world {
+    struct matrix m[2 * PRESETS]; /* as shipped, without curves */
+    int widest[PRESETS];          /* GPUs of a domain */
+    bool shared[PRESETS];         /* NICs: then the number of GPUs says little of that of NICs */
+    struct rng rng;
+};
+
+static int domains_of(const struct topo *t)
+{
+    return t->group[LEVEL_DOMAIN].count ? t->group[LEVEL_DOMAIN].count : t->hosts;
+}
+
+static int open_world(void **state)
+{
+    struct world *w = calloc(1, sizeof(*w));
+    const char *seed = getenv("RG_SEED");
+
+    assert_non_null(w);
+    rng_seed(&w->rng, seed ? strtoull(seed, NULL, 10) : 7);
+    for (int i = 0; i < PRESETS; i++) {
+        struct fabric f;
+        struct err err;
+        assert_int_equal(fabric_load(&f, presets[i], &err), 0);
+        int domain = f.gpus_per_host * (f.hosts_per_domain > 1 ? f.hosts_per_domain : 1);
+        int racks = ENDPOINTS / (domain > 8 ? domain : domain * f.hosts_per_rack);
+        for (int k = 0; k < 2; k++)
+            assert_int_equal(matrix_from_fabric(&w->m[2 * i + k], &f, racks, &err), 0);
+        w->widest[i] = w->m[2 * i].topo.endpoints / domains_of(&w->m[2 * i].topo);
+        w->shared[i] = f.nics_per_host < f.gpus_per_host;
+        struct matrix *bare = &w->m[2 * i + 1];
+        for (int c = 0; c < bare->collectives; c++) {
+            curve_free(&bare->collective[c].curve);
+            free(bare->collective[c].source);
+        }
+        bare->collectives = 0;
+        fabric_free(&f);
+    }
+    *state = w;
+    return 0;
+}
+
+static int close_world(void **state)
+{
+    struct world *w = *state;
+
+    for (int i = 0; i < 2 * PRESETS; i++)
+        matrix_free(&w->m[i]);
+    free(w);
+    return 0;
+}
+
+/* A price; measured: by a curve of that very shape.  NAN: the machine does not hold it. */
+static double price(const struct drawn *d, bool *measured, struct cost *c)
+{
+    const struct topo *t = &d->m->topo;
+    int domains = domains_of(t), widest = t->endpoints / domains, n = d->per * d->domains;
+    struct cost own;
+
+    c = c ? c : &own;
+    if (d->domains > domains || d->per > widest || d->per < 1 || n < 2)
+        return NAN;
+    int *ids = mem_calloc((size_t)n, sizeof(*ids));
+    for (int i = 0; i < n; i++)
+        ids[i] = i / d->per * widest + i % d->per;
+    matrix_collective_at(d->m, d->op, ids, n, d->at_once, d->bytes, false, c);
+    free(ids);
+    if (measured)
+        *measured = c->basis != BASIS_MODELLED;
+    if (!(c->lo <= c->sec * (1 + 1e-9) && c->sec <= c->hi * (1 + 1e-9)))
+        fail_msg("%s: %g is outside %g to %g", c->source, c->sec, c->lo, c->hi);
+    return c->sec;
+}
+
+static struct drawn draw(struct world *w)
+{
+    static const int domains[] = {2, 3, 4, 5, 6, 8, 9, 12, 16, 17, 19, 20, 32};
+    int i = (int)rng_below(&w->rng, PRESETS), widest = w->widest[i];
+    int per[] = {1, 2, 4, widest / 2, widest - 1, widest};
+
+    return (struct drawn){&w->m[2 * i + (int)rng_below(&w->rng, 2)],
+                          w->shared[i],
+                          asked[rng_below(&w->rng, ASKED)],
+                          per[rng_below(&w->rng, 6)],
+                          domains[rng_below(&w->rng, sizeof(domains) / sizeof(*domains))],
+                          1,
+                          exp2(6 + 28 * rng_uniform(&w->rng))};
+}
+
+/* A rule that is broken is said, and the test goes on to count. */
+static void broke(int *count, const char *what, const struct drawn *d, double a, double b)
+{
+    if ((*count)++ < EACH)
+        print_message("%s: %s of %s, %d in each of %d domains at %.4g: %g, then %g\n", what,
+                      op_name(d->op), d->m->fabric, d->per, d->domains, d->bytes, a, b);
+}
+
+static void more_bytes_never_take_less(void **state)
+{
+    struct world *w = *state;
+    int bad = 0;
+
+    for (int k = 0; k < CASES; k++) {
+        struct drawn d = draw(w), more = d;
+        more.bytes *= 1 + rng_uniform(&w->rng);
+        double a = price(&d, NULL, NULL), b = price(&more, NULL, NULL);
+        if (b < a * (1 - 2e-3)) /* where NICs carry more than the links inside, two floors meet */
+            broke(&bad, "more bytes", &d, a, b);
+    }
+    assert_int_equal(bad, 0);
+}
+
+static void no_price_beats_a_message_of_its_slowest_pair(void **state)
+{
+    struct world *w = *state;
+    int bad = 0;
+
+    for (int k = 0; k < CASES; k++) {
+        struct drawn d = draw(w);
+        struct cost pair;
+        bool measured;
+        double sec = price(&d, &measured, NULL);
+        if (isnan(sec) || measured)
+            continue;
+        matrix_pair(d.m, 0, d.m->topo.endpoints / domains_of(&d.m->topo), 8, &pair);
+        if (sec < pair.sec * (1 - 1e-9))
+            broke(&bad, "slowest pair", &d, pair.sec, sec);
+    }
+    assert_int_equal(bad, 0);
+}
+
+/* Never more than a fifth, and more than a tenth in one of fifty cases: between curves that were measured of other
+ * shapes. */
+static void twice_the_domains_at_equal_ranks_gain_at_most_a_tenth(void **state)
+{
+    struct world *w = *state;
+    int bad = 0, beyond = 0, compared = 0;
+
+    for (int k = 0; k < CASES; k++) {
+        struct drawn d = draw(w), wide = d;
+        bool a, b;
+        wide.domains *= 2;
+        wide.per /= 2;
+        double near = price(&d, &a, NULL), far = price(&wide, &b, NULL);
+        if (d.per % 2 || d.shared || a || b || isnan(far))
+            continue;
+        compared++;
+        beyond += far < near * 0.9 * (1 - 1e-6);
+        if (far < near * 0.8)
+            broke(&bad, "twice the domains", &d, near, far);
+    }
+    assert_int_equal(bad, 0);
+    assert_true(compared > 500 && beyond <= compared / 50);
+}
+
+static void neighbours_cost_nearly_the_same(void **state)
+{
+    struct world *w = *state;
+    int bad = 0;
+
+    for (int k = 0; k < CASES; k++) {
+        struct drawn d = draw(w), other = d;
+        bool a, b;
+        if (rng_below(&w->rng, 2) ? d.domains < 8 : d.per < 4)
+            continue;
+        if (d.domains >= 8 && rng_below(&w->rng, 2))
+            other.domains++;
+        else if (d.per >= 4 && !d.shared)
+            other.per++;
+        double x = price(&d, &a, NULL), y = price(&other, &b, NULL);
+        if (!a && !b && (y < 0.8 * x || y > 1.25 * x))
+            broke(&bad, other.per > d.per ? "one GPU more" : "one domain more", &d, x, y);
+    }
+    assert_int_equal(bad, 0);
+}
+
+static void groups_at_once_and_fewer_uplinks_only_slow(void **state)
+{
+    struct world *w = *state;
+    int bad = 0;
+
+    for (int k = 0; k < CASES; k++) {
+        struct drawn d = draw(w), four = d;
+        int last = d.m->tiers - 1;
+        double loaded = d.m->tier[last].loaded;
+        double a = price(&d, NULL, NULL);
+        four.at_once = 4;
+        d.m->tier[last].loaded = 0.25 + rng_uniform(&w->rng) / 2;
+        double b = price(&d, NULL, NULL), c = price(&four, NULL, NULL);
+        d.m->tier[last].loaded = loaded;
+        if (b < a * (1 - 1e-9) &&
+            !d.m->collectives) /* curves were measured with the uplinks of the matrix */
+            broke(&bad, "fewer uplinks", &d, a, b);
+        if (c < b * (1 - 1e-9))
+            broke(&bad, "four groups", &d, b, c);
+    }
+    assert_int_equal(bad, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(more_bytes_never_take_less),
+        cmocka_unit_test(no_price_beats_a_message_of_its_slowest_pair),
+        cmocka_unit_test(twice_the_domains_at_equal_ranks_gain_at_most_a_tenth),
+        cmocka_unit_test(neighbours_cost_nearly_the_same),
+        cmocka_unit_test(groups_at_once_and_fewer_uplinks_only_slow),
+    };
+    return cmocka_run_group_tests(tests, open_world, close_world);
+}
