@@ -30,7 +30,7 @@ static bool pattern_equal(const struct shape *a, const struct shape *b)
 static const double slope_least = 0.25, slope_most = 4, slope_octaves = 4;
 
 /* As many ranks in twice as many domains are no more than so much faster, unless they were measured. */
-static const double half_gain = 0.9;
+static const double half_gain = 0.9, large_size = 0x1p32;
 
 /* B: a curve that begins there has all the latency; octaves of bytes by which half is forgotten. */
 static const double small_size = 8192, forgotten = 6;
@@ -488,6 +488,19 @@ static double slower_by(const struct collective_quote *q, double bytes, double s
                                          : ratio;
 }
 
+/* The share of the denser group's time that a group takes at least: of fewer domains what half_gain says, of one all
+ * of it, or what the model says of bytes alone where NICs carry more than the links inside. */
+static double kept_share(const struct collective_quote *q)
+{
+    const struct shape *s = &q->own.ways.shape, *near = &q->near.ways.shape;
+    double wide = ways_time(&q->own.model, large_size);
+    double narrow = ways_time(&q->near.model, large_size);
+
+    if (near->domains > 1)
+        return pow(half_gain, log2((double)s->domains / near->domains));
+    return isnan(wide) || isnan(narrow) ? 1 : fmin(1, wide / narrow);
+}
+
 void collective_resolve(struct collective_quote *q, const struct matrix *m, enum op op,
                         const struct ways *ways, bool published)
 {
@@ -498,21 +511,19 @@ void collective_resolve(struct collective_quote *q, const struct matrix *m, enum
     if (ways->exception >= 0) /* else it is own.model */
         ways_model(&q->model, m, ways, op);
     reading_of(&q->own, m, op, ways, published);
-    q->floored = ways_near(&near, m, ways, false);
-    q->keep = 0;
-    if (!q->floored && q->own.join.curves && ways_near(&near, m, ways, true)) {
-        q->floored = true;
-        q->keep = pow(half_gain, log2((double)ways->shape.domains / near.shape.domains));
-    }
+    q->floored =
+        ways_near(&near, m, ways, false) || (q->own.join.curves && ways_near(&near, m, ways, true));
     if (q->floored)
         reading_of(&q->near, m, op, &near, published);
     if (!q->floored ||
         (!answering(&q->own.found) && !q->own.join.curves && !answering(&q->near.found)))
         q->floored = false; /* both by the model, which says itself which is slower */
+    else
+        q->keep = kept_share(q);
 }
 
-/* What one domain makes of it, a bound for a group across several: times what the model gives the
- * wider group ahead of the nearer one, and no more than a larger size was measured at.  0: none. */
+/* What denser groups take is a bound for a group between domains, and no more than a larger size was measured at.
+ * 0: none. */
 static double floor_time(const struct collective_quote *q, double bytes)
 {
     const struct collective_reading *own = &q->own;
@@ -520,13 +531,7 @@ static double floor_time(const struct collective_quote *q, double bytes)
 
     if (!q->floored || (measured && bytes >= own->first.bytes))
         return 0;
-    if (q->keep > 0)
-        return measured ? 0 : q->keep * reading_time(&q->near, bytes);
-    double wide = ways_time(&own->model, bytes);
-    double narrow = ways_time(&q->near.model, bytes);
-    double sec = reading_time(&q->near, bytes);
-    if (!isnan(wide) && !isnan(narrow))
-        sec *= fmin(1, wide / narrow);
+    double sec = q->keep * reading_time(&q->near, bytes);
     return measured ? fmin(sec, own->first.sec) : sec;
 }
 
@@ -629,14 +634,14 @@ static void say_from(struct cost *out, const char *basis)
                  units_bytes_text(size, out->from), basis);
 }
 
-static void say_floor(struct cost *out, double keep)
+static void say_floor(struct cost *out, int domains)
 {
     char source[sizeof(out->source)];
 
     memcpy(source, out->source, sizeof(source));
-    if (keep > 0)
-        snprintf(out->source, sizeof(out->source), "no less than %.2f of fewer domains: %.150s",
-                 keep, source);
+    if (domains > 1)
+        snprintf(out->source, sizeof(out->source), "little less than in %d domains: %.150s",
+                 domains, source);
     else
         snprintf(out->source, sizeof(out->source), "no less than inside one domain: %.150s",
                  source);
@@ -723,7 +728,7 @@ static void healthy_cost(const struct collective_quote *q, const struct matrix *
         model_words(m, by, q->op, bytes, out->source);
     }
     if (by == &q->near)
-        say_floor(out, q->keep);
+        say_floor(out, by->ways.shape.domains);
 }
 
 static void quoted_cost(const struct collective_quote *q, const struct matrix *m, double bytes,

@@ -164,7 +164,7 @@ struct collective_quote {
     /* near: as many ranks in one domain, or in as few as hold them */
     struct collective_reading own, near;
     bool floored; /* there are such domains */
-    double keep;  /* share of near's time that is the least; 0: near is one domain */
+    double keep;  /* share of near's time that is the least */
 };
 
 /* ways: ways_of() of the group and op, at_once set.  A collective of at least two ranks.  The

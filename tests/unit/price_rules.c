@@ -152,7 +152,7 @@ static void more_bytes_never_take_less(void **state)
         struct drawn d = draw(w), more = d;
         more.bytes *= 1 + rng_uniform(&w->rng);
         double a = price(&d, NULL, NULL), b = price(&more, NULL, NULL);
-        if (b < a * (1 - 2e-3)) /* where NICs carry more than the links inside, two floors meet */
+        if (b < a * (1 - 1e-9))
             broke(&bad, "more bytes", &d, a, b);
     }
     assert_int_equal(bad, 0);
@@ -177,7 +177,7 @@ static void no_price_beats_a_message_of_its_slowest_pair(void **state)
     assert_int_equal(bad, 0);
 }
 
-/* Never more than a fifth, and more than a tenth in one of fifty cases: between curves that were measured of other
+/* Never more than a quarter, and more than a tenth in one of fifty cases: between curves that were measured of other
  * shapes. */
 static void twice_the_domains_at_equal_ranks_gain_at_most_a_tenth(void **state)
 {
@@ -194,7 +194,7 @@ static void twice_the_domains_at_equal_ranks_gain_at_most_a_tenth(void **state)
             continue;
         compared++;
         beyond += far < near * 0.9 * (1 - 1e-6);
-        if (far < near * 0.8)
+        if (far < near * 0.75)
             broke(&bad, "twice the domains", &d, near, far);
     }
     assert_int_equal(bad, 0);
@@ -209,11 +209,11 @@ static void neighbours_cost_nearly_the_same(void **state)
     for (int k = 0; k < CASES; k++) {
         struct drawn d = draw(w), other = d;
         bool a, b;
-        if (rng_below(&w->rng, 2) ? d.domains < 8 : d.per < 4)
+        if (rng_below(&w->rng, 2) ? d.domains < 8 : d.per < 6)
             continue;
         if (d.domains >= 8 && rng_below(&w->rng, 2))
             other.domains++;
-        else if (d.per >= 4 && !d.shared)
+        else if (d.per >= 6 && !d.shared)
             other.per++;
         double x = price(&d, &a, NULL), y = price(&other, &b, NULL);
         if (!a && !b && (y < 0.8 * x || y > 1.25 * x))
@@ -239,7 +239,7 @@ static void groups_at_once_and_fewer_uplinks_only_slow(void **state)
         if (b < a * (1 - 1e-9) &&
             !d.m->collectives) /* curves were measured with the uplinks of the matrix */
             broke(&bad, "fewer uplinks", &d, a, b);
-        if (c < b * (1 - 1e-9))
+        if (c < b * (1 - 1e-4))
             broke(&bad, "four groups", &d, b, c);
     }
     assert_int_equal(bad, 0);

@@ -495,7 +495,7 @@ class Collective:
 
 
 _SLOPE_LEAST, _SLOPE_MOST, _SLOPE_OCTAVES = 0.25, 4, 4
-_SMALL_SIZE, _FORGOTTEN, _HALF_GAIN = 8192, 6, 0.9
+_SMALL_SIZE, _FORGOTTEN, _HALF_GAIN, _LARGE_SIZE = 8192, 6, 0.9, 2.0 ** 32
 
 
 def _shape_equal(a: Shape, b: Shape) -> bool:
@@ -658,11 +658,19 @@ class Quote:
         near = _ways_near(m, self.ways)
         joined = self.own.join and self.own.join.curves
         few = _ways_few(m, self.ways) if joined and not near else None
-        self.keep = _HALF_GAIN ** math.log2(self.ways.shape.domains / few.shape.domains) if few else 0
         near = near or few
         self.near = _Reading(m, name, near) if near else None
         if self.near and not self.own.answers and not joined and not self.near.answers:
             self.near = None  # both by the model, which says itself which is slower
+        self.keep = self._kept_share() if self.near else 0.0
+
+    def _kept_share(self) -> float:
+        assert self.near
+        domains = self.near.ways.shape.domains
+        if domains > 1:
+            return _HALF_GAIN ** math.log2(self.ways.shape.domains / domains)
+        wide, narrow = (r.model.time(_LARGE_SIZE) for r in (self.own, self.near))
+        return 1 if math.isnan(wide) or math.isnan(narrow) else least(1, div(wide, narrow))
 
     def _floor(self, bytes: float) -> float:
         own, near = self.own, self.near
@@ -671,12 +679,7 @@ class Quote:
         measured = own.same is not None and bytes <= own.last
         if measured and bytes >= own.first:
             return 0
-        if self.keep:
-            return 0 if measured else self.keep * near.time(bytes)
-        wide, narrow = (r.model.time(bytes) for r in (own, near))
-        sec = near.time(bytes)
-        if not math.isnan(wide) and not math.isnan(narrow):
-            sec *= least(1, div(wide, narrow))
+        sec = self.keep * near.time(bytes)
         return least(sec, own.first_sec) if measured else sec
 
     def healthy(self, bytes: float) -> float:
