@@ -92,6 +92,18 @@ int railgauge_group_open(struct railgauge_group **out, const struct railgauge *r
 /* What railgauge_collective() says of the group, to the bit, in time that does not grow with it; allocates nothing. */
 double railgauge_group_time(const struct railgauge_group *g, size_t bytes);
 
+/* A price with its interval and where it comes from. */
+struct railgauge_price {
+    double seconds;
+    double low, high;  /* measured curves: 95 % interval; models: nine of ten measured times lie within */
+    const char *basis; /* "measured", "fitted", "preset" or "modelled"; lives as long as the library */
+    char source[208];  /* "modelled: tree, LL, mnnvl inside and fabric between 8 domains, 2 x 3 hops, ..." */
+};
+
+/* railgauge_group_time() with the rest; some microseconds. */
+void railgauge_group_price(const struct railgauge_group *g, size_t bytes,
+                           struct railgauge_price *price);
+
 void railgauge_group_close(struct railgauge_group *g); /* NULL is fine */
 
 /* --- jobs on nodes: these allocate, and free what they took before they return --- */

@@ -220,6 +220,16 @@ double railgauge_group_time(const struct railgauge_group *g, size_t bytes)
     return collective_time(&g->quote, (double)bytes);
 }
 
+void railgauge_group_price(const struct railgauge_group *g, size_t bytes,
+                           struct railgauge_price *price)
+{
+    struct cost c;
+
+    collective_cost(&g->quote, g->m, (double)bytes, &c);
+    *price = (struct railgauge_price){c.sec, c.lo, c.hi, basis_name[c.basis], ""};
+    memcpy(price->source, c.source, sizeof(price->source));
+}
+
 void railgauge_group_close(struct railgauge_group *g)
 {
     free(g);

@@ -434,8 +434,10 @@ static void reading_of(struct collective_reading *r, const struct matrix *m, enu
     bool small = answering(&r->found) && answering(&r->found)->curve.point[0].bytes <= small_size;
     if (r->found.nccl && ways->shape.domains > 1 && !small)
         join_resolve(&r->join, m, op, &r->ways, &r->model, published);
-    if (!answering(&r->found))
+    if (!answering(&r->found)) {
+        r->join.base = log2(ways_time(&r->model, 0));
         return;
+    }
     find_ends(r);
     anchor_ends(r);
     r->alone = r->first.model;
@@ -731,9 +733,10 @@ static void healthy_cost(const struct collective_quote *q, const struct matrix *
         say_floor(out, by->ways.shape.domains);
 }
 
-static void quoted_cost(const struct collective_quote *q, const struct matrix *m, double bytes,
-                        struct cost *out)
+void collective_cost(const struct collective_quote *q, const struct matrix *m, double bytes,
+                     struct cost *out)
 {
+    *out = (struct cost){.exception = -1, .basis = BASIS_ASSUMED};
     healthy_cost(q, m, bytes, out);
     if (q->ways.exception < 0)
         return;
@@ -761,5 +764,5 @@ void matrix_collective_sizes(const struct matrix *m, enum op op, const int *ids,
     w.at_once = at_once;
     collective_resolve(&q, m, op, &w, healthy);
     for (int i = 0; i < sizes; i++)
-        quoted_cost(&q, m, bytes[i], &out[i]);
+        collective_cost(&q, m, bytes[i], &out[i]);
 }

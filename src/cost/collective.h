@@ -174,5 +174,8 @@ void collective_resolve(struct collective_quote *q, const struct matrix *m, enum
 /* Seconds: what matrix_collective_at() says.  NAN when unknown, INFINITY when a part is dead.
  */
 double collective_time(const struct collective_quote *q, double bytes);
+/* The same with interval, basis and words; m: the matrix of the quote. */
+void collective_cost(const struct collective_quote *q, const struct matrix *m, double bytes,
+                     struct cost *out);
 
 #endif

@@ -208,13 +208,6 @@ void curve_summarise(struct curve *c)
     draw(c, 0, c->points - 1);
 }
 
-double curve_floor(const struct curve *c)
-{
-    if (c->points == 0)
-        return 0;
-    return fmax(0, c->point[0].sec - c->point[0].bytes * c->beta);
-}
-
 void curve_line(struct curve *c, double alpha, double Bps)
 {
     for (double octave = 8; octave <= 0x1p34; octave *= 2)

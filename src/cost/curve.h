@@ -37,6 +37,7 @@
 #ifndef RG_CURVE_H
 #define RG_CURVE_H
 
+#include <math.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -89,7 +90,10 @@ void curve_settle(struct curve *c);
 void curve_summarise(struct curve *c);
 /* The part of the time that does not grow with the size: t(first) - first * beta, at least 0.  Slow
  * parts stretch the rest: t' = floor + (t - floor) / factor. */
-double curve_floor(const struct curve *c);
+static inline double curve_floor(const struct curve *c)
+{
+    return c->points ? fmax(0, c->point[0].sec - c->point[0].bytes * c->beta) : 0;
+}
 /* Points of alpha + bytes / Bps at two sizes an octave from 8 B to 24 GiB, n = 0: a published
  * number as a curve; exact between them. */
 void curve_line(struct curve *c, double alpha, double Bps);

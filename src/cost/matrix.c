@@ -71,15 +71,6 @@ struct property *matrix_property(struct matrix *m, enum property_kind kind, int 
     return &m->property[m->properties - 1];
 }
 
-int matrix_faults(const struct matrix *m)
-{
-    int n = 0;
-
-    for (int i = 0; i < m->exceptions; i++)
-        n += !m->exception[i].declared;
-    return n;
-}
-
 void matrix_find(struct matrix *m, const char *kind, const char *fmt, ...)
 {
     va_list ap;

@@ -238,7 +238,14 @@ void matrix_find(struct matrix *m, const char *kind, const char *fmt, ...)
 /* Append a property; the caller fills in the rest. */
 struct property *matrix_property(struct matrix *m, enum property_kind kind, int tier, double ratio);
 /* Exceptions that are faults: all but the declared ones. */
-int matrix_faults(const struct matrix *m);
+static inline int matrix_faults(const struct matrix *m)
+{
+    int n = 0;
+
+    for (int i = 0; i < m->exceptions; i++)
+        n += !m->exception[i].declared;
+    return n;
+}
 /* Of a kind; NULL: not told. */
 const struct seen_parts *matrix_seen(const struct matrix *m, enum seen kind);
 /* "72 of 72 GPUs, 72 of 72 NICs, 18 of 18 hosts, cables: 16 % of 2556 pairs", NULL: not told; the

@@ -13,7 +13,7 @@ setup() {
     exported=$(awk '$2 ~ /[TDBRW]/ {sub(/@.*/, "", $3); print $3}' <<<"$output" | sort | tr '\n' ' ')
     echo "$exported"
     [ "$exported" = "railgauge_changed railgauge_close railgauge_collective railgauge_collective_ranges railgauge_count railgauge_find railgauge_group_close \
-railgauge_group_open railgauge_group_time railgauge_host_count railgauge_host_find railgauge_host_name railgauge_hosts_in railgauge_hosts_range railgauge_job_close railgauge_job_free_gpus railgauge_job_open railgauge_level \
+railgauge_group_open railgauge_group_price railgauge_group_time railgauge_host_count railgauge_host_find railgauge_host_name railgauge_hosts_in railgauge_hosts_range railgauge_job_close railgauge_job_free_gpus railgauge_job_open railgauge_level \
 railgauge_list_close railgauge_list_cost railgauge_list_open railgauge_list_swap railgauge_nodes_best railgauge_nodes_cost \
 railgauge_open railgauge_pair railgauge_pairs railgauge_place railgauge_rank " ]
 }

@@ -42,12 +42,36 @@ def same(mine, theirs, within, *what):
         sys.exit(f"{path}, seed {sys.argv[2]}: {mine!r} and not {theirs!r}: {what}")
 
 
+class Price(ctypes.Structure):
+    _fields_ = [("seconds", ctypes.c_double), ("low", ctypes.c_double), ("high", ctypes.c_double),
+                ("basis", ctypes.c_char_p), ("source", ctypes.c_char * 208)]
+
+
+lib.railgauge_group_price.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.POINTER(Price)]
+lib.railgauge_group_close.argtypes = [ctypes.c_void_p]
+
+
+def price(op, some, bytes):
+    """By the library, with its interval."""
+    g, p = ctypes.c_void_p(), Price()
+    assert lib.railgauge_group_open(ctypes.byref(g), handle, op.encode(), (ctypes.c_int * len(some))(*some), len(some), why) == 0
+    lib.railgauge_group_price(g, bytes, ctypes.byref(p))
+    lib.railgauge_group_close(g)
+    return p
+
+
 slowed = 0
 for _ in range(400):
     op, some, bytes = rnd.choice(list(OPS)), group(), size()
     c = lib.railgauge_collective(handle, op.encode(), (ctypes.c_int * len(some))(*some), len(some), bytes)
     same(m.collective(op, some, bytes), c, 1e-9, op, some, bytes)
     slowed += m.quote(op, some).ways.slowed
+    mine, theirs = m.quote(op, some).price(bytes), price(op, some, bytes)
+    if math.isfinite(mine.seconds):
+        for a, b in zip(mine[:3], (theirs.seconds, theirs.low, theirs.high)):
+            same(a, b, 1e-9, op, some, bytes, theirs.source)
+        if mine.basis != theirs.basis.decode():
+            sys.exit(f"{path}, seed {sys.argv[2]}: {mine.basis} and not {theirs.basis}: {op} {some} {bytes}")
 for _ in range(2000):
     src, dst, bytes = rnd.randrange(len(m)), rnd.randrange(len(m)), size()
     # the library looks pairs up in a grid of 16 cells an octave

@@ -533,6 +533,14 @@ static void a_group_is_its_collective(void **state)
                    got = railgauge_group_time(g, s);
             if (!(got == want || (isnan(got) && isnan(want))))
                 fail_msg("%s of %d, %zu bytes: %g, by its members %g", op, n, s, got, want);
+            struct railgauge_price price;
+            struct cost c;
+            railgauge_group_price(g, s, &price);
+            matrix_collective(&b.m, (enum op)op_find(op), ids, n, (double)s, &c);
+            assert_true(price.seconds == want || isnan(want));
+            assert_true((price.low == c.lo && price.high == c.hi) || isnan(want));
+            assert_string_equal(price.basis, basis_name[c.basis]);
+            assert_string_equal(price.source, c.source);
         }
         railgauge_group_close(g);
     }

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Iterator, NamedTuple, Optional, Sequence
 
 from . import algorithm
 from .algorithm import PEER as _PEER
-from .price import OPS, Curve, Op, Part, Tier, crosses, div, inf, least, most, nan, part_at
+from . import algorithm
+from .algorithm import PEER as _PEER
+from .price import OPS, Curve, Op, Part, Tier, crosses, div, inf, least, most, nan, part_at, unsure
 
 if TYPE_CHECKING:
     from .matrix import Matrix
@@ -425,6 +427,8 @@ class Join:
                 v = weight * left * left
                 for i, term in enumerate((v, v * x, v * x * x, v * y, v * x * y)):
                     total[i] += term
+        self.far = min((_distance(w.shape, c.shape) for c in others), default=0.0)
+        self.weight = [v for v, *_ in sums]
         self.miss: list[float] = []
         for k, (v, vx, vxx, vy, vxy) in enumerate(sums):
             all, xx = v + _VOTE, vxx + _HOLD
@@ -469,13 +473,24 @@ class Join:
                 return b[1] + part * (a[1] - b[1]), beyond
         return p[-1][1], beyond
 
-    def time(self, sec: float) -> float:
-        if not self.curves or not math.isfinite(sec):
-            return sec
+    def _around(self, sec: float) -> tuple[int, float]:
         at, k = _log2(sec) - self.base, 0
         while k + 2 < len(_KNOTS) and at >= _KNOTS[k + 1]:
             k += 1
-        part = min(1, max(0, (at - _KNOTS[k]) / (_KNOTS[k + 1] - _KNOTS[k])))
+        return k, min(1, max(0, (at - _KNOTS[k]) / (_KNOTS[k + 1] - _KNOTS[k])))
+
+    def error(self, sec: float) -> float:
+        """Half-width of the interval of nine in ten, as a share."""
+        at = most(0, _log2(sec) - self.base)
+        alone = 0.25 if at < 0.5 else 0.40 if at < 3 else 0.20
+        weight = self.weight[self._around(sec)[0]] if self.curves else 0
+        far = 0.03 * min(5, self.far) if self.curves else 0
+        return math.exp(1.28 * (alone * math.sqrt(0.35 / (0.35 + weight)) + far)) - 1
+
+    def time(self, sec: float) -> float:
+        if not self.curves or not math.isfinite(sec):
+            return sec
+        k, part = self._around(sec)
         return sec * 2.0 ** (self.miss[k] + part * (self.miss[k + 1] - self.miss[k]))
 
 
@@ -573,6 +588,7 @@ class _Reading:
         return self.model.time(bytes)
 
     def _anchor(self) -> None:
+        self.slopes, self.first_moving, self.last_moving = 1.0, 0.0, 0.0
         at = max(self.first, self.last / _SLOPE_OCTAVES)
         point = not at < self.last
         self.first_sec, self.last_sec = self.inside(self.first), self.inside(self.last)
@@ -586,7 +602,8 @@ class _Reading:
             return
         ratio = least(most(own / said, _SLOPE_LEAST), _SLOPE_MOST)
         moving = least(1, div(self._model(2 * self.last) - self.last_model, self.last_model))
-        self.slope = ratio ** (moving * moving)
+        self.slope, self.slopes, self.last_moving = ratio ** (moving * moving), ratio, moving
+        self.first_moving = 1 - least(1, div(self._model(2 * self.first) - self.first_model, self.first_model))
 
     def _grown(self, c: Collective, n: int, base: float, busy: float, full: float) -> float:
         first, turns = c.shape.ranks, self.op.turns
@@ -624,6 +641,25 @@ class _Reading:
             return math.exp((1 - weight) * math.log(sec) + weight * math.log(self.above.curve.time(bytes)))
         return self._rescaled(self.answers, sec, bytes)
 
+    def interval(self, bytes: float) -> tuple[float, float, str]:
+        """Its ends, of the price, and the basis."""
+        model = self._model(bytes)
+        if not self.answers:
+            wide = 1 + ((self.join or Join(self.m, self.name, self.ways, self.model)).error(model) if _nccl(self.m) else 0.25)
+            return 1 / wide, wide, "modelled"
+        a = self.answers
+        end = self.last if bytes > self.last else self.first if bytes < self.first else 0.0
+        wide = 1 if self.same else 1.15 if self.below and self.above else 1.25
+        far = 1.0
+        if end and end == self.first and bytes < self.first and self.join and self.join.curves:
+            far = 1 + self.join.error(model)
+        elif end:
+            far = 1 + unsure(end, bytes, self.last_moving if bytes > self.last else self.first_moving,
+                             self.slopes if bytes > self.last else 1)
+        low, high = a.curve.interval(end or bytes)
+        basis = "fitted" if end and a.basis == "measured" else a.basis
+        return low / wide / far, high * wide * far, basis
+
     def time(self, bytes: float) -> float:
         """Seconds of the healthy group."""
         if not self.answers:
@@ -645,6 +681,15 @@ class _Reading:
         off = end / self.join.time(alone)
         left = 2.0 ** (-math.log2(self.first / bytes) / _FORGOTTEN) if off > 1 else 1
         return self.join.time(model) * off ** left
+
+
+class Price(NamedTuple):
+    """A price, its interval and how it came about."""
+
+    seconds: float
+    low: float
+    high: float
+    basis: str
 
 
 class Quote:
@@ -696,3 +741,12 @@ class Quote:
         if math.isnan(ratio) and math.isfinite(sec):
             ratio = div(1, min(self.ways.inner_factor, self.ways.outer_factor))
         return sec * ratio
+
+    def price(self, bytes: float) -> Price:
+        """time() with its interval and basis."""
+        sec, own = self.time(bytes), self.own.time(bytes)
+        bound = self._floor(bytes)
+        below = self.own.same is not None and bytes < self.own.first
+        by = self.near if self.near and bound > own and not below else self.own
+        low, high, basis = by.interval(bytes)
+        return Price(sec, sec * low, sec * high, basis)

@@ -119,9 +119,22 @@ class Curve:
         at = a[0] + (chord - right) * (b[0] - a[0]) / (left - right)
         return (at, a[1] + (chord + left) / 2 * (at - a[0])) if a[0] < at < b[0] else b
 
+    def interval(self, bytes: float) -> tuple[float, float]:
+        """Ends of the interval at a size that the points hold, of its time: the wider one of the two around."""
+        last = len(self.bytes) - 1
+        i = min(max(bisect.bisect_right(self.bytes, bytes) - 1, 0), max(0, last - 1))
+        around = (i, min(i + 1, last))
+        return min(self.low[k] / self.sec[k] for k in around), max(self.high[k] / self.sec[k] for k in around)
+
     def floor(self) -> float:
         """Seconds that do not grow with the size."""
         return max(0, self.sec[0] - self.bytes[0] * self.beta) if self.bytes else 0
+
+
+def unsure(end: float, bytes: float, moving: float, slopes: float) -> float:
+    """Relative error of a time that goes on from a curve's end."""
+    near = min(bytes, end) / max(bytes, end)
+    return (0.15 + 0.6 * (1 - moving * moving) + 0.6 * abs(math.log(slopes))) * (1 - near)
 
 
 EMPTY = Curve((), (), (), (), ())
