@@ -14,8 +14,8 @@
  *   128 MiB     512 MiB    3 %         9 %
  *
  * Measured and modelled shapes meet here, and may not contradict what the tiers say: a group that
- * lies in several domains costs no less than as many ranks inside one, where one holds them, unless
- * it was measured at that size or the tiers themselves say so. */
+ * lies in several domains costs no less than as many ranks inside one, where one holds them, and little less
+ * than in as few domains as hold them, unless it was measured at that size or the tiers themselves say so. */
 #ifndef RG_COLLECTIVE_H
 #define RG_COLLECTIVE_H
 

@@ -289,7 +289,7 @@ struct cost {
     enum basis basis;
     char source
         [208];     /* "measured all_gather 64 ranks, 8 domains of 8 at 1 MiB", "all_gather 64 ranks,
-                         8 domains of 8 at 4 GiB, extrapolated from 256 MiB measured", "modelled: ring over rail ..." */
+                         8 domains of 8 at 4 GiB, extrapolated from 256 MiB measured", "modelled: tree, LL, mnnvl inside ..." */
     int exception; /* index of the exception that rules, -1 */
     double from;   /* the measured or published size that the answer was extrapolated from; 0:
                          none, the size lies between two */
@@ -342,10 +342,10 @@ static inline int tier_pairs(const struct tier *t)
 
 /* A collective on these endpoints in this order while `at_once` such groups run side by side.  The
  * curve of the same (op, shape), of several the one whose ring crosses racks as often and that was
- * as crowded; else between the two nearest measured shapes with the same domains and members per
- * domain pattern; else modelled from the tiers (formulas in model.c with their sources).  Beyond the
- * sizes of the curves: the rule of collective.h.  S as in op.h.  A slow part counts only where a flow of
- * the operation's schedule crosses it.
+ * as crowded.  Else, inside one domain and over MPI, between the two nearest measured shapes of the same
+ * domains and members per domain; between domains of GPUs NCCL's algorithms (algorithm.h) as curves of other
+ * shapes correct them (struct join); else modelled from the tiers.  Beyond the sizes of the curves: the rule
+ * of collective.h.  S as in op.h.  A slow part counts only where a flow of the operation's schedule crosses it.
  *
  * healthy: what a healthy fabric takes, as far as this matrix tells (reference.h asks further): no
  * exceptions, and measured collective curves are not looked at (a measurement is not compared with

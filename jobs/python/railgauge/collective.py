@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Iterator, NamedTuple, Optional, Sequence
 
 from . import algorithm
 from .algorithm import PEER as _PEER
-from . import algorithm
-from .algorithm import PEER as _PEER
 from .price import OPS, Curve, Op, Part, Tier, crosses, div, inf, least, most, nan, part_at, unsure
 
 if TYPE_CHECKING:
