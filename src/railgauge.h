@@ -95,9 +95,12 @@ double railgauge_group_time(const struct railgauge_group *g, size_t bytes);
 /* A price with its interval and where it comes from. */
 struct railgauge_price {
     double seconds;
-    double low, high;  /* measured curves: 95 % interval; models: nine of ten measured times lie within */
-    const char *basis; /* "measured", "fitted", "preset" or "modelled"; lives as long as the library */
-    char source[208];  /* "modelled: tree, LL, mnnvl inside and fabric between 8 domains, 2 x 3 hops, ..." */
+    double low,
+        high; /* measured curves: 95 % interval; models: nine of ten measured times lie within */
+    const char
+        *basis; /* "measured", "fitted", "preset" or "modelled"; lives as long as the library */
+    char source
+        [208]; /* "modelled: tree, LL, mnnvl inside and fabric between 8 domains, 2 x 3 hops, ..." */
 };
 
 /* railgauge_group_time() with the rest; some microseconds. */

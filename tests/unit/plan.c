@@ -587,10 +587,10 @@ static const struct {
     const char *preset;
     int racks;
     double points, most; /* of the plan before there were blocks; s at most */
-} sized[] = {{"gb200-nvl72", 4, 26352, 232},
-             {"gb200-nvl72", 8, 42027, 265.5},
-             {"hgx-h100", 4, 21240, 229.5},
-             {"hgx-h100", 24, 57279, 331.5},
+} sized[] = {{"gb200-nvl72", 4, 26352, 229.4},
+             {"gb200-nvl72", 8, 42027, 262.7},
+             {"hgx-h100", 4, 21240, 228.5},
+             {"hgx-h100", 24, 57279, 330.5},
              {"gb200-nvl72", 70, 183678, 0}};
 
 /* Within each block everybody meets somebody of each tier, there and back. */
