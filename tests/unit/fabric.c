@@ -148,7 +148,9 @@ static void published_points_are_met_and_quoted_rates_with_them(void **state)
         double busbw = big / time_of(c, big) * op_bus_factor(c->op, c->ranks);
         if (c->points) /* alpha and busbw are those of the curve */
             assert_true(fabs(busbw / c->busbw.value - 1) < 0.005);
-        assert_true(time_of(c, 8) <= 1.001 * c->alpha.value);
+        if (c->domains == 1 ||
+            c->alpha.kind == KIND_MEASURED) /* else the model says what smaller ones take */
+            assert_true(time_of(c, 8) <= 1.001 * c->alpha.value);
         double twice = time_of(c, 2 * big);
         assert_true(twice >= 1.999999 * time_of(c, big) || !c->points);
         if (c->op == OP_ALL_REDUCE && c->ranks == 72) {
