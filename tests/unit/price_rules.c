@@ -103,7 +103,7 @@ static double price(const struct drawn *d, bool *measured, struct cost *c)
 {
     const struct topo *t = &d->m->topo;
     int domains = domains_of(t), widest = t->endpoints / domains, n = d->per * d->domains;
-    struct cost own;
+    struct cost own = {0};
 
     c = c ? c : &own;
     if (d->domains > domains || d->per > widest || d->per < 1 || n < 2)
