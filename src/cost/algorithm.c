@@ -82,10 +82,13 @@ static enum gpu_generation generation_of(const char *model)
                  {"A800", GPU_AMPERE},        {"L40", GPU_AMPERE},     {"V100", GPU_VOLTA},
                  {"Instinct", GPU_AMD},       {"MI300", GPU_AMD}};
 
-    for (const char *at = model; *at; at++)
+    for (const char *at = model; *at; at++) {
+        if (!(at[1] >= '0' && at[1] <= '9') && *at != 'P' && *at != 'I')
+            continue; /* no head of these begins here: prices ask for it each time */
         for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
             if (*at == *known[i].head && !strncmp(at, known[i].head, strlen(known[i].head)))
                 return known[i].gpu;
+    }
     return GPU_OTHER;
 }
 
