@@ -209,7 +209,7 @@ static void what_fell_is_found_against_the_others(void **state)
     }
 }
 
-/* Histories of n campaigns, slower by `size` from campaign `from` on up to `to`; waver: each by itself, to and fro. */
+/* Histories of n campaigns, slower by `size` from campaign `from` on up to `to`; waver: each by itself, up and down. */
 static struct history_figure stepped(int n, int from, int to, double size, double waver, int *code)
 {
     struct bend b = {.tier = 2};

@@ -326,10 +326,10 @@ static void leave(struct world *w, void **comm)
  * which a core may lower its clock and keep it low for 0.65 ms (T. Downs, "Gathering Intel on Intel
  * AVX-512 transitions", 2020; seen here too): asked between batches, it made the next one's messages
  * of 8 bytes to 64 KiB 5 to 12 % slower. */
-static void larger(void *in, void *inout, int *n, MPI_Datatype *type)
+static void larger(void *in, void *best, int *n, MPI_Datatype *type)
 {
     const double *a = in;
-    double *b = inout;
+    double *b = best;
 
     (void)type;
     for (int i = 0; i < *n; i++)
