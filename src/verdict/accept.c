@@ -783,6 +783,16 @@ static char *collective_words(const struct limit *l)
                     : mem_strdup(l->op < 0 ? "collectives" : op_name((enum op)l->op));
 }
 
+/* The reference's curve of the same shape.  What one publisher's machine reached between domains holds for its
+ * network and its release of NCCL: it is an expectation (check collective), and no bound of others. */
+static const struct collective *same_curve(const struct accept_input *in,
+                                           const struct collective *c)
+{
+    const struct collective *like = reference_curve(in->reference, c);
+
+    return like && like->basis == BASIS_PRESET && c->shape.domains > 1 ? NULL : like;
+}
+
 static void collectives(struct accept *a, const struct accept_input *in, const struct limit *l)
 {
     const struct matrix *m = in->measured;
@@ -790,9 +800,7 @@ static void collectives(struct accept *a, const struct accept_input *in, const s
 
     for (int i = 0; i < m->collectives; i++) {
         const struct collective *c = &m->collective[i],
-                                *like = l->of == LIMIT_OF_REFERENCE
-                                            ? reference_curve(in->reference, c)
-                                            : NULL;
+                                *like = l->of == LIMIT_OF_REFERENCE ? same_curve(in, c) : NULL;
         if (!asked_for(l, c))
             continue;
         asked++;
@@ -808,7 +816,7 @@ static void collectives(struct accept *a, const struct accept_input *in, const s
 
 /* --- collectives across domains, beside what is expected of a healthy group --- */
 
-/* Published curves of the same shape are for the check busbw.  What the fit took a slow part out of is judged
+/* Curves that another campaign measured of the same shape are for the check busbw.  What the fit took a slow part out of is judged
  * without that part, which has rows of its own. */
 static bool across(const struct accept_input *in, const struct limit *l, const struct collective *c)
 {
@@ -816,7 +824,7 @@ static bool across(const struct accept_input *in, const struct limit *l, const s
 
     if (c->basis == BASIS_FITTED)
         as_measured.basis = BASIS_MEASURED;
-    return c->shape.domains > 1 && asked_for(l, &as_measured) && !reference_curve(in->reference, c);
+    return c->shape.domains > 1 && asked_for(l, &as_measured) && !same_curve(in, c);
 }
 
 /* Measured beside expected; the interval has both.  NAN: there is no honest expectation. */

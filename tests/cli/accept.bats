@@ -186,3 +186,12 @@ jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))'
     run -2 railgauge accept seen --limits l.json
     [[ ${lines[0]} == "UNKNOWN: 1 of 1 checks could not be judged; parts of kind cable: share that can be judged: "*" of 2556 met too few others" ]]
 }
+
+@test "between domains a publisher's curve is an expectation, another campaign of the machine a bound" {
+    campaign spread --fabric hgx-h100 --racks 4 --op all_reduce
+    between='[.checks[] | select(.what | contains(" 4 domains of 8")) | .check] | unique'
+    railgauge accept spread -o preset.json || true
+    [ "$(jq -c "$between" preset.json)" = '["collective"]' ]
+    railgauge accept spread --against spread -o own.json || true
+    [ "$(jq -c "$between" own.json)" = '["busbw"]' ]
+}
