@@ -296,7 +296,7 @@ static void fill(struct table *t, const struct parts *p)
     char speed[PART_SPEED], cost[PART_SPEED];
 
     table_open(t, p->job ? priced : columns);
-    for (const struct part_row *r = p->row; r < p->row + p->rows; r++)
+    for (const struct part_row *r = p->row; p->rows && r < p->row + p->rows; r++)
         table_add(t, r->name, part_kind_name[r->kind], side_name[r->side], part_speed(r, speed),
                   part_state_name[r->state], r->factor, r->lo, r->hi, r->share, r->alpha_add,
                   r->over, *part_cost(r, cost) ? cost : NULL, isinf(r->cost) ? NAN : r->cost,
@@ -356,7 +356,7 @@ json_t *parts_report(FILE *out, const struct parts *p, int rows, int steps)
     else
         fputs("no part stands out from its like\n", out);
     print_only(out, p);
-    for (const struct part_row *r = p->row; r < p->row + shown(p, steps); r++) {
+    for (const struct part_row *r = p->row; p->rows && r < p->row + shown(p, steps); r++) {
         fprintf(out, "\n%s\n", r->name);
         print_line(out, "evidence", r->why);
         print_line(out, "next", r->next);
