@@ -61,6 +61,8 @@
     ROW(few_partners, 8, "with more partners than this each look has a partner of its own")                \
     ROW(inside_looks, 4, "looks within a group that tell the group from its uplinks")                      \
     ROW(dead_share, 0.8, "share of looks without an answer from which on a part is dead")                  \
+    ROW(repeats, 4, "looks to each distinct latency from which on a clock counts in steps")                \
+    ROW(ticks, 2.2, "steps between latencies that a late part is late by at least: two may be one of the clock") \
     ROW(flows_many, 0.5, "share of a leaf's busiest turn from which on many of its NICs send at once")      \
     ROW(flows_full, 0.8, "and nearly all; uplinks that carry fewer than this share are not full")
 // clang-format on

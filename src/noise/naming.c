@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/stats.h"
 #include "noise/noise_impl.h"
 
 /* --- evidence: looks at a part with partners that are fine --- */
@@ -427,6 +428,33 @@ static struct found name_dead(const struct claim *c)
                           .usual_s = NAN};
 }
 
+/* The least step between latencies where they repeat, s; 0: the clock is fine.  It is the clock's, or half of it:
+ * medians of an even number of samples lie half way between. */
+static double clock_tick(const struct noise_input *in)
+{
+    double *v = mem_calloc((size_t)in->looks + 1, sizeof(*v)), least = INFINITY;
+    int n = 0, distinct = 0;
+
+    for (int i = 0; i < in->looks; i++)
+        if (in->look[i].kind == LOOK_LATENCY && isfinite(in->look[i].y))
+            v[n++] = exp(-in->look[i].y);
+    stats_sort(v, n);
+    for (int i = 1; i < n; i++)
+        if (v[i] > v[i - 1] * (1 + 1e-5)) {
+            distinct++;
+            least = fmin(least, v[i] - v[i - 1]);
+        }
+    free(v);
+    return distinct && noise_constants.repeats * (distinct + 1) <= n ? least : 0;
+}
+
+/* A part that is later by no more than its clock's step may be on time. */
+static bool is_one_tick(const struct found *f, double tick)
+{
+    return f->state == STATE_LATE && tick > 0 &&
+           f->usual_s * expm1(-f->effect) < noise_constants.ticks * tick;
+}
+
 /* Where fresh looks show nothing, or all looks too little, stage 1 saw other parts' slow looks.  A part whose
  * blocks are slow but not half of its looks is named only for its looks: a block of two looks is slow for one. */
 static bool is_nothing(const struct found *f, const struct case_of *k, bool second)
@@ -442,6 +470,7 @@ struct found *naming_make(const struct naming *n, const struct claims *c, int *f
 {
     struct found *found = NULL;
     bool *said = mem_calloc((size_t)c->count + 1, sizeof(*said));
+    const double tick = c->count ? clock_tick(n->in) : 0;
     struct index x = {0};
 
     *founds = 0;
@@ -461,7 +490,7 @@ struct found *naming_make(const struct naming *n, const struct claims *c, int *f
         if (!c->at[i].dead)
             add_claim(&k, &c->at[i]);
         struct found f = c->at[i].dead ? name_dead(&c->at[i]) : name_case(n, &x, &k);
-        if (!is_nothing(&f, &k, n->second))
+        if (!is_nothing(&f, &k, n->second) && !is_one_tick(&f, tick))
             MEM_PUSH(found, *founds) = f;
     }
     index_free(&x);

@@ -1209,6 +1209,50 @@ static bool named_after(double share, bool tail, bool now_and_then)
     return founds;
 }
 
+/* Is a NIC named that answers `late` s later, where so many looks take 5, 6 and 7 s each? */
+static bool named_late(int looks, double late)
+{
+    struct bench b;
+    struct claim claim = {.rung = RUNG_NIC,
+                          .a = 20,
+                          .b = -1,
+                          .tier = -1,
+                          .e = log(5 / (5 + late)),
+                          .p = 1e-6,
+                          .share = 1};
+    struct claims all = {&claim, 1, 1};
+    struct view v[2];
+    struct naming n = {&b.in, &b.places, v, NULL};
+    int founds;
+
+    open_bench(&b, HOSTS);
+    for (int i = 0; i < 3 * looks; i++, b.turn++)
+        put(&b,
+            (struct look){.turn = b.turn,
+                          .src = 20,
+                          .dst = 25 + i % 30,
+                          .tier = TIER_RAIL,
+                          .kind = LOOK_LATENCY},
+            -log(5 + i % 3));
+    set_up(&b);
+    b.c.kind = LOOK_LATENCY;
+    claim.channel = &b.c;
+    for (int k = 0; k < CLASSES; k++)
+        b.v.class[k].m = -log(5);
+    v[0] = v[1] = b.v;
+    free(naming_make(&n, &all, &founds));
+    close_bench(&b);
+    return founds;
+}
+
+static void a_step_of_the_clock_is_no_latency(void **state)
+{
+    (void)state;
+    assert_false(named_late(4, 2.1));
+    assert_true(named_late(4, 2.3));
+    assert_true(named_late(3, 1)); /* too few to repeat */
+}
+
 static void stage_2_shows_half_of_what_stage_1_saw(void **state)
 {
     (void)state;
@@ -1712,6 +1756,7 @@ int main(void)
         cmocka_unit_test(slow_at_all_times_is_nearly_always),
         cmocka_unit_test(under_load_is_loud_beside_others_and_quiet_alone),
         cmocka_unit_test(stage_2_shows_half_of_what_stage_1_saw),
+        cmocka_unit_test(a_step_of_the_clock_is_no_latency),
         cmocka_unit_test(slow_samples_explain_what_is_seldom_slow),
         cmocka_unit_test(half_of_the_busiest_turn_is_many_flows),
         cmocka_unit_test(four_fifths_of_the_busiest_turn_are_nearly_all),
