@@ -109,7 +109,8 @@ char *declared_misplaced(const struct declared *d, int *hosts)
     char *text = mem_strdup("");
 
     *hosts = 0;
-    for (const struct comparison *c = d->comparison; c < d->comparison + d->comparisons; c++)
+    for (const struct comparison *c = d->comparison;
+         d->comparisons && c < d->comparison + d->comparisons; c++)
         for (int i = 0; i < c->how.misfits && c->b < d->measured; i++) {
             const struct misfit *m = &c->how.misfit[i];
             const char *in = d->grouping[c->a].name[m->in];

@@ -292,7 +292,7 @@ static double count_flow(const void *of, const struct topo *t, int a, int b, dou
     int x, y;
 
     (void)t;
-    for (const struct sim_load *l = u->load; l < u->load + u->loads; l++)
+    for (const struct sim_load *l = u->load; u->loads && l < u->load + u->loads; l++)
         if (climbs(u->sim, l, a, b, &x, &y)) {
             l->up[x] += part;
             l->down[y] += part;
@@ -308,7 +308,7 @@ static double room_for_flow(const void *of, const struct topo *t, int a, int b, 
 
     (void)t;
     (void)part;
-    for (const struct sim_load *l = u->load; l < u->load + u->loads; l++)
+    for (const struct sim_load *l = u->load; u->loads && l < u->load + u->loads; l++)
         if (climbs(u->sim, l, a, b, &x, &y))
             least = fmin(least, fmin(l->room[x] / l->up[x], l->room[y] / l->down[y]));
     return least;
