@@ -331,6 +331,14 @@ static void eight_turns_of_six_flows_tell_of_collisions(void **state)
     assert_true(is_hashed(40, 6, 0.5, 300));
 }
 
+/* Hashing leaves some flows alone: where hardly any is, uplinks are too few. */
+static void of_flows_that_collide_one_in_five_is_alone(void **state)
+{
+    (void)state;
+    assert_true(is_hashed(40, LEAF, 0.5, 760));
+    assert_false(is_hashed(40, LEAF, 0.5, 840));
+}
+
 /* Every so many flows one, counted through all turns. */
 static double every(int turn, int flow)
 {
@@ -387,6 +395,7 @@ int main(void)
         cmocka_unit_test(pods_carry_a_tenth_less_than_their_leaves),
         cmocka_unit_test(a_flow_that_collides_is_nearer_to_a_half),
         cmocka_unit_test(eight_turns_of_six_flows_tell_of_collisions),
+        cmocka_unit_test(of_flows_that_collide_one_in_five_is_alone),
         cmocka_unit_test(one_flow_in_twenty_is_no_stray_point),
         cmocka_unit_test(flows_that_are_slow_together_do_not_collide),
     };
