@@ -33,8 +33,8 @@
  *
  * Not priced: CollNet (SHARP), which needs a plugin and of which no curve is public; symmetric kernels and copy
  * engines, which need buffers that were registered as windows, so that neither nccl-tests nor PyTorch's DDP has them
- * unasked.  Tuners of others (RCCL, the plugins of EFA, gIB and TCPX) choose otherwise; algorithm_tuner() names them,
- * and only a measured curve tells how far they are off.
+ * unasked.  Tuners of others (RCCL, the plugins of EFA, gIB and TCPX) choose otherwise; algorithm_words() says so, and
+ * only a measured curve tells how far they are off.
  *
  * [1] NVIDIA/nccl v2.19.3 to v2.30.7, src/graph/tuning.cc   [2] the same, src/enqueue.cc   [3] NCCL issue #1801 */
 #ifndef RG_ALGORITHM_H

@@ -309,7 +309,7 @@ static void join_resolve(struct join *j, const struct matrix *m, enum op op, con
     struct sums sums[JOIN_KNOTS] = {{0}};
     double beyond = out_of_reach(m, op, &w->shape, published);
 
-    *j = (struct join){.nearest = -1, .base = log2(ways_time(own, 0))};
+    *j = (struct join){.base = log2(ways_time(own, 0))};
     for (int i = 0; i < m->collectives; i++) {
         const struct collective *c = &m->collective[i];
         struct seen_point p[POINTS_MOST];
@@ -323,10 +323,8 @@ static void join_resolve(struct join *j, const struct matrix *m, enum op op, con
         double far = distance(&w->shape, &c->shape);
         if (!n)
             continue;
-        if (!j->curves++ || far < j->far) {
+        if (!j->curves++ || far < j->far)
             j->far = far;
-            j->nearest = i;
-        }
         add_curve(sums, p, n, far,
                   fmax(-6, log2((double)c->shape.domains / w->shape.domains) + beyond));
     }
@@ -429,7 +427,7 @@ static void reading_of(struct collective_reading *r, const struct matrix *m, enu
     ways_model(&r->model, m, &r->ways, op);
     r->first = r->last = (struct curve_end){0};
     r->slope = r->slopes = 0;
-    r->join = (struct join){.nearest = -1};
+    r->join = (struct join){0};
     find_curves(&r->found, m, op, ways, published, r->model.nccl);
     bool small = answering(&r->found) && answering(&r->found)->curve.point[0].bytes <= small_size;
     if (r->found.nccl && ways->shape.domains > 1 && !small)

@@ -123,7 +123,7 @@ struct curves_found {
     const struct collective *same, *below, *above;
     bool gpus; /* of a matrix of GPUs: rings are pipelined */
     bool
-        nccl; /* model_of_nccl(): between domains only the same shape answers, struct join for others */
+        nccl; /* as the model: between domains only the same shape answers, struct join for others */
 };
 
 /* What curves of other shapes between domains say of this group: how far off the model was for each of them, at equal
@@ -132,7 +132,7 @@ struct curves_found {
  * octaves of domains are fitted to the curves, the nearer ones with more weight. */
 enum { JOIN_KNOTS = 9 };
 struct join {
-    int curves, nearest;       /* how many, and matrix.collective[nearest]; -1 */
+    int curves;                /* how many */
     double far;                /* octaves of domains, of GPUs and of NICs to the nearest */
     double base;               /* log2 s: the model's latency */
     double miss[JOIN_KNOTS];   /* log2 of measured / modelled */

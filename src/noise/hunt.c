@@ -221,7 +221,7 @@ static bool is_only(const struct floor *f, int lens, int part)
 }
 
 /* The lens of looks alone, if it is sure; -1. */
-static int sure_alone(const struct floor *f, int part)
+static int alone_lens(const struct floor *f, int part)
 {
     return f->lens[f->lenses - 1].alone && is_sure(f, f->lenses - 1, part) ? f->lenses - 1 : -1;
 }
@@ -241,7 +241,7 @@ static int choose_lens(const struct floor *f, int part)
     if (f->rung == RUNG_NIC)
         return choose_tier(f, part, l);
     if (l < 0)
-        l = sure_alone(f, part);
+        l = alone_lens(f, part);
     in = lens_at(f, SIDE_BOTH, -1, LENS_IN);
     if (l >= 0 || !is_sure(f, in, part) || (!f->h->asked && is_only(f, in, part)))
         return l;
@@ -403,7 +403,7 @@ static bool claim_by(struct floor *f, int part, int lens)
 
 static void claim_part(struct floor *f, int part)
 {
-    int lens = choose_lens(f, part), alone = sure_alone(f, part);
+    int lens = choose_lens(f, part), alone = alone_lens(f, part);
 
     if (lens >= 0 && !claim_by(f, part, lens) && alone >= 0 && alone != lens)
         claim_by(f, part, alone);

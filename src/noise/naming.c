@@ -14,7 +14,7 @@ struct sum {
 };
 struct evidence {
     struct sum alone[2], end[2]; /* by alone; by direction */
-    int partners, blocks, tier;
+    int partners, blocks;
 };
 
 struct index {
@@ -100,7 +100,7 @@ static void add_look(struct evidence *e, const struct witness *w, const struct l
 typedef void each_look(struct evidence *e, const struct witness *w, const struct look *k, int i,
                        int end);
 
-static void each(const struct witness *w, struct evidence *e, each_look *f, bool all)
+static void each(const struct witness *w, struct evidence *e, each_look *f)
 {
     const struct naming *n = w->n;
 
@@ -110,7 +110,7 @@ static void each(const struct witness *w, struct evidence *e, each_look *f, bool
         for (int j = w->x->by.start[m]; j < w->x->by.start[m + 1]; j++) {
             int i = w->x->by.at[j] / 2, end = w->x->by.at[j] & 1;
 
-            if (all || counts(w, &n->in->look[i], i, end))
+            if (counts(w, &n->in->look[i], i, end))
                 f(e, w, &n->in->look[i], i, end);
         }
     }
@@ -129,8 +129,8 @@ static void forget(struct evidence *e, const struct witness *w, const struct loo
 static void gather(struct evidence *e, struct witness *w, const struct view *v)
 {
     w->v = v;
-    each(w, e, add_look, false);
-    each(w, NULL, forget, true);
+    each(w, e, add_look);
+    each(w, NULL, forget);
 }
 
 static double share_of(struct sum s)
@@ -227,17 +227,6 @@ static enum side shown_side(const struct claim *c, const struct evidence *e)
 }
 
 /* --- parts --- */
-
-/* The rack that has the endpoints of the leaf and no others; -1: none. */
-static int rack_of_leaf(const struct places *p, const struct claim *c)
-{
-    for (int i = 0; c->rung == RUNG_LEAF && i < p->n; i++)
-        if (p->of[RUNG_LEAF][i] == c->a)
-            return p->of[RUNG_RACK][i] >= 0 && p->same[RUNG_RACK][p->of[RUNG_RACK][i]]
-                       ? p->of[RUNG_RACK][i]
-                       : -1;
-    return -1;
-}
 
 static enum part part_of(const struct claim *c)
 {
@@ -396,9 +385,9 @@ static struct found name_case(const struct naming *n, struct index *x, const str
     if (f.state == STATE_LOADED && c->rung == RUNG_NIC && c->channel->nic && c->tier >= 0)
         f.tier = loaded_tier(&w);
     f.also = also_of(n, c);
-    if (f.part == PART_LEAF && is_uplinks(c) && rack_of_leaf(n->places, c) >= 0) {
+    if (f.part == PART_LEAF && is_uplinks(c) && rack_of_leaf(n->places, c->a) >= 0) {
         f.part = PART_RACK_UPLINKS; /* no tier tells its uplinks from pairs within it */
-        f.a = rack_of_leaf(n->places, c);
+        f.a = rack_of_leaf(n->places, c->a);
         f.tier = -1;
         f.also = c->inside_unknown ? PART_RACK : PART_COUNT;
     }
@@ -448,6 +437,14 @@ static double clock_tick(const struct noise_input *in)
     return distinct && noise_constants.repeats * (distinct + 1) <= n ? least : 0;
 }
 
+static bool is_late(const struct claims *c)
+{
+    for (int i = 0; i < c->count; i++)
+        if (!c->at[i].dead && c->at[i].channel->kind == LOOK_LATENCY)
+            return true;
+    return false;
+}
+
 /* A part that is later by no more than its clock's step may be on time. */
 static bool is_one_tick(const struct found *f, double tick)
 {
@@ -470,7 +467,7 @@ struct found *naming_make(const struct naming *n, const struct claims *c, int *f
 {
     struct found *found = NULL;
     bool *said = mem_calloc((size_t)c->count + 1, sizeof(*said));
-    const double tick = c->count ? clock_tick(n->in) : 0;
+    const double tick = is_late(c) ? clock_tick(n->in) : 0; /* it sorts all latencies */
     struct index x = {0};
 
     *founds = 0;

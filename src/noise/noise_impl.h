@@ -42,6 +42,14 @@ struct places {
 };
 void places_make(struct places *p, const struct topo *t);
 void places_free(struct places *p);
+/* The rack that has the endpoints of the leaf and no others; -1: none. */
+static inline int rack_of_leaf(const struct places *p, int leaf)
+{
+    const struct lists *l = &p->member[RUNG_LEAF];
+    int rack = l->start[leaf] < l->start[leaf + 1] ? p->of[RUNG_RACK][l->at[l->start[leaf]]] : -1;
+
+    return rack >= 0 && p->same[RUNG_RACK][rack] ? rack : -1;
+}
 
 /* --- what is usual --- */
 

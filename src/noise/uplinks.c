@@ -462,22 +462,9 @@ static void take_out(struct found *f, const struct suspect *x, const struct seas
     free(block);
 }
 
-/* The rack that is the leaf; -1: none. */
-static int rack_of(const struct seas *s, int leaf)
-{
-    const struct places *p = s->v->places;
-
-    for (int i = 0; i < p->n; i++)
-        if (s->of[i] == leaf)
-            return p->of[RUNG_RACK][i] >= 0 && p->same[RUNG_RACK][p->of[RUNG_RACK][i]]
-                       ? p->of[RUNG_RACK][i]
-                       : -1;
-    return -1;
-}
-
 static struct found name(const struct suspect *x, const struct seas *s, bool *full)
 {
-    int rack = s->rung == RUNG_RACK ? x->leaf : rack_of(s, x->leaf);
+    int rack = s->rung == RUNG_RACK ? x->leaf : rack_of_leaf(s->v->places, x->leaf);
     struct found f = {.part = rack >= 0 ? PART_RACK_UPLINKS : PART_LEAF,
                       .a = rack >= 0 ? rack : x->leaf,
                       .b = -1,

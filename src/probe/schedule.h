@@ -96,9 +96,9 @@ enum {
  *              once in each block (STAGE_RETEST)
  *
  * The same points of the first stage and the same plan give the same rounds.  quick: fewer looks; pairs in
- * one block.  by_nic: of the pairs that left NVLink, else of the others. */
+ * one block.  by_nic: of the pairs that left NVLink, else of the others.  What the judge made of the points stays in
+ * p->judged. */
 struct points;
-/* Leaves what the judge made of the points in p->judged. */
 void schedule_retest(struct plan *out, const struct topo *t, struct points *p, bool by_nic,
                      bool quick);
 

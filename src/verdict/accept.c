@@ -816,8 +816,8 @@ static void collectives(struct accept *a, const struct accept_input *in, const s
 
 /* --- collectives across domains, beside what is expected of a healthy group --- */
 
-/* Curves that another campaign measured of the same shape are for the check busbw.  What the fit took a slow part out of is judged
- * without that part, which has rows of its own. */
+/* Curves that another campaign measured of the same shape are for the check busbw.  What the fit took a slow part
+ * out of is judged without that part, which has rows of its own. */
 static bool across(const struct accept_input *in, const struct limit *l, const struct collective *c)
 {
     struct collective as_measured = *c;

@@ -25,6 +25,24 @@ static char *campaign_dir(char dir[64])
     return mkdtemp(dir);
 }
 
+/* Setup and teardown of a group of tests: the folder, and the file of points in it. */
+static char campaign_folder[64], campaign_points[96];
+static inline int campaign_setup(void **state)
+{
+    (void)state;
+    if (!campaign_dir(campaign_folder))
+        return -1;
+    snprintf(campaign_points, sizeof(campaign_points), "%s/points.tsv", campaign_folder);
+    return 0;
+}
+
+static inline int campaign_teardown(void **state)
+{
+    (void)state;
+    unlink(campaign_points);
+    return rmdir(campaign_folder);
+}
+
 /* path: of the points while it lasts; the caller frees all three.  declare: makes what is told of the machine
  * unlike the truth; NULL: nothing is. */
 static inline void campaign_told(struct matrix *m, struct plan *plan, struct points *points,

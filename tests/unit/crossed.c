@@ -37,7 +37,6 @@ struct scene {
 };
 
 static struct rng rng;
-static char dir[64], path[80];
 
 static int draw(int n)
 {
@@ -64,7 +63,7 @@ static void measure(struct matrix *m, const char *name, const char *fault, unsig
         p.ops |= 1u << ops[i];
     o.fault = &fault;
     o.faults = fault != NULL;
-    campaign(m, &o, &p, path);
+    campaign(m, &o, &p, campaign_points);
 }
 
 static bool touches(const struct scene *s, int id)
@@ -347,11 +346,5 @@ int main(void)
 
     print_message("seed %llu\n", seed);
     rng_seed(&rng, seed);
-    if (!campaign_dir(dir))
-        return 1;
-    snprintf(path, sizeof(path), "%s/points.tsv", dir);
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    unlink(path);
-    rmdir(dir);
-    return failed;
+    return cmocka_run_group_tests(tests, campaign_setup, campaign_teardown);
 }

@@ -7,7 +7,7 @@
 
 enum { RACKS = 4, GPUS = 4 };
 
-static char dir[64], path[96], preset[96];
+static char preset[96];
 
 /* GB200 with racks (and NVLink domains) of so many hosts. */
 static void write_preset(int hosts_per_rack)
@@ -48,7 +48,7 @@ static void measure(struct matrix *m, const int *wrong, const char *fault)
     p.ops = 1u << OP_PAIR_BW | 1u << OP_PAIR_LATENCY;
     p.min_bytes = p.max_bytes = p.pair_bytes = 64 << 20;
     p.epochs = 2;
-    campaign_of(m, &o, &p, path, declare, wrong);
+    campaign_of(m, &o, &p, campaign_points, declare, wrong);
 }
 
 static const char *said(const struct matrix *m)
@@ -146,6 +146,20 @@ static void it_takes_two_to_tell(void **state)
     }
 }
 
+static int open_folder(void **state)
+{
+    int rc = campaign_setup(state);
+
+    snprintf(preset, sizeof(preset), "%s/moved.json", campaign_folder);
+    return rc;
+}
+
+static int close_folder(void **state)
+{
+    unlink(preset);
+    return campaign_teardown(state);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -154,13 +168,5 @@ int main(void)
         cmocka_unit_test(a_quarter_is_a_slip),
         cmocka_unit_test(it_takes_two_to_tell),
     };
-    if (!campaign_dir(dir))
-        return 1;
-    snprintf(path, sizeof(path), "%s/points.tsv", dir);
-    snprintf(preset, sizeof(preset), "%s/moved.json", dir);
-    int rc = cmocka_run_group_tests(tests, NULL, NULL);
-    unlink(path);
-    unlink(preset);
-    rmdir(dir);
-    return rc;
+    return cmocka_run_group_tests(tests, open_folder, close_folder);
 }

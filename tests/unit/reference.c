@@ -15,8 +15,6 @@
     (1u << OP_PAIR_BW | 1u << OP_ALL_GATHER | 1u << OP_ALL_REDUCE | 1u << OP_ALL_TO_ALL |          \
      1u << OP_SENDRECV)
 
-static char dir[64], path[96];
-
 /* Few sizes, of which the last lies beyond what was published. */
 static void measure(struct matrix *m, const struct sim_opts *o)
 {
@@ -29,7 +27,7 @@ static void measure(struct matrix *m, const struct sim_opts *o)
     p.factor = 128;
     p.matchings = 1;
     p.epochs = 3;
-    campaign(m, o, &p, path);
+    campaign(m, o, &p, campaign_points);
 }
 
 /* Every share that is shown; returns how many were. */
@@ -245,11 +243,5 @@ int main(void)
         cmocka_unit_test(a_preset_has_no_reference),
     };
 
-    if (!campaign_dir(dir))
-        return 1;
-    snprintf(path, sizeof(path), "%s/points.tsv", dir);
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    unlink(path);
-    rmdir(dir);
-    return failed;
+    return cmocka_run_group_tests(tests, campaign_setup, campaign_teardown);
 }

@@ -6,8 +6,6 @@
 #include "base/mem.h"
 #include "probe/plan.h"
 
-static char dir[64], path[80];
-
 /* Others that each endpoint meets at full bandwidth, over NICs or not. */
 struct recount {
     int gpus, nics; /* that met three, or all they could */
@@ -97,7 +95,7 @@ static void what_was_seen_is_what_was_planned(void **state)
         p.matchings = of[i].matchings;
         p.cables = of[i].cables;
         struct recount want = recount(&o, &p);
-        campaign(&m, &o, &p, path);
+        campaign(&m, &o, &p, campaign_points);
         recount_possible(&m);
         if ((int)judged(&m, SEEN_ENDPOINT) != want.gpus || (int)judged(&m, SEEN_NIC) != want.nics ||
             judged(&m, SEEN_CABLE) != want.cables || matrix_seen(&m, SEEN_NIC)->parts != of[i].nics)
@@ -135,11 +133,5 @@ int main(void)
         cmocka_unit_test(the_words_say_it),
     };
 
-    if (!campaign_dir(dir))
-        return 1;
-    snprintf(path, sizeof(path), "%s/points.tsv", dir);
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    unlink(path);
-    rmdir(dir);
-    return failed;
+    return cmocka_run_group_tests(tests, campaign_setup, campaign_teardown);
 }

@@ -11,7 +11,7 @@
 #include "campaign.h"
 #include "probe/schedule.h"
 
-static char dir[64], path[96], preset[96];
+static char preset[96];
 
 /* A copy of a shipped preset with this share and leaves of so many hosts. */
 static void write_preset(const char *name, double share, int hosts_per_leaf)
@@ -37,7 +37,7 @@ static void measure(struct matrix *m, const struct sim_opts *o)
     p.ops = 1u << OP_PAIR_BW;
     p.min_bytes = p.max_bytes = p.pair_bytes = 64 << 20;
     p.epochs = 2;
-    campaign(m, o, &p, path);
+    campaign(m, o, &p, campaign_points);
 }
 
 static const char *finding(const struct matrix *m, const char *kind)
@@ -354,6 +354,20 @@ static void a_plan_fills_the_uplinks(void **state)
     fabric_free(&f);
 }
 
+static int open_folder(void **state)
+{
+    int rc = campaign_setup(state);
+
+    snprintf(preset, sizeof(preset), "%s/thin.json", campaign_folder);
+    return rc;
+}
+
+static int close_folder(void **state)
+{
+    unlink(preset);
+    return campaign_teardown(state);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -366,13 +380,5 @@ int main(void)
         cmocka_unit_test(a_plan_fills_the_uplinks),
     };
 
-    if (!campaign_dir(dir))
-        return 1;
-    snprintf(path, sizeof(path), "%s/points.tsv", dir);
-    snprintf(preset, sizeof(preset), "%s/thin.json", dir);
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    unlink(path);
-    unlink(preset);
-    rmdir(dir);
-    return failed;
+    return cmocka_run_group_tests(tests, open_folder, close_folder);
 }

@@ -20,14 +20,13 @@
 #include "base/mem.h"
 #include "base/stats.h"
 #include "cost/fit/fit_impl.h"
+#include "noise/constants.h"
 #include "topo/net/leaf_groups.h"
 
 static const double wider_less =
     0.9; /* what a pod's uplinks carry, of what its leaves' do: else these rule */
 static const double hashed_most =
     0.8; /* of flows: hashing leaves some alone, uplinks that are too few hardly any */
-static const double collided =
-    0.7071; /* nearer to a half than to all, by ratio: two flows on one uplink */
 static const double hashed_least =
     0.05; /* share of flows that got a half: fewer are stray points */
 static const double together =
@@ -225,7 +224,7 @@ static void note_scatter(struct scatter *s, const double *v, int n)
     int slow = 0;
 
     for (int i = 0; i < n; i++)
-        slow += v[i] < collided;
+        slow += v[i] < noise_constants.collided;
     s->flows += n;
     s->slow += slow;
     if (n >= FLOWS_MIN) {
