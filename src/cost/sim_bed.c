@@ -133,8 +133,10 @@ void sim_bed_free(struct sim_bed *b)
     if (b->quotes)
         forget_quotes(b->quotes);
     free(b->quotes);
-    if (b->blind)
+    if (b->blind && !b->given)
         topo_free(&b->seen);
+    if (!b->blind && b->given)
+        b->healthy.topo = (struct topo){0};
     matrix_free(&b->healthy);
     fabric_free(&b->fabric);
     memset(b, 0, sizeof(*b));

@@ -14,6 +14,7 @@ struct sim_bed {
     struct matrix healthy;   /* the preset, of all endpoints, nothing else running */
     struct topo truth, seen; /* truth: the preset's; seen: the same, unless it is blind */
     bool blind;              /* seen is one of its own */
+    bool given;              /* the caller has taken seen over and frees it after the bed */
     struct sim sim;
     struct sim_world world;    /* of sim, where it has one */
     struct sim_quotes *quotes; /* of healthy: groups that were asked for */

@@ -17,10 +17,8 @@
 enum { TRIES = 4, BUSY = 2, LEAVES = 3 };
 /* Leaves that are asked about in vain, for speed; sorts of busy turns; leaves of which one may be odd. */
 
-struct flow {
-    int look, leaf[2], flows[2]; /* of the sender up, of the receiver down: at once */
-    bool told;                   /* of stage 1, and of a rate */
-    float r, of_one;             /* above what is usual beside others; of what one gets alone */
+struct flow {           /* a look that leaves a leaf; millions are held */
+    int look, flows[2]; /* at once: up from the leaf of the sender, down to that of the receiver */
 };
 
 struct sight {
@@ -44,6 +42,24 @@ struct seas {
 
 /* --- flows --- */
 
+static const struct look *look_of(const struct seas *s, const struct flow *f)
+{
+    return &s->v->in->look[f->look];
+}
+
+static int leaf_of(const struct seas *s, const struct flow *f, int end)
+{
+    return s->of[end_of(look_of(s, f), end)];
+}
+
+/* True for a rate that stage 1 measured. */
+static bool is_told(const struct seas *s, const struct flow *f)
+{
+    const struct look *k = look_of(s, f);
+
+    return k->kind == LOOK_RATE && !k->fresh && isfinite(k->y);
+}
+
 static void list_flows(struct seas *s)
 {
     const struct noise_input *in = s->v->in;
@@ -56,12 +72,7 @@ static void list_flows(struct seas *s)
         if (k->alone || k->kind == LOOK_LATENCY || !in->crosses[k->tier] || a < 0 || b < 0 ||
             a == b)
             continue;
-        MEM_PUSH(s->flow, s->flows) =
-            (struct flow){.look = i,
-                          .leaf = {a, b},
-                          .told = k->kind == LOOK_RATE && !k->fresh && isfinite(k->y),
-                          .r = k->y - (float)s->v->class[class_of(k)].m,
-                          .of_one = k->y - (float)s->v->class[class_of(k) | 1].m};
+        MEM_PUSH(s->flow, s->flows) = (struct flow){.look = i};
         MEM_PUSH(turn, n) = k->turn;
         s->turns = k->turn >= s->turns ? k->turn + 1 : s->turns;
     }
@@ -75,12 +86,12 @@ static void count_turn(struct seas *s, int *load, const int *at, int n)
     for (int pass = 0; pass < 3; pass++)
         for (int i = 0; i < 2 * n; i++) {
             struct flow *f = &s->flow[at[i / 2]];
-            bool both = s->v->in->look[f->look].kind == LOOK_BOTH_WAYS;
-            int end = i % 2, leaf = f->leaf[end];
+            bool both = look_of(s, f)->kind == LOOK_BOTH_WAYS;
+            int end = i % 2, leaf = leaf_of(s, f, end);
 
             if (pass == 1) {
                 f->flows[end] = load[2 * leaf + end];
-                if (f->told && f->flows[end] > s->most[leaf])
+                if (f->flows[end] > s->most[leaf] && is_told(s, f))
                     s->most[leaf] = f->flows[end];
                 continue;
             }
@@ -134,16 +145,17 @@ struct sights {
     int count;
 };
 
-/* The fast quartile of what flows got; NAN: too few. */
+/* The fast quartile of what flows got, above what is usual beside others or (of_one) alone; NAN: too few. */
 static double fast_of(const struct seas *s, const int *at, int n, bool of_one, double least)
 {
     int got = 0;
 
     for (int i = 0; i < n; i++) {
         const struct flow *f = &s->flow[at[i]];
+        const struct look *k = look_of(s, f);
 
-        if (f->told)
-            s->buffer[got++] = of_one ? f->of_one : f->r;
+        if (is_told(s, f))
+            s->buffer[got++] = k->y - (float)s->v->class[class_of(k) | of_one].m;
     }
     return got >= least ? usual_quantile(s->buffer, got, noise_constants.fast) : NAN;
 }
@@ -155,7 +167,7 @@ static void sort_way(struct lists *by, int *key, const struct seas *s, const int
     for (int i = 0; i < n; i++) {
         const struct flow *f = &s->flow[at[i]];
 
-        key[i] = s->out[f->leaf[!way]] ? -1 : f->leaf[way];
+        key[i] = s->out[leaf_of(s, f, !way)] ? -1 : leaf_of(s, f, way);
     }
     lists_make(by, key, at, n, s->leaves);
 }
@@ -172,7 +184,7 @@ static void see_way(struct sights *to, const struct seas *s, const struct lists 
         const struct flow *f = &s->flow[at[0]];
         MEM_PUSH(to->at, to->count) =
             (struct sight){g,
-                           s->v->block[s->v->in->look[f->look].block],
+                           s->v->block[look_of(s, f)->block],
                            f->flows[way],
                            way,
                            (float)(z - usual),
@@ -188,7 +200,7 @@ static double usual_of(const struct seas *s, const int *at, int n, int *kept)
     for (int i = 0; i < n; i++) {
         const struct flow *f = &s->flow[at[i]];
 
-        if (!s->out[f->leaf[0]] && !s->out[f->leaf[1]])
+        if (!s->out[leaf_of(s, f, 0)] && !s->out[leaf_of(s, f, 1)])
             kept[count++] = at[i];
     }
     return fast_of(s, kept, count, false, noise_constants.turn_looks);
@@ -442,13 +454,13 @@ static void take_out(struct found *f, const struct suspect *x, const struct seas
 
     for (int i = 0; i < 2 * s->flows; i++) {
         const struct flow *k = &s->flow[i / 2];
-        const struct look *l = &s->v->in->look[k->look];
+        const struct look *l = look_of(s, k);
         int end = i % 2;
 
-        if (k->leaf[end] != x->leaf || k->flows[end] < noise_constants.flows_full * x->flows)
+        if (leaf_of(s, k, end) != x->leaf || k->flows[end] < noise_constants.flows_full * x->flows)
             continue;
         full[k->look] = true;
-        if (!k->told)
+        if (!is_told(s, k))
             continue;
         f->looks++;
         tier[l->tier]++;
