@@ -16,7 +16,7 @@
 
 /* --- this host --- */
 
-/* What no source of this machine tells.  Measuring may still find it. */
+/* Record what no source of this machine shows.  Measuring may still find it. */
 static void say_unseen(struct topo *t, const char *root)
 {
     bool gpu = t->endpoints > 0 && t->endpoint[0].kind == ENDPOINT_GPU, domain = false;
@@ -35,7 +35,7 @@ static void say_unseen(struct topo *t, const char *root)
         topo_unseen(t, "rack", "nothing on a host names it; measured pairs may show it");
 }
 
-/* All local sources in order; one host named `hostname`. */
+/* Read all local sources in order, for one host named `hostname`. */
 static int read_local(struct topo *t, const char *hostname, const char *root, struct err *err)
 {
     int host = topo_add_host(t, hostname);
@@ -51,14 +51,14 @@ static int read_local(struct topo *t, const char *hostname, const char *root, st
 
 /* --- all ranks --- */
 
-/* What each rank says about itself; sent as bytes between equal programs. */
+/* Description of one rank, sent as bytes between equal programs. */
 struct who {
     char host[256];
-    char busid[16]; /* of the GPU it uses; "": not told */
-    int numa;       /* of the core it is bound to; -1: not bound or not visible */
+    char busid[16]; /* PCI address of the GPU it uses; "": unknown */
+    int numa;       /* NUMA node of the core it is bound to; -1: not bound or not visible */
 };
 
-/* Everybody learns the first rank that failed, and its words. */
+/* Return the lowest failed rank's error on all ranks. */
 static int agree(MPI_Comm comm, int rc, struct err *err)
 {
     struct {
@@ -89,7 +89,8 @@ static int numa_of_cpu(int cpu, const char *root)
     return -1;
 }
 
-/* Only a rank that may not run everywhere is bound; where it is not, its place is nobody's fact. */
+/* Report the NUMA node only of a rank that is bound: a rank that may run on every core has no
+ * place. */
 static void describe(struct who *w, const char *root, const char *busid)
 {
     char name[MPI_MAX_PROCESSOR_NAME + 1] = "";
@@ -111,7 +112,7 @@ static void describe(struct who *w, const char *root, const char *busid)
         }
 }
 
-/* The lowest rank of this rank's host. */
+/* Return the lowest rank on this rank's host. */
 static int leader_of(const struct who *all, int rank)
 {
     for (int r = 0; r < rank; r++)
@@ -120,8 +121,8 @@ static int leader_of(const struct who *all, int rank)
     return rank;
 }
 
-/* Every leader's host facts, as JSON text, to rank 0.  texts[r] is the text of rank r, "" for the
- * others; one block, freed by the caller through *block. */
+/* Send the host facts of every leader, as JSON text, to rank 0.  texts[r] is the text of rank r,
+ * "" for ranks that do not lead; all are in one block, which the caller frees through *block. */
 static int collect(MPI_Comm comm, const char *mine, char **block, const char ***texts,
                    struct err *err)
 {
@@ -159,7 +160,8 @@ static int collect(MPI_Comm comm, const char *mine, char **block, const char ***
     return rc;
 }
 
-/* Take over host, NICs and reasons of a one-host topology; its endpoints stay there, as devices. */
+/* Append host, NICs and reasons of a one-host topology.  Its endpoints stay there and serve as
+ * devices. */
 static int merge_host(struct topo *out, const struct topo *one, struct err *err)
 {
     struct topo bare = *one;
@@ -176,8 +178,8 @@ static bool same_busid(const char *a, const char *b)
            sscanf(b, "%x:%x:%x.%x", &y[0], &y[1], &y[2], &y[3]) == 4 && !memcmp(x, y, sizeof(x));
 }
 
-/* The device of a rank of a host with `ranks` ranks: the GPU that it named, or that of its place
- * among them while there are enough, else the socket that it is bound to.  -1: none of them. */
+/* Return the device of a rank, on a host with `ranks` ranks: the GPU that it named; else the GPU
+ * at its position, if there are enough GPUs; else the socket it is bound to.  -1: none. */
 static int device_of(const struct topo *one, const struct who *w, int local, int ranks)
 {
     bool gpus = one->endpoints > 0 && one->endpoint[0].kind == ENDPOINT_GPU;
@@ -193,7 +195,7 @@ static int device_of(const struct topo *one, const struct who *w, int local, int
     return -1;
 }
 
-/* Where the device is, beyond its host. */
+/* Copy all coordinates of the device except its host. */
 static void take_place(struct topo *out, struct endpoint *to, const struct topo *one,
                        const struct endpoint *from)
 {
@@ -227,11 +229,11 @@ static void add_rank(struct topo *out, int host, const struct topo *one, int fir
     take_place(out, e, one, device);
 }
 
-/* Rank 0: all hosts first, then endpoints in rank order. */
+/* On rank 0: append all hosts first, then the endpoints in rank order. */
 static int assemble(struct topo *out, const struct who *all, int size, const char *const *texts,
                     struct err *err)
 {
-    struct topo *one = mem_calloc((size_t)size, sizeof(*one)); /* by host */
+    struct topo *one = mem_calloc((size_t)size, sizeof(*one)); /* index: lowest rank of the host */
     int *first_nic = mem_calloc((size_t)size, sizeof(int));
     int *ranks = mem_calloc((size_t)size, sizeof(int)), rc = 0;
 

@@ -106,7 +106,8 @@ int *group_set_of(const struct group_set *s, const struct topo *t)
     return of;
 }
 
-/* By source and height; sets are few. */
+/* Sets of one level (or, if wide, above the spine) by source and height.  The nested loops are
+ * cheap: sets are few. */
 static struct group_set *pick(const struct topo *t, int *count, enum level level, bool wide)
 {
     int all, n = 0, top = 0;
@@ -143,7 +144,7 @@ void groups_add_hosts(struct topo *t)
             topo_add_host(t, t->declared_group[i].host[k]);
 }
 
-/* --- hosts at a level: what coordinates say, then what is declared --- */
+/* --- hosts at a level: coordinates first, then declarations --- */
 
 enum { NOWHERE = -1, SEVERAL = -2 };
 
@@ -151,7 +152,7 @@ struct work {
     const struct topo *t;
     enum level level;
     struct names words; /* names of groups */
-    int *of;            /* index into words, NOWHERE */
+    int *of;            /* index into words, or NOWHERE */
 };
 
 static int group(struct work *w, const char *name)
@@ -159,7 +160,7 @@ static int group(struct work *w, const char *name)
     return names_add(&w->words, name);
 }
 
-/* The coordinate of each host: NOWHERE, or SEVERAL. */
+/* Coordinate of each host; NOWHERE, or SEVERAL if its endpoints differ. */
 static int *held_by(const struct topo *t, enum level level)
 {
     int *held = mem_ints(t->hosts, NOWHERE);
@@ -172,7 +173,7 @@ static int *held_by(const struct topo *t, enum level level)
     return held;
 }
 
-/* Who told the level of each host. */
+/* Source of each host's coordinate at the level. */
 static int *tellers(const struct topo *t, enum level level)
 {
     int *source = mem_calloc((size_t)t->hosts + 1, sizeof(*source));
@@ -183,8 +184,8 @@ static int *tellers(const struct topo *t, enum level level)
     return source;
 }
 
-/* By group of the set: where most of its hosts are that are somewhere; NOWHERE: none of them is,
- * SEVERAL: not one place.  The caller frees. */
+/* Place of each group of the set: where more than half of its placed hosts are; NOWHERE: no host
+ * is placed; SEVERAL: no majority.  The caller frees. */
 static int *places(const struct group_set *s, const int *member, const int *of, int hosts)
 {
     int *place = mem_calloc((size_t)s->groups + 1, sizeof(*place)),
@@ -192,7 +193,7 @@ static int *places(const struct group_set *s, const int *member, const int *of, 
         *votes = mem_calloc((size_t)s->groups + 1, sizeof(*votes)),
         *known = mem_calloc((size_t)s->groups + 1, sizeof(*known));
 
-    for (int h = 0; h < hosts; h++) { /* the only place that can have more than half */
+    for (int h = 0; h < hosts; h++) { /* majority vote: leaves the only candidate */
         int c = member[h];
         if (c < 0 || of[h] == NOWHERE)
             continue;
@@ -213,8 +214,9 @@ static int *places(const struct group_set *s, const int *member, const int *of, 
 
 /* --- groups --- */
 
-/* Hosts of the set that are in no group yet: where the others of their declared group are, else that
- * group.  teller: only those whose coordinates are from the set's source; NULL: all. */
+/* Place the hosts of the set that have no group yet: where the other hosts of their declared
+ * group are, else in that group.  teller: only hosts whose coordinates have the set's source;
+ * NULL: all. */
 static void take_declared(struct work *w, const struct group_set *s, const int *teller)
 {
     int *member = group_set_of(s, w->t), *place = places(s, member, w->of, w->t->hosts);
@@ -244,7 +246,7 @@ static char *name_of(const struct work *w, const struct leaf_groups *g, int numb
     return n == 1 ? mem_strdup(name[first]) : mem_printf("%s..%s (%d)", name[first], name[last], n);
 }
 
-/* The others where their coordinates say. */
+/* Place the remaining hosts by their coordinates. */
 static void take_coordinates(struct work *w)
 {
     const struct topo *t = w->t;
@@ -271,7 +273,7 @@ static void take_coordinates(struct work *w)
     leaf_groups_free(&g);
 }
 
-/* Numbers and names in the order of the hosts. */
+/* Number groups and names in the order of the hosts. */
 static int *in_order(struct work *w, char ***name, int *groups)
 {
     int words = w->words.count;
@@ -325,7 +327,7 @@ char *groups_fold(const struct topo *t, const int *of, int g)
 
 bool groups_nested(const int *x, int groups, const int *y, int n)
 {
-    int *in = mem_calloc((size_t)groups + 1, sizeof(*in)); /* group of y, + 1 */
+    int *in = mem_calloc((size_t)groups + 1, sizeof(*in)); /* group of y + 1; 0: none yet */
     bool good = true;
 
     for (int i = 0; i < n; i++)
@@ -363,7 +365,7 @@ enum source groups_source(const struct topo *t, enum level level)
 
 /* --- declared groups as coordinates --- */
 
-/* Of hosts of which nobody knows any. */
+/* Give coordinates to hosts whose endpoints have none at the level. */
 static bool apply(struct topo *t, const struct group_set *s)
 {
     int *held = held_by(t, s->level), *member = group_set_of(s, t);

@@ -1,11 +1,12 @@
-/* part.h - what a person can swap or drain, and how it can be wrong. */
+/* part.h - components that can be replaced or drained, and the ways in which they fail. */
 #ifndef RG_PART_H
 #define RG_PART_H
 
 #include <stdbool.h>
 
-/* A leaf or a rack: all that its endpoints send and receive; of a leaf the uplinks, where the tier
- * is one beyond it.  Rack uplinks: what passes between a rack and all others. */
+/* Kinds of parts.  A leaf or rack stands for all traffic of its endpoints; a leaf in a tier beyond
+ * leaves stands for its uplinks.  Rack uplinks stand for the traffic between a rack and all
+ * others. */
 enum part {
     PART_ENDPOINT,
     PART_HOST,
@@ -17,12 +18,12 @@ enum part {
     PART_COUNT
 };
 extern const char *const part_name[PART_COUNT];
-extern const int part_level[PART_COUNT]; /* of its groups; -1: it is an endpoint, or two of them */
+extern const int part_level[PART_COUNT]; /* level of its groups; -1: an endpoint or a pair */
 static inline bool part_is_two(enum part part)
 {
     return part == PART_PAIR || part == PART_RACK_PAIR;
 }
-/* What a part is for a person who repairs it. */
+/* Kind of a part as a technician knows it. */
 enum part_kind {
     PART_KIND_GPU,
     PART_KIND_CPU,
@@ -42,31 +43,32 @@ extern const char *const part_kind_name[PART_KIND_COUNT]; /* "gpu", ..., "rack-p
 enum side { SIDE_BOTH, SIDE_TX, SIDE_RX, SIDE_COUNT };
 extern const char *const side_name[SIDE_COUNT];
 
-/* How a part is wrong.  STATE_SLOW comes first, because it is what an exception is without further words. */
+/* How a part is wrong.  STATE_SLOW is 0: the state of an exception that names none. */
 enum part_state {
     STATE_SLOW,         /* at all times, to every partner, at every size */
-    STATE_INTERMITTENT, /* slow in a share of the time */
-    STATE_LOADED,       /* slow only beside other traffic */
-    STATE_BOTH_WAYS,    /* slow only while it sends and receives at once */
+    STATE_INTERMITTENT, /* slow during a share of the time */
+    STATE_LOADED,       /* slow only under load */
+    STATE_BOTH_WAYS,    /* slow only while sending and receiving at once */
     STATE_SMALL,        /* slow only up to some size */
     STATE_LARGE,        /* slow only from some size on */
-    STATE_SAMPLES,      /* the median message is as usual, a share of the messages is slow */
-    STATE_LOST_UPLINKS, /* fewer uplinks: slow only while many of its NICs send out */
+    STATE_SAMPLES,      /* normal median, but a share of the messages is slow */
+    STATE_LOST_UPLINKS, /* fewer uplinks: slow only while many NICs behind them send */
     STATE_LATE,         /* adds latency */
-    STATE_DEAD,         /* no answer */
+    STATE_DEAD,         /* no data passes */
     STATE_WRONG,        /* wrong data in a share of the checks */
     STATE_COUNT
 };
 /* "slow", "intermittent", "under-load", "both-ways", "small-sizes", "large-sizes", "slow-samples",
  * "lost-uplinks", "late", "dead", "wrong" */
 extern const char *const part_state_name[STATE_COUNT];
-/* Bandwidth that transfers can expect of a part, relative to its tier; its factor in prices.  depth: bandwidth while
- * the state shows; share: of the time in which it does.
+/* Bandwidth of a part that transfers can expect, relative to its tier: the factor in prices.
+ * depth   bandwidth while the state shows
+ * share   share of the time in which the state shows
  *
  *   intermittent            1 / (1 - share + share / depth), because times add up, not rates
  *   slow                    depth
  *   dead, wrong data        0
- *   all other states        1: they do not concern every transfer */
+ *   all other states        1: they do not affect every transfer */
 static inline double part_factor(enum part_state state, double depth, double share)
 {
     switch (state) {
@@ -82,7 +84,8 @@ static inline double part_factor(enum part_state state, double depth, double sha
     }
 }
 
-/* Wrong data is worse than no answer, and both are worse than any kind of slow. */
+/* Rank of a state: wrong data is worse than a dead part, and both are worse than any kind of
+ * slow. */
 static inline int part_severity(enum part_state state)
 {
     return state == STATE_WRONG ? 2 : state == STATE_DEAD;

@@ -43,7 +43,8 @@ const struct source_file source_file[] = {
     {NULL, NULL, NULL, false, 0, NULL, NULL},
 };
 
-/* The host that a file speaks of, -1: no name for one; *path is what follows "HOST=". */
+/* Return the host that a file describes; -1: the name is not allowed.  *path is the part after
+ * "HOST=". */
 static int which_host(struct topo *t, const char *text, bool another, const char **path,
                       struct err *err)
 {

@@ -192,7 +192,7 @@ int topo_append_host(struct topo *to, const struct host *from)
     to->host[h] = *from;
     to->host[h].name = name;
     to->host[h].cpu = from->cpu ? mem_strdup(from->cpu) : NULL;
-    to->host[h].endpoints = 0; /* counted as they come */
+    to->host[h].endpoints = 0; /* counted as endpoints are added */
     return h;
 }
 
@@ -222,8 +222,8 @@ static void append_net(struct topo *to, const struct topo *from, const int *host
             to->net->node[i].host = host[to->net->node[i].host];
 }
 
-/* All of `from`, whose hosts `to` lacks.  Arrays grow from their count alone (MEM_PUSH), so they are
- * built by pushing, not by one block. */
+/* Append everything of `from`, none of whose hosts is in `to`.  Arrays grow from their count alone
+ * (MEM_PUSH), so elements are pushed one by one. */
 static void append_all(struct topo *to, const struct topo *from)
 {
     int *host = mem_calloc((size_t)from->hosts + 1, sizeof(*host)), first_nic = to->nics,
@@ -267,8 +267,8 @@ int topo_append(struct topo *to, const struct topo *from, struct err *err)
 void topo_copy(struct topo *to, const struct topo *from)
 {
     topo_init(to);
-    for (int l = LEVEL_HOST + 1; l < LEVEL_COUNT;
-         l++) /* numbers stay, also of groups without members */
+    /* Indices are kept, so groups without members are added too. */
+    for (int l = LEVEL_HOST + 1; l < LEVEL_COUNT; l++)
         for (int i = 0; i < from->group[l].count; i++)
             topo_add_group(to, l, from->group[l].name[i]);
     append_all(to, from);
@@ -291,10 +291,10 @@ static bool shares(unsigned same, const struct place *a, const struct place *b)
     return true;
 }
 
-/* Endpoints that share one of these need no NIC. */
+/* Pairs that share one of these levels need no NIC. */
 static const unsigned nvlink_levels = 1u << LEVEL_HOST | 1u << LEVEL_DOMAIN;
 
-/* The first that is open to the two, but for those that ask for a level of `left`. */
+/* Return the first tier whose rule matches, skipping rules that use a level of `left`. */
 static int tier_of(const struct topo *t, int a, int b, unsigned left)
 {
     for (int i = 0; i < t->tiers; i++)
@@ -335,9 +335,9 @@ bool topo_hides_nics(const struct topo *t)
     return several && (all_in_one(t, LEVEL_HOST) || all_in_one(t, LEVEL_DOMAIN));
 }
 
-/* Does this level join endpoints that no tier so far joins, but for those that ask for a level of
- * `left`?  Each endpoint is compared with the first one of its group: enough to see that a level
- * adds something, in O(n). */
+/* True if the level joins endpoints that no tier so far joins; tiers that use a level of `left`
+ * do not count.  Comparing each endpoint with the first of its group is enough to see this, in
+ * O(n). */
 static bool adds_pairs(const struct topo *t, enum level level, unsigned left)
 {
     int count = t->group[level].count, found = 0;

@@ -1,10 +1,9 @@
-/* topo.h - the machine as it was seen: hosts, endpoints, NICs, and at each level which of them
- * belong together.  Read this first: everything else talks about endpoint ids.
+/* topo.h - model of a machine: hosts, endpoints, NICs, and the group of every endpoint at each
+ * level.  Read this header first: all other code refers to endpoint ids.
  *
- * An endpoint is one rank's device (a GPU, or a CPU socket on hosts without GPUs).  Its place is
- * one coordinate per level; -1 means "not visible", which is never the same as "does not exist":
- * topo.unseen says what could not be seen and why.  Each coordinate and NIC carries the source of
- * the fact. */
+ * An endpoint is the device of one rank: a GPU, or a CPU socket on hosts without GPUs.  Its place
+ * has one coordinate per level.  -1 is "not visible", never "does not exist": topo.unseen records
+ * what could not be seen and why.  Each coordinate and each NIC carries the source of the fact. */
 #ifndef RG_TOPO_H
 #define RG_TOPO_H
 
@@ -15,9 +14,10 @@
 #include "base/err.h"
 #include "base/map.h"
 
-/* Levels of locality.  HOST .. RACK are nested on the systems we know but nothing depends on it; a
- * RAIL crosses them.  A SPINE is what hangs below the same second-tier switches: several leaves or
- * racks (a pod, a scalable unit); it belongs to the host, the others to each endpoint. */
+/* Levels of locality.  HOST to RACK are nested on the systems we know, but no code relies on it; a
+ * RAIL crosses them.  A SPINE is everything below the same second-tier switches: several leaves or
+ * racks (a pod, a scalable unit).  The spine belongs to the host, the other levels to each
+ * endpoint. */
 enum level {
     LEVEL_HOST,
     LEVEL_DOMAIN,
@@ -29,22 +29,22 @@ enum level {
 };
 extern const char *const level_name[LEVEL_COUNT]; /* "host", "domain", "leaf", "rack", ... */
 extern const char *const level_many[LEVEL_COUNT]; /* "hosts", ..., "leaves" */
-int level_find(const char *name);                 /* enum level or -1 */
+int level_find(const char *name);                 /* enum level, or -1 */
 
-/* Where a fact came from: ROW(SOURCE_x, name in files).  Both schemas have the names, too. */
+/* Sources of facts: ROW(SOURCE_x, name in files).  Both JSON schemas list the same names. */
 // clang-format off
 #define SOURCES(ROW)                                                                                \
     ROW(NONE, "none")           /* not visible */                                                   \
     ROW(HWLOC, "hwloc")                                                                             \
     ROW(SYSFS, "sysfs")                                                                             \
     ROW(NVML, "nvml")           /* the NVIDIA driver's management library */                        \
-    ROW(MPI, "mpi")             /* told by the launcher: rank order, host name */                   \
+    ROW(MPI, "mpi")             /* from the launcher: rank order, host name */                    \
     ROW(PRESET, "preset")       /* topo/fabrics */                                                  \
     ROW(MEASURED, "measured")   /* found by clustering measured pairs */                            \
-    ROW(USER, "user")           /* an option or a file of the user's */                             \
-    ROW(IBNET, "ibnet")         /* the subnet, as its switches answer: libibnetdisc or              \
-                                   ibnetdiscover's text */                                          \
-    ROW(LLDP, "lldp")           /* what Ethernet switches announce */                               \
+    ROW(USER, "user")           /* an option or file of the user */                                \
+    ROW(IBNET, "ibnet")         /* the InfiniBand subnet: libibnetdisc, or the text                 \
+                                   of ibnetdiscover */                                              \
+    ROW(LLDP, "lldp")           /* announced by Ethernet switches */                                \
     ROW(SMI, "nvidia-smi")      /* its text or XML */                                               \
     ROW(NCCL, "nccl")           /* a topology file of NCCL */                                       \
     ROW(SLURM, "slurm")         /* topology.conf, topology.yaml, SLURM_TOPOLOGY_ADDR */             \
@@ -59,7 +59,7 @@ int source_find(const char *name);
 
 enum link_layer { LINK_UNKNOWN, LINK_ETHERNET, LINK_INFINIBAND };
 
-/* The place of one endpoint; shared by topology and cost matrix. */
+/* Place of one endpoint; shared by topology and cost matrix. */
 struct place {
     int at[LEVEL_COUNT]; /* index into topo.group[level], -1: not visible */
 };
@@ -71,48 +71,49 @@ struct endpoint {
     struct place place;
     unsigned char source[LEVEL_COUNT]; /* enum source of each coordinate */
     enum endpoint_kind kind;
-    int local;      /* index on its host */
-    int numa;       /* -1: not visible */
-    int nic;        /* nearest NIC, index into topo.nic; -1: none seen */
-    int gpu;        /* index into topo.gpu: the row with its host and PCI address; -1: none */
+    int local; /* index on its host */
+    int numa;  /* -1: not visible */
+    int nic;   /* nearest NIC: index into topo.nic; -1: none seen */
+    /* Index into topo.gpu: the entry with the same host and PCI address; -1: none. */
+    int gpu;
     char busid[16]; /* "0000:1b:00.0", "" for a CPU */
     char model[48]; /* "NVIDIA GB200", "AMD EPYC 9654" */
 };
 
 struct host {
-    char *name;         /* the one of its group of LEVEL_HOST, which has it */
+    char *name;         /* owned by group[LEVEL_HOST] */
     char *cpu;          /* model name, or NULL */
     int sockets, cores; /* 0: not visible */
     double memory_bytes;
-    int endpoints; /* how many endpoints name this host */
-    /* How NICs reach GPU memory: "nvidia_peermem 570.86", "dma-buf possible", "none"; "" is not
+    int endpoints; /* number of endpoints on this host */
+    /* Access of NICs to GPU memory: "nvidia_peermem 570.86", "dma-buf possible" or "none"; "": not
      * visible. */
     char gdr[48];
 };
 
-/* One class of pairs: two endpoints are in the first tier whose levels they share.  The last tier
- * of a table has no level and takes every pair. */
+/* Class of endpoint pairs.  A pair is in the first tier whose levels both endpoints share.  The
+ * last tier of a table has no level and takes every remaining pair. */
 struct tier_rule {
     char name[24]; /* "nvlink", "mnnvl", "shm", "rail", "leaf", "fabric", "tcp" */
-    unsigned same; /* bit mask 1 << enum level: coordinates that are known and equal */
+    unsigned same; /* bit mask 1 << enum level: coordinates that must be known and equal */
 };
 enum { TIER_MAX = 16 };
 
-/* What hangs on it has a header of its own: host/nic.h, host/gpu.h, host/mnnvl.h (trials), groups.h
- * (declared groups), net/net.h. */
+/* The parts of a topology have headers of their own: host/nic.h, host/gpu.h, host/mnnvl.h
+ * (trials), groups.h (declared groups), net/net.h. */
 struct topo {
     struct host *host;
     int hosts;
     struct endpoint *endpoint;
     int endpoints;
     struct nic *nic;
-    int nics; /* a matrix that was read for prices has NULL and their number */
+    int nics; /* set also in a matrix loaded for prices only, where nic is NULL */
     struct mnnvl_trial *trial;
     int trials;
     struct gpu *gpu;
-    int gpus; /* all that the hosts' drivers tell of, whether a rank uses them or not */
-    /* Names of the groups at each level, for instance group[LEVEL_RACK].name[3] = "rack-03".
-     * LEVEL_HOST has the host names again so that all levels read alike.  Hosts are added through
+    int gpus; /* all GPUs that the drivers report, used by a rank or not */
+    /* Names of the groups at each level, for example group[LEVEL_RACK].name[3] = "rack-03".
+     * LEVEL_HOST repeats the host names, so that all levels read alike.  Add hosts with
      * topo_add_host() only. */
     struct names group[LEVEL_COUNT];
     struct tier_rule tier[TIER_MAX];
@@ -125,71 +126,74 @@ struct topo {
             *why; /* "NVLink domain", "no NVIDIA driver on this host (libnvidia-ml.so.1: ...)" */
     } * unseen;
     int unseens;
-    char *fabric; /* name of the preset that this came from, or NULL */
-    /* What NCCL built here (nccl_profile_read() gives it back), or NULL; shared by copies. */
+    char *fabric; /* name of the preset this was made from, or NULL */
+    /* Record of what NCCL built (nccl_profile_read() reads it), or NULL; shared by copies. */
     struct json_t *nccl;
-    /* What MPI used here (mpi_used.h), "text" in one line, or NULL; shared by copies. */
+    /* Record of what MPI used (mpi_used.h), "text" in one line, or NULL; shared by copies. */
     struct json_t *mpi;
 };
 
 void topo_init(struct topo *t);
 void topo_free(struct topo *t);
 
-int topo_add_host(struct topo *t, const char *name);        /* index; existing name: same index */
+int topo_add_host(struct topo *t, const char *name);        /* index; a known name keeps its own */
 int topo_find_host(const struct topo *t, const char *name); /* index or -1; O(1) */
-/* A name with '#' for each number in it: hosts of one kind are numbered.  The caller frees. */
+/* Replace each number in a host name by '#', so that hosts numbered in the same way become equal.
+ * The caller frees. */
 char *topo_host_family(const char *name);
 int topo_add_group(struct topo *t, enum level level,
-                   const char *name); /* index; existing name: same index */
+                   const char *name); /* index; a known name keeps its own */
 int topo_add_endpoint(struct topo *t, int host,
-                      enum endpoint_kind kind); /* id; fills host, local, -1s */
-/* The endpoint is in the group of this name, as the source tells. */
+                      enum endpoint_kind kind); /* id; sets host and local, else -1 */
+/* Put endpoint e into the group of this name, as reported by `source`. */
 void topo_place(struct topo *t, struct endpoint *e, enum level level, const char *group,
                 enum source source);
-/* Forget a level: every endpoint's coordinate becomes -1 and the names go (before measured groups
- * are written in).  Not for LEVEL_HOST. */
+/* Drop a level: every coordinate becomes -1 and the group names are removed, before measured
+ * groups are written.  Not allowed for LEVEL_HOST. */
 void topo_clear_level(struct topo *t, enum level level);
-/* What could not be seen and why; the same `what` again replaces its reason. */
+/* Record what could not be seen and why.  The same `what` again replaces the reason. */
 void topo_unseen(struct topo *t, const char *what, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* Set endpoint.gpu of all from hosts and PCI addresses, after rows were added. */
+/* Set endpoint.gpu of all endpoints by host and PCI address; call it after GPUs were added. */
 void topo_link_gpus(struct topo *t);
 void topo_copy(struct topo *to,
                const struct topo *from); /* to is overwritten without being freed */
 
-/* The hosts of `from` and all that belongs to them behind those of `to`; of two networks the first
- * is kept, tiers are as they were.  A host of both: EXIT_DATA, nothing is appended. */
-/* Name and facts of a host of another topology; its devices are not counted.  Its index. */
+/* Append name and facts of a host of another topology, without its devices.  Returns its index. */
 int topo_append_host(struct topo *to, const struct host *from);
+/* Append all hosts of `from`, with everything that belongs to them, to `to`.  The tiers and the
+ * network of `to` are kept; the network of `from` is used only if `to` has none.  A host that is
+ * in both is EXIT_DATA, and nothing is appended. */
 int topo_append(struct topo *to, const struct topo *from, struct err *err);
 
-/* Fill t->tier from the levels that are visible and that have pairs: same host, same domain, same
- * leaf, same rack, rest; same leaf also where topo_hides_nics().  Names: "shm" (CPUs), "nvlink" or "host" (GPUs) for the host; "mnnvl";
- * "rail"; "rack"; the rest is "fabric", or "tcp" where the only NICs seen are Ethernet without
+/* Set t->tier from the visible levels that join pairs, in this order: same host, same domain, same
+ * leaf, same rack, same spine, all others.  The leaf tier is also added where topo_hides_nics().
+ * Names: "shm" (CPUs), "nvlink" or "host" (GPUs) for the host; "mnnvl"; "rail" for the leaf;
+ * "rack"; "spine"; the last is "fabric", or "tcp" where the only NICs seen are Ethernet without
  * verbs. */
 void topo_default_tiers(struct topo *t);
 
-/* The tier of a pair of endpoints, O(1).  a != b.  A pair that no rule takes is in the last tier. */
+/* Tier of a pair, a != b, in O(1).  A pair that matches no rule is in the last tier. */
 int topo_tier(const struct topo *t, int a, int b);
-/* The tier that it would be in without NVLink and without memory that both reach: the first that does
- * not ask for one host or domain. */
+/* Tier of the pair with NVLink and shared host memory bypassed: the first whose rule does not need
+ * the same host or domain. */
 int topo_nic_tier(const struct topo *t, int a, int b);
 static inline int topo_tier_by(const struct topo *t, int a, int b, bool by_nic)
 {
     return by_nic ? topo_nic_tier(t, a, b) : topo_tier(t, a, b);
 }
-/* GPUs of one host or of one NVLink domain, each with an RDMA NIC and not all with the same one: no
- * pair crosses a NIC unless NVLink is left. */
+/* True if no pair would cross a NIC unless NVLink is bypassed: all endpoints are GPUs of one host
+ * or one NVLink domain, each has an RDMA NIC, and there are at least two different NICs. */
 bool topo_hides_nics(const struct topo *t);
-/* A large machine's endpoints are in no cache: where many pairs are asked for, those that come so many
- * later are fetched meanwhile. */
+/* Prefetch distance of loops over many pairs: the endpoints of a large machine do not fit into a
+ * cache. */
 enum { TOPO_AHEAD = 8 };
 static inline void topo_fetch(const struct topo *t, int a, int b)
 {
     __builtin_prefetch(&t->endpoint[a]);
     __builtin_prefetch(&t->endpoint[b]);
 }
-/* The group that an endpoint is in at a level; -1: not visible. */
+/* Group of an endpoint at a level; -1: not visible. */
 static inline int topo_at(const struct topo *t, int endpoint, int level)
 {
     return t->endpoint[endpoint].place.at[level];
@@ -197,39 +201,39 @@ static inline int topo_at(const struct topo *t, int endpoint, int level)
 
 #define TOPO_FORMAT "railgauge-topology"
 enum { TOPO_VERSION = 1 };
-/* topology.json (schema: topo/schema/topology.schema.json).  null is
- * "not visible".  Loading is strict: what is refused is named by its place in the file (EXIT_DATA).
- * After a failed load t is empty. */
+/* Read and write topology.json (schema: topo/schema/topology.schema.json).  null means "not
+ * visible".  Loading is strict: an error names the place in the file (EXIT_DATA) and leaves t
+ * empty. */
 int topo_load(struct topo *t, const char *path, struct err *err);
 int topo_save(const struct topo *t, const char *path, struct err *err);
-char *topo_text(const struct topo *t); /* the same as text; the caller frees */
+char *topo_text(const struct topo *t); /* the file as text; the caller frees */
 int topo_parse(struct topo *t, const char *text, size_t len, const char *path, struct err *err);
-/* "same": ["host", "leaf"] and back, for every file that has tiers. */
+/* Convert "same": ["host", "leaf"] to a bit mask, for every file that has tiers. */
 struct json_t;
 int topo_same_read(unsigned *mask, const struct json_t *from, const char *where, struct err *err);
-/* A name or text that came from outside: 1..max bytes of UTF-8 without control characters. */
+/* Check a name or text from outside: 1..max bytes of UTF-8 without control characters. */
 int topo_text_check(const char *text, size_t max, const char *where, struct err *err);
-/* A host's name from outside: 1..255 bytes of text without brackets and commas, which have a meaning
- * in host lists and so in topology.json, and without a dash in front, with which it would be an
- * option of the commands that are given it. */
+/* Check a host name from outside: 1..255 bytes of text.  Brackets and commas are refused because
+ * host lists, and so topology.json, use them; a leading dash, because commands would take the name
+ * as an option. */
 int topo_host_name_check(const char *host, const char *where, struct err *err);
 
-/* --- sources: each fills in what it can see below `root` ("" is the live machine, a folder is a
- * recorded one) for host index `host`; what is not there goes to unseen and is no error. --- */
+/* --- sources: each adds what it can see below `root` ("": the live machine, a folder: a recorded
+ * one) to host index `host`.  Missing facts are recorded in topo.unseen and are no error. --- */
 int topo_read_hwloc(struct topo *t, int host, const char *root,
-                    struct err *err); /* CPU sockets, PCI GPUs, NICs' place */
+                    struct err *err); /* CPU sockets, PCI GPUs, locality of NICs */
 int topo_read_sysfs_net(struct topo *t, int host, const char *root,
                         struct err *err); /* NIC rate, state, link layer */
-/* What libibverbs tells of the ports with verbs that are listed: nic.verbs, of the live machine only
- * unless RAILGAUGE_IBVERBS names the library. */
+/* Set nic.verbs of the listed ports from libibverbs: live machine only, unless RAILGAUGE_IBVERBS
+ * names the library. */
 int topo_read_verbs(struct topo *t, int host, const char *root, struct err *err);
-/* host.gdr: which module lets NICs reach the memory of GPUs, "dma-buf possible" or "none". */
+/* Set host.gdr: the module that gives NICs access to GPU memory, "dma-buf possible" or "none". */
 int topo_read_gdr(struct topo *t, int host, const char *root, struct err *err);
-/* GPUs, NVLinks, fabric and rack (topo/host/nvml.h); endpoints become the GPUs that the driver
- * shows. */
+/* GPUs, NVLinks, fabric and rack (topo/host/nvml.h).  The endpoints become the GPUs that the
+ * driver reports. */
 int topo_read_nvml(struct topo *t, int host, const char *root, struct err *err);
 
-/* The short readable picture of `railgauge discover`. */
+/* Print the short summary of `railgauge discover`. */
 void topo_print(const struct topo *t, FILE *f);
 
 #endif

@@ -1,28 +1,28 @@
-/* topo_impl.h - the tables of topology.json, each once for its writer and its reader. */
+/* topo_impl.h - tables of topology.json, each defined once for writer and reader. */
 #ifndef RG_TOPO_IMPL_H
 #define RG_TOPO_IMPL_H
 
 #include "topo/topo.h"
 #include "topo/topo_table.h"
 
-/* The levels that an endpoint row tells; spines belong to hosts and have a table of their own. */
+/* Number of levels in an endpoint row; spines belong to hosts and have a table of their own. */
 enum { LEVEL_PLACES = LEVEL_SPINE };
 enum { TOPO_NAME_MAX = 255, TOPO_NUMBER_MAX = 65535 };
 
-/* Distinct values of a column that repeats: models, and the five sources of an endpoint's place. */
+/* Distinct values of a repetitive column: models, and the five sources of an endpoint's place. */
 struct topo_distinct {
     json_t *values;
-    int last; /* the one that was asked for last */
+    int last; /* index of the last value looked up */
 };
 
 struct topo_writer {
     const struct topo *t;
     FILE *f;
-    const char *before; /* the row that is next */
+    const char *before; /* text before the next row */
     struct topo_distinct models, sources;
 };
 
-/* Write the next row, which is there. */
+/* Write the next row; returns true: the row exists. */
 static inline bool topo_writer_row(struct topo_writer *w, const struct topo_column *c, int columns,
                                    const void *object)
 {
@@ -32,37 +32,38 @@ static inline bool topo_writer_row(struct topo_writer *w, const struct topo_colu
     return true;
 }
 
-/* What a CELL_PARENT may be the number of: a name of a level, or one of these. */
+/* Tables that a CELL_PARENT can refer to: a level, or one of these. */
 enum { OF_NIC = LEVEL_PLACES, OF_MODEL, OF_SOURCES, OF_NODE, OF_COUNT };
 struct topo_reader {
     struct topo *t;
     json_t *models, *sources;
-    int rows[OF_COUNT]; /* how many of each are known by now */
-    int *spine;         /* of each host: row << 8 | source, 0: none */
+    int rows[OF_COUNT]; /* number of rows of each read so far */
+    int *spine;         /* by host: row << 8 | source; 0: none */
 };
 
-/* A table.  Its rows are the objects of an array of struct topo, or of struct net. */
+/* Table.  Its rows are the objects of an array in struct topo or struct net. */
 struct topo_rows {
     const char *key;
     const struct topo_column *column;
-    int columns,
-        before;   /* before: in files of 0.1.0 and older, to be read for one release; 0: all */
-    bool always;  /* there without a row, too */
-    bool net;     /* of struct net, and there where one was read */
-    size_t count; /* of the int that says how many objects there are */
-    size_t array, size; /* of the pointer to them, and of each */
-    /* Where a row is not just the object's columns: topo_writer_row(); false: there is no such row. */
+    /* before: columns in files of 0.1.0 and older, accepted for one release; 0: all. */
+    int columns, before;
+    bool always;        /* written even without rows */
+    bool net;           /* array of struct net; exists only if a network was read */
+    size_t count;       /* offset of the int with the number of objects */
+    size_t array, size; /* offset of the pointer to the objects; size of each */
+    /* NULL: a row is the object's columns.  Otherwise writes row i with topo_writer_row(); false:
+     * no such row. */
     bool (*row)(struct topo_writer *w, int i);
-    int (*load)(struct topo_reader *r, struct topo_table *b); /* the row at hand */
+    int (*load)(struct topo_reader *r, struct topo_table *b); /* current row */
     int (*end)(struct topo_reader *r,
-               struct topo_table *b); /* NULL: nothing to do after the last */
+               struct topo_table *b); /* after the last row; NULL: nothing to do */
 };
 #define TOPO_ROWS(name, columns_of, of, member, members)                                           \
     .key = name, .column = columns_of, .columns = sizeof(columns_of) / sizeof(*(columns_of)),      \
     .count = offsetof(of, members), .array = offsetof(of, member),                                 \
     .size = sizeof(*((of *)0)->member)
 
-/* In their order in the file; a table comes after those that its rows refer to. */
+/* Order of the tables in the file; a table follows those that its rows refer to. */
 enum {
     ROWS_HOSTS,
     ROWS_NICS,

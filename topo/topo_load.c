@@ -13,7 +13,7 @@
 #define FILE_MAX ((size_t)256 << 20)
 enum { ITEMS_MAX = TABLE_ROWS_MAX, TEXT_LEN = 500, WHERE = 320 };
 
-/* It is read to see that it is right, and kept as it is. */
+/* Parse the profile only to check it; the JSON is kept unchanged. */
 static int load_nccl(struct topo *t, json_t *from, const char *path, struct err *err)
 {
     struct nccl_profile p;
@@ -29,7 +29,7 @@ static int load_nccl(struct topo *t, json_t *from, const char *path, struct err 
     return 0;
 }
 
-/* A line of text, and lists of names. */
+/* Check the record: one line of text, and lists of names. */
 static int load_mpi(struct topo *t, json_t *from, const char *path, struct err *err)
 {
     static const char *const list[] = {"pml",     "mtl",        "provider", "within",
@@ -154,7 +154,7 @@ static int load_unseen(struct topo *t, json_t *unseen, const char *path, struct 
 
 /* --- the tables --- */
 
-/* How many of each there are that rows may refer to. */
+/* Count the rows that other tables may refer to. */
 static void count_parents(struct topo_reader *r)
 {
     for (int l = 0; l < LEVEL_PLACES; l++)

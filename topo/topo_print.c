@@ -25,7 +25,7 @@ enum {
     PAIRS_COUNTED = 4096
 };
 
-/* "n[00-17],m1", or "n1 ... n99" where that is long; the caller frees. */
+/* "n[00-17],m1", or "n1 ... n99 (99)" if that is too long; the caller frees. */
 static char *short_list(char *const *names, int count)
 {
     char *all = hostlist_fold(names, count);
@@ -65,7 +65,7 @@ static void print_host(FILE *f, const struct host *h, char *const *names, int co
     free(list);
 }
 
-/* Hosts that are alike share a line. */
+/* Print equal hosts on one line. */
 static void print_hosts(FILE *f, const struct topo *t)
 {
     bool *done = mem_calloc((size_t)t->hosts + 1, sizeof(*done));
@@ -90,7 +90,7 @@ static void print_hosts(FILE *f, const struct topo *t)
     free(done);
 }
 
-/* The devices of the first host. */
+/* Print the devices of the first host. */
 static void print_devices(FILE *f, const struct topo *t)
 {
     int shown = 0;
@@ -119,7 +119,7 @@ static void print_devices(FILE *f, const struct topo *t)
         fprintf(f, "%-10s (those of %s; %d in all)\n", "", t->host[0].name, t->endpoints);
 }
 
-/* What each source says of each level, in its order. */
+/* Print the groups of each source and level, in the order of the source. */
 static void print_groups(FILE *f, const struct topo *t)
 {
     int count;
@@ -230,7 +230,7 @@ static void print_nics(FILE *f, const struct topo *t)
     }
 }
 
-/* --- GPUs, their NVLinks and who is in which domain and rack --- */
+/* --- GPUs, their NVLinks, and the members of domains and racks --- */
 
 static const char *ends_text(const struct gpu *g)
 {
@@ -245,7 +245,7 @@ static const char *ends_text(const struct gpu *g)
     return "";
 }
 
-/* Rows come from NVML, or from files that say of the endpoint that it is theirs. */
+/* Source of a GPU entry: NVML, unless its endpoint came from a file. */
 static int source_of(const struct topo *t, int row)
 {
     for (int i = 0; i < t->endpoints; i++) {
@@ -279,7 +279,7 @@ static void print_model(FILE *f, const struct mnnvl_facts *a, int row, bool firs
     fprintf(f, " (%s)\n", source_name[source_of(a->t, row)]);
 }
 
-/* The first GPU of each model that has as many links up as the best of them. */
+/* Print the first GPU of each model that has the model's largest number of active links. */
 static void print_models(FILE *f, const struct mnnvl_facts *a)
 {
     int models = a->names.models.count, shown = 0;
@@ -337,7 +337,7 @@ static void print_racks(FILE *f, const struct mnnvl_facts *a)
     }
 }
 
-/* Hosts with the same verdict for the same reason share a line. */
+/* Print hosts with the same verdict and reason on one line. */
 static void print_verdicts(FILE *f, const struct topo *t, const struct mnnvl *m)
 {
     bool *done = mem_calloc((size_t)t->hosts + 1, sizeof(*done));

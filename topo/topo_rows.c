@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* topo_rows.c - tables of topology.json: hosts, NICs, trials, endpoints, spines and declared groups;
- * those of GPUs and networks are host/gpu.c's and net/net_rows.c's. */
+/* topo_rows.c - tables of topology.json: hosts, NICs, trials, endpoints, spines and declared
+ * groups.  Tables of GPUs are in host/gpu.c, tables of networks in net/net_rows.c. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ static const struct topo_column host_columns[] = {
 
 static int add_host(struct topo_reader *r, const struct topo_table *b, const struct host *h)
 {
-    if (strpbrk(h->name, "[],")) /* no host list could hold it */
+    if (strpbrk(h->name, "[],")) /* a host list could not hold it */
         return cell_bad(b, 0, "with a bracket or a comma");
     if (h->name[0] == '-')
         return cell_bad(b, 0, "with a dash in front, as options have");
@@ -48,7 +48,7 @@ static int load_host(struct topo_reader *r, struct topo_table *b)
     return rc;
 }
 
-/* --- NICs, and what trying found out --- */
+/* --- NICs, and results of trials --- */
 
 static const char *const link_layer_name[] = {"unknown", "ethernet", "infiniband"};
 
@@ -98,7 +98,7 @@ static int load_trial(struct topo_reader *r, struct topo_table *b)
 
 struct endpoint_row {
     struct endpoint is;
-    int model, source; /* in "models" and "sources" */
+    int model, source; /* indices into "models" and "sources" */
 };
 #define ENDPOINT(cell, member, max) TOPO_COLUMN(#member, cell, struct endpoint_row, is.member, max)
 #define PLACE(name, level, cell)                                                                   \
@@ -120,7 +120,7 @@ static const struct topo_column endpoint_columns[] = {
     [ENDPOINT_SOURCE] = TOPO_COLUMN("source", CELL_PARENT, struct endpoint_row, source, OF_SOURCES),
 };
 
-/* Takes over value. */
+/* Takes ownership of value. */
 static int distinct_add(struct topo_distinct *d, json_t *value)
 {
     size_t n = json_array_size(d->values);
@@ -136,7 +136,7 @@ static int distinct_add(struct topo_distinct *d, json_t *value)
     return d->last = (int)n;
 }
 
-/* As those of the endpoint before, mostly. */
+/* Mostly equal to those of the endpoint before, which is checked first. */
 static int sources_of(struct topo_writer *w, int i)
 {
     const unsigned char *source = w->t->endpoint[i].source;
@@ -209,7 +209,7 @@ static int load_endpoint(struct topo_reader *r, struct topo_table *b)
     return 0;
 }
 
-/* --- groups of hosts by name: spines, and what was declared --- */
+/* --- groups of hosts by name: spines and declared groups --- */
 
 static json_t *hosts_json(const void *group)
 {
@@ -233,7 +233,7 @@ static int load_hosts(const struct topo_table *b, int col, void *group)
     return 0;
 }
 
-/* "spine+1" is a tier of switches above the spine. */
+/* "spine+1": one tier of switches above the spine. */
 static json_t *level_json(const void *group)
 {
     const struct declared_group *g = group;

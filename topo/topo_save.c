@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tables are written one row a line: 100,000 endpoints stay readable with less and small on disk.
- */
+/* Tables are written one row per line: 100,000 endpoints stay readable with less and small on
+ * disk. */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static void put_key(FILE *f, const char *key, json_t *value)
     put(f, value);
 }
 
-/* What stands before the rows of a table; the caller frees. */
+/* Text before the rows of a table; the caller frees. */
 static char *begin_table(const struct topo_rows *r)
 {
     json_t *names = json_array();
@@ -52,7 +52,7 @@ static void put_row(struct topo_writer *w, const struct topo_rows *r, const void
     topo_writer_row(w, r->column, r->columns, array + (size_t)i * r->size);
 }
 
-/* One row a line; without a row there is no table, but for those that every file has. */
+/* Write one row per line.  A table without rows is left out, unless every file has it. */
 static void put_table(struct topo_writer *w, const struct topo_rows *r)
 {
     const void *from = r->net ? (const void *)w->t->net : w->t;
@@ -65,13 +65,13 @@ static void put_table(struct topo_writer *w, const struct topo_rows *r)
     for (int i = 0; i < count; i++)
         put_row(w, r, from, i);
     if (w->before == begin && r->always && from)
-        fprintf(w->f, "%.*s", (int)strlen(begin) - 3, begin); /* no line for a row */
+        fprintf(w->f, "%.*s", (int)strlen(begin) - 3, begin); /* no empty line for rows */
     if (w->before != begin || (r->always && from))
         fputs("]}", w->f);
     free(begin);
 }
 
-/* new reference */
+/* Returns a new reference. */
 static json_t *same_json(unsigned mask)
 {
     json_t *same = json_array();
@@ -135,7 +135,7 @@ static void write_topo(FILE *f, const struct topo *t)
     fputs("\n}\n", f);
 }
 
-/* Not sealed. */
+/* Text of the file, without its seal. */
 static char *text_of(const struct topo *t, size_t *len)
 {
     char *text;

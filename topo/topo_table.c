@@ -30,7 +30,7 @@ int topo_text_check(const char *text, size_t max, const char *where, struct err 
         if (*c < 0x20 || *c == 0x7f || (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)) /* C0, C1 */
             return err_data(err, "%s: a control character (0x%02x) at position %td", where, *c,
                             (const char *)c - text);
-    json_t *utf8 = json_string(text); /* what cannot be saved is not taken */
+    json_t *utf8 = json_string(text); /* refuse what could not be saved */
     json_decref(utf8);
     return utf8 ? 0 : err_data(err, "%s: a text that is not UTF-8", where);
 }
@@ -120,7 +120,7 @@ int cell_index(const struct topo_table *b, int col, int max, bool null, int *out
     return 0;
 }
 
-/* > 0; null gives 0 */
+/* Number above 0; null gives 0. */
 static int cell_number(const struct topo_table *b, int col, double max, double *out)
 {
     const json_t *v = json_array_get(b->row, (size_t)col);
@@ -143,7 +143,7 @@ static int cell_flag(const struct topo_table *b, int col, bool *out)
     return json_is_boolean(v) ? 0 : cell_bad(b, col, "not true or false");
 }
 
-/* true, false or null: 1, 0, -1 */
+/* true, false or null as 1, 0 or -1. */
 static int cell_maybe(const struct topo_table *b, int col, int *out)
 {
     bool on = false;
@@ -169,7 +169,7 @@ int cell_text(const struct topo_table *b, int col, size_t max, bool null, const 
                : cell_bad(b, col, "not a text of fitting length without control characters");
 }
 
-/* A text into to[size]; null gives "". */
+/* Copy a text into to[size]; null gives "". */
 static int cell_copy(const struct topo_table *b, int col, bool null, char *to, size_t size)
 {
     const char *text;
@@ -196,7 +196,7 @@ int cell_name(const struct topo_table *b, int col, const char *const *names, int
 
 /* --- rows by their columns, out --- */
 
-/* A member whose type the column knows. */
+/* Member, read with the type of its column. */
 union value {
     int whole;
     long long more;
@@ -309,7 +309,7 @@ json_t *topo_row(const struct topo_column *c, int columns, const void *object)
     return row;
 }
 
-/* Does JSON have it as it is? */
+/* True if JSON needs no escapes for this text. */
 static bool is_plain(const char *text)
 {
     while (*text >= ' ' && *text < 0x7f && *text != '"' && *text != '\\')
@@ -317,7 +317,8 @@ static bool is_plain(const char *text)
     return !*text;
 }
 
-/* Most cells, without a JSON value: a number, or a plain text; false: it is another one. */
+/* Write a number or plain text without making a JSON value, the fast path of most cells; false:
+ * not written. */
 static bool put_simple(FILE *f, const struct topo_column *c, const char *object)
 {
     const char *at = object + c->at, *text = c->cell == CELL_NAME || c->cell == CELL_TEXT ? at : "";

@@ -15,7 +15,7 @@ struct hidden {
     XML_Parser parser;
     const struct xml_reader *reader;
     int elements;
-    char *text; /* of the innermost element */
+    char *text; /* text of the innermost element */
     int length;
 };
 
@@ -94,7 +94,7 @@ static void on_end(void *data, const char *name)
     x->depth--;
 }
 
-/* The internal subset is where entities would be declared. */
+/* Refuse an internal subset, because entities could be declared in it. */
 static void on_doctype(void *data, const char *name, const char *system, const char *public,
                        int inside)
 {
