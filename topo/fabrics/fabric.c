@@ -55,7 +55,7 @@ void fabric_free(struct fabric *f)
     memset(f, 0, sizeof(*f));
 }
 
-/* --- what a job makes of it --- */
+/* --- job sizes and host shapes --- */
 
 int fabric_segment(const struct fabric *f, int gpus)
 {
@@ -71,7 +71,7 @@ int fabric_reshape(struct fabric *f, int gpus_per_host, int gpus_per_domain, str
     int gpus = gpus_per_host ? gpus_per_host : f->gpus_per_host;
     int domain = gpus_per_domain ? gpus_per_domain : f->hosts_per_domain * f->gpus_per_host;
 
-    if (gpus_per_host && !gpus_per_domain) /* as many hosts, or the same domain of other hosts */
+    if (gpus_per_host && !gpus_per_domain) /* same number of hosts, or same size of domain */
         domain = f->hosts_per_domain > 1 ? domain : f->hosts_per_domain * gpus;
     if (f->hosts_per_domain ? domain % gpus || domain < gpus : gpus_per_domain > 1)
         return err_usage(err, "%s: an NVLink domain of %d GPUs is not made of hosts of %d", f->name,
@@ -87,7 +87,8 @@ int fabric_reshape(struct fabric *f, int gpus_per_host, int gpus_per_domain, str
 
 enum { ENDPOINTS_MAX = 1 << 20 };
 
-/* The name of a group is made and looked up once per host or GPU; `fmt` numbers it. */
+/* Index of a group whose name is made from `fmt` and one or two numbers.  Called once per host or
+ * GPU. */
 static int group(struct topo *t, enum level level, const char *fmt, int i, int k)
 {
     char name[64];
@@ -119,7 +120,7 @@ static void add_nics(struct topo *t, const struct fabric *f, int host)
     }
 }
 
-/* Where GPU `local` of the h-th host of the whole fabric stands. */
+/* Set the coordinates of GPU `local` on host h of the whole fabric. */
 static void locate(struct topo *t, const struct fabric *f, struct endpoint *e, int h)
 {
     int rail = e->local * f->nics_per_host / f->gpus_per_host;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fabric_load.c - presets as files: which there are, and what one takes from another. */
+/* fabric_load.c - files of presets: the shipped ones, and presets derived from a base. */
 #include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
@@ -15,9 +15,9 @@
 
 enum { VERSION = 1 };
 
-/* --- a preset made from another --- */
+/* --- presets derived from a base --- */
 
-/* Which collectives and kernels of the base stay: those inside a domain, those between them. */
+/* Collectives and kernels kept from the base: those inside a domain, those between domains. */
 struct keep {
     const char *word;
     bool inside, between;
@@ -28,7 +28,7 @@ static const struct keep keeps[] = {{"all", true, true},
                                     {"none", false, false},
                                     {NULL, false, false}};
 
-/* Appends what stays of the base's list to that of `root`. */
+/* Append the kept entries of the base's list to that of `root`. */
 static void keep_list(json_t *root, json_t *base, const char *key, const struct keep *k)
 {
     json_t *list = json_object_get(root, key), *one;
@@ -62,8 +62,8 @@ static int take_over(json_t *root, json_t *base, const char *where, const struct
     return 0;
 }
 
-/* {"preset": "hgx-h100", "collectives": "inside"}: what `root` does not say is as that one has it.
- */
+/* Apply {"preset": "hgx-h100", "collectives": "inside"}: members missing in `root` are taken from
+ * that preset. */
 static int derive(json_t *root, const char *path, struct err *err)
 {
     json_t *name = json_object_get(root, "base"), *base = NULL;
@@ -166,7 +166,8 @@ int fabric_load(struct fabric *f, const char *name, struct err *err)
     return rc;
 }
 
-/* Do both say how much memory, and not the same: "A100-SXM4-40GB", "A100 SXM 80 GB"? */
+/* True if both names state a memory size and the sizes differ: "A100-SXM4-40GB", "A100 SXM 80
+ * GB". */
 static bool other_memory(const char *device, const char *gpu)
 {
     const char *gb = strstr(gpu, " GB"), *digits = gb;
@@ -181,8 +182,8 @@ static bool other_memory(const char *device, const char *gpu)
     return other;
 }
 
-/* How many characters of the device's name are this preset's GPU; 0: it is another one.  " SXM" and
- * what follows are the preset's words, not the driver's. */
+/* Length of the part of a device name that matches this preset's GPU; 0: another GPU.  " SXM" and
+ * all after it are the preset's words, not the driver's. */
 static size_t same_gpu(const char *device, const char *gpu)
 {
     const char *form = strstr(gpu, " SXM");

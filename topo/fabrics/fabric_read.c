@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fabric_read.c - what is in the file of a preset, and in that of its GPU. */
+/* fabric_read.c - contents of the files of a preset and of its GPU. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,14 +12,14 @@
 #include "topo/fabrics/fabric.h"
 
 enum {
-    VERSION = 1, /* of a GPU's file */
+    VERSION = 1, /* version of a GPU's file */
     POINTS_MAX = 256,
     WHERE = 320
 }; /* characters of a place such as "m.json: tiers[2].alpha_s" */
 
 struct fabric_reader {
     const char *path;
-    json_t *sources; /* short name -> text */
+    json_t *sources; /* short name to text */
     struct err *err;
 };
 
@@ -31,7 +31,8 @@ static int find_kind(const char *name)
     return -1;
 }
 
-/* The kind called `name`, and the source behind `key` with the note (or NULL) in brackets. */
+/* Look up the kind called `name`, and the source behind `key` with the note (may be NULL) in
+ * brackets. */
 static int read_cite(const struct fabric_reader *r, enum fabric_kind *kind, char **source,
                      const char *at, const char *name, const char *key, const char *note)
 {
@@ -118,8 +119,8 @@ static int read_gpu(const struct fabric_reader *r, struct fabric_gpu *g, json_t 
     return g->peaks ? 0 : err_data(r->err, "%s: gpu.peaks is empty", r->path);
 }
 
-/* In place, or by the name of a file of topo/gpus: {"format": "railgauge-gpu", "sources": {...},
- * "gpu": {...}}. */
+/* Read a GPU given in place or by the name of a file in topo/gpus: {"format": "railgauge-gpu",
+ * "sources": {...}, "gpu": {...}}. */
 static int find_gpu(const struct fabric_reader *r, struct fabric_gpu *g, json_t *from)
 {
     const char *name = json_string_value(from), *format;
@@ -177,8 +178,8 @@ static int read_layout(const struct fabric_reader *r, struct fabric *f, json_t *
         {"hosts_per_rack", 1, 4096, &f->hosts_per_rack},
         {"hosts_per_leaf", 0, 65536, &f->hosts_per_leaf},
         {"default_racks", 1, 4096, &f->default_racks},
-        {"hosts_per_spine", 1, 65536, &f->hosts_per_spine}, /* may be missing */
-        {"job_hosts_per_rack", 1, 4096, &f->job_hosts},     /* likewise */
+        {"hosts_per_spine", 1, 65536, &f->hosts_per_spine}, /* optional */
+        {"job_hosts_per_rack", 1, 4096, &f->job_hosts},     /* optional */
     };
     enum { COUNTS = sizeof(counts) / sizeof(*counts), RAIL = COUNTS, SHARE, NOTE, KEYS };
     struct json_key key[KEYS] = {[RAIL] = {"rail_optimised", false, 'b'},
@@ -254,7 +255,7 @@ static int read_tiers(const struct fabric_reader *r, struct fabric *f, json_t *f
     return 0;
 }
 
-/* A tier inside the domain cannot carry more than all NVLinks of a GPU. */
+/* Refuse a tier inside the domain that is faster than all NVLinks of a GPU. */
 static int check_links(const struct fabric_reader *r, const struct fabric *f)
 {
     double most = f->gpu.nvlink_Bps.value;
@@ -268,7 +269,7 @@ static int check_links(const struct fabric_reader *r, const struct fabric *f)
     return 0;
 }
 
-/* One value of a list of numbers that must rise (bytes) or be positive (sec). */
+/* Read one element of a list of numbers, which must rise (bytes) or be positive (sec). */
 static int read_item(const struct fabric_reader *r, json_t *list, size_t i, const char *where,
                      const char *key, double above, double *out)
 {
@@ -304,8 +305,8 @@ static int read_points(const struct fabric_reader *r, struct fabric_collective *
         if (read_item(r, bytes, i, at, "bytes", i ? before : 0, &p.bytes) < 0 ||
             read_item(r, sec, i, at, "sec", 0, &p.sec) < 0)
             return -1;
-        /* what was published begins above: latency from 8 bytes on; between domains the model knows more than an
-         * inferred one */
+        /* Published points begin above 8 bytes: add the latency as a point at 8 bytes.  Not
+         * between domains if it is inferred, because the model knows more there. */
         if (i == 0 && p.bytes > 8 && (c->domains == 1 || c->alpha.kind == KIND_MEASURED))
             MEM_PUSH(c->point, c->points) = (struct fabric_point){8, fmin(c->alpha.value, p.sec)};
         MEM_PUSH(c->point, c->points) = p;
@@ -313,7 +314,7 @@ static int read_points(const struct fabric_reader *r, struct fabric_collective *
     return 0;
 }
 
-/* Whole groups: ranks that divide into domains. */
+/* Read ranks and domains; the ranks must divide evenly into domains. */
 static int read_group(const struct fabric_reader *r, json_t *from, const char *where, int *ranks,
                       int *domains)
 {
@@ -407,7 +408,7 @@ int fabric_read(struct fabric *f, json_t *root, const char *path, struct err *er
                : 0;
 }
 
-/* --- which are there --- */
+/* --- shipped presets --- */
 
 void fabric_each(name_taker *take, void *to)
 {

@@ -58,7 +58,7 @@ void lint_free(struct lint *l)
     *l = (struct lint){0};
 }
 
-/* --- what most have --- */
+/* --- majorities --- */
 
 static int by_number(const void *x, const void *y)
 {
@@ -77,7 +77,7 @@ int lint_mode(int *value, int n, int *times)
     for (int i = 0, end; i < n; i = end) {
         for (end = i; end < n && value[end] == value[i]; end++)
             ;
-        if (end - i >= *times) { /* of several the larger one */
+        if (end - i >= *times) { /* ties: the larger value */
             *times = end - i;
             best = value[i];
         }

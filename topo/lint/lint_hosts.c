@@ -12,8 +12,7 @@
 #include "topo/lint/lint_impl.h"
 #include "topo/net/leaf_groups.h"
 
-/* lint_hosts.c - hosts, what belongs to each, and of what kind they are; and what is odd among
- * them. */
+/* lint_hosts.c - kinds of hosts and the parts of each, and oddities among hosts. */
 
 static void count_gpus(struct lint_view *v)
 {
@@ -45,7 +44,7 @@ static void sort_nics(struct lint_view *v)
     free(next);
 }
 
-/* The first GPU's model of each host, NULL: it has none. */
+/* Model of the first GPU of each host; NULL: no GPU. */
 static const char **models(const struct topo *t)
 {
     const char **model = mem_calloc((size_t)t->hosts + 1, sizeof(*model));
@@ -58,15 +57,15 @@ static const char **models(const struct topo *t)
     return model;
 }
 
-/* Kind of each host: its first GPU's model, else what most hosts with that CPU have, else the CPU;
- * of a host that others tell of alone, its name without numbers. */
+/* Kind of each host: the model of its first GPU, else of most hosts with the same CPU, else the
+ * CPU; for hosts known only from other sources, the name without numbers. */
 static void find_kinds(struct lint_view *v)
 {
     const struct topo *t = v->t;
     const char **model = models(t);
     struct names cpus = {0};
     struct by_cpu {
-        int hosts, with; /* with GPUs */
+        int hosts, with; /* hosts with GPUs */
         const char *model;
     } *cpu = mem_calloc((size_t)t->hosts + 1, sizeof(*cpu));
     int *of = mem_calloc((size_t)t->hosts + 1, sizeof(*of));
@@ -82,7 +81,7 @@ static void find_kinds(struct lint_view *v)
     }
     for (int h = 0; h < t->hosts; h++) {
         const struct by_cpu *c = of[h] < 0 ? NULL : &cpu[of[h]];
-        bool most = c && 2 * c->with > c->hosts - 1; /* of the other ones */
+        bool most = c && 2 * c->with > c->hosts - 1; /* majority of the other hosts */
         const char *like = model[h] ? model[h] : most ? c->model : NULL;
         char *family = topo_host_family(t->host[h].name);
         v->host[h].kind = names_add(&v->kinds, like             ? like
@@ -119,15 +118,16 @@ static void view_close(struct lint_view *v)
     free(v->named);
 }
 
-/* --- leaves, by what each NIC is told of the switch at its other end --- */
+/* --- leaves, from the switch that each NIC reports at its other end --- */
 
 struct leaves {
     const struct topo *t;
     const struct names *switches;
-    const char *const *of; /* leaf of each NIC, "": not told */
+    const char *const *of; /* leaf of each NIC; "": unknown */
 };
 
-/* As the switch at its other end tells, else as the place of its endpoint is declared; the caller frees. */
+/* Leaf of each NIC: reported by the switch at its other end, else the declared place of its
+ * endpoint.  The caller frees. */
 static const char **leaf_names(const struct topo *t)
 {
     const char **of = mem_calloc((size_t)t->nics + 1, sizeof(*of));
@@ -158,7 +158,7 @@ static void say_leaf(struct lint *l, const struct lint_port *s, int leaf, int ti
     free(what);
 }
 
-/* Hosts of a group have the same leaves, but for mistakes. */
+/* Report NICs on another leaf: without mistakes the hosts of a group have the same leaves. */
 static void lint_leaves(struct lint *l, const struct lint_view *v)
 {
     const struct topo *t = v->t;
@@ -189,7 +189,8 @@ static void lint_leaves(struct lint *l, const struct lint_view *v)
 
 /* --- PCIe trees that a virtual machine shows flat --- */
 
-/* GPUs of the rows first..end-1 hang on NVLink switches, and all paths between them are PHB. */
+/* True if the GPUs of rows first..end-1 are attached to NVLink switches and all paths between them
+ * are PHB. */
 static bool flat(const struct topo *t, int first, int end)
 {
     bool all = end - first > 2;
@@ -221,9 +222,9 @@ int lint_pcie(struct lint *l, const struct topo *t)
     return l->findings - before;
 }
 
-/* --- what libibverbs and others tell of the same port --- */
+/* --- libibverbs compared with other sources of the same port --- */
 
-/* What is not the same, appended in words; as it was where one does not tell or both tell alike. */
+/* Append a difference in words; unchanged if one source is silent or both agree. */
 static char *odd(char *text, const struct nic *n, const char *what, const char *verbs,
                  const char *other, bool same)
 {
@@ -233,8 +234,8 @@ static char *odd(char *text, const struct nic *n, const char *what, const char *
                             source_name[nic_teller(n)], other);
 }
 
-/* All that is not the same; NULL: nothing.  Rates may be 1 % apart; those of a port that is down
- * are of no link. */
+/* All differences of a port; NULL: none.  Rates may differ by 1 %, and are ignored while the port
+ * is down, because they belong to no link. */
 static char *verbs_odds(const struct nic *n)
 {
     const struct nic_verbs *v = &n->verbs;
@@ -252,8 +253,9 @@ static char *verbs_odds(const struct nic *n)
     return odd(text, n, "the address", v->gid, n->gid, !strcmp(v->gid, n->gid));
 }
 
-/* Two ways to one fact that do not end alike: a container or virtual machine that shows another
- * device's files, a library that does not fit its driver, or a port that changed meanwhile. */
+/* Report ports that two sources describe differently: a container or virtual machine that shows
+ * the files of another device, a library that does not fit its driver, or a port that changed
+ * between the two. */
 static void lint_verbs(struct lint *l, const struct topo *t)
 {
     for (int i = 0; i < t->nics; i++) {
@@ -268,7 +270,7 @@ static void lint_verbs(struct lint *l, const struct topo *t)
     }
 }
 
-/* Ports whose packets could be larger: one finding, as they are often all alike. */
+/* Report ports that could use larger packets: one finding, because often all ports are alike. */
 static void lint_mtu(struct lint *l, const struct topo *t)
 {
     int up = 0, small = 0, first = -1;
@@ -293,9 +295,9 @@ static void lint_mtu(struct lint *l, const struct topo *t)
     free(what);
 }
 
-/* --- all of it --- */
+/* --- all checks --- */
 
-/* Were NVLinks of one of its GPUs named beside those of their peers? */
+/* True if NVLinks of a GPU of this host were already reported as unlike their peers. */
 static bool links_named(const struct lint_view *v, int host)
 {
     const struct lint_host *h = &v->host[host];
@@ -306,7 +308,7 @@ static bool links_named(const struct lint_view *v, int host)
     return false;
 }
 
-/* What is bad about NVLink, and what its list has that no majority tells. */
+/* Report bad NVLink verdicts, and listed oddities that no majority shows. */
 static void lint_mnnvl(struct lint *l, const struct lint_view *v)
 {
     const struct topo *t = v->t;

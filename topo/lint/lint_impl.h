@@ -1,57 +1,57 @@
-/* lint_impl.h - what the checks share: hosts with what belongs to each, and what most have.  Nothing
- * here is slower than n log n in hosts, GPUs or NICs. */
+/* lint_impl.h - shared by the checks: hosts with their parts, and majorities.  Everything takes at
+ * most n log n in hosts, GPUs or NICs. */
 #ifndef RG_LINT_IMPL_H
 #define RG_LINT_IMPL_H
 
 #include "topo/lint/lint.h"
 
-/* A topology by host. */
+/* View of a topology by host. */
 struct lint_view {
     const struct topo *t;
     struct lint_host {
-        int kind;      /* hosts of a kind are compared */
-        int gpu, gpus; /* row of the first one that a driver told of, -1; how many */
-        int named;     /* endpoints that are GPUs */
-        int nic, nics; /* its part of nic[] */
+        int kind;      /* hosts of the same kind are compared */
+        int gpu, gpus; /* index of its first GPU reported by a driver, -1: none; number */
+        int named;     /* number of endpoints that are GPUs */
+        int nic, nics; /* range in nic[] */
         int hcas, up;  /* NICs with verbs; those that are up */
     } * host;
-    int *nic; /* rows of topo.nic, host by host */
+    int *nic; /* indices into topo.nic, sorted by host */
     struct names kinds, peers;
-    bool *named; /* by row of GPUs: its NVLinks were said to be odd */
+    bool *named; /* by index of GPU: its NVLinks were reported as odd */
 };
 
-/* Compare peers by each check of its table in turn; appends. */
+/* Compare peers by each check of the table in turn; appends. */
 void lint_peers(struct lint *l, struct lint_view *v);
 
-/* The most common of n values; *times is how often.  Values are sorted. */
+/* Return the most common of n values; *times is its count.  Sorts the values. */
 int lint_mode(int *value, int n, int *times);
-/* Most are alike: at least three, two thirds of them. */
+/* True if most are equal: at least three, and two thirds of n. */
 bool lint_most(int times, int n);
 
-/* One of several that should be alike: those of a kind are peers. */
+/* Object to compare; objects with equal kind[] are peers. */
 struct lint_peer {
     int kind[3], value;
-    int id; /* of the caller's */
+    int id; /* number of the caller */
 };
-struct lint_usual { /* what most peers have */
+struct lint_usual { /* value of most peers */
     int value, times, peers;
-    int id; /* of one that has it */
+    int id; /* number of a peer that has it */
 };
-/* say() of each that has less than most of its peers, kind by kind in the order of ids. */
+/* Call say() for each peer with a smaller value than most, kind by kind in the order of ids. */
 void lint_fewer(struct lint *l, struct lint_peer *p, int n,
                 void (*say)(struct lint *l, const struct lint_peer *odd,
                             const struct lint_usual *usual, const void *of),
                 const void *of);
 
-/* An adapter's port at a leaf. */
+/* Port of a NIC at a leaf. */
 struct lint_port {
-    int group; /* of hosts */
+    int group; /* group of hosts */
     const char *device;
     int port, leaf;
-    int id; /* of the caller's */
+    int id; /* number of the caller */
 };
-/* Adapters of one name in a group of hosts are on one leaf: say() those that are not, where `times`
- * of n are on `leaf`.  Sorts. */
+/* Call say() for each NIC that is on another leaf than most NICs of its name in a group of hosts;
+ * `times` of n are on `leaf`.  Sorts s. */
 void lint_ports(struct lint *l, struct lint_port *s, int n,
                 void (*say)(struct lint *l, const struct lint_port *odd, int leaf, int times, int n,
                             const void *of),

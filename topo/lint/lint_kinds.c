@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lint_kinds.c - kinds of devices: a GPU of another model than the others of its host, and hosts of another
- * kind (GPU model and NIC rate) than most. */
+/* lint_kinds.c - kinds of devices: a GPU of another model than the others of its host, and hosts
+ * of another kind (GPU model and NIC rate) than most. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,8 @@
 #include "topo/host/nic.h"
 #include "topo/lint/lint_impl.h"
 
-/* What most endpoints of a host are: index of the first of that kind, -1: no GPUs; and how many. */
+/* Majority of a host's endpoints: index of the first of that kind, -1: no GPUs; its count; count
+ * of all. */
 struct usual {
     int endpoint, times, all;
 };
@@ -20,7 +21,7 @@ static bool is_gpu(const struct topo *t, int i)
     return t->endpoint[i].kind == ENDPOINT_GPU && *t->endpoint[i].model;
 }
 
-/* GPU models of the host whose endpoints are from..to-1. */
+/* Majority of GPU models on the host with endpoints from..to-1. */
 static struct usual usual_model(const struct topo *t, int from, int to)
 {
     struct usual u = {-1, 0, 0};
@@ -64,7 +65,7 @@ static char *kind_text(const struct topo *t, int endpoint)
                     : mem_strdup(e->model);
 }
 
-/* Hosts of each kind but the most common one, in a line each. */
+/* Report hosts of each kind except the most common one, one line per kind. */
 static void say_kinds(struct lint *l, const struct topo *t, const int *kind,
                       const struct names *kinds)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lint_net.c - a switched network: how many cables join switches, to whom there is none, which are
- * slower or narrower than their peers; hosts and their adapters beside those of their group. */
+/* lint_net.c - oddities of a switched network: number of cables between switches, missing
+ * neighbours, cables slower or narrower than their peers, hosts and their NICs compared with their
+ * group. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,16 +12,16 @@
 
 /* --- cables --- */
 
-struct pair { /* two switches of different tiers with cables between them */
+struct pair { /* two switches of different tiers that are cabled together */
     int low, high;
-    int cable; /* one of them */
+    int cable; /* index of one cable */
     int cables;
     int part, tier_low, tier_high;
 };
 
 struct cables {
     const struct net_view *v;
-    struct pair *pair; /* by their ends */
+    struct pair *pair; /* sorted by ends */
     int pairs;
 };
 
@@ -66,7 +67,8 @@ static struct pair *pairs_of(const struct net_view *v, int *count)
     return p;
 }
 
-/* Cables that are there, as "leaf-03[35] - spine-02[32]" of the first. */
+/* Report missing cables between two switches; the first existing one stands as "leaf-03[35] -
+ * spine-02[32]". */
 static void say_fewer(struct lint *l, const struct net_view *v, const struct pair *p, int mode,
                       int times, int pairs)
 {
@@ -104,7 +106,7 @@ static void few_cables(struct lint *l, const struct cables *x)
 
 /* --- neighbours --- */
 
-/* The switches that one is cabled to, one tier up or down. */
+/* Switches that a switch is cabled to, one tier up or down. */
 struct steps {
     int *node, nodes;
 };
@@ -116,8 +118,8 @@ static void free_steps(struct steps *s, int nodes)
     free(s);
 }
 
-/* Peers of a switch share half of its neighbours.  Of each neighbour of theirs that it lacks: how
- * many of them have it. */
+/* Report neighbours that a switch lacks and most of its peers have.  Peers share half of the
+ * switch's neighbours. */
 static void missing_of(struct lint *l, const struct net_view *v, int x, const struct steps *up,
                        const struct steps *down, int *shared, int *have)
 {
@@ -171,9 +173,10 @@ static void missing(struct lint *l, const struct cables *x)
 
 /* --- rates --- */
 
-enum { ADAPTERS = -1 }; /* instead of a tier: cables of adapters, whose peers are on one leaf */
+/* Used in place of a tier: cables of NICs, whose peers are on one leaf. */
+enum { ADAPTERS = -1 };
 
-/* All cables that tell a rate.  Engines for reductions are inside their switch. */
+/* All cables with a known rate.  Aggregation engines are left out: they are inside their switch. */
 static struct lint_peer *rates_of(const struct net_view *v, int *count)
 {
     const struct net *n = v->net;
@@ -190,7 +193,7 @@ static struct lint_peer *rates_of(const struct net_view *v, int *count)
             continue;
         p[(*count)++] =
             (struct lint_peer){{v->part[c->a], hca ? ADAPTERS : low, hca ? leaf : high},
-                               (int)(c->Bps * 8 / 1e6), /* equal rates are equal numbers */
+                               (int)(c->Bps * 8 / 1e6), /* Mb/s: equal rates are equal numbers */
                                i};
     }
     return p;
@@ -230,7 +233,8 @@ static void slow_cables(struct lint *l, const struct cables *x)
     free(peer);
 }
 
-/* Old simulators turn speeds that they do not know into the first one there was. */
+/* Report that all cables are SDR: old simulators replace speeds that they do not know by the first
+ * one defined. */
 static void all_first(struct lint *l, const struct net_view *v)
 {
     int told = 0;
@@ -272,9 +276,9 @@ static void lint_cables(struct lint *l, const struct net_view *v)
     free(x.pair);
 }
 
-/* --- hosts and their adapters --- */
+/* --- hosts and their NICs --- */
 
-/* How many of its adapters a host has in this part of the network. */
+/* Number of NICs of a host in this part of the network. */
 static int ports_in(const struct net_view *v, int host, int part)
 {
     int n = 0;
@@ -292,7 +296,7 @@ static bool sits_on(const struct net_view *v, int host, int leaf)
     return false;
 }
 
-/* Adapters at each switch that have no host's name. */
+/* Number of NICs at each switch that carry no host's name. */
 static int *strangers(const struct net_view *v)
 {
     const struct net *n = v->net;
@@ -310,7 +314,8 @@ static int *strangers(const struct net_view *v)
     return at;
 }
 
-/* The leaves of its group that a host is not on, as text; *others: on each is a stranger. */
+/* Leaves of its group that a host is not attached to, as text; *others: each of them has an
+ * unnamed NIC. */
 static char *lacking(const struct net_view *v, const struct net_group *g, int host,
                      const int *stranger, bool *others)
 {
@@ -326,7 +331,7 @@ static char *lacking(const struct net_view *v, const struct net_group *g, int ho
     return text;
 }
 
-/* It is called as one of the hosts that have as many adapters as most, but for numbers. */
+/* True if, numbers aside, the host's name equals that of a host with as many NICs as most. */
 static bool same_family(const struct net_view *v, const struct net_group *g, int host, int mode)
 {
     char *family = topo_host_family(v->host[host].name);
@@ -341,7 +346,7 @@ static bool same_family(const struct net_view *v, const struct net_group *g, int
     return found;
 }
 
-/* Its adapters are called as those of its peers: three hosts have one of that name. */
+/* True if a NIC of the host has a name that three hosts of the group have. */
 static bool kin(const struct net_view *v, const struct net_group *g, int host)
 {
     for (int i = 0; i < v->host[host].ports; i++) {
@@ -387,7 +392,7 @@ static void few_rails(struct lint *l, const struct net_view *v, const struct net
     free(value);
 }
 
-/* --- the same adapter of every host is on the same leaf --- */
+/* --- NICs of the same name are on the same leaf --- */
 
 static void say_leaf(struct lint *l, const struct lint_port *odd, int leaf, int times, int n,
                      const void *of)
@@ -429,7 +434,8 @@ static void say_few_leaves(struct lint *l, const struct lint_peer *odd, const st
              g->leaves, g->leaves == 1 ? "f" : "ves", g->hosts, u->times, u->peers, u->value);
 }
 
-/* Of hosts on leaves: a manager's host on a spine is no group to compare. */
+/* Report groups with fewer leaves.  Only groups on leaves are compared: a manager's host on a
+ * spine is none. */
 static void few_leaves(struct lint *l, const struct net_view *v)
 {
     struct lint_peer *peer = NULL;

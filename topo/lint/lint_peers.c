@@ -11,15 +11,15 @@
 #include "topo/host/nic.h"
 #include "topo/lint/lint_impl.h"
 
-/* lint_peers.c - what hosts, GPUs, NICs and endpoints have that can be compared, what most peers
- * have, and who has not. */
+/* lint_peers.c - comparable properties of hosts, GPUs, NICs and endpoints, the value of most
+ * peers, and the objects that differ from it. */
 
-/* --- what there is to compare --- */
+/* --- what is compared --- */
 
 enum lint_what { HOSTS, GPUS, NICS, ENDPOINTS };
 enum { VALUE_TEXT = 160 };
 
-/* One column of what is compared.  A value is a field of the object, or what get() says. */
+/* Property that is compared: a field of the object, or the result of get(). */
 struct lint_check {
     const char *kind, *unit; /* "7 HCAs up", or for texts "driver 550.54" */
     enum lint_what what;
@@ -27,9 +27,10 @@ struct lint_check {
     size_t at;
     bool (*get)(const struct lint_view *v, int i, char text[VALUE_TEXT]); /* false: not visible */
     bool words;                                                           /* the value is a text */
-    double tolerance;                                                     /* of numbers, share */
-    bool note;                                                            /* worth knowing only */
-    bool again; /* the cause may be that of the row above: left out where that said as much */
+    double tolerance;                                                     /* share, for numbers */
+    bool note;                                                            /* for information only */
+    /* May have the cause of the row above: left out where that row reported the same value. */
+    bool again;
     char *(*detail)(const struct lint_view *v, int odd, int peer); /* NULL: none */
 };
 
@@ -65,7 +66,7 @@ static bool host_memory(const struct lint_view *v, int h, char text[VALUE_TEXT])
                   round(v->t->host[h].memory_bytes / (1 << 30)));
 }
 
-/* The module's version is of no interest here, nor is it when nothing is told. */
+/* Compare only the name of the module: its version does not matter. */
 static bool host_gdr(const struct lint_view *v, int h, char text[VALUE_TEXT])
 {
     bool told = put(text, v->t->host[h].gdr[0], v->t->host[h].gdr);
@@ -137,7 +138,7 @@ static const struct nic *nic_called(const struct lint_view *v, int host, const c
     return NULL;
 }
 
-/* Which RDMA NICs are down or missing, from the names that a host of the majority has. */
+/* RDMA NICs that are down or missing, by the names on a host of the majority. */
 static char *missing_nics(const struct lint_view *v, int host, int peer)
 {
     char *text = NULL;
@@ -200,7 +201,7 @@ static const struct lint_check checks[] = {
     {"numa", "NUMA node", ENDPOINTS, FIELD(INDEX, endpoint, numa), .words = true},
 };
 
-/* The value of object i as text; false: not visible. */
+/* Value of object i as text; false: not visible. */
 static bool value_of(const struct lint_view *v, const struct lint_check *c, int i,
                      char text[VALUE_TEXT])
 {
@@ -223,9 +224,10 @@ static bool value_of(const struct lint_view *v, const struct lint_check *c, int 
     return number(text, whole >= (c->field == COUNT), whole);
 }
 
-/* --- who is whose peer, what most of them have, and who has not --- */
+/* --- peers, their majority, and the exceptions --- */
 
-/* Minorities of so many are named one by one; so many values without a majority are listed. */
+/* ALONE: minorities up to this size are named one by one.  LISTED: up to this many values are
+ * listed if there is no majority. */
 enum { ALONE = 4, LISTED = 8 };
 
 static int count_of(const struct topo *t, enum lint_what what)
@@ -243,7 +245,7 @@ static int host_of(const struct topo *t, enum lint_what what, int i)
                           : t->endpoint[i].place.at[LEVEL_HOST];
 }
 
-/* How an object is called: with its host, or alone. */
+/* Name of an object, with its host unless it is one. */
 static char *name_of(const struct topo *t, enum lint_what what, int i)
 {
     const char *host = t->host[host_of(t, what, i)].name;
@@ -261,7 +263,7 @@ static char *name_of(const struct topo *t, enum lint_what what, int i)
     }
 }
 
-/* Objects with the same word are peers; NULL: it has none. */
+/* Key of an object; objects with the same key are peers.  NULL: no peers. */
 static char *peers_of(const struct lint_view *v, enum lint_what what, int i)
 {
     const struct topo *t = v->t;
@@ -281,12 +283,12 @@ static char *peers_of(const struct lint_view *v, enum lint_what what, int i)
 
 /* --- majority and minorities --- */
 
-/* One check at work. */
+/* State of one check. */
 struct run {
     struct lint *l;
     struct lint_view *v;
     const struct lint_check *c;
-    bool *said, *above; /* by object: named by this check, by the row above */
+    bool *said, *above; /* by object: reported by this check, by the row above */
 };
 
 struct told {
@@ -302,7 +304,7 @@ static bool same_value(const struct lint_check *c, const struct told *a, const s
     return !strcmp(a->text, b->text);
 }
 
-static const struct lint_check *sorted_by; /* qsort() has no context; set before each sort */
+static const struct lint_check *sorted_by; /* qsort() has no context: set before each sort */
 
 static int by_value(const void *x, const void *y)
 {
@@ -328,7 +330,8 @@ static void say(const struct run *r, const char *what, const char *text)
         lint_add(r->l, r->c->kind, what, "%s", text);
 }
 
-/* The row above named it with this value already: the cause is that one's. */
+/* True if the row above already reported this object with this value, so that the cause is the
+ * same. */
 static bool said_above(const struct run *r, const struct told *x)
 {
     char text[VALUE_TEXT];
@@ -361,7 +364,7 @@ static void say_one(const struct run *r, const char *who, const struct told *x,
     free(value);
 }
 
-/* n objects that have x's value where `most` have `usual`. */
+/* Report n objects with x's value where `most` peers have `usual`. */
 static void say_odd(const struct run *r, const struct told *x, int n, const struct told *usual,
                     int most)
 {
@@ -386,7 +389,7 @@ static void say_odd(const struct run *r, const struct told *x, int n, const stru
     hostlist_free(name, names);
 }
 
-/* Peers that do not agree and of whom no kind is more than half. */
+/* Report peers that disagree without a majority. */
 static void say_split(const struct run *r, const struct told *x, int n)
 {
     char *text = mem_strdup(""), *first = name_of(r->v->t, r->c->what, x->i);

@@ -43,7 +43,8 @@ static int add_list(struct hostfile *s, const char *list, int slots, struct err 
     return rc;
 }
 
-/* mpirun's words after a host: slots=N counts, max_slots=N says nothing of how many start. */
+/* Parse mpirun's words after a host: slots=N counts; max_slots=N does not, it is no number of
+ * ranks to start. */
 static int add_line(struct hostfile *s, char *line, struct err *err)
 {
     char *rest = NULL, *host, *word;

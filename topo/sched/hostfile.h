@@ -1,27 +1,27 @@
-/* hostfile.h - the hosts that ranks start on, and how many on each.
+/* hostfile.h - hosts that ranks start on, and the number of ranks on each.
  *
- * --hosts is a host list, where each name may end in ":N", or a host file as mpirun reads it: a
- * line "node01 slots=8" (or "node01:8", or "node01") a host, "#" begins a comment.  What holds a
- * "/" or is the name of a file here is a file. */
+ * --hosts takes a host list, in which each name may end in ":N", or a host file as mpirun reads
+ * it: one host per line, "node01 slots=8" (or "node01:8", or "node01"), comments after "#".  An
+ * argument that contains "/" or names an existing file is a file. */
 #ifndef RG_HOSTFILE_H
 #define RG_HOSTFILE_H
 
 #include "base/err.h"
 
 struct hostfile {
-    char **host; /* owned, as is slot */
-    int *slot;   /* ranks of each; 0: not said */
+    char **host; /* owned, like slot */
+    int *slot;   /* ranks on each host; 0: not stated */
     int hosts;
 };
 
-/* EXIT_DATA with the item or "file:line" for what is no host or no number of ranks, EXIT_NOINPUT
- * for a file that is not there. */
+/* Errors: EXIT_DATA with the item or "file:line" for a bad host or number of ranks, EXIT_NOINPUT
+ * for a missing file. */
 int hostfile_read(struct hostfile *s, const char *hosts, struct err *err);
 void hostfile_free(struct hostfile *s);
 
-/* Say how many ranks start on each host, and how many that are in all (*ranks).  Where no host has
- * a number, *ranks are dealt out evenly, one a host if 0; else a host without one has one, and
- * *ranks, if not 0, fill the hosts in their order.  EXIT_USAGE when they are more than fit. */
+/* Set the number of ranks on each host and the total, *ranks.  If no host has a number, *ranks are
+ * spread evenly, one per host if 0.  Else a host without a number gets one rank, and *ranks, if
+ * not 0, fill the hosts in order.  EXIT_USAGE if they do not fit. */
 int hostfile_deal(struct hostfile *s, int *ranks, struct err *err);
 
 #endif

@@ -10,20 +10,21 @@
 #include "base/yaml.h"
 #include "topo/groups.h"
 
-enum { LABEL_WIDE = -1 }; /* instead of a level: of no tier of switches */
+enum { LABEL_WIDE = -1 }; /* instead of a level: wider than any tier of switches */
 
 struct label_rule {
     const char *key;
     int level; /* enum level or LABEL_WIDE */
-    /* Rows with the same origin are rungs, the nearest first: the first key that a node has takes
-     * the level of the first row, its next one that of the second.  NULL: the key alone. */
+    /* Rows with the same origin form a ladder, nearest first: the first of these keys that a node
+     * has gets the level of the first row, its next key that of the second.  NULL: the origin is
+     * the key itself. */
     const char *origin;
-    int above; /* tiers wider than a spine, see struct declared_group */
+    int above; /* switch tiers above a spine, see struct declared_group */
 };
-enum { VALUE_LEN = 255 }; /* of the name of a group in topology.json */
+enum { VALUE_LEN = 255 }; /* limit of group names in topology.json */
 
 #define AWS "topology.k8s.aws/network-node-layer"
-/* Within a level the most trusted first. */
+/* Sorted by trust within a level, highest first. */
 static const struct label_rule label_rule[] = {
     {"nvidia.com/gpu.clique", LEVEL_DOMAIN, NULL, 0},
     {"accelerator.topograph.run/domain", LEVEL_DOMAIN, NULL, 0},
@@ -116,7 +117,7 @@ void label_facts_end(struct label_facts *f)
     free(f->row);
 }
 
-/* GPU feature discovery writes a UUID of zeros where NVLink is registered with nothing. */
+/* GPU feature discovery writes a UUID of zeros while NVLink is not registered. */
 static bool no_domain(const char *key, const char *value)
 {
     return !strcmp(key, "nvidia.com/gpu.clique") && strspn(value, "0-") >= strcspn(value, ".");
@@ -197,26 +198,26 @@ const char *label_host(const struct topo *t, int known, const char *name, const 
     return name;
 }
 
-/* --- what kubectl prints of nodes --- */
+/* --- kubectl's output about nodes --- */
 
 enum { GPUS_MAX = 256, NAMED = 8 };
 
 struct nodes {
     struct topo *t;
     struct label_facts facts;
-    struct names seen; /* nodes */
-    bool gpus;         /* become endpoints */
-    int of_gpus;       /* nodes with GPUs, and how many of them have no clique */
+    struct names seen; /* node names */
+    bool gpus;         /* add GPUs as endpoints */
+    int of_gpus;       /* nodes with GPUs; no_clique: those without a clique */
     int no_clique;
     char *not_ready; /* "a, b (cordoned)", at most NAMED of them */
     int not_readies;
 };
 
-/* What a node says of itself besides labels. */
+/* State of a node besides its labels. */
 struct node_state {
     const char *name;
     const json_t *labels;
-    const char *capacity; /* of nvidia.com/gpu, or NULL */
+    const char *capacity; /* capacity of nvidia.com/gpu, or NULL */
     bool not_ready, cordoned;
 };
 
@@ -230,7 +231,7 @@ static void note_state(struct nodes *n, const struct node_state *s)
                               s->not_ready ? "" : " (cordoned)");
 }
 
-/* GPUs by the label of GPU feature discovery (physical ones), else by what the kubelet offers. */
+/* Count GPUs: the label of GPU feature discovery (physical GPUs), else the kubelet's capacity. */
 static int take_gpus(struct nodes *n, const struct node_state *s, const char *host,
                      const char *where, struct err *err)
 {
@@ -415,7 +416,7 @@ static int take_table(struct nodes *n, char *text, const char *path, struct err 
     return 0;
 }
 
-/* --- all of it --- */
+/* --- the whole file --- */
 
 static void finish(struct nodes *n)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* slurm.c - what must hold across the lines of a topology file of Slurm, and the groups that it declares. */
+/* slurm.c - checks across the lines of a Slurm topology file, and the groups that it declares. */
 #include "topo/sched/slurm.h"
 
 #include <stdio.h>
@@ -14,15 +14,15 @@ enum { SPINE_NAME = 160 };
 
 static const char *const unit_word[SLURM_KINDS] = {"switch", "block", "ring", "torus", ""};
 
-/* --- how high the switches of a tree are: leaves are 0, others one above their highest child --- */
+/* --- heights of switches in a tree: a leaf is 0, others are one above their highest child --- */
 
 struct heights {
     const struct slurm_topology *t;
-    int **up, *ups; /* those above each */
-    int *of, top;   /* -1: in a circle, or above one */
+    int **up, *ups; /* switches right above each */
+    int *of, top;   /* height, -1: in a circle or above one */
 };
 
-/* Each child must be the name of a unit. */
+/* Requires that each child is the name of a unit. */
 static void heights_make(struct heights *h, const struct slurm_topology *t)
 {
     size_t room = (size_t)t->units + 1;
@@ -43,7 +43,7 @@ static void heights_make(struct heights *h, const struct slurm_topology *t)
         if (!below[u])
             ready[n++] = u;
     }
-    for (int i = 0; i < n; i++) /* the last child to come is the highest one */
+    for (int i = 0; i < n; i++) /* the child handled last is the highest */
         for (int k = 0; k < h->ups[ready[i]]; k++) {
             int u = h->up[ready[i]][k];
             if (--below[u] == 0) {
@@ -77,7 +77,7 @@ static const char *at(char buf[320], const struct slurm_file *f, int line)
     return buf;
 }
 
-/* Every unit's name once; index of each in `names`. */
+/* Check that each unit name is unique; names are added to `names` in the order of units. */
 static int check_names(const struct slurm_file *f, const struct slurm_topology *t,
                        struct names *names, struct err *err)
 {
@@ -96,8 +96,8 @@ static int check_names(const struct slurm_file *f, const struct slurm_topology *
     return 0;
 }
 
-/* A node is in one block or ring.  Below two leaf switches Slurm only warns of it: so do we, by
- * leaving it to slurm_declare(), where the first counts. */
+/* Check that a node is in one block or ring only.  Slurm merely warns of a node below two leaf
+ * switches; such a node is left to slurm_declare(), which uses the first. */
 static int check_nodes(const struct slurm_file *f, const struct slurm_topology *t, struct err *err)
 {
     struct names seen = {0};
@@ -120,7 +120,8 @@ static int check_nodes(const struct slurm_file *f, const struct slurm_topology *
     return rc;
 }
 
-/* What is left when those whose children are all placed are taken away, goes in circles. */
+/* Find circles: the units that remain after repeatedly removing those whose children are all
+ * placed. */
 static int check_circles(const struct slurm_file *f, const struct slurm_topology *t,
                          struct err *err)
 {
@@ -167,7 +168,7 @@ static int check_rings(const struct slurm_file *f, const struct slurm_topology *
     return 0;
 }
 
-/* As Slurm takes them: positive, each the first times a power of two, 2^15 times at most. */
+/* Apply Slurm's rule: positive, each the first times a power of two, up to 2^15. */
 static int check_sizes(const struct slurm_file *f, const struct slurm_topology *t, struct err *err)
 {
     const int *size = t->size;
@@ -191,7 +192,7 @@ static int check_sizes(const struct slurm_file *f, const struct slurm_topology *
 static int check_topology(const struct slurm_file *f, const struct slurm_topology *t,
                           struct err *err)
 {
-    struct names names = {0}; /* of units */
+    struct names names = {0}; /* unit names */
     char where[320];
     int rc;
 
@@ -257,7 +258,7 @@ int slurm_parse(struct slurm_file *f, const char *text, size_t len, const char *
 
 /* --- declared groups --- */
 
-/* "spine[1-2]"; many or long ones: "spine1..spine40 (40)". */
+/* "spine[1-2]"; "spine1..spine40 (40)" if that is too long. */
 static char *spine_name(char *const *up, int ups)
 {
     char *name = hostlist_fold(up, ups);
@@ -276,7 +277,7 @@ static int by_number(const void *x, const void *y)
     return (*a > *b) - (*a < *b);
 }
 
-/* All switches above a leaf into list[], each once; seen[] holds the mark of those that are. */
+/* Collect all switches above a leaf in list[], each once; seen[] marks those already in it. */
 static int all_above(const struct heights *h, int leaf, int *list, int *seen)
 {
     int n = 0;
@@ -294,7 +295,8 @@ static int all_above(const struct heights *h, int leaf, int *list, int *seen)
     return n;
 }
 
-/* group[height]: what a leaf is below at each height, where nothing is that of the height below. */
+/* group[height]: name of the switches above a leaf at each height; if there are none, that of the
+ * height below. */
 static void groups_of(const struct heights *h, int leaf, int *list, int *seen, char **group)
 {
     int n = all_above(h, leaf, list, seen);
@@ -311,8 +313,8 @@ static void groups_of(const struct heights *h, int leaf, int *list, int *seen, c
     free(name);
 }
 
-/* What is below the same switches is a spine, or wider by so many tiers: all but a last tier that
- * holds everything. */
+/* Declare leaves below the same switches as a spine, or wider by some tiers.  A last tier that
+ * holds everything is left out. */
 static void declare_spines(const struct slurm_topology *t, const char *origin, struct topo *to)
 {
     int *list = mem_calloc((size_t)t->units + 1, sizeof(int));
@@ -356,7 +358,7 @@ void slurm_declare(const struct slurm_file *f, struct topo *t)
 {
     const char *slash = strrchr(f->path, '/'), *base = slash ? slash + 1 : f->path;
 
-    /* The cluster's default first: of several sets at a level the first is taken. */
+    /* Declare the cluster's default first: of several sets at a level the first is used. */
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < f->topologies; i++) {
             const struct slurm_topology *s = &f->topology[i];
@@ -374,7 +376,7 @@ void slurm_declare(const struct slurm_file *f, struct topo *t)
         }
 }
 
-/* A ring, a torus or a flat topology says of no hosts that they belong together. */
+/* Refuse files with only rings, toruses or flat topologies: these group no hosts. */
 static int check_groups(const struct slurm_file *f, struct err *err)
 {
     for (int i = 0; i < f->topologies; i++)

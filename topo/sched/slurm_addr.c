@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* slurm_addr.c - SLURM_TOPOLOGY_ADDR and its pattern: where a node is. */
+/* slurm_addr.c - SLURM_TOPOLOGY_ADDR and its pattern: place of a node. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,7 +45,7 @@ static int take_pattern(struct slurm_addr *a, const char *pattern, struct err *e
     }
 }
 
-/* Where the next dot outside of brackets is, or the end. */
+/* Offset of the next dot outside brackets, or of the end. */
 static size_t part_end(const char *p, const char *end)
 {
     int depth = 0;
@@ -85,7 +85,7 @@ static int take_part(struct slurm_addr_part *part, const char *p, size_t len, co
     return 0;
 }
 
-/* Where the node's name starts: it may have dots, which its name or the pattern settles. */
+/* Start of the node's name.  It may contain dots; its known name or the pattern decides. */
 static const char *node_start(const struct slurm_addr *a, const char *addr, const char *end,
                               const char *node)
 {
@@ -116,9 +116,10 @@ int slurm_addr_parse(struct slurm_addr *a, const char *addr, const char *pattern
     if (take_pattern(a, pattern, err) < 0)
         return -1;
     const char *last = node_start(a, addr, end, node);
-    const char *above = last > addr ? last - 1 : addr; /* ends what is above the node */
+    const char *above = last > addr ? last - 1 : addr; /* end of the part above the node */
     int have = a->parts == 1 ? 1 : dots(addr, above) + 2;
-    /* One part above the node takes all of its dots, several cannot share them out. */
+    /* A single part above the node takes all dots of its name; with several the split would be
+     * ambiguous. */
     if (a->parts == 2 && have > 2)
         have = 2;
     if (have != a->parts || last >= end)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* slurm_file.c - a topology file of Slurm in either form. */
+/* slurm_file.c - reader of Slurm topology files, topology.conf and topology.yaml. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,9 +39,9 @@ static int take_names(struct slurm_file *f, char ***name, int *count, const char
     return 0;
 }
 
-/* --- topology.conf, and what `scontrol show topology` prints --- */
+/* --- topology.conf, and output of `scontrol show topology` --- */
 
-/* Keys that a line may have; those above FIRST_WORD are its first word and say what it is. */
+/* Keys of a line; keys above FIRST_WORD come first and set the kind of line. */
 enum key {
     NODES,
     SWITCHES,
@@ -60,7 +60,7 @@ enum key {
 static const char *const key_name[KEYS] = {
     "Nodes",      "Switches",  "LinkSpeed", "Level",      "BlockIndex",     "BlockSize",
     "SwitchName", "BlockName", "RingName",  "BlockSizes", "AggregatedBlock"};
-/* Which follow which; Level, BlockIndex and BlockSize are scontrol's. */
+/* Keys allowed after each first word; Level, BlockIndex and BlockSize are scontrol's. */
 static const unsigned may_follow[KEYS] = {
     [SWITCH_NAME] = 1 << NODES | 1 << SWITCHES | 1 << LINK_SPEED | 1 << LEVEL,
     [BLOCK_NAME] = 1 << NODES | 1 << BLOCK_INDEX | 1 << BLOCK_SIZE,
@@ -83,7 +83,7 @@ static int find_key(const char *p, size_t len)
     return -1;
 }
 
-/* One KEY=VALUE; *text moves behind it. */
+/* Take one KEY=VALUE and move *text behind it. */
 static int take_pair(struct line *l, const char **text, bool first, struct err *err)
 {
     const char *p = *text, *word = p;
@@ -132,7 +132,7 @@ static int take_unit(struct slurm_file *f, struct slurm_topology *t, const struc
 
     if (nodes && l->value[SWITCHES] && !l->value[LEVEL])
         return err_data(err, "%s: switch \"%.80s\" has both nodes and switches", l->where, u->name);
-    /* scontrol also prints all nodes below higher switches. */
+    /* Nodes of higher switches are skipped: scontrol prints all nodes below them too. */
     if (nodes && !l->value[SWITCHES] &&
         take_names(f, &u->node, &u->nodes, nodes, l->where, err) < 0)
         return -1;
@@ -179,12 +179,13 @@ static int take_line(struct slurm_file *f, struct line *l, const char *text, str
     if (t->kind != kind[l->first])
         return err_data(err, "%s: %s in a file of topology/%s: Slurm has one of them at a time",
                         l->where, key_name[l->first], slurm_kind_name[t->kind]);
-    if (l->first == AGGREGATED) /* made from the others */
+    if (l->first == AGGREGATED) /* derived from the other blocks */
         return 0;
     return l->first == BLOCK_SIZES ? take_sizes(t, l, err) : take_unit(f, t, l, err);
 }
 
-/* The next line without comment and continuation; *p moves behind it, *number to its last. */
+/* Return the next line, without comment and continuation; moves *p behind it and *number to its
+ * last line. */
 static char *next_line(const char **p, const char *end, int *number)
 {
     char *line = mem_strdup("");
@@ -245,7 +246,7 @@ struct reader {
     struct slurm_topology *t;
 };
 
-/* Each kind: key of its list of units, key of a unit's name, what else a unit may have. */
+/* Syntax of each kind: key of its list of units, key of a unit's name, further keys of a unit. */
 static const struct {
     const char *list, *name, *others[5];
 } form[SLURM_KINDS] = {
@@ -260,7 +261,7 @@ static const char *where(struct reader *r, const json_t *value)
     return yaml_where(&r->y, value);
 }
 
-/* A name, short enough to be one and without characters that hide or fold; NULL after an error. */
+/* Read a name: short enough, and without characters that hide or fold.  NULL after an error. */
 static char *take_name(struct reader *r, const json_t *in, const char *key, struct err *err)
 {
     json_t *value = json_object_get(in, key);
@@ -275,7 +276,7 @@ static char *take_name(struct reader *r, const json_t *in, const char *key, stru
     return NULL;
 }
 
-/* A list of names under a key that may be absent or null. */
+/* Read a list of names under a key that may be absent or null. */
 static int take_list(struct reader *r, char ***names, int *count, const json_t *in, const char *key,
                      struct err *err)
 {
@@ -351,7 +352,7 @@ static int yaml_sizes(struct reader *r, json_t *list, struct err *err)
     return 0;
 }
 
-/* What is under "tree", "block" ... */
+/* Read the value of "tree", "block" ... */
 static int take_body(struct reader *r, json_t *in, struct err *err)
 {
     enum slurm_kind kind = r->t->kind;
@@ -359,7 +360,7 @@ static int take_body(struct reader *r, json_t *in, struct err *err)
     json_t *value;
     size_t i;
 
-    if (kind == SLURM_FLAT) { /* true, or a mapping of options about steps */
+    if (kind == SLURM_FLAT) { /* true, or a mapping with options for steps */
         if (!json_is_true(in) && !json_is_object(in))
             return err_data(err, "%s: topology \"%.80s\": \"flat\" is neither true nor a mapping",
                             where(r, in), r->t->name);
@@ -390,7 +391,7 @@ static int take_body(struct reader *r, json_t *in, struct err *err)
     return 0;
 }
 
-/* Which of tree, block ... it is; exactly one. */
+/* Return the kind of a topology; exactly one of tree, block ... must be present. */
 static int which(struct reader *r, json_t *in, const char *name, json_t **body, struct err *err)
 {
     int found = -1;
@@ -462,7 +463,8 @@ static int read_yaml(struct slurm_file *f, const char *text, size_t len, struct 
     return rc;
 }
 
-/* The first line that says something starts with a word and '=', or is an Include. */
+/* True for topology.conf: the first significant line starts with a word and '=', or is an
+ * Include. */
 static bool is_conf(const char *text, size_t len)
 {
     const char *p = text, *end = text + len;

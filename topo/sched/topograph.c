@@ -11,17 +11,17 @@
 #include "topo/groups.h"
 #include "topo/sched/labels.h"
 
-enum { NAME_LEN = 255, DEPTH = 64 }; /* DEPTH: switches over a node, at most */
-/* Groups of nodes: what the two annotations say, then a node's own switch and those above it. */
+enum { NAME_LEN = 255, DEPTH = 64 }; /* maximum number of switches above a node */
+/* Places of a node: its two annotations, then its own switch and the switches above. */
 enum { AT_DOMAIN, AT_RACK, AT_LEAF, AT_SPINE, PLACES = AT_LEAF + DEPTH };
 
-/* By AT_DOMAIN and AT_RACK. */
+/* Indexed by AT_DOMAIN and AT_RACK. */
 static const char *const annotation[2] = {TOPOGRAPH_DOMAIN, TOPOGRAPH_SUB_DOMAIN};
 
-/* A switch on the way from a node to the root. */
+/* Switch between a node and the root. */
 struct topograph_switch {
     int parent;    /* -1: none */
-    char *note[2]; /* its annotations: domain, sub-domain; NULL: none */
+    char *note[2]; /* annotations domain and sub-domain; NULL: none */
 };
 
 struct topograph {
@@ -31,19 +31,19 @@ struct topograph {
     struct names switches, node_names;
     struct topograph_switch *vertex;
     struct topograph_node {
-        int at;        /* its switch, -1: none */
-        char *note[2]; /* of its block; owned */
-        bool declared; /* by a block */
+        int at;        /* its switch; -1: none */
+        char *note[2]; /* annotations of its block; owned */
+        bool declared; /* a block lists it */
     } * node;
     int nodes;
-    int known; /* hosts of t at the beginning */
+    int known; /* number of hosts in t at the start */
     struct label_groups group[PLACES];
 };
 
 /* --- names --- */
 
-/* A text (or number) of a list or key as a name of `what`; NULL after an error with the line of
- * `near`. */
+/* Take a text (or number) of a list or key as a name of `what`; NULL after an error, with the line
+ * of `near`. */
 static char *take_name(struct topograph *m, const json_t *value, const json_t *near,
                        const char *what, struct err *err)
 {
@@ -78,7 +78,7 @@ static void declare_all(struct topograph *m)
                              level[p < AT_SPINE ? p : AT_SPINE], p > AT_SPINE ? p - AT_SPINE : 0,
                              m->origin);
     groups_drop_whole(m->t, SOURCE_TOPOGRAPH, m->origin);
-    /* Nodes of which nothing is said are hosts all the same, where no others are known. */
+    /* Nodes without any place become hosts too if t had no hosts. */
     for (int i = 0; !m->known && i < m->nodes; i++)
         topo_add_host(m->t, m->node_names.name[i]);
 }
@@ -121,7 +121,7 @@ static const char *switch_name(const struct topograph *m, int i)
     return m->switches.name[i];
 }
 
-/* The nodes of a list of ranges; more than TOPOGRAPH_NODES in all are refused. */
+/* Expand a list of ranges to nodes; more than TOPOGRAPH_NODES in all are refused. */
 static int expand(struct topograph *m, const json_t *list, const json_t *near, char ***name,
                   int *count, struct err *err)
 {
@@ -153,9 +153,9 @@ static int expand(struct topograph *m, const json_t *list, const json_t *near, c
     return 0;
 }
 
-/* --- what a simulation model says --- */
+/* --- simulation models --- */
 
-/* domain and sub-domain of "annotations", into note[] where they are there. */
+/* Read domain and sub-domain of "annotations" into note[], if present. */
 static int take_annotations(struct topograph *m, const json_t *of, char *note[2], struct err *err)
 {
     const json_t *notes = json_object_get(of, "annotations");
@@ -209,7 +209,7 @@ static int take_children(struct topograph *m, int sw, const json_t *is, struct e
     return 0;
 }
 
-/* Models of before 1.0 have nodes here. */
+/* Read nodes inside switches, as in models before 1.0. */
 static int take_switch_nodes(struct topograph *m, int sw, const json_t *is, struct err *err)
 {
     const json_t *list = json_object_get(is, "nodes");
@@ -253,7 +253,7 @@ static int take_switches(struct topograph *m, struct err *err)
     return 0;
 }
 
-/* Its nodes are declared here, once. */
+/* Declare the nodes of a block; each may be declared once. */
 static int declare(struct topograph *m, const json_t *block, int sw, char *const note[2],
                    struct err *err)
 {
@@ -305,8 +305,8 @@ static int take_block(struct topograph *m, const json_t *block, struct err *err)
     return rc;
 }
 
-/* {"cb11": {"nodes": [...], "attributes": {"nvlink": "nvl1"}}} of before 1.0; empty ones are there.
- */
+/* Read {"cb11": {"nodes": [...], "attributes": {"nvlink": "nvl1"}}} of models before 1.0; empty
+ * blocks occur. */
 static int take_capacity(struct topograph *m, const char *key, const json_t *block, struct err *err)
 {
     const json_t *link = json_object_get(json_object_get(block, "attributes"), "nvlink");
@@ -343,9 +343,9 @@ static int take_blocks(struct topograph *m, struct err *err)
     return 0;
 }
 
-/* --- where nodes stand --- */
+/* --- places of nodes --- */
 
-/* What stands on the way up, unless the block said it: nearer switches win. */
+/* Collect annotations on the way up, unless the block has them; nearer switches win. */
 static int place_node(struct topograph *m, int node, struct err *err)
 {
     const char *name = m->node_names.name[node], *note[2];
@@ -426,7 +426,7 @@ static int take_instance(struct topograph *m, struct label_facts *facts, const j
         rc = err_data(err, "%s: instance \"%s\" is there twice", where, id);
     if (rc == 0) {
         const char *host = label_host(m->t, m->known, id, labels, buf);
-        /* Models name the instance of node x "i-x". */
+        /* Models call the instance of node x "i-x". */
         if (host == id && m->known && !strncmp(id, "i-", 2) && topo_find_host(m->t, id) < 0 &&
             topo_find_host(m->t, id + 2) >= 0)
             host = id + 2;
