@@ -38,14 +38,14 @@ int level_find(const char *name);                 /* enum level, or -1 */
     ROW(HWLOC, "hwloc")                                                                             \
     ROW(SYSFS, "sysfs")                                                                             \
     ROW(NVML, "nvml")           /* the NVIDIA driver's management library */                        \
-    ROW(MPI, "mpi")             /* from the launcher: rank order, host name */                    \
+    ROW(MPI, "mpi")             /* from the launcher: rank order, host name */                      \
     ROW(PRESET, "preset")       /* topo/fabrics */                                                  \
     ROW(MEASURED, "measured")   /* found by clustering measured pairs */                            \
-    ROW(USER, "user")           /* an option or file of the user */                                \
+    ROW(USER, "user")           /* an option or file of the user */                                 \
     ROW(IBNET, "ibnet")         /* the InfiniBand subnet: libibnetdisc, or the text                 \
                                    of ibnetdiscover */                                              \
     ROW(LLDP, "lldp")           /* announced by Ethernet switches */                                \
-    ROW(SMI, "nvidia-smi")      /* its text or XML */                                               \
+    ROW(SMI, "nvidia-smi")      /* text or XML of nvidia-smi */                                         \
     ROW(NCCL, "nccl")           /* a topology file of NCCL */                                       \
     ROW(SLURM, "slurm")         /* topology.conf, topology.yaml, SLURM_TOPOLOGY_ADDR */             \
     ROW(LABEL, "label")         /* labels of Kubernetes nodes */                                    \
