@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ibnet.c - the subnet itself, as libibnetdisc finds it from a port of this machine, or its text. */
+/* ibnet.c - reads an InfiniBand subnet from a port of this machine with libibnetdisc, or from
+ * text. */
 #include "topo/net/ibnet_impl.h"
 
 #include <dirent.h>
@@ -31,7 +32,7 @@ static void api_close(struct ibnet_api *a)
     memset(a, 0, sizeof(*a));
 }
 
-/* EXIT_CONFIG with the loader's words. */
+/* Load the library; EXIT_CONFIG with the loader's message. */
 static int api_open(struct ibnet_api *a, struct err *err)
 {
     static const char *const names[] = {"libibnetdisc.so.5", NULL};
@@ -50,7 +51,8 @@ static int api_open(struct ibnet_api *a, struct err *err)
 
 enum { TIMEOUT_MS = 1000, RETRIES = 3, NODES_MAX = 1 << 20 };
 
-/* PortInfo is as on the wire: InfiniBand Architecture Specification, volume 1, 14.2.5.6. */
+/* PortInfo has its layout on the wire: InfiniBand Architecture Specification, volume 1,
+ * 14.2.5.6. */
 enum { CAPABILITY = 20, WIDTH_ACTIVE = 31, SPEED_ACTIVE = 35, EXTENDED_ACTIVE = 62 };
 
 static int width_of(const uint8_t *info)
@@ -60,7 +62,7 @@ static int width_of(const uint8_t *info)
     return info[WIDTH_ACTIVE] <= 16 ? lanes[info[WIDTH_ACTIVE]] : 0;
 }
 
-/* Bit 14 of the mask says that the port has speeds beyond QDR. */
+/* Speed code beyond QDR.  Bit 14 of the capability mask is set if the port has such speeds. */
 static int extended_of(const struct ibnet_api *api, uint8_t *capable, uint8_t *info)
 {
     if (api->extended)
@@ -90,7 +92,7 @@ static void add_node(struct net *n, const struct ibnd_node_own *from)
                                          : NET_HCA;
     x.ports = from->ports < NET_PORTS ? from->ports : NET_PORTS;
     ibnet_name(x.name, from->name, strnlen(from->name, sizeof(from->name)));
-    /* NodeInfo: GUIDs, then at 30 the device id. */
+    /* NodeInfo: GUIDs, then the device id at byte 30. */
     if (x.kind == NET_HCA && ibnet_aggregation(x.name, from->info[30] << 8 | from->info[31]))
         x.kind = NET_AGGREGATION;
     MEM_PUSH(n->node, n->nodes) = x;
@@ -101,7 +103,7 @@ static int lid_of(const struct ibnd_port_own *p)
     return p->node->type == IBND_SWITCH ? p->node->lid : p->lid;
 }
 
-/* Its rate by what the ends tell: the lower one; where one is silent (0) the other's. */
+/* Set the rate from the ends: the lower one; if one is unknown (0), the other. */
 static void cable_rate(struct net_cable *c, int width_a, const char *speed_a, int width_b,
                        const char *speed_b)
 {
@@ -122,7 +124,7 @@ static void add_port(struct net *n, const struct ibnet_api *api, struct ibnd_por
     if (to < 0 || p->number < 1 || o->number < 1 || p->number > NET_PORTS || o->number > NET_PORTS)
         return;
     if (o->peer == p && (to < at || (to == at && o->number < p->number)))
-        return; /* told from the other end */
+        return; /* added from the other end */
     struct net_cable c = {.a = at,
                           .b = to,
                           .port_a = p->number,
@@ -138,7 +140,7 @@ static void add_port(struct net *n, const struct ibnet_api *api, struct ibnd_por
 static struct net *convert(const struct ibnet_api *api, const struct ibnd_fabric_own *f)
 {
     struct net *n = mem_calloc(1, sizeof(*n));
-    struct map place = {0}; /* nodes of the library by address */
+    struct map place = {0}; /* index of each library node, by address */
     int at = 0;
 
     for (const struct ibnd_node_own *x = f->nodes; x && n->nodes < NODES_MAX; x = x->next) {
@@ -154,9 +156,9 @@ static struct net *convert(const struct ibnet_api *api, const struct ibnd_fabric
     return n;
 }
 
-/* --- why it did not work --- */
+/* --- reasons for a failure --- */
 
-/* The adapters of this machine as "mlx5_0, mlx5_1"; *named: `device` is one of them. */
+/* NICs of this machine as "mlx5_0, mlx5_1"; *named: `device` is one of them. */
 static char *adapters(const char *device, bool *named)
 {
     DIR *d = opendir("/sys/class/infiniband");
@@ -174,7 +176,8 @@ static char *adapters(const char *device, bool *named)
     return list;
 }
 
-/* The first umad device that cannot be opened, with errno; false when all can, or none is there. */
+/* Find the first umad device that cannot be opened, with errno; false if all can be opened or none
+ * exists. */
 static bool refused(char *path, size_t size, int *umads)
 {
     DIR *d = opendir("/dev/infiniband");
@@ -229,7 +232,7 @@ static int say_why(const char *device, int port, struct err *err)
                       from);
 }
 
-/* device NULL: the first that works; port 0: the same. */
+/* device NULL: the first that works; port 0: likewise. */
 static int discover(struct net **n, const char *device, int port, struct err *err)
 {
     struct ibnd_config_own config = {.timeout_ms = TIMEOUT_MS, .retries = RETRIES};
@@ -255,7 +258,7 @@ static int discover(struct net **n, const char *device, int port, struct err *er
 
 #define FILE_MAX ((size_t)1 << 30)
 
-/* --- the text: each cable is there twice, once from either end --- */
+/* --- text: each cable appears twice, once from either end --- */
 
 static int by_port(const void *x, const void *y)
 {
@@ -278,7 +281,7 @@ static const char *id_of(const struct ibnet_text *x, int peer)
     return x->ids.name[peer];
 }
 
-/* What each line says must be possible by itself. */
+/* Check one end by itself, before the two ends are compared. */
 static int check_end(const struct ibnet_text *x, const struct ibnet_end *e)
 {
     int peer = x->node_of[e->peer] - 1;

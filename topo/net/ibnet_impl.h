@@ -1,8 +1,8 @@
-/* ibnet_impl.h - what is used of libibnetdisc.so.5 of rdma-core, in declarations of our own; and what
- * the reader of ibnetdiscover's text keeps between lines.
+/* ibnet_impl.h - declarations of our own for libibnetdisc.so.5 of rdma-core, and the state of the
+ * reader of ibnetdiscover's text.
  *
- * The library has no functions that give back members: structs are read, so the layouts are those
- * of infiniband/ibnetdisc.h and mad.h (rdma-core 44, 56 and later agree, one soname);
+ * The library has no accessor functions: its structs are read directly, so the layouts are those
+ * of infiniband/ibnetdisc.h and mad.h (equal in rdma-core 44, 56 and later, one soname).
  * tests/unit/ibnet_abi.c compares them where the headers are installed. */
 #ifndef RG_IBNET_IMPL_H
 #define RG_IBNET_IMPL_H
@@ -28,10 +28,10 @@ struct ibnd_path { /* ib_portid_t */
 };
 
 struct ibnd_port_own;
-struct ibnd_node_own { /* ibnd_node_t as far as it is used */
+struct ibnd_node_own { /* ibnd_node_t, as far as used */
     struct ibnd_node_own *next;
     struct ibnd_path path;
-    uint16_t lid; /* of a switch */
+    uint16_t lid; /* switches only */
     uint8_t lmc;
     int enhanced;
     uint8_t switch_info[IBND_DATA];
@@ -40,10 +40,11 @@ struct ibnd_node_own { /* ibnd_node_t as far as it is used */
     int ports;
     uint8_t info[IBND_DATA]; /* NodeInfo */
     char name[IBND_DATA + 1];
-    struct ibnd_port_own **port; /* by number; each may be NULL, switches have port 0 */
+    /* indexed by port number; entries may be NULL, switches have port 0 */
+    struct ibnd_port_own **port;
 };
 
-struct ibnd_port_own { /* ibnd_port_t as far as it is used */
+struct ibnd_port_own { /* ibnd_port_t, as far as used */
     uint64_t guid;
     int number, external;
     struct ibnd_node_own *node;
@@ -60,7 +61,7 @@ struct ibnd_config_own { /* ibnd_config_t: newer libraries need one */
     uint8_t pad[44];
 };
 
-struct ibnd_fabric_own { /* ibnd_fabric_t as far as it is used */
+struct ibnd_fabric_own { /* ibnd_fabric_t, as far as used */
     struct ibnd_node_own *from;
     int from_port;
     struct ibnd_node_own *nodes;
@@ -71,17 +72,17 @@ struct ibnet_api {
     struct ibnd_fabric_own *(*discover)(char *device, int port, struct ibnd_path *from,
                                         struct ibnd_config_own *config);
     void (*destroy)(struct ibnd_fabric_own *fabric);
-    /* Of libraries that know XDR: 1 FDR, 2 EDR, 4 HDR, 8 NDR, 32 XDR, 0 none of them. */
+    /* Only in libraries that know XDR: 1 FDR, 2 EDR, 4 HDR, 8 NDR, 32 XDR, 0 none. */
     int (*extended)(void *port_info_0, void *port_info);
 };
 
-/* One line of a port: what one end of a cable says. */
+/* One port line: one end of a cable. */
 struct ibnet_end {
     int line, node, port;
-    int peer; /* index of the other node's id, see ibnet_text.ids */
+    int peer; /* index of the other node in ibnet_text.ids */
     int peer_port;
-    uint64_t guid, peer_guid; /* of the ports; 0: not told */
-    int lid, peer_lid;        /* 0: not told */
+    uint64_t guid, peer_guid; /* port GUIDs; 0: unknown */
+    int lid, peer_lid;        /* 0: unknown */
     int width;
     char speed[8];
 };
@@ -91,19 +92,19 @@ struct ibnet_text {
     int line;
     struct err *err;
     struct net *net;
-    int *node_line; /* where each node's record begins */
-    int lines;      /* of node_line: as many as net->nodes */
+    int *node_line; /* first line of each node's record */
+    int lines;      /* entries of node_line, equal to net->nodes */
     struct names ids;
-    int *node_of;  /* by id: index of the node + 1, 0: no record so far */
-    int node_ofs;  /* how many */
-    uint64_t guid; /* "switchguid=" of the record to come, 0: none */
+    int *node_of;  /* by id: index of the node + 1; 0: no record yet */
+    int node_ofs;  /* number of entries */
+    uint64_t guid; /* "switchguid=" of the next record; 0: none */
     int guid_line;
     long device_id; /* "devid=" */
     struct ibnet_end *end;
     int ends;
 };
 
-/* Nodes, cables' ends and ids of a text, which is changed. */
+/* Read nodes, cable ends and ids of a text; the text is modified. */
 int ibnet_text_read(struct ibnet_text *x, char *text, size_t len);
 
 #endif

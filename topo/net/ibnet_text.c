@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ibnet_text.c - the lines of ibnetdiscover's text. */
+/* ibnet_text.c - line parser for ibnetdiscover's text. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@ enum { NODES_MAX = 1 << 20, ID_MAX = 64, SHOWN = 60, LID_MAX = 65535 };
 
 bool ibnet_aggregation(const char *name, long device_id)
 {
-    /* 0xcf08..0xcf0a: SHARP nodes of Switch-IB 2, Quantum and Quantum-2 (PCI ids of Mellanox). */
+    /* 0xcf08..0xcf0a: SHARP nodes of Switch-IB 2, Quantum and Quantum-2 (Mellanox PCI ids). */
     return (device_id >= 0xcf08 && device_id <= 0xcf0a) || strstr(name, "Aggregation Node");
 }
 
@@ -29,7 +29,7 @@ void ibnet_name(char name[65], const char *text, size_t len)
     name[len] = '\0';
 }
 
-/* "PATH:LINE: ", returns -1. */
+/* Report "PATH:LINE: ..."; returns -1. */
 static int bad(struct ibnet_text *x, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static int bad(struct ibnet_text *x, const char *fmt, ...)
 {
@@ -47,7 +47,7 @@ static const char *blanks(const char *s)
     return s + strspn(s, " \t");
 }
 
-/* A decimal number of min..max; *s moves behind it. */
+/* Parse a decimal number of min..max and move *s behind it. */
 static int number(struct ibnet_text *x, const char **s, const char *what, long min, long max,
                   int *out)
 {
@@ -63,7 +63,7 @@ static int number(struct ibnet_text *x, const char **s, const char *what, long m
     return 0;
 }
 
-/* 4xNDR; what a newer speed is called is kept, its rate is not known. */
+/* Parse "4xNDR".  An unknown speed is kept by name; its rate is unknown. */
 static int rate(struct ibnet_text *x, const char *word, int len, struct ibnet_end *e)
 {
     char *name;
@@ -72,7 +72,7 @@ static int rate(struct ibnet_text *x, const char *word, int len, struct ibnet_en
 
     if (*name != 'x' || n < 1 || width > 12 || !net_width((int)width))
         return bad(x, "\"%.*s\" is no width and speed of a link", len > SHOWN ? SHOWN : len, word);
-    for (int i = 1; i <= n; i++) /* "4x??", "4xundefined (17)": not told */
+    for (int i = 1; i <= n; i++) /* "4x??", "4xundefined (17)": unknown */
         if (!isupper((unsigned char)name[i]) && !isdigit((unsigned char)name[i]))
             return 0;
     if (n >= (int)sizeof(e->speed))
@@ -82,7 +82,7 @@ static int rate(struct ibnet_text *x, const char *word, int len, struct ibnet_en
     return 0;
 }
 
-/* Words of a comment outside its name: lids in order, and the rate. */
+/* Parse the words of a comment outside its name: lids in order, and the rate. */
 static int words(struct ibnet_text *x, const char *s, const char *stop, int lid[2], int *lids,
                  struct ibnet_end *e)
 {
@@ -110,8 +110,8 @@ static int words(struct ibnet_text *x, const char *s, const char *stop, int lid[
     return 0;
 }
 
-/* Lids, width and speed, which only the comment of a port's line tells: "name" lid 647 lmc 0 4xNDR.
- * A switch tells the lid behind the cable, others their own first. */
+/* Parse lids, width and speed, which stand only in the comment of a port line: "name" lid 647 lmc
+ * 0 4xNDR.  A switch lists the lid behind the cable, other nodes their own first. */
 static int comment(struct ibnet_text *x, const char *s, bool at_switch, struct ibnet_end *e)
 {
     const char *name = strchr(s, '"'), *after = name ? strrchr(s, '"') : NULL;
@@ -127,7 +127,7 @@ static int comment(struct ibnet_text *x, const char *s, bool at_switch, struct i
     return 0;
 }
 
-/* Hexadecimal digits, 1..16 of them and not all zero. */
+/* Parse 1..16 hexadecimal digits, not all zero. */
 static int hex(struct ibnet_text *x, const char **s, const char *what, uint64_t *out)
 {
     size_t n = strspn(*s, "0123456789abcdefABCDEF");
@@ -142,7 +142,7 @@ static int hex(struct ibnet_text *x, const char **s, const char *what, uint64_t 
     return 0;
 }
 
-/* "(2c5eab0300b87b40)" where there is one. */
+/* Parse "(2c5eab0300b87b40)" if present. */
 static int guid_in_parentheses(struct ibnet_text *x, const char **s, uint64_t *out)
 {
     const char *p = blanks(*s);
@@ -159,7 +159,7 @@ static int guid_in_parentheses(struct ibnet_text *x, const char **s, uint64_t *o
     return 0;
 }
 
-/* The quoted id at *s: its index. */
+/* Parse the quoted id at *s; returns its index. */
 static int quoted_id(struct ibnet_text *x, const char **s, int *id)
 {
     const char *end = **s == '"' ? strchr(*s + 1, '"') : NULL;
@@ -183,7 +183,7 @@ static int quoted_id(struct ibnet_text *x, const char **s, int *id)
 static const struct keyword {
     const char *word;
     enum net_kind kind;
-    char letter; /* of ids with a GUID: "S-2c5eab0300b87b40" */
+    char letter; /* first letter of ids that hold a GUID: "S-2c5eab0300b87b40" */
 } keywords[] = {{"Switch", NET_SWITCH, 'S'},
                 {"Hca", NET_HCA, 'H'},
                 {"Ca", NET_HCA, 'H'},
@@ -199,7 +199,7 @@ static const struct keyword *keyword_of(const char *line)
     return NULL;
 }
 
-/* The GUID that an id spells, 0 for an id of another form. */
+/* GUID that an id contains; 0: an id of another form. */
 static uint64_t id_guid(const char *id, char *letter)
 {
     *letter = id[0];
@@ -209,7 +209,7 @@ static uint64_t id_guid(const char *id, char *letter)
                : 0;
 }
 
-/* The name in a record's comment; ibsim's users leave the quotes out. */
+/* Take the name from a record's comment; files for ibsim often have no quotes. */
 static void record_name(struct net_node *n, const char *s)
 {
     static const char *const ends[] = {" enhanced port ", " base port ", " lid ", " lmc "};
@@ -271,13 +271,13 @@ static int record(struct ibnet_text *x, const struct keyword *k, const char *s)
     return 0;
 }
 
-/* "[ext 3]": the number on the director's case; not needed. */
+/* Skip "[ext 3]", the number on a director's chassis; not needed. */
 static const char *skip_ext(const char *s)
 {
     return !strncmp(s, "[ext ", 5) && strchr(s, ']') ? strchr(s, ']') + 1 : s;
 }
 
-/* "[17]" */
+/* Parse "[17]". */
 static int port_number(struct ibnet_text *x, const char **s, int *out)
 {
     ++*s;
@@ -289,7 +289,7 @@ static int port_number(struct ibnet_text *x, const char **s, int *out)
     return 0;
 }
 
-/* [17]   "S-2c5eab0300c26280"[32]          # "spine-02" lid 236 4xNDR */
+/* Parse a port line: [17]   "S-2c5eab0300c26280"[32]          # "spine-02" lid 236 4xNDR */
 static int port_line(struct ibnet_text *x, const char *s)
 {
     struct ibnet_end e = {.line = x->line, .node = x->net->nodes - 1};
@@ -317,14 +317,15 @@ static int port_line(struct ibnet_text *x, const char *s)
     s = blanks(s);
     if (*s == '#' && comment(x, s + 1, n->kind == NET_SWITCH, &e) < 0)
         return -1;
-    /* ibsim's options: w=4 s=1 */
+    /* options of ibsim: w=4 s=1 */
     if (*s && *s != '#' && !strchr(s, '='))
         return bad(x, "\"%.*s\" behind the other end of a cable", SHOWN, s);
     MEM_PUSH(x->end, x->ends) = e;
     return 0;
 }
 
-/* vendid=0x2c9; GUIDs are checked against the record that follows. */
+/* Parse lines such as vendid=0x2c9.  GUIDs are kept to be checked against the record that
+ * follows. */
 static int assignment(struct ibnet_text *x, const char *line)
 {
     static const char *const guids[] = {"switchguid", "caguid", "rtguid", "hcaguids"};
@@ -345,8 +346,8 @@ static int assignment(struct ibnet_text *x, const char *line)
     return 0;
 }
 
-/* Lines between records that say nothing: headings of -g, and warnings of a call whose stderr went
- * into the same file. */
+/* True for lines between records that carry no facts: headings of -g, and warnings, if stderr went
+ * to the same file. */
 static bool idle(const char *s)
 {
     static const char *const starts[] = {"#",         "Chassis ", "Non-Chassis Nodes",
@@ -358,7 +359,7 @@ static bool idle(const char *s)
     return !*s;
 }
 
-/* What looks like it and is another report of the same network; a reason, or NULL. */
+/* Recognise similar-looking reports of the same network; a reason, or NULL. */
 static const char *other_report(const char *line)
 {
     static const struct {

@@ -8,9 +8,11 @@
 #include "base/mem.h"
 #include "topo/net/net.h"
 
-enum { NEXT = 16 }; /* leaves of a host that each of its leaves is paired with */
+/* Each leaf of a host is paired with this many of the host's next leaves. */
+enum { NEXT = 16 };
 
-/* Hosts on a group of leaves, ascending, and how many of them have several leaves anywhere. */
+/* Hosts on a group of leaves, ascending; several: how many of them have more than one leaf
+ * anywhere. */
 struct crowd {
     int *host, hosts, several, leaves;
 };
@@ -19,13 +21,13 @@ struct pair {
     int a, b, times;
 };
 
-/* While they are joined: groups are known by their first leaves. */
+/* State while leaves are joined; a group is identified by its first leaf. */
 struct work {
     struct leaf_groups *g;
-    struct leaf_link *port; /* by host and leaf, each once */
+    struct leaf_link *port; /* sorted by host and leaf, without repetition */
     int ports;
-    int *leaves; /* of each host */
-    int *up;     /* of each leaf: a lower one of its group, or itself */
+    int *leaves; /* number per host */
+    int *up;     /* per leaf: a lower leaf of its group, or itself */
     struct crowd *crowd;
 };
 
@@ -86,7 +88,7 @@ static void work_close(struct work *w)
     free(w->up);
 }
 
-/* Leaves that hosts have together, the most common pair first. */
+/* Pairs of leaves that hosts have in common, the most common pair first. */
 static struct pair *pairs_of(const struct work *w, int *count)
 {
     const struct leaf_link *s = w->port;
@@ -109,7 +111,7 @@ static struct pair *pairs_of(const struct work *w, int *count)
     return p;
 }
 
-/* Both crowds; *common: hosts that are in both.  The caller frees .host. */
+/* Union of two crowds; *common: hosts in both.  The caller frees .host. */
 static struct crowd together(const struct work *w, const struct crowd *a, const struct crowd *b,
                              int *common)
 {
@@ -131,8 +133,8 @@ static struct crowd together(const struct work *w, const struct crowd *a, const 
     return all;
 }
 
-/* Most hosts of x with several leaves are on y, too.  Of a group that was joined before only others
- * ask: its hosts have leaves enough in it. */
+/* True if most hosts of x that have several leaves are also on y.  A group of several leaves
+ * always accepts a single leaf: its hosts have enough leaves in the group. */
 static bool at_home(const struct crowd *x, const struct crowd *y, int common)
 {
     return 2 * common > x->several || (x->leaves > 1 && y->leaves == 1);
@@ -155,7 +157,7 @@ static void join(struct work *w, int a, int b)
     net_join(w->up, a, b);
 }
 
-/* The group with most of a host's leaves, s[0 .. n-1]; of several the one with fewer hosts. */
+/* Group with most of a host's leaves, s[0 .. n-1]; ties: the one with fewer hosts. */
 static int home(struct work *w, const struct leaf_link *s, int n, int *votes)
 {
     int best = -1;
@@ -173,7 +175,8 @@ static int home(struct work *w, const struct leaf_link *s, int n, int *votes)
     return best;
 }
 
-/* The root of each host's group into of_host, and how many hosts are at home at each root. */
+/* Set of_host to the root of each host's group.  Returns the number of hosts by root; the caller
+ * frees. */
 static int *settle(struct work *w)
 {
     int *votes = mem_calloc((size_t)w->g->leaves + 1, sizeof(int));
@@ -190,13 +193,13 @@ static int *settle(struct work *w)
     return homes;
 }
 
-/* Leaves where nobody is at home go to the group that most of their hosts are of, if there is one;
- * returns its root, else -1. */
+/* Group for leaves that are home to no host: the one that most of their hosts belong to.  Returns
+ * its root, or -1. */
 static int adopted(const struct work *w, const struct crowd *c)
 {
     int of = -1, lead = 0, n = 0;
 
-    for (int i = 0; i < c->hosts; i++) { /* the only one that can be more than half */
+    for (int i = 0; i < c->hosts; i++) { /* majority vote: leaves the only candidate */
         int root = w->g->of_host[c->host[i]];
         of = lead ? of : root;
         lead += of == root ? 1 : -1;
@@ -206,11 +209,11 @@ static int adopted(const struct work *w, const struct crowd *c)
     return 2 * n > c->hosts ? of : -1;
 }
 
-/* Numbers instead of roots. */
+/* Replace roots by consecutive numbers. */
 static void number(struct work *w, const int *homes)
 {
     struct leaf_groups *g = w->g;
-    int *to = mem_calloc((size_t)g->leaves + 1, sizeof(int)); /* root: number + 1 */
+    int *to = mem_calloc((size_t)g->leaves + 1, sizeof(int)); /* root to number + 1 */
 
     for (int l = 0; l < g->leaves; l++) {
         int root = net_root(w->up, l);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lines "lldp.eth0.chassis.name=leaf-07"; the last word of a switch's and a port's id is its kind
- * (lldpd/lldpd, src/client/display.c, kv_writer.c and the maps in src/lib/atoms).  The name of an
- * interface may have dots of its own (eth0.100), a description lines of its own, and an interface
- * several neighbours: a switch, and agents of a network card or a virtual machine that say that
+/* Input lines are "lldp.eth0.chassis.name=leaf-07"; the last word of a switch or port id is its
+ * kind (lldpd/lldpd, src/client/display.c, kv_writer.c and the maps in src/lib/atoms).  Interface
+ * names may contain dots (eth0.100), descriptions may span lines, and an interface may have
+ * several neighbours: a switch, and agents of a network card or virtual machine, which report that
  * they forward nothing. */
 #include "topo/net/lldp.h"
 
@@ -23,7 +23,7 @@
 #include "topo/net/net.h"
 #include "topo/xml.h"
 
-/* How the port at the other end is called, the best first. */
+/* Names of the port at the other end, the best first. */
 enum port_name { PORT_IFNAME, PORT_LOCAL, PORT_ALIAS, PORT_DESCR, PORT_MAC, PORT_IP, PORT_NAMES };
 
 struct neighbour {
@@ -37,14 +37,14 @@ struct lldp_reader {
     struct neighbour *one;
     int count;
     const char *path;
-    int line; /* 0: not known */
+    int line; /* 0: unknown */
     struct err *err;
 };
 
 enum { NEIGHBOURS = 4096, LIVE_SECONDS = 10 };
 
 static const struct {
-    const char *key; /* after the interface */
+    const char *key; /* key after the interface */
     size_t at, size;
 } field[] = {
     {".chassis.name", offsetof(struct neighbour, name), 65},
@@ -61,7 +61,7 @@ static const struct {
     {".port.ip", offsetof(struct neighbour, port[PORT_IP]), 32},
 };
 
-/* Where the interface's name ends: the first dot that a word of LLDP's follows. */
+/* End of the interface's name: the first dot before a keyword of LLDP. */
 static const char *interface_end(const char *key)
 {
     static const char *const word[] = {".via=",  ".rid=", ".age=",     ".chassis.",
@@ -77,7 +77,7 @@ static const char *interface_end(const char *key)
     return end;
 }
 
-/* EXIT_DATA: what is wrong with a text. */
+/* Report a bad text, EXIT_DATA. */
 static int bad(const struct lldp_reader *r, const char *what, const char *text)
 {
     char shown[48];
@@ -91,7 +91,7 @@ static int bad(const struct lldp_reader *r, const char *what, const char *text)
     return err_data(r->err, "%s:%d: \"%s\" %s", r->path, r->line, shown, what);
 }
 
-/* The neighbour that is spoken of: index, or -1.  first: a new one. */
+/* Index of the neighbour that a line describes, or -1.  first: starts a new one. */
 static int find_neighbour(struct lldp_reader *r, const char *interface, size_t len, bool first)
 {
     struct neighbour n = {.forwards = false};
@@ -111,7 +111,8 @@ static int find_neighbour(struct lldp_reader *r, const char *interface, size_t l
     return r->count - 1;
 }
 
-/* Names of switches are compared between hosts: cut or changed ones would lie. */
+/* Set a field.  Names of switches are compared between hosts, so they must not be cut or
+ * changed. */
 static int set_field(struct lldp_reader *r, struct neighbour *n, size_t i, const char *value)
 {
     char *to = (char *)n + field[i].at;
@@ -126,7 +127,7 @@ static int set_field(struct lldp_reader *r, struct neighbour *n, size_t i, const
     return 0;
 }
 
-/* A value by its name in keyvalue's form, ".chassis.name"; other names say nothing. */
+/* Set a value by its keyvalue name, ".chassis.name"; other names are ignored. */
 static int set_value(struct lldp_reader *r, int neighbour, const char *key, size_t len,
                      const char *value)
 {
@@ -144,7 +145,7 @@ static int read_line(struct lldp_reader *r, char *line)
     if (!equal)
         return bad(r, "has no =", line);
     if (!end || end > equal)
-        return 0; /* nothing of a neighbour's */
+        return 0; /* not about a neighbour */
     int at = find_neighbour(r, key, (size_t)(end - key), !strncmp(end, ".via=", 5));
     if (at < 0)
         return -1;
@@ -165,7 +166,7 @@ static int read_lines(struct lldp_reader *r, char *text)
         r->line++;
         blank = blank && !line[strspn(line, " \t")];
         if (strncmp(line, "lldp.", 5) != 0)
-            continue; /* the rest of a description */
+            continue; /* continued description */
         any = true;
         if (read_line(r, line) < 0)
             return -1;
@@ -179,17 +180,17 @@ static int read_lines(struct lldp_reader *r, char *text)
 
 /* --- lldpcli -f json and -f json0 (lldpd/lldpd, src/client/json_writer.c) --- */
 
-/* json0 has lists everywhere, {"name": [{"value": "leaf-07"}]}.  json leaves out lists of one
- * ("name": "leaf-07"), and whatever has a name is under it as a key: {"eth0": {...}}, or where
- * there are several [{"eth0": {...}}, {"eth1": {...}}]. */
+/* json0 has lists everywhere, {"name": [{"value": "leaf-07"}]}.  json omits lists of one element
+ * ("name": "leaf-07"), and named objects become keys: {"eth0": {...}}, or for several [{"eth0":
+ * {...}}, {"eth1": {...}}]. */
 
-/* The only one of a list, or itself. */
+/* First element of a list, or the value itself. */
 static json_t *one(json_t *value)
 {
     return json_is_array(value) ? json_array_get(value, 0) : value;
 }
 
-/* A text, or that of {"value": ...}; NULL. */
+/* Text, or the text of {"value": ...}; NULL if it is neither. */
 static const char *text_of(json_t *value)
 {
     value = one(value);
@@ -205,7 +206,7 @@ static int set(struct lldp_reader *r, int n, const char *key, json_t *value)
     return text ? set_value(r, n, key, strlen(key), text) : 0;
 }
 
-/* {"type": "mac", "value": "c2:9f:..."} as ".chassis.mac". */
+/* Set {"type": "mac", "value": "c2:9f:..."} as ".chassis.mac". */
 static int set_id(struct lldp_reader *r, int n, const char *of, json_t *id)
 {
     const char *type = json_string_value(json_object_get(one(id), "type"));
@@ -218,7 +219,7 @@ static int set_id(struct lldp_reader *r, int n, const char *of, json_t *id)
     return rc;
 }
 
-/* {"id": ..., "name": ...}, or {"leaf-07": {"id": ...}}. */
+/* Read {"id": ..., "name": ...} or {"leaf-07": {"id": ...}}. */
 static int take_chassis(struct lldp_reader *r, int n, json_t *chassis)
 {
     json_t *list, *item;
@@ -259,7 +260,7 @@ static int take_neighbour(struct lldp_reader *r, const char *interface, json_t *
     return 0;
 }
 
-/* {"name": "eth0", ...}, or {"eth0": {...}, ...}. */
+/* Read {"name": "eth0", ...} or {"eth0": {...}, ...}. */
 static int take_item(struct lldp_reader *r, json_t *item)
 {
     const char *name = text_of(json_object_get(item, "name")), *key;
@@ -287,7 +288,7 @@ static int take_all(struct lldp_reader *r, json_t *root)
         return err_data(r->err,
                         "%s: no \"lldp\": not what lldpcli -f json (json0) show neighbors prints",
                         r->path);
-    list = json_object_get(lldp, "interface"); /* nobody was heard: there is none */
+    list = json_object_get(lldp, "interface"); /* missing if there are no neighbours */
     if (json_is_object(list))
         return take_item(r, list);
     json_array_foreach(list, i, item) if (take_item(r, item) < 0) return -1;
@@ -296,7 +297,7 @@ static int take_all(struct lldp_reader *r, json_t *root)
 
 static int read_json(struct lldp_reader *r, const char *text, size_t len)
 {
-    struct yaml y; /* JSON with its limits */
+    struct yaml y; /* the YAML parser reads JSON within its limits */
     int rc = yaml_parse(&y, text, len, r->path, r->err);
 
     if (rc == 0)
@@ -307,7 +308,7 @@ static int read_json(struct lldp_reader *r, const char *text, size_t len)
 
 /* --- into the topology --- */
 
-/* Of the neighbours of an interface the one that forwards, else the first. */
+/* Neighbour of an interface: one that forwards, else the first. */
 static const struct neighbour *best_of(const struct lldp_reader *r, const char *interface)
 {
     const struct neighbour *best = NULL;
@@ -392,14 +393,14 @@ int lldp_read(struct topo *t, int host, const char *path, struct err *err)
     return rc;
 }
 
-/* --- hosts that belong together by the leaves that they are cabled to --- */
+/* --- groups of hosts on the same leaves --- */
 
 static int by_text(const void *x, const void *y)
 {
     return strverscmp(*(char *const *)x, *(char *const *)y);
 }
 
-/* The leaves of a host's NICs, each once, sorted; *count of them, borrowed texts. */
+/* Leaves of a host's NICs, without repetition, sorted; *count of them.  The texts are borrowed. */
 static char **leaves_of(const struct topo *t, const struct net_nics *of, int host, int *count)
 {
     char **leaf = NULL;
@@ -419,7 +420,7 @@ static char **leaves_of(const struct topo *t, const struct net_nics *of, int hos
     return leaf;
 }
 
-/* "leaf-01", "leaf-01+leaf-02", or "leaf-01..leaf-08 (8)" where that is long. */
+/* "leaf-01", "leaf-01+leaf-02", or "leaf-01..leaf-08 (8)" if that is too long. */
 static char *set_name(char *const *leaf, int count)
 {
     size_t length = 0;

@@ -11,7 +11,8 @@
 #include "base/mem.h"
 #include "base/units.h"
 
-enum { FULLER = 4 }; /* so many times the adapters, on at least as many cables */
+/* A switch is "fuller" with this many times the NICs, on at least as many cables. */
+enum { FULLER = 4 };
 
 void net_free(struct net *n)
 {
@@ -37,7 +38,7 @@ double net_rate(int width, const char *speed)
 {
     static const struct {
         const char *name;
-        double Gbps; /* of data, a lane */
+        double Gbps; /* data rate of a lane */
     } speeds[] = {{"SDR", 2},  {"DDR", 4},  {"QDR", 8},   {"FDR10", 10}, {"FDR", 150.0 / 11},
                   {"EDR", 25}, {"HDR", 50}, {"NDR", 100}, {"XDR", 200}};
 
@@ -79,9 +80,9 @@ int net_count(const struct net *n, enum net_kind kind)
     return count;
 }
 
-/* --- what may be there once only --- */
+/* --- uniqueness --- */
 
-struct once { /* a key and whose it is */
+struct once { /* key and index of its owner */
     uint64_t key;
     int at;
 };
@@ -95,7 +96,7 @@ static int by_key(const void *x, const void *y)
     return (a->at > b->at) - (a->at < b->at);
 }
 
-/* The first key that is there twice; takes over v. */
+/* Find the first duplicate key; takes ownership of v. */
 static bool twice(struct once *v, int count, int *x, int *y)
 {
     bool found = false;
@@ -140,7 +141,7 @@ bool net_clash(const struct net *n, int *x, int *y)
 
 /* --- structure --- */
 
-/* Adapters of hosts at each node. */
+/* Number of host NICs at each node. */
 static int *adapters(const struct net *n)
 {
     int *at = mem_calloc((size_t)n->nodes + 1, sizeof(*at));
@@ -152,8 +153,9 @@ static int *adapters(const struct net *n)
     return at;
 }
 
-/* Switches with adapters are leaves; but a few of them, as the subnet manager's, on a switch most
- * of whose cables lead to switches with many more make no leaf of a spine. */
+/* Switches with NICs are leaves.  Exception: a few NICs, such as the subnet manager's, do not make
+ * a leaf of a spine, that is of a switch most of whose cables lead to switches with many more
+ * NICs. */
 static void find_leaves(struct net *n)
 {
     int *at = adapters(n), *cables = mem_calloc((size_t)n->nodes + 1, sizeof(*cables)),
@@ -256,9 +258,9 @@ int *net_parts(const struct net *n, int *count)
     return part;
 }
 
-/* --- what to call nodes, and several networks as one --- */
+/* --- labels, and merging of networks --- */
 
-/* The part of a switch's description that its owner chose: between "MF0;" and ":MODEL/U1". */
+/* Part of a switch's description that its owner chose: between "MF0;" and ":MODEL/U1". */
 static char *short_name(const struct net_node *n)
 {
     const char *start = n->name, *colon;
@@ -274,7 +276,7 @@ static char *short_name(const struct net_node *n)
 bool *net_texts_again(const char *const *text, int count)
 {
     bool *again = mem_calloc((size_t)count + 1, sizeof(*again));
-    int *first = mem_calloc((size_t)count + 1, sizeof(*first)); /* who has a name first */
+    int *first = mem_calloc((size_t)count + 1, sizeof(*first)); /* first node with each name */
     struct names names = {0};
 
     for (int i = 0; i < count; i++) {
@@ -311,7 +313,7 @@ char **net_labels(const struct net *n)
     return label;
 }
 
-/* Index in `to` of each node of `from`, which are added where they are new. */
+/* Add the new nodes of `from` to `to`.  Returns the index in `to` of each node of `from`. */
 static int *merge_nodes(struct net *to, const struct net *from)
 {
     int *at = mem_calloc((size_t)from->nodes + 1, sizeof(*at));
@@ -344,7 +346,7 @@ static int by_ends(const void *x, const void *y)
     return 0;
 }
 
-/* Cables that both told stay once. */
+/* Remove duplicates of cables that both networks contain. */
 static void drop_repeated(struct net *n)
 {
     int kept = 0;

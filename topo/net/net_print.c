@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* net_print.c - a network in a few lines: switches by tier, adapters, cables by rate, parts. */
+/* net_print.c - summary of a network in a few lines: switches by tier, NICs, cables by rate,
+ * parts. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@ static int count_kind(const struct net_view *v, enum net_kind kind, int part)
     return n;
 }
 
-/* "31 leaves and 9 spines" of a part, or of all (-1). */
+/* Print "31 leaves and 9 spines" of a part (-1: of all). */
 static void print_switches(FILE *f, const struct net_view *v, int part)
 {
     static const char *const one[] = {"leaf", "spine", "core switch"}, *const many[] = {
@@ -110,7 +111,7 @@ static void print_cables(FILE *f, const struct net *n)
     free(r);
 }
 
-/* Subnets that no cable joins: compute, storage, rails of their own. */
+/* Print subnets that no cable joins: compute, storage, rails of their own. */
 static void print_parts(FILE *f, const struct net_view *v)
 {
     if (v->parts < 2)

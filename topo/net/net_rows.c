@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* net_rows.c - tables of topology.json: "ports", "nic_versions" and "gpudirect", what sysfs, switches
- * and others tell of NICs beyond the table "nics" and how NICs reach the memory of GPUs; "net_nodes" and
- * "cables".  A
- * cable is one row; what follows from others (tiers, bytes per second) is not written. */
+/* net_rows.c - tables of topology.json about networks: "ports", "nic_versions" and "gpudirect"
+ * (facts about NICs beyond the table "nics", and access of NICs to GPU memory), "net_nodes" and
+ * "cables".  A cable is one row; derived values (tiers, bytes per second) are not written. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,8 +58,8 @@ static bool port_row(struct topo_writer *w, int nic)
     return port_told(&r.is) && topo_writer_row(w, port_columns, port_rows.columns, &r);
 }
 
-/* What a file of before does not say: a rail or plane followed from the leaf where one is known,
- * a use from what was told of the NIC. */
+/* Sources that older files lack: a rail or plane came with the leaf where one is known, a use from
+ * the source of the NIC. */
 static void sources_before(struct nic *n)
 {
     enum source place = n->leaf_source != SOURCE_NONE ? n->leaf_source : nic_teller(n);
@@ -70,7 +69,7 @@ static void sources_before(struct nic *n)
     n->use_source = n->use == NIC_UNKNOWN ? SOURCE_NONE : nic_teller(n);
 }
 
-/* A fact and its source are both there, or neither. */
+/* Check that a fact and its source are both present, or neither. */
 static int check_sources(const struct topo_table *b, const struct nic *n)
 {
     const struct {
@@ -93,7 +92,7 @@ static int check_sources(const struct topo_table *b, const struct nic *n)
     return 0;
 }
 
-/* A row of a NIC, whose other facts are as they were read before. */
+/* Read a row; facts of the NIC that it does not contain keep the values read before. */
 static int read_row(struct port_row *row, struct topo_reader *r, struct topo_table *b)
 {
     if (cell_index(b, 0, r->t->nics, false, &row->nic) < 0 ||
@@ -191,7 +190,7 @@ const struct topo_rows gpudirect_rows = {
     .load = load_gpudirect,
 };
 
-/* --- switches, adapters and cables --- */
+/* --- switches, HCAs and cables --- */
 
 enum { NODE_HOST = 4, NODE_DEVICE };
 /* "switch", "hca", "aggregation" (SHARP) ... */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* net_topo.c - which host an adapter is in, what a network declares of hosts, and the leaf of each
- * NIC and endpoint. */
+/* net_topo.c - hosts of HCAs, groups of hosts that a network declares, and the leaf of each NIC
+ * and endpoint. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ struct net_nics net_nics_of(const struct topo *t, bool by_name)
         n.first[t->nic[i].host + 2]++;
     for (int h = 2; h <= t->hosts; h++)
         n.first[h] += n.first[h - 1];
-    for (int i = 0; i < t->nics; i++) /* first[h + 1] goes from where h begins to its end */
+    for (int i = 0; i < t->nics; i++) /* moves first[h + 1] from the start of host h to its end */
         n.nic[n.first[t->nic[i].host + 1]++] = i;
     if (by_name)
         qsort_r(n.nic, (size_t)t->nics, sizeof(int), by_host_and_name, (void *)t);
@@ -49,14 +49,14 @@ void net_nics_free(struct net_nics *n)
     free(n->nic);
 }
 
-/* --- which host an HCA is in --- */
+/* --- hosts of HCAs --- */
 
-/* NICs by GUID. */
+/* Index of NICs by GUID. */
 static struct map nic_guids(const struct topo *t)
 {
     struct map by_guid = {0};
 
-    for (int i = t->nics - 1; i >= 0; i--) { /* of several the first */
+    for (int i = t->nics - 1; i >= 0; i--) { /* duplicates: the first wins */
         uint64_t guid = strtoull(t->nic[i].guid, NULL, 16);
         if (guid)
             *map_at(&by_guid, guid, NULL, NULL) = i;
@@ -70,7 +70,7 @@ static void give(struct net_node *n, int host, const char *device)
     snprintf(n->device, sizeof(n->device), "%.*s", (int)strcspn(device, ":"), device);
 }
 
-/* "node01" for "node01.cluster.example" */
+/* Find "node01" for "node01.cluster.example". */
 static int find_short(const struct names *names, const int *of, const char *name)
 {
     char text[65];
@@ -80,7 +80,7 @@ static int find_short(const struct names *names, const int *of, const char *name
     return h >= 0 ? of[h] : -1;
 }
 
-/* Hosts by the part of their names before the first dot; an address has none. */
+/* Index of hosts by the part of their name before the first dot. */
 static int *short_names(struct names *names, const struct topo *t)
 {
     int *of = mem_calloc((size_t)t->hosts + 1, sizeof(*of));
@@ -89,7 +89,7 @@ static int *short_names(struct names *names, const struct topo *t)
         const char *name = t->host[h].name;
         char *text = mem_printf("%.*s", (int)strcspn(name, "."), name);
         int at = names->count, i = names_add(names, text);
-        of[i] = i == at ? h : -1; /* two hosts of one name: neither */
+        of[i] = i == at ? h : -1; /* ambiguous if two hosts share it */
         free(text);
     }
     return of;
@@ -161,7 +161,7 @@ static void declare_leaves(struct topo *t, const struct net_view *v, const char 
     }
 }
 
-/* Leaves and switches that are joined without going higher than a tier. */
+/* Pods: leaves and switches that are joined below or at a tier. */
 static int *pods(const struct net *n, int tier)
 {
     int *up = mem_calloc((size_t)n->nodes + 1, sizeof(*up));
@@ -180,7 +180,7 @@ static int *pods(const struct net *n, int tier)
     return up;
 }
 
-/* A group's pods as text to compare, and the labels of their highest switches as a name. */
+/* Pods of a group as text for comparison; *name: labels of their highest switches. */
 static char *pods_of(const struct net_view *v, const struct net_group *g, const int *pod, int tier,
                      char **name)
 {
@@ -204,7 +204,7 @@ static char *pods_of(const struct net_view *v, const struct net_group *g, const 
     return key;
 }
 
-/* Groups of hosts by what joins them up to a tier; false: in each part it joins all. */
+/* Declare groups of hosts joined up to a tier; false: in each part all hosts are one group. */
 static bool declare_tier(struct topo *t, const struct net_view *v, const char *origin, int tier)
 {
     int *pod = pods(v->net, tier), *of = mem_calloc((size_t)v->groups + 1, sizeof(*of)), first = 0;
@@ -217,7 +217,7 @@ static bool declare_tier(struct topo *t, const struct net_view *v, const char *o
         of[g] = names_add(&words, key);
         free(key);
     }
-    for (int g = 0, end; g < v->groups; g = end) { /* part by part */
+    for (int g = 0, end; g < v->groups; g = end) { /* one part at a time */
         bool several = false;
         for (end = first = g; end < v->groups && v->group[end].part == v->group[g].part; end++)
             several = several || of[end] != of[first];
@@ -254,15 +254,15 @@ void net_declare(struct topo *t, const struct net *n, const char *origin)
     net_view_free(&v);
 }
 
-/* --- NICs and endpoints learn their leaf --- */
+/* --- leaves of NICs and endpoints --- */
 
 static bool has_guid(const struct nic *n, uint64_t guid)
 {
     return guid && strtoull(n->guid, NULL, 16) == guid;
 }
 
-/* openibd of OFED describes adapters as "HCA-1", "HCA-2" ... in the order in which the shell lists
- * /sys/class/infiniband. */
+/* Find the NIC "HCA-1", "HCA-2" ...: openibd of OFED numbers NICs in the order in which the shell
+ * lists /sys/class/infiniband. */
 static int by_position(const struct topo *t, const int *nic, int count, const char *device)
 {
     int wanted = 0;
@@ -282,8 +282,8 @@ static int by_position(const struct topo *t, const int *nic, int count, const ch
     return -1;
 }
 
-/* The NIC that a port of an HCA is; -1: its host has no row of it; -2: of that name it has one with
- * another GUID: the description is that of a machine where the HCA was before. */
+/* Find the NIC of an HCA's port.  -1: its host lists no such NIC; -2: the NIC of that name has
+ * another GUID, so the description belongs to a machine where the HCA was before. */
 static int find_nic(const struct topo *t, const struct net_nics *b, const struct net_node *hca,
                     const char *name, uint64_t guid)
 {
@@ -329,7 +329,7 @@ static void tell_port(struct topo *t, const struct net_nics *b, const struct net
         snprintf(name, sizeof(name), "%s", hca->device);
     int at = find_nic(t, b, hca, name, guid);
     if (at == -2 || (at < 0 && !*name))
-        return; /* which one it is cannot be said */
+        return; /* cannot be identified */
     if (at < 0) {
         nic_init(&n, hca->host);
         n.layer = LINK_INFINIBAND;
@@ -342,8 +342,8 @@ static void tell_port(struct topo *t, const struct net_nics *b, const struct net
     tell_nic(&t->nic[at], s->leaf_port, guid, c->Bps, v->label[s->leaf]);
 }
 
-/* The group of leaves of hosts that nobody declared when the network was read, because GUIDs that
- * were told later give them their adapters; -1: none. */
+/* Group of leaves of hosts that were not declared when the network was read, because their HCAs
+ * became known later through GUIDs; -1: none. */
 static int *groups_of(const struct topo *t, const struct net_view *v)
 {
     int *of = mem_ints(t->hosts, -1), sets;
@@ -367,8 +367,8 @@ static int *groups_of(const struct topo *t, const struct net_view *v)
     return of;
 }
 
-/* An endpoint is on the leaf of its NIC; where that is known of none of a host, all are on its
- * group of leaves, as groups_apply() does for those that are declared. */
+/* Set the leaf of each endpoint from its NIC.  If no endpoint of a host has one, all get its group
+ * of leaves, like declared groups in groups_apply(). */
 static bool tell_endpoints(struct topo *t, const struct net_view *v)
 {
     bool *told = mem_calloc((size_t)t->hosts + 1, sizeof(*told)), changed = false;

@@ -73,7 +73,7 @@ static int by_host(const void *x, const void *y, void *view)
                             : (a->port > b->port) - (a->port < b->port);
 }
 
-/* The host of an HCA: index, made where it is new; -1: not known. */
+/* Index of an HCA's host, added if new; -1: unknown. */
 static int host_of(struct net_view *v, const struct topo *t, struct names *words, int hca,
                    bool again, char device[32])
 {
@@ -122,7 +122,7 @@ static void find_ports(struct net_view *v, const struct topo *t)
     free(again);
 }
 
-/* Hosts in the order of their names, each with its ports; those without a cable go. */
+/* Sort hosts by name, each with its ports; drop hosts without a cable. */
 static void sort_ports(struct net_view *v)
 {
     struct net_host *old = v->host;
@@ -154,7 +154,7 @@ static int by_number(const void *x, const void *y)
     return (*a > *b) - (*a < *b);
 }
 
-/* A host in one part of the network; in each it belongs somewhere. */
+/* A host in one part of the network; each part places it separately. */
 struct member {
     int host, part;
 };

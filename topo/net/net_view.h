@@ -1,9 +1,9 @@
-/* net_view.h - hosts, and groups of leaves, as a network alone shows them.
+/* net_view.h - hosts and groups of leaves, derived from a network alone.
  *
- * A port is one cabled port of a host's adapter at a switch.  With rails every adapter of a host is
- * on a leaf of its own, and hosts with the same leaves are a group: what schedulers call a leaf.
- * Hosts that miss a leaf of most others, or sit on one of another group by a wrong cable, still
- * belong where most of their leaves are.  Groups are made in each part of the network by itself. */
+ * A port is one cabled port of a host's NIC at a switch.  With rails every NIC of a host is on a
+ * leaf of its own, and hosts with the same leaves form a group, which schedulers call a leaf.  A
+ * host that lacks a leaf, or is wrongly cabled to a leaf of another group, belongs where most of
+ * its leaves are.  Parts of the network are grouped separately. */
 #ifndef RG_NET_VIEW_H
 #define RG_NET_VIEW_H
 
@@ -21,7 +21,7 @@ struct net_port {
 
 struct net_host {
     char *name;
-    int first, ports; /* its ports are together */
+    int first, ports; /* its ports are consecutive */
 };
 
 struct net_group {
@@ -33,33 +33,35 @@ struct net_group {
 
 struct net_view {
     const struct net *net;
-    char **label; /* net_labels() */
+    char **label; /* see net_labels() */
     int *part, parts;
-    struct net_port *port; /* by host, device and port */
+    struct net_port *port; /* sorted by host, device and port */
     int ports;
-    struct net_host *host; /* by name */
+    struct net_host *host; /* sorted by name */
     int hosts;
-    struct net_group *group; /* by part and name */
+    struct net_group *group; /* sorted by part and name */
     int groups;
-    int unnamed; /* HCAs that cannot be given to a host */
+    int unnamed; /* number of HCAs without a known host */
 };
 
-/* t: for the names of hosts that GUIDs gave to HCAs (net_hosts()); both are borrowed. */
+/* t supplies the names of hosts that GUIDs assigned to HCAs (net_hosts()).  n and t are
+ * borrowed. */
 void net_view_make(struct net_view *v, const struct net *n, const struct topo *t);
 void net_view_free(struct net_view *v);
 
-/* A description as host and device: "node01 mlx5_0", "node01 HCA-1", "node01"; false for what their
- * makers call them, and for "localhost". */
+/* Split a description into host and device: "node01 mlx5_0", "node01 HCA-1", "node01".  False for
+ * makers' default descriptions and for "localhost". */
 bool net_described(const char *name, char host[65], char device[32]);
-/* Of each HCA whether another one has its description: hosts that were never named share one. */
-bool *net_described_again(const struct net *n); /* by node; the caller frees */
+/* True for each HCA whose description another HCA has too: hosts that were never named share
+ * one. */
+bool *net_described_again(const struct net *n); /* indexed by node; the caller frees */
 
 /* "leaf-03[17]" in buf */
 enum { NET_END = 80 };
 char *net_end_text(char buf[NET_END], const struct net_view *v, int node, int port);
 
-/* Lines of topo_print(): switches by tier, adapters, cables by rate, and the parts where there are
- * several; nothing without a net. */
+/* Print the network's lines of topo_print(): switches by tier, NICs, cables by rate, and the parts
+ * if there are several; nothing without a net. */
 void net_print(FILE *f, const struct topo *t);
 
 #endif

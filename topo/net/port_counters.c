@@ -12,30 +12,32 @@
 #include "base/units.h"
 #include "topo/host/nic.h"
 
-/* Folders; PORT_TOTAL: in PORT_STATISTICS, and includes what the row before counts. */
+/* Directory of a counter.  PORT_TOTAL: in PORT_STATISTICS, and includes the count of the row
+ * before. */
 enum port_folder { PORT_PMA, PORT_HARDWARE, PORT_STATISTICS, PORT_TOTAL, PORT_INTERFACE };
 
 struct port_counter {
     const char *file;
     enum port_folder folder;
     enum port_kind kind;
-    int bits;          /* at the end of which it stays (PORT_PMA) or wraps (32); 0: neither */
-    const char *words; /* "*": an s, unless it is 1 */
+    /* Width, at which it saturates (PORT_PMA) or wraps (32); 0: neither. */
+    int bits;
+    const char *words; /* "*": an s, unless the count is 1 */
 };
 
-/* The performance management agent's counters stay at their end, InfiniBand Architecture
- * Specification vol. 1, 16.1.3.5; their widths are those of drivers/infiniband/core/sysfs.c.
+/* Counters of the performance management agent saturate: InfiniBand Architecture Specification
+ * vol. 1, 16.1.3.5; widths from drivers/infiniband/core/sysfs.c.
  *
  * hw_counters: mlx5 (NVIDIA, "Understanding mlx5 Linux Counters and Status Parameters"; queue
  * counters have 32 bits and wrap: drivers/infiniband/hw/mlx5/counters.c), bnxt_re
  * (drivers/infiniband/hw/bnxt_re/hw_counters.c), efa (AWS, "Monitor an Elastic Fabric Adapter"),
- * soft-RoCE (drivers/infiniband/sw/rxe/rxe_hw_counters.c; the NAK of a lost packet is counted by its
- * sender, who then sends again, as it does after a timeout: both are told).
- * Packets out of sequence are what adaptive routing does; a lost one shows at its sender, as a NAK.
- * SRD of efa sends again as it spreads packets over paths: only its timeouts are trouble.
+ * soft-RoCE (drivers/infiniband/sw/rxe/rxe_hw_counters.c; the sender counts the NAK of a lost
+ * packet and then sends again, as after a timeout: both are reported).  Packets out of sequence
+ * are normal with adaptive routing; a lost packet shows at its sender, as a NAK.  SRD of efa
+ * resends while it spreads packets over paths: only its timeouts count as trouble.
  *
- * Interfaces: rx_dropped and tx_dropped are left out, they also count what nobody listens to
- * (statistics.rst). */
+ * Interfaces: rx_dropped and tx_dropped are left out, because they include packets without a
+ * receiver (statistics.rst). */
 static const struct port_counter port_counter[] = {
     {"link_downed", PORT_PMA, PORT_FAULT, 8, "time* the link went down"},
     {"link_error_recovery", PORT_PMA, PORT_FAULT, 8, "link retraining*"},
@@ -103,10 +105,10 @@ struct port_counters {
     char name[40];
     bool gone, gone_before;
     struct {
-        int fd;               /* -1: not there */
-        bool told, full;      /* ever read; at its end when it was opened */
-        uint64_t now;         /* last read */
-        uint64_t counted, at; /* since it was opened; of that, at port_counters_begin() */
+        int fd;               /* -1: missing */
+        bool told, full;      /* ever read; saturated when it was opened */
+        uint64_t now;         /* last value */
+        uint64_t counted, at; /* counted since opening; its value at port_counters_begin() */
     } one[PORT_COUNTERS];
 };
 
@@ -115,7 +117,7 @@ struct port_id port_id_of(const struct nic *n)
     struct port_id id = {.rdma = n->rdma};
 
     snprintf(id.name, sizeof(id.name), "%s", n->name);
-    if (n->layer == LINK_ETHERNET) /* IP over InfiniBand is not what its port carries */
+    if (n->layer == LINK_ETHERNET) /* not IP over InfiniBand: it is not all that the port carries */
         snprintf(id.netdev, sizeof(id.netdev), "%.15s", n->rdma ? n->netdev : n->name);
     return id;
 }
@@ -151,7 +153,7 @@ static int open_one(const char *root, const struct port_id *id, const struct por
     return fd;
 }
 
-/* The largest value of one that stays there; 0: it goes on, or wraps. */
+/* Value at which the counter saturates; 0: it does not. */
 static uint64_t end_of(const struct port_counter *c)
 {
     return c->folder == PORT_PMA ? ((uint64_t)1 << c->bits) - 1 : 0;
@@ -252,7 +254,7 @@ void port_counters_begin(struct port_counters *p)
 
 /* --- words --- */
 
-/* What has no room is "...". */
+/* Append item; "..." if there is no room. */
 static void add(char *text, size_t len, const char *item)
 {
     static const char more[] = ", ...";

@@ -15,7 +15,7 @@
 
 /* --- opening --- */
 
-/* Parts of the switched network by the names of its leaves. */
+/* Find the part of the network of each NIC, by the names of leaves. */
 static void find_parts(struct rails *r)
 {
     const struct topo *t = r->t;
@@ -39,9 +39,9 @@ static void find_parts(struct rails *r)
     free(of);
 }
 
-/* --- compute, storage or management: by what is near GPUs, speed, link and network --- */
+/* --- compute, storage or management: by GPUs nearby, speed, link and network --- */
 
-/* source: who told that which decides. */
+/* source: of the deciding fact. */
 static void put(struct nic *n, enum nic_use use, enum source source, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 static void put(struct nic *n, enum nic_use use, enum source source, const char *fmt, ...)
@@ -65,8 +65,8 @@ static bool same_board(const struct nic *a, const struct nic *b)
     return !a->board[0] || !b->board[0] || !strcmp(a->board, b->board);
 }
 
-/* Of the kinds of RDMA NICs that are up the one that is near most GPUs, then the one with the most
- * bandwidth together; a NIC of it, or NULL. */
+/* NIC of the compute kind, or NULL: among kinds of RDMA NICs that are up, the one nearest to most
+ * GPUs, then the one with the largest total bandwidth. */
 static const struct nic *compute_kind(const struct rails_host *v)
 {
     const struct nic *best = NULL;
@@ -114,7 +114,7 @@ static void rdma_use(struct nic *n, const struct nic *kind, int near)
             is, nic_layer_text[kind->layer], other);
 }
 
-/* A plain interface of an RDMA NIC's ports (a bond) is there for what that is. */
+/* RDMA NIC behind a plain interface (a bond); the interface gets the same use. */
 static const struct nic *twin(const struct rails_host *v, const struct nic *n)
 {
     for (int i = 0; i < v->nics; i++)
@@ -123,7 +123,7 @@ static const struct nic *twin(const struct rails_host *v, const struct nic *n)
     return NULL;
 }
 
-/* Without RDMA the fastest NICs do everything. */
+/* Without RDMA the fastest NICs are used for everything. */
 static void plain_use(const struct rails_host *v, struct nic *n, double fastest, int up)
 {
     char unit[UNITS_TEXT];
@@ -140,8 +140,8 @@ static void plain_use(const struct rails_host *v, struct nic *n, double fastest,
         put(n, NIC_MANAGEMENT, nic_teller(n), "slower than %s", units_rate_text(unit, fastest));
 }
 
-/* Compute NICs on a network with fewer NICs of this host than the main one, and near no GPU, are
- * not on a plane of it. */
+/* Mark compute NICs as storage that are near no GPU and on a network with fewer NICs of this host
+ * than the main network: these are no plane. */
 static void other_networks(const struct rails_host *v, const bool *set)
 {
     enum { PARTS = 64 };
@@ -193,7 +193,7 @@ static void host_uses(const struct rails_host *v, const bool *set)
     }
 }
 
-/* Compute NICs of a host of which the subnet alone tells; -1: it tells more, or of none. */
+/* Number of compute NICs of a host that is known from the subnet only; -1: other hosts, or none. */
 static int told_by_net(const struct rails_host *v)
 {
     int count = 0;
@@ -206,15 +206,15 @@ static int told_by_net(const struct rails_host *v)
     return count ? count : -1;
 }
 
-/* Of hosts that the subnet alone tells of, those with at most half of the adapters that most have
- * are something else (storage, login, UFM), unless one of the same name but for its number has
- * more: then its adapters are missing. */
+/* Reset the use of NICs on hosts of another kind (storage, login, UFM): known from the subnet
+ * only, and with at most half of the NICs that most hosts have.  If a host with the same name
+ * apart from its number has more, NICs are just missing. */
 static void other_hosts(struct rails *r, const bool *set)
 {
     enum { COUNTS = 65 };
     const struct topo *t = r->t;
     int *count = mem_calloc((size_t)t->hosts + 1, sizeof(*count)), times[COUNTS] = {0}, most = 0;
-    struct names compute = {0}; /* families */
+    struct names compute = {0}; /* host families */
 
     for (int h = 0; h < t->hosts; h++) {
         struct rails_host v = rails_host(r, h);
@@ -262,16 +262,16 @@ static void find_uses(struct rails *r)
 
 /* --- planes and rails of compute NICs ---
  *
- * A leaf's number is the position that most of its NICs have on their hosts; leaves with the same
- * number (one in each unit) are a rail.  So a NIC that is cabled to the wrong leaf counts to the
+ * The number of a leaf is the position that most of its NICs have on their hosts; leaves with the
+ * same number (one in each unit) form a rail.  So a NIC cabled to the wrong leaf counts for the
  * rail that it is really on. */
 
 enum { PLANES = 8, POSITIONS = 64 };
 
 struct leaves {
-    struct names names; /* with their planes */
+    struct names names; /* leaf names with plane */
     struct leaf {
-        int plane, rail, votes[POSITIONS]; /* NICs by position */
+        int plane, rail, votes[POSITIONS]; /* number of NICs by position */
     } * leaf;
     int count;
 };
@@ -293,7 +293,7 @@ static int port_of(const struct nic *n)
 
 /* --- planes --- */
 
-/* Networks that no cable joins, in the order of their number among compute NICs. */
+/* Planes from networks that no cable joins, in the order of their numbers among compute NICs. */
 static int plane_by_part(const struct rails *r, int *plane)
 {
     int of[PLANES], planes = 0;
@@ -314,7 +314,7 @@ static int plane_by_part(const struct rails *r, int *plane)
     return planes;
 }
 
-/* Ports 1 and 2 of all cards on leaves that never have both. */
+/* Planes from ports 1 and 2 of all cards, if no leaf has both. */
 static void plane_by_port(const struct rails *r, int *plane)
 {
     struct names names = {0};
@@ -326,7 +326,7 @@ static void plane_by_port(const struct rails *r, int *plane)
         int port = port_of(n);
         if (!counts(n))
             continue;
-        both = n->leaf_source == SOURCE_NONE || port > 2; /* not to be known */
+        both = n->leaf_source == SOURCE_NONE || port > 2; /* undecidable */
         ports[port == 2]++;
         int at = names_add(&names, n->leaf);
         if (at == count)
@@ -364,7 +364,7 @@ static int most(const int votes[POSITIONS])
     return best;
 }
 
-/* The numbers that occur in a plane, made dense; returns how many. */
+/* Renumber the rails of a plane densely; returns their number. */
 static int number_leaves(struct leaves *l, int plane)
 {
     bool used[POSITIONS] = {false};

@@ -1,9 +1,10 @@
-/* rails.h - what each NIC is there for, and which NICs of all hosts form a rail or a plane.
+/* rails.h - use of each NIC, and the rails and planes that the NICs of all hosts form.
  *
- * Compute NICs are those near GPUs and all of their kind; storage and management NICs differ in
- * speed or link, or hang on a network of their own.  A rail is the NICs of all hosts that are at
- * the same position and so on the same leaf (or its like in another unit); a plane is one of
- * several networks that no cable joins.  NCCL does not find either: since 2.30 it can be told. */
+ * Compute NICs are those near GPUs and all others of their kind; storage and management NICs
+ * differ in speed or link, or are on a network of their own.  A rail consists of the NICs of all
+ * hosts at the same position, and so on the same leaf or its counterpart in another unit.  A plane
+ * is one of several networks that no cable joins.  NCCL finds neither; since 2.30 they can be
+ * configured. */
 #ifndef RG_RAILS_H
 #define RG_RAILS_H
 
@@ -12,20 +13,21 @@
 #include "topo/host/nic.h"
 #include "topo/topo.h"
 
-/* Fill use, rail and plane of NICs with their sources (what is set stays: the user's truth), of
- * endpoints leaf (from LLDP) and rail where they are not visible, and declare the leaves that LLDP
- * tells.  After all sources; again is harmless. */
+/* Set use, rail and plane of NICs with their sources (values already set by the user stay), leaf
+ * (from LLDP) and rail of endpoints if not visible, and declare the leaves reported by LLDP.  Call
+ * after all sources; repeated calls are harmless. */
 void rails_find(struct topo *t);
 
-/* Ready values for NCCL, the caller frees; NULL: nothing to say.  Plain
- * "=mlx5_0:1,mlx5_1:1", or with rail and plane for 2.30 "=mlx5_0:1:0:0,mlx5_1:1:1:0"
- * (NCCL_IB_HCA=<hca>:<port>:<rail>:<plane>); NULL where a rail is not known. */
+/* Value for NCCL_IB_HCA, "=mlx5_0:1,mlx5_1:1", or with rail and plane for 2.30
+ * "=mlx5_0:1:0:0,mlx5_1:1:1:0" (<hca>:<port>:<rail>:<plane>).  NULL: no compute NIC, or a rail is
+ * unknown.  The caller frees. */
 char *rails_ib_hca(const struct topo *t, int host, bool rails);
-/* NCCL_SOCKET_IFNAME: "=eno1" for the bootstrap beside RDMA, all compute NICs where TCP is all. */
+/* Value for NCCL_SOCKET_IFNAME: "=eno1" for the bootstrap beside RDMA; without RDMA all compute
+ * NICs. */
 char *rails_socket(const struct topo *t, int host);
-/* "compute (sysfs), rail 3 (ibnet)": what is known of that with its sources, the caller frees. */
+/* "compute (sysfs), rail 3 (ibnet)": use, rail and plane with their sources.  The caller frees. */
 char *rails_nic_text(const struct nic *n);
-/* The part of topo_print(): uses and values, once for hosts that are alike. */
+/* Print the NIC lines of topo_print(): uses and values, once for equal hosts. */
 void rails_print(const struct topo *t, FILE *f);
 
 #endif

@@ -1,4 +1,4 @@
-/* rails_impl.h - what is known while uses, rails and planes of NICs are found. */
+/* rails_impl.h - state while uses, rails and planes of NICs are found. */
 #ifndef RG_RAILS_IMPL_H
 #define RG_RAILS_IMPL_H
 
@@ -7,12 +7,12 @@
 
 struct rails {
     struct topo *t;
-    struct net_nics of; /* by name */
-    int *near;          /* GPUs whose nearest NIC it is, by NIC */
-    int *part;          /* which of the networks that no cable joins, by NIC; -1: not known */
+    struct net_nics of; /* sorted by name */
+    int *near;          /* by NIC: number of GPUs whose nearest NIC it is */
+    int *part;          /* by NIC: its network among those that no cable joins; -1: unknown */
 };
 
-/* NICs of one host in the order of their names. */
+/* NICs of one host, sorted by name. */
 struct rails_host {
     const struct rails *r;
     const int *nic;

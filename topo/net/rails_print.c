@@ -28,7 +28,7 @@ static char *ib_hca(const struct rails_host *v, bool rails)
         if (n->use != NIC_COMPUTE || !n->rdma || !n->up)
             continue;
         if (!strcmp(n->name, n->busid))
-            continue; /* its name as a device is not known */
+            continue; /* its device name is unknown */
         known = known && n->rail >= 0;
         snprintf(place, sizeof(place), "%s:%d:%d", port, n->rail, n->plane < 0 ? 0 : n->plane);
         value = append(value, n->name, rails ? place : port);
@@ -40,7 +40,7 @@ static char *ib_hca(const struct rails_host *v, bool rails)
     return value;
 }
 
-/* Of management NICs the fastest; without one the network interfaces of compute NICs. */
+/* Interface of the fastest management NIC; without one, those of the compute NICs. */
 static char *socket_of(const struct rails_host *v)
 {
     const struct nic *best = NULL;
@@ -64,7 +64,7 @@ static char *socket_of(const struct rails_host *v)
     return value;
 }
 
-/* One host's value by one of the functions above. */
+/* Value of one host from one of the functions above. */
 static char *value_of(const struct topo *t, int host, bool sockets, bool rails)
 {
     struct rails r = {.t = (struct topo *)t, .of = net_nics_of(t, true)};
@@ -104,7 +104,7 @@ char *rails_nic_text(const struct nic *n)
     return text;
 }
 
-/* Behind text, source by source, the names that go with each NIC (NULL: none). */
+/* Append to text, source by source, the names of NICs with this source (NULL: no name). */
 static char *extend_by_source(char *text, const struct rails_host *v, const char *what,
                               char *const *names, const enum source *source)
 {
@@ -126,7 +126,7 @@ static char *extend_by_source(char *text, const struct rails_host *v, const char
     return text;
 }
 
-/* "rail-[0-7] (ibnet)": the distinct ones, as the level names them. */
+/* "rail-[0-7] (ibnet)": distinct numbers, named as at the level. */
 static char *extend_numbers(char *text, const struct rails_host *v, bool planes)
 {
     char **names = mem_calloc((size_t)v->nics + 1, sizeof(*names));
@@ -169,7 +169,7 @@ static char *uses_text(const struct rails_host *v)
     return extend_numbers(extend_numbers(text, v, false), v, true);
 }
 
-/* What is printed of a host; hosts with the same text are alike. */
+/* Lines of a host; hosts with the same text are printed once. */
 static char *host_text(const struct rails_host *v)
 {
     char *uses = uses_text(v), *plain = ib_hca(v, false), *rails = ib_hca(v, true),
