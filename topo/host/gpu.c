@@ -27,7 +27,7 @@ char *gpu_links_text(const struct gpu *g, char buf[GPU_LINKS_TEXT])
 
 void topo_link_gpus(struct topo *t)
 {
-    int *first = mem_calloc((size_t)t->hosts + 1, sizeof(*first)); /* row + 1 of each host */
+    int *first = mem_calloc((size_t)t->hosts + 1, sizeof(*first)); /* first index + 1 by host */
 
     for (int i = t->gpus - 1; i >= 0; i--)
         first[t->gpu[i].host] = i + 1;
@@ -45,7 +45,8 @@ void topo_link_gpus(struct topo *t)
     free(first);
 }
 
-/* --- the table "gpus" of topology.json: what is known of a GPU, once for struct, reader and writer --- */
+/* --- table "gpus" of topology.json: the facts of a GPU, listed once for struct, reader and writer
+ * --- */
 
 static const char *const end_names[] = {"gpu", "cpu", "switch", "unknown"};
 static const char *const path_names[] = {"self", "PIX", "PXB", "PHB", "NODE", "SYS"};

@@ -142,8 +142,8 @@ struct nic *host_nic(struct topo *t, int host, const char *name, bool rdma, enum
 
 /* --- endpoints --- */
 
-/* An endpoint and a row are the same device when one of them has no address and they have the same
- * number: both count in the order of PCI addresses. */
+/* Exchange addresses between endpoints and entries of topo.gpu.  Both are the same device if either
+ * has no address and their numbers are equal, because both count in the order of PCI addresses. */
 static void exchange(struct topo *t, int host)
 {
     for (int i = 0; i < t->endpoints; i++) {
@@ -180,10 +180,10 @@ void host_finish(struct topo *t, int host, enum source source)
 
     for (int i = 0; i < t->gpus && bare; i++)
         if (t->gpu[i].host == host) {
-            int id = topo_add_endpoint(t, host, ENDPOINT_GPU); /* moves t->endpoint */
+            int id = topo_add_endpoint(t, host, ENDPOINT_GPU); /* may move t->endpoint */
             struct endpoint *e = &t->endpoint[id];
             memcpy(e->busid, t->gpu[i].busid, sizeof(e->busid));
-            e->local = t->gpu[i].index; /* as the driver counts, which may leave some out */
+            e->local = t->gpu[i].index; /* the driver's index, which may have gaps */
             e->source[LEVEL_HOST] = (unsigned char)source;
         }
     exchange(t, host);
@@ -201,6 +201,6 @@ void host_finish(struct topo *t, int host, enum source source)
         if (t->gpu[i].chassis[0])
             changed |= put(t, i, LEVEL_RACK, t->gpu[i].chassis, source);
     }
-    if (changed) /* else the tiers of a loaded topology stay */
+    if (changed) /* otherwise keep the tiers of a loaded topology */
         topo_default_tiers(t);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Processors, memory, GPUs on PCI and which NIC is near which device, from hwloc.  Below a root
- * folder hwloc reads a recording of /proc and /sys (its own HWLOC_FSROOT); foreign XML is never
+/* hwloc.c - processors, memory, PCI GPUs, and the nearest NIC of each device, from hwloc.  Below a
+ * root folder hwloc reads a recording of /proc and /sys (its HWLOC_FSROOT); foreign XML is never
  * imported. */
 #include <hwloc.h>
 #include <stdio.h>
@@ -14,7 +14,8 @@
 
 enum { VENDOR_NVIDIA = 0x10de, VENDOR_AMD = 0x1002 };
 
-/* 3D controllers, and NVIDIA's display controllers; a server's VGA chip is neither. */
+/* True for NVIDIA's 3D and VGA controllers and AMD's 3D and display controllers.  A server's VGA
+ * chip is from another vendor. */
 static bool is_gpu(const struct hwloc_pcidev_attr_s *pci)
 {
     return (pci->vendor_id == VENDOR_NVIDIA &&
@@ -38,7 +39,7 @@ static hwloc_obj_t pci_by_busid(hwloc_topology_t h, const char *busid)
     return hwloc_get_pcidev_by_busid(h, domain, bus, dev, func);
 }
 
-/* How many objects a and b have in common on their ways up to the machine: more is nearer. */
+/* Number of common ancestors of a and b: more is nearer. */
 static int common(hwloc_obj_t a, hwloc_obj_t b)
 {
     int n = 0;
@@ -49,8 +50,8 @@ static int common(hwloc_obj_t a, hwloc_obj_t b)
     return n;
 }
 
-/* The NIC for an endpoint: RDMA before plain, up before down, then the nearest, then the one that
- * fewest other endpoints of the host have. */
+/* NIC for an endpoint: RDMA before plain, up before down, then the nearest, then the one used by
+ * the fewest other endpoints of the host. */
 static int nearest_nic(const struct topo *t, int host, hwloc_topology_t h, hwloc_obj_t at)
 {
     int best = -1, best_key = -1;
@@ -124,8 +125,8 @@ static void read_host(struct host *to, hwloc_topology_t h)
     }
 }
 
-/* hwloc's sources that open displays or drivers stay out; below a root also those that look at the
- * live machine. */
+/* Load the topology without the components of hwloc that open displays or drivers; below a root
+ * also without those that examine the live machine. */
 static int load(hwloc_topology_t h, const char *root)
 {
     static const char *const never[] = {"gl", "opencl", "cuda", "nvml", "rsmi", "levelzero"};

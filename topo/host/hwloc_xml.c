@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The format: hwloc2.dtd, hwloc/topology-xml.c.  Objects are in each other; <info> belongs to the
- * object around it.  OS devices: 1 GPU, 2 network, 3 OpenFabrics, 5 co-processor. */
+/* hwloc_xml.c - reader of hwloc's XML.  Format: hwloc2.dtd, hwloc/topology-xml.c.  Objects are
+ * nested; <info> belongs to the object around it.  OS devices: 1 GPU, 2 network, 3 OpenFabrics, 5
+ * co-processor. */
 #include "topo/sources.h"
 
 #include <errno.h>
@@ -17,12 +18,13 @@ enum { VENDOR_NVIDIA = 0x10de, VENDOR_AMD = 0x1002 };
 
 struct reader {
     struct hw h;
-    int open[DEPTHS]; /* object of each open element, -1: it is none */
+    int open[DEPTHS]; /* object of each open element; -1: not an object */
     bool hetero, in_distances;
     struct hw_distances d;
 };
 
-/* "0x00000001", or words from the highest down: "0x1,0x0"; -1: not one bit alone. */
+/* Number of the only bit in "0x00000001", or in words from the highest down: "0x1,0x0"; -1: not
+ * exactly one bit. */
 static int only_bit(const char *set)
 {
     int bit = -1, words = 0;
@@ -41,8 +43,8 @@ static int only_bit(const char *set)
     return bit < 65535 ? bit : -1;
 }
 
-/* "0302 [10de:1db8] [10de:131d] a1": what topo/host/hwloc.c takes for a GPU, and NVIDIA's switches.
- */
+/* Kind of "0302 [10de:1db8] [10de:131d] a1": GPUs by the rule of topo/host/hwloc.c, and NVIDIA's
+ * switches. */
 static enum hw_kind pci_kind(const char *type, const char *subtype)
 {
     unsigned class, vendor;
@@ -117,7 +119,7 @@ static void open_object(struct reader *r, struct xml *x, const char **atts)
     MEM_PUSH(r->h.object, r->h.objects) = o;
 }
 
-/* "f4:52:14:03:00:7b:cb:a1" and the like of hwloc are 4 x 16 bits: "f452:1403:007b:cba1". */
+/* Set a GUID from 4 x 16 bits: "f452:1403:007b:cba1". */
 static void set_guid(char guid[20], const char *value)
 {
     unsigned p[4];
@@ -127,7 +129,7 @@ static void set_guid(char guid[20], const char *value)
                  p[3] & 0xffff);
 }
 
-/* Of an OS device that shows a GPU the device above is the GPU. */
+/* If an OS device is a GPU, its parent is the GPU. */
 static void read_info(struct reader *r, struct xml *x, const char **atts)
 {
     const char *name = xml_attribute(atts, "name"), *value = xml_attribute(atts, "value");
@@ -166,7 +168,7 @@ static void open_distances(struct reader *r, struct xml *x, const char **atts, b
     r->d.gp = hetero || (indexing && !strcmp(indexing, "gp"));
 }
 
-/* Numbers with blanks between; in heterogeneous ones each index is "TYPE:NUMBER". */
+/* Read numbers separated by blanks; in heterogeneous distances an index is "TYPE:NUMBER". */
 static void read_numbers(struct xml *x, const char *text, bool typed, long long **list, int *count,
                          int max)
 {

@@ -1,4 +1,4 @@
-/* hwloc_xml_impl.h - what hwloc's XML told, between reading it and the topology. */
+/* hwloc_xml_impl.h - contents of hwloc's XML, between reader and topology. */
 #ifndef RG_HWLOC_XML_IMPL_H
 #define RG_HWLOC_XML_IMPL_H
 
@@ -7,7 +7,7 @@
 #include "topo/topo.h"
 #include "topo/xml.h"
 
-/* Objects by what they are to us. */
+/* Kinds of objects that a topology needs. */
 enum hw_kind {
     HW_OTHER,
     HW_PACKAGE,
@@ -22,15 +22,15 @@ enum hw_kind {
 
 struct hw_object {
     enum hw_kind kind;
-    int above, depth; /* object that it is in, -1: the machine */
-    int numa;         /* of a node set of one, its own or the nearest above; -1 */
-    long long gp;     /* gp_index; -1 */
+    int above, depth; /* parent object; -1: the machine */
+    int numa;         /* single node of its node set or of the nearest ancestor's; -1: none */
+    long long gp;     /* gp_index; -1: none */
     char busid[16], name[32], uuid[48], model[48];
     char guid[20], gid[40];
-    int port_up[3]; /* HW_FABRIC: of ports 1 and 2; -1: not told */
+    int port_up[3]; /* HW_FABRIC: ports 1 and 2; -1: unknown */
 };
 
-/* One matrix of distances; what it is about shows at its end. */
+/* One matrix of distances; its meaning is known at its end. */
 struct hw_distances {
     char name[32], type[16];
     bool gp; /* indices are gp_index */
@@ -44,12 +44,12 @@ struct hw {
     int packages, cores, pus;
     double memory;
     char cpu[128];
-    struct hw_distances nvlink; /* "NVLinkBandwidth"; indices 0: none */
+    struct hw_distances nvlink; /* "NVLinkBandwidth"; indices 0: missing */
 };
 
 enum { HW_OBJECTS_MAX = 1 << 18, HW_DISTANCES_MAX = 512 };
 
-/* Into the topology. */
+/* Add the contents to host index `host`. */
 void hw_fill(struct topo *t, int host, const struct hw *h);
 
 #endif

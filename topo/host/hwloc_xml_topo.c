@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hwloc_xml_topo.c - what hwloc's XML told, put into the topology. */
+/* hwloc_xml_topo.c - makes a topology of the contents of hwloc's XML. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +11,9 @@
 #include "topo/host/hwloc_xml_impl.h"
 #include "topo/host/nic.h"
 
-/* --- where objects meet --- */
+/* --- common ancestors --- */
 
-/* The deepest object that holds both, -1: none. */
+/* Deepest object that contains both; -1: none. */
 static int meet(const struct hw *h, int a, int b)
 {
     while (a != b) {
@@ -25,7 +25,7 @@ static int meet(const struct hw *h, int a, int b)
     return a;
 }
 
-/* PCI bridges between an object and one above it. */
+/* Number of PCI bridges between an object and one of its ancestors. */
 static int bridges(const struct hw *h, int from, int to)
 {
     int n = 0;
@@ -35,8 +35,8 @@ static int bridges(const struct hw *h, int from, int to)
     return n;
 }
 
-/* As NVML's common ancestor: one PCIe switch, several, the host bridge, the NUMA node, the system.
- */
+/* Path by the rule of NVML's common ancestor: one PCIe switch, several, host bridge, NUMA node,
+ * system. */
 static enum gpu_path path_between(const struct hw *h, int a, int b)
 {
     int at = meet(h, a, b);
@@ -78,7 +78,7 @@ static void fill_port(struct topo *t, int host, const struct hw *h, const struct
         snprintf(n->netdev, sizeof(n->netdev), "%.15s", netdev);
 }
 
-/* An interface of an RDMA card is known by the card's name. */
+/* Add the NICs.  An interface of an RDMA card is entered under the card's name. */
 static void fill_nics(struct topo *t, int host, const struct hw *h)
 {
     for (int i = 0; i < h->objects; i++) {
@@ -102,8 +102,8 @@ static void fill_nics(struct topo *t, int host, const struct hw *h)
     }
 }
 
-/* RDMA before plain, up before down, then the nearest, then the one that fewest others have: the
- * order of topo/host/hwloc.c. */
+/* Nearest NIC: RDMA before plain, up before down, then the nearest, then the one used by the
+ * fewest others, as in topo/host/hwloc.c. */
 static int nearest(const struct topo *t, int host, const struct hw *h, int at)
 {
     int best = -1, best_key = -1;
@@ -130,8 +130,8 @@ static int nearest(const struct topo *t, int host, const struct hw *h, int at)
 
 /* --- NVLinks --- */
 
-/* What one link gives per direction in hwloc's MB/s, by generation (hwloc/topology-nvml.c: 20000
- * and 25000; and NVML's own numbers). */
+/* Rate of one link per direction in hwloc's MB/s, by generation (hwloc/topology-nvml.c: 20000 and
+ * 25000; and NVML's own numbers). */
 static long long link_rate(const struct hw_distances *d)
 {
     static const long long rates[] = {25000, 20000, 26562, 53125};
@@ -154,7 +154,7 @@ static int object_by_gp(const struct hw *h, long long gp)
     return -1;
 }
 
-/* The GPU that a row of the matrix is about: itself or what its OS device is on; -1. */
+/* GPU of a matrix row: the object itself, or the one that its OS device is on; -1: none. */
 static int gpu_of(const struct hw *h, int at)
 {
     while (at >= 0 && h->object[at].kind != HW_GPU &&
@@ -199,7 +199,7 @@ static void fill_links(struct topo *t, int host, const struct hw *h)
     }
 }
 
-/* --- all --- */
+/* --- the whole file --- */
 
 static int by_busid(const void *x, const void *y)
 {
@@ -208,7 +208,7 @@ static int by_busid(const void *x, const void *y)
     return strcmp((*a)->busid, (*b)->busid);
 }
 
-/* GPUs in the order of their addresses, which is that of NVML; *count of them. */
+/* GPUs sorted by address, as in NVML; *count of them. */
 static const struct hw_object **gpus_of(const struct hw *h, int *count)
 {
     const struct hw_object **list = NULL;
@@ -262,7 +262,7 @@ static void fill_host(struct host *to, const struct hw *h)
 static void add_sockets(struct topo *t, int host, const struct hw *h)
 {
     for (int i = 0; i < h->objects; i++) {
-        /* Without packages the machine, which is the first object, stands for them. */
+        /* Without packages use the machine, which is the first object. */
         if (h->object[i].kind != HW_PACKAGE && (h->packages || i))
             continue;
         int nic = nearest(t, host, h, i), id = topo_add_endpoint(t, host, ENDPOINT_CPU);

@@ -18,21 +18,20 @@
 const char *const mnnvl_word[MNNVL_VERDICTS] = {"none", "inside the host", "good", "bad",
                                                 "not visible"};
 
-/* --- why one host is judged as it is, while it is collected: the same words of several GPUs are
- * one reason --- */
+/* --- reasons of one host's verdict; equal words about several GPUs are one reason --- */
 
 enum { REASONS = 16, REASON = 200 };
 struct reasons {
     struct {
         char text[REASON];
         unsigned long long gpus; /* bit: index on the host; 0: the host itself */
-        bool links;              /* said while `links` was true */
+        bool links;              /* added while `links` was true */
     } one[REASONS];
     int count;
-    bool links; /* what is said now is of the number or speed of NVLinks */
+    bool links; /* reasons added now concern number or speed of NVLinks */
 };
 
-/* g NULL: of the host itself. */
+/* g NULL: about the host itself. */
 __attribute__((format(printf, 3, 4))) static void
 reasons_add(struct reasons *r, const struct gpu *g, const char *fmt, ...)
 {
@@ -78,8 +77,8 @@ static void name_gpus(char *text, size_t len, unsigned long long gpus, int all)
         snprintf(text + at, len - (size_t)at, ": ");
 }
 
-/* "GPU 2: ...; all 4 GPUs: ..." of a host with so many GPUs, with those of `links` or without;
- * NULL: none; the caller frees. */
+/* "GPU 2: ...; all 4 GPUs: ..." of a host with this many GPUs.  links: include reasons about
+ * number and speed of NVLinks.  NULL: none.  The caller frees. */
 static char *reasons_text(const struct reasons *r, int gpus, bool links)
 {
     char *all = NULL;
@@ -94,7 +93,7 @@ static char *reasons_text(const struct reasons *r, int gpus, bool links)
     return all;
 }
 
-/* --- what is bad --- */
+/* --- bad states --- */
 
 static void judge_fabric(struct reasons *r, const struct gpu *g, bool rack)
 {
@@ -148,8 +147,7 @@ static void judge_links(struct reasons *r, const struct gpu *g, const struct mnn
                     units_rate_text(should, speed));
 }
 
-/* Who is in another clique, or cluster, than most of the hosts that share its cluster or chassis.
- */
+/* Report a GPU in another clique or cluster than most hosts that share its cluster or chassis. */
 static void judge_neighbours(struct reasons *r, const struct gpu *g, const struct mnnvl_facts *f)
 {
     const struct mnnvl_host_facts *h = &f->host[g->host];
@@ -212,7 +210,7 @@ static void judge_host(struct reasons *r, const struct mnnvl_facts *f, int host)
                     "no IMEX channel that this user may open in /dev/nvidia-caps-imex-channels");
 }
 
-/* --- what is not bad, in words --- */
+/* --- good states, in words --- */
 
 static char *links_text(const struct gpu *g)
 {
@@ -247,7 +245,7 @@ static char *good_text(const struct gpu *g, int gpus, const struct mnnvl_trial *
     return text;
 }
 
-/* How it was concluded that the domain is the host. */
+/* Reason for the conclusion that the domain is the host. */
 static char *inside_text(const struct gpu *g, int gpus)
 {
     const char *why = mnnvl_registered(g)
@@ -300,7 +298,7 @@ static void set_verdict(struct mnnvl_host *out, const struct mnnvl_facts *f, int
     }
 }
 
-/* --- what is odd about GPUs, hosts and domains without being a verdict on NVLink --- */
+/* --- oddities of GPUs, hosts and domains that are no verdict on NVLink --- */
 
 __attribute__((format(printf, 2, 3))) static void odd_add(struct mnnvl *m, const char *fmt, ...)
 {
@@ -379,7 +377,7 @@ static void odd_hosts(struct mnnvl *m, const struct mnnvl_facts *f)
         }
 }
 
-/* Sentences about what is odd; how many of them, the last ones, only set hosts beside each other. */
+/* Collect sentences about oddities.  Returns how many, at the end, only compare hosts. */
 static int odd_all(struct mnnvl *m, const struct mnnvl_facts *f)
 {
     for (int i = 0; i < f->t->gpus; i++)
@@ -391,7 +389,7 @@ static int odd_all(struct mnnvl *m, const struct mnnvl_facts *f)
     return m->odds - own;
 }
 
-/* --- all --- */
+/* --- the whole topology --- */
 
 static void summarize(struct mnnvl *m, const struct mnnvl_facts *f)
 {
@@ -416,7 +414,7 @@ static void summarize(struct mnnvl *m, const struct mnnvl_facts *f)
             mem_printf("NVLink inside the hosts: %d good, %d bad", of[MNNVL_INSIDE], m->bad);
 }
 
-/* By host, NULL: nobody tried; the caller frees. */
+/* Trial by host; NULL: none made.  The caller frees. */
 static const struct mnnvl_trial **trials_of(const struct topo *t, const struct mnnvl_trial *trial,
                                             int trials)
 {

@@ -1,11 +1,9 @@
-/* mnnvl.h - does NVLink work between hosts here?  One verdict a host, its reason in words.
+/* mnnvl.h - verdict on NVLink between hosts, one per host, with its reason in words.
  *
- * The clique id alone does not say it: GPUs report "completed" with a status that is an error, with
- * a cluster of zeros, unhealthy, in another clique than the tray beside them, or on a host without
- * the IMEX channel that memory shared between hosts needs (reports: torchcomms 936, 1315, 1385;
- * azhpc-images 506).  So everything that is known is put together, and compared with the
- * neighbours.
- */
+ * The clique id alone is not enough: GPUs report "completed" with an error status, with a cluster
+ * of zeros, unhealthy, in another clique than the next tray, or on a host without the IMEX channel
+ * that memory shared between hosts needs (reports: torchcomms 936, 1315, 1385; azhpc-images 506).
+ * So all known facts are combined and compared with the neighbours. */
 #ifndef RG_MNNVL_H
 #define RG_MNNVL_H
 
@@ -14,22 +12,22 @@
 
 #include "topo/topo.h"
 
-/* What trying found out on a host, when somebody did: memory with a FABRIC handle allocated,
- * exported, imported by another host (1 works, 0 fails, -1 not tried), and measured bandwidth
- * between hosts of the domain (B/s; 0: not measured).  One a host at most. */
+/* Result of a trial on a host, if one was made: memory with a FABRIC handle allocated, exported,
+ * imported by another host (1 works, 0 fails, -1 not tried), and measured bandwidth between hosts
+ * of the domain (B/s; 0: not measured).  At most one per host. */
 struct mnnvl_trial {
     int host;
     int allocate, export, import;
     double Bps;
-    char why[96]; /* the words of what failed */
+    char why[96]; /* message of the failed call */
 };
 
 enum mnnvl_verdict {
-    MNNVL_NONE,   /* no NVLink that is up */
-    MNNVL_INSIDE, /* NVLink inside the host only, as meant: HGX, bridges */
+    MNNVL_NONE,   /* no active NVLink */
+    MNNVL_INSIDE, /* NVLink inside the host only, as designed: HGX, bridges */
     MNNVL_GOOD,   /* member of a domain across hosts */
-    MNNVL_BAD,    /* should be and is not, or not wholly */
-    MNNVL_UNSEEN, /* no GPU of this host is told of */
+    MNNVL_BAD,    /* should be a member, and is not or only in part */
+    MNNVL_UNSEEN, /* no GPU of this host is known */
     MNNVL_VERDICTS
 };
 extern const char *const mnnvl_word[MNNVL_VERDICTS];
@@ -38,27 +36,28 @@ struct mnnvl {
     struct mnnvl_host {
         enum mnnvl_verdict verdict;
         char *why;
-        char *beside; /* of bad: why, beside number and speed of its NVLinks; NULL: only these */
-    } * host;         /* by host of the topology */
+        /* Reason of MNNVL_BAD without number and speed of NVLinks; NULL: no other reason. */
+        char *beside;
+    } * host; /* by host of the topology */
     int hosts;
-    char **odd; /* what is odd, a sentence each: "host tray07 GPU 2: 17 of 18 NVLinks up, ..." */
+    char **odd; /* one sentence each: "host tray07 GPU 2: 17 of 18 NVLinks up, ..." */
     int odds;
-    int compared;  /* how many of those, the last ones, only set hosts beside each other */
-    int bad;       /* hosts that are bad */
+    int compared;  /* number of sentences, at the end, that only compare hosts */
+    int bad;       /* number of hosts with MNNVL_BAD */
     char *summary; /* one line */
 };
 
-/* Pure function of its arguments; the trials that the topology keeps are t->trial.  Free in any
- * case. */
+/* Judge all hosts; depends on its arguments only.  Trials kept in a topology are t->trial.  Call
+ * mnnvl_free() in any case. */
 void mnnvl_judge(struct mnnvl *m, const struct topo *t, const struct mnnvl_trial *trial,
                  int trials);
 void mnnvl_free(struct mnnvl *m);
 /* {"summary", "bad", "hosts": [{"host", "verdict", "why"}], "odd": [...]}; new reference. */
 json_t *mnnvl_json(const struct mnnvl *m, const struct topo *t);
 
-/* The NVLink domain of GPU row i: "clusterUuid.cliqueId" once it is registered; without a
- * registration across hosts its host (a part of it where links join only some GPUs) while it and
- * another GPU have NVLinks that are up.  False: none, or not to be known. */
+/* NVLink domain of GPU i of topo.gpu: "clusterUuid.cliqueId" if it is registered.  Without a
+ * registration across hosts: its host (or a part of it, if links join only some GPUs) if this and
+ * another GPU have active NVLinks.  False: none, or unknown. */
 bool mnnvl_domain(const struct topo *t, int i, char *name, size_t len);
 
 #endif

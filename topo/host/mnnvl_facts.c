@@ -43,14 +43,14 @@ static bool joined(const struct gpu *a, const struct gpu *b)
     return (to_switch(a) && to_switch(b)) || to_gpu(a, b) || to_gpu(b, a);
 }
 
-/* Not yet, or not successfully, or not where it should be registered. */
+/* True if registration is pending, failed, or wrongly absent. */
 static bool unregistered(const struct gpu *g)
 {
     return g->chassis[0] || g->state == FABRIC_NOT_STARTED || g->state == FABRIC_IN_PROGRESS ||
            (g->state == FABRIC_COMPLETED && g->status != 0) || mnnvl_registered(g);
 }
 
-/* Marks the rows of i's host that NVLinks join with it; returns how many, i included. */
+/* Mark the GPUs of i's host that NVLinks connect to it; returns their number, i included. */
 static int component(const struct topo *t, int i, int first, int count, bool *in)
 {
     int queue[GPU_PEERS], n = 1;
@@ -103,7 +103,7 @@ int mnnvl_whole_domain(const char *model)
     return 0;
 }
 
-/* --- all of them --- */
+/* --- all GPUs --- */
 
 static int intern(struct names *names, const char *name)
 {
@@ -147,7 +147,7 @@ static void count_models(struct mnnvl_facts *f)
     }
 }
 
-/* The domain that most GPUs of the host are in; the first of equals. */
+/* Domain of most GPUs on the host; ties: the first. */
 static int home_of(const struct mnnvl_facts *f, const struct mnnvl_host_facts *h)
 {
     int best = -1, most = 0;
@@ -187,7 +187,8 @@ static void count_domains(struct mnnvl_facts *f)
     }
 }
 
-/* A host alone in its cluster, of no rack that is known: H100 boxes register like that. */
+/* Set `rack`.  A host alone in its cluster, of no known rack product, is none: H100 boxes register
+ * like that. */
 static void find_racks(struct mnnvl_facts *f)
 {
     int *hosts = mem_calloc((size_t)f->names.clusters.count + 1, sizeof(*hosts));

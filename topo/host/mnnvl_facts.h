@@ -1,5 +1,5 @@
-/* mnnvl_facts.h - the GPUs of all hosts put in relation: who is in which domain with how many
- * others.  Shared by the verdict and the picture; inside topo/ only. */
+/* mnnvl_facts.h - GPUs of all hosts in relation to each other: domains and their sizes.  Shared by
+ * verdict and summary; inside topo/ only. */
 #ifndef RG_MNNVL_FACTS_H
 #define RG_MNNVL_FACTS_H
 
@@ -11,35 +11,36 @@ struct mnnvl_facts {
         struct names domains, clusters, chassis, models;
     } names;
     struct mnnvl_host_facts {
-        int first, gpus;      /* rows of topo.gpu */
-        int domain;           /* across hosts, of most of its GPUs; -1 */
-        int cluster, chassis; /* -1 */
-        bool rack;   /* meant to be in a domain across hosts: has a chassis, is of a rack's product,
-                      * or   shares its cluster with another host */
-        bool inside; /* two of its GPUs are joined by NVLink without such a domain */
+        int first, gpus;      /* range in topo.gpu */
+        int domain;           /* domain across hosts of most of its GPUs; -1: none */
+        int cluster, chassis; /* -1: none */
+        /* Expected in a domain across hosts: has a chassis, is a rack product, or shares its
+         * cluster with another host. */
+        bool rack;
+        bool inside; /* NVLink joins two of its GPUs without such a domain */
     } * host;
-    struct mnnvl_domain_facts { /* only those across hosts */
+    struct mnnvl_domain_facts { /* domains across hosts only */
         int hosts, gpus;
     } * domain;
     int domains;
     struct mnnvl_model_facts {
-        int gpus, up; /* most NVLinks up on one of them */
+        int gpus, up; /* largest number of active NVLinks on one of them */
         double link_Bps;
     } * model;
-    int *gpu_domain, *gpu_model;      /* by row */
-    int *cluster_home, *chassis_home; /* domain with most of its hosts */
+    int *gpu_domain, *gpu_model;      /* by index of topo.gpu */
+    int *cluster_home, *chassis_home; /* domain of most hosts in it */
 };
 
 void mnnvl_facts_open(struct mnnvl_facts *f, const struct topo *t);
 void mnnvl_facts_close(struct mnnvl_facts *f);
 
-/* How many GPUs a whole domain across hosts has, by the name of the product (72 GPUs of an NVL72
- * rack); 0: the product is not made for one. */
+/* Number of GPUs in a complete domain across hosts, by product name (72 GPUs of an NVL72 rack); 0:
+ * the product has no such domain. */
 int mnnvl_whole_domain(const char *model);
 bool mnnvl_zero_cluster(const struct gpu *g);
 bool mnnvl_registered(const struct gpu *g); /* in a domain across hosts */
-/* Is `domain` a small part beside `home`: fewer than half as many hosts? */
+/* True if `domain` is small compared with `home`: fewer than half as many hosts. */
 bool mnnvl_outnumbered(const struct mnnvl_facts *f, int domain, int home);
-const char *mnnvl_clique(const struct mnnvl_facts *f, int domain); /* the text after the dot */
+const char *mnnvl_clique(const struct mnnvl_facts *f, int domain); /* text after the dot */
 
 #endif

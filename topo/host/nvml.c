@@ -17,9 +17,9 @@ enum { ECC_CORRECTED, ECC_UNCORRECTED };
 
 struct nvml_gpu {
     nvml_device handle; /* NULL: lost */
-    int lost;           /* the library's reason */
+    int lost;           /* reason from the library */
     char busid[16];
-    /* What nvml_look() asks: the time fields, then those of links; -1: not yet chosen. */
+    /* Fields that nvml_look() reads: times, then those of links; asks -1: not chosen yet. */
     struct nvml_field ask[SLOW_FIELDS + GPU_LINKS * LINK_FIELDS];
     int asks;
 };
@@ -29,10 +29,10 @@ struct nvml {
     struct nvml_gpu *device;
     int devices;
     char driver[32];
-    nvml_events events; /* NULL: not told */
+    nvml_events events; /* NULL: not available */
 };
 
-/* Library's text into a field of ours: no control characters, cut where it is too long. */
+/* Copy text of the library into a field: without control characters, cut if too long. */
 static void set_text(char *to, size_t size, const char *from)
 {
     size_t n = 0;
@@ -112,7 +112,7 @@ int nvml_find(struct nvml *n, const char *busid)
     return -1;
 }
 
-/* --- one call each: the number, or -1 where it is not told --- */
+/* --- single calls: the number, or -1 if not available --- */
 
 static int nvml_number(int (*call)(nvml_device d, unsigned *value), nvml_device d)
 {
@@ -158,7 +158,7 @@ static long long nvml_value(const struct nvml_field *f)
     }
 }
 
-/* Fields asked at once: each has its own result; -1 when the call itself fails. */
+/* Read many fields at once; each has its own result.  -1: the call itself fails. */
 static int nvml_ask(const struct nvml_api *a, nvml_device d, struct nvml_field *f, int n)
 {
     int rc = a->fields ? 0 : -1;
@@ -185,7 +185,7 @@ static int clock_of(int (*call)(nvml_device d, int clock, unsigned *MHz), nvml_d
     return call && call(d, CLOCK_SM, &MHz) == NVML_SUCCESS && MHz < 100000 ? (int)MHz : -1;
 }
 
-/* --- NVLinks and what they lead to; where the other GPUs are on PCI --- */
+/* --- NVLinks and their other ends; PCI paths to other GPUs --- */
 
 static void add_remote(struct gpu *g, enum link_end kind, const char *busid)
 {
@@ -211,14 +211,14 @@ static void read_remote(const struct nvml_api *a, nvml_device d, unsigned link, 
 
     if (!a->link_end || a->link_end(d, link, &kind) != NVML_SUCCESS || kind < 0 || kind > 2)
         kind = -1;
-    /* A virtual machine and a rack's switches hide their address behind one of all ones. */
+    /* Virtual machines and switches of a rack hide the address: all its bits are ones. */
     if (a->link_pci && a->link_pci(d, link, &pci) == NVML_SUCCESS && pci.domain < 0xfffffff &&
         pci.bus < 0xff)
         nvml_busid(busid, &pci);
     add_remote(g, kind < 0 ? LINK_END_UNKNOWN : ends[kind], busid);
 }
 
-/* The slowest of the active links; fields tell MB/s. */
+/* Speed of the slowest active link; fields are in MB/s. */
 static double read_speed(const struct nvml_api *a, nvml_device d, unsigned long long active)
 {
     struct nvml_field f[GPU_LINKS] = {{.id = 0}};
@@ -238,7 +238,7 @@ static double read_speed(const struct nvml_api *a, nvml_device d, unsigned long 
     return common > 0 ? units_in(FOREIGN_NVML_LINK, (double)common) : slowest;
 }
 
-/* A link that the GPU does not have is refused; their numbers may have gaps. */
+/* Read all links.  Numbers may have gaps: calls for missing links fail. */
 static void read_links(const struct nvml_api *a, nvml_device d, struct gpu *g)
 {
     unsigned long long active = 0;
@@ -273,9 +273,9 @@ static void read_paths(const struct nvml *n, int i, struct gpu *g)
     }
 }
 
-/* --- what changes while a GPU works: asked before and after a measurement --- */
+/* --- counters that change while a GPU works: read before and after a measurement --- */
 
-/* Counters of errors of one NVLink: the first three up to Hopper, the others from Blackwell on. */
+/* Error counters of one NVLink: the first three up to Hopper, the others since Blackwell. */
 static const unsigned link_fields[LINK_FIELDS] = {
     NVML_FIELD_LINK_REPLAY,         NVML_FIELD_LINK_RECOVERY,         NVML_FIELD_LINK_CRC,
     NVML_FIELD_LINK_RECEIVE_ERRORS, NVML_FIELD_LINK_INTEGRITY_ERRORS, NVML_FIELD_LINK_RECOVERIES};
@@ -295,7 +295,7 @@ void nvml_watch(struct nvml *n, int i)
     n->events = NULL;
 }
 
-/* Once for each GPU: which of the fields it answers. */
+/* Choose the fields that the GPU supports, once per GPU. */
 static void choose_fields(const struct nvml_api *a, struct nvml_gpu *d)
 {
     int n = 0, kept = 0, active;
@@ -372,7 +372,7 @@ static void set_fabric(struct gpu *g, const unsigned char *cluster, int status, 
     set_cluster(g->cluster, cluster);
 }
 
-/* The newest version that the library takes; version 1 knows nothing of health. */
+/* Use the newest version that the library supports; version 1 has no health. */
 static void read_fabric(const struct nvml_api *a, nvml_device d, struct gpu *g)
 {
     struct nvml_fabric v3 = {.version = NVML_VERSIONED(struct nvml_fabric, 3)};
@@ -438,7 +438,7 @@ static void read_repairs(const struct nvml_api *a, nvml_device d, struct gpu *g)
         g->remap = failed ? REMAP_FAILED : pending ? REMAP_PENDING : REMAP_NONE;
     }
     for (int cause = 0; a->retired && cause < 2; cause++) {
-        pages = 0; /* with no room for addresses the library only counts */
+        pages = 0; /* without room for addresses the library only counts */
         int result = a->retired(d, cause, &pages, NULL);
         if (result == NVML_SUCCESS || pages)
             g->retired_pages = (g->retired_pages < 0 ? 0 : g->retired_pages) + pages;

@@ -1,8 +1,8 @@
-/* nvml.h - what the NVIDIA driver's management library tells of this host's GPUs.
+/* nvml.h - facts about this host's GPUs from the NVIDIA driver's management library.
  *
- * libnvidia-ml.so.1 is loaded at run time; RAILGAUGE_NVML names another file, which is then asked
- * even where a recorded machine is read.  What a driver or a GPU does not tell stays "not told":
- * every call of the library may fail by itself. */
+ * libnvidia-ml.so.1 is loaded at run time; RAILGAUGE_NVML names another file, which is then used
+ * even for a recorded machine.  Every call of the library may fail by itself; facts that a driver
+ * or GPU does not report stay "unknown". */
 #ifndef RG_NVML_H
 #define RG_NVML_H
 
@@ -13,38 +13,41 @@
 
 struct nvml;
 
-/* EXIT_CONFIG: no library, or it does not start; EXIT_NOINPUT when RAILGAUGE_NVML names it. */
+/* Errors: EXIT_CONFIG if there is no library or it does not start; EXIT_NOINPUT if RAILGAUGE_NVML
+ * names it. */
 int nvml_open(struct nvml **out, struct err *err);
-void nvml_close(struct nvml *n); /* NULL is fine */
+void nvml_close(struct nvml *n); /* NULL is allowed */
 int nvml_count(const struct nvml *n);
-/* GPU i in the library's order; host and the facts about IMEX are the caller's.  EXIT_IO: lost. */
+/* Read GPU i in the library's order.  The caller sets host and the facts about IMEX.  EXIT_IO:
+ * lost. */
 int nvml_read(struct nvml *n, int i, struct gpu *out, struct err *err);
-int nvml_find(struct nvml *n, const char *busid); /* index or -1 */
+int nvml_find(struct nvml *n, const char *busid); /* index, or -1 */
 
 /* --- before and after a measurement --- */
-struct nvml_counts {    /* -1: not told */
+struct nvml_counts {    /* -1: unknown */
     long long throttle; /* reasons at this moment */
-    long long
-        slow_ns[3]; /* time at lower clocks: software thermal, hardware thermal, power brake */
+    /* Time at lower clocks, ns: software thermal, hardware thermal, power brake. */
+    long long slow_ns[3];
     long long ecc_uncorrected, pcie_replays, link_errors;
-    int xid; /* of a critical error since the last look; 0: none */
+    int xid; /* critical error since the last nvml_look(); 0: none */
 };
-/* From now on nvml_look() at this GPU, and at no other of `n`, also hears of Xids. */
+/* Let nvml_look() also report Xids of this GPU, and of no other GPU of `n`. */
 void nvml_watch(struct nvml *n, int i);
-/* Only what the GPU supports is asked after the first time: a few calls, and fields of each link.
- */
+/* Read the counters.  After the first call only supported fields are read: a few calls, and fields
+ * of each link. */
 void nvml_look(struct nvml *n, int i, struct nvml_counts *out);
-/* What happened between two looks at one GPU that a measurement in between suffers from: "hardware
- * thermal slowdown, 3 NVLink errors"; false and "" when nothing did. */
+/* Events between two readings of one GPU that disturb a measurement: "hardware thermal slowdown, 3
+ * NVLink errors"; false and "" if there are none. */
 bool nvml_harm(const struct nvml_counts *before, const struct nvml_counts *after, char *text,
                size_t len);
 
-/* --- words; each in its own table --- */
-/* Of a health mask: what is bad, "bandwidth degraded, route unhealthy"; "" when no field says so. A
- * field that is 0 is not supported, which is not good news either: *told counts the others. */
+/* --- words for codes; one table each --- */
+/* Bad fields of a health mask: "bandwidth degraded, route unhealthy"; "" if none.  A field of 0 is
+ * not supported, which is no proof of health: *told counts the others. */
 void nvml_health_words(long long mask, char *text, size_t len, int *told);
-void nvml_throttle_words(long long mask, char *text, size_t len); /* only reasons that slow down */
-const char *nvml_result_word(int status);                         /* "insufficient resources" */
-const char *nvml_recovery_word(int action); /* "reset the GPU"; "" for 0 and not told */
+/* only reasons that slow the GPU down */
+void nvml_throttle_words(long long mask, char *text, size_t len);
+const char *nvml_result_word(int status);   /* "insufficient resources" */
+const char *nvml_recovery_word(int action); /* "reset the GPU"; "" for 0 and unknown */
 
 #endif

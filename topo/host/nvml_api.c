@@ -59,7 +59,7 @@ static void add_word(char *text, size_t len, const char *word)
         snprintf(text + at, len - at, "%s%s", at ? ", " : "", word);
 }
 
-/* Fields of fabricInfo.healthMask: NULL is a value that is fine. */
+/* Fields of fabricInfo.healthMask; NULL: a healthy value. */
 static const struct {
     int shift, width;
     const char *bad[9];
@@ -90,8 +90,8 @@ void nvml_health_words(long long mask, char *text, size_t len, int *told)
     }
 }
 
-/* Idle, clocks set by the user, power capping by software, synchronized boost and display clocks
- * are how a GPU normally works. */
+/* Only reasons that are faults.  Idle, clocks set by the user, power capping by software,
+ * synchronized boost and display clocks are normal. */
 static const struct {
     long long bit;
     const char *word;

@@ -1,8 +1,8 @@
-/* nvml_api.h - the part of libnvidia-ml.so.1 that we call, with our own prototypes.
+/* nvml_api.h - the calls of libnvidia-ml.so.1 that we use, with prototypes of our own.
  *
  * Names, numbers and layouts are facts of NVIDIA's public nvml.h (read in NVIDIA/go-nvml,
- * gen/nvml/nvml.h).  A versioned structure starts with its size | version << 24, which tells the
- * library what the caller was built for. */
+ * gen/nvml/nvml.h).  A versioned structure starts with its size | version << 24, by which the
+ * library knows the caller's layout. */
 #ifndef RG_NVML_API_H
 #define RG_NVML_API_H
 
@@ -29,10 +29,10 @@ struct nvml_pci {
 };
 
 struct nvml_field {
-    unsigned id, scope; /* scope: number of the NVLink where the field is of one */
+    unsigned id, scope; /* scope: NVLink number for fields of links */
     long long timestamp, latency_us;
     int type;   /* 0 double, 1 unsigned, 2 unsigned long, 3 and 4 long long, 5 int */
-    int result; /* of this field alone */
+    int result; /* result of this field alone */
     union {
         double real;
         unsigned u;
@@ -45,15 +45,15 @@ struct nvml_field {
 
 /* Field numbers. */
 enum {
-    NVML_FIELD_LINK_SPEED_ALL = 90, /* MB/s, of active links */
-    NVML_FIELD_LINK_REPLAY = 161,   /* 161..163 up to Hopper, 208..215 from Blackwell on */
+    NVML_FIELD_LINK_SPEED_ALL = 90, /* MB/s, active links */
+    NVML_FIELD_LINK_REPLAY = 161,   /* 161..163 up to Hopper, 208..215 since Blackwell */
     NVML_FIELD_LINK_RECOVERY = 162,
     NVML_FIELD_LINK_CRC = 163,
     NVML_FIELD_LINK_SPEED = 164, /* MB/s */
     NVML_FIELD_LINK_RECEIVE_ERRORS = 208,
     NVML_FIELD_LINK_INTEGRITY_ERRORS = 211,
     NVML_FIELD_LINK_RECOVERIES = 215,
-    NVML_FIELD_GPU_RECOVERY = 230,  /* what the driver asks for */
+    NVML_FIELD_GPU_RECOVERY = 230,  /* action that the driver requests */
     NVML_FIELD_SW_THERMAL_NS = 269, /* time spent at lower clocks */
     NVML_FIELD_HW_THERMAL_NS = 270,
     NVML_FIELD_POWER_BRAKE_NS = 271
@@ -100,8 +100,8 @@ struct nvml_event {
 
 #define NVML_VERSIONED(type, v) ((unsigned)sizeof(type) | (unsigned)(v) << 24)
 
-/* Each function once: member of struct nvml_api, symbol, what it takes; all give back a
- * result.  The members of the optional ones are NULL where the library does not have them. */
+/* Functions: member of struct nvml_api, symbol, parameters; all return a result code.  Optional
+ * members are NULL if the library lacks the function. */
 #define NVML_NEEDED(CALL)                                                                          \
     CALL(init, nvmlInit_v2, (void))                                                                \
     CALL(shutdown, nvmlShutdown, (void))                                                           \
@@ -151,12 +151,12 @@ struct nvml_event {
 struct nvml_api {
     NVML_NEEDED(NVML_MEMBER)
     NVML_OPTIONAL(NVML_MEMBER)
-    const char *(*error)(int result); /* optional, too */
+    const char *(*error)(int result); /* optional too */
     void *library;
 };
 
-/* Load (libraries.h) and start the library.  EXIT_CONFIG: it is not there, not complete, or does not
- * start, with the loader's or its own words. */
+/* Load (libraries.h) and start the library.  EXIT_CONFIG, with the loader's or the library's
+ * message: missing, incomplete, or does not start. */
 int nvml_api_open(struct nvml_api *a, struct err *err);
 void nvml_api_close(struct nvml_api *a);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* nvml_topo.c - what NVML tells, put into the topology: GPUs, and which of them share an NVLink
- * domain and a rack. */
+/* nvml_topo.c - makes a topology of NVML's facts: GPUs, NVLink domains and racks. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +11,9 @@
 #include "topo/host/host_devices.h"
 #include "topo/host/nvml.h"
 
-/* --- the channels that memory shared between hosts needs, as files --- */
+/* --- channels for memory shared between hosts, as files --- */
 
-/* Channels that this user may open; 0: none, -1: no /dev there. */
+/* Number of channels that this user may open; 0: none, -1: no /dev. */
 static int imex_channels(const char *root)
 {
     static const char folder[] = "/dev/nvidia-caps-imex-channels";
@@ -34,7 +33,7 @@ static int imex_channels(const char *root)
     return channels;
 }
 
-/* Lines of IMEX's own list of nodes; -1: no such file. */
+/* Number of lines in IMEX's list of nodes; -1: no such file. */
 static int imex_nodes(const char *root)
 {
     char *path = mem_printf("%s/etc/nvidia-imex/nodes_config.cfg", root), line[512];
@@ -51,7 +50,7 @@ static int imex_nodes(const char *root)
     return nodes;
 }
 
-/* --- endpoints: the GPUs that the driver shows, in its order --- */
+/* --- endpoints: GPUs that the driver reports, in its order --- */
 
 static struct endpoint *find_endpoint(struct topo *t, const char *busid)
 {
@@ -61,8 +60,8 @@ static struct endpoint *find_endpoint(struct topo *t, const char *busid)
     return NULL;
 }
 
-/* PCI may show GPUs that this process may not use (or that fell off), and a container may hide PCI.
- * Only for a topology of one host. */
+/* Replace the endpoints: PCI may list GPUs that this process may not use (or that failed), and a
+ * container may hide PCI.  Only for a topology of one host. */
 static void set_endpoints(struct topo *t, int host, int first)
 {
     int on_pci = 0, known = 0;

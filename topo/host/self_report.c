@@ -52,7 +52,8 @@ void self_report_list_free(struct self_report *list, int count)
 
 /* --- this node --- */
 
-/* A value of the environment as one word: blanks and control characters would end the line. */
+/* Value of an environment variable as one word: blanks and control characters would end the
+ * line. */
 static char *word(const char *text)
 {
     char *w = text && *text ? mem_strdup(text) : NULL;
@@ -75,7 +76,7 @@ static long rank_here(void)
     return -1;
 }
 
-/* Domains of this host's GPUs; several, which is odd, are all told. */
+/* Domains of this host's GPUs; if there are several, which is odd, all are listed. */
 static char *nvlink_here(void)
 {
     struct nvml *n;
@@ -156,7 +157,7 @@ static int take_word(struct self_report *t, const char *where, char *text, bool 
     return err_data(err, "%s: unknown key \"%.60s\"", where, text);
 }
 
-/* The node's name is a list where nothing else is told. */
+/* Add the nodes of a line; the name may be a list if nothing else follows. */
 static int take_nodes(struct self_report **list, int *count, struct self_report *t,
                       const char *where, const char *names, bool more, struct err *err)
 {
@@ -195,7 +196,7 @@ static int take_line(struct self_report **list, int *count, const char *where, c
             names = w;
     }
     if (rc == 0 && names) {
-        char *colon = strrchr(names, ':'); /* "node01:8" of mpirun */
+        char *colon = strrchr(names, ':'); /* "node01:8", as in mpirun */
         if (colon && colon[1] && strspn(colon + 1, "0123456789") == strlen(colon + 1))
             *colon = '\0';
         rc = take_nodes(list, count, &t, where, names, more, err);
@@ -211,10 +212,10 @@ static int by_rank(const void *x, const void *y)
     return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-/* In order of ranks (several tasks of a node: of its first), each node once. */
+/* Sort by rank (several tasks of a node: by the first) and keep each node once. */
 static void arrange(struct self_report *list, int *count)
 {
-    struct names names = {0}; /* interns nodes */
+    struct names names = {0}; /* node names */
     int kept = 0;
     bool ranked = true;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* smi_topo.c - what `nvidia-smi topo -m` prints, read and put into a host. */
+/* smi_topo.c - adds the output of `nvidia-smi topo -m` to a host. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,31 +11,31 @@
 #include "topo/host/nic.h"
 #include "topo/sources.h"
 
-/* The table of `nvidia-smi topo -m`, with tabs between its cells, and its legends.
+/* Table of `nvidia-smi topo -m`, with tabs between its cells, and its legends.
  *
  *             GPU0    GPU1    NIC0    CPU Affinity    NUMA Affinity    GPU NUMA ID
  *     GPU0     X      NV18    PIX     0-47            0                N/A
  *
- * As it comes out of logs and tickets: the header underlined by escape codes, tabs turned into
- * blanks, cells glued together ("NODENODE"), cells missing at the end of a row, a row that goes on
- * in the next line, quotes of mail.  A row whose X is
- * not in its own column cannot be trusted and is refused.  Codes: the legend that the command
- * prints, and SOC, the word of drivers of 2017 for SYS. */
+ * Text from logs and tickets may be damaged: the header underlined by escape codes, tabs turned
+ * into blanks, cells glued together ("NODENODE"), cells missing at the end of a row, a row
+ * continued on the next line, quotes of mail.  A row whose X is not in its own column cannot be
+ * trusted and is refused.  Codes are those of the legend that the command prints, and SOC, the
+ * word of drivers of 2017 for SYS. */
 enum { SMI_DEVICES = 128, SMI_NVLINKS = 1000 };
 
 struct smi_table {
     struct smi_device {
         bool gpu;
-        int number;    /* of the GPU; NIC0 or, up to release 515, -1 */
-        char name[32]; /* a NIC's as the legend has it */
-        bool seen;     /* has a row */
+        int number;    /* GPU or NIC number; -1 for NICs up to release 515 */
+        char name[32]; /* NIC: name in the legend */
+        bool seen;     /* a row was read */
     } device[SMI_DEVICES];
     int devices;
-    /* What a cell says: SMI_NVLINKS + NVLinks, enum gpu_path, or -1. */
+    /* Meaning of a cell: SMI_NVLINKS + NVLinks, enum gpu_path, or -1. */
     short cell[SMI_DEVICES][SMI_DEVICES];
     int numa[SMI_DEVICES];
-    int open, column; /* the row of the line before, -1: none; its cells so far */
-    bool cpus;        /* and its CPUs */
+    int open, column; /* row of the line before, -1: none; number of its cells so far */
+    bool cpus;        /* its CPUs were read */
 };
 
 enum { CELL = 64 };
@@ -46,7 +46,7 @@ static const struct {
 } words[] = {{"X", PATH_SELF},  {"SYS", PATH_SYS}, {"SOC", PATH_SYS}, {"NODE", PATH_NODE},
              {"PHB", PATH_PHB}, {"PXB", PATH_PXB}, {"PIX", PATH_PIX}};
 
-/* One code at the front of the text; its length, 0: none. */
+/* Parse one code at the start of the text; returns its length, 0: no code. */
 static int take_code(const char *text, int *out)
 {
     if (!strncmp(text, "NV", 2) && isdigit((unsigned char)text[2])) {
@@ -78,7 +78,8 @@ static bool is_device(const char *word, struct smi_device *d)
            !strncmp(word, "mlx", 3);
 }
 
-/* Escape codes go, other control characters but tabs become blanks, what is not ASCII '?'. */
+/* Remove escape codes; other control characters except tabs become blanks, non-ASCII becomes
+ * '?'. */
 static void clean(char *line)
 {
     char *to = line;
@@ -99,7 +100,8 @@ static void clean(char *line)
     *to = '\0';
 }
 
-/* The next cell: up to a tab where the line has tabs, else up to a blank; blanks around it go. */
+/* Return the next cell: up to a tab if the line has tabs, else up to a blank; surrounding blanks
+ * are removed. */
 static bool next_cell(char **line, bool tabs, char cell[CELL])
 {
     char *from = *line, *end;
@@ -117,7 +119,7 @@ static bool next_cell(char **line, bool tabs, char cell[CELL])
     return tabs || *cell;
 }
 
-/* The header names the columns; NULL-named cells end with the affinities. */
+/* Read the column names; the affinities end the list. */
 static bool read_header(struct smi_table *b, char *line)
 {
     bool tabs = strchr(line, '\t') != NULL;
@@ -145,13 +147,13 @@ static int find_device(const struct smi_table *b, const char *name)
     return -1;
 }
 
-/* The last columns: CPUs, NUMA nodes ("0,3-9,11-17"; the first is that of the CPUs), and the GPU's
- * own memory.  Some releases put an empty cell between them. */
+/* Read the last columns: CPUs, NUMA nodes ("0,3-9,11-17"; the first is that of the CPUs), and the
+ * GPU's own memory.  Some releases put an empty cell between them. */
 static int numa_of(char *rest, bool tabs, bool cpus)
 {
     char cell[CELL], *end;
 
-    if (!cpus) /* they are in front, unless the line before had them */
+    if (!cpus) /* CPUs come first, unless they were on the line before */
         next_cell(&rest, tabs, cell);
     if (!next_cell(&rest, tabs, cell) || !isdigit((unsigned char)cell[0]))
         return -1;
@@ -165,7 +167,7 @@ struct where {
     struct err *err;
 };
 
-/* What is left of a row. */
+/* Read the rest of a row. */
 static int read_cells(struct smi_table *b, int at, char *line, bool tabs, const struct where *p)
 {
     char cell[CELL];
@@ -181,7 +183,7 @@ static int read_cells(struct smi_table *b, int at, char *line, bool tabs, const 
             continue;
         }
         if (!take_code(cell, &code)) {
-            /* A row that ends early goes on with its CPUs. */
+            /* A row that ends early continues with its CPUs. */
             if (!isdigit((unsigned char)cell[0]) && strcmp(cell, "N/A") != 0)
                 return err_data(p->err, "%s:%d: \"%.20s\" in the row of %s is no path", p->path,
                                 p->line, cell, b->device[at].name);
@@ -219,11 +221,11 @@ static int read_row(struct smi_table *b, int at, char *line, const struct where 
     b->device[at].seen = true;
     b->column = 0;
     b->cpus = false;
-    next_cell(&line, tabs, cell); /* its name */
+    next_cell(&line, tabs, cell); /* name of the device */
     return read_cells(b, at, line, tabs, p);
 }
 
-/* A mail program broke the row: more of its cells, or its CPUs. */
+/* True if the line continues a row that a mail program broke: more of its cells, or its CPUs. */
 static bool goes_on(const struct smi_table *b, const char *first, const char *line)
 {
     int code;
@@ -234,7 +236,7 @@ static bool goes_on(const struct smi_table *b, const char *first, const char *li
                                   : isdigit((unsigned char)*first);
 }
 
-/* "  NIC0: mlx5_0" below "NIC Legend:". */
+/* Read "  NIC0: mlx5_0" below "NIC Legend:". */
 static void read_legend(struct smi_table *b, const char *line)
 {
     char name[32], device[32];
@@ -248,7 +250,7 @@ static void read_legend(struct smi_table *b, const char *line)
                 isprint((unsigned char)device[i]) || !device[i] ? device[i] : '?';
 }
 
-/* Every GPU has a row afterwards; else EXIT_DATA with file, line, value and reason. */
+/* Read the table; every GPU must have a row.  EXIT_DATA with file, line, value and reason. */
 static int smi_table_parse(struct smi_table *b, const char *text, size_t len, const char *path,
                            struct err *err)
 {
@@ -268,11 +270,11 @@ static int smi_table_parse(struct smi_table *b, const char *text, size_t len, co
             *next++ = '\0';
         p.line++;
         clean(line);
-        at += strspn(at, " \t>"); /* '>': as mail quotes */
+        at += strspn(at, " \t>"); /* '>': quoted in mail */
         snprintf(first, sizeof(first), "%.*s", (int)strcspn(at, " \t"), at);
         struct smi_device d;
         int row = b->open;
-        b->open = -1; /* an empty line ends it */
+        b->open = -1; /* an empty line ends the row */
         if (!b->devices) {
             if (is_device(first, &d) && !read_header(b, at))
                 rc = err_data(err, "%s:%d: more than %d columns", path, p.line, SMI_DEVICES);
@@ -296,12 +298,12 @@ static int smi_table_parse(struct smi_table *b, const char *text, size_t len, co
     return rc;
 }
 
-/* --- what the table tells of a host --- */
+/* --- facts of the table about a host --- */
 
 enum { LINKS_OF_A_GPU = 18 };
 
-/* All its links lead to switches when every peer shows the same number and their sum is more than
- * a GPU has; one peer alone leaves it open. */
+/* Set the links.  All lead to switches if every peer has the same number and their sum is more
+ * than a GPU has; with a single peer this is undecided. */
 static void set_links(struct gpu *g, const struct smi_table *b, int at, bool anybody)
 {
     int sum = 0, same = 0, peers = 0;
@@ -336,7 +338,7 @@ static void set_links(struct gpu *g, const struct smi_table *b, int at, bool any
                 (struct gpu_remote){LINK_END_GPU, "", b->cell[at][c] - SMI_NVLINKS};
 }
 
-/* PCI paths to other GPUs; where there is NVLink the table does not tell them. */
+/* Set PCI paths to other GPUs; the table hides them where there is NVLink. */
 static void set_paths(struct gpu *g, const struct smi_table *b, int at)
 {
     for (int c = 0; c < b->devices; c++) {
@@ -350,8 +352,7 @@ static void set_paths(struct gpu *g, const struct smi_table *b, int at)
     }
 }
 
-/* The nearest NIC, of several the one that fewest GPUs have; where all are across sockets nothing
- * is near. */
+/* Nearest NIC; ties: the one used by the fewest GPUs.  If all are across sockets none is near. */
 static int nearest(const struct topo *t, int host, const struct smi_table *b, int at,
                    const int *nic)
 {

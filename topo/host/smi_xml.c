@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* smi_xml.c - `nvidia-smi -q -x`: one element <gpu> each, in NVML's order.  Values are words with
- * units ("1830 MHz", "16x"); "N/A" and sentences ("Requested functionality has been deprecated")
- * are not told.  Words are given NVML's numbers again (nvml.h), so that one verdict serves both.
- * Elements and the words of healthy GPUs are those of recordings of drivers 570 to 595
- * (NVIDIA/k8s-test-infra, tests/e2e/go/assertions/nvidiasmi/testdata/hardware); the numbers are
- * NVML's (docs.nvidia.com/deploy/nvml-api: group nvmlFabricDefs, nvmlDeviceGpuRecoveryAction_t),
- * and of faults that no recording shows the words of their names are taken, whatever joins them. */
+/* smi_xml.c - reader of `nvidia-smi -q -x`: one element <gpu> per GPU, in NVML's order.  Values
+ * are words with units ("1830 MHz", "16x"); "N/A" and sentences ("Requested functionality has been
+ * deprecated") mean unknown.  Words are converted to NVML's numbers (nvml.h), so that one verdict
+ * serves both.  Elements and the words of healthy GPUs are those of recordings of drivers 570 to
+ * 595 (NVIDIA/k8s-test-infra, tests/e2e/go/assertions/nvidiasmi/testdata/hardware); the numbers
+ * are NVML's (docs.nvidia.com/deploy/nvml-api: group nvmlFabricDefs,
+ * nvmlDeviceGpuRecoveryAction_t).  Faults that no recording shows are recognised by the words of
+ * their names, with any separator. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -23,20 +24,20 @@ enum { DEPTHS = 16, ELEMENTS = 1 << 20, NAME = 64 };
 struct reader {
     struct topo *t;
     int host;
-    char open[DEPTHS][NAME]; /* names of the open elements, by depth - 1 */
+    char open[DEPTHS][NAME]; /* names of open elements, indexed by depth - 1 */
     char driver[32];
-    struct gpu gpu; /* the one that is being read */
+    struct gpu gpu; /* GPU being read */
     int gpus;
 };
 
 /* --- words --- */
 
 struct word {
-    const char *part; /* of the text, whatever its case */
+    const char *part; /* part of the text, in any case */
     int number;
 };
 
-/* The number of the first word that is part of the text; other: none is. */
+/* Number of the first entry contained in the text; other: none is. */
 static int find_word(const struct word *w, const char *text, int other)
 {
     for (; w->part; w++)
@@ -73,14 +74,14 @@ static const struct word configuration_words[] = {
     {"None", 1},    {"False", 1},     {"SysGUID", 2}, {"System GUID", 2},
     {"Chassis", 3}, {"Partition", 4}, {"NVLinks", 5}, {"firmware", 6},
     {"FW", 6},      {"Location", 7},  {"State", 8},   {NULL, 0}};
-/* "Drain and Reset", "GPU_RESET": both spellings are printed. */
+/* Both spellings occur: "Drain and Reset", "GPU_RESET". */
 static const struct word recovery_words[] = {
     {"None", 0},   {"IMEX", 5},   {"and Reset", 4}, {"and_Reset", 4}, {"Drain", 3},
     {"System", 7}, {"Reboot", 2}, {"Bus", 6},       {"Reset", 1},     {NULL, 0}};
-/* In a field of two bits 1 says that it is so (which is bad, where 0 would be "not supported"). */
+/* Two-bit fields: 1 means true, which is bad; 0 would be "not supported". */
 static const struct word bad_words[] = {
     {"Degraded", 1}, {"True", 1}, {"Full", 2}, {"False", 2}, {NULL, 0}};
-/* partition_assigned: 2 says that there is none. */
+/* partition_assigned: 2 means that there is none. */
 static const struct word good_words[] = {{"True", 1}, {"False", 2}, {NULL, 0}};
 
 static const struct {
@@ -94,7 +95,7 @@ static const struct {
               {"incorrect_configuration", 8, configuration_words},
               {"partition_assigned", 12, good_words}};
 
-/* What follows "clocks_event_reason_" or, before release 530, "clocks_throttle_reason_". */
+/* Names after "clocks_event_reason_" or, before release 530, "clocks_throttle_reason_". */
 static const struct {
     const char *name;
     long long bit;
@@ -108,7 +109,7 @@ static const struct {
               {"hw_power_brake_slowdown", 0x80},
               {"display_clocks_setting", 0x100}};
 
-/* --- values by their element and the one around it --- */
+/* --- values by their element and its parent --- */
 
 enum cell { TEXT, NUMBER, SUM, WORD };
 
@@ -120,7 +121,7 @@ static const struct {
     size_t at;
     int size; /* TEXT: bytes; NUMBER: largest */
     const struct word *words;
-    int other; /* WORD: a text that is none of them */
+    int other; /* WORD: number of any other text */
 } value[] = {
     {VALUE(TEXT, "gpu", "product_name", model), TEXT_OF(model)},
     {VALUE(TEXT, "gpu", "uuid", uuid), TEXT_OF(uuid)},
@@ -154,7 +155,7 @@ static const struct {
     {VALUE(SUM, "remapped_rows", "remapped_row_unc", remapped_rows), 0, NULL, 0},
 };
 
-/* A whole number with or without a unit; -1: the text is none ("N/A"). */
+/* Whole number with or without a unit; -1: not a number ("N/A"). */
 static long long number(struct xml *x, const char *name, const char *text, long long max)
 {
     char *end;
@@ -254,7 +255,7 @@ static void on_start(struct xml *x, const char *name, const char **attributes)
                 xml_attribute(attributes, "id") ? xml_attribute(attributes, "id") : "");
 }
 
-/* What the registration says counts once it is completed (as from NVML). */
+/* Registration facts count only if it is completed (as from NVML). */
 static void end_gpu(struct xml *x)
 {
     struct reader *r = x->user;
@@ -272,7 +273,7 @@ static void end_gpu(struct xml *x)
     }
     g->host = to->host;
     g->index = to->index;
-    /* Links and paths are not told here. */
+    /* Keep links and paths: this file has none. */
     g->links = to->links;
     g->down = to->down;
     g->counted = to->counted;

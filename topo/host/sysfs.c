@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What Linux tells below /sys and /proc of this machine or of a recorded one: ports with verbs
+/* sysfs.c - facts below /sys and /proc of this machine or of a recorded one: ports with verbs
  * (Documentation/ABI/stable/sysfs-class-infiniband), network interfaces
- * (Documentation/ABI/testing/sysfs-class-net), and how NICs reach the memory of GPUs. */
+ * (Documentation/ABI/testing/sysfs-class-net), and access of NICs to GPU memory. */
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <net/if_arp.h>
@@ -17,8 +17,8 @@
 #include "topo/host/host_devices.h"
 #include "topo/host/nic.h"
 
-/* The first line of a file below root, without its newline and with '?' for control characters;
- * false when there is none. */
+/* Read the first line of a file below root, without its newline and with '?' for control
+ * characters; false: no such file. */
 __attribute__((format(printf, 4, 5))) static bool sysfs_line(char *line, int size, const char *root,
                                                              const char *fmt, ...)
 {
@@ -34,7 +34,7 @@ __attribute__((format(printf, 4, 5))) static bool sysfs_line(char *line, int siz
     if (!f)
         return false;
     if (!fgets(line, size, f))
-        line[0] = '\0'; /* a port that is down answers EINVAL */
+        line[0] = '\0'; /* a port that is down gives EINVAL */
     fclose(f);
     line[strcspn(line, "\n")] = '\0';
     for (char *c = line; *c; c++)
@@ -48,7 +48,7 @@ static int by_name(const void *a, const void *b)
     return strverscmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Entries of a folder, sorted (mlx5_2 before mlx5_10); false when there is no such folder.
+/* List a folder, sorted (mlx5_2 before mlx5_10); false: no such folder.  Free with
  * hostlist_free(). */
 static bool sysfs_list(char ***names, int *count, const char *root, const char *path)
 {
@@ -71,7 +71,8 @@ static bool sysfs_list(char ***names, int *count, const char *root, const char *
 
 /* --- any device --- */
 
-/* "mlx5_core 24.10-1.1.4": drivers that come with the kernel tell no version of their own. */
+/* Set the driver, "mlx5_core 24.10-1.1.4".  Drivers in the kernel's tree have no version of their
+ * own. */
 static void sysfs_driver(struct nic *n, const char *root, const char *class_path)
 {
     char line[128], name[32] = "", version[16];
@@ -89,7 +90,7 @@ static void sysfs_driver(struct nic *n, const char *root, const char *class_path
         snprintf(n->driver, sizeof(n->driver), "%s", name);
 }
 
-/* PCI address and NUMA node of a device; virtio devices have theirs one folder up. */
+/* Set PCI address and NUMA node of a device; for virtio devices they are one folder up. */
 static void sysfs_place(struct nic *n, const char *root, const char *class_path)
 {
     static const char *const up[] = {"/device", "/device/.."};
@@ -124,14 +125,14 @@ static void sysfs_push(struct topo *t, const struct nic *n)
     MEM_PUSH(t->nic, t->nics) = *n;
 }
 
-/* --- ports with verbs: /sys/class/infiniband, whose addresses (GIDs) come with a type and a network
- * interface each --- */
+/* --- ports with verbs: /sys/class/infiniband; each address (GID) has a type and a network
+ * interface --- */
 
 enum { GIDS_MAX = 256, LINE = 128 };
 
 struct gid {
     bool ipv4, valid;
-    int version; /* of RoCE; 0: none */
+    int version; /* RoCE version; 0: not RoCE */
     unsigned char raw[16];
 };
 
@@ -145,7 +146,7 @@ static bool read_gid(struct gid *g, const char *root, const char *base, int inde
         inet_pton(AF_INET6, line, g->raw) != 1)
         return false;
     g->ipv4 = !memcmp(g->raw, v4, sizeof(v4));
-    /* A link-local address without an interface identifier is as good as none. */
+    /* A link-local address without an interface identifier is useless. */
     g->valid = memcmp(g->raw, none, 16) != 0 &&
                !(g->raw[0] == 0xfe && g->raw[1] == 0x80 && !memcmp(g->raw + 8, none, 8));
     if (sysfs_line(line, LINE, root, "%s/gid_attrs/types/%d", base, index))
@@ -153,9 +154,10 @@ static bool read_gid(struct gid *g, const char *root, const char *base, int inde
     return true;
 }
 
-/* Which address NCCL takes on Ethernet unless NCCL_IB_GID_INDEX, _ADDR_FAMILY, _ADDR_RANGE or
- * _ROCE_VERSION_NUM say it: the first IPv4 one of RoCE v2, else the first IPv4 one, else number 0
- * (NVIDIA/nccl at 0456df20, src/transport/net_ib/connect.cc, ncclUpdateGidIndex). */
+/* Choose the address that NCCL uses on Ethernet unless NCCL_IB_GID_INDEX, _ADDR_FAMILY,
+ * _ADDR_RANGE or _ROCE_VERSION_NUM is set: the first IPv4 address of RoCE v2, else the first IPv4
+ * address, else number 0 (NVIDIA/nccl at 0456df20, src/transport/net_ib/connect.cc,
+ * ncclUpdateGidIndex). */
 static int choose_gid(const char *root, const char *base)
 {
     struct gid best, next;
@@ -171,8 +173,9 @@ static int choose_gid(const char *root, const char *base)
     return best.valid ? at : -1;
 }
 
-/* On InfiniBand number 1 where it has an identifier for routing between subnets (FLID, bytes 4 and
- * 5), unless NCCL_IB_ROUTABLE_FLID_GID_INDEX says another; else 0 (there, ncclIbGetGidIndex). */
+/* Choose the address on InfiniBand: number 1 if it has an identifier for routing between subnets
+ * (FLID, bytes 4 and 5), unless NCCL_IB_ROUTABLE_FLID_GID_INDEX is set; else 0 (same file,
+ * ncclIbGetGidIndex). */
 static int infiniband_gid(const char *root, const char *base)
 {
     struct gid g;
@@ -191,13 +194,13 @@ static void read_gids(struct nic *n, const char *root, const char *base)
         return;
     }
     inet_ntop(AF_INET6, g.raw, n->gid, sizeof(n->gid));
-    /* The kernel's word for type 0 is "IB/RoCE v1" on both. */
+    /* The kernel calls type 0 "IB/RoCE v1" on both link layers. */
     if (n->layer == LINK_INFINIBAND)
         snprintf(n->gid_type, sizeof(n->gid_type), "IB");
     else if (sysfs_line(line, LINE, root, "%s/gid_attrs/types/%d", base, n->gid_index))
         snprintf(n->gid_type, sizeof(n->gid_type), "%.11s",
                  strncmp(line, "IB/RoCE v1", 10) != 0 ? line : "RoCE v1");
-    /* On InfiniBand an address is the subnet's prefix and the port's GUID. */
+    /* InfiniBand addresses consist of the subnet's prefix and the port's GUID. */
     if (n->layer == LINK_INFINIBAND) {
         int at = snprintf(n->guid, sizeof(n->guid), "0x");
         for (int i = 8; i < 16; i++)
@@ -205,7 +208,7 @@ static void read_gids(struct nic *n, const char *root, const char *base)
     }
 }
 
-/* "b83f:d203:0091:a2c4" of the card, where the port has no GUID of its own. */
+/* Set the card's GUID, "b83f:d203:0091:a2c4", if the port has none of its own. */
 static void read_node_guid(struct nic *n, const char *root, const char *class_path)
 {
     char line[LINE];
@@ -218,7 +221,7 @@ static void read_node_guid(struct nic *n, const char *root, const char *class_pa
                  part[2] & 0xffff, part[3] & 0xffff);
 }
 
-/* The interface of the port: of those of the PCI device the one with its number (dev_port counts
+/* Set the port's interface: among those of the PCI device the one with its number (dev_port counts
  * from 0), else the one that an address belongs to. */
 static void rdma_netdev(struct nic *n, const char *root, const char *class_path, const char *base,
                         const char *port)
@@ -241,7 +244,7 @@ static void rdma_netdev(struct nic *n, const char *root, const char *class_path,
     free(folder);
 }
 
-/* "400 Gb/sec (4X NDR)", "4: ACTIVE", "InfiniBand". */
+/* Parse "400 Gb/sec (4X NDR)", "4: ACTIVE", "InfiniBand". */
 static void rdma_state(struct nic *n, const char *root, const char *base)
 {
     char line[LINE], *end;
@@ -313,22 +316,22 @@ static void read_rdma(struct topo *t, int host, const char *root)
 
 /* --- network interfaces: /sys/class/net --- */
 
-/* A network interface that stands for a port: physical, or a bond of such.  `virtual` asks for the
- * others that carry traffic (veth in a container), which count only where nothing else exists. */
+/* True if a network interface stands for a port: physical, or a bond of such.  `virtual`: other
+ * interfaces that carry traffic (veth in a container), which count only if there is no port. */
 static bool is_port(const char *root, const char *path, bool virtual)
 {
     char line[32];
 
     if (!sysfs_line(line, sizeof(line), root, "%s/type", path) ||
         strtol(line, NULL, 10) != ARPHRD_ETHER || host_has_file(root, path, "/device/infiniband"))
-        return false; /* loopback, tunnels, IPoIB; RoCE ports are listed by their RDMA name */
+        return false; /* loopback, tunnels, IPoIB; RoCE ports are listed by RDMA name */
     if (host_has_file(root, path, "/device") || host_has_file(root, path, "/bonding"))
         return !virtual && !host_has_file(root, path, "/bonding_slave");
     return virtual && !host_has_file(root, path, "/bridge") &&
            !host_has_file(root, path, "/brport");
 }
 
-/* Of a bond the first of its ports: that is the one that switches speak to. */
+/* Set the interface that switches see: for a bond its first port. */
 static void net_netdev(struct nic *n, const char *root, const char *base)
 {
     char line[256];
@@ -350,7 +353,7 @@ static void net_port(struct topo *t, int host, const char *root, const char *nam
     net_netdev(&n, root, base);
     n.up = sysfs_line(line, sizeof(line), root, "%s/operstate", base) &&
            (!strcmp(line, "up") || !strcmp(line, "unknown"));
-    /* Mb/s, -1 when unknown; a virtual port's 10000 is a constant of the kernel and no fact. */
+    /* Mb/s, -1: unknown.  Virtual ports report 10000, a constant of the kernel and no fact. */
     if (!virtual && sysfs_line(line, sizeof(line), root, "%s/speed", base)) {
         double mbit = strtod(line, NULL);
         n.rate_Bps = mbit > 0 && mbit < 1e9 ? units_in(FOREIGN_SYSFS_NET, mbit) : 0;
@@ -393,13 +396,14 @@ int topo_read_sysfs_net(struct topo *t, int host, const char *root, struct err *
 
 /* --- GPUDirect RDMA --- */
 
-/* How NICs reach the memory of GPUs (GPUDirect RDMA), as far as files tell it.
+/* Access of NICs to GPU memory (GPUDirect RDMA), as far as files show it.
  *
- * NCCL takes it as given where one of three files is there: those of nv_peer_mem (old and new) and
- * of nvidia_peermem; else it asks for dma-buf (src/transport/net_ib/gdr.cc).  dma-buf needs Linux
- * 5.12 and NVIDIA's open kernel module (NVIDIA, "GPUDirect RDMA", and the GPU operator's page of
- * that name), but a module that is loaded, or one that could, is no proof: only registering memory
- * of a GPU with a NIC is.  So the text says which module is there, or "dma-buf possible". */
+ * NCCL takes it as available if one of three files exists: those of nv_peer_mem (old and new)
+ * and of nvidia_peermem; else it checks for dma-buf (src/transport/net_ib/gdr.cc).  dma-buf
+ * needs Linux 5.12 and NVIDIA's open kernel module (NVIDIA, "GPUDirect RDMA", and the GPU
+ * operator's page of that name).  Neither a loaded module nor a capable one is proof: only
+ * registering GPU memory with a NIC is.  So the text names the module that is loaded, or says
+ * "dma-buf possible". */
 static const struct {
     const char *path, *name;
 } module[] = {
@@ -408,7 +412,7 @@ static const struct {
     {"/sys/kernel/mm/memory_peers/nv_mem_nc/version", "nv_peer_mem (nc)"},
 };
 
-/* 1 yes, 0 no, -1 the kernel's version is not told; *driver is the text after the module's name. */
+/* 1: yes, 0: no, -1: kernel version unknown.  line: driver version line. */
 static int dma_buf(const char *root, const char *line)
 {
     char release[64];
@@ -441,7 +445,7 @@ int topo_read_gdr(struct topo *t, int host, const char *root, struct err *err)
         return 0;
     }
     if (!driver)
-        return 0; /* no NVIDIA GPU in use: nothing to say */
+        return 0; /* no NVIDIA GPU in use */
     int possible = dma_buf(root, line);
     if (possible < 0) {
         topo_unseen(t, "GPUDirect RDMA",

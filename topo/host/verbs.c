@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* verbs.c - what libibverbs tells of ports, beside sysfs: what a program gets that opens the device.  In a
- * container, behind SR-IOV or with a driver that does not fit its library that is not always what
- * /sys shows.  Its table of topology.json is "verbs". */
+/* verbs.c - facts about ports from libibverbs, beside sysfs: what a program gets that opens the
+ * device.  In a container, behind SR-IOV or with a driver that does not fit its library this can
+ * differ from /sys.  Its table of topology.json is "verbs". */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
@@ -17,8 +17,8 @@
 
 enum { COUNT_MAX = 1 << 30 };
 
-/* Lanes, and bits per second of one (Linux, include/rdma/ib_verbs.h: ib_width_enum_to_int() and
- * ib_port_attr_to_speed_info(), which make what sysfs tells). */
+/* Rate: lanes, times bits per second of a lane (Linux, include/rdma/ib_verbs.h:
+ * ib_width_enum_to_int() and ib_port_attr_to_speed_info(), which sysfs uses). */
 static double port_rate(const struct verbs_port_attr *p)
 {
     static const struct {
@@ -36,7 +36,7 @@ static double port_rate(const struct verbs_port_attr *p)
     return n * bps / 8;
 }
 
-/* Drivers that know no limit tell -1, or the largest number. */
+/* Drivers without a limit report -1, or the largest number. */
 static int limit(int value)
 {
     return value > 0 && value < COUNT_MAX ? value : 0;
@@ -47,7 +47,7 @@ static int mtu_bytes(int mtu)
     return mtu >= VERBS_MTU_256 && mtu <= VERBS_MTU_4096 ? 128 << mtu : 0;
 }
 
-/* Text of a device, without control characters. */
+/* Copy text of a device, without control characters. */
 static void copy_text(char *to, size_t size, const char *from)
 {
     snprintf(to, size, "%.*s", (int)size - 1, from);
@@ -90,7 +90,7 @@ static void read_port(struct nic *n, struct verbs_hca *hca, int port,
         inet_ntop(AF_INET6, gid.raw, v->gid, sizeof(v->gid));
 }
 
-/* The device's ports, each a NIC: "mlx5_0", "mlx5_0:2".  Who is told why: 0, an errno. */
+/* Read the device's ports, each a NIC: "mlx5_0", "mlx5_0:2".  Returns 0 or an errno. */
 static int read_ports(struct topo *t, int host, struct verbs_hca *hca, const char *name)
 {
     struct verbs_device_attr d;
@@ -145,7 +145,8 @@ int topo_read_verbs(struct topo *t, int host, const char *root, struct err *err)
 
     if (host < 0 || host >= t->hosts)
         return err_set(err, "no host %d", host);
-    /* A recorded machine's ports are not those of this machine's library, unless that is named. */
+    /* Skip a recorded machine, whose ports are not those of this machine's library, unless that is
+     * named. */
     if ((*root && !(named && *named)) || !any_rdma(t, host))
         return 0;
     if (verbs_load(&why) < 0) {

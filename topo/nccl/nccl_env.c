@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What of a user's surroundings changes NCCL behind a measurement's back.  The files are read in
- * NCCL's order (src/misc/param.cc): the environment wins, then NCCL_CONF_FILE or ~/.nccl.conf, then
- * /etc/nccl.conf. */
+/* nccl_env.c - settings of a user that silently change what NCCL does in a measurement.  Files are
+ * read in NCCL's order (src/misc/param.cc): the environment wins, then NCCL_CONF_FILE or
+ * ~/.nccl.conf, then /etc/nccl.conf. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ extern char **environ;
 
 enum { CONF_MAX = 1 << 16, SHOWN = 80 };
 
-/* Only those that silently change what is measured; the others are in the provenance. */
+/* Only variables that silently change what is measured; the provenance lists the others. */
 static const struct nccl_env {
     const char *name, *harm;
 } vars[] = {
@@ -57,7 +57,7 @@ static const struct nccl_env *find(const char *text, size_t len)
     return NULL;
 }
 
-/* "NAME=VALUE" of the environment (file NULL) or of a line of a file. */
+/* Examine "NAME=VALUE" from the environment (file NULL) or from a line of a file. */
 static void look(char ***list, int *count, const char *line, size_t len, const char *file)
 {
     size_t name = 0;
@@ -65,7 +65,7 @@ static void look(char ***list, int *count, const char *line, size_t len, const c
     while (name < len && line[name] != '=')
         name++;
     const struct nccl_env *s = name < len ? find(line, name) : NULL;
-    if (!s || (file && getenv(s->name))) /* the environment wins, and was told of */
+    if (!s || (file && getenv(s->name))) /* the environment wins and was reported already */
         return;
     char *text = mem_printf("%s=%.*s%s%s: %s", s->name,
                             (int)(len - name - 1 < SHOWN ? len - name - 1 : SHOWN), line + name + 1,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is odd in a merged profile, in sentences.  Each test looks for one thing; ranks are endpoint
- * ids.  A sentence that holds for many ranks is said once. */
+/* nccl_judge.c - oddities of a merged profile, in sentences.  Each test looks for one thing; ranks
+ * are endpoint ids.  A sentence that applies to many ranks is reported once. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ static int place_of(const struct topo *t, int endpoint, enum level level)
                                                          : -1;
 }
 
-/* One past the largest endpoint that said anything. */
+/* Largest endpoint with any information, + 1. */
 static int endpoints_of(const struct nccl_profile *p, const struct topo *t)
 {
     int n = t ? t->endpoints : 0;
@@ -50,7 +50,7 @@ static int endpoints_of(const struct nccl_profile *p, const struct topo *t)
     return n;
 }
 
-/* --- channels: what most ranks have, and those that have less --- */
+/* --- channels: the usual number, and ranks with fewer --- */
 static int usual_channels(const struct nccl_comm_profile *c, int kind)
 {
     int best = 0, most = 0;
@@ -96,7 +96,7 @@ static void odd_channels(struct nccl_profile *p, const struct nccl_comm_profile 
     free(less);
 }
 
-/* --- rings: how often one leaves a rack, and how often it must --- */
+/* --- rings: rack crossings, and the fewest possible --- */
 static int groups_of(const struct nccl_comm_profile *c, const struct topo *t, enum level level)
 {
     bool *seen = mem_calloc((size_t)t->group[level].count + 1, sizeof(bool));
@@ -165,8 +165,8 @@ int nccl_pair_path(const struct nccl_profile *p, int from, int to, double *Bps)
     return r->type;
 }
 
-/* A NIC farther away than the nearest one of the GPU; the sender's own NICs only (PXN uses those
- * of another GPU on purpose). */
+/* Report a NIC farther away than the nearest one of the GPU.  Only the sender's own NICs: PXN uses
+ * those of another GPU on purpose. */
 static void far_nic(struct nccl_profile *p, int endpoint, int number)
 {
     int best = -1, mine = -1;
@@ -190,7 +190,7 @@ static void far_nic(struct nccl_profile *p, int endpoint, int number)
             nccl_path_type_name[to[best].type]);
 }
 
-struct sets { /* endpoints, or hosts, of which something holds; owned */
+struct sets { /* endpoints, or hosts, with a property; owned */
     bool *domain_net, *host_other, *verbs, *direct, *done;
     bool host_p2p;
 };

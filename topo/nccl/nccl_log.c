@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A line is "HOST:PID:TID [DEV] NCCL INFO TEXT" (NCCL 2.24 and later can put a time before it; a
- * WARN has "FILE:LINE" before its word).  What a TEXT means is in the table of beginnings; where
- * versions differ, there is a row or an optional word for each. */
+/* nccl_log.c - lines of NCCL's log: "HOST:PID:TID [DEV] NCCL INFO TEXT" (2.24 and later can print
+ * a time before it; a WARN has "FILE:LINE" before its word).  The table `rows` maps beginnings of
+ * TEXT to readers, with a row or an optional word for each version that differs. */
 #include "topo/nccl/nccl_log.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "base/units.h"
 #include "topo/nccl/nccl_log_impl.h"
 
-/* --- what the texts mean; each gets the text behind its beginning --- */
+/* --- readers of the texts; each gets the text after its beginning --- */
 static void log_version(struct nccl_log *l, const char *s)
 {
     if (*s >= '0' && *s <= '9')
@@ -49,8 +49,8 @@ static struct nccl_nic *nic_at(struct nccl_log *l, int number)
     return &rank->nic[rank->nics - 1];
 }
 
-/* " [0]mlx5_0:1/IB [1]={[1] mlx5_1:1/IB, [2] mlx5_2:1/IB} [RO]; OOB ib0:10.0.0.1<0>": the braces
- * (2.19 to 2.22) hold NICs that are used as one. */
+/* " [0]mlx5_0:1/IB [1]={[1] mlx5_1:1/IB, [2] mlx5_2:1/IB} [RO]; OOB ib0:10.0.0.1<0>": braces (2.19
+ * to 2.22) hold NICs that are used as one. */
 static void on_nics(struct nccl_log *l, const char *s)
 {
     while ((s = strchr(s, '['))) {
@@ -84,9 +84,10 @@ static void on_net(struct nccl_log *l, const char *s)
         log_copy(nic->name, sizeof(nic->name), hca, strcspn(hca, "'"));
 }
 
-/* A part (ncclCommSplit) has no commId but what it was split from, how often that had been split
- * (2.28), and its color: the same on all of its ranks.  0: not a part, or of nothing that is known.
- * Without the count parts of one color are told apart by their ranks' number only. */
+/* Hash of a part (ncclCommSplit), which has no commId: made from its parent, the parent's number
+ * of splits (2.28) and the color, so it is the same on all of its ranks.  0: not a part, or the
+ * parent is unknown.  Without the number of splits, parts of one color differ only by their number
+ * of ranks. */
 static uint64_t part_hash(const struct nccl_log *l, const char *s, int ranks)
 {
     const char *parent = strstr(s, " parent 0x");
@@ -99,7 +100,7 @@ static uint64_t part_hash(const struct nccl_log *l, const char *s, int ranks)
                    (uint64_t)ranks);
 }
 
-/* All that is said of a communicator by its address: Init START and COMPLETE, its host counts. */
+/* Read lines that name a communicator by its address: Init START and COMPLETE, host counts. */
 static void on_comm(struct nccl_log *l, const char *s)
 {
     const char *at = strstr(s, "comm 0x"), *id = strstr(s, "commId 0x");
@@ -128,7 +129,7 @@ static void on_comm(struct nccl_log *l, const char *s)
         m->hash = part_hash(l, at, m->ranks);
     const char *bus = strstr(at, " busId ");
     if (bus && !l->p->rank[0].busid[0]) {
-        unsigned long b = strtoul(bus + 7, NULL, 16); /* domain, bus, device, function: 4 bits */
+        unsigned long b = strtoul(bus + 7, NULL, 16); /* domain, bus, device; function: 4 bits */
         snprintf(l->p->rank[0].busid, sizeof(l->p->rank[0].busid), "%04lx:%02lx:%02lx.%lx",
                  b >> 20 & 0xffff, b >> 12 & 0xff, b >> 4 & 0xff, b & 0xf);
     }
@@ -172,8 +173,8 @@ static void on_ring(struct nccl_log *l, const char *s) /* "00 : 7 -> 0 -> 1" */
     m->ring[2 * m->rings++ + 1] = after;
 }
 
-/* Pattern numbers are those of graph.h; a CollNet chain has the number of a plain tree, and comes
- * after it. */
+/* Kind of a graph from its pattern number in graph.h.  A CollNet chain has the number of a plain
+ * tree and follows it. */
 static int graph_kind(const struct nccl_comm_profile *m, int pattern)
 {
     static const int kind[] = {-1,
@@ -264,7 +265,7 @@ static void op_name(char *to, size_t size, const char *from, size_t len)
     to[n] = '\0';
 }
 
-/* Words from 2.24 on, numbers before. */
+/* Words since 2.24, numbers before. */
 static void choice_word(char *to, size_t size, const char *s, const char *const *names, int count)
 {
     int n;
@@ -276,7 +277,7 @@ static void choice_word(char *to, size_t size, const char *s, const char *const 
 }
 
 /* "AllReduce: 1024 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..1}" (2.24 to 2.31), "AllReduce:
- * 1024 Bytes -> Algo 1 proto 0 time 12.3" (2.23), the same without the name (2.20 to 2.22) */
+ * 1024 Bytes -> Algo 1 proto 0 time 12.3" (2.23), the same without the name (2.20 to 2.22). */
 static void on_choice(struct nccl_log *l, const char *s)
 {
     static const char *const algos[] = {
@@ -303,7 +304,7 @@ static void on_choice(struct nccl_log *l, const char *s)
         log_small(&span, 4096, &high) && high >= low)
         c.channels = high - low + 1;
     uint64_t h = map_mix(map_mix((uint64_t)c.comm, (uint64_t)c.bytes), map_text(c.op));
-    int *at = map_at(&l->choices, h, NULL, NULL); /* of one size the last word counts */
+    int *at = map_at(&l->choices, h, NULL, NULL); /* the last line for a size counts */
     if (*at != MAP_NONE) {
         l->p->choice[*at] = c;
     } else if (l->p->choices < NCCL_CHOICES_MAX) {
@@ -317,15 +318,15 @@ static void on_choice(struct nccl_log *l, const char *s)
 static void on_env(struct nccl_log *l, const char *s)
 {
     if (log_starts(s, "NCCL_TOPO_DUMP_FILE") || log_starts(s, "NCCL_GRAPH_DUMP_FILE"))
-        return; /* the probe sets them, and they change nothing */
+        return; /* set by the probe itself, without effect */
     if (!nccl_profile_note(&l->p->env, &l->p->envs, s))
         l->p->dropped++;
 }
 
 static const struct log_row {
-    const char *begins, *has; /* has: and contains this, NULL: nothing more is asked */
+    const char *begins, *has; /* has: must also contain this; NULL: no condition */
     void (*take)(struct nccl_log *l, const char *s);
-    bool whole; /* the reader wants the beginning too */
+    bool whole; /* the reader gets the beginning too */
 } rows[] = {
     {"Channel ", " via ", nccl_log_channel, false},
     {"Ring ", " -> ", on_ring, false},
@@ -362,16 +363,16 @@ static void log_fact(struct nccl_log *l, const char *s)
 
 enum { PREFIX_MAX = 512 };
 
-/* "host:pid:TID [0] " right before the word; -1: not there. */
+/* Parse "host:pid:TID [0] " right before the word; -1: not found. */
 static long thread_id(const char *line, const char *word)
 {
     const char *s = word;
 
-    while (s > line && s[-1] != '[' && word - s < PREFIX_MAX) /* WARN: FILE:LINE is between */
+    while (s > line && s[-1] != '[' && word - s < PREFIX_MAX) /* WARN has FILE:LINE between */
         s--;
     if (s - line < 3)
         return -1;
-    const char *end = s - 1; /* at '[' */
+    const char *end = s - 1; /* position of '[' */
     for (s = end; s > line && s[-1] != ':' && end - s < 16;)
         s--;
     return s > line && s[-1] == ':' ? strtol(s, NULL, 10) : -1;
@@ -382,7 +383,7 @@ static void take_line(struct nccl_log *l, char *line, size_t len)
     const char *at;
 
     line[len] = '\0';
-    for (size_t i = 0; i < len; i++) /* it goes into JSON and onto terminals */
+    for (size_t i = 0; i < len; i++) /* the text goes into JSON and onto terminals */
         if (line[i] < ' ' || line[i] > '~')
             line[i] = line[i] == '\t' ? ' ' : '?';
     while (len && (line[len - 1] == '?' || line[len - 1] == ' '))
@@ -396,7 +397,7 @@ static void take_line(struct nccl_log *l, char *line, size_t len)
         if (at[10] && !nccl_profile_note(&l->p->warn, &l->p->warns, at + 10))
             l->p->dropped++;
     } else {
-        for (at = line; *at == '>' || *at == ' '; at++) /* as mail quotes */
+        for (at = line; *at == '>' || *at == ' '; at++) /* quoted in mail */
             ;
         if (!log_take(&at, "NCCL version ") && !log_take(&at, "RCCL version : ") &&
             !log_take(&at, "RCCL version "))
@@ -440,7 +441,7 @@ void nccl_log_parse(struct nccl_profile *out, const char *text, size_t len)
     end(&l);
 }
 
-/* A line begins at this byte of the log. */
+/* Advance to the mark of a line that begins at this byte of the log. */
 static void move_on(struct nccl_log *l, long long at)
 {
     const struct nccl_log_mark *next = l->now ? l->now + 1 : l->mark;
@@ -462,7 +463,7 @@ int nccl_log_read(struct nccl_profile *out, const char *path, const struct nccl_
     begin(&l, out);
     l.mark = mark;
     l.marks = marks;
-    bool fresh = true; /* at the beginning of a line */
+    bool fresh = true; /* at the start of a line */
     for (;;) {
         if (fresh && marks)
             move_on(&l, ftello(f));

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* nccl_log_comm.c - which communicator a line is of, and the connections of each: who, to whom, via
- * what.
+/* nccl_log_comm.c - assigns log lines to communicators, and reads the connections of each: from,
+ * to and via.
  *
- * Connections do not name their communicator.  NCCL makes a communicator in a thread of its own, so
- * what is between its "Init START" and "Init COMPLETE" is found by the thread; from 2.22 on most
- * connections come later, with the first operation, and in threads of their own: those belong to
- * the communicator that the process worked with (the marks of its measuring thread), and without
- * marks to the newest one in which it has one of the two ranks. */
+ * Connection lines do not name their communicator.  NCCL creates a communicator in a thread of its
+ * own, so lines between "Init START" and "Init COMPLETE" are assigned by thread.  Since 2.22 most
+ * connections come later, with the first operation and in threads of their own: these belong to
+ * the communicator that the process was using (marks of its measuring thread), or without marks to
+ * the newest one in which it has one of the two ranks. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "topo/nccl/nccl_log_impl.h"
 
-/* --- whose line is it --- */
-enum { LOOK_BACK = 4096 }; /* communicators; a connection of an older one is lost */
+/* --- communicator of a line --- */
+enum { LOOK_BACK = 4096 }; /* number of communicators; a connection of an older one is lost */
 
-/* The communicator that is being made in this line's thread; set: comm -1 ends it. */
+/* Communicator under construction in this line's thread; -1: none. */
 static int nccl_log_thread(const struct nccl_log *l)
 {
     for (int i = 0; i < l->threads; i++)
@@ -33,7 +33,7 @@ void nccl_log_thread_set(struct nccl_log *l, int comm)
         i++;
     if (i == l->threads && l->threads < THREADS)
         l->threads++;
-    else if (i == l->threads) { /* the oldest gives way */
+    else if (i == l->threads) { /* full: drop the oldest */
         memmove(l->thread, l->thread + 1, sizeof(l->thread) - sizeof(*l->thread));
         i--;
     }
@@ -46,7 +46,7 @@ int nccl_log_comm_at(const struct nccl_log *l, unsigned long long address)
     return map_find(&l->address, address, NULL, NULL);
 }
 
-/* The communicator of the mark; -1: there is none. */
+/* Communicator of the mark; -1: none. */
 static int log_marked(const struct nccl_log *l)
 {
     return l->now ? nccl_log_comm_at(l, l->now->comm) : -1;
@@ -61,7 +61,7 @@ int nccl_log_current(const struct nccl_log *l)
     return c >= 0 ? c : l->p->comms - 1;
 }
 
-/* -1 */
+/* Communicator of a connection; -1: unknown. */
 static int nccl_log_comm_of_link(const struct nccl_log *l, int from, int to)
 {
     int c = nccl_log_thread(l);
@@ -105,13 +105,13 @@ static const struct nccl_via_row {
     {"P2P/MNNVL", NCCL_VIA_MNNVL},
     {"P2P/", NCCL_VIA_P2P},
     {"SHM", NCCL_VIA_SHM},
-    {"NET/IB", NCCL_VIA_NET_IB}, /* also NET/IBext_v8 of HPC-X: the same verbs */
+    {"NET/IB", NCCL_VIA_NET_IB}, /* also NET/IBext_v8 of HPC-X, which uses verbs too */
     {"NET/Socket", NCCL_VIA_NET_SOCKET},
     {"NET/", NCCL_VIA_NET_OTHER},
     {"COLLNET/", NCCL_VIA_COLLNET},
 };
 
-/* What comes after "via ": NET/NAME/DEVICE[(RANK)][/GDRDMA[(PCI)]][/Shared]; a NAME can have
+/* Parse the text after "via ": NET/NAME/DEVICE[(RANK)][/GDRDMA[(PCI)]][/Shared]; NAME may contain
  * blanks. */
 static bool read_via(struct nccl_link *k, const char *s)
 {
@@ -161,8 +161,9 @@ static void add_link(struct nccl_log *l, int comm, const struct nccl_link *k)
     MEM_PUSH(p->link, p->links) = *k;
 }
 
-/* "03/0 : 1[1] -> 2[2] [send] via NET/IB/0/GDRDMA"; SHM lines have no "/0"; in brackets is the
- * number or, before 2.19, the address of the GPU.  "03/16 : 0 1 2 ..." is a ring, told by Ring. */
+/* "03/0 : 1[1] -> 2[2] [send] via NET/IB/0/GDRDMA".  SHM lines have no "/0".  Brackets hold the
+ * number or, before 2.19, the address of the GPU.  "03/16 : 0 1 2 ..." is a ring, which Ring lines
+ * report. */
 void nccl_log_channel(struct nccl_log *l, const char *s)
 {
     struct nccl_link k = {.net = -1, .through = -1, .channels = 1};
@@ -199,8 +200,8 @@ void nccl_log_collnet(struct nccl_log *l, const char *s)
         add_link(l, comm, &k);
 }
 
-/* "0x7f10 headRank 0 nHeads 8 buffSize ...": buffers for the NVSwitch are made, from 2.22 on when
- * it is used for the first time.  It names no rank: it is this one. */
+/* "0x7f10 headRank 0 nHeads 8 buffSize ...": buffers for the NVSwitch are created, since 2.22 at
+ * first use.  The line names no rank: it is this one. */
 void nccl_log_nvls(struct nccl_log *l, const char *s)
 {
     struct nccl_link k = {.via = NCCL_VIA_NVLS, .net = -1, .through = -1, .channels = 1};

@@ -1,5 +1,5 @@
-/* nccl_log_impl.h - the reader of NCCL's log between its two files: nccl_log.c knows what lines say,
- * nccl_log_comm.c whose they are. */
+/* nccl_log_impl.h - state shared by the two files of the log reader: nccl_log.c parses lines,
+ * nccl_log_comm.c assigns them to communicators. */
 #ifndef RG_NCCL_LOG_IMPL_H
 #define RG_NCCL_LOG_IMPL_H
 
@@ -14,27 +14,27 @@ enum { THREADS = 64 };
 
 struct nccl_log {
     struct nccl_profile *p;
-    struct map links, choices; /* index of each into the profile, by a hash of its facts */
-    struct map address;        /* of the newest communicator with a comm 0x... of the lines */
+    struct map links, choices; /* index into the profile, by a hash of the facts */
+    struct map address;        /* comm 0x... of a line to its newest communicator */
     struct {
         long tid;
         int comm;
-    } thread[THREADS]; /* the latest; comm -1: none is being made there */
+    } thread[THREADS]; /* the latest; comm -1: none under construction */
     int threads;
-    long tid;                               /* of the line at hand */
-    const struct nccl_log_mark *mark, *now; /* now: the one that counts, NULL: none yet */
+    long tid;                               /* thread of the current line */
+    const struct nccl_log_mark *mark, *now; /* now: the mark in effect; NULL: none yet */
     int marks;
 };
 
-void nccl_log_channel(struct nccl_log *l, const char *text); /* what comes after "Channel " */
-void nccl_log_collnet(struct nccl_log *l, const char *text); /* after "CollNet " */
-void nccl_log_nvls(struct nccl_log *l, const char *text);    /* after "NVLS comm " */
+void nccl_log_channel(struct nccl_log *l, const char *text); /* text after "Channel " */
+void nccl_log_collnet(struct nccl_log *l, const char *text); /* text after "CollNet " */
+void nccl_log_nvls(struct nccl_log *l, const char *text);    /* text after "NVLS comm " */
 
-/* The communicator that is being made in this line's thread; set: comm -1 ends it. */
+/* Set the communicator under construction in this line's thread; -1: construction ended. */
 void nccl_log_thread_set(struct nccl_log *l, int comm);
-/* The communicator that a line without a name belongs to; -1: none yet. */
+/* Communicator of a line that names none; -1: none yet. */
 int nccl_log_current(const struct nccl_log *l);
-int nccl_log_comm_at(const struct nccl_log *l, unsigned long long address); /* -1 */
+int nccl_log_comm_at(const struct nccl_log *l, unsigned long long address); /* -1: unknown */
 int nccl_log_comm_add(struct nccl_log *l, unsigned long long address, int rank,
                       int ranks); /* -1: full */
 
@@ -45,7 +45,7 @@ static inline bool log_starts(const char *s, const char *with)
     return !strncmp(s, with, strlen(with));
 }
 
-/* A decimal number at *s, which is moved behind it. */
+/* Parse a decimal number at *s and move *s behind it. */
 static inline bool log_number(const char **s, long long *out)
 {
     char *end;
@@ -77,7 +77,7 @@ static inline bool log_take(const char **s, const char *word)
     return true;
 }
 
-/* The number behind " WORD ". */
+/* Parse the number after `word`. */
 static inline bool log_named(const char *s, const char *word, int max, int *out)
 {
     const char *at = strstr(s, word);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* First the plain best way from every GPU and NIC to all else; then what NCCL changes in it: GPUs
- * that do not talk directly go through a CPU, a NIC behind the C2C link is P2C, another GPU's NIC
- * is reached over NVLink (PXN), and where GPUDirect RDMA is off the data cross the CPU. */
+/* nccl_paths.c - paths between GPUs and NICs: first the best plain path from every GPU and NIC to
+ * all others, then NCCL's changes: GPUs without direct access go through a CPU, a NIC behind the
+ * C2C link is P2C, another GPU's NIC is reached over NVLink (PXN), and without GPUDirect RDMA data
+ * cross the CPU. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,19 +20,19 @@ int nccl_path_type_find(const char *name)
     return -1;
 }
 
-struct label { /* the way from the base to a node */
+struct label { /* path from the base to a node */
     int type, hops;
     double Bps;
 };
 
-/* The way to `to` by one more link; false: data do not go that way. */
+/* Extend a path by one link to `to`; false: data do not take it. */
 static bool extend(struct label *out, const struct machine *m, int base, int at,
                    const struct label *have, const struct machine_link *k)
 {
     enum machine_kind here = m->node[at].kind, there = m->node[k->to].kind;
     int type = k->type == NCCL_PATH_NET ? NCCL_PATH_LOC : k->type;
 
-    /* Nothing goes through a GPU but NVLink traffic to the next one, and once only. */
+    /* GPUs forward only NVLink traffic to the next GPU, and only once. */
     if (at != base && here == MACHINE_GPU) {
         if (k->type != NCCL_PATH_NVL || there != MACHINE_GPU || have->hops > 1)
             return false;
@@ -55,7 +56,7 @@ static bool better(const struct label *a, const struct label *b)
     return a->Bps > b->Bps || (a->Bps == b->Bps && a->hops < b->hops);
 }
 
-/* label[node] for one base; work has room for two lists of nodes and a mark each. */
+/* Fill label[node] for one base.  work has room for two lists of nodes and a mark for each node. */
 static void spread(struct label *label, const struct machine *m, int base, int *work)
 {
     int *now = work, *next = work + m->nodes, *mark = work + 2 * m->nodes, n = 1;
@@ -93,7 +94,7 @@ struct finder {
     const struct machine *m;
     struct nccl_route *back;         /* [net][gpu] */
     struct label *gpu_cpu, *net_cpu; /* [gpu][cpu], [net][cpu] */
-    int *local_cpu;                  /* of each GPU; -1 */
+    int *local_cpu;                  /* by GPU; -1: none */
 };
 
 static struct nccl_route route(const struct label *l)
@@ -133,8 +134,8 @@ static double least(double a, double b)
     return a < b ? a : b;
 }
 
-/* The members of a row that are nearest: the widest first, then the best type.  Returns how many;
- * they are put into list. */
+/* Nearest members of a row, by width first and then by type.  Puts them into list and returns
+ * their number. */
 static int nearest(const struct nccl_route *row, int n, int *list)
 {
     int count = 0;
@@ -169,7 +170,7 @@ static void find_local_cpus(struct finder *f)
     }
 }
 
-/* GPUs beyond the PCIe switches of a socket do not read each other's memory (AMD: two may). */
+/* GPUs beyond the PCIe switches of a socket cannot read each other's memory (AMD: two GPUs can). */
 static void divert_pairs(struct finder *f)
 {
     struct nccl_paths *p = f->p;
@@ -217,7 +218,7 @@ static int mirror_bits(int value, int below)
     return out;
 }
 
-/* The first channel on which a GPU uses this NIC; -1: none. */
+/* First channel on which a GPU uses this NIC; -1: none. */
 static int channel_of(const struct finder *f, int g, int n, int *list)
 {
     const struct nccl_paths *p = f->p;
@@ -237,7 +238,7 @@ static int channel_of(const struct finder *f, int g, int n, int *list)
     return -1;
 }
 
-/* The GPU that a NIC belongs to: of the nearest the one that uses it first; -1: none. */
+/* GPU that owns a NIC: among the nearest, the one that uses it first; -1: none. */
 static int owner_of(const struct finder *f, int n, int *list)
 {
     const struct nccl_paths *p = f->p;
@@ -265,7 +266,8 @@ static bool gpu_direct(const struct finder *f, int g, int n, bool read)
     return p->net[n].gdr && p->gpu[g].gdr && p->nic[g * p->nets + n].type <= NCCL_PATH_P2C;
 }
 
-/* A GPU of the host that is near the NIC and on NVLink with us passes the data on. */
+/* Use PXN: a GPU of the host that is near the NIC and connected to GPU g by NVLink forwards the
+ * data. */
 static void use_pxn(struct finder *f, int g, int n, int owner)
 {
     struct nccl_paths *p = f->p;

@@ -37,7 +37,7 @@ static bool same_ring(const struct nccl_comm_profile *c, int a, int b)
     return !memcmp(c->ring + (size_t)a * n, c->ring + (size_t)b * n, n * sizeof(int));
 }
 
-/* Rings that are alike share a line. */
+/* Print equal rings on one line. */
 static void print_rings(FILE *f, const struct nccl_comm_profile *c)
 {
     int shown = 0;
@@ -62,10 +62,10 @@ static void print_rings(FILE *f, const struct nccl_comm_profile *c)
     }
 }
 
-/* The same but for their ids: a sweep makes one after the other. */
+/* True if two communicators differ only by their ids: a sweep creates many equal ones. */
 static bool same_comm(const struct nccl_comm_profile *a, const struct nccl_comm_profile *b)
 {
-    size_t n = (size_t)a->ranks, rings = (size_t)a->rings; /* 0: ring is NULL */
+    size_t n = (size_t)a->ranks, rings = (size_t)a->rings; /* if 0, ring is NULL */
 
     return a->ranks == b->ranks && a->nodes == b->nodes && a->coll == b->coll && a->p2p == b->p2p &&
            a->nvls == b->nvls && a->mnnvl == b->mnnvl && a->rings == b->rings &&
@@ -74,7 +74,7 @@ static bool same_comm(const struct nccl_comm_profile *a, const struct nccl_comm_
                              (!rings || !memcmp(a->ring, b->ring, rings * n * sizeof(int)))));
 }
 
-/* How many are like comm i, itself included; 0: one before it is. */
+/* Number of communicators equal to comm i, itself included; 0: an earlier one is equal. */
 static int alike(const struct nccl_profile *p, int i)
 {
     int n = 0;
@@ -116,7 +116,7 @@ static void print_comm(FILE *f, const struct nccl_comm_profile *c, int count, bo
         print_rings(f, c);
 }
 
-/* Large ones first come, pairs are only counted. */
+/* Print large communicators first; pairs are only counted. */
 static void print_comms(FILE *f, const struct nccl_profile *p)
 {
     int shown = 0, pairs = 0, left = 0;
@@ -143,7 +143,7 @@ static int host_of(const struct topo *t, const struct nccl_comm_profile *c, int 
     return t && e >= 0 && e < t->endpoints ? t->endpoint[e].place.at[LEVEL_HOST] : -1;
 }
 
-/* By what carries it and where: [within a host, between hosts, place not known]. */
+/* Print connections by transport and place: [within a host, between hosts, places not known]. */
 static void print_links(FILE *f, const struct nccl_profile *p, const struct topo *t)
 {
     static const char *const where[3] = {"within a host", "between hosts", "places not known"};
@@ -157,7 +157,7 @@ static void print_links(FILE *f, const struct nccl_profile *p, const struct topo
         int a = host_of(t, c, k->from), b = host_of(t, c, k->to);
         int w = a < 0 || b < 0 ? 2 : a != b;
         if (k->receives)
-            continue; /* its sender tells of it too */
+            continue; /* counted at its sender */
         lines[k->via][w] += k->channels;
         direct[k->via][w] += k->gdr ? k->channels : 0;
         through[k->via][w] += k->through >= 0 ? k->channels : 0;
@@ -233,7 +233,7 @@ static void print_choices(FILE *f, const struct nccl_profile *p)
     struct nccl_choice *c = mem_calloc((size_t)p->choices + 1, sizeof(*c));
     int shown = 0, n = 0;
 
-    for (int i = 0; i < p->choices; i++) /* of pairs there would be too many */
+    for (int i = 0; i < p->choices; i++) /* skip pairs: too many */
         if (p->comm[p->choice[i].comm].ranks > 2 || p->comms == 1)
             c[n++] = p->choice[i];
     if (n)
@@ -270,7 +270,7 @@ static bool one_type(const struct nccl_paths *d)
     return true;
 }
 
-/* Every pair, GPUs by rank and then NICs, unless all are alike. */
+/* Print the path of every pair, GPUs by rank and then NICs, unless all are equal. */
 static void print_table(FILE *f, const struct nccl_paths *d)
 {
     if (d->gpus < 2 || d->gpus + d->nets > TABLE_SHOWN || one_type(d))
@@ -294,7 +294,7 @@ static void print_table(FILE *f, const struct nccl_paths *d)
     }
 }
 
-/* How many GPU pairs and GPU-NIC pairs have each type, of the dump of most GPUs. */
+/* Print how many GPU pairs and GPU-NIC pairs have each type, from the dump with most GPUs. */
 static void print_paths(FILE *f, const struct nccl_profile *p)
 {
     int most = 0;

@@ -83,10 +83,11 @@ void nccl_profile_index(struct nccl_profile *p)
     }
 }
 
-/* --- the ranks' profiles as one --- */
+/* --- merging the ranks' profiles --- */
 
-/* Where a rank's communicator is in the whole; a new one is made with nobody in it.  Without a hash
- * its ranks cannot be told together: each rank's is one of its own. */
+/* Index of a rank's communicator in the merged profile; a new one is added without members.
+ * Without a hash, the ranks of a communicator cannot be combined, so each rank gets one of its
+ * own. */
 static int place(struct nccl_profile *all, const struct nccl_comm_profile *one)
 {
     int at = comm_of(all, one->hash);
@@ -113,7 +114,7 @@ static void worse_type(char *have, const char *seen)
         memcpy(have, seen, sizeof(((struct nccl_graph *)0)->type_intra));
 }
 
-/* NCCL takes the worst of its ranks, so does the whole. */
+/* Take the worst of all ranks, as NCCL does. */
 static void worse_graph(struct nccl_graph *have, const struct nccl_graph *seen)
 {
     if (!have->pattern) {
@@ -174,7 +175,7 @@ static void merge_facts(struct nccl_profile *all, const struct nccl_profile *one
         MEM_PUSH(all->paths_comm, n) = one->paths_comm[i] < 0 ? -1 : at[one->paths_comm[i]];
         MEM_PUSH(all->paths, all->n_paths) = one->paths[i];
     }
-    free(one->paths); /* what they hold has moved */
+    free(one->paths); /* contents moved */
 }
 
 static void note_version(struct nccl_profile *all, const struct nccl_profile *one, int endpoint)
@@ -206,7 +207,7 @@ void nccl_merge(struct nccl_profile *all, struct nccl_profile *one, int endpoint
         struct nccl_rank s = one->rank[i];
         s.endpoint = endpoint;
         MEM_PUSH(all->rank, all->ranks) = s;
-        one->rank[i].nic = NULL; /* moved */
+        one->rank[i].nic = NULL; /* ownership moved */
     }
     for (int i = 0; i < one->comms; i++) {
         at[i] = place(all, &one->comm[i]);
@@ -220,7 +221,7 @@ void nccl_merge(struct nccl_profile *all, struct nccl_profile *one, int endpoint
     nccl_profile_free(one);
 }
 
-/* Follow the ranks of one channel; false: it does not come round. */
+/* Follow the ranks of one channel; false: they do not form a ring. */
 static bool follow(const struct nccl_comm_profile *c, int channel, int *order)
 {
     int at = 0;

@@ -1,11 +1,11 @@
-/* nccl_profile.h - what NCCL built: the communicators of a campaign as its own log tells of them.
+/* nccl_profile.h - communicators that NCCL built in a campaign, according to NCCL's own log.
  *
- * Each rank reads the log that NCCL wrote for it (nccl_log.h) and the topology dump (nccl_xml.h);
- * rank 0 merges them (nccl_merge()) and judges (nccl_judge()).  Kept in topology.json as "nccl".
+ * Each rank reads its NCCL log (nccl_log.h) and the topology dump (nccl_xml.h); rank 0 merges the
+ * profiles (nccl_merge()) and judges them (nccl_judge()).  Stored in topology.json as "nccl".
  *
- * A rank's own profile and the merged one are the same struct: in a rank's own one there is one
- * rank, each communicator knows this rank only, and links are those that this rank opened; in the
- * merged one `endpoint` of a communicator says who its ranks are.  Speeds are bytes a second. */
+ * A rank's own profile and the merged one share a struct.  In a rank's own profile there is one
+ * rank, communicators know only this rank, and links are those that it opened.  In the merged one
+ * `endpoint` of a communicator lists its ranks.  Speeds are bytes per second. */
 #ifndef RG_NCCL_PROFILE_H
 #define RG_NCCL_PROFILE_H
 
@@ -19,13 +19,14 @@
 
 struct topo;
 
-/* What carries data between two ranks, as NCCL's "via" says it. */
+/* Transport between two ranks, from NCCL's "via". */
 enum nccl_via {
-    NCCL_VIA_P2P,   /* NVLink or PCIe within a host: P2P/CUMEM, P2P/IPC, P2P/direct pointer */
-    NCCL_VIA_MNNVL, /* P2P/MNNVL: NVLink; NCCL writes it for every P2P connection of a communicator
-                     * that spans hosts by NVLink, so also for two ranks of one host */
+    NCCL_VIA_P2P, /* NVLink or PCIe within a host: P2P/CUMEM, P2P/IPC, P2P/direct pointer */
+    /* P2P/MNNVL: NVLink.  NCCL prints it for every P2P connection of a communicator that spans
+     * hosts by NVLink, so also between two ranks of one host */
+    NCCL_VIA_MNNVL,
     NCCL_VIA_SHM,
-    NCCL_VIA_NET_IB,     /* InfiniBand or RoCE by verbs */
+    NCCL_VIA_NET_IB,     /* InfiniBand or RoCE, with verbs */
     NCCL_VIA_NET_SOCKET, /* TCP */
     NCCL_VIA_NET_OTHER,  /* a plugin: NET/AWS Libfabric ... */
     NCCL_VIA_COLLNET,    /* to == from: the network switch reduces */
@@ -35,15 +36,16 @@ enum nccl_via {
 extern const char
     *const nccl_via_name[NCCL_VIA_COUNT]; /* "P2P", "P2P/MNNVL", "SHM", "NET/IB" ... */
 
-/* The connections from one rank to another that are alike. */
+/* Equal connections from one rank to another. */
 struct nccl_link {
     int from, to; /* ranks of the communicator */
     enum nccl_via via;
-    int net;          /* number of the NIC; -1: none */
-    int through;      /* rank whose NIC is used (PXN) or that relays (P2P/indirect); -1: none */
+    int net; /* NIC number; -1: none */
+    /* Rank whose NIC is used (PXN) or that relays (P2P/indirect); -1: none. */
+    int through;
     bool gdr, shared; /* GPUDirect RDMA; buffers shared between connections */
-    bool receives;    /* the line was the receiver's (NET only) */
-    int channels;     /* how many such lines there were */
+    bool receives;    /* the receiver's line (NET only) */
+    int channels;     /* number of such lines */
 };
 
 enum nccl_graph_kind {
@@ -56,112 +58,114 @@ enum nccl_graph_kind {
 };
 extern const char *const nccl_graph_name[NCCL_GRAPH_COUNT]; /* "ring", "tree" ... */
 
-struct nccl_graph { /* of the search; channels 0: not built */
+struct nccl_graph { /* result of NCCL's search; channels 0: not built */
     int pattern, channels;
-    double intra_Bps, inter_Bps;       /* of one channel, as NCCL assumes */
+    double intra_Bps, inter_Bps;       /* of one channel, assumed by NCCL */
     char type_intra[8], type_inter[8]; /* path types: "NVL", "PIX", "NET" */
 };
 
-/* A communicator.  The arrays are owned. */
+/* Communicator; owns its arrays. */
 struct nccl_comm_profile {
-    uint64_t hash; /* the commId of its log lines; the same on all its ranks, 0: not said */
+    /* commId of its log lines, the same on all its ranks; 0: not stated. */
+    uint64_t hash;
     int ranks;
-    int rank;                      /* of this process; -1 in a merged profile */
-    int nodes, local;              /* hosts, ranks on this rank's host; 0: not said */
-    int mnnvl;                     /* 1, 0; -1: not said */
-    int coll, nvls, p2p, p2p_peer; /* channels; -1: not said */
-    bool complete;                 /* "Init COMPLETE" was written */
+    int rank;                      /* rank of this process; -1 in a merged profile */
+    int nodes, local;              /* hosts; ranks on this rank's host; 0: not stated */
+    int mnnvl;                     /* 1, 0; -1: not stated */
+    int coll, nvls, p2p, p2p_peer; /* number of channels; -1: not stated */
+    bool complete;                 /* "Init COMPLETE" was printed */
     struct nccl_graph graph[NCCL_GRAPH_COUNT];
-    int *endpoint; /* merged: of each rank, -1: it told nothing; NULL in a rank's own profile */
-    /* The rank before and after this one, [rings][2]; merged: rings of which all ranks told,
-     * [rings][ranks], each from rank 0 on. */
+    /* Merged: endpoint of each rank, -1: no profile of it; NULL in a rank's own profile. */
+    int *endpoint;
+    /* Own profile: ranks before and after this one, [rings][2].  Merged: rings that all ranks
+     * reported, [rings][ranks], each starting at rank 0. */
     int *ring, rings;
-    /* From nccl_merge() to nccl_profile_free(), not kept in files: what each rank said,
-     * [ranks][NCCL_GRAPH_COUNT], and the rank after it, [ranks][NCCL_RINGS_MAX]. */
+    /* Only between nccl_merge() and nccl_profile_free(), not stored: graphs of each rank,
+     * [ranks][NCCL_GRAPH_COUNT], and the rank after each, [ranks][NCCL_RINGS_MAX]. */
     struct nccl_graph *each;
     int *after;
 };
 
-/* Algorithm and protocol that NCCL chose (TUNING lines; one rank of the communicator writes them).
- */
+/* Algorithm and protocol that NCCL chose (TUNING lines, printed by one rank of the
+ * communicator). */
 struct nccl_choice {
     char op[20];             /* "all_reduce"; "" before NCCL 2.23 */
-    int comm;                /* index */
-    long long bytes;         /* as NCCL counts: of all_gather what one rank gives */
+    int comm;                /* index of the communicator */
+    long long bytes;         /* as NCCL counts: for all_gather the input of one rank */
     char algo[16], proto[8]; /* "ring", "simple" */
-    int channels;            /* -1: not said (before 2.26) */
+    int channels;            /* -1: not stated (before 2.26) */
 };
 
-struct nccl_nic { /* as NCCL numbers them on one rank */
+struct nccl_nic { /* NIC, with the number that NCCL gives it on one rank */
     int number;
     char name[48]; /* "mlx5_0:1/IB", "eth0:10.0.0.1<0>" */
-    int gdr;       /* GPUDirect RDMA: 1, 0; -1: not said */
+    int gdr;       /* GPUDirect RDMA: 1, 0; -1: not stated */
 };
 
-/* What one rank said of itself. */
+/* Facts that one rank reported. */
 struct nccl_rank {
     int endpoint;
-    char net[32]; /* "IB", "Socket", a plugin's name; "": not said */
+    char net[32]; /* "IB", "Socket", a plugin's name; "": not stated */
     char busid[16];
-    int nvls; /* multicast on its GPU: 1, 0; -1: not said */
+    int nvls; /* multicast on its GPU: 1, 0; -1: not stated */
     struct nccl_nic *nic;
     int nics; /* owned */
 };
 
 struct nccl_profile {
-    char version[32];  /* "2.28.9+cuda13.0", "": not said */
-    long long lines;   /* lines of NCCL that were read; 0: there is nothing to judge */
-    long long dropped; /* facts beyond the limits of nccl_log.h */
+    char version[32];  /* "2.28.9+cuda13.0"; "": not stated */
+    long long lines;   /* number of NCCL's lines; 0: nothing to judge */
+    long long dropped; /* number of facts beyond the limits of nccl_log.h */
     char **env, **warn, **finding;
     int envs, warns, findings;
     struct nccl_rank *rank;
     int ranks;
     struct nccl_comm_profile *comm;
     int comms;
-    struct nccl_link *link; /* .comm of link i is link_comm[i] */
+    struct nccl_link *link; /* the communicator of link i is link_comm[i] */
     int *link_comm, links;
     struct nccl_choice *choice;
     int choices;
-    struct nccl_paths *paths; /* of the topology dumps, one a host that wrote one */
-    int *paths_comm, n_paths; /* the communicator whose ranks they name; -1: not known */
+    struct nccl_paths *paths; /* topology dumps, one per host that wrote one */
+    int *paths_comm, n_paths; /* communicator of the ranks in each dump; -1: unknown */
     struct nccl_where {
         int dump, gpu;
-    } * where; /* of endpoint i, dump -1: in none; made by nccl_profile_index() */
+        /* By endpoint, made by nccl_profile_index(); dump -1: in none. */
+    } * where;
     int wheres;
 };
 
 void nccl_profile_free(struct nccl_profile *p);
-/* After paths and comms changed: nccl_merge_end() and nccl_profile_read() call it. */
+/* Update `where` after paths or comms changed; nccl_merge_end() and nccl_profile_read() call it. */
 void nccl_profile_index(struct nccl_profile *p);
-/* Append a text unless it is there; false: the list is full (NCCL_TEXTS_MAX). */
+/* Append a text unless it is in the list; false: the list is full (NCCL_TEXTS_MAX). */
 enum { NCCL_TEXTS_MAX = 256, NCCL_RINGS_MAX = 64 };
 bool nccl_profile_note(char ***list, int *count, const char *text);
 
-/* The "nccl" of topology.json (schema: topo/schema/topology.schema.json) and back; reading is
- * strict (EXIT_DATA), `where` starts the message. */
+/* Write and read "nccl" of topology.json (schema: topo/schema/topology.schema.json).  Reading is
+ * strict (EXIT_DATA); `where` begins the message. */
 json_t *nccl_profile_json(const struct nccl_profile *p); /* new reference */
 int nccl_profile_read(struct nccl_profile *p, json_t *from, const char *where, struct err *err);
 
-/* Put what the rank of this endpoint said into the whole; *one is emptied. */
+/* Add the profile of the rank at this endpoint to the merged one; *one is emptied. */
 void nccl_merge(struct nccl_profile *all, struct nccl_profile *one, int endpoint);
-/* After the last one: rings are put together. */
+/* Assemble the rings after the last nccl_merge(). */
 void nccl_merge_end(struct nccl_profile *all);
 
-/* Look for what is odd and put sentences into p->finding; t names hosts, NICs and domains and may
+/* Find oddities and add sentences to p->finding.  t supplies names of hosts, NICs and domains; may
  * be NULL. */
 void nccl_judge(struct nccl_profile *p, const struct topo *t);
-/* Bandwidth that NCCL assumes for large messages of a communicator's rings or trees, bytes a
- * second and direction through its narrowest rank; 0: not said. */
+/* Bandwidth that NCCL assumes for large messages on a communicator's rings or trees: bytes per
+ * second and direction through its narrowest rank; 0: not stated. */
 double nccl_assumed(const struct nccl_comm_profile *c);
-/* Compare with a measured bus bandwidth of the communicator; a finding when they differ by more
- * than a third. */
+/* Compare it with a measured bus bandwidth; adds a finding if they differ by more than a third. */
 void nccl_judge_measured(struct nccl_profile *p, int comm, const char *op, double busbw);
 
-/* The path type between two endpoints, from the dumps; -1: no dump tells. */
+/* Path type between two endpoints, from the dumps; -1: in no dump. */
 int nccl_pair_path(const struct nccl_profile *p, int from, int to, double *Bps);
 
-/* Variables and files that change what NCCL does, in words ("NCCL_ALGO=Ring: ..."), one a string;
- * the caller frees each and the array.  root: "" or the folder of a recorded machine. */
+/* Variables and files that change what NCCL does, one text each ("NCCL_ALGO=Ring: ...").  The
+ * caller frees each and the array.  root: "", or the folder of a recorded machine. */
 char **nccl_env_set(const char *root, int *count);
 
 void nccl_print(const struct nccl_profile *p, const struct topo *t, FILE *f);

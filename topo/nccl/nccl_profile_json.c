@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* nccl_profile_json.c - the "nccl" of topology.json, both ways: lists of texts, and tables whose
- * rows refer to each other by index.  null is "not said". */
+/* nccl_profile_json.c - writer and reader of "nccl" in topology.json: lists of texts, and tables
+ * whose rows refer to each other by index.  null means "not stated". */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 enum { TEXT_LEN = NCCL_LOG_LINE_MAX, WHERE = 320, SMALL = 1 << 16 };
 
-/* --- the columns; rows that belong to one of another table say to which --- */
+/* --- columns; a row that belongs to a row of another table begins with its index --- */
 
 struct nic_row {
     int rank;
@@ -133,7 +133,7 @@ static const struct topo_column gpu_column[] = {
     [GPU_ROUTES] = TOPO_COLUMN_OTHER("paths", NULL, NULL),
 };
 
-/* A table comes after those that its rows refer to. */
+/* Order of the tables; a table follows those that its rows refer to. */
 enum { RANKS, PORTS, COMMS, GRAPHS, RINGS, LINKS, CHOICES, DUMPS, NETS, GPUS, TABLES };
 
 #define TABLE(name, column)                                                                        \
@@ -154,7 +154,7 @@ static const struct nccl_table {
 
 /* --- out --- */
 
-/* {"columns": [...], "rows": []}; *rows is borrowed. */
+/* New table {"columns": [...], "rows": []}; *rows is borrowed. */
 static json_t *table_json(const struct topo_column *c, int columns, json_t **rows)
 {
     json_t *names = json_array();
@@ -165,7 +165,7 @@ static json_t *table_json(const struct topo_column *c, int columns, json_t **row
     return json_pack("{s:o, s:o}", "columns", names, "rows", *rows);
 }
 
-/* The row, borrowed. */
+/* Append a row; the result is borrowed. */
 static json_t *put(json_t *const *rows, int at, const void *object)
 {
     json_t *row = topo_row(table[at].column, table[at].columns, object);
@@ -183,7 +183,7 @@ static json_t *texts_json(char *const *list, int count)
     return out;
 }
 
-/* -1: null. */
+/* List of numbers; -1 becomes null. */
 static json_t *list_json(const int *list, int count)
 {
     json_t *out = json_array();
@@ -193,7 +193,7 @@ static json_t *list_json(const int *list, int count)
     return out;
 }
 
-/* The routes of a GPU: [[type, Bps], ...] to the GPUs, then to the NICs of the dump. */
+/* Routes of a GPU: [[type, Bps], ...] to the GPUs, then to the NICs of the dump. */
 static json_t *routes_json(const struct nccl_paths *p, int g)
 {
     json_t *out = json_array();
@@ -254,7 +254,7 @@ json_t *nccl_profile_json(const struct nccl_profile *p)
     json_t *rows[TABLES];
 
     for (int i = 0; i < TABLES; i++) {
-        int at = i == NETS ? GPUS : i == GPUS ? NETS : i; /* in files GPUs come first */
+        int at = i == NETS ? GPUS : i == GPUS ? NETS : i; /* files list GPUs first */
         json_object_set_new(out, table[at].name,
                             table_json(table[at].column, table[at].columns, &rows[at]));
     }
@@ -270,7 +270,7 @@ json_t *nccl_profile_json(const struct nccl_profile *p)
 
 /* --- in --- */
 
-/* A list of whole numbers below max (null: -1 where allowed); the caller frees *out. */
+/* Read a list of whole numbers below max (null: -1 if allowed).  The caller frees *out. */
 static int cell_list(const struct topo_table *b, int col, int size, int max, bool null, int **out)
 {
     const json_t *list = json_array_get(b->row, (size_t)col);
@@ -344,7 +344,7 @@ static int take_net(struct nccl_paths *d, const struct nccl_xml_net *n, const st
     return 0;
 }
 
-/* A row of this table, which is read, into the profile. */
+/* Add a row that was read to the profile. */
 static int take_row(struct nccl_profile *p, int at, union row *r, const struct topo_table *b)
 {
     switch (at) {
@@ -405,7 +405,7 @@ static int read_route(struct nccl_route *r, const json_t *from)
     return 0;
 }
 
-/* The last column of the GPUs, now that all GPUs and NICs of their dumps are known. */
+/* Read the last column of the GPUs, after all GPUs and NICs of their dumps are known. */
 static int read_routes(struct nccl_profile *p, struct topo_table *b)
 {
     int *next = mem_calloc((size_t)p->n_paths + 1, sizeof(*next)), rc = 0, dump;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* nccl_topo.c - what a topology file of NCCL or RCCL says of a host: GPUs with their links, NICs
- * with speed, rail and plane, and which of them are near each other.
+/* nccl_topo.c - facts about a host in a topology file of NCCL or RCCL: GPUs with their links, NICs
+ * with speed, rail and plane, and which are near each other.
  *
- * The same files as those of nccl_xml.c, which finds NCCL's own paths in them; this reader takes the
- * facts and is lenient: files of clouds that name devices by PCI class only, RCCL's (version 2, xgmi),
- * dumps of several hosts fused into one, whose hosts are known by a hash only
- * ("0x51a8d39608097d00").
- */
+ * Reads the same files as nccl_xml.c, which finds NCCL's own paths in them.  This reader is
+ * lenient: it accepts files of clouds that name devices by PCI class only, RCCL's (version 2,
+ * xgmi), and dumps of several hosts fused into one, whose hosts are known only by a hash
+ * ("0x51a8d39608097d00"). */
 #include "topo/nccl/nccl_xml.h"
 
 #include <stdbool.h>
@@ -25,7 +24,7 @@
 
 enum { CHAIN = 16 };
 
-/* A GPU, or a port of a NIC, and the PCI elements that it hangs below, the CPU's end first. */
+/* GPU or port of a NIC, and the PCI elements above it, starting at the CPU. */
 struct device {
     bool gpu;
     uint64_t host;
@@ -34,12 +33,12 @@ struct device {
     unsigned pci_device;
     int port, rail, plane;
     long long Mbps;
-    struct gpu links; /* links and remotes of a GPU */
+    struct gpu links; /* for a GPU: its links and remotes */
 };
 
 struct nccl_devices {
     struct device *device;
-    int devices, elements; /* elements: of the file */
+    int devices, elements; /* elements: number in the file */
 };
 
 /* --- into the topology --- */
@@ -61,7 +60,7 @@ struct fill {
     struct topo *t;
     int host;
     struct device **gpu, **net;
-    int gpus, nets, *nic; /* nic: index into t->nic of each net */
+    int gpus, nets, *nic; /* nic: index into t->nic for each net */
 };
 
 static int by_busid(const void *x, const void *y)
@@ -69,7 +68,7 @@ static int by_busid(const void *x, const void *y)
     return strcmp((*(struct device *const *)x)->busid, (*(struct device *const *)y)->busid);
 }
 
-/* A rail or plane that nobody told before. */
+/* Set a rail or plane that no other source gave. */
 static void number(int *to, enum source *source, int told)
 {
     if (*to >= 0 || told < 0)
@@ -144,7 +143,7 @@ static void fill_paths(struct fill *f)
         }
 }
 
-/* The nearest, of several the one that fewest GPUs have; across CPUs nothing is near. */
+/* Nearest NIC; ties: the one used by the fewest GPUs.  A NIC across CPUs is not near. */
 static int nearest(const struct fill *f, const struct device *gpu)
 {
     int best = -1, best_key = -1;
@@ -174,7 +173,8 @@ static void fill_endpoints(struct fill *f)
         }
 }
 
-/* All on the host bridge of CPUs without a NUMA node: no real board of this size is like that. */
+/* Report a flat tree: everything at the host bridge of CPUs without a NUMA node.  No real board of
+ * this size is so. */
 static void say_flat(const struct fill *f)
 {
     bool flat = f->gpus > 1 && f->nets > 0;
@@ -226,7 +226,8 @@ static void fill_host(const struct nccl_devices *r, struct topo *t, int host, ui
     free(f.nic);
 }
 
-/* NCCL fuses hosts of one NVLink domain: GPUs with links in it are one, unless others told it. */
+/* Join GPUs with links into one domain, unless another source gave it: NCCL fuses only hosts of
+ * one NVLink domain. */
 static void join_domain(struct topo *t, const char *name)
 {
     for (int i = 0; i < t->endpoints; i++)
@@ -242,7 +243,7 @@ static void join_domain(struct topo *t, const char *name)
     topo_default_tiers(t);
 }
 
-/* Into host, other hosts of a fused dump beside it. */
+/* Fill `host`; other hosts of a fused dump are added. */
 static void fill_topo(struct topo *t, int host, const struct nccl_devices *r, const char *path)
 {
     uint64_t *hash = NULL;
@@ -283,10 +284,10 @@ enum { DEPTHS = NCCL_XML_DEPTH_MAX, DEVICES_MAX = 4096 };
 
 struct frame {
     char tag[16];
-    int id; /* of a pci */
+    int id; /* pci only */
     char busid[16];
     unsigned class, device;
-    bool told; /* holds devices or other PCI elements */
+    bool told; /* contains devices or other PCI elements */
 };
 
 struct reader {
@@ -294,7 +295,7 @@ struct reader {
     struct nccl_devices d;
     int pcis, cpus;
     uint64_t host;
-    int numa, gpu; /* gpu: index of the one that is open, -1 */
+    int numa, gpu; /* gpu: index of the open one; -1: none */
 };
 
 static bool is(const struct frame *f, const char *tag)
@@ -307,7 +308,7 @@ static unsigned hexadecimal(const char *text)
     return text ? (unsigned)strtoul(text, NULL, 16) : 0;
 }
 
-/* A device below the open elements; pci: depth of the one that it is, 0: none. */
+/* Add a device below the open elements; pci: depth of its own pci element, 0: none. */
 static struct device *add(struct reader *r, struct xml *x, bool gpu, int pci)
 {
     if (r->d.devices == DEVICES_MAX) {
@@ -355,7 +356,7 @@ static void open_net(struct reader *r, struct xml *x, const char **atts)
         xml_bad(x, "<net> that is not in a <nic>");
         return;
     }
-    if (!name || !*name) /* NCCL fills such in when it runs */
+    if (!name || !*name) /* placeholder that NCCL fills at run time */
         return;
     if (pci)
         r->open[pci - 1].told = true;
@@ -380,11 +381,11 @@ static void open_gpu(struct reader *r, struct xml *x)
     r->open[pci - 1].told = true;
     struct device *d = add(r, x, true, pci);
     if (d)
-        d->links.links = 0; /* a GPU that is told has the links that are told */
+        d->links.links = 0; /* only the listed links count */
     r->gpu = d ? r->d.devices - 1 : -1;
 }
 
-/* nvlink and AMD's xgmi: count links to a GPU, a switch or a CPU, by its PCI class. */
+/* Read nvlink and AMD's xgmi: `count` links to a GPU, a switch or a CPU, by its PCI class. */
 static void open_link(struct reader *r, struct xml *x, const char **atts)
 {
     struct gpu *g = r->gpu < 0 ? NULL : &r->d.device[r->gpu].links;
@@ -408,7 +409,7 @@ static void open_link(struct reader *r, struct xml *x, const char **atts)
                : !strncmp(class, "0x068000", 8)                           ? LINK_END_SWITCH
                : !strncmp(class, "0x03", 4) || !strncmp(class, "0x12", 4) ? LINK_END_GPU
                                                                           : LINK_END_UNKNOWN;
-    host_busid(to->busid, target); /* "fffffff:ff:ff.0" is hidden */
+    host_busid(to->busid, target); /* "fffffff:ff:ff.0": hidden */
     if (!strncmp(to->busid, "fff", 3))
         to->busid[0] = '\0';
 }
@@ -439,7 +440,7 @@ static void on_start(struct xml *x, const char *name, const char **atts)
     }
 }
 
-/* PCI elements of clouds' files hold nothing: the class says what they are. */
+/* Handle empty PCI elements, as in files of clouds: their class gives the kind of device. */
 static void on_end(struct xml *x, const char *name, const char *text)
 {
     struct reader *r = x->user;

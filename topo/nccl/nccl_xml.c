@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is inside what: system > cpu > pci > pci ... > gpu > nvlink, c2c; nic > net.  A pci element
- * is a switch, a GPU or a NIC by what it holds.  Links that name their other end (nvlink, pcilink)
- * wait until everything is there. */
+/* nccl_xml.c - reader of the topology file.  Nesting: system > cpu > pci > pci ... > gpu > nvlink,
+ * c2c; nic > net.  A pci element is a switch, a GPU or a NIC by its contents.  Links that name
+ * their other end (nvlink, pcilink) wait until all elements are read. */
 #include "topo/nccl/nccl_xml.h"
 
 #include <stdio.h>
@@ -14,9 +14,9 @@
 #include "topo/nccl/nccl_xml_impl.h"
 #include "topo/xml.h"
 
-/* --- the graph, and the speeds that NCCL assumes for its links (src/graph/topo.h, topo.cc) --- */
+/* --- graph, with the link speeds that NCCL assumes (src/graph/topo.h, topo.cc) --- */
 
-/* Both directions unless one_way. */
+/* Add a link, in both directions unless one_way. */
 static void machine_join(struct machine *m, int a, int b, enum nccl_path_type type, double Bps,
                          bool one_way)
 {
@@ -40,8 +40,8 @@ static void machine_free(struct machine *m)
     memset(m, 0, sizeof(*m));
 }
 
-/* What NCCL assumes, GB/s and direction: between the CPUs of a host (Intel by model, others by
- * maker), over PCIe (the words of sysfs), of one NVLink by compute capability. */
+/* Speeds assumed by NCCL, GB/s per direction: between the CPUs of a host (Intel by model, others
+ * by maker), over PCIe (names as in sysfs), of one NVLink by compute capability. */
 static double machine_cpu_speed(const char *arch, const char *vendor, long long family,
                                 long long model)
 {
@@ -60,7 +60,7 @@ static double machine_cpu_speed(const char *arch, const char *vendor, long long 
     return 5000;
 }
 
-/* The unit of the table is 100 Mb/s a lane; PCIe 3 is the default. */
+/* Unit of the table: 100 Mb/s per lane.  PCIe 3 is the default. */
 static double machine_pci_speed(const char *speed, long long width)
 {
     static const struct {
@@ -78,8 +78,8 @@ static double machine_pci_speed(const char *speed, long long width)
     return (double)(width ? width : 16) * rate / 80;
 }
 
-/* Broadcom's PCIe 4 and 5 switches show themselves as two levels though they are one: 4 or 5 when
- * the device is such a switch of that level (0, 1), else 0. */
+/* Broadcom's PCIe 4 and 5 switches appear as two levels but are one.  Returns 4 or 5 if the device
+ * is such a switch of this level (0, 1), else 0. */
 static int machine_broadcom(uint64_t device, int level)
 {
     uint64_t id = device & ~0xfffull;
@@ -114,17 +114,17 @@ enum tag {
 static const char *const tag_name[TAG_COUNT] = {"",    "system", "cpu",    "pci", "nic",
                                                 "net", "gpu",    "nvlink", "c2c", "pcilink"};
 
-/* An open element. */
+/* Open element. */
 struct frame {
     enum tag tag;
-    int node, above; /* its node, and the one that it hangs on; -1: none */
-    bool bridge;     /* class of a pci says switch */
-    double Bps;      /* of a pci, to above */
-    uint64_t device; /* vendor, device and subsystem of a switch; 0: not to be melted */
+    int node, above; /* its node, and its parent node; -1: none */
+    bool bridge;     /* pci: its class is a bridge */
+    double Bps;      /* pci: speed to the parent */
+    uint64_t device; /* vendor, device and subsystem of a switch; 0: do not merge */
     char busid[24];
 };
 
-struct waiting { /* a link by the address of its other end */
+struct waiting { /* link that names its other end by address */
     int from;
     enum nccl_path_type type;
     double Bps;
@@ -137,8 +137,8 @@ struct reader {
     struct machine m;
     struct frame stack[NCCL_XML_DEPTH_MAX];
     uint64_t host;
-    int cpu;         /* the node of the cpu element we are in */
-    double *cpu_Bps; /* between CPUs of a kind, by CPU */
+    int cpu;         /* node of the current cpu element */
+    double *cpu_Bps; /* by CPU: speed between CPUs of this kind */
     struct waiting *wait;
     int waits;
     struct xml *xml;
@@ -149,7 +149,7 @@ static uint64_t hexadecimal(const char *text)
     return text ? strtoull(text, NULL, 16) : 0;
 }
 
-/* PCI addresses are compared as texts. */
+/* Copy an address in lower case: PCI addresses are compared as texts. */
 static void keep_busid(char *to, size_t size, const char *from)
 {
     xml_keep(to, size, from);
@@ -224,7 +224,7 @@ static void open_pci(struct reader *r, struct frame *f, struct frame *up, const 
 
 static void open_nic(struct reader *r, struct frame *f, struct frame *up)
 {
-    bool bare = up->tag == TAG_CPU; /* not found in the PCI tree */
+    bool bare = up->tag == TAG_CPU; /* not in the PCI tree */
     int at = bare ? up->node : up->tag == TAG_PCI ? up->above : -1;
 
     if (at < 0)
@@ -289,7 +289,7 @@ static void open_nvlink(struct reader *r, struct frame *up, const char **atts)
         MEM_PUSH(r->wait, r->waits) = w;
         return;
     }
-    bool bridge = !strncmp(class, "0x068001", 8); /* of a POWER9 */
+    bool bridge = !strncmp(class, "0x068001", 8); /* POWER9 */
     if (!bridge && r->m.nvswitch < 0)
         r->m.nvswitch = add_node(r, MACHINE_NVS, 0, NULL);
     int to = bridge ? r->cpu : r->m.nvswitch;

@@ -1,4 +1,4 @@
-/* nccl_xml_impl.h - the graph between the topology file (nccl_xml.c) and its paths (nccl_paths.c):
+/* nccl_xml_impl.h - graph between the topology file (nccl_xml.c) and its paths (nccl_paths.c):
  * CPUs, PCIe switches, NICs with their networks, GPUs and one NVSwitch, with their links. */
 #ifndef RG_NCCL_XML_IMPL_H
 #define RG_NCCL_XML_IMPL_H
@@ -10,11 +10,11 @@ enum machine_kind { MACHINE_CPU, MACHINE_PCI, MACHINE_NVS, MACHINE_NIC, MACHINE_
 struct machine_link {
     int to;
     unsigned char type; /* enum nccl_path_type: LOC, NVL, C2C, PIX (any PCIe), SYS, NET */
-    double Bps;         /* links alike between two nodes are one, their rates added */
+    double Bps;         /* parallel links of one type are one, with their rates added */
 };
 struct machine_node {
     enum machine_kind kind;
-    int index; /* GPU, NET: in nccl_paths; CPU: its number among CPUs */
+    int index; /* GPU, NET: index in nccl_paths; CPU: its number */
     uint64_t host;
     char busid[24]; /* PCI, NIC, GPU */
     struct machine_link *link;
@@ -22,13 +22,13 @@ struct machine_node {
 };
 struct machine {
     struct machine_node *node;
-    int nodes, cpus, nvswitch; /* nvswitch: index of the node, -1 */
-    bool amd;                  /* the first CPU is AMD's */
+    int nodes, cpus, nvswitch; /* nvswitch: index of the node; -1: none */
+    bool amd;                  /* the first CPU is from AMD */
 };
 
 enum { MACHINE_NODES_MAX = 4096 };
 
-/* Fill pair and nic of p, whose gpu and net are there. */
+/* Fill pair and nic of p; its gpu and net must be set. */
 void nccl_paths_find(struct nccl_paths *p, const struct machine *m);
 
 #endif
