@@ -41,8 +41,8 @@ static char *error_text(int result, char buf[160])
     return buf;
 }
 
-/* The order of PCI addresses is that of nvidia-smi and of topology.json; the driver's own puts the
- * fastest first. */
+/* Start the driver with devices in the order of PCI addresses, as in nvidia-smi and topology.json;
+ * its default puts the fastest first. */
 static int start(struct cuda_api *api, struct err *err)
 {
     char text[160];
@@ -81,12 +81,12 @@ int cuda_load(struct err *err)
         return -1;
     rc = resolve(&api, library, found.file, err);
     if (rc == 0) {
-        cuda = api; /* the texts of errors come from the driver, too */
+        cuda = api; /* error texts come from the driver too */
         rc = start(&api, err);
         cuda = api;
     }
     if (rc)
-        memset(&cuda, 0, sizeof(cuda)); /* and the library stays: a driver cannot be unloaded */
+        memset(&cuda, 0, sizeof(cuda)); /* the library stays loaded: a driver cannot be unloaded */
     return rc;
 }
 

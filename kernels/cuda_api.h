@@ -1,9 +1,9 @@
 /* cuda_api.h - libcuda.so.1, the CUDA driver, loaded at run time.
  *
- * Own declarations of what cuda.h says (facts of its ABI, CUDA 12.0 to 13.0): names without the
- * "cu" prefix, sizes and values checked against the real header by tests/unit/cuda_abi.c where that
- * is installed.  The driver exports several versions of one function ("cuMemAlloc_v2"); the table
- * in cuda_api.c names those that every driver from CUDA 12.0 on has and keeps. */
+ * Declarations of our own for cuda.h (facts of its ABI, CUDA 12.0 to 13.0): names without the "cu"
+ * prefix; sizes and values are checked against the real header by tests/unit/cuda_abi.c where that
+ * is installed.  The driver exports several versions of some functions ("cuMemAlloc_v2"); the
+ * table in cuda_api.c uses those that every driver since CUDA 12.0 has and keeps. */
 #ifndef RG_CUDA_API_H
 #define RG_CUDA_API_H
 
@@ -58,20 +58,20 @@ enum cuda_attribute {
 };
 
 enum {
-    CUDA_STREAM_NON_BLOCKING = 1, /* does not wait for the default stream */
-    CUDA_EVENT_EXTERNAL = 1,      /* a record that is a node of the graph being captured */
+    CUDA_STREAM_NON_BLOCKING = 1, /* does not synchronise with the default stream */
+    CUDA_EVENT_EXTERNAL = 1,      /* the record becomes a node of the graph being captured */
     CUDA_CAPTURE_THREAD_LOCAL = 1,
-    CUDA_IPC_LAZY_PEER = 1, /* access between GPUs is enabled when needed */
+    CUDA_IPC_LAZY_PEER = 1, /* enable access between GPUs when needed */
     CUDA_ALLOCATION_PINNED = 1,
     CUDA_LOCATION_DEVICE = 1,
     CUDA_HANDLE_FABRIC = 8,
     CUDA_RANGE_DMA_BUF = 1,
     CUDA_ACCESS_READ_WRITE = 3,
     CUDA_GRANULARITY_RECOMMENDED = 1,
-    CUDA_HOST_PORTABLE = 1 /* page-locked for every context */
+    CUDA_HOST_PORTABLE = 1 /* page-locked for all contexts */
 };
 
-typedef int cuda_device; /* the driver's own handle types */
+typedef int cuda_device; /* the driver's handle types */
 typedef unsigned long long cuda_ptr;
 typedef unsigned long long cuda_allocation;
 typedef struct CUctx_st *cuda_context;
@@ -98,15 +98,15 @@ struct cuda_access {
     struct cuda_location location;
     int flags;
 };
-struct cuda_handle { /* of CUDA IPC and FABRIC alike */
+struct cuda_handle { /* used by CUDA IPC and by FABRIC handles */
     unsigned char bytes[64];
 };
 struct cuda_uuid {
     unsigned char bytes[16];
 };
 
-/* Each function: what the driver calls it behind "cu", with the suffix of the version of it that
- * cuda.h means by that name, and its arguments. */
+/* Functions: name in the driver after "cu", suffix of the version that cuda.h maps the name to,
+ * parameters. */
 // clang-format off
 #define CUDA_CALLS(CALL)                                                                           \
     CALL(Init, "", (unsigned flags))                                                               \
@@ -181,24 +181,24 @@ struct cuda_api {
 };
 extern struct cuda_api cuda;
 
-/* Load libcuda.so.1 and start it, once; EXIT_CONFIG with the loader's or the driver's words. */
+/* Load and start libcuda.so.1, once.  EXIT_CONFIG with the message of the loader or driver. */
 int cuda_load(struct err *err);
 
-/* -1 with "what: CUDA_ERROR_NAME: the driver's words" (EXIT_IO). */
+/* Set err to "what: CUDA_ERROR_NAME: the driver's words" (EXIT_IO) and return -1. */
 int cuda_error(struct err *err, int result, const char *what, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* --- the GPU that is open (gpu.c) --- */
+/* --- the open GPU (gpu.c) --- */
 
 struct gpu_open {
     struct gpu_facts facts;
     cuda_device device;
     cuda_context context; /* NULL: not open */
-    gpu_stream recording; /* into a graph; NULL: none */
+    gpu_stream recording; /* stream being captured into a graph; NULL: none */
 };
 extern struct gpu_open gpu_now;
 
-/* The driver's address of ours. */
+/* Convert a pointer to a device address. */
 static inline cuda_ptr gpu_ptr(const void *at)
 {
     return (cuda_ptr)(uintptr_t)at;

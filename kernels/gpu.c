@@ -11,7 +11,7 @@
 #include "base/units.h"
 #include "kernels/cuda_api.h"
 
-/* --- the GPU that is open --- */
+/* --- the open GPU --- */
 
 struct gpu_open gpu_now;
 
@@ -70,11 +70,11 @@ static struct cuda_allocation_prop fabric_prop(void)
     prop.location.type = CUDA_LOCATION_DEVICE;
     prop.location.id = gpu_now.device;
     if (cuda.DeviceGetAttribute(&rdma, CUDA_HAS_RDMA_WITH_VMM, gpu_now.device) == CUDA_GOOD)
-        prop.flags.rdma = rdma != 0; /* NICs may read it, as they may what cuMemAlloc() gives */
+        prop.flags.rdma = rdma != 0; /* let NICs access it, as with cuMemAlloc() */
     return prop;
 }
 
-/* What the driver's bare words leave open.  Source: CUDA driver API, cuMemCreate() and "Fabric
+/* Explanation of the driver's error code.  Source: CUDA driver API, cuMemCreate() and "Fabric
  * handles"; IMEX guide, "IMEX channels". */
 static const char *why_no_fabric(int result)
 {
@@ -97,7 +97,7 @@ static int no_fabric(struct err *err, int rc, const char *what)
     return cuda_error(err, rc, "%s with a FABRIC handle%s", what, why_no_fabric(rc));
 }
 
-/* Address space of b->mapped bytes over b->handle, readable and writable by this GPU. */
+/* Map b->handle into b->mapped bytes of address space, readable and writable by this GPU. */
 static int map(struct gpu_buffer *b, struct err *err)
 {
     struct cuda_access access = {{CUDA_LOCATION_DEVICE, gpu_now.device}, CUDA_ACCESS_READ_WRITE};
@@ -119,7 +119,7 @@ static int map(struct gpu_buffer *b, struct err *err)
     return cuda_error(err, rc, "mapping %zu bytes of GPU memory", b->mapped);
 }
 
-/* The handle goes with the buffer also when it could not be mapped. */
+/* Map the handle, or release it if that fails. */
 static int map_or_release(struct gpu_buffer *b, struct err *err)
 {
     if (map(b, err) == 0)
@@ -253,7 +253,7 @@ int gpu_import(struct gpu_buffer *out, const struct gpu_export *from, struct err
     return 0;
 }
 
-/* The driver takes whole pages of the host only. */
+/* Export whole host pages, because the driver accepts nothing else. */
 int gpu_dma_buf(const struct gpu_buffer *b, int *fd, size_t *offset, struct err *err)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -265,7 +265,7 @@ int gpu_dma_buf(const struct gpu_buffer *b, int *fd, size_t *offset, struct err 
     return rc ? cuda_error(err, rc, "a dma-buf of %zu bytes of GPU memory", bytes) : 0;
 }
 
-/* --- streams, the clock, graphs --- */
+/* --- streams, clock, graphs --- */
 
 int gpu_stream_open(gpu_stream *out, struct err *err)
 {
@@ -292,8 +292,8 @@ int gpu_stream_done(gpu_stream s, struct err *err)
     return rc == CUDA_GOOD ? 1 : cuda_error(err, rc, "GPU %s", gpu_now.facts.busid);
 }
 
-/* Looks follow each other closely for a millisecond, which no measured operation of interest
- * outlasts by much, and then leave the core to others: 50 us are 5 % of what was waited. */
+/* Query without pause for one millisecond, which measured operations of interest exceed by little;
+ * then sleep 50 us between queries, 5 % of that time, to leave the core to others. */
 int gpu_stream_wait(gpu_stream s, struct err *err)
 {
     struct timespec nap = {0, 50000};
@@ -338,8 +338,8 @@ void gpu_clock_close(struct gpu_clock *c)
     free(c);
 }
 
-/* Inside a graph a mark is a node of its own, so that every launch of the graph sets it anew; a
- * plain record would only order the nodes and never be done. */
+/* Inside a graph the event must be a node of its own, so that every launch records it; a plain
+ * record would only order nodes and never complete. */
 int gpu_clock_record(struct gpu_clock *c, int i, gpu_stream s, struct err *err)
 {
     unsigned flags = s && s == gpu_now.recording ? CUDA_EVENT_EXTERNAL : 0;
@@ -372,8 +372,8 @@ struct gpu_graph {
     cuda_graph_exec exec;
 };
 
-/* NCCL's and other threads may allocate meanwhile: only this thread is kept from calls that cannot
- * be recorded. */
+/* Capture in thread-local mode: NCCL's and other threads may allocate meanwhile, only this thread
+ * must not make calls that cannot be captured. */
 int gpu_graph_begin(gpu_stream s, struct err *err)
 {
     int rc;

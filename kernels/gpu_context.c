@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The GPU of this process: opened, closed, and asked whether it still answers. */
+/* gpu_context.c - opens and closes the GPU of this process, and checks that it responds. */
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -11,9 +11,8 @@
 #include "kernels/cuda_api.h"
 #include "kernels/kernels.h"
 
-/* --- does it still answer?  A thread of its own asks, since a GPU that fell off its bus may keep
- * even a call that is said to be asynchronous; whoever wants to know waits for the thread, and not
- * longer than asked --- */
+/* --- response check: a thread of its own makes the call, because a GPU that fell off its bus may
+ * block even asynchronous calls; callers wait for the thread only as long as they allow --- */
 
 enum answer { UNASKED, ASKED, ANSWERED, FAULT, SILENT }; /* ASKED: the thread runs */
 
@@ -22,12 +21,12 @@ static struct {
     pthread_cond_t moved;
     enum answer answer;
     bool closing;
-    struct err why; /* of FAULT */
+    struct err why; /* set for FAULT */
     gpu_stream stream;
     struct gpu_buffer bytes;
 } ask = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* A clock that nobody sets. */
+/* Use a clock that is never set. */
 static void prepare(void)
 {
     pthread_condattr_t attr;
@@ -38,9 +37,9 @@ static void prepare(void)
     pthread_condattr_destroy(&attr);
 }
 
-/* The highest priority: a stream full of long kernels must not look like a GPU that is gone.  The
- * stream and the bytes that gpu_answers() fills are made while all is well: making them may wait
- * for a GPU that does not answer any more. */
+/* Open a stream of the highest priority, so that a stream full of long kernels does not look like
+ * a failed GPU.  The stream and the bytes that gpu_answers() fills are allocated early, because
+ * allocating may block once the GPU does not respond. */
 static int open_asking(struct err *err)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -134,7 +133,7 @@ static int begin(struct err *err)
     return err_io(err, "no thread that asks the GPU: %s", strerror(rc));
 }
 
-/* A question that nobody got an answer to is asked no second time: its thread still waits. */
+/* A check without a response is not started again: its thread still waits. */
 int gpu_answers(double seconds, struct err *err)
 {
     struct timespec until = after(seconds);
@@ -151,14 +150,14 @@ int gpu_answers(double seconds, struct err *err)
     return rc;
 }
 
-/* true: the GPU does not answer; nothing was closed and nothing may be.  That is asked first,
- * since memory is not freed before the GPU has done all it has. */
+/* True if the GPU does not respond: nothing was closed, and nothing may be.  Checked first,
+ * because freeing memory waits until the GPU has finished its work. */
 static bool close_asking(void)
 {
     pthread_mutex_lock(&ask.lock);
     bool doubted = ask.answer == ASKED;
     pthread_mutex_unlock(&ask.lock);
-    /* Without a question that waits already, it may be the host that is busy. */
+    /* unless a check is already waiting, the host may just be busy */
     bool silent = ask.stream && gpu_answers(doubted ? 1.0 : 10.0, NULL) == 0;
     struct timespec until = after(1.0);
 
@@ -188,7 +187,7 @@ int gpu_count(struct err *err)
     return n > 0 ? n : err_config(err, "the CUDA driver sees no GPU");
 }
 
-/* 0 also for an attribute that the driver is too old to know. */
+/* Value of an attribute; 0 also if the driver is too old to know it. */
 static int attribute(cuda_device device, int what)
 {
     int value;
@@ -208,12 +207,12 @@ static void uuid_text(char out[48], const struct cuda_uuid *u)
             continue;
         }
         p += snprintf(p, 3, "%02x", *byte++);
-        f++; /* two letters a byte */
+        f++; /* two digits per byte */
     }
     *p = '\0';
 }
 
-/* Bytes a second: both edges of the memory clock carry a bit on every line of the bus. */
+/* Bytes per second: both edges of the memory clock transfer a bit on every line of the bus. */
 static double memory_rate(cuda_device device)
 {
     return 2e3 * attribute(device, CUDA_MEMORY_CLOCK_KHZ) *
@@ -275,7 +274,8 @@ int gpu_open(int device, struct err *err)
     return 0;
 }
 
-/* What a GPU that does not answer holds ends with the process: to free it would wait for ever. */
+/* Resources of a GPU that does not respond are left to the end of the process: freeing them would
+ * block forever. */
 void gpu_close(void)
 {
     struct gpu_open own = gpu_now;

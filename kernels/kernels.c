@@ -12,12 +12,12 @@
 #include "kernels/kernels_impl.h"
 #include "kernels/pattern.h"
 
-/* From image.S, in programs that were linked with it: a fat binary with code for each of the build's
- * architectures, and PTX for every other GPU and for drivers that are older than the compiler. */
+/* Defined by image.S, if linked: a fat binary with code for each architecture of the build, and
+ * PTX for other GPUs and for drivers older than the compiler. */
 extern const unsigned char kernels_image[] __attribute__((weak));
 extern const char kernels_ptx[] __attribute__((weak));
 
-/* Each kernel of kernels.cu, which is called rg_NAME there. */
+/* Kernels of kernels.cu, where they are called rg_NAME. */
 #define KERNEL_LIST(K)                                                                             \
     K(PRESET, preset)                                                                              \
     K(FILL, fill)                                                                                  \
@@ -37,16 +37,16 @@ enum kernel { KERNEL_LIST(KERNEL_ID) KERNELS };
 static const char *const names[KERNELS] = {KERNEL_LIST(KERNEL_NAME)};
 
 static struct {
-    cuda_module module; /* NULL: not loaded, because ... */
+    cuda_module module; /* NULL: not loaded, for the reason `why` */
     cuda_function function[KERNELS];
     char why[720];
 } own = {.why = "no GPU is open"};
 
-/* One image of kernels, and what the driver said of it. */
+/* Image of the kernels, and the driver's response to it. */
 struct image {
     const void *at;
     int rc;
-    char log[160]; /* its compiler's own words, the first line */
+    char log[160]; /* first line of its compiler's messages */
 };
 
 static int load(struct image *image)
@@ -69,7 +69,7 @@ static int load(struct image *image)
     return image->rc;
 }
 
-/* Words that send the reader to the build or the driver, not to the GPU. */
+/* Compose a message that points to the build or the driver, not to the GPU. */
 static void cannot_load(const struct image *code, const struct image *ptx)
 {
     struct err err;
@@ -95,15 +95,15 @@ static void load_file(const char *file)
         snprintf(own.why, sizeof(own.why), "%.250s", err.text);
         return;
     }
-    image.at = text; /* NUL-terminated, as PTX has to be */
+    image.at = text; /* NUL-terminated, as PTX requires */
     if (load(&image))
         cannot_load(&image, NULL);
     free(text);
 }
 
-/* A driver of CUDA 12 may not load what nvcc 13 made (another ABI of ELF), and a GPU that is not in
- * the build's list has no code in it: which of its errors a driver then has differs, so that after
- * any of them it is given the PTX, whose version is that of the oldest driver (Makefile). */
+/* Load the code, or after any error the PTX, whose version is that of the oldest driver
+ * (Makefile).  A driver of CUDA 12 may refuse output of nvcc 13 (another ELF ABI), and the code
+ * may lack this GPU; drivers differ in the error they return. */
 static void load_own(void)
 {
     struct image code = {.at = kernels_image}, ptx = {.at = kernels_ptx};
@@ -144,9 +144,9 @@ static uint64_t number(const unsigned char *p, size_t bytes)
     return v;
 }
 
-/* A fat binary: a head of 16 bytes with the size of the rest at 8, then one record for each image:
- * kind (2 bytes: 1 PTX, 2 SASS), its head's size at 4, the size of what follows at 8, the
- * architecture at 28.  Source: what nvcc 13.0 writes. */
+/* Format of a fat binary: a header of 16 bytes with the size of the rest at 8, then one record per
+ * image: kind (2 bytes: 1 PTX, 2 SASS), size of its header at 4, size of its data at 8,
+ * architecture at 28.  Source: output of nvcc 13.0. */
 void kernels_built(char *text, size_t size)
 {
     const unsigned char *end = NULL;
@@ -184,8 +184,8 @@ static int launch(enum kernel kernel, unsigned blocks, unsigned threads, void **
     return rc ? cuda_error(err, rc, "GPU kernel %s", names[kernel]) : 0;
 }
 
-/* One thread for each unit of work, up to all that the GPU can hold: 2048 a multiprocessor, eight
- * blocks of 256.  Nothing to do is done. */
+/* Launch one thread per unit of work, up to what the GPU can hold: 2048 per multiprocessor, eight
+ * blocks of 256.  Zero units: no launch. */
 static int spread(enum kernel kernel, size_t units, void **arguments, gpu_stream s, struct err *err)
 {
     size_t blocks = units / 256 + (units % 256 > 0), most = 8 * (size_t)gpu_now.facts.sms;
@@ -218,7 +218,7 @@ int kernel_fill_term(void *buf, size_t bytes, uint64_t k, uint64_t k_before, boo
     return fill(buf, bytes, p, s, err);
 }
 
-/* By a kernel, since a fill by the driver is for device memory only. */
+/* Preset by a kernel, because the driver fills device memory only. */
 static int preset(uint64_t *wrong, gpu_stream s, struct err *err)
 {
     return launch(PRESET, 1, 32, (void *[]){&wrong}, s, err);
@@ -281,8 +281,8 @@ int kernel_read(const void *from, size_t bytes, uint64_t *out, gpu_stream s, str
     return spread(READ, (bytes + 15) / 16, (void *[]){&from, &bytes, &out}, s, err);
 }
 
-/* Nearest the golden section of `words` and prime to it: one cycle, and each step far from those
- * before, whose places in memory it falls between. */
+/* Step nearest to the golden section of `words` and coprime to it: one cycle, and each step lands
+ * far from the earlier ones. */
 static size_t chain_step(size_t words)
 {
     size_t step = (size_t)(0.6180339887498949 * (double)words), a, b, rest;

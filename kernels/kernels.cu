@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The kernels behind kernels.h, in what C and C++ have in common.
+// kernels.cu - the kernels behind kernels.h, in the common subset of C and C++.
 //
-// Memory is taken in cells of 16 bytes at addresses that are multiples of 16, whatever the address
-// of the buffer: a cell at a time is what a thread loads and stores best, and neighbouring threads
-// take neighbouring cells.  Only the first and the last cell of a buffer can be partly outside it;
-// they go byte by byte.  Every loop goes in steps of the whole grid, so that any grid will do.
+// Memory is accessed in cells of 16 bytes at addresses that are multiples of 16, at any address of
+// the buffer: threads load and store whole cells fastest, and neighbouring threads access
+// neighbouring cells.  Only the first and last cell of a buffer can be partly outside; these are
+// processed by byte.  Every loop advances by the whole grid, so that any grid size works.
 #include "kernels/kernels_impl.h"
 #include "kernels/pattern.h"
 
@@ -14,8 +14,8 @@ struct cell {
 
 // --- where the cells of a buffer lie ---
 struct cells {
-    unsigned char *base; // of cell 0, at or before the buffer
-    size_t skip, bytes;  // of cell 0 that lie before the buffer; of the buffer
+    unsigned char *base; // cell 0, at or before the buffer
+    size_t skip, bytes;  // bytes of cell 0 before the buffer; bytes of the buffer
     size_t count;
 };
 
@@ -48,7 +48,7 @@ DEVICE uint64_t term_word(const struct pattern_args *p, size_t i)
     return p->term ? pattern_subtract(w, pattern_word(p->k_before, i)) : w;
 }
 
-// Word i is at byte 8 * i.  An offset before the buffer's begin is never used by its caller.
+// Word i is at byte 8 * i.  Callers never use offsets before the start of the buffer.
 DEVICE uint64_t pattern_bytes(const struct pattern_args *p, size_t offset)
 {
     size_t i = offset / 8;
@@ -87,14 +87,14 @@ KERNEL(256) rg_fill(void *buf, size_t bytes, struct pattern_args p)
     }
 }
 
-// "Nothing wrong", before the threads that look may say otherwise.
+// Preset *wrong to "none", before searching threads lower it.
 KERNEL(32) rg_preset(uint64_t *wrong)
 {
     if (thread_index() == 0)
         *wrong = ~(uint64_t)0;
 }
 
-// The first wrong byte of cell i into *wrong; the loads are repeated, since this is rare.
+// Lower *wrong to the first wrong byte of cell i; loads are repeated, because this is rare.
 DEVICE void locate(const struct cells *c, size_t i, const struct pattern_args *p, uint64_t *wrong)
 {
     for (size_t at = 16 * i; at < 16 * i + 16; at++)
@@ -113,13 +113,13 @@ DEVICE bool is_wrong(const struct cells *c, size_t i, const struct pattern_args 
     return ((want.word[0] ^ got->word[0]) | (want.word[1] ^ got->word[1])) != 0;
 }
 
-// Four loads of a thread are under way at a time: one alone does not fill the memory's pipe.
+// Each thread has four loads in flight: a single load would not saturate the memory.
 KERNEL(256) rg_find(const void *buf, size_t bytes, struct pattern_args p, uint64_t *wrong)
 {
     struct cells c = cells_of(buf, bytes);
     const struct cell *cell = (const struct cell *)c.base;
     size_t n = thread_count(), i = thread_index();
-    size_t last = c.count ? c.count - 1 : 0; // the first and the last are looked at by byte
+    size_t last = c.count ? c.count - 1 : 0; // first and last cell: by byte
     struct cell got[4];
 
     if (i == 0 && c.count) {
@@ -132,7 +132,7 @@ KERNEL(256) rg_find(const void *buf, size_t bytes, struct pattern_args p, uint64
         for (int j = 0; j < 4; j++)
             if (is_wrong(&c, i + j * n, &p, &got[j])) {
                 locate(&c, i + j * n, &p, wrong);
-                return; // what this thread would find from here on comes later in the buffer
+                return; // later errors of this thread are later in the buffer
             }
     }
     ROLLED for (; i < last; i += n) {
@@ -144,7 +144,7 @@ KERNEL(256) rg_find(const void *buf, size_t bytes, struct pattern_args p, uint64
     }
 }
 
-// --- one-hot: 16 / width elements a cell; the buffer begins with a multiple of the width ---
+// --- one-hot: 16 / width elements per cell; the buffer starts at a multiple of the width ---
 DEVICE uint64_t onehot_bits(const struct onehot_args *h, size_t element)
 {
     uint64_t word = pattern_word(h->k, element);
@@ -153,7 +153,7 @@ DEVICE uint64_t onehot_bits(const struct onehot_args *h, size_t element)
                                                 : onehot_other(h->type, h->redop);
 }
 
-// The elements of one 8-byte word of the buffer.
+// Elements of one 8-byte word of the buffer.
 DEVICE uint64_t onehot_bytes(const struct onehot_args *h, size_t element)
 {
     uint64_t out = 0;
@@ -184,7 +184,7 @@ DEVICE void fill_onehot(void *buf, size_t bytes, const struct onehot_args *h)
     }
 }
 
-// `average` is a constant at each call: what rounds is judged element by element, in doubles.
+// `average` is a constant at each call: rounded results are checked by element, in doubles.
 DEVICE bool onehot_is_wrong(const struct onehot_args *h, bool average, size_t element, uint64_t got)
 {
     uint64_t word = pattern_word(h->k, h->first + element);
@@ -202,7 +202,7 @@ DEVICE uint64_t element_at(const unsigned char *p, size_t width)
     return v;
 }
 
-// What the owner put there is the result of all reductions but the average: eight bytes of it.
+// Eight bytes of the result of all reductions except the average: the values of the owners.
 DEVICE uint64_t onehot_result(const struct onehot_args *h, size_t element)
 {
     uint64_t out = 0;
@@ -227,7 +227,7 @@ DEVICE bool onehot_cell_is_wrong(const struct onehot_args *h, bool average, size
     return wrong;
 }
 
-// The elements of cell i, one by one, for the first wrong one.
+// Find the first wrong element of cell i, one by one.
 DEVICE void locate_onehot(const struct cells *c, size_t i, const struct onehot_args *h, bool average,
                           uint64_t *wrong)
 {
@@ -245,8 +245,8 @@ DEVICE void locate_onehot(const struct cells *c, size_t i, const struct onehot_a
     }
 }
 
-// The first of this thread's cells that is wrong, of those between the buffer's first and last; at
-// least `last`: none.  Four loads of a thread are under way at a time; averages wait for doubles.
+// First wrong cell of this thread, between the first and last of the buffer; `last` or more: none.
+// Each thread has four loads in flight; averages are limited by arithmetic in doubles.
 DEVICE size_t wrong_onehot(const struct cells *c, size_t last, const struct onehot_args *h,
                            bool average)
 {
@@ -268,7 +268,7 @@ DEVICE size_t wrong_onehot(const struct cells *c, size_t last, const struct oneh
     return last;
 }
 
-// The type as a constant in each branch: pattern.h decides a lot by it.
+// Make the type a constant in each branch, so that the compiler resolves tests in pattern.h.
 #define OF_EACH_TYPE(CALL)                                                                         \
     switch (h.type) {                                                                              \
         OF_TYPE(NCCL_INT8, CALL)                                                                   \
@@ -296,7 +296,7 @@ rg_fill_onehot(void *buf, size_t bytes, struct onehot_args h)
     OF_EACH_TYPE(fill_onehot(buf, bytes, &h));
 }
 
-// The first and the last cell are looked at by element, by one thread.
+// Check the first and the last cell by element, in one thread.
 DEVICE void edges_onehot(const struct cells *c, size_t last, const struct onehot_args *h,
                          bool average, uint64_t *wrong)
 {
@@ -312,7 +312,7 @@ KERNEL(256) rg_find_onehot(const void *buf, size_t bytes, struct onehot_args h, 
     size_t last = c.count ? c.count - 1 : 0, at = last;
 
     OF_EACH_TYPE(at = wrong_onehot(&c, last, &h, false));
-    if (at < last) // what this thread would find from there on comes later in the buffer
+    if (at < last) // later errors of this thread are later in the buffer
         locate_onehot(&c, at, &h, false, wrong);
     edges_onehot(&c, last, &h, false, wrong);
 }
@@ -329,7 +329,7 @@ KERNEL(256) rg_find_average(const void *buf, size_t bytes, struct onehot_args h,
 }
 
 // --- measuring ---
-// Both addresses are multiples of 16; the first threads copy what is left after whole cells.
+// Both addresses are multiples of 16; the first threads copy the bytes after the whole cells.
 KERNEL(256) rg_copy(void *to, const void *from, size_t bytes)
 {
     struct cell *out = (struct cell *)to;
@@ -349,7 +349,7 @@ KERNEL(256) rg_copy(void *to, const void *from, size_t bytes)
         out[i] = in[i];
 }
 
-// The same for addresses of any alignment, at the speed of bytes.
+// Copy for any alignment, at the speed of single bytes.
 KERNEL(256) rg_copy_bytes(void *to, const void *from, size_t bytes)
 {
     for (size_t i = thread_index(); i < bytes; i += thread_count())
@@ -392,7 +392,7 @@ KERNEL(256) rg_chain(uint64_t *at, size_t words, size_t step)
         at[i] = i + step < words ? i + step : i + step - words;
 }
 
-// Volatile loads pass by the cache of the multiprocessor, which peers' memory never enters.
+// Volatile loads bypass the multiprocessor's cache, which never holds memory of peers.
 KERNEL(32) rg_chase(const uint64_t *at, uint64_t from, size_t steps, uint64_t *out)
 {
     uint64_t i = from;
@@ -404,8 +404,8 @@ KERNEL(32) rg_chase(const uint64_t *at, uint64_t from, size_t steps, uint64_t *o
     *out = i;
 }
 
-// A long chain of multiplications between two looks at the clock; the branch that would write is
-// never taken, but the compiler cannot know that and keeps the arithmetic.
+// A long chain of multiplications between two readings of the clock.  The branch that would write
+// is never taken, but the compiler cannot know this and keeps the arithmetic.
 KERNEL(1024) rg_load(uint64_t duration, float *never)
 {
     uint64_t start = nanoseconds();

@@ -1,6 +1,6 @@
-/* kernels_impl.h - what kernels.cu is given by kernels.c beside plain values, and takes from CUDA.
- * The stand-in for the driver (tests/fake) defines the same for the CPU, includes kernels.cu as C
- * and runs a kernel one thread after the other. */
+/* kernels_impl.h - types shared by kernels.c and kernels.cu, and the parts of CUDA that kernels.cu
+ * uses.  The driver's stand-in (tests/fake) defines the latter for the CPU, includes kernels.cu as
+ * C and runs a kernel one thread after the other. */
 #ifndef RG_KERNELS_IMPL_H
 #define RG_KERNELS_IMPL_H
 
@@ -13,7 +13,7 @@ struct pattern_args {
     uint32_t pad;
 };
 
-struct onehot_args { /* of pattern.h */
+struct onehot_args { /* see pattern.h */
     uint64_t k, first;
     int32_t type, redop, ranks, rank;
 };
@@ -21,8 +21,9 @@ struct onehot_args { /* of pattern.h */
 #ifdef __CUDACC__
 #define KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
 #define DEVICE static __device__ __forceinline__
-/* Before a loop that holds all that a thread should have under way: for sm_100 and newer nvcc 13 puts
- * four rounds of rg_copy into one, 120 registers instead of 32, and a quarter of the threads. */
+/* For a loop that already contains all work that a thread should have in flight: nvcc 13 unrolls
+ * four rounds of rg_copy for sm_100 and newer, which takes 120 registers instead of 32 and allows
+ * a quarter of the threads. */
 #define ROLLED _Pragma("unroll 1")
 
 DEVICE size_t thread_index(void)
@@ -35,7 +36,7 @@ DEVICE size_t thread_count(void)
     return (size_t)gridDim.x * blockDim.x;
 }
 
-/* The sum over a warp, right in the thread for which `true` comes back; all 32 must call it. */
+/* Sum over a warp, valid in the thread that gets `true`; all 32 threads must call it. */
 DEVICE bool warp_sum(uint64_t *x)
 {
     for (int step = 16; step > 0; step /= 2)
@@ -48,7 +49,7 @@ DEVICE void add_shared(uint64_t *at, uint64_t x)
     atomicAdd((unsigned long long *)at, (unsigned long long)x);
 }
 
-/* In pinned memory this is atomic for this GPU, and nobody else writes there. */
+/* Pinned memory: atomic for this GPU, which is the only writer. */
 DEVICE void min_shared(uint64_t *at, uint64_t x)
 {
     atomicMin((unsigned long long *)at, (unsigned long long)x);

@@ -41,12 +41,12 @@ static void library_file(void *library, char *file, size_t size)
         snprintf(file, size, "%s", map->l_name);
 }
 
-/* What was tried and what was said of it. */
+/* Places tried, and the loader's messages. */
 struct search {
     const struct library_wanted *wanted;
-    char *said;   /* the loader's words */
+    char *said;   /* messages of the loader */
     char *places; /* folders without such a file */
-    int more;     /* of them, not named */
+    int more;     /* number of further folders, not named */
 };
 
 static void *try_file(struct search *s, const char *file)
@@ -72,7 +72,7 @@ static void *try_folder(struct search *s, const char *folder, const char *below)
     return library;
 }
 
-/* Long lists end in a number: an error is one sentence. */
+/* Add a folder; a long list ends in a number, because an error is one sentence. */
 static void note_place(struct search *s, const char *folder)
 {
     if (s->places && strlen(s->places) + strlen(folder) > 160)
@@ -164,7 +164,7 @@ void *library_find(const struct library_wanted *w, struct library_found *found, 
     return library;
 }
 
-/* The number behind ".so." */
+/* Number after ".so.". */
 static int number_of(const char *name)
 {
     const char *at = strstr(name, ".so.");

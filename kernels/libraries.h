@@ -1,8 +1,8 @@
-/* libraries.h - the libraries that are loaded at run time: one table of what each is called, which
- * variable names another file, and where wheels have it (library_find() says in which order).
+/* libraries.h - libraries loaded at run time: one table with their names, the variable that names
+ * another file, and their folders in Python wheels (library_find() defines the order).
  *
- * Folders of wheels: nvidia-nccl-cu12 and -cu13 2.32, nvidia-cublas-cu12 12.9, nvidia-cublas 13.10;
- * torch/lib is where builds of PyTorch without those keep their own. */
+ * Folders of wheels: nvidia-nccl-cu12 and -cu13 2.32, nvidia-cublas-cu12 12.9, nvidia-cublas
+ * 13.10; torch/lib is used by builds of PyTorch without those wheels. */
 #ifndef RG_KERNELS_LIBRARIES_H
 #define RG_KERNELS_LIBRARIES_H
 
@@ -10,21 +10,21 @@
 
 struct library_wanted {
     const char *what;     /* "NCCL cannot be loaded", or NULL */
-    const char *variable; /* of the environment: a file that is taken, and nothing else then */
-    const char *names[4]; /* by preference; NULL at the end */
-    const char
-        *folder[4]; /* of site-packages (site.h); NULL at the end, or at once: no wheel has it */
+    const char *variable; /* environment variable: the file that it names, and no other, is used */
+    const char *names[4]; /* by preference; NULL-terminated */
+    /* Below site-packages (site.h), NULL-terminated; no entry: no wheel has the library. */
+    const char *folder[4];
 };
 
 struct library_found {
-    char file[512]; /* as the loader has it, or as the variable says */
+    char file[512]; /* as named by the loader or the variable */
     const char *by; /* "RAILGAUGE_NCCL", "the loader", "Python's packages", "conda" */
 };
 
-/* The file that the variable names, else the first of the names that the loader finds by itself,
- * else the first in a folder of Python's packages or in lib of a conda environment.  NULL:
- * EXIT_CONFIG with "WHAT: ", the loader's words for each, where else it was looked for, and the
- * variable that helps.  `found` (not NULL) is filled where something was loaded. */
+/* Load the file that the variable names; else the first of the names that the loader finds; else
+ * the first file in a folder of Python's packages or in lib of a conda environment.  NULL:
+ * EXIT_CONFIG with "WHAT: ", the loader's message for each name, the other places tried, and the
+ * variable that helps.  `found` (unless NULL) is set if a library was loaded. */
 void *library_find(const struct library_wanted *w, struct library_found *found, struct err *err);
 
 enum library_id {
@@ -38,9 +38,9 @@ enum library_id {
 
 extern const struct library_wanted libraries[LIBRARY_IDS];
 
-/* library_find() of a row.  Of cuBLASLt what is newer than the driver's CUDA (12080; 0: not known) is
- * left out: a toolkit's libraries run on drivers of their own major version and newer ones
- * (NVIDIA, "CUDA Compatibility": minor version and backward compatibility). */
+/* Call library_find() for a row.  cuBLASLt newer than the driver's CUDA (12080; 0: unknown) is
+ * skipped: a toolkit's libraries run on drivers of their own major version and newer ones (NVIDIA,
+ * "CUDA Compatibility": minor version and backward compatibility). */
 void *libraries_open(enum library_id id, int cuda_version, struct library_found *found,
                      struct err *err);
 

@@ -11,8 +11,8 @@
 struct nccl_api nccl;
 
 enum {
-    OLDEST = 21900, /* ncclMemAlloc and ncclCommRegister came with it */
-    NEWEST = 23299  /* the last version whose ncclConfig_t this program knows whole */
+    OLDEST = 21900, /* first version with ncclMemAlloc and ncclCommRegister */
+    NEWEST = 23299  /* last version whose ncclConfig_t is completely known here */
 };
 
 #define ROW(name, since, ...) {"nccl" #name, offsetof(struct nccl_api, name), since},
@@ -55,13 +55,13 @@ int nccl_load(struct err *err)
         dlclose(library);
         return -1;
     }
-    nccl = api; /* the library stays loaded: its threads may outlive every communicator */
+    nccl = api; /* stays loaded: its threads may outlive every communicator */
     return 0;
 }
 
-/* The size of ncclConfig_t by version (nccl.h.in of the tags v2.19.3-1 to v2.30.7-1, nccl.h
- * of the packages 2.31.2 and 2.32.3).  trafficClass of 2.26 lies where 2.19 has padding, and
- * graphStreamOrdering of 2.30.5 where 2.30.3 has. */
+/* Size of ncclConfig_t by version (nccl.h.in of the tags v2.19.3-1 to v2.30.7-1, nccl.h of the
+ * packages 2.31.2 and 2.32.3).  trafficClass of 2.26 lies in padding of 2.19, graphStreamOrdering
+ * of 2.30.5 in padding of 2.30.3. */
 static size_t config_size(int version)
 {
     static const struct {
@@ -146,7 +146,7 @@ const char *const nccl_dtype_name[NCCL_DTYPES] = {
 const char *const nccl_redop_name[NCCL_REDOPS] = {"sum", "prod", "max", "min", "avg"};
 static const size_t dtype_size[NCCL_DTYPES] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
 
-/* Other words for the types: those of nccl-tests' -d, of nccl.h and of PyTorch users. */
+/* Other names of the types: those of nccl-tests' -d, of nccl.h and of PyTorch users. */
 static const struct {
     const char *word;
     int dtype;

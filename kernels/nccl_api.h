@@ -1,9 +1,9 @@
 /* nccl_api.h - libnccl.so.2, loaded at run time.
  *
- * Own declarations of what nccl.h says (facts of its ABI, NCCL 2.19 to 2.32): names without the
- * "nccl" prefix, sizes and values checked against the real header by tests/unit/nccl_abi.c where
- * that is installed.  One program works with every library; what a library lacks is a NULL pointer
- * here.  CUDA streams are gpu_stream. */
+ * Declarations of our own for nccl.h (facts of its ABI, NCCL 2.19 to 2.32): names without the
+ * "nccl" prefix; sizes and values are checked against the real header by tests/unit/nccl_abi.c
+ * where that is installed.  One program works with every library; a function that a library lacks
+ * is a NULL pointer here.  CUDA streams are gpu_stream. */
 #ifndef RG_NCCL_API_H
 #define RG_NCCL_API_H
 
@@ -21,7 +21,7 @@ enum nccl_result {
     NCCL_INTERNAL,
     NCCL_INVALID_ARGUMENT,
     NCCL_INVALID_USAGE,
-    NCCL_REMOTE, /* another rank failed: this one is a victim */
+    NCCL_REMOTE, /* another rank failed, this one only sees the consequence */
     NCCL_IN_PROGRESS
 };
 enum nccl_dtype {
@@ -35,52 +35,52 @@ enum nccl_dtype {
     NCCL_FLOAT32,
     NCCL_FLOAT64,
     NCCL_BFLOAT16,
-    NCCL_FLOAT8E4M3, /* from 2.24 */
+    NCCL_FLOAT8E4M3, /* since 2.24 */
     NCCL_FLOAT8E5M2,
     NCCL_DTYPES
 };
 enum nccl_redop { NCCL_SUM, NCCL_PROD, NCCL_MAX, NCCL_MIN, NCCL_AVG, NCCL_REDOPS };
 
-typedef struct ncclComm *nccl_comm; /* the library's own handle types */
+typedef struct ncclComm *nccl_comm; /* the library's handle types */
 typedef struct ncclWindow_vidmem *nccl_window;
 struct nccl_id {
     char bytes[128];
 };
 
-/* ncclConfig_t grew at its end only; `size` tells the library how much of it there is, so the size
- * of the version that the library has is sent: nccl_config(). */
+/* ncclConfig_t grew only at its end.  `size` tells the library how much of it exists, so
+ * nccl_config() sets the size of the library's version. */
 struct nccl_config {
     size_t size;
     unsigned int magic, version;
     int blocking, cga_cluster_size, min_ctas, max_ctas;
     const char *net_name;
     int split_share;
-    int traffic_class;     /* 2.26 */
-    const char *comm_name; /* 2.27 */
+    int traffic_class;     /* since 2.26 */
+    const char *comm_name; /* since 2.27 */
     int collnet_enable, cta_policy, shrink_share, nvls_ctas;
-    int n_channels_per_net_peer, nvlink_centric_sched; /* 2.28 */
-    int graph_usage_mode, num_rma_ctx;                 /* 2.29 */
-    int max_p2p_peers;                                 /* 2.30 */
-    int graph_stream_ordering;                         /* 2.30.5, where 2.30.3 has padding */
-    int launch_order_implicit, num_rma_sig, rma_eager_init, host_cft_mode; /* 2.31 */
-    int nvls_host_mode;                                                    /* 2.32 */
+    int n_channels_per_net_peer, nvlink_centric_sched; /* since 2.28 */
+    int graph_usage_mode, num_rma_ctx;                 /* since 2.29 */
+    int max_p2p_peers;                                 /* since 2.30 */
+    int graph_stream_ordering;                         /* since 2.30.5; padding in 2.30.3 */
+    int launch_order_implicit, num_rma_sig, rma_eager_init, host_cft_mode; /* since 2.31 */
+    int nvls_host_mode;                                                    /* since 2.32 */
 };
 enum { NCCL_UNDEF_INT = INT_MIN, NCCL_NO_COLOR = -1 };
 
-/* The numbers of the configuration that a user may choose, in nccl.h's own spelling; NULL ends
- * them. */
+/* Numeric fields of the configuration that a user may set, spelled as in nccl.h; ends with name
+ * NULL. */
 struct nccl_config_field {
     const char *name;
     size_t at;
-    int since; /* the version that brought it */
+    int since; /* first version with the field */
 };
 extern const struct nccl_config_field nccl_config_field[];
-const struct nccl_config_field *nccl_config_find(const char *name); /* NULL: none */
+const struct nccl_config_field *nccl_config_find(const char *name); /* NULL: no such field */
 
-/* Each function: what the library calls it behind "nccl", the version that brought it (nccl.h of
- * the tagged releases; 0: all have it), what it returns and its arguments.  A library's own word
- * on its version decides: a symbol that is newer than that is not used even where it exists,
- * since previews export what they do not yet keep.  Window flag 1: symmetric. */
+/* Functions: name in the library after "nccl", first version with it (nccl.h of the tagged
+ * releases; 0: all), return type, parameters.  The version that a library reports decides: a newer
+ * symbol is not used even if it exists, because previews export functions that may still change.
+ * Window flag 1: symmetric. */
 // clang-format off
 #define NCCL_CALLS(CALL)                                                                           \
     CALL(GetUniqueId, 0, int, (struct nccl_id *id))                                                \
@@ -127,17 +127,17 @@ const struct nccl_config_field *nccl_config_find(const char *name); /* NULL: non
 struct nccl_api {
     int version; /* 22809; 0: not loaded */
     char path[512];
-    const char *by; /* what found it: library_find() */
+    const char *by; /* place where it was found, see library_find() */
     int (*GetVersion)(int *version);
 #define NCCL_MEMBER(name, since, type, arguments) type(*name) arguments;
-    NCCL_CALLS(NCCL_MEMBER) /* NULL where the library is older */
+    NCCL_CALLS(NCCL_MEMBER) /* NULL if the library is older */
 };
 extern struct nccl_api nccl;
 
-/* Load libnccl.so.2 (libraries.h) once; EXIT_CONFIG with the loader's words and the places, or when
- * it is older than 2.19. */
+/* Load libnccl.so.2 (libraries.h) once.  EXIT_CONFIG with the loader's message and the places
+ * tried, or if it is older than 2.19. */
 int nccl_load(struct err *err);
-/* All fields "not set" but size, magic and version as the loaded library wants them. */
+/* Set all fields to "not set", and size, magic and version to those of the loaded library. */
 void nccl_config(struct nccl_config *c);
 /* "2.28.9" */
 char *nccl_version_text(int version, char buf[24]);
@@ -145,7 +145,8 @@ char *nccl_version_text(int version, char buf[24]);
 extern const char *const nccl_dtype_name[NCCL_DTYPES]; /* "int8" ... "bfloat16", "float8e4m3" */
 extern const char *const nccl_redop_name[NCCL_REDOPS]; /* "sum", "prod", "max", "min", "avg" */
 size_t nccl_dtype_size(int dtype);
-int nccl_dtype_find(const char *name); /* nccl-tests' names and "half", "bf16", "f8e4m3" ...; -1 */
-int nccl_redop_find(const char *name); /* -1 */
+/* names of nccl-tests and "half", "bf16", "f8e4m3" ...; -1: unknown */
+int nccl_dtype_find(const char *name);
+int nccl_redop_find(const char *name); /* -1: unknown */
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Values are moved by their lowest bytes. */
+/* Copying the lowest bytes of a value needs this order. */
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "little endian, as CUDA is");
 
 void onehot_fill(void *buf, size_t elements, int type, int rank, int ranks, uint64_t k, int redop)

@@ -1,19 +1,19 @@
-/* pattern.h - what checked buffers are filled with, the same on the CPU and on the GPU.
+/* pattern.h - contents of checked buffers, equal on the CPU and on the GPU.
  *
  * Words: those of verify.h.
  *
- * One-hot: typed patterns for reductions, exact in every type, for every reduction.
- * Each element belongs to one rank of the group:
+ * One-hot: typed patterns for reductions, exact in every type and for every reduction.  Each
+ * element has one owner among the ranks of the group:
  *
- *   h          pattern_word() of key k and the element's index: owner and value follow from it
- *   owner      puts a value of full entropy there; floating-point ones are normal, between 1/4 and
- *              16, so that nothing overflows or is flushed
- *   others     put what the reduction leaves alone: 0 for sum and avg, 1 for prod, the least value
- *              for max, the greatest for min
- *   result     the owner's value whatever the order of the additions, in fp8 as in double; only avg
- *              rounds, and is held to onehot_near()
+ *   h          pattern_word() of key k and the element's index; determines owner and value
+ *   owner      contributes a value of full entropy; floating-point values are normal, between 1/4
+ *              and 16, so that no result overflows or is flushed
+ *   others     contribute the neutral value: 0 for sum and avg, 1 for prod, the least value for max,
+ *              the greatest for min
+ *   result     the owner's value in any order of additions, in fp8 as in double; only avg rounds,
+ *              and is checked by onehot_near()
  *
- * One definition for the CPU and for kernels: CUDA C++ includes this too.  Types and reductions are
+ * One definition for CPU and kernels: CUDA C++ includes this file too.  Types and reductions are
  * those of nccl_api.h.  Formats: IEEE 754; bfloat16; OCP 8-bit floating point (E4M3 has no
  * infinity). */
 #ifndef RG_PATTERN_H
@@ -43,7 +43,7 @@ PATTERN uint64_t pattern_word(uint64_t k, size_t i)
     return x ^ (x >> 32);
 }
 
-/* x - y in each of the two uint32, without a borrow between them. */
+/* x - y in each of the two uint32, without borrow between them. */
 PATTERN uint64_t pattern_subtract(uint64_t x, uint64_t y)
 {
     return (uint64_t)((uint32_t)(x >> 32) - (uint32_t)(y >> 32)) << 32 |
@@ -57,7 +57,7 @@ ONEHOT int onehot_owner(uint64_t h, int ranks)
     return (int)((uint32_t)(h >> 32) % (uint32_t)ranks);
 }
 
-/* Bits of the mantissa; 0: an integer type. */
+/* Mantissa bits; 0: an integer type. */
 ONEHOT int onehot_mantissa(int type)
 {
     return type == NCCL_FLOAT16      ? 10
@@ -88,7 +88,7 @@ ONEHOT uint64_t onehot_all(int type)
     return ~UINT64_C(0) >> (64 - 8 * onehot_width(type));
 }
 
-/* The owner's value.  avg: not negative, so that integer division means the same everywhere. */
+/* Value of the owner.  avg: not negative, so that integer division is the same everywhere. */
 ONEHOT uint64_t onehot_value(int type, int redop, uint64_t h)
 {
     int bits = 8 * onehot_width(type), m = onehot_mantissa(type);
@@ -102,7 +102,7 @@ ONEHOT uint64_t onehot_value(int type, int redop, uint64_t h)
     return redop == NCCL_AVG && onehot_signed(type) ? v & ~sign : v;
 }
 
-/* What the others put there. */
+/* Value of the other ranks. */
 ONEHOT uint64_t onehot_other(int type, int redop)
 {
     int bits = 8 * onehot_width(type), m = onehot_mantissa(type);
@@ -124,8 +124,8 @@ ONEHOT uint64_t onehot_other(int type, int redop)
     }
 }
 
-/* A positive or negative normal value of a floating-point type; what avg may yield: 0 and
- * subnormals as well, but neither infinity nor NaN. */
+/* Convert a floating-point value.  avg may also give 0 and subnormals, but no infinity and no
+ * NaN. */
 ONEHOT double onehot_number(int type, uint64_t v)
 {
     int bits = 8 * onehot_width(type), m = onehot_mantissa(type);
@@ -137,7 +137,7 @@ ONEHOT double onehot_number(int type, uint64_t v)
     return e ? ldexp(f + ldexp(1.0, m), e - bias - m) : ldexp(f, 1 - bias - m);
 }
 
-/* The result at an element whose word is h. */
+/* Result at an element with word h. */
 ONEHOT uint64_t onehot_wanted(int type, int redop, int ranks, uint64_t h)
 {
     uint64_t v = onehot_value(type, redop, h);
@@ -145,8 +145,8 @@ ONEHOT uint64_t onehot_wanted(int type, int redop, int ranks, uint64_t h)
     return redop == NCCL_AVG && !onehot_mantissa(type) ? v / (uint64_t)ranks : v;
 }
 
-/* Is `got` the result?  avg of a floating-point type: within four roundings (1/n is rounded to the
- * type, then the product, then each addition of 0 is exact). */
+/* True if `got` is the result.  avg of a floating-point type: within four roundings (1/n is
+ * rounded to the type, then the product; additions of 0 are exact). */
 ONEHOT bool onehot_near(int type, int redop, int ranks, uint64_t h, uint64_t got)
 {
     int m = onehot_mantissa(type);
@@ -154,15 +154,15 @@ ONEHOT bool onehot_near(int type, int redop, int ranks, uint64_t h, uint64_t got
     if (redop != NCCL_AVG || !m)
         return got == onehot_wanted(type, redop, ranks, h);
     double want = onehot_number(type, onehot_value(type, redop, h)) / ranks;
-    double least = onehot_number(type, 1); /* the step of subnormals: 1/n of a large n is one */
+    double least = onehot_number(type, 1); /* step of subnormals: for a large n, 1/n is subnormal */
     double off = fmax(want * ldexp(4.0, -m - 1), fmax(2.0, want * ranks) * least);
     return fabs(onehot_number(type, got) - want) <= off;
 }
 
-/* On the CPU.  Fill `elements` elements as rank `rank` of `ranks` does; element 0 has word 0. */
+/* Fill `elements` elements on the CPU as rank `rank` of `ranks`; element 0 has word 0. */
 void onehot_fill(void *buf, size_t elements, int type, int rank, int ranks, uint64_t k, int redop);
-/* Is an element of buf (its first one is element `first` of the pattern) other than the result?
- * Then *at is its index in buf. */
+/* True if an element of buf (which starts at element `first` of the pattern) differs from the
+ * result; *at is its index in buf. */
 bool onehot_find(const void *buf, size_t first, size_t elements, int type, int ranks, uint64_t k,
                  int redop, size_t *at);
 

@@ -20,7 +20,7 @@ static bool is_folder(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Once each, whatever links lead there (lib64 of a venv is one). */
+/* Add a folder unless it is in the list under any link (lib64 of a venv is one). */
 static void add_folder(struct words *list, const char *path)
 {
     char *real = is_folder(path) ? realpath(path, NULL) : NULL;
@@ -36,7 +36,7 @@ static void add_folder(struct words *list, const char *path)
     free(real);
 }
 
-/* PREFIX/BELOW, a pattern of glob(); a prefix is taken as it is. */
+/* Add the folders that match PREFIX/BELOW, a pattern of glob(); the prefix is taken literally. */
 static void add_pattern(struct words *list, const char *prefix, const char *below)
 {
     char *literal = mem_calloc(2 * strlen(prefix) + 1, 1), *out = literal;
@@ -85,7 +85,7 @@ static void add_users_own(struct site *s)
     }
 }
 
-/* The value of `key = value` in a pyvenv.cfg; NULL: it is not there.  The caller frees. */
+/* Value of `key = value` in a pyvenv.cfg; NULL: missing.  The caller frees. */
 static char *setting(const char *text, const char *key)
 {
     size_t len = strlen(key);
@@ -104,7 +104,7 @@ static char *setting(const char *text, const char *key)
     return NULL;
 }
 
-/* The folder above the one that holds the file; the caller frees. */
+/* Parent of the folder that contains the file; the caller frees. */
 static char *prefix_of(const char *file)
 {
     char *bin = file_beside(file, ".."), *prefix = realpath(bin, NULL);
@@ -113,7 +113,7 @@ static char *prefix_of(const char *file)
     return prefix;
 }
 
-/* A venv's own packages; those of the Python that it was made of, where it wants them. */
+/* Add a venv's packages, and those of its base Python if it includes them. */
 static bool add_venv(struct site *s, const char *prefix)
 {
     char *path = file_join(prefix, "pyvenv.cfg"), *text = NULL;
@@ -140,7 +140,7 @@ static bool add_venv(struct site *s, const char *prefix)
     return true;
 }
 
-/* Only the Python that it starts knows where its packages are. */
+/* Run the script's Python, which alone knows where its packages are. */
 static void ask_python(struct site *s, const char *python)
 {
     static const char program[] = "import sys\n"

@@ -14,7 +14,7 @@ struct verbs_api verbs;
     {"ibv_" #name, offsetof(struct verbs_api, name), LIBRARY_OPTIONAL},
 static const struct library_call calls[] = {
     VERBS_NEEDED(NEEDED)
-        VERBS_OPTIONAL(OPTIONAL) /* the header has an inline function around this one: */
+        VERBS_OPTIONAL(OPTIONAL) /* the header wraps this symbol in an inline function: */
     {"_ibv_query_gid_ex", offsetof(struct verbs_api, query_gid_ex), LIBRARY_OPTIONAL},
 };
 

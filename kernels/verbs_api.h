@@ -1,11 +1,11 @@
 /* verbs_api.h - libibverbs.so.1, loaded at run time: devices, ports, and reliable connected queue
  * pairs.
  *
- * Own declarations of what <infiniband/verbs.h> of rdma-core says (facts of its ABI, which has been
+ * Declarations of our own for <infiniband/verbs.h> of rdma-core (facts of its ABI, which has been
  * IBVERBS_1.1 since 2008 and grows at its end): members in the header's order, names without its
- * prefixes, sizes and values checked against the real header by tests/unit/verbs_abi.c where that
- * is installed.  Numbers marked "big-endian" are as the wire has them.  What is opaque to callers
- * is left out behind what they read: such structures come from the library only. */
+ * prefixes; sizes and values are checked against the real header by tests/unit/verbs_abi.c where
+ * that is installed.  Numbers marked "big-endian" have the wire's byte order.  Opaque members
+ * after the last public one are omitted: such structures are allocated by the library only. */
 #ifndef RG_VERBS_API_H
 #define RG_VERBS_API_H
 
@@ -21,14 +21,15 @@ enum verbs_wc_status {
     VERBS_WC_LOCAL_LENGTH,
     VERBS_WC_LOCAL_QP_OPERATION,
     VERBS_WC_LOCAL_PROTECTION = 4,
-    VERBS_WC_FLUSHED, /* the queue pair was in error before: look for the first that failed */
+    /* flushed because the queue pair was in error already: find the first failure */
+    VERBS_WC_FLUSHED,
     VERBS_WC_BAD_RESPONSE = 7,
     VERBS_WC_LOCAL_ACCESS,
     VERBS_WC_REMOTE_INVALID_REQUEST,
     VERBS_WC_REMOTE_ACCESS,
     VERBS_WC_REMOTE_OPERATION,
     VERBS_WC_RETRY_EXCEEDED,     /* no acknowledgement: path or peer is gone */
-    VERBS_WC_RNR_RETRY_EXCEEDED, /* the peer lives and posts no receives */
+    VERBS_WC_RNR_RETRY_EXCEEDED, /* the peer is alive but posts no receives */
     VERBS_WC_REMOTE_ABORTED = 16,
     VERBS_WC_FATAL = 19,
     VERBS_WC_RESPONSE_TIMEOUT,
@@ -45,7 +46,8 @@ enum {
     VERBS_ACCESS_LOCAL_WRITE = 1,
     VERBS_ACCESS_REMOTE_WRITE = 2,
     VERBS_ACCESS_REMOTE_READ = 4,
-    VERBS_ACCESS_RELAXED_ORDERING = 1 << 20 /* of ibv_reg_mr_iova2; others' providers ignore it */
+    /* ibv_reg_mr_iova2 only; providers without it ignore the bit */
+    VERBS_ACCESS_RELAXED_ORDERING = 1 << 20
 };
 enum verbs_qp_state {
     VERBS_QP_RESET,
@@ -56,7 +58,7 @@ enum verbs_qp_state {
     VERBS_QP_SQE,
     VERBS_QP_ERROR
 };
-enum { /* what modify_qp shall set */
+enum { /* attributes that modify_qp sets */
        VERBS_SET_STATE = 1 << 0,
        VERBS_SET_ACCESS = 1 << 3,
        VERBS_SET_PKEY_INDEX = 1 << 4,
@@ -82,13 +84,13 @@ enum { VERBS_TRANSPORT_IB, VERBS_TRANSPORT_IWARP };
 enum {
     VERBS_EVENT_CQ_ERROR,
     VERBS_EVENT_QP_FATAL,
-    VERBS_EVENT_QP_REQUEST, /* of the peer's, which made no sense */
-    VERBS_EVENT_QP_ACCESS,  /* the peer's, which was not allowed */
+    VERBS_EVENT_QP_REQUEST, /* invalid request of the peer */
+    VERBS_EVENT_QP_ACCESS,  /* forbidden request of the peer */
     VERBS_EVENT_DEVICE_FATAL = 8,
     VERBS_EVENT_PORT_ERROR = 10
 };
 
-struct verbs_device { /* of the list; lives as long as that, or as its opened hca */
+struct verbs_device { /* entry of the list; valid as long as the list or its opened hca */
     void *unused[2];
     int node_type, transport;
     char name[VERBS_NAME], dev_name[VERBS_NAME]; /* "mlx5_0", "uverbs0" */
@@ -138,11 +140,12 @@ struct verbs_port_attr {
     uint16_t pkeys, lid, sm_lid;
     uint8_t lmc, max_vl, sm_sl, subnet_timeout, init_type;
     uint8_t active_width; /* 1: 1x, 2: 4x, 4: 8x, 8: 12x, 16: 2x */
-    uint8_t active_speed; /* of a lane: 1 SDR 2.5 Gb/s, 2 DDR, 4 QDR, 8 FDR10, 16 FDR, 32 EDR, 64
-                             HDR, 128 NDR; 0 where it needs more bits than there are (XDR) */
+    /* Speed of a lane: 1 SDR 2.5 Gb/s, 2 DDR, 4 QDR, 8 FDR10, 16 FDR, 32 EDR, 64 HDR, 128 NDR; 0
+     * for speeds that need more bits (XDR). */
+    uint8_t active_speed;
     uint8_t phys_state, link_layer, flags;
     uint16_t capabilities2;
-    uint32_t newer[8]; /* of libraries to come: not asked for */
+    uint32_t newer[8]; /* for future libraries; not requested */
 };
 
 union verbs_gid {
@@ -234,7 +237,7 @@ struct verbs_send_wr {
     uint32_t imm; /* big-endian */
     uint64_t remote;
     uint32_t rkey;
-    uint32_t unused[19]; /* atomics, datagrams, memory windows */
+    uint32_t unused[19]; /* for atomics, datagrams, memory windows */
 };
 
 struct verbs_recv_wr {
@@ -246,7 +249,8 @@ struct verbs_recv_wr {
 
 struct verbs_wc {
     uint64_t id;
-    int status, opcode; /* of a failed one only id, status, qp and vendor_error mean something */
+    /* After a failure only id, status, qp and vendor_error are valid. */
+    int status, opcode;
     uint32_t vendor_error, bytes;
     uint32_t imm; /* big-endian */
     uint32_t qp, src_qp;
@@ -255,7 +259,8 @@ struct verbs_wc {
     uint8_t sl, dlid_path_bits;
 };
 
-struct verbs_ece { /* enhanced connection establishment: what both ends' providers agree on */
+/* enhanced connection establishment: options that the providers of both ends agree on */
+struct verbs_ece {
     uint32_t vendor, options, mask;
 };
 
@@ -268,10 +273,10 @@ struct verbs_event {
     int type;
 };
 
-/* Each function: what the library calls it behind "ibv_" (but for _ibv_query_gid_ex, which has a
- * row of its own), what it returns and its arguments.  Functions that return int return 0 or an
- * errno, but for query_gid and get_async_event (-1, errno); those that return a pointer NULL, errno.
- * query_port fills what was in the structure in 2008, up to link_layer or further: zero it before. */
+/* Functions: name in the library after "ibv_" (_ibv_query_gid_ex has an entry of its own), return
+ * type, parameters.  Functions that return int return 0 or an errno, except query_gid and
+ * get_async_event (-1, errno); those that return a pointer: NULL, errno.  query_port fills the
+ * structure as it was in 2008, up to link_layer or further: zero it before the call. */
 // clang-format off
 #define VERBS_NEEDED(CALL)                                                                         \
     CALL(get_device_list, struct verbs_device **, (int *n))                                        \
@@ -312,19 +317,19 @@ struct verbs_api {
     void *library; /* NULL: not loaded */
 #define VERBS_MEMBER(name, type, arguments) type(*name) arguments;
     VERBS_NEEDED(VERBS_MEMBER)
-    VERBS_OPTIONAL(VERBS_MEMBER) /* NULL where the library is older: 1.8, 1.12, 1.10, 1.14 */
-    /* `size` is that of *entry, `flags` 0; ENODATA: the entry is empty.  NULL before 1.11. */
+    VERBS_OPTIONAL(VERBS_MEMBER) /* NULL if the library is older than 1.8, 1.12, 1.10, 1.14 */
+    /* size: sizeof(*entry); flags: 0.  ENODATA: the entry is empty.  NULL before 1.11. */
     int (*query_gid_ex)(struct verbs_hca *hca, uint32_t port, uint32_t index,
                         struct verbs_gid_entry *entry, uint32_t flags, size_t size);
 };
 extern struct verbs_api verbs;
 
-/* Load libibverbs.so.1, or what RAILGAUGE_IBVERBS names, once; EXIT_CONFIG with the loader's words.
- * It stays loaded: providers have threads and handlers. */
+/* Load libibverbs.so.1, or the file that RAILGAUGE_IBVERBS names, once.  EXIT_CONFIG with the
+ * loader's message.  It stays loaded, because providers have threads and handlers. */
 int verbs_load(struct err *err);
 
-/* The header's inline functions: they go through the device's table.  0 or an errno; how many were
- * polled, or below 0. */
+/* Inline functions of the header, which call through the device's table.  Return 0 or an errno;
+ * poll: number of completions, or below 0. */
 static inline int verbs_post_send(struct verbs_qp *qp, struct verbs_send_wr *wr)
 {
     struct verbs_send_wr *bad;
