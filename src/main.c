@@ -1,4 +1,4 @@
-/* main.c - the table of subcommands, nothing else. */
+/* main.c - table of subcommands. */
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <locale.h>
@@ -54,7 +54,7 @@ static int unknown(const char *name)
 
 static int dispatch(int argc, char **argv)
 {
-    static char program[64]; /* messages at exit begin with it */
+    static char program[64]; /* prefix of messages at exit */
     struct err err = {0, ""};
 
     if (argc < 2) {
@@ -82,7 +82,8 @@ static int dispatch(int argc, char **argv)
     return unknown(argv[1]);
 }
 
-/* At every end, that of argp after --help too: what did not reach standard output is an error. */
+/* Report output that did not reach standard output, at every exit, that of argp after --help
+ * included. */
 static void close_stdout(int rc, void *unused)
 {
     (void)unused;
@@ -102,7 +103,7 @@ static void note_unsealed(const char *path)
 int main(int argc, char **argv)
 {
     setlocale(LC_CTYPE, "");
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow (ulimit -f) is an error of its own */
+    signal(SIGXFSZ, SIG_IGN); /* a file that cannot grow (ulimit -f) gives an error of its own */
     json_memory();
     json_on_unsealed(note_unsealed);
     json_provenance_argv(argc, argv);

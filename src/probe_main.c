@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* probe_main.c - railgauge-probe, the MPI program: one rank an endpoint.
+/* probe_main.c - railgauge-probe, the MPI program with one rank per endpoint.
  *
- * All ranks parse the same words; only rank 0 prints, reads and writes files.  Whatever fails on
- * any rank is agreed on, so that all ranks end with MPI_Finalize and the same exit code. */
+ * All ranks parse the same command line; only rank 0 prints, reads and writes files.  Ranks agree
+ * on every failure, so that all end with MPI_Finalize and the same exit code. */
 #include <libgen.h>
 #include <locale.h>
 #include <mpi.h>
@@ -48,7 +48,7 @@ static int no_transport(const char *name, struct err *err)
                      transport_names(names, false));
 }
 
-/* The GPU of each rank; with --nccl the library too, and its log to be read back. */
+/* Bind each rank to its GPU; with --nccl also start the library, and read its log back. */
 static int start_discovering(const struct probe_args *a, const struct transport *t, struct world *w,
                              struct nccl_readback **r, struct err *err)
 {
@@ -89,9 +89,9 @@ static int discover(const struct probe_args *a, struct world *w, struct err *err
     return w->agree(w, rc, err);
 }
 
-/* --- railgauge-probe probe --compute: what each GPU does alone --- */
+/* --- railgauge-probe probe --compute: each GPU alone --- */
 
-/* Rank 0's list to everybody; the caller frees *shape. */
+/* Send rank 0's list to all ranks; the caller frees *shape. */
 static int choose_products(struct gemm_shape **shape, int *count, const struct probe_args *a,
                            struct world *w, struct err *err)
 {
@@ -150,7 +150,7 @@ static int compute(const struct probe_args *a, struct world *w, struct err *err)
     return rc;
 }
 
-/* --- railgauge-probe probe: a campaign from its plan to its files --- */
+/* --- railgauge-probe probe: a campaign, from plan to files --- */
 
 static int choose_transport(const struct transport **tr, const char *name, struct err *err)
 {
@@ -164,7 +164,7 @@ static int choose_transport(const struct transport **tr, const char *name, struc
                                     name, name);
 }
 
-/* --sweep: the combinations into their files, and what is best on the terminal. */
+/* --sweep: write the combinations to their files and print the best ones. */
 static int sweep(const struct transport *tr, const struct campaign_files *f,
                  const struct probe_args *a, struct world *w, struct err *err)
 {
@@ -180,20 +180,20 @@ static int sweep(const struct transport *tr, const struct campaign_files *f,
     return w->agree(w, rc, err);
 }
 
-/* What was built goes into the topology that the points lie beside; another path than was asked for
- * is an error. */
+/* Record what the library built in the topology beside the points; EXIT_CONFIG if the requested
+ * path was not used. */
 static int learn(const struct transport *tr, struct campaign_files *f, const struct probe_args *a,
                  struct world *w, struct err *err)
 {
     int rc = tr->calls->learn(a, w, &f->topo, f->log ? points_all(f->log) : NULL, err);
 
     if (w->rank == 0 && (f->topo.nccl || !tr->nics) &&
-        !a->probe.measure.nics) /* of what is used otherwise */
+        !a->probe.measure.nics) /* the NIC pass is not normal use */
         campaign_files_save_topology(f, rc < 0 ? NULL : err);
     return rc;
 }
 
-static double began; /* log_now() of this program */
+static double began; /* log_now() at the start of this program */
 
 static int measure(struct campaign_files *f, const struct transport *tr, const struct probe_args *a,
                    struct world *w, struct err *err)
@@ -221,7 +221,7 @@ static int measure(struct campaign_files *f, const struct transport *tr, const s
     return w->agree(w, campaign_files_close(f, rc, err), err);
 }
 
-/* Nothing is measured by ranks that are started again. */
+/* True if restarted ranks measure nothing. */
 static bool only_discovers(const struct probe_args *a, const struct transport *t)
 {
     return a->discover && (!strcmp(a->discover, "all") || t->memory == TRANSPORT_GPU);
@@ -240,7 +240,7 @@ static int discover_beside(const char *points, const struct probe_args *a, struc
     return rc;
 }
 
-/* What it will take here: a few of its turns are measured, into a file that is gone. */
+/* Estimate the duration on this machine: measure a few turns, into a temporary file. */
 static int estimate(struct campaign_files *f, const struct transport *tr,
                     const struct probe_args *a, struct world *w, struct err *err)
 {
@@ -305,8 +305,8 @@ static int campaign(const struct probe_args *a, struct world *w, struct err *err
 
 /* --- the commands --- */
 
-/* "auto" is nccl where every rank has a GPU and the library, else the default; why is said and kept.
- */
+/* "auto" is nccl if every rank has a GPU and the library, else the default; the reason is reported
+ * and recorded. */
 static void choose_auto(struct probe_args *a, struct world *w)
 {
     struct err why = {0, ""};
@@ -320,7 +320,7 @@ static void choose_auto(struct probe_args *a, struct world *w)
     a->transport = rc < 0 ? transports[0].name : transport_of_gpus()->name;
     if (rc == 0)
         return;
-    /* Where no driver of NVIDIA is, nobody expects GPUs: the summary says "over mpi". */
+    /* Without NVIDIA's driver GPUs are not expected: the summary says "over mpi". */
     if (w->rank == 0 && access("/proc/driver/nvidia", F_OK) == 0)
         log_warn("GPUs are left out, transport %s: %s", a->transport, why.text);
     else if (w->rank == 0)
@@ -328,9 +328,9 @@ static void choose_auto(struct probe_args *a, struct world *w)
     json_provenance_add("transport_why", why.text);
 }
 
-static bool simulated; /* SimGrid: all ranks are one process, and their time is not ours */
+static bool simulated; /* SimGrid: all ranks are in one process, with simulated time */
 
-/* From here on ranks that hang or die are named; the verdict lies beside `output`. */
+/* From here on ranks that hang or die are named; the verdict is written beside `output`. */
 static void start_watch(struct world *w, double hang_after, const struct transport *t,
                         const char *output)
 {
@@ -342,13 +342,13 @@ static void start_watch(struct world *w, double hang_after, const struct transpo
     free(copy);
 }
 
-/* Every rank reads them; only one says what is wrong. */
+/* Parse the options on every rank; only rank 0 reports errors. */
 static int read_words(const struct opt_line *line, int argc, char **argv, const struct world *w,
                       void *args, struct err *err)
 {
     if (opt_parse(line, argc, argv, w->rank == 0 ? OPT_RETURNS : OPT_SILENT, args) == 0)
         return 0;
-    err_usage(err, "%s", ""); /* it has been said */
+    err_usage(err, "%s", ""); /* reported already */
     return -1;
 }
 
@@ -372,9 +372,9 @@ static int run_replay(int argc, char **argv, struct world *w, struct err *err)
 
 static const struct probe_command {
     const char *name;
-    const struct opt_line *line; /* NULL: replay's own, which take no transport */
+    const struct opt_line *line; /* NULL: replay, which takes no transport */
     int (*run)(const struct probe_args *a, struct world *w, struct err *err);
-    const char *output; /* beside which the verdict lies, unless -o says */
+    const char *output; /* directory of the verdict, unless -o gives another */
 } commands[] = {
     {"discover", &probe_discover_line, discover, NULL},
     {"probe", &probe_probe_line, campaign, "points.tsv"},
@@ -410,7 +410,8 @@ static const struct probe_command *find_command(const char *name)
     return NULL;
 }
 
-/* "auto" can become nccl only where this rank has both the library and a GPU. */
+/* Transport that the options select: "auto" becomes nccl only if this rank has both the library
+ * and a GPU. */
 static const struct transport *transport_to_be(const struct probe_args *a)
 {
     bool automatic = a->transport && !strcmp(a->transport, "auto");
@@ -423,15 +424,15 @@ static const struct transport *transport_to_be(const struct probe_args *a)
     return automatic ? transport_of_gpus() : transport_find(a->transport);
 }
 
-/* What MPI is asked for must be known before it starts: with locks on, which every level but SINGLE
- * brings in Open MPI 4.1, 8 bytes between two ranks of a host take 0.50 us instead of 0.37.  The
- * watch thread is no reason for them: it makes no MPI call. */
+/* MPI must be told its thread level before it starts.  Every level except SINGLE enables locks in
+ * Open MPI 4.1, with which 8 bytes between two ranks of a host take 0.50 us instead of 0.37.  The
+ * watch thread does not need them: it makes no MPI call. */
 static int threads_of(const struct probe_command *c, int argc, char **argv)
 {
     struct probe_args a;
 
     if (c && !c->line)
-        return MPI_THREAD_MULTIPLE; /* replay's sides enter MPI at once */
+        return MPI_THREAD_MULTIPLE; /* both sides of replay call MPI at once */
     probe_args_defaults(&a);
     if (!c || opt_parse(c->line, argc - 1, argv + 1, OPT_SILENT, &a) < 0 || a.done)
         return MPI_THREAD_SINGLE;
@@ -504,7 +505,8 @@ int main(int argc, char **argv)
 
     if (rc == 0)
         rc = run_command(command, argc, argv, &w, &err);
-    if (watch_verdict(NULL) < 0) { /* said by the listener; MPI_Finalize would wait for the dead */
+    /* the listener reported it; MPI_Finalize would wait for dead ranks */
+    if (watch_verdict(NULL) < 0) {
         fflush(NULL);
         _exit(EXIT_CUT);
     }
@@ -514,7 +516,7 @@ int main(int argc, char **argv)
     world_mpi_close(&w);
     MPI_Finalize();
     int code = rc == 0 || (err.code == EXIT_CUT && watch_asked()) ? EXIT_GOOD : err.code;
-    if (nccl_wait_left()) { /* what ends with exit() must not be taken from those calls */
+    if (nccl_wait_left()) { /* exit() must not destroy objects that these calls use */
         fflush(NULL);
         _exit(code);
     }
