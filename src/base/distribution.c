@@ -10,8 +10,8 @@ double dist_normal_cdf(double z)
     return 0.5 * erfc(-z / sqrt(2));
 }
 
-/* Start within 4.5e-4 (Abramowitz & Stegun 26.2.23), then Newton's steps on the log of the lower tail,
- * which is concave: three reach the last digit. */
+/* Start with an error of 4.5e-4 (Abramowitz & Stegun 26.2.23), then take Newton's steps on the log
+ * of the lower tail, which is concave: three steps reach the last digit. */
 static double lower_quantile(double p)
 {
     double t = sqrt(-2 * log(p));
@@ -35,7 +35,7 @@ double dist_normal_quantile(double p)
     return p == 0.5 ? 0 : p < 0.5 ? lower_quantile(p) : -lower_quantile(1 - p);
 }
 
-/* lgamma() writes the global signgam; the arguments here are positive, so its sign is not needed. */
+/* lgamma() writes the global signgam; arguments are positive here, so the sign is not needed. */
 static double log_gamma(double x)
 {
     int sign;
@@ -75,7 +75,7 @@ static double beta_fraction(double a, double b, double x)
     return f;
 }
 
-/* I_x(a, b) of x and y = 1 - x, both exact. */
+/* I_x(a, b) from x and y = 1 - x, both exact. */
 static double beta_inc(double a, double b, double x, double y)
 {
     if (x <= 0 || y <= 0)
@@ -101,7 +101,8 @@ double dist_t_cdf(double t, double df)
     return t < 0 ? tail : 1 - tail;
 }
 
-/* Bisection: the tail is heavy where df is small, so that Newton's steps from a normal's quantile diverge. */
+/* Bisection: for small df the tail is heavy, and Newton's steps from the normal quantile
+ * diverge. */
 static double lower_t_quantile(double p, double df)
 {
     double lo = -1, hi = 0;
@@ -136,8 +137,8 @@ double dist_binomial_upper(double k, double n, double q)
     return k <= 0 ? 1 : k > n ? 0 : beta_inc(k, n - k + 1, q, 1 - q); /* DLMF 8.17.5 */
 }
 
-/* Log of the probability of k of n as a sum over the trials, because differences of log_gamma() lose
- * their digits where a + b is large. */
+/* Log of the probability of k of n, summed over the trials, because differences of log_gamma()
+ * lose digits where a + b is large. */
 static double log_beta_binomial(int k, int n, double a, double b)
 {
     double sum = 0;
@@ -163,7 +164,8 @@ double dist_beta_binomial_upper(int k, int n, double a, double b)
     return fmin(sum, 1);
 }
 
-/* Recurrence up to 12, from where five terms of the asymptotic series (DLMF 5.15.8) have 13 digits. */
+/* Recurrence up to 12; from there five terms of the asymptotic series (DLMF 5.15.8) have 13
+ * digits. */
 double dist_trigamma(double x)
 {
     double sum = 0;

@@ -60,7 +60,7 @@ int err_wrap(struct err *err, const char *fmt, ...)
     return -1;
 }
 
-/* --- which word was meant --- */
+/* --- suggestions --- */
 
 static int least(int a, int b)
 {
@@ -73,15 +73,15 @@ static bool alike(char a, char b)
            (strchr("-_ .", a) && strchr("-_ .", b));
 }
 
-/* What is left out is left out more often than added, and that more often than something else is
- * meant. */
+/* Costs of edits: users omit letters more often than they add some, and add some more often than
+ * they mean another letter. */
 enum { EDIT_SWAP = 9, EDIT_LEFT_OUT = 8, EDIT_ADDED = 10, EDIT_OTHER = 12 };
 
-/* From what was typed, a[n], to b[m], both shorter than a name. */
+/* Edit distance from the typed word a[n] to b[m], both shorter than a name. */
 static int edits(const char *a, int n, const char *b, int m)
 {
     enum { SIZE = sizeof(((struct near *)0)->name) };
-    int row[3][SIZE]; /* of i, i - 1 and i - 2 letters of a */
+    int row[3][SIZE]; /* rows for i, i - 1 and i - 2 letters of a */
 
     for (int i = 0; i <= n; i++) {
         int *now = row[i % 3], *one = row[(i + 2) % 3], *two = row[(i + 1) % 3];
@@ -108,7 +108,7 @@ void near_try(void *near, const char *name)
         return;
     int far = edits(n->word, (int)a, name, (int)b);
     if (a >= 3 && b > a && !strncasecmp(n->word, name, a))
-        far = least(far, EDIT_SWAP / 2); /* its beginning */
+        far = least(far, EDIT_SWAP / 2); /* the word is its beginning */
     if (far > EDIT_OTHER * (int)((a + 1) / 3) || (*n->name && far >= n->far))
         return;
     n->far = far;

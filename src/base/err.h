@@ -1,8 +1,8 @@
-/* err.h - one sentence about what went wrong, composed where the facts are known.
+/* err.h - errors: one sentence about the cause, composed where the facts are known.
  *
  * Functions that can fail return 0 or -1 and take a `struct err *` last.  The text is a lower-case
- * sentence with the exact cause and its values; the code is the exit status that the mains return.
- * A NULL err is allowed everywhere: the caller then only learns that the call failed. */
+ * sentence with the exact cause and its values; the code is the exit status that the programs
+ * return.  err may be NULL: the caller then only learns that the call failed. */
 #ifndef RG_ERR_H
 #define RG_ERR_H
 
@@ -12,17 +12,17 @@
 enum {
     EXIT_GOOD = 0,
     EXIT_BELOW = 1,    /* a part is named, a job does not fit, a check found a fault */
-    EXIT_UNJUDGED = 2, /* could not judge */
+    EXIT_UNJUDGED = 2, /* no verdict possible */
     EXIT_USAGE = 64,
     EXIT_DATA = 65,
     EXIT_NOINPUT = 66,
     EXIT_IO = 74,
-    EXIT_CUT = 75, /* cut short; a resume continues */
+    EXIT_CUT = 75, /* interrupted; a resumed run continues */
     EXIT_CONFIG = 78,
 };
 
-/* The last sentence of a command's --help: its own meaning of 1 and 2 (each with ", " behind it),
- * and what else it may end with (each with ", " before it). */
+/* Last sentence of a command's --help.  own: the command's own meaning of 1 and 2 (each followed
+ * by ", "); more: further codes (each preceded by ", "). */
 #define EXIT_CODES(own, more)                                                                      \
     "Exit codes: 0 good, " own "64 usage, 65 bad data, 66 no input, 74 I/O" more "."
 
@@ -31,7 +31,7 @@ struct err {
     char text[512];
 };
 
-/* Fill err and return -1.  err_set says EXIT_UNJUDGED; the others name their class. */
+/* Fill err and return -1.  err_set() sets EXIT_UNJUDGED; the others set the code in their name. */
 int err_set(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int err_usage(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int err_data(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -43,25 +43,26 @@ int err_code(struct err *err, int code, const char *fmt, ...) __attribute__((for
 /* Put "context: " before the text already in err; keeps the code; returns -1. */
 int err_wrap(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* --- which word was meant by one that is not known ---
+/* --- suggestions for an unknown word ---
  *
  *     struct near near = {.word = name};
  *     for (int i = 0; i < n; i++)
  *         near_try(&near, known[i]);
  *     return err_usage(err, "no model \"%s\"%s", name, near_text(&near));
  *
- * Near is what some letters more, fewer, other or changed about make it, at most a third of them
- * (Damerau 1964, Levenshtein 1966; no place is edited twice), in whatever case, and what begins so. */
+ * A name is near if it begins with the word, or results from edits of at most a third of its
+ * letters: added, omitted, changed or swapped (Damerau 1964, Levenshtein 1966; no place is edited
+ * twice).  Case is ignored. */
 struct near {
     const char *word;
-    char name[64]; /* the nearest so far */
-    int far;       /* how near, in tenths of an edit */
+    char name[64]; /* nearest name so far */
+    int far;       /* its distance, in tenths of an edit */
     char text[100];
 };
 void near_try(void *near, const char *name);
-/* near_try() and others that names are told, one by one: see op_each(). */
+/* Callback that receives names one by one, such as near_try(); see op_each(). */
 typedef void name_taker(void *to, const char *name);
-/* " (did you mean "NAME"?)" or "", of n. */
+/* " (did you mean "NAME"?)", or "". */
 const char *near_text(struct near *n);
 
 #endif

@@ -20,7 +20,7 @@
 
 #define DIGITS "0123456789"
 
-/* A regular file, open; -1. */
+/* Open a regular file; -1: error. */
 static int open_regular(const char *path, struct stat *st, struct err *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -38,7 +38,7 @@ static int open_regular(const char *path, struct stat *st, struct err *err)
     return -1;
 }
 
-/* As much as there is of `want` bytes. */
+/* Read up to `want` bytes; fewer at the end of the file. */
 static int read_bytes(int fd, char *buf, size_t want, size_t *n, const char *path, struct err *err)
 {
     for (*n = 0; *n < want;) {
@@ -97,7 +97,7 @@ int file_blocks(const char *path, file_taker *take, void *to, struct err *err)
             buf = mem_realloc(buf, (room *= 2) + 1, 1);
         size_t want = left < room - held ? left : room - held;
         rc = read_bytes(fd, buf + held, want, &n, path, err);
-        left = n < want ? 0 : left - n; /* it may have become shorter */
+        left = n < want ? 0 : left - n; /* the file may have been truncated */
         used = held += rc < 0 ? 0 : n;
         buf[held] = '\0';
         if (rc == 0)
@@ -110,7 +110,8 @@ int file_blocks(const char *path, file_taker *take, void *to, struct err *err)
     return rc;
 }
 
-/* /dev/null, a pipe: renaming over it would put a file in its place, for all of the machine. */
+/* True for /dev/null or a pipe: renaming over it would replace it by a file for the whole
+ * machine. */
 static bool is_device(const char *path)
 {
     struct stat st;
@@ -118,9 +119,9 @@ static bool is_device(const char *path)
     return stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
 }
 
-/* --- temporary files: whoever writes one holds its lock --- */
+/* --- temporary files; the writer holds a lock --- */
 
-static struct file_out *unfinished; /* in this process; one thread writes files */
+static struct file_out *unfinished; /* in this process; only one thread writes files */
 
 static void remove_unfinished(void)
 {
@@ -128,7 +129,7 @@ static void remove_unfinished(void)
         unlink(f->temp);
 }
 
-/* NAME.tmp.PID that nobody locks any more is a killed writer's. */
+/* Remove files NAME.tmp.PID without a lock: their writers were killed. */
 static void clear_stale(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -152,8 +153,8 @@ static void clear_stale(const char *path)
     free(folder);
 }
 
-/* Open and locked, or -1 with errno.  One that was cleared away before it was locked is made again;
- * where files cannot be locked, none is ever cleared. */
+/* Open and lock a temporary file; -1 with errno.  If another process clears it before it is
+ * locked, create it again.  Where locks are not supported, files are never cleared. */
 static int open_temp(const char *temp)
 {
     struct stat st;
@@ -241,7 +242,7 @@ int file_commit(struct file_out *f, struct err *err)
         free(f->temp);
         f->temp = NULL;
         if (folder >= 0)
-            (void)!fsync(folder); /* the rename is durable only then */
+            (void)!fsync(folder); /* needed for a durable rename */
     }
     if (folder >= 0)
         close(folder);
@@ -296,7 +297,7 @@ int file_mkdir(const char *path, struct err *err)
 
 static uint32_t crc_by_table(uint32_t crc, const unsigned char *p, size_t len)
 {
-    static uint32_t table[256]; /* filled once; the same values whoever fills it */
+    static uint32_t table[256]; /* filled once; racing threads write equal values */
 
     if (!table[255])
         for (uint32_t i = 0; i < 256; i++) {
@@ -310,7 +311,7 @@ static uint32_t crc_by_table(uint32_t crc, const unsigned char *p, size_t len)
     return crc;
 }
 
-/* Processors have an instruction for this very polynomial: SSE 4.2, and the CRC extension of Arm. */
+/* Processor instructions for this polynomial: SSE 4.2, and the CRC extension of Arm. */
 #if defined(__x86_64__)
 #define CRC_TARGET "sse4.2"
 #define CRC_8(crc, v) ((uint32_t)__builtin_ia32_crc32di(crc, v))
@@ -348,7 +349,7 @@ uint32_t file_crc32c(uint32_t crc, const void *data, size_t len)
     return ~(CRC_KNOWN() ? crc_by_cpu : crc_by_table)(~crc, data, len);
 }
 
-/* Readable "dir + name", or NULL. */
+/* Return path if it is readable; else free it and return NULL. */
 static char *readable(char *path)
 {
     if (access(path, R_OK) == 0)
@@ -368,7 +369,7 @@ char *file_data(const char *name)
         return readable(file_join(env, name));
     if (n > 0) {
         exe[n] = '\0';
-        /* build/railgauge -> the tree; build/tests/unit/x -> the tree; bin/railgauge -> ../share */
+        /* build/railgauge and build/tests/unit/x: the source tree; bin/railgauge: ../share */
         while (!found && (slash = strrchr(exe, '/')) != NULL && slash != exe) {
             *slash = '\0';
             char *tree = mem_printf("%s/topo/schema", exe);
@@ -422,9 +423,10 @@ void file_data_each(const char *folder, name_taker *take, void *to)
     free(names);
 }
 
-/* --- folders of our own, and owners ---
+/* --- private folders, and owners of files ---
  *
- * The superuser and the owner of "/" are trusted: in a user namespace the real root has another number. */
+ * The superuser and the owner of "/" are trusted: in a user namespace the real root has another
+ * number. */
 
 #define PRIVATE_END "-XXXXXX"
 
@@ -436,7 +438,8 @@ static bool trusts(const struct stat *st)
            (stat("/", &root) == 0 && st->st_uid == root.st_uid);
 }
 
-/* True if nobody else can replace a name in this folder.  In a sticky one only owners rename. */
+/* True if no other user can replace a name in this folder.  In a sticky folder only owners
+ * rename. */
 static int keeps_names(const char *dir, struct err *err)
 {
     struct stat st;
@@ -450,7 +453,7 @@ static int keeps_names(const char *dir, struct err *err)
     return 0;
 }
 
-/* The resolved folder and each above it. */
+/* Check the resolved folder and all folders above it. */
 static int is_safe(char *dir, struct err *err)
 {
     int rc = keeps_names("/", err);
@@ -464,7 +467,7 @@ static int is_safe(char *dir, struct err *err)
     return rc < 0 ? rc : keeps_names(dir, err);
 }
 
-/* Depth first.  What cannot be removed stays. */
+/* Remove the contents, depth first.  Errors are ignored. */
 static void empty_dir(int at, const char *name)
 {
     int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -490,10 +493,10 @@ void file_remove_dir(const char *dir)
     rmdir(dir);
 }
 
-/* s: a folder this young may be one that its owner is about to lock. */
+/* Minimum age, s: the owner of a younger folder may be about to lock it. */
 enum { PRIVATE_AGE = 60 };
 
-/* True if the process that made this folder is gone. */
+/* True if the process that created this folder is gone. */
 static bool is_left(int at, const char *name)
 {
     struct stat st;
@@ -506,7 +509,7 @@ static bool is_left(int at, const char *name)
     return left;
 }
 
-/* Remove what killed processes have left. */
+/* Remove folders that killed processes left. */
 static void clear_left(const char *base, const char *stem)
 {
     size_t n = strlen(stem);
@@ -597,7 +600,7 @@ int file_check_owner(const char *path, struct err *err)
     return rc;
 }
 
-/* --- the seal --- */
+/* --- seal --- */
 
 enum { SEAL_DIGITS = sizeof(SEAL_EMPTY) - 1 };
 
@@ -613,7 +616,7 @@ static const char *skip_space(const char *p, const char *end)
     return p;
 }
 
-/* Behind the string that begins at p, or end. */
+/* Position after the string that begins at p, or end. */
 static const char *string_end(const char *p, const char *end)
 {
     for (p++; p < end && *p != '"'; p++)
@@ -621,7 +624,7 @@ static const char *string_end(const char *p, const char *end)
     return p < end ? p + 1 : end;
 }
 
-/* The digits behind the key at p, or NULL. */
+/* Digits after the key at p, or NULL. */
 static const char *digits_at(const char *p, const char *end)
 {
     static const char key[] = "\"" SEAL_KEY "\"";

@@ -46,7 +46,7 @@ static int push(struct names *out, const char *name, struct err *err)
     return 0;
 }
 
-/* A number of at most DIGITS_MAX digits; returns its width, 0 if there is none. */
+/* Parse a number of at most DIGITS_MAX digits; returns its width, 0 if there is none. */
 static int digits(const char *s, long *value)
 {
     int n = 0;
@@ -58,7 +58,7 @@ static int digits(const char *s, long *value)
 
 static int expand_item(struct names *out, const char *item, struct err *err);
 
-/* lo to hi, of at least `width` digits, between what stands before and behind the bracket. */
+/* Expand lo to hi, with at least `width` digits, between the texts before and after the bracket. */
 static int expand_range(struct names *out, const char *item, size_t before, const char *behind,
                         long lo, long hi, int width, struct err *err)
 {
@@ -82,7 +82,8 @@ static int expand_range(struct names *out, const char *item, size_t before, cons
     return rc;
 }
 
-/* `item` is one entry without commas outside brackets; expand its first bracket and recurse. */
+/* Expand one entry without commas outside brackets: its first bracket, and the rest by
+ * recursion. */
 static int expand_item(struct names *out, const char *item, struct err *err)
 {
     const char *open = strchr(item, '['), *close = open ? strchr(open, ']') : NULL;
@@ -106,7 +107,7 @@ static int expand_item(struct names *out, const char *item, struct err *err)
         }
         if (!width || (*p == ',' ? p + 1 == close : p != close))
             return err_data(err, "host list: bad range in \"%s\"", item);
-        if (hi - lo >= out->max - out->count) /* said before they are all made */
+        if (hi - lo >= out->max - out->count) /* refused before names are created */
             return err_data(err, "host list: more than %d hosts", out->max);
         rc = expand_range(out, item, (size_t)(open - item), close + 1, lo, hi, width, err);
     }
@@ -167,7 +168,8 @@ static size_t stem(const char *name, long *number, int *width)
     return at;
 }
 
-/* The numbers at the end of names[0 .. count-1], which differ in nothing else: "[01-08,12]". */
+/* Write the numbers at the end of names[0 .. count-1], which differ in nothing else:
+ * "[01-08,12]". */
 static void put_numbers(FILE *out, char *const *names, int count)
 {
     long lo, hi, next;

@@ -17,13 +17,13 @@
 
 extern char **environ;
 static json_t *typed; /* argv as typed; set once before threads exist */
-static json_t *asked; /* the environment then */
-static json_t *facts; /* of json_provenance_add(), or NULL */
+static json_t *asked; /* environment at that time */
+static json_t *facts; /* from json_provenance_add(), or NULL */
 
-/* Where in the file a value is, for messages: the way down from the root, newest last. */
+/* Place of a value in the file, for messages: path from the root, newest last. */
 struct way {
     const struct way *up;
-    const char *key; /* NULL: an array's item */
+    const char *key; /* NULL: element of an array */
     size_t index;
 };
 
@@ -41,7 +41,8 @@ static void write_way(char *buf, size_t room, const struct way *w)
         snprintf(buf + used, room - used, "[%zu]", w->index);
 }
 
-/* The first control character (C0, DEL, or C1 as UTF-8), or NULL: they steer terminals. */
+/* First control character (C0, DEL, or C1 as UTF-8), or NULL: control characters steer
+ * terminals. */
 static const char *control(const char *text)
 {
     for (const unsigned char *c = (const unsigned char *)text; *c; c++)
@@ -50,7 +51,8 @@ static const char *control(const char *text)
     return NULL;
 }
 
-/* No text of a file may hold control characters; what was typed (provenance) may. */
+/* Refuse control characters in texts of a file, except in the recorded command line
+ * (provenance). */
 static int check_texts(json_t *value, const struct way *way, const char *path, struct err *err)
 {
     const char *key, *text = json_string_value(value), *bad = text ? control(text) : NULL;
@@ -89,7 +91,7 @@ void json_unsealed(const char *path)
         tell_unsealed(path);
 }
 
-/* What carries a checksum is as it was written. */
+/* Check that a file with a checksum is unchanged. */
 static int check_seal(const json_t *root, const char *text, size_t len, const char *path,
                       struct err *err)
 {
@@ -114,7 +116,7 @@ int json_parse(json_t **out, const char *text, size_t len, const char *path, con
 {
     json_error_t e;
 
-    errno = 0; /* jansson calls it a fault of the text when memory ends */
+    errno = 0; /* jansson reports a syntax error if memory is exhausted */
     json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &e);
     if (!root && errno == ENOMEM)
         mem_ended();
@@ -184,8 +186,8 @@ json_t *json_texts(char *const *text, int count)
     return list;
 }
 
-/* The integer that a number is, or that its nine digits say; else NULL.  Beyond 9e15 not every
- * whole number is a double. */
+/* Integer equal to a number, or to its nine digits; else NULL.  Beyond 9e15 not every whole number
+ * is a double. */
 static json_t *whole(const json_t *v)
 {
     double x = json_is_real(v) ? json_real_value(v) : NAN;
@@ -198,7 +200,7 @@ static json_t *whole(const json_t *v)
     return digits || x == floor(x) ? json_integer((json_int_t)round(x)) : NULL;
 }
 
-/* Are numbers of this name bytes, which are rounded where they were computed? */
+/* True for names of numbers in bytes, which are rounded where they are computed. */
 static bool counts_bytes(const char *key)
 {
     size_t len = strlen(key);
@@ -269,7 +271,7 @@ int json_save_text(char *text, size_t len, const char *path, struct err *err)
     seal_set(text, len);
     if (file_begin(&f, path, err) < 0)
         return -1;
-    fwrite(text, 1, len, f.stream); /* file_commit() sees an error */
+    fwrite(text, 1, len, f.stream); /* file_commit() reports an error */
     return file_commit(&f, err);
 }
 
@@ -296,7 +298,7 @@ static bool type_fits(const json_t *v, char type)
     }
 }
 
-/* A key that must be there unless it is optional, with a value of its type. */
+/* Check a key: present unless optional, with a value of its type. */
 static int check_key(const json_t *v, const char *where, const char *key, bool optional, char type,
                      struct err *err)
 {
@@ -310,15 +312,15 @@ static int check_key(const json_t *v, const char *where, const char *key, bool o
     return 0;
 }
 
-/* Walk a flat format such as "{s:s, s?i}" with its arguments to the first key that is missing or of
- * another type: jansson says what is wrong, but not always where. */
+/* Find the first key in a flat format such as "{s:s, s?i}" that is missing or has another type.
+ * jansson reports the error, but not always the place. */
 static int bad_key(json_t *object, const char *where, const char *fmt, va_list ap, struct err *err)
 {
     for (const char *f = strchr(fmt, 's'); f; f = strchr(f + 1, 's')) {
         const char *key = va_arg(ap, const char *);
         json_t *v = json_object_get(object, key);
         bool optional = f[1] == '?';
-        (void)va_arg(ap, void *); /* where the value would go */
+        (void)va_arg(ap, void *); /* address for the value */
         f += 2;
         if (check_key(v, where, key, optional, *f, err) < 0)
             return -1;
@@ -326,7 +328,7 @@ static int bad_key(json_t *object, const char *where, const char *fmt, va_list a
     return 0;
 }
 
-/* Does a flat format ask for this key?  near, unless NULL, is told what it asks for. */
+/* True if a flat format contains this key.  near, unless NULL, receives all its keys. */
 static bool asks(const char *name, const char *fmt, va_list ap, struct near *near)
 {
     bool found = false;
@@ -351,7 +353,7 @@ int json_take(json_t *value, const char *where, struct err *err, const char *fmt
     if (!json_is_object(value))
         return err_data(err, "%s: %s where an object is needed", where,
                         value ? type_name(value) : "nothing");
-    /* Not JSON_STRICT: it calls a key unknown when memory ends. */
+    /* Not JSON_STRICT, which reports an unknown key if memory is exhausted. */
     va_start(ap, fmt);
     int rc = json_vunpack_ex(value, &e, 0, fmt, ap);
     va_end(ap);
@@ -441,11 +443,11 @@ static bool starts(const char *text, const char *const *prefixes)
     return false;
 }
 
-/* What of the environment changes how fabrics are used. */
+/* Environment variables that change how fabrics are used. */
 static json_t *environment(void)
 {
     static const char *const kept[] = {"NCCL_", "UCX_", "OMPI_MCA_", "CUDA_VISIBLE_DEVICES", NULL};
-    /* What mpirun sets for itself: addresses, keys and folders of this one start. */
+    /* Variables that mpirun sets for itself: addresses, keys and folders of a single start. */
     static const char *const dropped[] = {"OMPI_MCA_orte_",  "OMPI_MCA_ess",
                                           "OMPI_MCA_pmix",   "OMPI_MCA_initial_wdir",
                                           "OMPI_MCA_shmem_", NULL};
@@ -475,7 +477,7 @@ void json_provenance_argv(int argc, char **argv)
     }
 }
 
-/* What is in the environment now and was not so when the program started. */
+/* Variables that were set or changed since the program started. */
 static json_t *set_since(void)
 {
     json_t *now = environment(), *value;

@@ -1,4 +1,4 @@
-/* json.h - our JSON files over jansson: every file carries "format" and "version", unknown keys are
+/* json.h - our JSON files over jansson: every file has "format" and "version", unknown keys are
  * errors, and messages name file, line (syntax) or path (content), value and reason.
  *
  * Reading style: json_open() checks the envelope; then each object is unpacked with json_take(),
@@ -12,32 +12,32 @@
 
 #include "base/err.h"
 
-/* Out of memory inside jansson ends this program as it does in mem.h.  For the mains, first: it
- * concerns the whole process. */
+/* Let jansson end the program when out of memory, as mem.h does.  Called first by the programs,
+ * because it affects the whole process. */
 void json_memory(void);
 
-/* Load path (at most 256 MiB) and check {"format": format, "version": 1..version}, and the checksum
- * where there is one (file.h).  The caller json_decref()s *out. */
+/* Load a file (at most 256 MiB) and check {"format": format, "version": 1..version}, and the
+ * checksum if present (file.h).  The caller calls json_decref(*out). */
 int json_open(json_t **out, const char *path, const char *format, int version, struct err *err);
-/* The same from memory; path is for messages. */
+/* Like json_open(), from memory; path is used in messages. */
 int json_parse(json_t **out, const char *text, size_t len, const char *path, const char *format,
                int version, struct err *err);
-/* For readers of what should carry a checksum: this one has none, as it was written by hand or by
- * an older version.  json_on_unsealed() says who wants to know; nobody at first. */
+/* Report a file that should carry a checksum and has none: written by hand or by an older version.
+ * json_on_unsealed() sets the receiver; none initially. */
 void json_unsealed(const char *path);
 void json_on_unsealed(void (*tell)(const char *path));
-json_t *json_finite(double x); /* a number, or null where it is none; new reference */
-json_t *json_bytes(double x);  /* the same, rounded to an integer */
-json_t *json_texts(char *const *text, int count); /* a list; new reference */
-/* Indented by 1, nine digits, one trailing newline; 0, or -1 when jansson could not (else the
- * stream knows).  A number that is whole becomes an integer, in `root` too, and so does every
- * "bytes" and "..._bytes": readers such as jq 1.7 keep 4096.0 apart from 4096. */
+json_t *json_finite(double x);                    /* number, or null if not finite; new reference */
+json_t *json_bytes(double x);                     /* the same, rounded to an integer */
+json_t *json_texts(char *const *text, int count); /* list; new reference */
+/* Print with indentation 1, nine digits, one trailing newline.  Returns 0; -1 if jansson failed
+ * (other errors are the stream's).  Numbers that are whole become integers, in `root` too, as does
+ * every "bytes" and "..._bytes": some readers, such as jq 1.7, distinguish 4096.0 from 4096. */
 int json_print(FILE *out, json_t *root);
-/* What a command answers: into the file `output` unless that is NULL, on standard output where
- * `print`.  Takes root over. */
+/* Output the result of a command: to the file `output` unless NULL, and to standard output if
+ * `print`.  Takes ownership of root. */
 int json_answer(json_t *root, const char *output, bool print, struct err *err);
-/* {"format": format, "version": 1, ...} of an object's members, or of a list as the member `key`; takes
- * value over, NULL stays NULL. */
+/* Add {"format": format, "version": 1, ...} to an object's members, or to a list as the member
+ * `key`.  Takes ownership of value; NULL stays NULL. */
 static inline json_t *json_framed(const char *format, const char *key, json_t *value)
 {
     json_t *out = value ? json_pack("{s:s, s:i}", "format", format, "version", 1) : NULL;
@@ -49,16 +49,16 @@ static inline json_t *json_framed(const char *format, const char *key, json_t *v
         json_object_set_new(out, key, value);
     return out;
 }
-/* The same into a file, atomically; with the key SEAL_KEY: SEAL_EMPTY sealed (file.h). */
+/* Save atomically, printed as by json_print(); sealed if it has SEAL_KEY: SEAL_EMPTY (file.h). */
 int json_save(json_t *root, const char *path, struct err *err);
-/* The same of text, which is sealed in place. */
+/* Like json_save() for a text, which is sealed in place. */
 int json_save_text(char *text, size_t len, const char *path, struct err *err);
 
-/* json_unpack_ex of a flat format on `value`, where other keys are errors; `where` such as "m.json:
- * tiers[2]" starts the message. */
+/* Unpack `value` like json_unpack_ex() with a flat format; other keys are errors.  `where`, such
+ * as "m.json: tiers[2]", begins the message. */
 int json_take(json_t *value, const char *where, struct err *err, const char *fmt, ...);
-/* Values by a list of keys, borrowed into out[]; NULL: an optional one is not there.  Other keys are
- * errors.  type: 's', 'b', 'I' as in a format, 0: any. */
+/* Take values by a list of keys, borrowed into out[]; NULL: an optional key is missing.  Other
+ * keys are errors.  type: 's', 'b', 'I' as in a format, 0: any. */
 struct json_key {
     const char *name;
     bool optional;
@@ -66,19 +66,18 @@ struct json_key {
 };
 int json_take_keys(json_t *value, const char *where, const struct json_key *key, int keys,
                    json_t **out, struct err *err);
-/* A number (integer or real) of an object that must lie in [min, max]; absent: *out stays as it is
- * and 0 is returned when optional, else an error. */
+/* Read a number (integer or real) of an object, which must lie in [min, max].  Missing: *out is
+ * unchanged and 0 is returned if optional, else an error. */
 int json_number(json_t *object, const char *where, const char *key, double min, double max,
                 int optional, double *out, struct err *err);
 
-/* Who made a file and how: tool, version, command line as typed, host, UTC time, "environment":
- * NCCL_*, UCX_*, CUDA_VISIBLE_DEVICES and the OMPI_MCA_* that were there when the program started,
- * and "environment_set": NCCL_* that it has set for itself since, absent when none.  New reference.
- */
+/* Provenance of a file: tool, version, command line as typed, host, UTC time; "environment":
+ * NCCL_*, UCX_*, CUDA_VISIBLE_DEVICES and OMPI_MCA_* at program start; "environment_set": NCCL_*
+ * that the program has set since, absent if none.  New reference. */
 json_t *json_provenance(void);
-/* Remember argv and environment for json_provenance(); called once by the mains, first. */
+/* Record argv and environment for json_provenance().  Called once, first, by the programs. */
 void json_provenance_argv(int argc, char **argv);
-/* One more fact for every later json_provenance(): "mpi", "Open MPI v4.1.4 ...". */
+/* Add a fact to every later json_provenance(): "mpi", "Open MPI v4.1.4 ...". */
 void json_provenance_add(const char *key, const char *value);
 
 #endif

@@ -14,7 +14,7 @@
 static struct log_state {
     const char *program;
     enum log_level level;
-    bool line;  /* a progress line stands on the screen */
+    bool line;  /* a progress line is on the screen */
     int colour; /* enum when */
 } state = {"railgauge", LOG_INFO, false, 0};
 
@@ -71,7 +71,7 @@ void log_mark(FILE *out, const char *word)
 {
     static const struct {
         const char *begin;
-        int ink; /* of ISO 6429; 0: as all else */
+        int ink; /* code of ISO 6429; 0: default */
     } known[] = {{"PASS", 32},    {"better", 32}, {"gone", 32}, {"WARN", 33},
                  {"UNKNOWN", 33}, {"unsure", 33}, {"same", 0},  {"note", 0}};
     int ink = 31;

@@ -10,7 +10,7 @@ enum { SLOTS_FIRST = 64 };
 
 static const uint64_t golden = 0x9e3779b97f4a7c15u; /* 2^64 / golden ratio (Knuth 6.4), odd */
 
-/* The slot of the key, or the free one where it belongs. */
+/* Slot of the key, or the free slot for it. */
 static struct map_slot *slot_of(const struct map *m, uint64_t key, map_same *same,
                                 const void *wanted)
 {
@@ -30,7 +30,7 @@ static void grow(struct map *m)
     more.slot = mem_calloc(more.slots, sizeof(*more.slot));
     for (size_t i = 0; i < m->slots; i++) {
         size_t at = (size_t)(m->slot[i].key * golden >> 32) & mask;
-        while (m->slot[i].used && more.slot[at].used) /* all are different */
+        while (m->slot[i].used && more.slot[at].used) /* no comparison: all keys differ */
             at = (at + 1) & mask;
         if (m->slot[i].used)
             more.slot[at] = m->slot[i];
@@ -83,7 +83,7 @@ uint64_t map_text(const char *text)
     return hash;
 }
 
-/* --- names by number --- */
+/* --- numbered names --- */
 
 struct wanted {
     char *const *name;
@@ -125,7 +125,7 @@ void names_free(struct names *n)
     *n = (struct names){.name = NULL};
 }
 
-/* --- items by a small key --- */
+/* --- items grouped by a small key --- */
 
 void lists_make(struct lists *l, const int *key, const int *item, int n, int keys)
 {

@@ -36,7 +36,7 @@ static void *must(void *p)
     return p;
 }
 
-/* setjmp() in a function without variables of its own that change. */
+/* Call setjmp() in a function without local variables that change. */
 static int try(jmp_buf *back, int (*body)(void *), void *arg, bool *failed)
 {
     if (setjmp(*back) == 0)
@@ -146,11 +146,11 @@ char *mem_append(char *text, const char *fmt, ...)
     return text;
 }
 
-/* What a text stream fills.  Not open_memstream(): where glibc's finds no memory it drops what was
- * written and sets no error. */
+/* Buffer of a text stream.  Not open_memstream(): if glibc finds no memory for it, it drops what
+ * was written and sets no error. */
 struct text {
     char **text;
-    size_t *len, size; /* taken, of it used *len and a 0 */
+    size_t *len, size; /* allocated; *len and a NUL are used */
 };
 
 static ssize_t text_write(void *cookie, const char *data, size_t len)
@@ -161,7 +161,7 @@ static ssize_t text_write(void *cookie, const char *data, size_t len)
         size_t size = 2 * t->size + len + 256;
         char *more = realloc(*t->text, size);
         if (!more)
-            return 0; /* an error of the stream, seen at its end */
+            return 0; /* an error of the stream, found at its end */
         *t->text = more;
         t->size = size;
     }

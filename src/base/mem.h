@@ -1,7 +1,7 @@
-/* mem.h - allocation of small things that must not fail, and growing arrays.
+/* mem.h - allocations of small size that never fail, and growing arrays.
  *
- * Out of memory for small bookkeeping ends the program with a message and EXIT_IO; message buffers
- * and anything sized by the user go through calloc() and are ordinary errors. */
+ * Out of memory in small bookkeeping ends the program with a message and EXIT_IO.  Message buffers
+ * and everything sized by the user use calloc() and report ordinary errors. */
 #ifndef RG_MEM_H
 #define RG_MEM_H
 
@@ -12,42 +12,43 @@
 
 struct err;
 
-void *mem_calloc(size_t n, size_t size); /* zeroed; never NULL; n*size is overflow-checked */
+void *mem_calloc(size_t n, size_t size); /* zeroed; never NULL; n * size is checked for overflow */
 void *mem_realloc(void *p, size_t n, size_t size);   /* never NULL */
-void *mem_dup(const void *p, size_t n, size_t size); /* a copy of n of them */
-int *mem_ints(int n, int value);                     /* n + 1 of them, all alike */
+void *mem_dup(const void *p, size_t n, size_t size); /* copy of n elements */
+int *mem_ints(int n, int value);                     /* n + 1 elements, all set to value */
 char *mem_strdup(const char *s);
 char *mem_strndup(const char *s, size_t len);
 char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* text (NULL: nothing so far) with more behind it; text itself is gone. */
+/* Append to text (NULL: start a new one).  text itself becomes invalid. */
 char *mem_append(char *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 char *mem_vprintf(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));
 
-/* Text by way of a stream; *text is whole and the caller's after mem_stream_end(), which sees to it
- * that nothing was lost. */
+/* Build a text with a stream.  After mem_stream_end(), which checks that nothing was lost, *text
+ * is complete and owned by the caller. */
 FILE *mem_stream(char **text, size_t *len);
 void mem_stream_end(FILE *stream);
 
-/* Make room for one more item: `MEM_PUSH(a->items, a->count) = item;` capacity doubles from 8 and
- * is derived from the count, so no third field is needed. */
+/* Append an item: `MEM_PUSH(a->items, a->count) = item;` capacity doubles from 8 and is derived
+ * from the count, so no third field is needed. */
 #define MEM_PUSH(items, count)                                                                     \
     (*((items) = mem_grow((items), (size_t)(count), sizeof(*(items))), &(items)[(count)++]))
 void *mem_grow(void *p, size_t count, size_t size);
 
-/* What the above do when there is none. */
+/* End the program because memory is exhausted. */
 _Noreturn void mem_ended(void);
-/* What is done when memory ends the program: unfinished files go (base/file.c). */
+/* Set a function that runs when memory ends the program: base/file.c removes unfinished files. */
 void mem_at_end(void (*clean)(void));
 
 /* --- for the library, which must not end its caller --- */
 
-/* body(arg), and what it returns; -1 with EXIT_IO "out of memory" when memory ended in this thread.
- * In librailgauge.so what body had taken is then given back (mem_held.c); it must leave no pointer
- * of its own behind. */
+/* Call body(arg) and return its result; -1 with EXIT_IO "out of memory" if memory was exhausted in
+ * this thread.  In librailgauge.so all memory that body allocated is then freed (mem_held.c); body
+ * must not leave pointers to it. */
 int mem_guarded(int (*body)(void *), void *arg, struct err *err);
-/* The same, and what body had taken stays: it is where arg leads to, whole enough to be freed. */
+/* Like mem_guarded(), but memory allocated by body stays: arg leads to it, in a state that can be
+ * freed. */
 int mem_guarded_kept(int (*body)(void *), void *arg, struct err *err);
-/* Book-keeping of mem_guarded(), where the linker was told to wrap malloc() and free(). */
+/* Bookkeeping of mem_guarded(), present if the linker wraps malloc() and free(). */
 bool mem_hold(void) __attribute__((weak));
 void mem_release(bool failed) __attribute__((weak));
 

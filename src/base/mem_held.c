@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Linked into librailgauge.so alone, with --wrap for the functions below: what a thread inside
- * mem_guarded() has taken and not yet given back, to be freed when memory ends. */
+/* mem_held.c - linked into librailgauge.so only, with --wrap for the functions below: records what
+ * a thread allocates inside mem_guarded() and has not freed yet, to free it when memory is
+ * exhausted. */
 #include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
@@ -36,7 +37,7 @@ void __wrap_json_delete(json_t *json);
 DIR *__wrap_opendir(const char *path);
 int __wrap_closedir(DIR *dir);
 
-/* An open hash: slots of a power of two, at most half of them full. */
+/* Open hash table: a power of two slots, at most half of them used. */
 struct held {
     struct slot {
         void *p;
@@ -44,11 +45,12 @@ struct held {
     } * slot;
     size_t slots, count;
 };
-/* The thread-local block of a library is made on first use, which can fail: a pointer has a place
- * from the start. */
+/* A library's thread-local block is allocated on first use, which can fail; initial-exec reserves
+ * the pointer at load time. */
 static __thread struct held *held __attribute__((tls_model("initial-exec")));
 
-/* Neighbours in memory, most often taken one after the other, are neighbours here by 16. */
+/* Neighbours in memory, usually allocated one after the other, are neighbours here in groups of
+ * 16. */
 static size_t home(const struct held *h, const void *p)
 {
     uintptr_t at = (uintptr_t)p >> 4;
@@ -90,7 +92,7 @@ static void end_dir(void *dir)
     __real_closedir(dir);
 }
 
-/* p, or NULL when there is no memory to keep it in mind; it is then given back. */
+/* Return p after recording it; NULL if there is no memory for the record, and p is freed. */
 static void *keep(void *p, void (*end)(void *p))
 {
     if (!p || !held)
@@ -105,14 +107,14 @@ static void *keep(void *p, void (*end)(void *p))
     return p;
 }
 
-/* Those behind it move up, so that no search ends early. */
+/* Remove p; following entries move up, so that no search ends early. */
 static void forget(const void *p)
 {
     if (!p || !held || !held->slots)
         return;
     size_t mask = held->slots - 1, gap = find(held, p);
     if (!held->slot[gap].p)
-        return; /* from before, or not by us */
+        return; /* allocated earlier or elsewhere */
     held->count--;
     for (size_t i = (gap + 1) & mask; held->slot[i].p; i = (i + 1) & mask)
         if (((i - home(held, held->slot[i].p)) & mask) >= ((i - gap) & mask)) {
@@ -149,7 +151,7 @@ void *__wrap_calloc(size_t n, size_t size)
     return keep(__real_calloc(n, size), __real_free);
 }
 
-/* The old block is kept in mind until it is gone: one that could not grow is still there. */
+/* Forget the old block only after success: if it cannot grow it still exists. */
 void *__wrap_realloc(void *p, size_t size)
 {
     void *new = __real_realloc(p, size);

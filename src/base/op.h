@@ -1,8 +1,8 @@
-/* op.h - the table of operations: collectives and pair probes.
+/* op.h - table of operations: collectives and pair probes.
  *
- * Sizes are nccl-tests' S: the largest buffer that one rank holds (all_gather: what it receives in
- * total; reduce_scatter and all_to_all: what it sends in total; the rest: the message).  algbw =
- * S/t and busbw = algbw * op_bus_factor(), as nccl-tests doc/PERFORMANCE.md defines them. */
+ * Sizes are nccl-tests' S: the largest buffer that one rank holds (all_gather: everything it
+ * receives; reduce_scatter and all_to_all: everything it sends; others: the message).  algbw = S/t
+ * and busbw = algbw * op_bus_factor(), as defined in nccl-tests doc/PERFORMANCE.md. */
 #ifndef RG_OP_H
 #define RG_OP_H
 
@@ -11,48 +11,50 @@
 
 #include "base/err.h"
 
-/* Over which links the bytes go, which is what prices and slows them. */
+/* Links that the bytes use, which decides cost and slowdown. */
 enum op_links {
-    OP_RING,     /* in turns along a ring of the members, or a tree over it */
-    OP_EXCHANGE, /* from each to every other at once */
-    OP_NEXT,     /* from each to the next one */
+    OP_RING,     /* along a ring of the members, or a tree over it */
+    OP_EXCHANGE, /* from each member to every other at once */
+    OP_NEXT,     /* from each member to the next */
     OP_PAIR      /* two ranks; members[0] is the source and members[1] the destination */
 };
 
-/* Index 0 of the group, where there is one: such a call ends before everybody has begun. */
+/* Root, index 0 of the group, if there is one: such a call may return before all ranks have
+ * entered it. */
 enum op_root { OP_NO_ROOT, OP_FROM_ROOT, OP_TO_ROOT };
 
 enum op_share {
-    OP_WHOLE,  /* S goes round whole */
-    OP_PARTS,  /* in parts, of which each rank has one already: (n-1)/n of S a turn */
-    OP_BLOCKS, /* so too, and S is one equal block a rank: a multiple of their number */
+    OP_WHOLE,  /* S circulates whole */
+    OP_PARTS,  /* in parts, of which each rank has one: (n-1)/n of S per turn */
+    OP_BLOCKS, /* likewise, and S consists of one equal block per rank */
 };
 
-/* Who gets what from whom (with OP_TO_ROOT only the root gets it): verify.h has the pieces. */
+/* Data flow (with OP_TO_ROOT only the root receives); verify.h has the pieces. */
 enum op_flow {
-    FLOW_GATHER,   /* my block to everybody */
-    FLOW_EXCHANGE, /* a block of its own to each */
+    FLOW_GATHER,   /* my block to all ranks */
+    FLOW_EXCHANGE, /* a separate block to each rank */
     FLOW_SCATTER,  /* my block of the sum to me */
-    FLOW_SUM,      /* the whole sum to everybody */
+    FLOW_SUM,      /* the whole sum to all ranks */
     FLOW_FIRST,    /* from index 0 to the others */
-    FLOW_LEFT,     /* from my left neighbour; in a pair that is the other one */
+    FLOW_LEFT,     /* from my left neighbour; in a pair the other rank */
 };
 
-enum { OP_PAIR_WINDOW = 4 }; /* messages in flight; over MPI as mpi_opts.h says */
+enum { OP_PAIR_WINDOW = 4 }; /* messages in flight; over MPI set by mpi_opts.h */
 
-/* One row an operation; all that is known of it by its kind stands here, and its call in each
- * transport is do_NAME() in mpi_ops.c and nccl_ops.c, without which they do not compile.  Cells:
+/* One row per operation with all its properties.  Its call in each transport is do_NAME() in
+ * mpi_ops.c and nccl_ops.c, which do not compile without it.  Cells:
  *
- *   ID, name, alias      OP_ID, and how it is written here and elsewhere
+ *   ID, name, alias      OP_ID; name here and elsewhere
  *   links root share flow   one word of each of the enums above
- *   turns     busbw = algbw * turns * (n-1)/n where S goes in parts, * turns where it is whole
- *   messages  of one direction in a sample; of a ping-pong there and back
- *   asked     measured where nobody says which: what a training step has
+ *   turns     busbw = algbw * turns * (n-1)/n if S is in parts, * turns if it is whole
+ *   messages  per direction in a sample; ping-pong: there and back
+ *   asked     measured by default: operations of a training step
  *   program   of nccl-tests
- *   tuner     NCCL's word in a tuner's file; NULL: nothing to choose, it is sends and receives
+ *   tuner     NCCL's word in a tuner's file; NULL: no choice, it consists of sends and receives
  *
  * pair_latency is half of the round trip of a ping-pong; pair_bw, one direction with several
- * messages in flight, and pair_bibw, both at once, are the time per message of one direction. */
+ * messages in flight, and pair_bibw, both directions at once, are the time per message of one
+ * direction. */
 // clang-format off
 #define OP_COLLECTIVES(ROW)                                                                        \
     ROW(ALL_GATHER,     all_gather,     "allgather",     RING,     NO_ROOT,   BLOCKS, GATHER,      \
@@ -110,13 +112,14 @@ static inline bool op_is_pair(enum op op)
 {
     return op_table[op].links == OP_PAIR;
 }
-bool op_is_rooted(enum op op); /* broadcast, reduce: done before everybody has begun */
+bool op_is_rooted(enum op op); /* broadcast, reduce: may return before all ranks have entered */
 bool op_adds(enum op op);      /* a reduction */
 double op_bus_factor(enum op op, int ranks); /* busbw / algbw */
-/* The unit that S must be a multiple of, in elements: ranks for all_gather, reduce_scatter and
- * all_to_all (each rank owns an equal block), 1 for the others. */
+/* Unit of S in elements: ranks for all_gather, reduce_scatter and all_to_all (each rank owns an
+ * equal block), 1 for the others. */
 int op_blocks(enum op op, int ranks);
-/* Can `ranks` ranks do this with S = bytes in buffers of `capacity` bytes?  -1 with the reason. */
+/* Check that `ranks` ranks can run this with S = bytes in buffers of `capacity` bytes; -1 with the
+ * reason. */
 int op_fits(enum op op, int ranks, size_t bytes, size_t capacity, struct err *err);
 
 #endif

@@ -24,14 +24,14 @@ const struct opt opt_help[] = {
     {0},
 };
 
-/* The line's own rows, then those of each set. */
+/* Rows of the line, then those of each set. */
 struct group {
     struct reading *of;
-    const struct opt_set *set; /* NULL: the line's own */
+    const struct opt_set *set; /* NULL: rows of the line */
     const struct opt *rows;
     void *into;
     int first;   /* key of its first row */
-    bool common; /* of every line */
+    bool common; /* belongs to every line */
     int (*check)(void *into, struct err *err);
 };
 
@@ -39,7 +39,7 @@ struct reading {
     const struct opt_line *line;
     struct group group[2 * OPT_SETS + 1];
     int groups;
-    /* Not NULL: options are handed on and go nowhere. */
+    /* If set, options are passed to it and stored nowhere. */
     void (*take)(void *to, const char *name, const char *value);
     void *to;
 };
@@ -59,7 +59,7 @@ static int key_of(const struct group *g, int i)
                                    : g->first + i;
 }
 
-/* The options of a group for argp, ended; NULL for none, of which glibc leaks the table. */
+/* Convert a group's options for argp; NULL if it has none, because glibc leaks an empty table. */
 static const struct argp_option *argp_options(struct argp_option out[OPT_ROWS + 1],
                                               const struct group *g)
 {
@@ -74,7 +74,8 @@ static const struct argp_option *argp_options(struct argp_option out[OPT_ROWS + 
     return n ? out : NULL;
 }
 
-/* Which of names (NULL ends them), or -1: "x" is neither a nor b, is none of a, b, c. */
+/* Index of word in names (NULL-terminated), or -1 with: "x" is neither a nor b, is none of a, b,
+ * c. */
 static int word_of(const char *const *names, const char *word, struct err *err)
 {
     char all[200] = "";
@@ -171,7 +172,7 @@ static error_t option(const struct group *g, int key, char *arg, struct argp_sta
     return 0;
 }
 
-/* One word too many. */
+/* Refuse a surplus word. */
 static error_t refuse(const struct opt *rows, const void *into, const char *arg,
                       struct argp_state *state)
 {
@@ -186,7 +187,7 @@ static error_t refuse(const struct opt *rows, const void *into, const char *arg,
     return EINVAL;
 }
 
-/* A word that is no option. */
+/* Handle a word that is no option. */
 static error_t word(const struct opt *rows, void *into, char *arg, struct argp_state *state)
 {
     unsigned n = 0, i = state->arg_num;
@@ -221,9 +222,9 @@ static error_t end(const struct group *g, bool own, struct argp_state *state)
     return EINVAL;
 }
 
-/* --- options that nobody knows --- */
+/* --- unknown options --- */
 
-/* The row of an option as typed, or of the first that begins so; NULL: none. */
+/* Row of an option as typed, or the first that begins so; NULL: none. */
 static const struct opt *row_of(const struct reading *r, const char *name, size_t len)
 {
     for (int g = 0; g < r->groups; g++)
@@ -253,7 +254,7 @@ static bool takes_next(const struct reading *r, const char *word)
     return o && o->arg && !(o->flags & OPTION_ARG_OPTIONAL);
 }
 
-/* getopt_long() only says that it does not know an option: here is which one was meant. */
+/* Suggest the option that was meant: getopt_long() only reports an unknown one. */
 static error_t suggest(const struct reading *r, struct argp_state *state)
 {
     for (int i = 1; i < state->argc && strcmp(state->argv[i], "--") != 0; i++) {
@@ -271,7 +272,7 @@ static error_t suggest(const struct reading *r, struct argp_state *state)
                 near_try(&near, o->name ? o->name : "");
         if (!*near.name)
             continue;
-        state->name = state->argv[0]; /* which argp says only after this */
+        state->name = state->argv[0]; /* argp sets it only after this */
         argp_error(state, "unrecognized option '--%s' (did you mean --%s?)", name, near.name);
         return EINVAL;
     }
@@ -298,7 +299,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-/* Nothing where nobody's arguments are read, only their names. */
+/* Address in args; NULL if only names are read. */
 static void *at(void *args, size_t offset)
 {
     return args ? (char *)args + offset : NULL;
@@ -318,7 +319,8 @@ static void open_set(struct reading *r, const struct opt_set *s, void *args)
 
 static bool has_row(const struct reading *r, const char *name)
 {
-    return row_of(r, name, strlen(name) + 1) != NULL; /* with its end: all of it */
+    /* The final NUL is compared too, so the whole name must match. */
+    return row_of(r, name, strlen(name) + 1) != NULL;
 }
 
 static void open_groups(struct reading *r, const struct opt_line *l, void *args)
@@ -337,7 +339,7 @@ static void open_groups(struct reading *r, const struct opt_line *l, void *args)
         }
 }
 
-/* argp's tables lie on the heap of this call. */
+/* Run argp.  Its tables are on the heap for the time of this call. */
 static error_t run(struct reading *r, int argc, char **argv, unsigned flags)
 {
     struct argp_option(*options)[OPT_ROWS + 1] = mem_calloc((size_t)r->groups, sizeof(*options));
@@ -397,11 +399,11 @@ void opt_each(const struct opt_line *l, void (*take)(void *to, const struct opt 
                 take(to, o);
     }
     for (const struct opt *o = opt_help; !help && is_row(o); o++)
-        if (o->letter != 'V') /* which is the program's own */
+        if (o->letter != 'V') /* -V belongs to the program */
             take(to, o);
 }
 
-/* What is looked for, and where it goes. */
+/* Option searched for, and destination of its words. */
 struct again {
     const char *name;
     struct words *words;

@@ -1,6 +1,6 @@
-/* opt.h - the words of a command line as rows of a table: what each is called, what its value is
- * and where that goes.  The same rows are the help, the checks, and the words for a program that
- * this one starts.
+/* opt.h - command lines as tables: each row has the name of an option, the kind of its value and
+ * its destination.  The same rows produce help, checks, and arguments for a program that this one
+ * starts.
  *
  *     static const struct opt options[] = {
  *         {"output", 'o', "FILE", "write here", OPT_INTO(struct args, output)},
@@ -10,9 +10,9 @@
  *         {0},
  *     };
  *
- * A row without a name is a headline of its group.  Words that are no options are rows as well, one
- * for each place, where `name` says what stands there and `help` is said when nothing does (NULL: it
- * may be missing). */
+ * A row without a name is the headline of its group.  Words that are no options have rows too, one
+ * per position: `name` describes the word, and `help` is the error if it is missing (NULL: it is
+ * optional). */
 #ifndef RG_OPT_H
 #define RG_OPT_H
 
@@ -25,7 +25,7 @@
 
 enum opt_kind {
     OPT_IS_FLAG,
-    OPT_IS_UNSET, /* a flag that makes a bool false */
+    OPT_IS_UNSET, /* flag that sets a bool to false */
     OPT_IS_TEXT,
     OPT_IS_LIST,
     OPT_IS_INT,
@@ -43,21 +43,22 @@ enum opt_kind {
 struct opt {
     const char *name;
     int letter;             /* 'o' for -o; 0: long only */
-    const char *arg, *help; /* arg NULL: a flag */
+    const char *arg, *help; /* arg NULL: the option is a flag */
     enum opt_kind kind;
-    size_t at, count; /* of the value, and of a list's length, in what is filled in; both bytes */
-    double lo, hi;    /* of numbers */
-    const char *const *words;                   /* one of these, as its index; NULL ends them */
-    int known;                                  /* how many those are, where no NULL ends them */
-    void (*values)(name_taker *take, void *to); /* names that its value may be, for completion */
+    size_t at, count; /* offset of the value; offset of a list's length */
+    double lo, hi;    /* range of numbers */
+    /* Allowed words, NULL-terminated; the value is an index. */
+    const char *const *words;
+    int known;                                  /* number of words, if not NULL-terminated */
+    void (*values)(name_taker *take, void *to); /* names allowed as value, for completion */
     int (*call)(void *into, char *value, struct err *err);
-    /* The same where one function takes many rows; its message is said as it is. */
+    /* One function for many rows; its message is reported unchanged. */
     int (*named)(void *into, const char *name, const char *value, struct err *err);
-    bool repeats;     /* a word: so do those after it */
-    int group, flags; /* as in struct argp_option; an OPTION_ALIAS is one of the row before */
+    bool repeats;     /* word: may repeat, up to the end */
+    int group, flags; /* as in struct argp_option; an OPTION_ALIAS belongs to the row before */
 };
 
-/* By the member's type: bool is set, a text kept as it is, size_t a number of bytes. */
+/* Chosen by the member's type: bool is set, a text is kept, size_t is a number of bytes. */
 #define OPT_INTO(type, member)                                                                     \
     .kind = _Generic(((type *)0)->member,                                                          \
                 bool: OPT_IS_FLAG,                                                                 \
@@ -79,50 +80,51 @@ struct opt {
 #define OPT_CALL(function) .kind = OPT_IS_CALL, .call = (function)
 #define OPT_NAMED(function) .kind = OPT_IS_NAMED, .named = (function)
 
-enum { OPT_ROWS = 80, OPT_SETS = 10 }; /* at most, in a table; of a line, and as many more */
+/* Maximum rows of a table; sets of a line, and again as many from more(). */
+enum { OPT_ROWS = 80, OPT_SETS = 10 };
 
-/* Rows that several command lines have. */
+/* Rows shared by several command lines. */
 struct opt_set {
     const struct opt *rows;
-    size_t at;                       /* of what they fill in the line's arguments ... */
-    void *into;                      /* ... unless it lies here */
-    int group;                       /* where --help shows them, as in struct argp_child */
-    const char *title;               /* above them, or NULL */
-    const struct opt *(*make)(void); /* instead of rows: these */
-    int (*check)(void *into, struct err *err); /* after all words, before the line's own */
+    size_t at;                       /* offset of their structure in the line's arguments ... */
+    void *into;                      /* ... or its address */
+    int group;                       /* position in --help, as in struct argp_child */
+    const char *title;               /* headline, or NULL */
+    const struct opt *(*make)(void); /* returns the rows, if `rows` is not set */
+    int (*check)(void *into, struct err *err); /* after all words, before the line's check */
 };
 
-/* A command line.  Lists end with {0}.  Beside its own rows it has those of log_options (log.h), a set
- * of which is left out where the line has a row of that name itself. */
+/* Command line.  Lists end with {0}.  The options of log_options (log.h) are added, except sets of
+ * which the line has a name itself. */
 struct opt_line {
-    const struct opt *options, *words;         /* words NULL: there are none */
+    const struct opt *options, *words;         /* words NULL: no words */
     const char *usage, *doc;                   /* args_doc and doc of argp */
-    int (*check)(void *args, struct err *err); /* after everything: what cannot be */
+    int (*check)(void *args, struct err *err); /* after everything: contradictions */
     struct opt_set set[OPT_SETS];
-    const struct opt_set *const *(*more)(void); /* these too; NULL ends them */
+    const struct opt_set *const *(*more)(void); /* further sets; NULL-terminated */
 };
 
-/* --help, --usage and --version for programs that must not end inside of the parsing: they are
- * answered, and a bool says so.  opt_version is what the last one prints. */
+/* --help, --usage and --version for programs that must not exit inside the parser: they are
+ * answered and set a bool.  opt_version is the text of --version. */
 extern const struct opt opt_help[];
 extern const char *opt_version;
 
 enum opt_how {
-    OPT_EXITS,   /* --help and bad usage end the program, as argp does */
-    OPT_RETURNS, /* bad usage is said, and it returns; --help is that of opt_help alone */
+    OPT_EXITS,   /* --help and bad usage exit, as in argp */
+    OPT_RETURNS, /* bad usage is reported and returned; --help only by opt_help */
     OPT_SILENT
 };
-/* Fill args, which hold the defaults; -1 after bad usage. */
+/* Fill args, which holds the defaults; -1: bad usage. */
 int opt_parse(const struct opt_line *l, int argc, char **argv, enum opt_how how, void *args);
 
-/* Each row of a line's tables that --help shows, and --help, --usage and --version behind them. */
+/* Call take() for each row that --help shows, then for --help, --usage and --version. */
 void opt_each(const struct opt_line *l, void (*take)(void *to, const struct opt *row), void *to);
-/* Each option of such a command line, once it was parsed well: its long name and its value (NULL: a
- * flag), in order; those of log_options are not told. */
+/* Call take() for each option of a valid command line, in order: long name and value (NULL: a
+ * flag).  Options of log_options are left out. */
 void opt_given(const struct opt_line *l, int argc, char **argv,
                void (*take)(void *to, const char *name, const char *value), void *to);
-/* Those of one table as words for another program, "--name=value" in the table's order, behind what
- * `to` has. */
+/* Append the options of one table as words for another program, "--name=value", in the table's
+ * order. */
 void opt_again(const struct opt_line *l, int argc, char **argv, const struct opt *rows,
                struct words *to);
 

@@ -51,7 +51,7 @@ static void close_end(int *fd)
     *fd = -1;
 }
 
-/* errno, or 0. */
+/* Start the program.  Returns errno, or 0. */
 static int start(pid_t *pid, struct pipes *pipes, const struct process *p)
 {
     posix_spawn_file_actions_t fa;
@@ -70,7 +70,7 @@ static int start(pid_t *pid, struct pipes *pipes, const struct process *p)
     return rc;
 }
 
-/* Appends what is there; false at the end of the stream. */
+/* Append available data; false at the end of the stream. */
 static bool take(int fd, char **text, size_t *len, size_t max)
 {
     char chunk[CHUNK];
@@ -94,7 +94,7 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Both streams until they end; false: time is up, or there is too much. */
+/* Read both streams to their ends; false: time is up, or there is too much output. */
 static bool collect(struct process *p, struct pipes *pipes, char **said, double until)
 {
     size_t words = 0;

@@ -1,5 +1,4 @@
-/* process.h - the words that start another program, what it prints, and the signals that end this
- * one. */
+/* process.h - argument lists, running of other programs, and the signals that end this one. */
 #ifndef RG_PROCESS_H
 #define RG_PROCESS_H
 
@@ -9,7 +8,7 @@
 
 #include "base/err.h"
 
-/* Texts that it owns; word[count] is NULL once there is one. */
+/* List of owned texts; word[count] is NULL unless the list is empty. */
 struct words {
     char **word;
     int count;
@@ -17,31 +16,31 @@ struct words {
 void words_add(struct words *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void words_free(struct words *w);
 
-/* A program to run with nothing to read, found through PATH, without a shell; and how it went. */
+/* Program to run with empty input, found in PATH, without a shell; and its result. */
 struct process {
     const char *const *argv;
-    size_t max;     /* bytes that it may print */
-    double seconds; /* that it may take */
-    int end_by;     /* the signal for one that prints or takes more */
-    bool speaks;    /* what it says on stderr is for the person, not kept */
+    size_t max;     /* limit of its output, bytes */
+    double seconds; /* limit of its run time */
+    int end_by;     /* signal if it exceeds a limit */
+    bool speaks;    /* pass its stderr on instead of keeping it */
 
-    int failed; /* errno: it could not be started; what follows is nothing then */
-    bool whole; /* it was neither late nor printed too much */
-    int status; /* as waitpid() has it */
-    char *text; /* what it printed, NUL-terminated; the caller frees */
+    int failed; /* errno if it could not start; then the rest is not set */
+    bool whole; /* no limit was exceeded */
+    int status; /* status of waitpid() */
+    char *text; /* output, NUL-terminated; the caller frees */
     size_t len;
-    char said[201]; /* its first words on stderr, printable */
+    char said[201]; /* beginning of its stderr, printable */
 };
 void process_run(struct process *p);
 
-/* The output of argv; *text is NUL-terminated and the caller frees it.  EXIT_NOINPUT: it cannot be
- * started, fails (its first words on stderr are in the sentence), prints more than max bytes, or is
- * not done within `seconds` and was killed. */
+/* Run argv and return its output; *text is NUL-terminated and the caller frees it.  EXIT_NOINPUT:
+ * it cannot start, fails (the message has the beginning of its stderr), prints more than max
+ * bytes, or exceeds `seconds` and was killed. */
 int process_output(char **text, size_t *len, const char *const *argv, size_t max, double seconds,
                    struct err *err);
 
-/* --- the signals by which a person, a terminal that closes or a scheduler ends a campaign; they all
- * mean the same: leave in good order, with what was measured --- */
+/* --- signals by which a user, a closing terminal or a scheduler ends a campaign; all mean: end in
+ * good order, and keep what was measured --- */
 
 enum { SIGNALS = 4 }; /* SIGTERM, SIGINT, SIGHUP, SIGQUIT */
 
@@ -49,9 +48,9 @@ struct signals {
     struct sigaction old[SIGNALS];
 };
 
-/* From here on they call handler, but SIGHUP stays ignored where it is (nohup).  SA_RESTART. */
+/* Install handler for these signals, with SA_RESTART.  SIGHUP stays ignored if it was (nohup). */
 void signals_catch(struct signals *s, void (*handler)(int sig));
-void signals_release(const struct signals *s); /* as it was before */
-void signals_hold(sigset_t *before);           /* blocks them; `before`: the mask until now */
+void signals_release(const struct signals *s); /* restores the previous handlers */
+void signals_hold(sigset_t *before);           /* blocks them; `before`: previous mask */
 
 #endif

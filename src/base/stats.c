@@ -44,9 +44,10 @@ int stats_by_2ints(const void *a, const void *b)
     return by_ints(a, b, 2);
 }
 
-enum { RADIX_FROM = 512 }; /* values from which on it is faster */
+enum { RADIX_FROM = 512 }; /* radix sort is faster from this number of values on */
 
-/* A number that is in the order of v (Herf 2001): the bits, with the negative ones reversed. */
+/* Unsigned number in the order of v (Herf 2001): its bits, with those of negative values
+ * reversed. */
 static uint64_t order_key(const double *v)
 {
     uint64_t bits;
@@ -57,7 +58,7 @@ static uint64_t order_key(const double *v)
 
 enum { KEY_BYTES = sizeof(uint64_t) };
 
-/* Which values of a byte occur become where they begin; true: all have the same one. */
+/* Turn the counts of byte values into start positions; true: all keys have the same byte. */
 static bool begin(int *count, int n)
 {
     int at = 0;
@@ -72,7 +73,7 @@ static bool begin(int *count, int n)
     return false;
 }
 
-/* Byte after byte, the lowest first; bytes that all have alike move nothing. */
+/* Radix sort, byte by byte from the lowest; bytes equal in all keys are skipped. */
 static void radix_sort(double *v, int n)
 {
     int count[KEY_BYTES][256] = {{0}};
@@ -100,7 +101,7 @@ static void radix_sort(double *v, int n)
 
 enum { INSERT_TO = 32 };
 
-/* The fastest of few values. */
+/* Fastest for few values. */
 static void insertion_sort(double *v, int n)
 {
     for (int i = 1, k; i < n; i++) {
@@ -132,7 +133,7 @@ struct ranked { /* 12 bytes: there may be millions */
     int at;
 } __attribute__((packed, aligned(4)));
 
-/* As radix_sort(); equal keys stay in their order.  Returns the sorted half of r[2 * n]. */
+/* Stable radix sort.  Returns the sorted half of r[2 * n]. */
 static struct ranked *rank(struct ranked *r, int n)
 {
     int count[KEY_BYTES][256] = {{0}};
@@ -153,7 +154,7 @@ static struct ranked *rank(struct ranked *r, int n)
     return from;
 }
 
-/* In this order already?  Much is: points lie as they were measured. */
+/* True if already in order, as is common: points are in the order of measuring. */
 static bool ordered(const char *items, int n, size_t size, stats_key *key)
 {
     uint64_t last = 0, now = 0;
@@ -164,7 +165,7 @@ static bool ordered(const char *items, int n, size_t size, stats_key *key)
     return i == n;
 }
 
-/* Item by[i].at goes to i, by way of a copy: in place each step would wait for the one before. */
+/* Move item by[i].at to i through a copy: in place each step would wait for the one before. */
 static void rearrange(char *items, int n, size_t size, const struct ranked *by)
 {
     char *sorted = mem_calloc((size_t)n, size);
@@ -241,7 +242,7 @@ double stats_middle(double *v, int n)
         return hi;
     for (int i = 1; i < n / 2; i++)
         lo = v[i] > lo ? v[i] : lo;
-    return lo + 0.5 * (hi - lo); /* as stats_quantile() */
+    return lo + 0.5 * (hi - lo); /* same formula as stats_quantile() */
 }
 
 double stats_mad(const double *v, int n, double median)
@@ -283,7 +284,7 @@ double stats_sigma(const double *sorted, int n)
     return !n ? 0 : 1.4826 * stats_mad(sorted, n, stats_quantile(sorted, n, 0.5));
 }
 
-/* --- is it more than noise? --- */
+/* --- significance --- */
 
 void stats_holm(const double *p, int n, double alpha, bool *sure)
 {
@@ -298,7 +299,7 @@ void stats_holm(const double *p, int n, double alpha, bool *sure)
         if (!isnan(p[i]))
             row[judged++] = (struct ranked){p[i], i};
     if (judged)
-        qsort(row, (size_t)judged, sizeof(*row), by_value); /* p is first */
+        qsort(row, (size_t)judged, sizeof(*row), by_value); /* compares the first member, p */
     for (int i = 0; i < judged && row[i].p <= alpha / (judged - i); i++)
         sure[row[i].at] = true;
     free(row);
@@ -306,7 +307,7 @@ void stats_holm(const double *p, int n, double alpha, bool *sure)
 
 enum { TREND_LEAST = 4, TREND_EXACT = 30 };
 
-/* How likely are so many inversions or fewer among n! equally likely orders: their numbers by
+/* Probability of at most this many inversions among n! equally likely orders, with numbers by
  * MacMahon's recursion. */
 static double few_inversions(int n, int most)
 {
@@ -341,7 +342,7 @@ double stats_trend(const double *v, int n)
             falls += v[i] < v[j];
             before += v[i] == v[j];
         }
-        /* t (t - 1) (2t + 5) of t equal values, added up one by one */
+        /* t (t - 1) (2t + 5) for t equal values, added step by step */
         tied += before * (6.0 * before + 12);
     }
     int fewer = rises < falls ? rises : falls;
@@ -383,7 +384,8 @@ double stats_spread(double *v, int n)
     return stats_sigma(v, n) * (n < 10 ? few[n] : n / (n - 0.8));
 }
 
-/* Quantile of a chi-square over its degrees of freedom, at a normal's z (Wilson & Hilferty 1931). */
+/* Quantile of a chi-square divided by its degrees of freedom, at z of a normal (Wilson & Hilferty
+ * 1931). */
 static double chi_square(double df, double z)
 {
     double c = 2 / (9 * df), root = fmax(1e-3, 1 - c + z * sqrt(c));
@@ -391,7 +393,7 @@ static double chi_square(double df, double z)
     return root * root * root;
 }
 
-/* Distance between the quartiles of the log of a chi-square. */
+/* Difference between the quartiles of the log of a chi-square. */
 static double log_quartiles(double df)
 {
     static const double z75 = 0.6744898;
@@ -399,9 +401,9 @@ static double log_quartiles(double df)
     return log(chi_square(df, z75) / chi_square(df, -z75));
 }
 
-static const double most_prior = 100; /* degrees of freedom: from here on variances are equal */
+static const double most_prior = 100; /* degrees of freedom; above, variances count as equal */
 
-/* The degrees of freedom whose logs spread like this. */
+/* Degrees of freedom with this spread of logs. */
 static double df_of_spread(double square)
 {
     double lo = 0.5, hi = most_prior;
@@ -436,19 +438,19 @@ void stats_prior(const double *var, int n, double df, double *var0, double *df0)
     free(v);
 }
 
-/* --- levels: segments of the sorted values, cut where the sum of squares is least (the optimal
- * one-dimensional k-means by dynamic programming, Wang & Song 2011, over a histogram); so many of
- * them count as leave each two neighbours further apart than noise --- */
+/* --- levels: segments of the sorted values, cut where the sum of squares is least (optimal
+ * one-dimensional k-means by dynamic programming, Wang & Song 2011, over a histogram).  Their
+ * number is the largest at which all neighbours are further apart than noise --- */
 
 enum { BINS = 256, FEW_VALUES = 6 };
 
-static const double levels_apart = 4.5;    /* deviations; halves of one normal lie 2.3 apart */
-static const double level_step = 0.03;     /* levels nearer than this are one, whatever the noise */
-static const double level_step_few = 0.15; /* the same of few values */
-static const double slow_tail = 0.98;      /* stragglers beyond this quantile make no level */
+static const double levels_apart = 4.5;    /* in deviations; halves of one normal are 2.3 apart */
+static const double level_step = 0.03;     /* closer levels are merged, whatever the noise */
+static const double level_step_few = 0.15; /* the limit for few values */
+static const double slow_tail = 0.98;      /* stragglers beyond this quantile are no level */
 
 struct histogram {
-    double n[BINS + 1], sum[BINS + 1], square[BINS + 1]; /* of all bins before */
+    double n[BINS + 1], sum[BINS + 1], square[BINS + 1]; /* sums over all earlier bins */
 };
 
 static void count(struct histogram *h, const double *v, int n)
@@ -478,7 +480,7 @@ static double within(const struct histogram *h, int from, int to)
     return n > 0 ? fmax(0, h->square[to] - h->square[from] - sum * sum / n) : 0;
 }
 
-/* cut[k][j]: where the last of k + 1 segments of the first j bins begins. */
+/* cut[k][j]: start of the last of k + 1 segments of the first j bins. */
 static void cut_best(const struct histogram *h, int cut[STATS_LEVELS][BINS + 1])
 {
     double cost[STATS_LEVELS][BINS + 1];
@@ -500,7 +502,7 @@ static void cut_best(const struct histogram *h, int cut[STATS_LEVELS][BINS + 1])
         }
 }
 
-/* Are all neighbours of these levels, v[at[k]] .. v[at[k + 1] - 1], clearly apart? */
+/* True if all neighbours of these levels, v[at[k]] .. v[at[k + 1] - 1], are clearly apart. */
 static int apart(const double *v, const int *at, int levels, double noise)
 {
     for (int k = 0; k < levels; k++)

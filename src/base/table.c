@@ -43,12 +43,13 @@ static const char *number(char buf[UNITS_TEXT], const struct table_column *c, do
     return buf;
 }
 
-/* The value as JSON, new reference; *text is what people read of it, in buf where it is made. */
+/* Convert a value to JSON, a new reference; *text is its text, in buf if it is composed. */
 static json_t *take(const struct table_column *c, va_list *ap, const char **text, char *buf)
 {
     if (!strncmp(c->unit, "text", 4) || !strcmp(c->unit, "figure")) {
         *text = va_arg(*ap, const char *);
-        return *text || c->unit[4] != '?' ? json_string(*text) : json_null(); /* NULL of NULL */
+        /* json_string(NULL) is NULL. */
+        return *text || c->unit[4] != '?' ? json_string(*text) : json_null();
     }
     if (!strcmp(c->unit, "json"))
         return va_arg(*ap, json_t *);
@@ -80,13 +81,13 @@ void table_add(struct table *t, ...)
         json_t *value = take(c, &ap, &text, buf);
         if (c->head)
             push(t, text);
-        json_object_set_new(row, c->key, value); /* none without key or value */
+        json_object_set_new(row, c->key, value); /* does nothing without key or value */
     }
     va_end(ap);
     json_array_append_new(t->rows, row);
 }
 
-/* Characters, not bytes: continuation bytes of UTF-8 do not count. */
+/* Width in characters: continuation bytes of UTF-8 do not count. */
 static int width(const char *s)
 {
     int n = 0;
@@ -96,13 +97,13 @@ static int width(const char *s)
     return n;
 }
 
-/* Names begin below each other; numbers, and texts that are some, end so. */
+/* Names are left-aligned; numbers, and "figure" texts, right-aligned. */
 static bool is_left(const struct table_column *c)
 {
     return !strncmp(c->unit, "text", 4) || !strcmp(c->unit, "flag");
 }
 
-/* The column of text number `at`. */
+/* Column of text number `at`. */
 static const struct table_column *column_of(const struct table *t, int at)
 {
     const struct table_column *c = t->column;

@@ -22,7 +22,7 @@ int tsv_load(struct tsv *t, const char *path, struct err *err)
     return tsv_parse(t, path, text, err);
 }
 
-/* Cut `line` at tabs into cells; returns how many there are (also when more than max). */
+/* Cut `line` at tabs into cells; returns their number (also if more than max). */
 static int split(char *line, char **cell, int max)
 {
     int n = 0;
@@ -38,13 +38,13 @@ static int split(char *line, char **cell, int max)
     return n;
 }
 
-/* 0x80 where a byte of v is less than `limit` <= 128, all of them ASCII: exact, without carries. */
+/* 0x80 in each byte of v that is below `limit` <= 128, if all are ASCII: exact, without carries. */
 static uint64_t below(uint64_t v, unsigned limit)
 {
     return ~(v + (128 - limit) * (~0ULL / 255)) & 0x80 * (~0ULL / 255);
 }
 
-/* How much of the text, in eights, is plain: printable ASCII and tabs. */
+/* Length of the plain beginning of the text, in steps of eight bytes: printable ASCII and tabs. */
 static size_t plain(const char *text, size_t len)
 {
     const uint64_t ones = ~0ULL / 255;

@@ -1,6 +1,6 @@
-/* tsv.h - tab-separated tables with a header line, read strictly.
+/* tsv.h - strict reader of tab-separated tables with a header line.
  *
- * Lines that begin with '#' are comments and kept apart in `comment`.  Every error names file and
+ * Lines that begin with '#' are comments and are kept in `comment`.  Every error names file and
  * line (EXIT_DATA).  Cells point into the text; the table owns everything until tsv_free(). */
 #ifndef RG_TSV_H
 #define RG_TSV_H
@@ -12,7 +12,7 @@
 #include "base/err.h"
 
 struct tsv_row {
-    int line; /* in the file, from 1 */
+    int line; /* line in the file, from 1 */
     char **cell;
 };
 
@@ -27,12 +27,13 @@ struct tsv {
     char **cells; /* storage behind row[].cell */
 };
 
-/* A line may hold any text but control characters other than tabs: they steer terminals, and a NUL
- * would hide the rest. */
+/* Check a line for control characters other than tabs: these steer terminals, and a NUL would hide
+ * the rest. */
 int tsv_clean(const char *path, int line, const char *text, size_t len, struct err *err);
 
 int tsv_load(struct tsv *t, const char *path, struct err *err);
-/* The same from memory; takes over text (freed also on failure); path is for messages. */
+/* Like tsv_load(), from memory.  Takes ownership of text, also on failure; path is used in
+ * messages. */
 int tsv_parse(struct tsv *t, const char *path, char *text, struct err *err);
 void tsv_free(struct tsv *t);
 
@@ -40,7 +41,7 @@ int tsv_column(const struct tsv *t, const char *name,
                struct err *err);                     /* index, or -1 with a message */
 int tsv_find(const struct tsv *t, const char *name); /* index, or -1 */
 
-/* Cells as numbers; the message names file, line, column and value. */
+/* Numeric cells; messages name file, line, column and value. */
 int tsv_double(const struct tsv *t, int row, int col, double min, double max, double *out,
                struct err *err);
 int tsv_int(const struct tsv *t, int row, int col, int min, int max, int *out, struct err *err);

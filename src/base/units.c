@@ -10,10 +10,11 @@
 
 static const double ten[] = {
     1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}; /* exact all */
+    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}; /* all exact */
 enum { TEN_MAX = sizeof(ten) / sizeof(*ten) - 1, EXACT_DIGITS = 15 };
 
-/* Behind the digits, which v goes on with; those from the first that is not 0 on are counted. */
+/* Read digits into *v; *digits counts those from the first non-zero on.  Returns the position
+ * behind them. */
 static const char *take_digits(const char *s, uint64_t *v, int *digits)
 {
     const char *from = s;
@@ -28,8 +29,9 @@ static const char *take_digits(const char *s, uint64_t *v, int *digits)
     return s;
 }
 
-/* Most numbers: 15 digits and a power of ten up to 22 are doubles without an error, so that one product
- * or quotient of them is rounded once, as strtod() does (Clinger, PLDI 1990).  NULL: others. */
+/* Fast path for most numbers: 15 digits and powers of ten up to 22 are exact as doubles, so that
+ * one product or quotient is rounded once, as in strtod() (Clinger, PLDI 1990).  NULL: other
+ * numbers. */
 static const char *short_number(double *out, const char *text)
 {
     const char *s = text + (*text == '-'), *from;
@@ -57,7 +59,7 @@ static const char *short_number(double *out, const char *text)
     return s;
 }
 
-/* A plain decimal number: no hex, no inf, no nan, no leading space.  Returns the end, or NULL. */
+/* Parse a plain decimal number: no hex, inf, nan or leading space.  Returns the end, or NULL. */
 static const char *number(double *out, const char *text)
 {
     char *end;
@@ -197,7 +199,7 @@ int units_rate(double *out, const char *text, struct err *err)
     return 0;
 }
 
-/* The text of digits[0..n) times 10^(power - n + 1): as %e, or as %f. */
+/* Write digits[0..n) times 10^(power - n + 1) in the style of %e or %f. */
 static size_t write_digits(char *to, const char *digit, int n, int power, bool scientific)
 {
     char *at = to;
@@ -239,8 +241,8 @@ size_t units_whole(char to[UNITS_TEXT], uint64_t v)
     return len;
 }
 
-/* What lies so near the middle of two that a product in doubles does not tell, and very large or small
- * numbers. */
+/* Round with snprintf(), for values so near the midpoint between two results that a product of
+ * doubles cannot decide, and for very large or small numbers. */
 static uint32_t digits_of_text(double v, int digits, int *power)
 {
     char text[UNITS_TEXT];
@@ -255,7 +257,7 @@ static uint32_t digits_of_text(double v, int digits, int *power)
     return (uint32_t)whole;
 }
 
-/* The double is off by less than 1e-6 of the last digit after one product. */
+/* Product in doubles: its error is below 1e-6 of the last digit. */
 uint32_t units_digits(double v, int digits, int *power)
 {
     uint64_t bits;
@@ -263,16 +265,17 @@ uint32_t units_digits(double v, int digits, int *power)
     if (!(v >= 1e-12 && v < 1e12))
         return digits_of_text(v, digits, power);
     memcpy(&bits, &v, sizeof(bits));
-    int at = (((int)(bits >> 52) - 1023) * 1233) >> 12; /* of 2; 1233 / 4096 is log10(2), nearly */
+    /* Power of ten from that of two; 1233 / 4096 is nearly log10(2). */
+    int at = (((int)(bits >> 52) - 1023) * 1233) >> 12;
     double q = v;
-    for (int i = 0; i < 2; i++) { /* the power is that, or one more */
+    for (int i = 0; i < 2; i++) { /* the power is `at` or at + 1 */
         int scale = digits - 1 - at;
         q = scale < 0 ? v / ten[-scale] : v * ten[scale];
         if (q < ten[digits])
             break;
         at++;
     }
-    uint32_t whole = (uint32_t)q; /* of 9 digits at most */
+    uint32_t whole = (uint32_t)q; /* at most 9 digits */
     double rest = q - (double)whole;
     if (fabs(rest - 0.5) < 1e-4)
         return digits_of_text(v, digits, power);
@@ -299,12 +302,12 @@ size_t units_print(char to[UNITS_TEXT], double v, int digits)
 
     if (v == 0 && !signbit(v))
         return write_digits(to, "0", 1, 0, false);
-    if (isnan(v) && !signbit(v)) /* what is not known, in every row of a simulation */
+    if (isnan(v) && !signbit(v)) /* unknown values, in every row of a simulation */
         return (size_t)(stpcpy(to, "nan") - to);
     if (!(v >= 1e-12 && v < 1e12) || digits > 9)
         return (size_t)snprintf(to, UNITS_TEXT, "%.*g", digits, v);
     uint32_t whole = units_digits(v, digits, &power);
-    power += digits - 1; /* of the first digit */
+    power += digits - 1; /* power of the first digit */
     for (int i = digits - 1; i >= 0; i--, whole /= 10)
         digit[i] = (char)('0' + whole % 10);
     while (n > 1 && digit[n - 1] == '0')
@@ -312,7 +315,7 @@ size_t units_print(char to[UNITS_TEXT], double v, int digits)
     return write_digits(to, digit, n, power, power < -4 || power >= digits);
 }
 
-/* Three significant digits, with the unit of the thousand (or 1024) that fits. */
+/* Three significant digits with the fitting unit, in steps of 1000 or 1024. */
 static char *scaled(char buf[UNITS_TEXT], double v, double base, const char *const *unit, int n)
 {
     int i = 0;
@@ -397,7 +400,7 @@ char *units_ranks_text(char *to, size_t size, const bool *set, int n)
 
 /* --- the units of other programs --- */
 
-#define BIT 0.125 /* bytes */
+#define BIT 0.125 /* in bytes */
 
 #define RATE FOREIGN_IS_RATE
 #define TIME FOREIGN_IS_TIME

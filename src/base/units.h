@@ -1,8 +1,7 @@
-/* units.h - text to numbers and back; the only place that knows K = 1024 and G = 1e9.
+/* units.h - conversion between text and numbers; the only place that defines K = 1024 and G = 1e9.
  *
- * Sizes are binary (32K = 32768, as nccl-tests), rates are decimal (GB/s = 1e9 B/s).  Parsing is
- * strict: the whole text must be used, and what is wrong is said with the text itself (EXIT_USAGE).
- */
+ * Sizes are binary (32K = 32768, as in nccl-tests), rates are decimal (GB/s = 1e9 B/s).  Parsing
+ * is strict: the whole text must match, and errors quote it (EXIT_USAGE). */
 #ifndef RG_UNITS_H
 #define RG_UNITS_H
 
@@ -21,15 +20,16 @@ int units_share(double *out, const char *text, struct err *err); /* "3%" or "0.0
 int units_seconds(double *out, const char *text,
                   struct err *err); /* "50us", "2ms", "1.5", "10m", "2h", "3d" */
 int units_rate(double *out, const char *text,
-               struct err *err); /* "45GB/s", "360Gb/s"; the unit must be there */
+               struct err *err); /* "45GB/s", "360Gb/s"; the unit is required */
 
-enum { UNITS_TEXT = 24 }; /* room for any text made below */
-/* A whole number; returns the length, and no NUL follows. */
+enum { UNITS_TEXT = 24 }; /* size of the text buffers below */
+/* Write a whole number without a final NUL; returns the length. */
 size_t units_whole(char to[UNITS_TEXT], uint64_t v);
-/* v as "%.*g" writes it, of at most 9 digits several times faster; returns the length. */
+/* Write v like "%.*g"; several times faster for up to 9 digits.  Returns the length. */
 size_t units_print(char to[UNITS_TEXT], double v, int digits);
-/* The whole number of so many digits, 9 at most, and the power of ten of its last one that v > 0 is
- * rounded to by "%.*e"; and the double nearest to such a number. */
+/* units_digits(): v > 0 rounded as by "%.*e" to a whole number of this many digits (at most 9),
+ * and the power of ten of its last digit.  units_of_digits(): the double nearest to such a
+ * number. */
 uint32_t units_digits(double v, int digits, int *power);
 double units_of_digits(uint32_t whole, int power);
 char *units_bytes_text(char buf[UNITS_TEXT], double bytes); /* "256 KiB", "1.5 GiB" */
@@ -37,19 +37,20 @@ char *units_seconds_text(char buf[UNITS_TEXT],
                          double seconds);                /* "2.10 us", "13.3 s", "1 h 02 m" */
 char *units_rate_text(char buf[UNITS_TEXT], double Bps); /* "49.2 GB/s", "119 MB/s" */
 
-/* The end of a counted word, "1 host", "2 hosts": "" for one, else "s"; other plurals: the word. */
+/* Plural ending of a counted word, "1 host", "2 hosts": "" for 1, else "s"; units_plural() chooses
+ * between two words. */
 const char *units_s(long long n);
 const char *units_plural(long long n, const char *one, const char *many);
 
-/* "rank 3", "ranks 0, 4-7", cut with " ... (90 in all)" where it would be longer than size; n
- * members of set are looked at.  Returns `to`. */
+/* "rank 3", "ranks 0, 4-7", with " ... (90 in all)" at the end if longer than size; n entries of
+ * set.  Returns `to`. */
 char *units_ranks_text(char *to, size_t size, const bool *set, int n);
 
-/* --- the units of other programs: one table, so that no factor is written by hand ---
+/* --- units of other programs: one table, so that no factor is written by hand ---
  *
- * Inside everything is bytes, seconds, bytes/s and FLOP/s.  A row says what one of their units is
- * in ours, and where that is written.  What the names say is not always what the programs do:
- * "GB/s" of ASTRA-sim is 2^30 bytes/s, "speed" of NCCL is megabits. */
+ * Internally everything is bytes, seconds, bytes/s and FLOP/s.  A row gives the value of a foreign
+ * unit in ours, and the place where that is documented.  Names can mislead: "GB/s" of ASTRA-sim is
+ * 2^30 bytes/s, "speed" of NCCL is in megabits. */
 
 enum foreign {
     FOREIGN_NCCL_SPEED,        /* <net speed>, Mb/s */
@@ -86,15 +87,16 @@ enum foreign_kind { FOREIGN_IS_RATE, FOREIGN_IS_TIME, FOREIGN_IS_SIZE };
 struct foreign_unit {
     const char *program, *unit; /* "NCCL topology XML, speed", "Mb/s" */
     enum foreign_kind kind;
-    double factor;       /* one of theirs in bytes/s, s or bytes */
-    const char *suffix;  /* of formats that write the unit behind the number; "" elsewhere */
-    const char *written; /* where the unit is written down */
+    double factor;       /* one foreign unit in bytes/s, s or bytes */
+    const char *suffix;  /* unit written after the number; "" in other formats */
+    const char *written; /* place where the unit is documented */
 };
 extern const struct foreign_unit foreign_unit[FOREIGN_COUNT];
 
-double units_in(enum foreign c, double theirs); /* to bytes/s, s or bytes */
+double units_in(enum foreign c, double theirs); /* result in bytes/s, s or bytes */
 double units_out(enum foreign c, double ours);
-/* Nine significant digits and the suffix: "4.92e+10Bps"; quantities of Kubernetes are whole. */
+/* Nine significant digits and the suffix: "4.92e+10Bps"; Kubernetes quantities are whole
+ * numbers. */
 enum { FOREIGN_TEXT = 32 };
 char *units_foreign_text(char buf[FOREIGN_TEXT], enum foreign c, double ours);
 

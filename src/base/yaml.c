@@ -11,7 +11,7 @@
 
 #include "base/mem.h"
 
-/* Words that YAML 1.1 readers take for something else (y and n too). */
+/* Words that YAML 1.1 readers do not take as text (y and n too). */
 static bool special(const char *text)
 {
     static const char *const words[] = {"true", "false", "yes", "no",  "on",
@@ -82,14 +82,14 @@ char *yaml_text(const json_t *value)
 
 /* --- scalars --- */
 
-/* Decimal digits without a leading zero, one sign before them. */
+/* Decimal digits without leading zero, optionally after a minus sign. */
 static bool is_integer(const char *s)
 {
     s += *s == '-';
     return s[strspn(s, "0123456789")] == '\0' && *s && (*s != '0' || !s[1]);
 }
 
-/* What JSON takes for a number as well: names such as "inf" and "1." stay texts. */
+/* True for numbers in JSON's syntax: "inf" and "1." stay texts. */
 static bool is_real(const char *s)
 {
     s += *s == '-';
@@ -112,7 +112,7 @@ static bool is_real(const char *s)
     return *s == '\0';
 }
 
-/* NULL: it is text. */
+/* Value of a plain scalar; NULL: text. */
 static json_t *plain(const char *s)
 {
     static const struct {
@@ -163,12 +163,12 @@ static json_t *scalar(struct yaml *y, const yaml_event_t *e, int line, struct er
 
 /* --- documents --- */
 
-/* Collections that are open; their root owns all below it. */
+/* Open collections; the root owns everything below. */
 struct build {
     struct yaml *y;
     json_t *open[YAML_DEPTH];
     int depth, values;
-    char *key; /* of an object, its value comes next */
+    char *key; /* key of an object; its value is next */
 };
 
 static int line_of(const yaml_event_t *e)
@@ -176,7 +176,7 @@ static int line_of(const yaml_event_t *e)
     return (int)e->start_mark.line + 1;
 }
 
-/* A new value, taken over, goes where the document is. */
+/* Add a new value at the current place; takes ownership. */
 static int put(struct build *b, json_t *v, int line, struct err *err)
 {
     json_t *in = b->depth ? b->open[b->depth - 1] : NULL;
@@ -198,7 +198,7 @@ static int put(struct build *b, json_t *v, int line, struct err *err)
     return 0;
 }
 
-/* A scalar where an object waits for a key. */
+/* Handle a scalar as the key of an object. */
 static int put_key(struct build *b, const yaml_event_t *e, struct err *err)
 {
     const char *text = (const char *)e->data.scalar.value;
