@@ -43,7 +43,7 @@ void gpu_close(void);
 enum gpu_memory {
     GPU_PLAIN, /* cuMemAlloc: can be exported to processes of this host (CUDA IPC) */
     /* cuMemCreate with a FABRIC handle: can be exported to every host of the NVLink domain; needs
-     * an IMEX channel */
+     * an IMEX channel. */
     GPU_FABRIC,
     GPU_PINNED, /* page-locked host memory, cannot be exported */
     GPU_FOREIGN /* imported from another process */

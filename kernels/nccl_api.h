@@ -145,7 +145,7 @@ char *nccl_version_text(int version, char buf[24]);
 extern const char *const nccl_dtype_name[NCCL_DTYPES]; /* "int8" ... "bfloat16", "float8e4m3" */
 extern const char *const nccl_redop_name[NCCL_REDOPS]; /* "sum", "prod", "max", "min", "avg" */
 size_t nccl_dtype_size(int dtype);
-/* names of nccl-tests and "half", "bf16", "f8e4m3" ...; -1: unknown */
+/* Find a type by the name in nccl-tests, or "half", "bf16", "f8e4m3" ...; -1: unknown. */
 int nccl_dtype_find(const char *name);
 int nccl_redop_find(const char *name); /* -1: unknown */
 

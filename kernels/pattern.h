@@ -8,8 +8,8 @@
  *   h          pattern_word() of key k and the element's index; determines owner and value
  *   owner      contributes a value of full entropy; floating-point values are normal, between 1/4
  *              and 16, so that no result overflows or is flushed
- *   others     contribute the neutral value: 0 for sum and avg, 1 for prod, the least value for max,
- *              the greatest for min
+ *   others     contribute the neutral value: 0 for sum and avg, 1 for prod, the least value for
+ *              max, the greatest for min
  *   result     the owner's value in any order of additions, in fp8 as in double; only avg rounds,
  *              and is checked by onehot_near()
  *

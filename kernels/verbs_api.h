@@ -21,7 +21,7 @@ enum verbs_wc_status {
     VERBS_WC_LOCAL_LENGTH,
     VERBS_WC_LOCAL_QP_OPERATION,
     VERBS_WC_LOCAL_PROTECTION = 4,
-    /* flushed because the queue pair was in error already: find the first failure */
+    /* Flushed because the queue pair was in error already: look for the first failure. */
     VERBS_WC_FLUSHED,
     VERBS_WC_BAD_RESPONSE = 7,
     VERBS_WC_LOCAL_ACCESS,
@@ -46,7 +46,7 @@ enum {
     VERBS_ACCESS_LOCAL_WRITE = 1,
     VERBS_ACCESS_REMOTE_WRITE = 2,
     VERBS_ACCESS_REMOTE_READ = 4,
-    /* ibv_reg_mr_iova2 only; providers without it ignore the bit */
+    /* Only for ibv_reg_mr_iova2; providers without it ignore the bit. */
     VERBS_ACCESS_RELAXED_ORDERING = 1 << 20
 };
 enum verbs_qp_state {
@@ -259,7 +259,7 @@ struct verbs_wc {
     uint8_t sl, dlid_path_bits;
 };
 
-/* enhanced connection establishment: options that the providers of both ends agree on */
+/* Enhanced connection establishment: options that the providers of both ends agree on. */
 struct verbs_ece {
     uint32_t vendor, options, mask;
 };

@@ -41,7 +41,7 @@ struct gpu {
     int slot, tray, node, module;
     int pcie_gen, pcie_gen_max, pcie_width, pcie_width_max;
     int sm_MHz, sm_MHz_max;
-    /* bit mask, see nvml_throttle_words(), when it was read */
+    /* State at the time of reading: bit mask, see nvml_throttle_words(). */
     long long throttle;
     long long ecc_corrected, ecc_uncorrected; /* since the driver was loaded */
     long long retired_pages, remapped_rows, pcie_replays, link_errors;

@@ -45,7 +45,7 @@ bool nvml_harm(const struct nvml_counts *before, const struct nvml_counts *after
 /* Bad fields of a health mask: "bandwidth degraded, route unhealthy"; "" if none.  A field of 0 is
  * not supported, which is no proof of health: *told counts the others. */
 void nvml_health_words(long long mask, char *text, size_t len, int *told);
-/* only reasons that slow the GPU down */
+/* Words for the reasons that slow the GPU down; others are left out. */
 void nvml_throttle_words(long long mask, char *text, size_t len);
 const char *nvml_result_word(int status);   /* "insufficient resources" */
 const char *nvml_recovery_word(int action); /* "reset the GPU"; "" for 0 and unknown */

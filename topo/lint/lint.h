@@ -57,8 +57,9 @@ int lint_hosts(struct lint *l, const struct topo *t); /* appends; number of find
  *   rails    a host with fewer NICs in the network than its peers
  *   leaf     a NIC on another leaf than those of the same name
  *   leaves   a group of hosts with fewer leaves than the other groups
- *   names    NICs that cannot be assigned to a host */
-/* appends; number of findings, 0 without a net */
+ *   names    NICs that cannot be assigned to a host
+ *
+ * Appends.  Returns the number of findings, 0 without a net. */
 int lint_net(struct lint *l, const struct topo *t);
 
 /* Compare kinds of devices, taken from the endpoints: "models", a GPU of another model than most

@@ -48,8 +48,7 @@ void port_counters_begin(struct port_counters *p); /* starts at the last reading
 
 /* Counts up to the last reading in words, cut to len: "12 symbol errors, 1 link recovery"; false
  * and "" if there are none.  "at least 3 ...": the counter saturated; "no longer there": no
- * counter of the port can be read any more. */
-/* since port_counters_begin() */
+ * counter of the port can be read any more.  port_counters_harm(): since port_counters_begin(). */
 bool port_counters_harm(const struct port_counters *p, char *text, size_t len);
 bool port_counters_total(const struct port_counters *p, bool congestion, char *text, size_t len);
 /* Counters that were saturated when the port was opened and cannot count further. */

@@ -5,8 +5,8 @@
  * get nodes --show-labels`.  Each label declares groups of its own, with its key as origin, so
  * that families of labels can disagree.  A missing label means nothing: no gpu.clique is not "a
  * domain of its own".  Sources of the keys:
- *   topograph   NVIDIA/topograph 1.0 pkg/topology/topology.go; earlier names from pkg/engines/k8s of
- *               v0.3.0 .. v0.5.0 (core, leaf), v0.1.0 (datacenter, block), and KEP-4962
+ *   topograph   NVIDIA/topograph 1.0 pkg/topology/topology.go; earlier names from pkg/engines/k8s
+ *               of v0.3.0 .. v0.5.0 (core, leaf), v0.1.0 (datacenter, block), and KEP-4962
  *   clique      GPU feature discovery: <cluster UUID>.<clique id>, only once NVLink is registered
  *   AWS         EKS and HyperPod: layer 1 is the top, the highest number is next to the node; some
  *               types have a layer 4
