@@ -157,7 +157,7 @@ static bool close_asking(void)
     pthread_mutex_lock(&ask.lock);
     bool doubted = ask.answer == ASKED;
     pthread_mutex_unlock(&ask.lock);
-    /* unless a check is already waiting, the host may just be busy */
+    /* Wait longer unless a check is already waiting: the host may just be busy. */
     bool silent = ask.stream && gpu_answers(doubted ? 1.0 : 10.0, NULL) == 0;
     struct timespec until = after(1.0);
 

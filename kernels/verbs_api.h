@@ -46,7 +46,7 @@ enum {
     VERBS_ACCESS_LOCAL_WRITE = 1,
     VERBS_ACCESS_REMOTE_WRITE = 2,
     VERBS_ACCESS_REMOTE_READ = 4,
-    /* Only for ibv_reg_mr_iova2; providers without it ignore the bit. */
+    /* Only for ibv_reg_mr_iova2; other vendors' providers ignore the bit. */
     VERBS_ACCESS_RELAXED_ORDERING = 1 << 20
 };
 enum verbs_qp_state {

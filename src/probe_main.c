@@ -505,7 +505,7 @@ int main(int argc, char **argv)
 
     if (rc == 0)
         rc = run_command(command, argc, argv, &w, &err);
-    /* the listener reported it; MPI_Finalize would wait for dead ranks */
+    /* The listener reported it.  MPI_Finalize would wait for dead ranks. */
     if (watch_verdict(NULL) < 0) {
         fflush(NULL);
         _exit(EXIT_CUT);

@@ -178,8 +178,9 @@ static bool same_busid(const char *a, const char *b)
            sscanf(b, "%x:%x:%x.%x", &y[0], &y[1], &y[2], &y[3]) == 4 && !memcmp(x, y, sizeof(x));
 }
 
-/* Return the device of a rank, on a host with `ranks` ranks: the GPU that it named; else the GPU
- * at its position, if there are enough GPUs; else the socket it is bound to.  -1: none. */
+/* Device of a rank, on a host with `ranks` ranks: the GPU that the rank named; else the GPU at the
+ * same position, if there are enough GPUs; else the socket that the rank is bound to.  -1: no
+ * device. */
 static int device_of(const struct topo *one, const struct who *w, int local, int ranks)
 {
     bool gpus = one->endpoints > 0 && one->endpoint[0].kind == ENDPOINT_GPU;
@@ -229,7 +230,7 @@ static void add_rank(struct topo *out, int host, const struct topo *one, int fir
     take_place(out, e, one, device);
 }
 
-/* On rank 0: append all hosts first, then the endpoints in rank order. */
+/* Assemble the whole on rank 0: all hosts first, then the endpoints in rank order. */
 static int assemble(struct topo *out, const struct who *all, int size, const char *const *texts,
                     struct err *err)
 {

@@ -9,21 +9,21 @@
 #include "base/err.h"
 #include "topo/topo.h"
 
-/* Collective over comm.  One rank is one endpoint, and endpoint id == rank in comm.
+/* Collective over comm.  Each rank is an endpoint, and endpoint id == rank in comm.
  *
- * Ranks are on the same host when MPI_Get_processor_name() is the same; shared memory is no
- * criterion, because hosts may be namespaces of one kernel.  The lowest rank of each host reads
- * the host's facts below `root` ("": the live machine); the others only report the core or GPU
- * they use.
+ * Ranks are on the same host when MPI_Get_processor_name() is equal; shared memory is no
+ * criterion, because hosts may be namespaces of the same kernel.  The lowest rank of each host
+ * reads the host's facts below `root` ("": the live machine); other ranks only report the core or
+ * GPU in use.
  *
  * busid: PCI address of the GPU that this rank uses ("0000:1b:00.0"; case and width of the domain
- * do not matter), which becomes its endpoint.  An address that no source of the host shows is
- * accepted as a GPU of which nothing else is known.  NULL: the GPU with the rank's position among
- * the ranks of its host.
+ * do not matter); that GPU becomes the endpoint.  An address that no source of the host shows is
+ * accepted as a GPU without further facts.  NULL: the GPU with the rank's position among the ranks
+ * of the host.
  *
- * On rank 0 *out is complete with default tiers, on the others it is empty.  All ranks return the
- * same: an error on one rank is an error on all, with the rank's number.  Call topo_free(out) in
- * any case. */
+ * On rank 0 *out is complete with default tiers, on other ranks it is empty.  All ranks return the
+ * same: an error on one rank is an error on all, with the number of that rank.  Call
+ * topo_free(out) in any case. */
 int topo_gather(struct topo *out, MPI_Comm comm, const char *root, const char *busid,
                 struct err *err);
 

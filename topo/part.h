@@ -43,7 +43,7 @@ extern const char *const part_kind_name[PART_KIND_COUNT]; /* "gpu", ..., "rack-p
 enum side { SIDE_BOTH, SIDE_TX, SIDE_RX, SIDE_COUNT };
 extern const char *const side_name[SIDE_COUNT];
 
-/* How a part is wrong.  STATE_SLOW is 0: the state of an exception that names none. */
+/* State of a faulty part.  STATE_SLOW is 0: the state of an exception that names no other. */
 enum part_state {
     STATE_SLOW,         /* at all times, to every partner, at every size */
     STATE_INTERMITTENT, /* slow during a share of the time */
@@ -61,14 +61,14 @@ enum part_state {
 /* "slow", "intermittent", "under-load", "both-ways", "small-sizes", "large-sizes", "slow-samples",
  * "lost-uplinks", "late", "dead", "wrong" */
 extern const char *const part_state_name[STATE_COUNT];
-/* Bandwidth of a part that transfers can expect, relative to its tier: the factor in prices.
+/* Bandwidth of a part that transfers can expect, relative to the tier: the factor in prices.
  * depth   bandwidth while the state shows
  * share   share of the time in which the state shows
  *
  *   intermittent            1 / (1 - share + share / depth), because times add up, not rates
  *   slow                    depth
  *   dead, wrong data        0
- *   all other states        1: they do not affect every transfer */
+ *   all other states        1: some transfers are not affected */
 static inline double part_factor(enum part_state state, double depth, double share)
 {
     switch (state) {

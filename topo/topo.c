@@ -222,8 +222,8 @@ static void append_net(struct topo *to, const struct topo *from, const int *host
             to->net->node[i].host = host[to->net->node[i].host];
 }
 
-/* Append everything of `from`, none of whose hosts is in `to`.  Arrays grow from their count alone
- * (MEM_PUSH), so elements are pushed one by one. */
+/* Append all of `from`; `to` has none of the hosts.  Arrays grow from their count alone
+ * (MEM_PUSH), so elements are pushed singly. */
 static void append_all(struct topo *to, const struct topo *from)
 {
     int *host = mem_calloc((size_t)from->hosts + 1, sizeof(*host)), first_nic = to->nics,
@@ -291,7 +291,7 @@ static bool shares(unsigned same, const struct place *a, const struct place *b)
     return true;
 }
 
-/* Pairs that share one of these levels need no NIC. */
+/* Pairs within the same host or domain need no NIC. */
 static const unsigned nvlink_levels = 1u << LEVEL_HOST | 1u << LEVEL_DOMAIN;
 
 /* Return the first tier whose rule matches, skipping rules that use a level of `left`. */

@@ -33,22 +33,22 @@ int level_find(const char *name);                 /* enum level, or -1 */
 
 /* Sources of facts: ROW(SOURCE_x, name in files).  Both JSON schemas list the same names. */
 // clang-format off
-#define SOURCES(ROW)                                                                                \
-    ROW(NONE, "none")           /* not visible */                                                   \
-    ROW(HWLOC, "hwloc")                                                                             \
-    ROW(SYSFS, "sysfs")                                                                             \
-    ROW(NVML, "nvml")           /* the NVIDIA driver's management library */                        \
-    ROW(MPI, "mpi")             /* from the launcher: rank order, host name */                      \
-    ROW(PRESET, "preset")       /* topo/fabrics */                                                  \
-    ROW(MEASURED, "measured")   /* found by clustering measured pairs */                            \
-    ROW(USER, "user")           /* an option or file of the user */                                 \
-    ROW(IBNET, "ibnet")         /* the InfiniBand subnet: libibnetdisc, or the text                 \
-                                   of ibnetdiscover */                                              \
-    ROW(LLDP, "lldp")           /* announced by Ethernet switches */                                \
-    ROW(SMI, "nvidia-smi")      /* text or XML of nvidia-smi */                                         \
-    ROW(NCCL, "nccl")           /* a topology file of NCCL */                                       \
-    ROW(SLURM, "slurm")         /* topology.conf, topology.yaml, SLURM_TOPOLOGY_ADDR */             \
-    ROW(LABEL, "label")         /* labels of Kubernetes nodes */                                    \
+#define SOURCES(ROW)                                                                               \
+    ROW(NONE, "none")           /* not visible */                                                  \
+    ROW(HWLOC, "hwloc")                                                                            \
+    ROW(SYSFS, "sysfs")                                                                            \
+    ROW(NVML, "nvml")           /* the NVIDIA driver's management library */                       \
+    ROW(MPI, "mpi")             /* from the launcher: rank order, host name */                     \
+    ROW(PRESET, "preset")       /* topo/fabrics */                                                 \
+    ROW(MEASURED, "measured")   /* found by clustering measured pairs */                           \
+    ROW(USER, "user")           /* an option or file of the user */                                \
+    ROW(IBNET, "ibnet")         /* the InfiniBand subnet: libibnetdisc, or the text                \
+                                   of ibnetdiscover */                                             \
+    ROW(LLDP, "lldp")           /* announced by Ethernet switches */                               \
+    ROW(SMI, "nvidia-smi")      /* text or XML of nvidia-smi */                                    \
+    ROW(NCCL, "nccl")           /* a topology file of NCCL */                                      \
+    ROW(SLURM, "slurm")         /* topology.conf, topology.yaml, SLURM_TOPOLOGY_ADDR */            \
+    ROW(LABEL, "label")         /* labels of Kubernetes nodes */                                   \
     ROW(TOPOGRAPH, "topograph")
 // clang-format on
 #define SOURCE_ENUM(x, name) SOURCE_##x,
@@ -159,7 +159,7 @@ void topo_link_gpus(struct topo *t);
 void topo_copy(struct topo *to,
                const struct topo *from); /* to is overwritten without being freed */
 
-/* Append name and facts of a host of another topology, without its devices.  Returns its index. */
+/* Append name and facts of a host of another topology, without devices.  Returns the index. */
 int topo_append_host(struct topo *to, const struct host *from);
 /* Append all hosts of `from`, with everything that belongs to them, to `to`.  The tiers and the
  * network of `to` are kept; the network of `from` is used only if `to` has none.  A host that is

@@ -38,14 +38,14 @@ struct topo_reader {
     struct topo *t;
     json_t *models, *sources;
     int rows[OF_COUNT]; /* number of rows of each read so far */
-    int *spine;         /* by host: row << 8 | source; 0: none */
+    int *spine;         /* for each host: row << 8 | source; 0: unknown */
 };
 
 /* Table.  Its rows are the objects of an array in struct topo or struct net. */
 struct topo_rows {
     const char *key;
     const struct topo_column *column;
-    /* before: columns in files of 0.1.0 and older, accepted for one release; 0: all. */
+    /* Number of columns.  before: in files of 0.1.0 and older, accepted for one release; 0: all. */
     int columns, before;
     bool always;        /* written even without rows */
     bool net;           /* array of struct net; exists only if a network was read */
@@ -56,7 +56,7 @@ struct topo_rows {
     bool (*row)(struct topo_writer *w, int i);
     int (*load)(struct topo_reader *r, struct topo_table *b); /* current row */
     int (*end)(struct topo_reader *r,
-               struct topo_table *b); /* after the last row; NULL: nothing to do */
+               struct topo_table *b); /* called after the last row; NULL: no call */
 };
 #define TOPO_ROWS(name, columns_of, of, member, members)                                           \
     .key = name, .column = columns_of, .columns = sizeof(columns_of) / sizeof(*(columns_of)),      \

@@ -136,7 +136,7 @@ static int distinct_add(struct topo_distinct *d, json_t *value)
     return d->last = (int)n;
 }
 
-/* Mostly equal to those of the endpoint before, which is checked first. */
+/* The sources of the endpoint before are tried first, because most are equal. */
 static int sources_of(struct topo_writer *w, int i)
 {
     const unsigned char *source = w->t->endpoint[i].source;

@@ -67,7 +67,7 @@ struct topo_column {
 
 /* --- out --- */
 
-/* How values are written. */
+/* Format of written values. */
 #define TOPO_JSON (JSON_ENCODE_ANY | JSON_REAL_PRECISION(17))
 json_t *topo_row(const struct topo_column *c, int columns, const void *object); /* new reference */
 void topo_row_put(FILE *f, const struct topo_column *c, int columns, const void *object);

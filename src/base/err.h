@@ -56,7 +56,7 @@ int err_wrap(struct err *err, const char *fmt, ...) __attribute__((format(printf
 struct near {
     const char *word;
     char name[64]; /* nearest name so far */
-    int far;       /* its distance, in tenths of an edit */
+    int far;       /* distance of the nearest name, in tenths of an edit */
     char text[100];
 };
 void near_try(void *near, const char *name);

@@ -121,7 +121,7 @@ static bool is_device(const char *path)
 
 /* --- temporary files; the writer holds a lock --- */
 
-static struct file_out *unfinished; /* in this process; only one thread writes files */
+static struct file_out *unfinished; /* used by one thread per process */
 
 static void remove_unfinished(void)
 {

@@ -444,7 +444,8 @@ void stats_prior(const double *var, int n, double df, double *var0, double *df0)
 
 enum { BINS = 256, FEW_VALUES = 6 };
 
-static const double levels_apart = 4.5;    /* in deviations; halves of one normal are 2.3 apart */
+/* Unit: deviations.  The halves of one normal distribution are 2.3 apart. */
+static const double levels_apart = 4.5;
 static const double level_step = 0.03;     /* closer levels are merged, whatever the noise */
 static const double level_step_few = 0.15; /* the limit for few values */
 static const double slow_tail = 0.98;      /* stragglers beyond this quantile are no level */

@@ -30,9 +30,9 @@ struct table {
 
 /* The columns, up to {0}, must live as long as the table. */
 void table_open(struct table *t, const struct table_column *column);
-/* Add a row, one argument per column.  NULL, NAN, INFINITY (except "exact"), and a time or rate of 0 are "-" in
- * text and empty in TSV.  In JSON a NULL text is left out ("text?": null), and a number that is
- * not finite is null. */
+/* Add a row, one argument per column.  NULL, NAN, INFINITY (except "exact"), and a time or rate of
+ * 0 are "-" in text and empty in TSV.  In JSON a NULL text is left out ("text?": null), and a
+ * number that is not finite is null. */
 void table_add(struct table *t, ...);
 
 /* Print columns two spaces apart, after `indent` spaces, without blanks at the end of a line.

@@ -29,8 +29,8 @@ struct gpu *host_gpu(struct topo *t, int host, int index, const char *busid);
 struct nic *host_nic(struct topo *t, int host, const char *name, bool rdma, enum source source);
 int host_find_nic(const struct topo *t, int host, const char *name); /* index, or -1 */
 
-/* Complete a host after entries were added: endpoints for its GPUs if it has none, addresses and
- * models known on either side, and NVLink domain and rack if unknown. */
+/* Complete a host after entries were added: endpoints for the GPUs if there are none, addresses
+ * and models known on either side, and NVLink domain and rack if unknown. */
 void host_finish(struct topo *t, int host, enum source source);
 
 #endif

@@ -23,14 +23,15 @@ enum hw_kind {
 struct hw_object {
     enum hw_kind kind;
     int above, depth; /* parent object; -1: the machine */
-    int numa;         /* single node of its node set or of the nearest ancestor's; -1: none */
-    long long gp;     /* gp_index; -1: none */
+    /* Single node of the object's node set, or of the nearest ancestor's; -1: unknown. */
+    int numa;
+    long long gp; /* gp_index; -1: none */
     char busid[16], name[32], uuid[48], model[48];
     char guid[20], gid[40];
     int port_up[3]; /* HW_FABRIC: ports 1 and 2; -1: unknown */
 };
 
-/* One matrix of distances; its meaning is known at its end. */
+/* Matrix of distances; the meaning is known at the end of the element. */
 struct hw_distances {
     char name[32], type[16];
     bool gp; /* indices are gp_index */

@@ -154,7 +154,7 @@ static int object_by_gp(const struct hw *h, long long gp)
     return -1;
 }
 
-/* GPU of a matrix row: the object itself, or the one that its OS device is on; -1: none. */
+/* GPU of a matrix row: the object itself, or the GPU below its OS device; -1: no GPU. */
 static int gpu_of(const struct hw *h, int at)
 {
     while (at >= 0 && h->object[at].kind != HW_GPU &&

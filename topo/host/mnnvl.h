@@ -55,9 +55,9 @@ void mnnvl_free(struct mnnvl *m);
 /* {"summary", "bad", "hosts": [{"host", "verdict", "why"}], "odd": [...]}; new reference. */
 json_t *mnnvl_json(const struct mnnvl *m, const struct topo *t);
 
-/* NVLink domain of GPU i of topo.gpu: "clusterUuid.cliqueId" if it is registered.  Without a
- * registration across hosts: its host (or a part of it, if links join only some GPUs) if this and
- * another GPU have active NVLinks.  False: none, or unknown. */
+/* NVLink domain of GPU i of topo.gpu.  Registered: "clusterUuid.cliqueId".  Without a registration
+ * across hosts: the host (or a part of it, if links join only some GPUs), if this and another GPU
+ * have active NVLinks.  False: no domain, or unknown. */
 bool mnnvl_domain(const struct topo *t, int i, char *name, size_t len);
 
 #endif

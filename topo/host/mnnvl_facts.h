@@ -12,12 +12,12 @@ struct mnnvl_facts {
     } names;
     struct mnnvl_host_facts {
         int first, gpus;      /* range in topo.gpu */
-        int domain;           /* domain across hosts of most of its GPUs; -1: none */
+        int domain;           /* domain across hosts of most GPUs; -1: no domain */
         int cluster, chassis; /* -1: none */
         /* Expected in a domain across hosts: has a chassis, is a rack product, or shares its
          * cluster with another host. */
         bool rack;
-        bool inside; /* NVLink joins two of its GPUs without such a domain */
+        bool inside; /* two of the GPUs are joined by NVLink without a domain across hosts */
     } * host;
     struct mnnvl_domain_facts { /* domains across hosts only */
         int hosts, gpus;
@@ -27,7 +27,7 @@ struct mnnvl_facts {
         int gpus, up; /* largest number of active NVLinks on one of them */
         double link_Bps;
     } * model;
-    int *gpu_domain, *gpu_model;      /* by index of topo.gpu */
+    int *gpu_domain, *gpu_model;      /* indexed by GPU of topo.gpu */
     int *cluster_home, *chassis_home; /* domain of most hosts in it */
 };
 

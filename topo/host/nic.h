@@ -9,8 +9,8 @@ enum nic_use { NIC_UNKNOWN, NIC_COMPUTE, NIC_STORAGE, NIC_MANAGEMENT, NIC_USES }
 extern const char *const nic_layer_text[3];      /* "unknown link", "Ethernet", "InfiniBand" */
 extern const char *const nic_use_name[NIC_USES]; /* "unknown", "compute", ... */
 
-/* Facts that libibverbs reports about a port that it could open: the same as other sources,
- * obtained another way, and some of its own. */
+/* Facts from libibverbs about a port that it could open: some equal those of other sources, some
+ * are available only here. */
 struct nic_verbs {
     bool told; /* false: the other members are not set */
     bool up;
@@ -39,7 +39,7 @@ struct nic {
     /* RDMA NICs, and facts from switches; texts: "" is not visible. */
     char guid[20];                /* port GUID: "0xb83fd2030091a2c4" */
     char gid[40], gid_type[12];   /* used by traffic: "RoCE v2", "IB" */
-    int gid_index;                /* its index in the port's table; -1: unknown */
+    int gid_index;                /* index in the port's table; -1: unknown */
     char board[20];               /* board id of the card: "MT_0000000838" */
     char firmware[32];            /* "28.39.1002" */
     char driver[48];              /* "mlx5_core 24.10-1.1.4"; name only: no version known */
@@ -54,8 +54,8 @@ struct nic {
     struct nic_verbs verbs;
 };
 
-void nic_init(struct nic *n, int host); /* everything unknown, indices -1 */
-/* Source of link and speed: its source, or the user's file if its row names none. */
+void nic_init(struct nic *n, int host); /* nothing known, indices -1 */
+/* Source of link and speed; the user's file if the row of the NIC names no source. */
 enum source nic_teller(const struct nic *n);
 
 #endif

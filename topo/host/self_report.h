@@ -12,15 +12,15 @@
 
 struct self_report { /* texts: NULL if unknown */
     char *node;
-    long rank;            /* of the node, or of a task on it; -1: order of lines */
+    long rank;            /* rank of the node, or of a task on it; -1: order of lines */
     char *addr, *pattern; /* SLURM_TOPOLOGY_ADDR and its pattern */
     char *nvlink;         /* cluster UUID and clique of its GPUs, from NVML */
     char *label;
 };
 
-/* Describe this node: its name in Slurm or else its own, its rank from the launcher's environment
- * (Slurm, Open MPI, MPICH, PMIx, an indexed Job of Kubernetes), its place from Slurm's, its GPUs
- * from the driver, and the value of `label_variable` unless NULL (Kubernetes' downward API). */
+/* Describe this node: name (from Slurm if possible), rank from the launcher's environment (Slurm,
+ * Open MPI, MPICH, PMIx, an indexed Job of Kubernetes), place from Slurm's variables, GPUs from
+ * the driver, and the value of `label_variable` unless NULL (Kubernetes' downward API). */
 void self_report_here(struct self_report *t, const char *label_variable);
 char *self_report_line(const struct self_report *t); /* without newline; the caller frees */
 void self_report_free(struct self_report *t);

@@ -35,7 +35,7 @@ struct smi_table {
     short cell[SMI_DEVICES][SMI_DEVICES];
     int numa[SMI_DEVICES];
     int open, column; /* row of the line before, -1: none; number of its cells so far */
-    bool cpus;        /* its CPUs were read */
+    bool cpus;        /* CPUs of the row were read */
 };
 
 enum { CELL = 64 };

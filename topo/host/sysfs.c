@@ -221,8 +221,8 @@ static void read_node_guid(struct nic *n, const char *root, const char *class_pa
                  part[2] & 0xffff, part[3] & 0xffff);
 }
 
-/* Set the port's interface: among those of the PCI device the one with its number (dev_port counts
- * from 0), else the one that an address belongs to. */
+/* Set the interface of a port: among the PCI device's interfaces the one with the port's number
+ * (dev_port counts from 0), else the owner of an address. */
 static void rdma_netdev(struct nic *n, const char *root, const char *class_path, const char *base,
                         const char *port)
 {
@@ -398,12 +398,11 @@ int topo_read_sysfs_net(struct topo *t, int host, const char *root, struct err *
 
 /* Access of NICs to GPU memory (GPUDirect RDMA), as far as files show it.
  *
- * NCCL takes it as available if one of three files exists: those of nv_peer_mem (old and new)
- * and of nvidia_peermem; else it checks for dma-buf (src/transport/net_ib/gdr.cc).  dma-buf
- * needs Linux 5.12 and NVIDIA's open kernel module (NVIDIA, "GPUDirect RDMA", and the GPU
- * operator's page of that name).  Neither a loaded module nor a capable one is proof: only
- * registering GPU memory with a NIC is.  So the text names the module that is loaded, or says
- * "dma-buf possible". */
+ * NCCL assumes access if any of three files exists: those of nv_peer_mem (old and new) and of
+ * nvidia_peermem; else it checks for dma-buf (src/transport/net_ib/gdr.cc).  dma-buf needs Linux
+ * 5.12 and NVIDIA's open kernel module (NVIDIA, "GPUDirect RDMA", and the GPU operator's page of
+ * that name).  Neither a loaded module nor a capable one is proof: only registering GPU memory
+ * with a NIC is.  So the text names the loaded module, or says "dma-buf possible". */
 static const struct {
     const char *path, *name;
 } module[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* verbs.c - facts about ports from libibverbs, beside sysfs: what a program gets that opens the
- * device.  In a container, behind SR-IOV or with a driver that does not fit its library this can
- * differ from /sys.  Its table of topology.json is "verbs". */
+/* verbs.c - facts about ports from libibverbs, beside sysfs: the view of a program that opens the
+ * device.  In a container, behind SR-IOV or with a driver that does not fit the library this can
+ * differ from /sys.  The table of topology.json is "verbs". */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>

@@ -234,8 +234,8 @@ static char *odd(char *text, const struct nic *n, const char *what, const char *
                             source_name[nic_teller(n)], other);
 }
 
-/* All differences of a port; NULL: none.  Rates may differ by 1 %, and are ignored while the port
- * is down, because they belong to no link. */
+/* All differences of a port; NULL: equal.  Rates may differ by 1 %, and are ignored while the port
+ * is down, when there is no link. */
 static char *verbs_odds(const struct nic *n)
 {
     const struct nic_verbs *v = &n->verbs;

@@ -1,5 +1,5 @@
-/* lint_impl.h - shared by the checks: hosts with their parts, and majorities.  Everything takes at
- * most n log n in hosts, GPUs or NICs. */
+/* lint_impl.h - shared by the checks: hosts with their parts, and majorities.  At most n log n in
+ * hosts, GPUs or NICs. */
 #ifndef RG_LINT_IMPL_H
 #define RG_LINT_IMPL_H
 
@@ -17,7 +17,7 @@ struct lint_view {
     } * host;
     int *nic; /* indices into topo.nic, sorted by host */
     struct names kinds, peers;
-    bool *named; /* by index of GPU: its NVLinks were reported as odd */
+    bool *named; /* indexed by GPU: the NVLinks were reported as odd */
 };
 
 /* Compare peers by each check of the table in turn; appends. */

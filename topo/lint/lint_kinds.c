@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lint_kinds.c - kinds of devices: a GPU of another model than the others of its host, and hosts
- * of another kind (GPU model and NIC rate) than most. */
+/* lint_kinds.c - kinds of devices: a GPU of another model than the rest of its host, and hosts
+ * unlike most in GPU model and NIC rate. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

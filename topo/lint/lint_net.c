@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* lint_net.c - oddities of a switched network: number of cables between switches, missing
- * neighbours, cables slower or narrower than their peers, hosts and their NICs compared with their
- * group. */
+ * neighbours, slow or narrow cables, hosts and NICs compared with their group. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,7 +172,7 @@ static void missing(struct lint *l, const struct cables *x)
 
 /* --- rates --- */
 
-/* Used in place of a tier: cables of NICs, whose peers are on one leaf. */
+/* Stands for a tier: cables of NICs; peers are the cables on the same leaf. */
 enum { ADAPTERS = -1 };
 
 /* All cables with a known rate.  Aggregation engines are left out: they are inside their switch. */
@@ -233,8 +232,8 @@ static void slow_cables(struct lint *l, const struct cables *x)
     free(peer);
 }
 
-/* Report that all cables are SDR: old simulators replace speeds that they do not know by the first
- * one defined. */
+/* Report that all cables are SDR: old simulators replace unknown speeds by the first one
+ * defined. */
 static void all_first(struct lint *l, const struct net_view *v)
 {
     int told = 0;
@@ -314,8 +313,7 @@ static int *strangers(const struct net_view *v)
     return at;
 }
 
-/* Leaves of its group that a host is not attached to, as text; *others: each of them has an
- * unnamed NIC. */
+/* Leaves of the group that a host is not attached to, as text; *others: each has an unnamed NIC. */
 static char *lacking(const struct net_view *v, const struct net_group *g, int host,
                      const int *stranger, bool *others)
 {

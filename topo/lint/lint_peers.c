@@ -245,7 +245,7 @@ static int host_of(const struct topo *t, enum lint_what what, int i)
                           : t->endpoint[i].place.at[LEVEL_HOST];
 }
 
-/* Name of an object, with its host unless it is one. */
+/* Name of an object, preceded by the host's name (except for hosts). */
 static char *name_of(const struct topo *t, enum lint_what what, int i)
 {
     const char *host = t->host[host_of(t, what, i)].name;

@@ -165,8 +165,8 @@ int nccl_pair_path(const struct nccl_profile *p, int from, int to, double *Bps)
     return r->type;
 }
 
-/* Report a NIC farther away than the nearest one of the GPU.  Only the sender's own NICs: PXN uses
- * those of another GPU on purpose. */
+/* Report a NIC farther away than the GPU's nearest.  Only NICs of the sender: PXN uses NICs of
+ * other GPUs on purpose. */
 static void far_nic(struct nccl_profile *p, int endpoint, int number)
 {
     int best = -1, mine = -1;

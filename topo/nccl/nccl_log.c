@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* nccl_log.c - lines of NCCL's log: "HOST:PID:TID [DEV] NCCL INFO TEXT" (2.24 and later can print
- * a time before it; a WARN has "FILE:LINE" before its word).  The table `rows` maps beginnings of
- * TEXT to readers, with a row or an optional word for each version that differs. */
+ * a time first; a WARN has "FILE:LINE" before the word).  The table `rows` maps beginnings of TEXT
+ * to readers, with a row or an optional word for each version that differs. */
 #include "topo/nccl/nccl_log.h"
 
 #include <errno.h>
@@ -84,9 +84,9 @@ static void on_net(struct nccl_log *l, const char *s)
         log_copy(nic->name, sizeof(nic->name), hca, strcspn(hca, "'"));
 }
 
-/* Hash of a part (ncclCommSplit), which has no commId: made from its parent, the parent's number
- * of splits (2.28) and the color, so it is the same on all of its ranks.  0: not a part, or the
- * parent is unknown.  Without the number of splits, parts of one color differ only by their number
+/* Hash of a part (ncclCommSplit), which has no commId: made from the parent, the parent's number
+ * of splits (2.28) and the color, so that all ranks of the part agree.  0: not a part, or the
+ * parent is unknown.  Without the number of splits, parts of equal color differ only by the number
  * of ranks. */
 static uint64_t part_hash(const struct nccl_log *l, const char *s, int ranks)
 {
@@ -173,8 +173,8 @@ static void on_ring(struct nccl_log *l, const char *s) /* "00 : 7 -> 0 -> 1" */
     m->ring[2 * m->rings++ + 1] = after;
 }
 
-/* Kind of a graph from its pattern number in graph.h.  A CollNet chain has the number of a plain
- * tree and follows it. */
+/* Kind of a graph from the pattern number in NCCL's graph.h.  A CollNet chain has the number of a
+ * plain tree, and comes after the tree. */
 static int graph_kind(const struct nccl_comm_profile *m, int pattern)
 {
     static const int kind[] = {-1,

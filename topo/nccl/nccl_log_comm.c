@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* nccl_log_comm.c - assigns log lines to communicators, and reads the connections of each: from,
- * to and via.
+/* nccl_log_comm.c - assigns log lines to communicators, and reads the connections of each
+ * communicator: from, to and via.
  *
- * Connection lines do not name their communicator.  NCCL creates a communicator in a thread of its
- * own, so lines between "Init START" and "Init COMPLETE" are assigned by thread.  Since 2.22 most
- * connections come later, with the first operation and in threads of their own: these belong to
- * the communicator that the process was using (marks of its measuring thread), or without marks to
- * the newest one in which it has one of the two ranks. */
+ * Connection lines name no communicator.  NCCL creates each communicator in a separate thread, so
+ * lines between "Init START" and "Init COMPLETE" are assigned by thread.  Since 2.22 most
+ * connections come later, with the first operation and in further threads.  They belong to the
+ * communicator that the process was using (marks of the measuring thread), or without marks to the
+ * newest communicator that contains either rank. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -201,7 +201,7 @@ void nccl_log_collnet(struct nccl_log *l, const char *s)
 }
 
 /* "0x7f10 headRank 0 nHeads 8 buffSize ...": buffers for the NVSwitch are created, since 2.22 at
- * first use.  The line names no rank: it is this one. */
+ * first use.  The line names no rank; the rank is that of this log. */
 void nccl_log_nvls(struct nccl_log *l, const char *s)
 {
     struct nccl_link k = {.via = NCCL_VIA_NVLS, .net = -1, .through = -1, .channels = 1};

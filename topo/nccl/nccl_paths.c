@@ -94,7 +94,7 @@ struct finder {
     const struct machine *m;
     struct nccl_route *back;         /* [net][gpu] */
     struct label *gpu_cpu, *net_cpu; /* [gpu][cpu], [net][cpu] */
-    int *local_cpu;                  /* by GPU; -1: none */
+    int *local_cpu;                  /* indexed by GPU; -1: no CPU */
 };
 
 static struct nccl_route route(const struct label *l)
@@ -134,8 +134,8 @@ static double least(double a, double b)
     return a < b ? a : b;
 }
 
-/* Nearest members of a row, by width first and then by type.  Puts them into list and returns
- * their number. */
+/* Find the nearest members of a row, by width first and then by type.  Fills list and returns the
+ * length. */
 static int nearest(const struct nccl_route *row, int n, int *list)
 {
     int count = 0;
@@ -238,7 +238,7 @@ static int channel_of(const struct finder *f, int g, int n, int *list)
     return -1;
 }
 
-/* GPU that owns a NIC: among the nearest, the one that uses it first; -1: none. */
+/* GPU that owns a NIC: among the nearest GPUs, the first user; -1: no GPU. */
 static int owner_of(const struct finder *f, int n, int *list)
 {
     const struct nccl_paths *p = f->p;

@@ -85,9 +85,8 @@ void nccl_profile_index(struct nccl_profile *p)
 
 /* --- merging the ranks' profiles --- */
 
-/* Index of a rank's communicator in the merged profile; a new one is added without members.
- * Without a hash, the ranks of a communicator cannot be combined, so each rank gets one of its
- * own. */
+/* Index of a rank's communicator in the merged profile; a new communicator is added without
+ * members.  Without a hash, ranks cannot be combined, so each rank gets a separate communicator. */
 static int place(struct nccl_profile *all, const struct nccl_comm_profile *one)
 {
     int at = comm_of(all, one->hash);

@@ -1,11 +1,12 @@
 /* nccl_profile.h - communicators that NCCL built in a campaign, according to NCCL's own log.
  *
  * Each rank reads its NCCL log (nccl_log.h) and the topology dump (nccl_xml.h); rank 0 merges the
- * profiles (nccl_merge()) and judges them (nccl_judge()).  Stored in topology.json as "nccl".
+ * profiles (nccl_merge()) and judges the result (nccl_judge()).  Stored in topology.json as
+ * "nccl".
  *
- * A rank's own profile and the merged one share a struct.  In a rank's own profile there is one
- * rank, communicators know only this rank, and links are those that it opened.  In the merged one
- * `endpoint` of a communicator lists its ranks.  Speeds are bytes per second. */
+ * The profile of a single rank and the merged profile share a struct.  A single profile has one
+ * rank, communicators that know only this rank, and the links that this rank opened.  In the
+ * merged profile `endpoint` of a communicator lists the ranks.  Speeds are bytes per second. */
 #ifndef RG_NCCL_PROFILE_H
 #define RG_NCCL_PROFILE_H
 
@@ -22,8 +23,8 @@ struct topo;
 /* Transport between two ranks, from NCCL's "via". */
 enum nccl_via {
     NCCL_VIA_P2P, /* NVLink or PCIe within a host: P2P/CUMEM, P2P/IPC, P2P/direct pointer */
-    /* P2P/MNNVL: NVLink.  NCCL prints it for every P2P connection of a communicator that spans
-     * hosts by NVLink, so also between two ranks of one host */
+    /* P2P/MNNVL: NVLink.  NCCL prints this for every P2P connection of a communicator that spans
+     * hosts by NVLink, so also between two ranks of the same host */
     NCCL_VIA_MNNVL,
     NCCL_VIA_SHM,
     NCCL_VIA_NET_IB,     /* InfiniBand or RoCE, with verbs */
@@ -36,12 +37,12 @@ enum nccl_via {
 extern const char
     *const nccl_via_name[NCCL_VIA_COUNT]; /* "P2P", "P2P/MNNVL", "SHM", "NET/IB" ... */
 
-/* Equal connections from one rank to another. */
+/* Equal connections between two ranks, in one direction. */
 struct nccl_link {
     int from, to; /* ranks of the communicator */
     enum nccl_via via;
-    int net; /* NIC number; -1: none */
-    /* Rank whose NIC is used (PXN) or that relays (P2P/indirect); -1: none. */
+    int net; /* number of the NIC; -1: no NIC */
+    /* Rank that relays (P2P/indirect) or provides the NIC (PXN); -1: no such rank. */
     int through;
     bool gdr, shared; /* GPUDirect RDMA; buffers shared between connections */
     bool receives;    /* the receiver's line (NET only) */
@@ -60,13 +61,13 @@ extern const char *const nccl_graph_name[NCCL_GRAPH_COUNT]; /* "ring", "tree" ..
 
 struct nccl_graph { /* result of NCCL's search; channels 0: not built */
     int pattern, channels;
-    double intra_Bps, inter_Bps;       /* of one channel, assumed by NCCL */
+    double intra_Bps, inter_Bps;       /* per channel, assumed by NCCL */
     char type_intra[8], type_inter[8]; /* path types: "NVL", "PIX", "NET" */
 };
 
 /* Communicator; owns its arrays. */
 struct nccl_comm_profile {
-    /* commId of its log lines, the same on all its ranks; 0: not stated. */
+    /* commId of the log lines, equal on all ranks of the communicator; 0: not stated. */
     uint64_t hash;
     int ranks;
     int rank;                      /* rank of this process; -1 in a merged profile */
@@ -91,12 +92,12 @@ struct nccl_comm_profile {
 struct nccl_choice {
     char op[20];             /* "all_reduce"; "" before NCCL 2.23 */
     int comm;                /* index of the communicator */
-    long long bytes;         /* as NCCL counts: for all_gather the input of one rank */
+    long long bytes;         /* counted by NCCL: for all_gather the input of one rank */
     char algo[16], proto[8]; /* "ring", "simple" */
     int channels;            /* -1: not stated (before 2.26) */
 };
 
-struct nccl_nic { /* NIC, with the number that NCCL gives it on one rank */
+struct nccl_nic { /* NIC, with NCCL's number on a rank */
     int number;
     char name[48]; /* "mlx5_0:1/IB", "eth0:10.0.0.1<0>" */
     int gdr;       /* GPUDirect RDMA: 1, 0; -1: not stated */
@@ -107,7 +108,7 @@ struct nccl_rank {
     int endpoint;
     char net[32]; /* "IB", "Socket", a plugin's name; "": not stated */
     char busid[16];
-    int nvls; /* multicast on its GPU: 1, 0; -1: not stated */
+    int nvls; /* multicast on the GPU: 1, 0; -1: not stated */
     struct nccl_nic *nic;
     int nics; /* owned */
 };
@@ -126,11 +127,11 @@ struct nccl_profile {
     int *link_comm, links;
     struct nccl_choice *choice;
     int choices;
-    struct nccl_paths *paths; /* topology dumps, one per host that wrote one */
+    struct nccl_paths *paths; /* topology dumps, one per host that wrote a dump */
     int *paths_comm, n_paths; /* communicator of the ranks in each dump; -1: unknown */
     struct nccl_where {
         int dump, gpu;
-        /* By endpoint, made by nccl_profile_index(); dump -1: in none. */
+        /* By endpoint, made by nccl_profile_index(); dump -1: no dump has the endpoint. */
     } * where;
     int wheres;
 };
@@ -147,7 +148,7 @@ bool nccl_profile_note(char ***list, int *count, const char *text);
 json_t *nccl_profile_json(const struct nccl_profile *p); /* new reference */
 int nccl_profile_read(struct nccl_profile *p, json_t *from, const char *where, struct err *err);
 
-/* Add the profile of the rank at this endpoint to the merged one; *one is emptied. */
+/* Add the profile of the rank at this endpoint to the merged profile `all`; *one is emptied. */
 void nccl_merge(struct nccl_profile *all, struct nccl_profile *one, int endpoint);
 /* Assemble the rings after the last nccl_merge(). */
 void nccl_merge_end(struct nccl_profile *all);
@@ -158,7 +159,8 @@ void nccl_judge(struct nccl_profile *p, const struct topo *t);
 /* Bandwidth that NCCL assumes for large messages on a communicator's rings or trees: bytes per
  * second and direction through its narrowest rank; 0: not stated. */
 double nccl_assumed(const struct nccl_comm_profile *c);
-/* Compare it with a measured bus bandwidth; adds a finding if they differ by more than a third. */
+/* Compare the assumed bandwidth with a measured bus bandwidth; adds a finding if they differ by
+ * more than a third. */
 void nccl_judge_measured(struct nccl_profile *p, int comm, const char *op, double busbw);
 
 /* Path type between two endpoints, from the dumps; -1: in no dump. */

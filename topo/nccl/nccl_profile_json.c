@@ -133,7 +133,7 @@ static const struct topo_column gpu_column[] = {
     [GPU_ROUTES] = TOPO_COLUMN_OTHER("paths", NULL, NULL),
 };
 
-/* Order of the tables; a table follows those that its rows refer to. */
+/* Order of the tables; a table follows the tables that its rows refer to. */
 enum { RANKS, PORTS, COMMS, GRAPHS, RINGS, LINKS, CHOICES, DUMPS, NETS, GPUS, TABLES };
 
 #define TABLE(name, column)                                                                        \

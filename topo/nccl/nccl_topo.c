@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* nccl_topo.c - facts about a host in a topology file of NCCL or RCCL: GPUs with their links, NICs
- * with speed, rail and plane, and which are near each other.
+/* nccl_topo.c - facts about a host in a topology file of NCCL or RCCL: GPUs with links, NICs with
+ * speed, rail and plane, and nearest NICs.
  *
- * Reads the same files as nccl_xml.c, which finds NCCL's own paths in them.  This reader is
- * lenient: it accepts files of clouds that name devices by PCI class only, RCCL's (version 2,
- * xgmi), and dumps of several hosts fused into one, whose hosts are known only by a hash
- * ("0x51a8d39608097d00"). */
+ * Reads the same files as nccl_xml.c, which finds NCCL's own paths.  This reader is lenient:
+ * accepts files of clouds that name devices by PCI class only, RCCL's (version 2, xgmi), and dumps
+ * of several fused hosts, which are known only by a hash ("0x51a8d39608097d00"). */
 #include "topo/nccl/nccl_xml.h"
 
 #include <stdbool.h>
@@ -33,7 +32,7 @@ struct device {
     unsigned pci_device;
     int port, rail, plane;
     long long Mbps;
-    struct gpu links; /* for a GPU: its links and remotes */
+    struct gpu links; /* links and remotes of a GPU */
 };
 
 struct nccl_devices {
@@ -226,8 +225,8 @@ static void fill_host(const struct nccl_devices *r, struct topo *t, int host, ui
     free(f.nic);
 }
 
-/* Join GPUs with links into one domain, unless another source gave it: NCCL fuses only hosts of
- * one NVLink domain. */
+/* Put all GPUs with links into one domain, unless another source gave domains: NCCL fuses only
+ * hosts of the same NVLink domain. */
 static void join_domain(struct topo *t, const char *name)
 {
     for (int i = 0; i < t->endpoints; i++)
@@ -295,7 +294,7 @@ struct reader {
     struct nccl_devices d;
     int pcis, cpus;
     uint64_t host;
-    int numa, gpu; /* gpu: index of the open one; -1: none */
+    int numa, gpu; /* gpu: index of the open GPU; -1: no GPU is open */
 };
 
 static bool is(const struct frame *f, const char *tag)
@@ -308,7 +307,7 @@ static unsigned hexadecimal(const char *text)
     return text ? (unsigned)strtoul(text, NULL, 16) : 0;
 }
 
-/* Add a device below the open elements; pci: depth of its own pci element, 0: none. */
+/* Add a device below the open elements; pci: depth of the device's own pci element, 0: missing. */
 static struct device *add(struct reader *r, struct xml *x, bool gpu, int pci)
 {
     if (r->d.devices == DEVICES_MAX) {

@@ -117,14 +117,14 @@ static const char *const tag_name[TAG_COUNT] = {"",    "system", "cpu",    "pci"
 /* Open element. */
 struct frame {
     enum tag tag;
-    int node, above; /* its node, and its parent node; -1: none */
-    bool bridge;     /* pci: its class is a bridge */
+    int node, above; /* node of the element, and parent node; -1: no node */
+    bool bridge;     /* pci: the class is a bridge */
     double Bps;      /* pci: speed to the parent */
     uint64_t device; /* vendor, device and subsystem of a switch; 0: do not merge */
     char busid[24];
 };
 
-struct waiting { /* link that names its other end by address */
+struct waiting { /* link that names the other end by address */
     int from;
     enum nccl_path_type type;
     double Bps;

@@ -1,9 +1,9 @@
 /* nccl_xml.h - NCCL's topology file of a machine, dumped (NCCL_TOPO_DUMP_FILE) or given
- * (NCCL_TOPO_FILE), and the paths that NCCL's rules find in it.
+ * (NCCL_TOPO_FILE), and the paths that NCCL's rules find there.
  *
  * The rules are those of NCCL 2.30 (src/graph/topo.cc, paths.cc): a path has the type of its worst
- * link; among paths of one type the widest is used.  Speeds are NCCL's assumptions (its topo.h),
- * about 80 % of what hardware reaches.  Checked against results of NCCL's own code. */
+ * link; among paths of equal type the widest is used.  Speeds are NCCL's assumptions (NCCL's
+ * topo.h), about 80 % of the hardware's.  Checked against results of NCCL's own code. */
 #ifndef RG_NCCL_XML_H
 #define RG_NCCL_XML_H
 

@@ -1,5 +1,5 @@
-/* nccl_xml_impl.h - graph between the topology file (nccl_xml.c) and its paths (nccl_paths.c):
- * CPUs, PCIe switches, NICs with their networks, GPUs and one NVSwitch, with their links. */
+/* nccl_xml_impl.h - graph between the topology file (nccl_xml.c) and the paths (nccl_paths.c):
+ * CPUs, PCIe switches, NICs with networks, GPUs and one NVSwitch, with all links. */
 #ifndef RG_NCCL_XML_IMPL_H
 #define RG_NCCL_XML_IMPL_H
 
@@ -10,11 +10,11 @@ enum machine_kind { MACHINE_CPU, MACHINE_PCI, MACHINE_NVS, MACHINE_NIC, MACHINE_
 struct machine_link {
     int to;
     unsigned char type; /* enum nccl_path_type: LOC, NVL, C2C, PIX (any PCIe), SYS, NET */
-    double Bps;         /* parallel links of one type are one, with their rates added */
+    double Bps;         /* parallel links of the same type are merged and the rates added */
 };
 struct machine_node {
     enum machine_kind kind;
-    int index; /* GPU, NET: index in nccl_paths; CPU: its number */
+    int index; /* index in nccl_paths (GPU, NET); number of a CPU */
     uint64_t host;
     char busid[24]; /* PCI, NIC, GPU */
     struct machine_link *link;

@@ -40,7 +40,7 @@ struct ibnd_node_own { /* ibnd_node_t, as far as used */
     int ports;
     uint8_t info[IBND_DATA]; /* NodeInfo */
     char name[IBND_DATA + 1];
-    /* indexed by port number; entries may be NULL, switches have port 0 */
+    /* Indexed by port number; entries may be NULL, switches have port 0. */
     struct ibnd_port_own **port;
 };
 
@@ -76,7 +76,7 @@ struct ibnet_api {
     int (*extended)(void *port_info_0, void *port_info);
 };
 
-/* One port line: one end of a cable. */
+/* Port line: one end of a cable. */
 struct ibnet_end {
     int line, node, port;
     int peer; /* index of the other node in ibnet_text.ids */
@@ -95,7 +95,7 @@ struct ibnet_text {
     int *node_line; /* first line of each node's record */
     int lines;      /* entries of node_line, equal to net->nodes */
     struct names ids;
-    int *node_of;  /* by id: index of the node + 1; 0: no record yet */
+    int *node_of;  /* index of the node + 1, by id; 0: no record yet */
     int node_ofs;  /* number of entries */
     uint64_t guid; /* "switchguid=" of the next record; 0: none */
     int guid_line;

@@ -317,7 +317,7 @@ static int port_line(struct ibnet_text *x, const char *s)
     s = blanks(s);
     if (*s == '#' && comment(x, s + 1, n->kind == NET_SWITCH, &e) < 0)
         return -1;
-    /* options of ibsim: w=4 s=1 */
+    /* Options of ibsim: w=4 s=1. */
     if (*s && *s != '#' && !strchr(s, '='))
         return bad(x, "\"%.*s\" behind the other end of a cable", SHOWN, s);
     MEM_PUSH(x->end, x->ends) = e;

@@ -27,7 +27,7 @@ struct work {
     struct leaf_link *port; /* sorted by host and leaf, without repetition */
     int ports;
     int *leaves; /* number per host */
-    int *up;     /* per leaf: a lower leaf of its group, or itself */
+    int *up;     /* for each leaf: a lower leaf of the group, or the leaf itself */
     struct crowd *crowd;
 };
 
@@ -193,8 +193,8 @@ static int *settle(struct work *w)
     return homes;
 }
 
-/* Group for leaves that are home to no host: the one that most of their hosts belong to.  Returns
- * its root, or -1. */
+/* Group for leaves that are home to no host: the group of most hosts on these leaves.  Returns the
+ * root, or -1. */
 static int adopted(const struct work *w, const struct crowd *c)
 {
     int of = -1, lead = 0, n = 0;

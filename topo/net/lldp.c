@@ -28,7 +28,7 @@ enum port_name { PORT_IFNAME, PORT_LOCAL, PORT_ALIAS, PORT_DESCR, PORT_MAC, PORT
 
 struct neighbour {
     char interface[16];
-    char name[65], id[65]; /* of the switch */
+    char name[65], id[65]; /* of the switch: name, id */
     char port[PORT_NAMES][32];
     bool forwards; /* bridge or router */
 };

@@ -55,8 +55,8 @@ bool net_width(int width); /* true: 1, 2, 4, 8 or 12 lanes */
 /* Order the ends of a cable (a <= b), set its rate and append it. */
 void net_add_cable(struct net *n, struct net_cable c);
 int net_count(const struct net *n, enum net_kind kind); /* number of nodes of a kind */
-/* Find two nodes with one GUID, or two cables at one port; *x and *y are their indices.  False if
- * there are none. */
+/* Find two nodes with the same GUID, or two cables at the same port; sets *x and *y to the
+ * indices.  False if there are none. */
 bool net_twins(const struct net *n, int *x, int *y);
 bool net_clash(const struct net *n, int *x, int *y);
 /* Set all tiers.  A few HCAs on a switch whose neighbours have many times as many (the subnet

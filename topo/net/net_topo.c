@@ -367,8 +367,8 @@ static int *groups_of(const struct topo *t, const struct net_view *v)
     return of;
 }
 
-/* Set the leaf of each endpoint from its NIC.  If no endpoint of a host has one, all get its group
- * of leaves, like declared groups in groups_apply(). */
+/* Set the leaf of each endpoint from the nearest NIC.  If no endpoint of a host gets a leaf, all
+ * get the host's group of leaves, like declared groups in groups_apply(). */
 static bool tell_endpoints(struct topo *t, const struct net_view *v)
 {
     bool *told = mem_calloc((size_t)t->hosts + 1, sizeof(*told)), changed = false;

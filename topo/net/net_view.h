@@ -21,7 +21,7 @@ struct net_port {
 
 struct net_host {
     char *name;
-    int first, ports; /* its ports are consecutive */
+    int first, ports; /* ports of a host are consecutive */
 };
 
 struct net_group {

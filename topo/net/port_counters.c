@@ -20,7 +20,7 @@ struct port_counter {
     const char *file;
     enum port_folder folder;
     enum port_kind kind;
-    /* Width, at which it saturates (PORT_PMA) or wraps (32); 0: neither. */
+    /* Width: the counter saturates (PORT_PMA) or wraps (32) there; 0: neither. */
     int bits;
     const char *words; /* "*": an s, unless the count is 1 */
 };
@@ -153,7 +153,7 @@ static int open_one(const char *root, const struct port_id *id, const struct por
     return fd;
 }
 
-/* Value at which the counter saturates; 0: it does not. */
+/* Value at which the counter saturates; 0: never. */
 static uint64_t end_of(const struct port_counter *c)
 {
     return c->folder == PORT_PMA ? ((uint64_t)1 << c->bits) - 1 : 0;

@@ -41,7 +41,7 @@ static void find_parts(struct rails *r)
 
 /* --- compute, storage or management: by GPUs nearby, speed, link and network --- */
 
-/* source: of the deciding fact. */
+/* source: that of the deciding fact. */
 static void put(struct nic *n, enum nic_use use, enum source source, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 static void put(struct nic *n, enum nic_use use, enum source source, const char *fmt, ...)
@@ -65,8 +65,8 @@ static bool same_board(const struct nic *a, const struct nic *b)
     return !a->board[0] || !b->board[0] || !strcmp(a->board, b->board);
 }
 
-/* NIC of the compute kind, or NULL: among kinds of RDMA NICs that are up, the one nearest to most
- * GPUs, then the one with the largest total bandwidth. */
+/* NIC of the compute kind, or NULL: among kinds of RDMA NICs that are up, the kind nearest to most
+ * GPUs, then that with the largest total bandwidth. */
 static const struct nic *compute_kind(const struct rails_host *v)
 {
     const struct nic *best = NULL;
@@ -123,7 +123,7 @@ static const struct nic *twin(const struct rails_host *v, const struct nic *n)
     return NULL;
 }
 
-/* Without RDMA the fastest NICs are used for everything. */
+/* Use of NICs on a host without RDMA: the fastest NICs do everything. */
 static void plain_use(const struct rails_host *v, struct nic *n, double fastest, int up)
 {
     char unit[UNITS_TEXT];
@@ -207,8 +207,8 @@ static int told_by_net(const struct rails_host *v)
 }
 
 /* Reset the use of NICs on hosts of another kind (storage, login, UFM): known from the subnet
- * only, and with at most half of the NICs that most hosts have.  If a host with the same name
- * apart from its number has more, NICs are just missing. */
+ * only, and with at most half of the NICs that most hosts have.  But if a host with the same name,
+ * numbers aside, has more, NICs are just missing. */
 static void other_hosts(struct rails *r, const bool *set)
 {
     enum { COUNTS = 65 };

@@ -1,10 +1,10 @@
 /* rails.h - use of each NIC, and the rails and planes that the NICs of all hosts form.
  *
- * Compute NICs are those near GPUs and all others of their kind; storage and management NICs
- * differ in speed or link, or are on a network of their own.  A rail consists of the NICs of all
- * hosts at the same position, and so on the same leaf or its counterpart in another unit.  A plane
- * is one of several networks that no cable joins.  NCCL finds neither; since 2.30 they can be
- * configured. */
+ * Compute NICs are those near GPUs, and others of the same kind; storage and management NICs
+ * differ in speed or link, or use a separate network.  A rail consists of the NICs of all hosts at
+ * the same position, and so on the same leaf or its counterpart in another unit.  A plane is one
+ * of several networks that no cable joins.  NCCL finds neither rails nor planes; since 2.30 both
+ * can be configured. */
 #ifndef RG_RAILS_H
 #define RG_RAILS_H
 

@@ -8,8 +8,9 @@
 struct rails {
     struct topo *t;
     struct net_nics of; /* sorted by name */
-    int *near;          /* by NIC: number of GPUs whose nearest NIC it is */
-    int *part;          /* by NIC: its network among those that no cable joins; -1: unknown */
+    int *near;          /* for each NIC: number of GPUs to which this NIC is the nearest */
+    /* For each NIC: its part of the network; no cable joins parts; -1: unknown. */
+    int *part;
 };
 
 /* NICs of one host, sorted by name. */

@@ -28,7 +28,7 @@ static char *ib_hca(const struct rails_host *v, bool rails)
         if (n->use != NIC_COMPUTE || !n->rdma || !n->up)
             continue;
         if (!strcmp(n->name, n->busid))
-            continue; /* its device name is unknown */
+            continue; /* unknown device name */
         known = known && n->rail >= 0;
         snprintf(place, sizeof(place), "%s:%d:%d", port, n->rail, n->plane < 0 ? 0 : n->plane);
         value = append(value, n->name, rails ? place : port);
@@ -40,7 +40,8 @@ static char *ib_hca(const struct rails_host *v, bool rails)
     return value;
 }
 
-/* Interface of the fastest management NIC; without one, those of the compute NICs. */
+/* Interface of the fastest management NIC; without management NICs, interfaces of the compute
+ * NICs. */
 static char *socket_of(const struct rails_host *v)
 {
     const struct nic *best = NULL;
@@ -64,7 +65,7 @@ static char *socket_of(const struct rails_host *v)
     return value;
 }
 
-/* Value of one host from one of the functions above. */
+/* Value for a host from either of the functions above. */
 static char *value_of(const struct topo *t, int host, bool sockets, bool rails)
 {
     struct rails r = {.t = (struct topo *)t, .of = net_nics_of(t, true)};

@@ -31,7 +31,7 @@ struct topograph {
     struct names switches, node_names;
     struct topograph_switch *vertex;
     struct topograph_node {
-        int at;        /* its switch; -1: none */
+        int at;        /* switch of the node; -1: no switch */
         char *note[2]; /* annotations of its block; owned */
         bool declared; /* a block lists it */
     } * node;
