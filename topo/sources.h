@@ -27,7 +27,7 @@ extern const struct source_file source_file[]; /* the last row has no name */
 /* Read one given file.  text is as typed: "FILE", or "HOST=FILE" if the source describes one host.
  * Without HOST it describes the only host of t, else the host named by the file name up to its
  * first dot; a host that t lacks is added.  another: a file of this kind was read before, so this
- * one describes the only host just if HOST says so.  The caller calls sources_done() once at the
+ * one describes the only host only if HOST names it.  The caller calls sources_done() once at the
  * end. */
 int sources_read(struct topo *t, const struct source_file *s, const char *text, bool another,
                  struct err *err);
