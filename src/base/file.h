@@ -16,7 +16,7 @@ int file_read(char **text, size_t *len, const char *path, size_t max, struct err
 
 /* Read a file block by block.  take() gets text[*len], which it may modify and which has room for
  * a NUL at its end, and sets *len to the number of bytes it used; the rest is passed again, with
- * more.  over: this is the end.  A failure of take() ends file_blocks() with the same error. */
+ * more.  over: no data follow.  A failure of take() ends file_blocks() with the same error. */
 typedef int file_taker(void *to, char *text, size_t *len, bool over, struct err *err);
 int file_blocks(const char *path, file_taker *take, void *to, struct err *err);
 

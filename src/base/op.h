@@ -11,7 +11,7 @@
 
 #include "base/err.h"
 
-/* Links that the bytes use, which decides cost and slowdown. */
+/* Links that the bytes cross; they decide cost and slowdown. */
 enum op_links {
     OP_RING,     /* along a ring of the members, or a tree over it */
     OP_EXCHANGE, /* from each member to every other at once */

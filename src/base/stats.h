@@ -44,7 +44,7 @@ double stats_median(double *v, int n); /* sorts v */
 double stats_select(double *v, int n, int k);
 double stats_middle(double *v, int n);
 double stats_mad(const double *v, int n, double median);
-/* 1.4826 MAD, the standard deviation of a normal distribution; 0 for n = 0. */
+/* Estimate of a standard deviation: 1.4826 MAD, exact for normal distributions; 0 for n = 0. */
 double stats_sigma(const double *sorted, int n);
 /* Values at ranks floor((n - 1.96 sqrt n)/2) and ceil(1 + (n + 1.96 sqrt n)/2) of the sorted
  * sample, clamped to it (Le Boudec, Performance Evaluation, 2010, th. 2.1): minimum and maximum
@@ -68,7 +68,7 @@ double stats_slope(const double *t, const double *v, int n, double *lo, double *
 double stats_spread(double *v, int n);
 
 /* Prior of n variances of df degrees of freedom each: they follow var0 times an F distribution of
- * (df, df0), as in Smyth, Stat. Appl.  Genet. Mol. Biol. 3 (2004), fitted to their middle half, so
+ * (df, df0), as in Smyth, Stat. Appl. Genet. Mol. Biol. 3 (2004), fitted to their middle half, so
  * that a quarter of outliers on either side has no effect.  A variance moderated by it is (df0
  * var0 + df var) / (df0 + df).  Variances that are not positive are ignored; df0 is 0 for fewer
  * than STATS_PRIOR. */

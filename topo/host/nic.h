@@ -49,7 +49,7 @@ struct nic {
     int rail, plane; /* from 0; -1: unknown */
     enum nic_use use;
     char why[64]; /* reason for `use`: "same leaves as 31 others", "no GPU near it" */
-    /* Sources: of rail and plane the leaf's, of use that of link and speed or of the network. */
+    /* Rail and plane: source of the leaf; use: source of link and speed, or of the network. */
     enum source rail_source, plane_source, use_source;
     struct nic_verbs verbs;
 };

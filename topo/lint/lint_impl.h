@@ -10,7 +10,7 @@ struct lint_view {
     const struct topo *t;
     struct lint_host {
         int kind;      /* hosts of the same kind are compared */
-        int gpu, gpus; /* index of its first GPU reported by a driver, -1: none; number */
+        int gpu, gpus; /* first GPU reported by a driver, -1: none; number of them */
         int named;     /* number of endpoints that are GPUs */
         int nic, nics; /* range in nic[] */
         int hcas, up;  /* NICs with verbs; those that are up */
@@ -31,7 +31,7 @@ bool lint_most(int times, int n);
 /* Object to compare; objects with equal kind[] are peers. */
 struct lint_peer {
     int kind[3], value;
-    int id; /* number of the caller */
+    int id; /* set by the caller */
 };
 struct lint_usual { /* value of most peers */
     int value, times, peers;
@@ -48,7 +48,7 @@ struct lint_port {
     int group; /* group of hosts */
     const char *device;
     int port, leaf;
-    int id; /* number of the caller */
+    int id; /* set by the caller */
 };
 /* Call say() for each NIC that is on another leaf than most NICs of its name in a group of hosts;
  * `times` of n are on `leaf`.  Sorts s. */

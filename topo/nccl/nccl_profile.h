@@ -24,7 +24,7 @@ struct topo;
 enum nccl_via {
     NCCL_VIA_P2P, /* NVLink or PCIe within a host: P2P/CUMEM, P2P/IPC, P2P/direct pointer */
     /* P2P/MNNVL: NVLink.  NCCL prints this for every P2P connection of a communicator that spans
-     * hosts by NVLink, so also between two ranks of the same host */
+     * hosts by NVLink, so also between two ranks of the same host. */
     NCCL_VIA_MNNVL,
     NCCL_VIA_SHM,
     NCCL_VIA_NET_IB,     /* InfiniBand or RoCE, with verbs */
@@ -129,9 +129,9 @@ struct nccl_profile {
     int choices;
     struct nccl_paths *paths; /* topology dumps, one per host that wrote a dump */
     int *paths_comm, n_paths; /* communicator of the ranks in each dump; -1: unknown */
+    /* By endpoint, made by nccl_profile_index(); dump -1: no dump has the endpoint. */
     struct nccl_where {
         int dump, gpu;
-        /* By endpoint, made by nccl_profile_index(); dump -1: no dump has the endpoint. */
     } * where;
     int wheres;
 };

@@ -35,7 +35,7 @@ extern const char *const nccl_path_type_name[NCCL_PATH_COUNT]; /* "LOC", "NVL" .
 int nccl_path_type_find(const char *name);                     /* -1: unknown */
 
 struct nccl_xml_gpu {
-    int rank, dev, sm; /* in the communicator that dumped; rank -1: not in the file */
+    int rank, dev, sm; /* place in the communicator that wrote the dump; rank -1: not in the file */
     uint64_t host;     /* host_hash */
     char busid[16];
     bool gdr;

@@ -50,7 +50,7 @@ struct net *net_copy(const struct net *n);
  * 13.64, EDR 25, HDR 50, NDR 100, XDR 200 Gb/s: what remains after the line code 8b/10b or 64b/66b
  * (InfiniBand roadmap of the IBTA).  sysfs counts bits on the wire up to FDR. */
 double net_rate(int width, const char *speed);
-bool net_width(int width); /* true: 1, 2, 4, 8 or 12 lanes */
+bool net_width(int width); /* true for 1, 2, 4, 8 or 12 lanes */
 
 /* Order the ends of a cable (a <= b), set its rate and append it. */
 void net_add_cable(struct net *n, struct net_cable c);

@@ -38,7 +38,7 @@ void label_groups_free(struct label_groups *g);
 
 /* Labels of hosts while they are collected. */
 struct label_facts {
-    struct topo *t;           /* knows hosts by these names */
+    struct topo *t;           /* supplies host names, see label_host() */
     struct label_groups *row; /* one per known label */
     int hosts;
     /* Number of hosts in t at the start; only these give names. */
