@@ -105,8 +105,7 @@ struct cuda_uuid {
     unsigned char bytes[16];
 };
 
-/* Functions: name in the driver after "cu", suffix of the version that cuda.h maps the name to,
- * parameters. */
+/* Functions: name in the driver after "cu", version suffix that cuda.h maps it to, parameters. */
 // clang-format off
 #define CUDA_CALLS(CALL)                                                                           \
     CALL(Init, "", (unsigned flags))                                                               \

@@ -32,8 +32,7 @@ struct gpu_facts {
 
 /* Number of GPUs that this process may use; -1 with the reason if there is no driver or no GPU. */
 int gpu_count(struct err *err);
-/* Open a GPU.  Sets CUDA_DEVICE_ORDER=PCI_BUS_ID before the driver starts, unless the user set the
- * variable. */
+/* Open a GPU.  Sets CUDA_DEVICE_ORDER=PCI_BUS_ID before the driver starts, unless set already. */
 int gpu_open(int device, struct err *err);
 const struct gpu_facts *gpu_facts(void); /* NULL: not open */
 int gpu_set_current(struct err *err);    /* let the calling thread use this GPU too */

@@ -274,8 +274,7 @@ int gpu_open(int device, struct err *err)
     return 0;
 }
 
-/* Resources of a GPU that does not respond are left to the end of the process: freeing them would
- * block forever. */
+/* Leave resources to the end of the process if the GPU does not respond: freeing would block. */
 void gpu_close(void)
 {
     struct gpu_open own = gpu_now;

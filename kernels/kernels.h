@@ -19,15 +19,13 @@
 bool kernels_there(const char **why);
 /* Describe the kernels in this program: "sm_80, sm_90; PTX 8.0", or "none (built without nvcc)". */
 void kernels_built(char *text, size_t size);
-/* Called by gpu_open() and gpu_close().  $RAILGAUGE_KERNELS names a file with another fat binary
- * or PTX. */
+/* For gpu_open() and gpu_close().  $RAILGAUGE_KERNELS names a file with other kernels or PTX. */
 void kernels_open(void);
 void kernels_close(void);
 
 /* --- the patterns of verify.h; k is verify_key() of (rank, block, seed) --- */
 int kernel_fill(void *buf, size_t bytes, uint64_t k, gpu_stream s, struct err *err);
-/* Fill with the term W(r) - W(r-1) of a sum; `first`: rank 0, which has no W(r-1).  bytes: a
- * multiple of 4. */
+/* Fill with the term W(r) - W(r-1) of a sum; `first`: no W(r-1).  bytes: a multiple of 4. */
 int kernel_fill_term(void *buf, size_t bytes, uint64_t k, uint64_t k_before, bool first,
                      gpu_stream s, struct err *err);
 /* Set *wrong (device or pinned memory, preset to ~0 by the call) to the offset of the first byte

@@ -67,8 +67,7 @@ struct nccl_config {
 };
 enum { NCCL_UNDEF_INT = INT_MIN, NCCL_NO_COLOR = -1 };
 
-/* Numeric fields of the configuration that a user may set, spelled as in nccl.h; ends with name
- * NULL. */
+/* Numeric configuration fields that a user may set, spelled as in nccl.h; ends with name NULL. */
 struct nccl_config_field {
     const char *name;
     size_t at;

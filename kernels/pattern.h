@@ -124,8 +124,7 @@ ONEHOT uint64_t onehot_other(int type, int redop)
     }
 }
 
-/* Convert a floating-point value.  avg may also give 0 and subnormals, but no infinity and no
- * NaN. */
+/* Convert a floating-point value.  avg may also give 0 and subnormals, but no infinity or NaN. */
 ONEHOT double onehot_number(int type, uint64_t v)
 {
     int bits = 8 * onehot_width(type), m = onehot_mantissa(type);

@@ -82,8 +82,7 @@ static int dispatch(int argc, char **argv)
     return unknown(argv[1]);
 }
 
-/* Report output that did not reach standard output, at every exit, that of argp after --help
- * included. */
+/* Report output that did not reach standard output, at every exit, also after --help. */
 static void close_stdout(int rc, void *unused)
 {
     (void)unused;

@@ -305,8 +305,7 @@ static int campaign(const struct probe_args *a, struct world *w, struct err *err
 
 /* --- the commands --- */
 
-/* "auto" is nccl if every rank has a GPU and the library, else the default; the reason is reported
- * and recorded. */
+/* "auto" is nccl if every rank has a GPU and the library, else the default.  Records why. */
 static void choose_auto(struct probe_args *a, struct world *w)
 {
     struct err why = {0, ""};
@@ -410,8 +409,7 @@ static const struct probe_command *find_command(const char *name)
     return NULL;
 }
 
-/* Transport that the options select: "auto" becomes nccl only if this rank has both the library
- * and a GPU. */
+/* Transport by the options: "auto" becomes nccl only if this rank has the library and a GPU. */
 static const struct transport *transport_to_be(const struct probe_args *a)
 {
     bool automatic = a->transport && !strcmp(a->transport, "auto");

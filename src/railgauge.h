@@ -19,8 +19,7 @@ extern "C" {
 struct railgauge;
 
 /* Open a matrix.json, a campaign directory that holds one, or a preset: "preset:hgx-h100" or, with
- * 8 racks, "preset:hgx-h100:8".  Returns 0, or -1 with a sentence in err.  The caller closes the
- * handle. */
+ * 8 racks, "preset:hgx-h100:8".  Returns 0, or -1 with a sentence in err.  The caller closes it. */
 int railgauge_open(struct railgauge **out, const char *path, char err[256]);
 
 /* Return 1 if the file was changed, replaced or removed since it was opened, else 0 (always 0 for
@@ -46,8 +45,7 @@ const char *railgauge_host_name(const struct railgauge *r, int host);
 int railgauge_host_find(const struct railgauge *r, const char *name);
 
 /* Write the numbers of hosts whose bit is set, ascending, and return how many.  Bit of host h: h %
- * 64 of bits[h / 64]; bits covers every host.  hosts needs room for railgauge_host_count()
- * numbers. */
+ * 64 of bits[h / 64], up to the last host.  hosts needs room for railgauge_host_count(). */
 int railgauge_hosts_in(const struct railgauge *r, const uint64_t *bits, int *hosts);
 
 /* Name of an endpoint's group at a level: "host", "domain" (NVLink), "leaf", "rack", "rail" or
@@ -148,8 +146,7 @@ int railgauge_rank(const struct railgauge_job *job, const int *hosts, const size
 /* Host list that changes by one host at a time; for one thread at a time. */
 struct railgauge_list;
 
-/* Returns 0, or -1 with a sentence if railgauge_nodes_cost() is NAN.  The caller closes the list
- * before the job. */
+/* Returns 0, or -1 with a sentence if railgauge_nodes_cost() is NAN.  Close it before the job. */
 int railgauge_list_open(struct railgauge_list **out, const struct railgauge_job *job,
                         const int *hosts, int n, char err[256]);
 /* Step time in seconds on the current list. */

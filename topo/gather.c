@@ -89,8 +89,7 @@ static int numa_of_cpu(int cpu, const char *root)
     return -1;
 }
 
-/* Report the NUMA node only of a rank that is bound: a rank that may run on every core has no
- * place. */
+/* Report the NUMA node only if the rank is bound: a rank that runs on every core has no place. */
 static void describe(struct who *w, const char *root, const char *busid)
 {
     char name[MPI_MAX_PROCESSOR_NAME + 1] = "";
@@ -160,8 +159,7 @@ static int collect(MPI_Comm comm, const char *mine, char **block, const char ***
     return rc;
 }
 
-/* Append host, NICs and reasons of a one-host topology.  Its endpoints stay there and serve as
- * devices. */
+/* Append host, NICs and reasons of a one-host topology.  Its endpoints stay, as devices. */
 static int merge_host(struct topo *out, const struct topo *one, struct err *err)
 {
     struct topo bare = *one;

@@ -32,18 +32,16 @@ struct declared_group {
  * block, which keeps its place in the order. */
 void group_add(struct topo *t, enum source source, enum level level, const char *origin,
                const char *name, char *const *host, int hosts);
-/* Add a host to a group, which is created with its first host: for sources that list host by
- * host. */
+/* Add a host to a group, created with its first host: for sources that list host by host. */
 void group_add_host(struct topo *t, enum source source, enum level level, const char *origin,
                     const char *name, const char *host);
-/* Like group_add_host(), for groups wider than a spine: hosts below the same switches `above`
- * tiers higher. */
+/* Like group_add_host(), for groups wider than a spine: below the same switches `above` tiers
+ * up. */
 void group_add_above(struct topo *t, enum source source, int above, const char *origin,
                      const char *name, const char *host);
 void group_copy(struct topo *to, const struct declared_group *g);
 void group_free(struct declared_group *g); /* frees the members of *g, not g */
-/* Drop the sets of this origin from group_add_above() that have a single group: it would hold
- * every host. */
+/* Drop sets of this origin from group_add_above() with a single group, which holds every host. */
 void groups_drop_whole(struct topo *t, enum source source, const char *origin);
 
 /* Groups of one source, file and level.  group[] borrows from the topology, in its order. */
@@ -59,8 +57,7 @@ struct group_set {
 struct group_set *group_sets(const struct topo *t, int *count);
 /* Sets of a level, by enum source and then by appearance.  Free with group_sets_free(). */
 struct group_set *group_sets_at(const struct topo *t, enum level level, int *count);
-/* Sets of groups wider than spines, by enum source and then the narrowest first.  Freed
- * likewise. */
+/* Sets of groups wider than spines, by enum source, then the narrowest first.  Freed likewise. */
 struct group_set *group_sets_above(const struct topo *t, int *count);
 void group_sets_free(struct group_set *s, int count);
 /* Group of each host in a set: of[host index] = index into s->group, -1: not declared; t->hosts
@@ -75,13 +72,11 @@ int *group_set_of(const struct group_set *s, const struct topo *t);
 int *groups_of_hosts(const struct topo *t, enum level level, char ***name, int *groups);
 /* Host list of group g (-1: hosts without a group); "" if there are none.  The caller frees. */
 char *groups_fold(const struct topo *t, const int *of, int g);
-/* True if every group of x lies inside one group of y; n members.  Members without a group do not
- * count. */
+/* True if each group of x is inside one of y; n members, those without a group do not count. */
 bool groups_nested(const int *x, int groups, const int *y, int n);
 /* Number of groups that have several of the n members. */
 int groups_shared(const int *of, int n, int groups);
-/* Source of a level: that of the first endpoint with a coordinate, else of the first declared
- * groups. */
+/* Source of a level: that of the first endpoint with a coordinate, else of declared groups. */
 enum source groups_source(const struct topo *t, enum level level);
 
 /* Add the hosts that groups name and the topology lacks, without endpoints.  Used for topologies

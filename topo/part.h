@@ -5,8 +5,7 @@
 #include <stdbool.h>
 
 /* Kinds of parts.  A leaf or rack stands for all traffic of its endpoints; a leaf in a tier beyond
- * leaves stands for its uplinks.  Rack uplinks stand for the traffic between a rack and all
- * others. */
+ * leaves stands for its uplinks.  Rack uplinks: traffic between a rack and all others. */
 enum part {
     PART_ENDPOINT,
     PART_HOST,
@@ -84,8 +83,7 @@ static inline double part_factor(enum part_state state, double depth, double sha
     }
 }
 
-/* Rank of a state: wrong data is worse than a dead part, and both are worse than any kind of
- * slow. */
+/* Rank of a state: wrong data is worse than a dead part, and both are worse than slow. */
 static inline int part_severity(enum part_state state)
 {
     return state == STATE_WRONG ? 2 : state == STATE_DEAD;

@@ -43,8 +43,7 @@ const struct source_file source_file[] = {
     {NULL, NULL, NULL, false, 0, NULL, NULL},
 };
 
-/* Return the host that a file describes; -1: the name is not allowed.  *path is the part after
- * "HOST=". */
+/* Host that a file describes; -1: bad name.  *path is the part after "HOST=". */
 static int which_host(struct topo *t, const char *text, bool another, const char **path,
                       struct err *err)
 {

@@ -26,16 +26,13 @@ extern const struct source_file source_file[]; /* the last row has no name */
 
 /* Read one given file.  text is as typed: "FILE", or "HOST=FILE" if the source describes one host.
  * Without HOST it describes the only host of t, else the host named by the file name up to its
- * first dot; a host that t lacks is added.  another: a file of this kind was read before, so this
- * one describes the only host only if HOST names it.  The caller calls sources_done() once at the
- * end. */
+ * first dot; a host that t lacks is added.  another: a file of this kind was read before, so HOST
+ * must name the only host.  The caller calls sources_done() once at the end. */
 int sources_read(struct topo *t, const struct source_file *s, const char *text, bool another,
                  struct err *err);
-/* Readers of files about one host; they fill host index `host` of t.  text, len: contents of the
- * file at path. */
+/* Readers of files about one host; they fill host index `host` of t.  text, len: the file. */
 enum { SMI_XML_BYTES_MAX = 64 << 20, SMI_TOPO_BYTES_MAX = 1 << 20, HWLOC_XML_BYTES_MAX = 64 << 20 };
-/* Read nvidia-smi -q -x: GPUs become entries of topo.gpu as with NVML, whose numbers it prints in
- * words. */
+/* Read nvidia-smi -q -x: GPUs become entries of topo.gpu; its words get NVML's numbers. */
 int smi_xml_parse(struct topo *t, int host, const char *text, size_t len, const char *path,
                   struct err *err);
 /* Read nvidia-smi topo -m. */

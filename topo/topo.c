@@ -335,9 +335,8 @@ bool topo_hides_nics(const struct topo *t)
     return several && (all_in_one(t, LEVEL_HOST) || all_in_one(t, LEVEL_DOMAIN));
 }
 
-/* True if the level joins endpoints that no tier so far joins; tiers that use a level of `left`
- * do not count.  Comparing each endpoint with the first of its group is enough to see this, in
- * O(n). */
+/* True if the level joins endpoints that no tier so far joins; tiers with a level of `left` do not
+ * count.  Comparing each endpoint with the first of its group is enough, in O(n). */
 static bool adds_pairs(const struct topo *t, enum level level, unsigned left)
 {
     int count = t->group[level].count, found = 0;

@@ -16,8 +16,7 @@
 
 /* Levels of locality.  HOST to RACK are nested on the systems we know, but no code relies on it; a
  * RAIL crosses them.  A SPINE is everything below the same second-tier switches: several leaves or
- * racks (a pod, a scalable unit).  The spine belongs to the host, the other levels to each
- * endpoint. */
+ * racks (a pod, a scalable unit).  Spines belong to hosts, other levels to endpoints. */
 enum level {
     LEVEL_HOST,
     LEVEL_DOMAIN,
@@ -86,8 +85,8 @@ struct host {
     int sockets, cores; /* 0: not visible */
     double memory_bytes;
     int endpoints; /* number of endpoints on this host */
-    /* Access of NICs to GPU memory: "nvidia_peermem 570.86", "dma-buf possible" or "none"; "": not
-     * visible. */
+    /* Access of NICs to GPU memory: "nvidia_peermem 570.86", "dma-buf possible", "none"; "":
+     * unknown. */
     char gdr[48];
 };
 
@@ -185,8 +184,7 @@ static inline int topo_tier_by(const struct topo *t, int a, int b, bool by_nic)
 /* True if no pair would cross a NIC unless NVLink is bypassed: all endpoints are GPUs of one host
  * or one NVLink domain, each has an RDMA NIC, and there are at least two different NICs. */
 bool topo_hides_nics(const struct topo *t);
-/* Prefetch distance of loops over many pairs: the endpoints of a large machine do not fit into a
- * cache. */
+/* Prefetch distance of loops over many pairs: a large machine's endpoints exceed any cache. */
 enum { TOPO_AHEAD = 8 };
 static inline void topo_fetch(const struct topo *t, int a, int b)
 {
@@ -214,8 +212,7 @@ int topo_same_read(unsigned *mask, const struct json_t *from, const char *where,
 /* Check a name or text from outside: 1..max bytes of UTF-8 without control characters. */
 int topo_text_check(const char *text, size_t max, const char *where, struct err *err);
 /* Check a host name from outside: 1..255 bytes of text.  Brackets and commas are refused because
- * host lists, and so topology.json, use them; a leading dash, because commands would take the name
- * as an option. */
+ * host lists, and so topology.json, use them; a leading dash, because it would be an option. */
 int topo_host_name_check(const char *host, const char *where, struct err *err);
 
 /* --- sources: each adds what it can see below `root` ("": the live machine, a folder: a recorded
@@ -229,8 +226,7 @@ int topo_read_sysfs_net(struct topo *t, int host, const char *root,
 int topo_read_verbs(struct topo *t, int host, const char *root, struct err *err);
 /* Set host.gdr: the module that gives NICs access to GPU memory, "dma-buf possible" or "none". */
 int topo_read_gdr(struct topo *t, int host, const char *root, struct err *err);
-/* GPUs, NVLinks, fabric and rack (topo/host/nvml.h).  The endpoints become the GPUs that the
- * driver reports. */
+/* GPUs, NVLinks, fabric and rack (topo/host/nvml.h).  Endpoints become the driver's GPUs. */
 int topo_read_nvml(struct topo *t, int host, const char *root, struct err *err);
 
 /* Print the short summary of `railgauge discover`. */

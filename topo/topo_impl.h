@@ -51,8 +51,8 @@ struct topo_rows {
     bool net;           /* array of struct net; exists only if a network was read */
     size_t count;       /* offset of the int with the number of objects */
     size_t array, size; /* offset of the pointer to the objects; size of each */
-    /* NULL: a row is the object's columns.  Otherwise writes row i with topo_writer_row(); false:
-     * no such row. */
+    /* NULL: rows are the object's columns.  Else topo_writer_row() for row i; false: no such
+     * row. */
     bool (*row)(struct topo_writer *w, int i);
     int (*load)(struct topo_reader *r, struct topo_table *b); /* current row */
     int (*end)(struct topo_reader *r,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tables are written one row per line: 100,000 endpoints stay readable with less and small on
- * disk. */
+/* One row per line: tables of 100,000 endpoints stay readable with less and small on disk. */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>

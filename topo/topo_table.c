@@ -317,8 +317,8 @@ static bool is_plain(const char *text)
     return !*text;
 }
 
-/* Write a number or plain text without making a JSON value, the fast path of most cells; false:
- * not written. */
+/* Fast path of most cells: write a number or plain text without a JSON value; false: not
+ * written. */
 static bool put_simple(FILE *f, const struct topo_column *c, const char *object)
 {
     const char *at = object + c->at, *text = c->cell == CELL_NAME || c->cell == CELL_TEXT ? at : "";

@@ -73,8 +73,7 @@ json_t *topo_row(const struct topo_column *c, int columns, const void *object); 
 void topo_row_put(FILE *f, const struct topo_column *c, int columns, const void *object);
 /* Set every member of these columns to the value that null stands for. */
 void topo_row_null(const struct topo_column *c, int columns, void *object);
-/* Read the current row into object.  parents[max of a column]: number of rows in the table it
- * refers to. */
+/* Read the row into object.  parents[max of a column]: number of rows in the table it refers to. */
 int topo_row_load(const struct topo_table *b, const int *parents, void *object);
 
 /* --- in --- */
@@ -90,14 +89,12 @@ struct topo_table {
     struct err *err;
 };
 
-/* Check columns and rows of {"columns": [...], "rows": [[...], ...]}.  path and err must outlive
- * b. */
+/* Check columns and rows of {"columns": [...], "rows": [...]}.  path and err must outlive b. */
 int topo_table_open(struct topo_table *b, const char *path, const char *name, json_t *from,
                     const struct topo_column *column, int columns, struct err *err);
 /* Advance b->row to the next row.  Returns 0 after the last, or if *rc is or becomes -1. */
 int topo_table_next(struct topo_table *b, int *rc);
-/* Check that number, from the row's first column, is larger than in the row before; else
- * cell_bad(what). */
+/* Check that number, from the first column, exceeds that of the row before; else cell_bad(what). */
 int topo_table_rises(struct topo_table *b, int number, const char *what);
 /* Report "PATH: NAME.rows[17]: COLUMN is VALUE, what"; returns -1. */
 int cell_bad(const struct topo_table *b, int col, const char *what);

@@ -101,8 +101,7 @@ double dist_t_cdf(double t, double df)
     return t < 0 ? tail : 1 - tail;
 }
 
-/* Bisection: for small df the tail is heavy, and Newton's steps from the normal quantile
- * diverge. */
+/* Bisection: for small df the tail is heavy, so Newton's steps from the normal one diverge. */
 static double lower_t_quantile(double p, double df)
 {
     double lo = -1, hi = 0;
@@ -164,8 +163,7 @@ double dist_beta_binomial_upper(int k, int n, double a, double b)
     return fmin(sum, 1);
 }
 
-/* Recurrence up to 12; from there five terms of the asymptotic series (DLMF 5.15.8) have 13
- * digits. */
+/* Recurrence up to 12; from there five terms of the series (DLMF 5.15.8) have 13 digits. */
 double dist_trigamma(double x)
 {
     double sum = 0;

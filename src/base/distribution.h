@@ -19,13 +19,11 @@ double dist_t_quantile(double p, double df);
 
 /* Probability of k or more successes in n trials that succeed with probability q each. */
 double dist_binomial_upper(double k, double n, double q);
-/* Like dist_binomial_upper(), for groups of n trials whose q differs and follows a beta
- * distribution (a, b): mean share a / (a + b), correlation within a group 1 / (a + b + 1).  Takes
- * n steps. */
+/* Like dist_binomial_upper(), for groups of n trials whose q is from a beta distribution (a, b):
+ * mean share a / (a + b), correlation within a group 1 / (a + b + 1).  Takes n steps. */
 double dist_beta_binomial_upper(int k, int n, double a, double b);
 
-/* Second derivative of log gamma, x > 0: variance of the log of a chi-square of 2x degrees of
- * freedom. */
+/* Second derivative of log gamma, x > 0: variance of the log of a chi-square, 2x degrees. */
 double dist_trigamma(double x);
 
 #endif

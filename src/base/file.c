@@ -110,8 +110,7 @@ int file_blocks(const char *path, file_taker *take, void *to, struct err *err)
     return rc;
 }
 
-/* True for /dev/null or a pipe: renaming over it would replace it by a file for the whole
- * machine. */
+/* True for /dev/null or a pipe: renaming would replace it by a file for the whole machine. */
 static bool is_device(const char *path)
 {
     struct stat st;
@@ -438,8 +437,7 @@ static bool trusts(const struct stat *st)
            (stat("/", &root) == 0 && st->st_uid == root.st_uid);
 }
 
-/* True if no other user can replace a name in this folder.  In a sticky folder only owners
- * rename. */
+/* True if no other user can replace a name in this folder.  If sticky, only owners rename. */
 static int keeps_names(const char *dir, struct err *err)
 {
     struct stat st;

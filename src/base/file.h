@@ -1,5 +1,4 @@
-/* file.h - reading of whole files, atomic writing, CRC32C, private folders, and the seal of our
- * JSON files. */
+/* file.h - reading of files, atomic writing, CRC32C, private folders, seal of our JSON files. */
 #ifndef RG_FILE_H
 #define RG_FILE_H
 
@@ -52,8 +51,7 @@ char *file_data(const char *name);
 /* Find a file that a user names: the path itself if it contains "/" or ends in ".json", else
  * FOLDER/NAME.json of the data; NULL: none.  The caller frees. */
 char *file_data_named(const char *folder, const char *name);
-/* List the names of FOLDER/NAME.json, sorted; returns their number.  The caller frees each name
- * and the list. */
+/* List the names of FOLDER/NAME.json, sorted; returns the number.  The caller frees all. */
 int file_data_names(const char *folder, char ***names);
 /* Pass the same names to a callback. */
 void file_data_each(const char *folder, name_taker *take, void *to);
@@ -70,8 +68,7 @@ void file_data_each(const char *folder, name_taker *take, void *to);
  * frees. */
 char *file_private_dir(const char *const *base, int count, const char *stem, int *lock,
                        struct err *err);
-/* Remove a folder with everything in it.  Links are removed and never followed.  NULL is
- * allowed. */
+/* Remove a folder with all contents.  Links are removed, never followed.  NULL is allowed. */
 void file_remove_dir(const char *dir);
 /* EXIT_CONFIG unless `path` belongs to us or to root; for a link, both the link and its target;
  * for a folder, also each name in it.  A missing path is no error. */
@@ -90,8 +87,7 @@ int file_check_owner(const char *path, struct err *err);
 const char *seal_find(const char *text, size_t len, uint32_t *crc);
 /* Write the correct digits at the place that seal_find() finds. */
 void seal_set(char *text, size_t len);
-/* Return a sealed copy of the text, NUL-terminated; the key is added if missing.  The caller
- * frees. */
+/* Return a sealed copy, NUL-terminated; the key is added if missing.  The caller frees. */
 char *seal_text(const char *text, size_t len, size_t *sealed_len);
 
 #endif

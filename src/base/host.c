@@ -82,8 +82,7 @@ static int expand_range(struct names *out, const char *item, size_t before, cons
     return rc;
 }
 
-/* Expand one entry without commas outside brackets: its first bracket, and the rest by
- * recursion. */
+/* Expand one entry without commas outside brackets: the first bracket, then recursively. */
 static int expand_item(struct names *out, const char *item, struct err *err)
 {
     const char *open = strchr(item, '['), *close = open ? strchr(open, ']') : NULL;
@@ -168,8 +167,7 @@ static size_t stem(const char *name, long *number, int *width)
     return at;
 }
 
-/* Write the numbers at the end of names[0 .. count-1], which differ in nothing else:
- * "[01-08,12]". */
+/* Write the numbers at the end of names[0 .. count-1], equal otherwise: "[01-08,12]". */
 static void put_numbers(FILE *out, char *const *names, int count)
 {
     long lo, hi, next;

@@ -41,8 +41,7 @@ static void write_way(char *buf, size_t room, const struct way *w)
         snprintf(buf + used, room - used, "[%zu]", w->index);
 }
 
-/* First control character (C0, DEL, or C1 as UTF-8), or NULL: control characters steer
- * terminals. */
+/* First control character (C0, DEL, or C1 as UTF-8), which could steer terminals; or NULL. */
 static const char *control(const char *text)
 {
     for (const unsigned char *c = (const unsigned char *)text; *c; c++)
@@ -51,8 +50,7 @@ static const char *control(const char *text)
     return NULL;
 }
 
-/* Refuse control characters in texts of a file, except in the recorded command line
- * (provenance). */
+/* Refuse control characters in texts, except in the recorded command line (provenance). */
 static int check_texts(json_t *value, const struct way *way, const char *path, struct err *err)
 {
     const char *key, *text = json_string_value(value), *bad = text ? control(text) : NULL;
@@ -186,8 +184,8 @@ json_t *json_texts(char *const *text, int count)
     return list;
 }
 
-/* Integer equal to a number, or to its nine digits; else NULL.  Beyond 9e15 not every whole number
- * is a double. */
+/* Integer equal to a number, or to its nine digits; else NULL.  Not beyond 9e15: not all are
+ * doubles. */
 static json_t *whole(const json_t *v)
 {
     double x = json_is_real(v) ? json_real_value(v) : NAN;

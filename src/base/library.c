@@ -35,8 +35,7 @@ int library_resolve(void *api, void *library, const struct library_call *calls, 
             return err_config(err, "%s has no %s", name, calls[i].symbol);
         if (version < calls[i].since)
             symbol = NULL;
-        /* ISO C has no cast from an object pointer to a function pointer; POSIX guarantees equal
-         * bytes. */
+        /* ISO C cannot cast an object pointer to a function pointer; POSIX: equal bytes. */
         memcpy((char *)api + calls[i].at, &symbol, sizeof(symbol));
     }
     return 0;

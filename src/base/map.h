@@ -21,8 +21,7 @@ struct map {
     size_t slots, count;
 };
 
-/* Callback: true if the entry with this value is the wanted one.  NULL: equal keys are equal
- * entries. */
+/* Callback: true if the entry with this value is wanted.  NULL: equal keys are equal entries. */
 typedef bool map_same(const void *wanted, int value);
 
 /* Address of the value of a key, valid until the next call.  A new key is added with MAP_NONE. */
@@ -35,8 +34,7 @@ void map_free(struct map *m);
 uint64_t map_mix(uint64_t hash, uint64_t x);
 uint64_t map_text(const char *text);
 
-/* Distinct names, numbered in the order in which they were added.  A struct names of zeros is
- * empty. */
+/* Distinct names, numbered in the order of addition.  A struct names of zeros is empty. */
 struct names {
     char **name;
     int count;
@@ -48,8 +46,7 @@ int names_add(struct names *n, const char *name);
 int names_find(const struct names *n, const char *name); /* number of the name; -1: missing */
 void names_free(struct names *n);
 
-/* Items grouped by a small key: those with key k are at[start[k]] .. at[start[k + 1] - 1], in
- * their order. */
+/* Items grouped by a small key: key k has at[start[k]] .. at[start[k + 1] - 1], in order. */
 struct lists {
     int *start, *at;
 };

@@ -45,8 +45,7 @@ void mem_at_end(void (*clean)(void));
  * this thread.  In librailgauge.so all memory that body allocated is then freed (mem_held.c); body
  * must not leave pointers to it. */
 int mem_guarded(int (*body)(void *), void *arg, struct err *err);
-/* Like mem_guarded(), but memory allocated by body stays: arg leads to it, in a state that can be
- * freed. */
+/* Like mem_guarded(), but memory of body stays: arg leads to it, in a state that can be freed. */
 int mem_guarded_kept(int (*body)(void *), void *arg, struct err *err);
 /* Bookkeeping of mem_guarded(), present if the linker wraps malloc() and free(). */
 bool mem_hold(void) __attribute__((weak));

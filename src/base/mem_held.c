@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mem_held.c - linked into librailgauge.so only, with --wrap for the functions below: records what
- * a thread allocates inside mem_guarded() and has not freed yet, to free it when memory is
- * exhausted. */
+/* mem_held.c - linked into librailgauge.so only, with --wrap for the functions below: records the
+ * memory of a thread inside mem_guarded(), to free it if memory is exhausted. */
 #include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
@@ -49,8 +48,7 @@ struct held {
  * the pointer at load time. */
 static __thread struct held *held __attribute__((tls_model("initial-exec")));
 
-/* Neighbours in memory, usually allocated one after the other, are neighbours here in groups of
- * 16. */
+/* Neighbours in memory, usually allocated in sequence, are neighbours here in groups of 16. */
 static size_t home(const struct held *h, const void *p)
 {
     uintptr_t at = (uintptr_t)p >> 4;

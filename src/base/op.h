@@ -19,8 +19,7 @@ enum op_links {
     OP_PAIR      /* two ranks; members[0] is the source and members[1] the destination */
 };
 
-/* Root, index 0 of the group, if there is one: such a call may return before all ranks have
- * entered it. */
+/* Root, index 0 of the group: such a call may return before all ranks have entered it. */
 enum op_root { OP_NO_ROOT, OP_FROM_ROOT, OP_TO_ROOT };
 
 enum op_share {
@@ -118,8 +117,7 @@ double op_bus_factor(enum op op, int ranks); /* busbw / algbw */
 /* Unit of S in elements: ranks for all_gather, reduce_scatter and all_to_all (each rank owns an
  * equal block), 1 for the others. */
 int op_blocks(enum op op, int ranks);
-/* Check that `ranks` ranks can run this with S = bytes in buffers of `capacity` bytes; -1 with the
- * reason. */
+/* Check that this number of ranks can run op with S = bytes in buffers of `capacity` bytes. */
 int op_fits(enum op op, int ranks, size_t bytes, size_t capacity, struct err *err);
 
 #endif

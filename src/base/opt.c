@@ -74,8 +74,7 @@ static const struct argp_option *argp_options(struct argp_option out[OPT_ROWS + 
     return n ? out : NULL;
 }
 
-/* Index of word in names (NULL-terminated), or -1 with: "x" is neither a nor b, is none of a, b,
- * c. */
+/* Index of word in names (NULL-terminated), or -1 with "x" is neither a nor b, is none of ... */
 static int word_of(const char *const *names, const char *word, struct err *err)
 {
     char all[200] = "";

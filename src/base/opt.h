@@ -123,8 +123,7 @@ void opt_each(const struct opt_line *l, void (*take)(void *to, const struct opt 
  * flag).  Options of log_options are left out. */
 void opt_given(const struct opt_line *l, int argc, char **argv,
                void (*take)(void *to, const char *name, const char *value), void *to);
-/* Append the options of one table as words for another program, "--name=value", in the table's
- * order. */
+/* Append the options of one table, in its order, as words "--name=value" for another program. */
 void opt_again(const struct opt_line *l, int argc, char **argv, const struct opt *rows,
                struct words *to);
 

@@ -46,8 +46,7 @@ int stats_by_2ints(const void *a, const void *b)
 
 enum { RADIX_FROM = 512 }; /* radix sort is faster from this number of values on */
 
-/* Unsigned number in the order of v (Herf 2001): its bits, with those of negative values
- * reversed. */
+/* Unsigned number in the order of v (Herf 2001): its bits, reversed for negative values. */
 static uint64_t order_key(const double *v)
 {
     uint64_t bits;
@@ -384,7 +383,7 @@ double stats_spread(double *v, int n)
     return stats_sigma(v, n) * (n < 10 ? few[n] : n / (n - 0.8));
 }
 
-/* Quantile of a chi-square divided by its degrees of freedom, at z of a normal (Wilson & Hilferty
+/* Quantile of a chi-square over its degrees of freedom, at z of a normal (Wilson & Hilferty
  * 1931). */
 static double chi_square(double df, double z)
 {

@@ -63,8 +63,7 @@ double stats_trend(const double *v, int n);
 /* Slope of v over t: median of the slopes between all pairs (Theil 1950), with the 95 % interval
  * of Sen (1968); NAN if all t are equal. */
 double stats_slope(const double *t, const double *v, int n, double *lo, double *hi);
-/* 1.4826 MAD, corrected for few values (Croux & Rousseeuw, COMPSTAT 1992); 0 for fewer than 2.
- * Sorts v. */
+/* 1.4826 MAD, corrected for few values (Croux & Rousseeuw, COMPSTAT 1992); 0 if n < 2.  Sorts v. */
 double stats_spread(double *v, int n);
 
 /* Prior of n variances of df degrees of freedom each: they follow var0 times an F distribution of
@@ -80,8 +79,7 @@ enum { STATS_LEVELS = 5 };
  * for fewer than two.  level[] (STATS_LEVELS) receives their medians, ascending. */
 int stats_levels(const double *sorted, int n, double noise, double *level);
 
-/* xoshiro256** seeded by splitmix64 (Blackman & Vigna 2018): equal seeds give equal runs on every
- * machine. */
+/* xoshiro256** seeded by splitmix64 (Blackman & Vigna 2018): equal runs on every machine. */
 struct rng {
     unsigned long long s[4];
 };

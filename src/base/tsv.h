@@ -27,13 +27,11 @@ struct tsv {
     char **cells; /* storage behind row[].cell */
 };
 
-/* Check a line for control characters other than tabs: these steer terminals, and a NUL would hide
- * the rest. */
+/* Refuse control characters other than tabs: they steer terminals, and a NUL hides the rest. */
 int tsv_clean(const char *path, int line, const char *text, size_t len, struct err *err);
 
 int tsv_load(struct tsv *t, const char *path, struct err *err);
-/* Like tsv_load(), from memory.  Takes ownership of text, also on failure; path is used in
- * messages. */
+/* Like tsv_load(), from memory.  Takes ownership of text, always; path is used in messages. */
 int tsv_parse(struct tsv *t, const char *path, char *text, struct err *err);
 void tsv_free(struct tsv *t);
 

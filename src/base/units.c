@@ -13,8 +13,7 @@ static const double ten[] = {
     1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}; /* all exact */
 enum { TEN_MAX = sizeof(ten) / sizeof(*ten) - 1, EXACT_DIGITS = 15 };
 
-/* Read digits into *v; *digits counts those from the first non-zero on.  Returns the position
- * behind them. */
+/* Read digits into *v, counting them from the first non-zero on.  Returns the position behind. */
 static const char *take_digits(const char *s, uint64_t *v, int *digits)
 {
     const char *from = s;

@@ -95,8 +95,7 @@ extern const struct foreign_unit foreign_unit[FOREIGN_COUNT];
 
 double units_in(enum foreign c, double theirs); /* result in bytes/s, s or bytes */
 double units_out(enum foreign c, double ours);
-/* Nine significant digits and the suffix: "4.92e+10Bps"; Kubernetes quantities are whole
- * numbers. */
+/* Nine significant digits and the suffix: "4.92e+10Bps"; for Kubernetes whole numbers. */
 enum { FOREIGN_TEXT = 32 };
 char *units_foreign_text(char buf[FOREIGN_TEXT], enum foreign c, double ours);
 

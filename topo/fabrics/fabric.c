@@ -87,8 +87,7 @@ int fabric_reshape(struct fabric *f, int gpus_per_host, int gpus_per_domain, str
 
 enum { ENDPOINTS_MAX = 1 << 20 };
 
-/* Index of a group whose name is made from `fmt` and one or two numbers.  Called once per host or
- * GPU. */
+/* Index of a group with a name of `fmt` and one or two numbers.  Called once per host or GPU. */
 static int group(struct topo *t, enum level level, const char *fmt, int i, int k)
 {
     char name[64];

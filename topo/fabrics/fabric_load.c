@@ -62,8 +62,7 @@ static int take_over(json_t *root, json_t *base, const char *where, const struct
     return 0;
 }
 
-/* Apply {"preset": "hgx-h100", "collectives": "inside"}: members missing in `root` are taken from
- * that preset. */
+/* Apply {"preset": "hgx-h100", "collectives": "inside"}: its members complete `root`. */
 static int derive(json_t *root, const char *path, struct err *err)
 {
     json_t *name = json_object_get(root, "base"), *base = NULL;
@@ -166,8 +165,7 @@ int fabric_load(struct fabric *f, const char *name, struct err *err)
     return rc;
 }
 
-/* True if both names state a memory size and the sizes differ: "A100-SXM4-40GB", "A100 SXM 80
- * GB". */
+/* True if both names state different memory sizes: "A100-SXM4-40GB", "A100 SXM 80 GB". */
 static bool other_memory(const char *device, const char *gpu)
 {
     const char *gb = strstr(gpu, " GB"), *digits = gb;

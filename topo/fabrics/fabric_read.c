@@ -31,8 +31,7 @@ static int find_kind(const char *name)
     return -1;
 }
 
-/* Look up the kind called `name`, and the source behind `key` with the note (may be NULL) in
- * brackets. */
+/* Look up the kind called `name`, and the source of `key` with the note (or NULL) in brackets. */
 static int read_cite(const struct fabric_reader *r, enum fabric_kind *kind, char **source,
                      const char *at, const char *name, const char *key, const char *note)
 {

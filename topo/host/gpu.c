@@ -45,8 +45,7 @@ void topo_link_gpus(struct topo *t)
     free(first);
 }
 
-/* --- table "gpus" of topology.json: the facts of a GPU, listed once for struct, reader and writer
- * --- */
+/* --- table "gpus" of topology.json: facts of a GPU, once for struct, reader and writer --- */
 
 static const char *const end_names[] = {"gpu", "cpu", "switch", "unknown"};
 static const char *const path_names[] = {"self", "PIX", "PXB", "PHB", "NODE", "SYS"};

@@ -17,7 +17,7 @@ int host_read(struct topo *t, int host, const char *path, size_t bytes,
 
 /* True if the machine below root has a file or folder of this path, with `more` appended. */
 bool host_has_file(const char *root, const char *path, const char *more);
-/* Normalise "00000008:06:00.0" or "0008:06:00.0" to "0008:06:00.0", in lower case; false: no PCI
+/* Normalise "00000008:06:00.0" or "0008:06:00.0" to the latter, in lower case; false: no
  * address. */
 bool host_busid(char to[16], const char *from);
 

@@ -43,8 +43,7 @@ static int only_bit(const char *set)
     return bit < 65535 ? bit : -1;
 }
 
-/* Kind of "0302 [10de:1db8] [10de:131d] a1": GPUs by the rule of topo/host/hwloc.c, and NVIDIA's
- * switches. */
+/* Kind of "0302 [10de:1db8] [10de:131d] a1": GPUs as in topo/host/hwloc.c, NVIDIA's switches. */
 static enum hw_kind pci_kind(const char *type, const char *subtype)
 {
     unsigned class, vendor;

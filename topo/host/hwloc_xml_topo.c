@@ -35,8 +35,7 @@ static int bridges(const struct hw *h, int from, int to)
     return n;
 }
 
-/* Path by the rule of NVML's common ancestor: one PCIe switch, several, host bridge, NUMA node,
- * system. */
+/* Path as NVML's common ancestor: one PCIe switch, several, host bridge, NUMA node, system. */
 static enum gpu_path path_between(const struct hw *h, int a, int b)
 {
     int at = meet(h, a, b);

@@ -187,8 +187,7 @@ static void count_domains(struct mnnvl_facts *f)
     }
 }
 
-/* Set `rack`.  A host alone in its cluster, of no known rack product, is none: H100 boxes register
- * like that. */
+/* Set `rack`.  Not for a host alone in its cluster without a rack product, as H100 boxes are. */
 static void find_racks(struct mnnvl_facts *f)
 {
     int *hosts = mem_calloc((size_t)f->names.clusters.count + 1, sizeof(*hosts));

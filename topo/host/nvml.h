@@ -13,13 +13,11 @@
 
 struct nvml;
 
-/* Errors: EXIT_CONFIG if there is no library or it does not start; EXIT_NOINPUT if RAILGAUGE_NVML
- * names it. */
+/* EXIT_CONFIG: no library, or it does not start; EXIT_NOINPUT if RAILGAUGE_NVML names it. */
 int nvml_open(struct nvml **out, struct err *err);
 void nvml_close(struct nvml *n); /* NULL is allowed */
 int nvml_count(const struct nvml *n);
-/* Read GPU i in the library's order.  The caller sets host and the facts about IMEX.  EXIT_IO:
- * lost. */
+/* Read GPU i in the library's order, except host and the facts about IMEX.  EXIT_IO: lost. */
 int nvml_read(struct nvml *n, int i, struct gpu *out, struct err *err);
 int nvml_find(struct nvml *n, const char *busid); /* index, or -1 */
 
@@ -33,8 +31,7 @@ struct nvml_counts {    /* -1: unknown */
 };
 /* Let nvml_look() also report Xids of this GPU, and of no other GPU of `n`. */
 void nvml_watch(struct nvml *n, int i);
-/* Read the counters.  After the first call only supported fields are read: a few calls, and fields
- * of each link. */
+/* Read the counters; after the first call only supported ones: a few calls, fields of each link. */
 void nvml_look(struct nvml *n, int i, struct nvml_counts *out);
 /* Events between two readings of one GPU that disturb a measurement: "hardware thermal slowdown, 3
  * NVLink errors"; false and "" if there are none. */

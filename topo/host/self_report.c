@@ -52,8 +52,7 @@ void self_report_list_free(struct self_report *list, int count)
 
 /* --- this node --- */
 
-/* Value of an environment variable as one word: blanks and control characters would end the
- * line. */
+/* Environment variable as one word: blanks and control characters would end the line. */
 static char *word(const char *text)
 {
     char *w = text && *text ? mem_strdup(text) : NULL;

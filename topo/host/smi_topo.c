@@ -78,8 +78,7 @@ static bool is_device(const char *word, struct smi_device *d)
            !strncmp(word, "mlx", 3);
 }
 
-/* Remove escape codes; other control characters except tabs become blanks, non-ASCII becomes
- * '?'. */
+/* Remove escape codes; other control characters but tabs become blanks, non-ASCII '?'. */
 static void clean(char *line)
 {
     char *to = line;
@@ -100,8 +99,8 @@ static void clean(char *line)
     *to = '\0';
 }
 
-/* Return the next cell: up to a tab if the line has tabs, else up to a blank; surrounding blanks
- * are removed. */
+/* Next cell: up to a tab if the line has tabs, else up to a blank.  Blanks around it are
+ * removed. */
 static bool next_cell(char **line, bool tabs, char cell[CELL])
 {
     char *from = *line, *end;

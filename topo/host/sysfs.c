@@ -71,8 +71,7 @@ static bool sysfs_list(char ***names, int *count, const char *root, const char *
 
 /* --- any device --- */
 
-/* Set the driver, "mlx5_core 24.10-1.1.4".  Drivers in the kernel's tree have no version of their
- * own. */
+/* Set the driver, "mlx5_core 24.10-1.1.4".  Drivers of the kernel's tree have no version. */
 static void sysfs_driver(struct nic *n, const char *root, const char *class_path)
 {
     char line[128], name[32] = "", version[16];
@@ -125,8 +124,7 @@ static void sysfs_push(struct topo *t, const struct nic *n)
     MEM_PUSH(t->nic, t->nics) = *n;
 }
 
-/* --- ports with verbs: /sys/class/infiniband; each address (GID) has a type and a network
- * interface --- */
+/* --- ports with verbs: /sys/class/infiniband; each GID has a type and a network interface --- */
 
 enum { GIDS_MAX = 256, LINE = 128 };
 

@@ -145,8 +145,7 @@ int topo_read_verbs(struct topo *t, int host, const char *root, struct err *err)
 
     if (host < 0 || host >= t->hosts)
         return err_set(err, "no host %d", host);
-    /* Skip a recorded machine, whose ports are not those of this machine's library, unless that is
-     * named. */
+    /* A recorded machine's ports are not in this machine's library, unless that is named. */
     if ((*root && !(named && *named)) || !any_rdma(t, host))
         return 0;
     if (verbs_load(&why) < 0) {

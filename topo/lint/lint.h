@@ -1,8 +1,7 @@
 /* lint.h - oddities of a machine that are visible before any measurement: a list of findings that
  * every check appends to.
  *
- * A check compares things of the same kind, names the odd one, and states the value of the
- * peers. */
+ * A check compares things of the same kind, names the odd one, and states the peers' value. */
 #ifndef RG_LINT_H
 #define RG_LINT_H
 

@@ -189,8 +189,7 @@ static void lint_leaves(struct lint *l, const struct lint_view *v)
 
 /* --- PCIe trees that a virtual machine shows flat --- */
 
-/* True if the GPUs of rows first..end-1 are attached to NVLink switches and all paths between them
- * are PHB. */
+/* True if the GPUs first..end-1 are attached to NVLink switches and all their paths are PHB. */
 static bool flat(const struct topo *t, int first, int end)
 {
     bool all = end - first > 2;

@@ -10,8 +10,7 @@
 #include "topo/host/nic.h"
 #include "topo/lint/lint_impl.h"
 
-/* Majority of a host's endpoints: index of the first of that kind, -1: no GPUs; its count; count
- * of all. */
+/* Majority of a host's endpoints: index of one, -1: no GPUs; its count; count of all. */
 struct usual {
     int endpoint, times, all;
 };

@@ -66,7 +66,7 @@ static struct pair *pairs_of(const struct net_view *v, int *count)
     return p;
 }
 
-/* Report missing cables between two switches; the first existing one stands as "leaf-03[35] -
+/* Report missing cables between two switches; names one that exists, "leaf-03[35] -
  * spine-02[32]". */
 static void say_fewer(struct lint *l, const struct net_view *v, const struct pair *p, int mode,
                       int times, int pairs)
@@ -232,8 +232,7 @@ static void slow_cables(struct lint *l, const struct cables *x)
     free(peer);
 }
 
-/* Report that all cables are SDR: old simulators replace unknown speeds by the first one
- * defined. */
+/* Report that all cables are SDR: old simulators replace unknown speeds by the first one. */
 static void all_first(struct lint *l, const struct net_view *v)
 {
     int told = 0;
@@ -432,8 +431,7 @@ static void say_few_leaves(struct lint *l, const struct lint_peer *odd, const st
              g->leaves, g->leaves == 1 ? "f" : "ves", g->hosts, u->times, u->peers, u->value);
 }
 
-/* Report groups with fewer leaves.  Only groups on leaves are compared: a manager's host on a
- * spine is none. */
+/* Report groups with fewer leaves, except groups on spines, such as a manager's host. */
 static void few_leaves(struct lint *l, const struct net_view *v)
 {
     struct lint_peer *peer = NULL;

@@ -330,8 +330,7 @@ static void say(const struct run *r, const char *what, const char *text)
         lint_add(r->l, r->c->kind, what, "%s", text);
 }
 
-/* True if the row above already reported this object with this value, so that the cause is the
- * same. */
+/* True if the row above already reported this object with this value: the same cause. */
 static bool said_above(const struct run *r, const struct told *x)
 {
     char text[VALUE_TEXT];

@@ -111,7 +111,7 @@ static const struct nccl_via_row {
     {"COLLNET/", NCCL_VIA_COLLNET},
 };
 
-/* Parse the text after "via ": NET/NAME/DEVICE[(RANK)][/GDRDMA[(PCI)]][/Shared]; NAME may contain
+/* Parse the text after "via ": NET/NAME/DEVICE[(RANK)][/GDRDMA[(PCI)]][/Shared]; NAME with
  * blanks. */
 static bool read_via(struct nccl_link *k, const char *s)
 {
@@ -162,8 +162,7 @@ static void add_link(struct nccl_log *l, int comm, const struct nccl_link *k)
 }
 
 /* "03/0 : 1[1] -> 2[2] [send] via NET/IB/0/GDRDMA".  SHM lines have no "/0".  Brackets hold the
- * number or, before 2.19, the address of the GPU.  "03/16 : 0 1 2 ..." is a ring, which Ring lines
- * report. */
+ * number or, before 2.19, the address of the GPU.  "03/16 : 0 1 2 ..." is a ring, see on_ring(). */
 void nccl_log_channel(struct nccl_log *l, const char *s)
 {
     struct nccl_link k = {.net = -1, .through = -1, .channels = 1};

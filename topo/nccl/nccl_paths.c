@@ -134,8 +134,7 @@ static double least(double a, double b)
     return a < b ? a : b;
 }
 
-/* Find the nearest members of a row, by width first and then by type.  Fills list and returns the
- * length. */
+/* Find the nearest members of a row, by width, then by type.  Fills list, returns its length. */
 static int nearest(const struct nccl_route *row, int n, int *list)
 {
     int count = 0;
@@ -266,8 +265,7 @@ static bool gpu_direct(const struct finder *f, int g, int n, bool read)
     return p->net[n].gdr && p->gpu[g].gdr && p->nic[g * p->nets + n].type <= NCCL_PATH_P2C;
 }
 
-/* Use PXN: a GPU of the host that is near the NIC and connected to GPU g by NVLink forwards the
- * data. */
+/* Use PXN: a GPU of the host, near the NIC and on NVLink with GPU g, forwards the data. */
 static void use_pxn(struct finder *f, int g, int n, int owner)
 {
     struct nccl_paths *p = f->p;

@@ -87,8 +87,7 @@ struct nccl_comm_profile {
     int *after;
 };
 
-/* Algorithm and protocol that NCCL chose (TUNING lines, printed by one rank of the
- * communicator). */
+/* Algorithm and protocol that NCCL chose (TUNING lines; one rank per communicator prints them). */
 struct nccl_choice {
     char op[20];             /* "all_reduce"; "" before NCCL 2.23 */
     int comm;                /* index of the communicator */
@@ -153,8 +152,7 @@ void nccl_merge(struct nccl_profile *all, struct nccl_profile *one, int endpoint
 /* Assemble the rings after the last nccl_merge(). */
 void nccl_merge_end(struct nccl_profile *all);
 
-/* Find oddities and add sentences to p->finding.  t supplies names of hosts, NICs and domains; may
- * be NULL. */
+/* Add sentences about oddities to p->finding.  t (or NULL) names hosts, NICs and domains. */
 void nccl_judge(struct nccl_profile *p, const struct topo *t);
 /* Bandwidth that NCCL assumes for large messages on a communicator's rings or trees: bytes per
  * second and direction through its narrowest rank; 0: not stated. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ibnet.c - reads an InfiniBand subnet from a port of this machine with libibnetdisc, or from
- * text. */
+/* ibnet.c - reads an InfiniBand subnet with libibnetdisc from a port of this machine, or a text. */
 #include "topo/net/ibnet_impl.h"
 
 #include <dirent.h>
@@ -51,8 +50,7 @@ static int api_open(struct ibnet_api *a, struct err *err)
 
 enum { TIMEOUT_MS = 1000, RETRIES = 3, NODES_MAX = 1 << 20 };
 
-/* PortInfo has its layout on the wire: InfiniBand Architecture Specification, volume 1,
- * 14.2.5.6. */
+/* Layout of PortInfo: InfiniBand Architecture Specification, volume 1, 14.2.5.6. */
 enum { CAPABILITY = 20, WIDTH_ACTIVE = 31, SPEED_ACTIVE = 35, EXTENDED_ACTIVE = 62 };
 
 static int width_of(const uint8_t *info)
@@ -176,8 +174,7 @@ static char *adapters(const char *device, bool *named)
     return list;
 }
 
-/* Find the first umad device that cannot be opened, with errno; false if all can be opened or none
- * exists. */
+/* Find the first umad device that cannot be opened, with errno; false: all can, or none exists. */
 static bool refused(char *path, size_t size, int *umads)
 {
     DIR *d = opendir("/dev/infiniband");

@@ -20,15 +20,12 @@
  * EXIT_CONFIG: no library, no NIC, or no permission. */
 int ibnet_read(struct topo *t, int host, const char *path, struct err *err);
 
-/* Parse text into a new *n, owned by the caller.  text need not end with NUL; path is used in
- * messages. */
+/* Parse text into a new *n, owned by the caller.  text may lack a NUL; path is for messages. */
 int ibnet_parse(struct net **n, const char *text, size_t len, const char *path, struct err *err);
 
-/* True for a switch's own aggregation engine (SHARP), by its description or device id (0:
- * unknown). */
+/* True for a switch's own aggregation engine (SHARP), by description or device id (0: unknown). */
 bool ibnet_aggregation(const char *name, long device_id);
-/* Copy a description as bounded ASCII: characters that terminals or JSON could stumble over become
- * '?'. */
+/* Copy a description as bounded ASCII: characters unsafe for terminals or JSON become '?'. */
 void ibnet_name(char name[65], const char *text, size_t len);
 
 #endif

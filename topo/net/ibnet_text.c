@@ -324,8 +324,7 @@ static int port_line(struct ibnet_text *x, const char *s)
     return 0;
 }
 
-/* Parse lines such as vendid=0x2c9.  GUIDs are kept to be checked against the record that
- * follows. */
+/* Parse lines such as vendid=0x2c9.  GUIDs are kept and checked against the next record. */
 static int assignment(struct ibnet_text *x, const char *line)
 {
     static const char *const guids[] = {"switchguid", "caguid", "rtguid", "hcaguids"};

@@ -11,8 +11,7 @@
 /* Each leaf of a host is paired with this many of the host's next leaves. */
 enum { NEXT = 16 };
 
-/* Hosts on a group of leaves, ascending; several: how many of them have more than one leaf
- * anywhere. */
+/* Hosts on a group of leaves, ascending; several: number of hosts with several leaves anywhere. */
 struct crowd {
     int *host, hosts, several, leaves;
 };
@@ -175,8 +174,7 @@ static int home(struct work *w, const struct leaf_link *s, int n, int *votes)
     return best;
 }
 
-/* Set of_host to the root of each host's group.  Returns the number of hosts by root; the caller
- * frees. */
+/* Set of_host to the root of each host's group.  Returns hosts per root; the caller frees. */
 static int *settle(struct work *w)
 {
     int *votes = mem_calloc((size_t)w->g->leaves + 1, sizeof(int));
@@ -193,8 +191,7 @@ static int *settle(struct work *w)
     return homes;
 }
 
-/* Group for leaves that are home to no host: the group of most hosts on these leaves.  Returns the
- * root, or -1. */
+/* Group for leaves that are home to no host: that of most hosts on them.  Returns root, or -1. */
 static int adopted(const struct work *w, const struct crowd *c)
 {
     int of = -1, lead = 0, n = 0;

@@ -111,8 +111,7 @@ static int find_neighbour(struct lldp_reader *r, const char *interface, size_t l
     return r->count - 1;
 }
 
-/* Set a field.  Names of switches are compared between hosts, so they must not be cut or
- * changed. */
+/* Set a field.  Switch names are compared between hosts, so they must not be cut or changed. */
 static int set_field(struct lldp_reader *r, struct neighbour *n, size_t i, const char *value)
 {
     char *to = (char *)n + field[i].at;

@@ -154,8 +154,7 @@ static int *adapters(const struct net *n)
 }
 
 /* Switches with NICs are leaves.  Exception: a few NICs, such as the subnet manager's, do not make
- * a leaf of a spine, that is of a switch most of whose cables lead to switches with many more
- * NICs. */
+ * a leaf of a spine: most of its cables lead to switches with many more NICs. */
 static void find_leaves(struct net *n)
 {
     int *at = adapters(n), *cables = mem_calloc((size_t)n->nodes + 1, sizeof(*cables)),

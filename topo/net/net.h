@@ -62,8 +62,7 @@ bool net_clash(const struct net *n, int *x, int *y);
 /* Set all tiers.  A few HCAs on a switch whose neighbours have many times as many (the subnet
  * manager's host on a spine) do not make it tier 0. */
 void net_tiers(struct net *n);
-/* Part of each node; parts are not joined by cables, part 0 has the most HCAs.  The caller
- * frees. */
+/* Part of each node; no cable joins parts, part 0 has the most HCAs.  The caller frees. */
 int *net_parts(const struct net *n, int *count);
 /* Labels of nodes: "leaf-03" for the description "MF0;leaf-03:MQM9700/U1" of NVIDIA's switches,
  * otherwise the description, or "S-2c5eab0300b87b40" if that is empty or shared. */
@@ -78,8 +77,7 @@ int net_merge(struct net *to, const struct net *from, const char *path, struct e
 int net_root(int *up, int i); /* lowest member of the set */
 void net_join(int *up, int a, int b);
 
-/* NICs by host: nic[first[h]] .. nic[first[h + 1] - 1] belong to host h, sorted by name or in
- * topology order. */
+/* NICs by host: host h has nic[first[h]] .. nic[first[h + 1] - 1], by name or in topology order. */
 struct net_nics {
     int *first, *nic;
 };

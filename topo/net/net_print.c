@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* net_print.c - summary of a network in a few lines: switches by tier, NICs, cables by rate,
- * parts. */
+/* net_print.c - summary of a network: switches by tier, NICs, cables by rate, parts. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

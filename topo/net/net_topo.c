@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* net_topo.c - hosts of HCAs, groups of hosts that a network declares, and the leaf of each NIC
- * and endpoint. */
+/* net_topo.c - hosts of HCAs, groups that a network declares, leaves of NICs and endpoints. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -44,16 +44,14 @@ struct net_view {
     int unnamed; /* number of HCAs without a known host */
 };
 
-/* t supplies the names of hosts that GUIDs assigned to HCAs (net_hosts()).  n and t are
- * borrowed. */
+/* t supplies host names that GUIDs assigned to HCAs (net_hosts()).  n and t are borrowed. */
 void net_view_make(struct net_view *v, const struct net *n, const struct topo *t);
 void net_view_free(struct net_view *v);
 
 /* Split a description into host and device: "node01 mlx5_0", "node01 HCA-1", "node01".  False for
  * makers' default descriptions and for "localhost". */
 bool net_described(const char *name, char host[65], char device[32]);
-/* True for each HCA whose description another HCA has too: hosts that were never named share
- * one. */
+/* True for each HCA that shares its description: hosts that were never named have the same. */
 bool *net_described_again(const struct net *n); /* indexed by node; the caller frees */
 
 /* "leaf-03[17]" in buf */

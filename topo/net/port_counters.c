@@ -12,8 +12,7 @@
 #include "base/units.h"
 #include "topo/host/nic.h"
 
-/* Directory of a counter.  PORT_TOTAL: in PORT_STATISTICS, and includes the count of the row
- * before. */
+/* Directory of a counter.  PORT_TOTAL: in PORT_STATISTICS, includes the count of the row before. */
 enum port_folder { PORT_PMA, PORT_HARDWARE, PORT_STATISTICS, PORT_TOTAL, PORT_INTERFACE };
 
 struct port_counter {

@@ -23,8 +23,7 @@ enum port_kind {
     PORT_KINDS
 };
 
-/* Port, named as in struct nic.  netdev: interface whose statistics belong to the port; "":
- * none. */
+/* Port, named as in struct nic.  netdev: interface with statistics of the port; "": none. */
 struct port_id {
     char name[32], netdev[16];
     bool rdma;
@@ -33,8 +32,7 @@ struct port_id port_id_of(const struct nic *n);
 
 struct port_counters;
 
-/* Open the existing counters of a port below root ("": the live machine) and read them once; NULL:
- * there are none. */
+/* Open and read the existing counters of a port below root ("": live machine); NULL: none exist. */
 struct port_counters *port_counters_open(const char *root, const struct port_id *id);
 void port_counters_close(struct port_counters *p);             /* NULL is allowed */
 const char *port_counters_name(const struct port_counters *p); /* "mlx5_2 port 1", "eth0" */

@@ -22,8 +22,7 @@ void rails_find(struct topo *t);
  * "=mlx5_0:1:0:0,mlx5_1:1:1:0" (<hca>:<port>:<rail>:<plane>).  NULL: no compute NIC, or a rail is
  * unknown.  The caller frees. */
 char *rails_ib_hca(const struct topo *t, int host, bool rails);
-/* Value for NCCL_SOCKET_IFNAME: "=eno1" for the bootstrap beside RDMA; without RDMA all compute
- * NICs. */
+/* NCCL_SOCKET_IFNAME: "=eno1" for the bootstrap beside RDMA; without RDMA all compute NICs. */
 char *rails_socket(const struct topo *t, int host);
 /* "compute (sysfs), rail 3 (ibnet)": use, rail and plane with their sources.  The caller frees. */
 char *rails_nic_text(const struct nic *n);

@@ -40,8 +40,7 @@ static char *ib_hca(const struct rails_host *v, bool rails)
     return value;
 }
 
-/* Interface of the fastest management NIC; without management NICs, interfaces of the compute
- * NICs. */
+/* Interface of the fastest management NIC; without any, interfaces of the compute NICs. */
 static char *socket_of(const struct rails_host *v)
 {
     const struct nic *best = NULL;

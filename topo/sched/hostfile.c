@@ -43,8 +43,7 @@ static int add_list(struct hostfile *s, const char *list, int slots, struct err 
     return rc;
 }
 
-/* Parse mpirun's words after a host: slots=N counts; max_slots=N does not, it is no number of
- * ranks to start. */
+/* Parse mpirun's words after a host: slots=N; max_slots=N is only a limit and does not count. */
 static int add_line(struct hostfile *s, char *line, struct err *err)
 {
     char *rest = NULL, *host, *word;

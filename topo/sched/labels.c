@@ -15,9 +15,9 @@ enum { LABEL_WIDE = -1 }; /* instead of a level: wider than any tier of switches
 struct label_rule {
     const char *key;
     int level; /* enum level or LABEL_WIDE */
-    /* Rows with the same origin form a ladder, nearest first: the first of these keys that a node
-     * has gets the level of the first row, its next key that of the second.  NULL: the origin is
-     * the key itself. */
+    /* Rows with the same origin form a ladder, nearest first: the first of these keys that a
+     * node has gets the level of the first row, its next key that of the second.  NULL: the key
+     * itself. */
     const char *origin;
     int above; /* switch tiers above a spine, see struct declared_group */
 };

@@ -120,8 +120,7 @@ static int check_nodes(const struct slurm_file *f, const struct slurm_topology *
     return rc;
 }
 
-/* Find circles: the units that remain after repeatedly removing those whose children are all
- * placed. */
+/* Find circles: units that remain after repeated removal of those with all children placed. */
 static int check_circles(const struct slurm_file *f, const struct slurm_topology *t,
                          struct err *err)
 {
@@ -295,8 +294,7 @@ static int all_above(const struct heights *h, int leaf, int *list, int *seen)
     return n;
 }
 
-/* group[height]: name of the switches above a leaf at each height; if there are none, that of the
- * height below. */
+/* group[height]: name of the switches above a leaf; if there are none, as at the height below. */
 static void groups_of(const struct heights *h, int leaf, int *list, int *seen, char **group)
 {
     int n = all_above(h, leaf, list, seen);

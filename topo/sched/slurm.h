@@ -56,8 +56,7 @@ struct slurm_file {
     int names; /* number in all lists; at most SLURM_NAMES */
 };
 
-/* Parse a file; its format is detected from the text.  Call slurm_file_free() also after an
- * error. */
+/* Parse a file in any of the forms.  Call slurm_file_free() also after an error. */
 int slurm_parse(struct slurm_file *f, const char *text, size_t len, const char *path,
                 struct err *err);
 void slurm_file_free(struct slurm_file *f);
@@ -67,9 +66,8 @@ int slurm_file_read(struct slurm_file *f, const char *text, size_t len, const ch
                     struct err *err);
 
 /* Declare the groups of all topologies in a file: blocks are domains, leaf switches are leaves,
- * the switches right above them spines (for a leaf below several, all of these together), and
- * the tiers above follow.  origin is the name of the file, in topology.yaml with that of the
- * topology. */
+ * the switches right above them spines (for a leaf below several, all of these together), and the
+ * tiers above follow.  origin is the file's name, in topology.yaml with the topology's. */
 void slurm_declare(const struct slurm_file *f, struct topo *t);
 /* Row of topo/sources.c. */
 enum { SLURM_BYTES_MAX = 64 << 20 };

@@ -118,8 +118,7 @@ int slurm_addr_parse(struct slurm_addr *a, const char *addr, const char *pattern
     const char *last = node_start(a, addr, end, node);
     const char *above = last > addr ? last - 1 : addr; /* end of the part above the node */
     int have = a->parts == 1 ? 1 : dots(addr, above) + 2;
-    /* A single part above the node takes all dots of its name; with several the split would be
-     * ambiguous. */
+    /* A single part above the node takes all dots; with several the split would be ambiguous. */
     if (a->parts == 2 && have > 2)
         have = 2;
     if (have != a->parts || last >= end)

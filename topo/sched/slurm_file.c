@@ -184,8 +184,7 @@ static int take_line(struct slurm_file *f, struct line *l, const char *text, str
     return l->first == BLOCK_SIZES ? take_sizes(t, l, err) : take_unit(f, t, l, err);
 }
 
-/* Return the next line, without comment and continuation; moves *p behind it and *number to its
- * last line. */
+/* Next line, without comment and continuation; moves *p behind it, *number to its last line. */
 static char *next_line(const char **p, const char *end, int *number)
 {
     char *line = mem_strdup("");
@@ -463,8 +462,7 @@ static int read_yaml(struct slurm_file *f, const char *text, size_t len, struct 
     return rc;
 }
 
-/* True for topology.conf: the first significant line starts with a word and '=', or is an
- * Include. */
+/* True for topology.conf: the first significant line is Include, or a word before '='. */
 static bool is_conf(const char *text, size_t len)
 {
     const char *p = text, *end = text + len;

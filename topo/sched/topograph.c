@@ -42,8 +42,7 @@ struct topograph {
 
 /* --- names --- */
 
-/* Take a text (or number) of a list or key as a name of `what`; NULL after an error, with the line
- * of `near`. */
+/* Take a text (or number) as a name of `what`; NULL after an error, with the line of `near`. */
 static char *take_name(struct topograph *m, const json_t *value, const json_t *near,
                        const char *what, struct err *err)
 {
@@ -305,8 +304,8 @@ static int take_block(struct topograph *m, const json_t *block, struct err *err)
     return rc;
 }
 
-/* Read {"cb11": {"nodes": [...], "attributes": {"nvlink": "nvl1"}}} of models before 1.0; empty
- * blocks occur. */
+/* Read {"cb11": {"nodes": [...], "attributes": {"nvlink": "nvl1"}}} of models before 1.0; may be
+ * empty. */
 static int take_capacity(struct topograph *m, const char *key, const json_t *block, struct err *err)
 {
     const json_t *link = json_object_get(json_object_get(block, "attributes"), "nvlink");
