@@ -11,15 +11,15 @@
 
 const char *const late_kind_name[] = {"no", "sometimes", "usually"};
 
-/* --- what each process waited for others, up to each of its entries --- */
+/* --- time that each process waited for others before each of its entries --- */
 
 struct late_work {
     const struct record_job *j;
-    double *waited; /* by entry: s in all of its process' entries before it */
-    int *before;    /* by entry: the entry of the same communicator before it, -1 */
+    double *waited; /* per entry: wait in all earlier entries of its process, s */
+    int *before;    /* per entry: previous entry of the same communicator; -1: none */
     double unsure;
     int *host;                          /* by process */
-    struct late_part *best, *host_best; /* by process and by host: where it lost most */
+    struct late_part *best, *host_best; /* per process and per host: part with the largest loss */
     int *axes_judged, *axes_late;       /* by process */
     struct late *out;
 };
@@ -28,7 +28,8 @@ static void wait_times(struct late_work *w)
 {
     const struct record_job *j = w->j;
     int *last = mem_ints(j->teams, -1);
-    int64_t *call = mem_calloc((size_t)j->calls + 1, sizeof(*call)); /* last start; 0: not whole */
+    /* last start; 0: call incomplete */
+    int64_t *call = mem_calloc((size_t)j->calls + 1, sizeof(*call));
 
     for (int c = 0; c < j->calls; c++) {
         struct record_span s;
@@ -58,25 +59,25 @@ static void wait_times(struct late_work *w)
 /* --- one communicator --- */
 
 struct late_member {
-    float *own; /* by call */
+    float *own; /* own() by call */
     int last;
     double lost, host_lost;
     double median, lo, hi;
     int often;               /* calls beyond the threshold */
-    double behind, from, to; /* of those; else of all */
+    double behind, from, to; /* median and interval over those calls, or over all */
 };
 
 struct late_comm {
     const struct record_team *comm;
     int calls, n;
     struct late_member *m;
-    double *start, *worked, *buf; /* by member: of one call, s */
+    double *start, *worked, *buf; /* per member: values of one call, s */
     double *long_buf;             /* by call */
-    double *spread;               /* of the starts, by call: standard deviation */
-    double typical;               /* its median */
+    double *spread;               /* standard deviation of the starts, by call */
+    double typical;               /* median of spread */
 };
 
-/* Who is last, and how much earlier the call would begin without it or its host. */
+/* Find the last member and how much earlier the call would begin without it or its host. */
 static void count_last(struct late_comm *c, const struct late_work *w)
 {
     int latest = 0;
@@ -108,7 +109,7 @@ static void take_call(struct late_comm *c, const struct late_work *w, int call)
     for (int i = 0; i < c->n; i++) {
         int e = j->part[j->call[call].first + i], before = w->before[e];
         c->start[i] = (double)(j->entry[e].start - origin) / 1e9;
-        /* What was waited in the call before is no other communicator's. */
+        /* Waiting inside the previous call of this communicator does not count: start after it. */
         double since = before < 0 ? w->waited[e] : w->waited[e] - w->waited[before + 1];
         c->worked[i] = c->start[i] - since;
     }
@@ -125,7 +126,7 @@ static void take_call(struct late_comm *c, const struct late_work *w, int call)
     c->calls++;
 }
 
-/* Of each member, when all calls were taken. */
+/* Compute the statistics of each member after all calls were taken. */
 static void summarise(struct late_comm *c, const struct late_work *w)
 {
     memcpy(c->long_buf, c->spread, sizeof(*c->long_buf) * (size_t)c->calls);
@@ -152,7 +153,7 @@ static void summarise(struct late_comm *c, const struct late_work *w)
     }
 }
 
-/* The medians of all members: their own median and spread. */
+/* Returns the median of the members' medians; *spread: their spread. */
 static double level(const struct late_comm *c, double *spread)
 {
     for (int i = 0; i < c->n; i++)
@@ -185,7 +186,7 @@ static void keep_worst(struct late_part *at, const struct late_part *p)
         *at = *p;
 }
 
-/* What this communicator says of its members. */
+/* Record the late members of this communicator. */
 static void blame(struct late_comm *c, struct late_work *w)
 {
     double spread, usual = level(c, &spread);
@@ -245,7 +246,7 @@ static void judge_comm(struct late_work *w, const struct record_team *comm, cons
     free(c.long_buf);
 }
 
-/* Members of a call are in the order of processes; so must the communicator's be for the above. */
+/* Members of a call are in process order, so the communicator's members must be as well. */
 static int by_int(const void *a, const void *b)
 {
     return stats_by_int(a, b);
@@ -275,7 +276,7 @@ static void judge_comms(struct late_work *w)
     free(comm);
 }
 
-/* --- of the whole job --- */
+/* --- the whole job --- */
 
 static double recorded_seconds(const struct record_job *j)
 {
@@ -295,7 +296,7 @@ static void add_part(struct late_work *w, struct late_part p)
         MEM_PUSH(w->out->part, w->out->parts) = p;
 }
 
-/* A host whose processes, two at least, are all late is one part. */
+/* True if all processes of a host, two at least, are late in the same way.  They are one part. */
 static bool host_is_late(const struct late_work *w, const int *process, int n)
 {
     bool late = n > 1;

@@ -8,7 +8,8 @@
 #include "base/mem.h"
 #include "base/stats.h"
 
-/* Which endpoint of the matrix is which of t; NULL: EXIT_DATA. */
+/* Map the endpoints of t to those of the matrix.  Returns NULL (EXIT_DATA) if one is missing.  The
+ * caller frees. */
 static int *find_endpoints(const struct matrix *m, const char *name, const struct topo *t,
                            struct err *err)
 {
@@ -30,7 +31,7 @@ static int *find_endpoints(const struct matrix *m, const char *name, const struc
     return to;
 }
 
-/* One group at one size. */
+/* Result for one group at one size. */
 struct priced_group {
     int group, epochs;
     double sec, least, most, ratio;
@@ -44,7 +45,7 @@ static int by_ratio(const void *a, const void *b)
     return (x->ratio > y->ratio) - (x->ratio < y->ratio);
 }
 
-/* Points of one round and size, group by group; how many groups. */
+/* Collect the points of one round and size by group.  Returns the number of groups. */
 static int take_groups(struct priced_group *g, const struct point *const *p, int n)
 {
     double sec[PLAN_EPOCHS];

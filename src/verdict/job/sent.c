@@ -15,7 +15,7 @@ static bool alike(double a, double b)
     return fabs(a - b) <= SENT_ALIKE * b;
 }
 
-/* Predicted messages, of one operation, group and size together. */
+/* Merge predicted messages of the same operation, group and size. */
 static void list_predicted(struct sent *s, const struct traffic *t)
 {
     for (int i = 0; i < t->messages; i++) {
@@ -31,7 +31,7 @@ static void list_predicted(struct sent *s, const struct traffic *t)
     }
 }
 
-/* A pipeline's messages go from each rank to the one a stride away, or back. */
+/* Compare operation and groups.  Pipeline messages go to or from the rank one stride away. */
 static bool same_groups(const struct sent_row *p, const struct record_row *r)
 {
     if (p->op != r->op)
@@ -50,8 +50,8 @@ static void add(struct sent_row *p, const struct record_row *r)
     p->sizes++;
 }
 
-/* The predicted row that a recorded one belongs to, by its size or, where `any`, by its groups
- * alone; -1: none. */
+/* Find the predicted row of recorded row r: by size, or with `any` also by groups alone.  Returns
+ * -1 if none. */
 static int belongs(const struct sent *s, int predicted, const struct record_row *r, bool any)
 {
     int best = -1;

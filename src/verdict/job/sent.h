@@ -1,8 +1,8 @@
-/* sent.h - the messages that predict counts on beside those that a job recorded, of one step.
+/* sent.h - messages of one step as `predict` counts them, compared with those that a job recorded.
  *
- * Predicted messages of the same operation, group and size are one.  Recorded ones of that operation
- * on groups of as many ranks at the same distance belong to it: of the same size (SENT_ALIKE), else
- * all that no predicted size takes. */
+ * Predicted messages of the same operation, group and size form one row.  Recorded messages of the
+ * same operation on groups of the same number of ranks and stride are added to it if their size
+ * agrees (SENT_ALIKE).  A row that no recorded size matches takes all sizes that are left. */
 #ifndef RG_SENT_H
 #define RG_SENT_H
 
@@ -16,12 +16,12 @@ extern const char *const sent_name[];
 
 struct sent_row {
     enum sent_is is;
-    const char *label; /* of the first predicted message; NULL: none is */
+    const char *label; /* label of the first predicted message; NULL: none predicted */
     enum op op;
     struct span span;
-    double bytes, count;           /* predicted: S of one, how many a step */
-    double sent_bytes, sent_count; /* recorded: mean S of one */
-    int sizes;                     /* that were recorded */
+    double bytes, count;           /* predicted: bytes of one message, messages per step */
+    double sent_bytes, sent_count; /* recorded: mean bytes of one message, messages per step */
+    int sizes;                     /* number of recorded sizes */
 };
 
 struct sent {
