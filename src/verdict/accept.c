@@ -16,10 +16,10 @@ const char *const accept_name[ACCEPT_IS_COUNT] = {"PASS", "WARN", "FAIL", "UNKNO
 
 /* --- one row --- */
 
-/* Of a limit: an interval that reaches less beyond it than this, of a value that keeps it, is no reason to measure
- * longer. */
+/* A limit kept by the value, with an interval that exceeds it by less than this share, is no reason
+ * to measure longer. */
 static const double near_enough = 0.01;
-/* Epochs; a line through fewer leaves too little to tell noise by. */
+/* epochs; a line through fewer leaves too little to estimate noise from */
 enum { LINE_LEAST = 5 };
 
 /* A value with its interval. */
@@ -55,7 +55,8 @@ static void explain(struct accept_row *r, char *why)
     r->why = why;
 }
 
-/* Nothing is there that could be judged, so the verdict does not wait for it.  Takes why over. */
+/* Mark the row as having nothing to judge, so that the verdict ignores it.  Takes ownership of
+ * why. */
 static void leave_out(struct accept_row *r, char *why)
 {
     r->is = ACCEPT_UNKNOWN;
@@ -68,7 +69,7 @@ static void unknown(struct accept *a, const struct limit *l, char *what, char *w
     explain(add_row(a, l, what), why);
 }
 
-/* `less` turned round where the check is bounded from above. */
+/* x < less, or x > less if the check is bounded from above. */
 static bool below(const struct limit_check *c, double x, double bound)
 {
     return c->least ? x < bound : x > bound;
@@ -84,7 +85,7 @@ static void judge(struct accept_row *r, struct ranged f)
     r->hi = f.hi;
     if (!isfinite(f.value) || !isfinite(r->bound))
         return;
-    if (r->bound != r->limit->bound) /* a share of something */
+    if (r->bound != r->limit->bound) /* bound is a share */
         warn *= r->bound / r->limit->bound;
     if (below(c, best, r->bound))
         r->is = ACCEPT_FAIL;
@@ -99,7 +100,7 @@ static void judge(struct accept_row *r, struct ranged f)
         r->is = ACCEPT_PASS;
 }
 
-/* A bound that is a share of `whole`, which is that of `name`. */
+/* Set the bound to its share of `whole`, the figure of `name`. */
 static void bound_of(struct accept_row *r, double whole, const char *name)
 {
     enum limit_unit unit = limit_check[r->limit->check].unit;
@@ -113,13 +114,13 @@ static void bound_of(struct accept_row *r, double whole, const char *name)
 
 /* --- noise between epochs --- */
 
-/* What the epochs of the campaign show of each figure. */
+/* Noise of each figure between the epochs of the campaign. */
 struct accept_noise {
     struct figures all;
     struct epochs *epochs;
 };
 
-/* A point of a figure by its size. */
+/* Point of a figure with the size as sort key. */
 struct sized {
     double amount;
     int at;
@@ -133,8 +134,8 @@ static int by_amount(const void *a, const void *b)
                                   : (x->at > y->at) - (x->at < y->at);
 }
 
-/* y: the median log time of the points of one size less their own: sizes differ from epoch to epoch where
- * time ran out.  like: room for n. */
+/* Set y to the median log time of the points of one size minus their own, because epochs that ran
+ * out of time lack sizes.  like: room for n values. */
 static void center(double *y, double *like, const struct sized *size, int n, const double *sec)
 {
     for (int k = 0; k < n; k++)
@@ -174,8 +175,8 @@ static const struct property *property_of(const struct matrix *m, const struct t
     return NULL;
 }
 
-/* Where flows are hashed, what a pair gets beside others moves with whom it meets, and says nothing of how far
- * a pair alone moves. */
+/* Hashed flows make the rate under load depend on the partners, so it says nothing about how far a
+ * pair alone varies. */
 static void keep_alone(struct figures *f, struct figure *g, const struct matrix *m)
 {
     int kept = g->first;
@@ -216,7 +217,7 @@ static void close_noise(struct accept_noise *n)
         figures_free(&n->all);
 }
 
-/* tier -1: a collective of so many ranks.  NULL: not known. */
+/* tier -1: a collective of `ranks` ranks.  NULL: unknown. */
 static const struct epochs *noise_of(const struct accept_input *in, enum op op, int tier, int ranks,
                                      bool large)
 {
@@ -231,8 +232,9 @@ static const struct epochs *noise_of(const struct accept_input *in, enum op op, 
     return NULL;
 }
 
-/* Variance of a figure between epochs, and its degrees of freedom.  What drifts slowly belongs to the fabric and
- * not to the noise of its mean: of enough epochs it is what remains about a straight line through time. */
+/* Returns the variance of a figure between epochs; *df: its degrees of freedom.  Slow drift belongs
+ * to the fabric, not to the noise of the mean, so with LINE_LEAST epochs the variance is taken
+ * about a straight line in time. */
 static double about_line(const struct epochs *e, double *df)
 {
     double n = 0, t = 0, tt = 0, ty = 0, yy = 0;
@@ -253,7 +255,8 @@ static double about_line(const struct epochs *e, double *df)
     return fmax(0, yy - ty * ty / (tt - t * t / n)) / *df;
 }
 
-/* The 95 % interval of a value, as what was measured in few epochs has it.  Of one epoch nothing is known. */
+/* Widen a 95 % interval to the noise of a mean of few epochs.  One epoch shows no noise:
+ * unchanged. */
 static struct ranged widen(struct ranged f, const struct epochs *e)
 {
     if (!e || e->blocks < 2)
@@ -295,7 +298,7 @@ static void count_points(struct accept *a, const struct accept_input *in, const 
         looked += wrong ? p->point[i].checked : 1;
         n += wrong ? p->point[i].wrong : p->point[i].stop == STOP_FAILED;
     }
-    if (wrong && !n) /* points of another pass: the matrix names the parts nevertheless */
+    if (wrong && !n) /* points are of another pass, but the matrix names the parts */
         n = parts;
     struct accept_row *r = add_row(a, l,
                                    mem_printf("%s, of %d%s", limit_check[l->check].what, looked,
@@ -323,7 +326,7 @@ static void count_found(struct accept *a, const struct accept_input *in, const s
     }
 }
 
-/* Does any row of the limits judge this state by name? */
+/* True if a row of the limits names this state. */
 static bool has_own_row(const struct limits *all, enum part_state state)
 {
     for (int i = 0; i < all->count; i++)
@@ -333,7 +336,8 @@ static bool has_own_row(const struct limits *all, enum part_state state)
     return false;
 }
 
-/* The whole fabric is judged by the tiers' rows; dead parts and wrong data have checks of their own. */
+/* The fabric as a whole is judged by the tiers' rows; dead parts and wrong data have checks of
+ * their own. */
 static bool applies(const struct limits *all, const struct limit *l, const struct part_row *p)
 {
     bool share = p->state == STATE_INTERMITTENT || p->state == STATE_SAMPLES;
@@ -349,7 +353,7 @@ static bool applies(const struct limits *all, const struct limit *l, const struc
     return !has_own_row(all, p->state) && (l->check == CHECK_PART_SPEED || share);
 }
 
-/* On one host all parts share what disturbs them, and noise of its tiers is noise of theirs. */
+/* On one host all parts share the disturbances, so noise of the tiers is noise of the parts. */
 static struct ranged speed_of_part(const struct accept_input *in, const struct part_row *p)
 {
     const struct accept_noise *n = in->noise;
@@ -372,7 +376,7 @@ static struct ranged part_figure(const struct accept_input *in, const struct par
     return speed_of_part(in, p);
 }
 
-/* A part that is named is never good: run ends with 1 for it. */
+/* A listed part never passes, because `run` exits with 1 for it. */
 static void judge_part(struct accept *a, const struct accept_input *in, const struct limit *l,
                        const struct part_row *p, int part)
 {
@@ -396,7 +400,7 @@ static void judge_part(struct accept *a, const struct accept_input *in, const st
     }
 }
 
-/* Each part is a line of its own; where there is none, one line says so. */
+/* One row per part; a single row says that there is none. */
 static void slow_parts(struct accept *a, const struct accept_input *in, const struct limit *l)
 {
     const bool least = limit_check[l->check].least;
@@ -444,7 +448,7 @@ static void misplaced_hosts(struct accept *a, const struct accept_input *in, con
 
 /* --- coverage --- */
 
-/* What was not looked at is not good, nor bad. */
+/* Parts that were not checked are neither good nor bad. */
 static void coverage(struct accept *a, const struct accept_input *in, const struct limit *l)
 {
     const struct seen_parts *s = matrix_seen(in->measured, (enum seen)l->part);
@@ -462,8 +466,9 @@ static void coverage(struct accept *a, const struct accept_input *in, const stru
 
 /* --- tiers --- */
 
-/* The 95 % interval of the median of a tier's pairs, of whose logs `spread` is the MAD: the error of a median of
- * normal values is 1.2533 times that of their mean.  Of few pairs: by less and more, what the samples of one say. */
+/* 95 % interval of the median of a tier's pairs.  spread: MAD of their logs; the standard error of
+ * a median of normal values is 1.2533 times that of their mean.  For few pairs: factors less and
+ * more, from the samples behind the curve point. */
 static struct ranged of_pairs(double value, const struct tier *t, double spread, double less,
                               double more)
 {
@@ -500,11 +505,13 @@ static struct ranged tier_latency(const struct accept_input *in, const struct ma
     return in ? widen(f, noise_of(in, OP_PAIR_LATENCY, (int)(t - m->tier), 0, false)) : f;
 }
 
-/* What is left when noise between epochs is taken off the spread of pairs: their means still have some. */
+/* The lower end is the spread without the noise between epochs, part of which remains in the pairs'
+ * means. */
 static struct ranged tier_spread(const struct accept_input *in, const struct matrix *m,
                                  const struct tier *t)
 {
-    /* Standard error of the log of a MAD of n normal values (Rousseeuw & Croux, JASA 1993: efficiency 37 %). */
+    /* Standard error of the log of a MAD of n normal values (Rousseeuw & Croux, JASA 1993: 37 %
+     * efficiency). */
     const double half = 1.96 * 1.17 / sqrt(t->pairs > 0 ? t->pairs : 1);
     const struct epochs *e = in ? noise_of(in, OP_PAIR_BW, (int)(t - m->tier), 0, true) : NULL;
     double noise = e && e->luck_noise > 0 ? sqrt(e->luck_noise) / 1.4826 : 0;
@@ -523,7 +530,7 @@ static struct ranged tier_loaded(const struct accept_input *in, const struct mat
     return in ? widen(f, noise_of(in, OP_PAIR_BW, (int)(t - m->tier), 0, true)) : f;
 }
 
-/* in: of the campaign; NULL: of the reference, whose noise is not known. */
+/* Figure of a tier.  in: for the campaign; NULL: for the reference, whose noise is unknown. */
 typedef struct ranged tier_figure(const struct accept_input *in, const struct matrix *m,
                                   const struct tier *t);
 static tier_figure *const tier_value[CHECK_COUNT] = {[CHECK_TIER_BANDWIDTH] = tier_rate,
@@ -531,7 +538,7 @@ static tier_figure *const tier_value[CHECK_COUNT] = {[CHECK_TIER_BANDWIDTH] = ti
                                                      [CHECK_TIER_SPREAD] = tier_spread,
                                                      [CHECK_TIER_LOADED] = tier_loaded};
 
-/* "hgx-h100", with whose NICs where they are others than these. */
+/* Returns "hgx-h100", with the rate of the machine's NICs if they differ. */
 static char *reference_called(const struct accept_input *in, double scale)
 {
     return scale == 1 ? mem_strdup(in->reference_name)
@@ -539,7 +546,7 @@ static char *reference_called(const struct accept_input *in, double scale)
                                    reference_nics(&in->measured->topo) * 8 / 1e9);
 }
 
-/* Why there is no tier to compare with. */
+/* Returns why no tier can be compared with t. */
 static char *no_such_tier(const struct accept_input *in, const struct tier *t)
 {
     char rate[UNITS_TEXT];
@@ -549,7 +556,7 @@ static char *no_such_tier(const struct accept_input *in, const struct tier *t)
         units_rate_text(rate, matrix_rate(in->measured, (int)(t - in->measured->tier), DIR_UNI)));
 }
 
-/* Why there is no bound, or NULL. */
+/* Set the bound from the reference.  Returns why there is none, or NULL. */
 static char *tier_bound(struct accept_row *r, const struct accept_input *in, const struct tier *t)
 {
     const struct tier *like = reference_tier(in->reference, in->measured, t);
@@ -575,7 +582,7 @@ static char *tier_bound(struct accept_row *r, const struct accept_input *in, con
     return NULL;
 }
 
-/* Devices of another kind: by what is declared of them, else not at all. */
+/* Devices of another kind are judged by their declared rate.  Without one they are not judged. */
 static void judge_class(struct accept *a, const struct accept_input *in, const struct limit *l,
                         const struct tier *t, const struct property *p)
 {
@@ -613,7 +620,7 @@ static void classes(struct accept *a, const struct accept_input *in, const struc
     }
 }
 
-/* An absolute bound for other NICs than these. */
+/* True if an absolute bound is for NICs of another rate. */
 static bool other_nics(struct accept_row *r, const struct accept_input *in)
 {
     double nics = reference_nics(&in->measured->topo), want = r->limit->nic_Bps;
@@ -625,7 +632,7 @@ static bool other_nics(struct accept_row *r, const struct accept_input *in)
     return true;
 }
 
-/* Why a check says nothing of this tier, or NULL. */
+/* Returns why a check does not apply to this tier, or NULL. */
 static char *nothing_to_judge(const struct accept_input *in, const struct limit *l,
                               const struct tier *t)
 {
@@ -640,7 +647,7 @@ static char *nothing_to_judge(const struct accept_input *in, const struct limit 
     return NULL;
 }
 
-/* "pods are 2:1 oversubscribed, hgx-h100 declares 1:1" */
+/* Returns "pods are 2:1 oversubscribed, hgx-h100 declares 1:1". */
 static char *taper_words(const struct accept_input *in, const struct property *p, double declared)
 {
     return mem_printf("%s are %.2g:1 oversubscribed, %s declares %.2g:1",
@@ -648,8 +655,8 @@ static char *taper_words(const struct accept_input *in, const struct property *p
                       in->reference_name, 1 / declared);
 }
 
-/* Under load: how the fabric was built is judged by how it was declared, collisions by nothing, and pairs
- * that ran alone because they stood out can only clear all others. */
+/* Bandwidth under load: oversubscription is judged by the declared ratio and collisions not at all.
+ * Pairs that ran alone because they stood out can only prove that the others are good. */
 static void judge_loaded(struct accept_row *r, const struct accept_input *in, const struct tier *t)
 {
     const struct property *taper = property_of(in->measured, t, PROPERTY_TAPER);
@@ -728,7 +735,7 @@ static void tiers(struct accept *a, const struct accept_input *in, const struct 
 
 /* --- collectives --- */
 
-/* Bus bandwidth with its interval. */
+/* Returns the bus bandwidth with its interval. */
 static struct ranged busbw(const struct collective *c, double bytes)
 {
     double rate = bytes * op_bus_factor(c->op, c->shape.ranks), lo, hi;
@@ -768,7 +775,7 @@ static void judge_collective(struct accept *a, const struct accept_input *in, co
     judge(r, widen(busbw(c, bytes), noise_of(in, c->op, -1, c->shape.ranks, true)));
 }
 
-/* As it was measured: with a slow part in it, not what the fit made of it. */
+/* True if the limit applies to this collective as measured, including slow parts, not as fitted. */
 static bool asked_for(const struct limit *l, const struct collective *c)
 {
     return c->curve.points && c->basis == BASIS_MEASURED && (l->op < 0 || l->op == (int)c->op) &&
@@ -783,8 +790,9 @@ static char *collective_words(const struct limit *l)
                     : mem_strdup(l->op < 0 ? "collectives" : op_name((enum op)l->op));
 }
 
-/* The reference's curve of the same shape.  What one publisher's machine reached between domains holds for its
- * network and its release of NCCL: it is an expectation (check collective), and no bound of others. */
+/* Returns the reference's curve of the same shape.  Figures published for one machine across
+ * domains depend on its network and NCCL release: an expectation (check collective), but no bound
+ * for other machines. */
 static const struct collective *same_curve(const struct accept_input *in,
                                            const struct collective *c)
 {
@@ -814,10 +822,10 @@ static void collectives(struct accept *a, const struct accept_input *in, const s
                                 : mem_strdup(in->why));
 }
 
-/* --- collectives across domains, beside what is expected of a healthy group --- */
+/* --- collectives across domains, compared with the expectation for a healthy group --- */
 
-/* Curves that another campaign measured of the same shape are for the check busbw.  What the fit took a slow part
- * out of is judged without that part, which has rows of its own. */
+/* True if c is judged by expectation.  Shapes that another campaign measured belong to check busbw.
+ * A fitted curve has its slow part removed; that part has rows of its own. */
 static bool across(const struct accept_input *in, const struct limit *l, const struct collective *c)
 {
     struct collective as_measured = *c;
@@ -827,7 +835,8 @@ static bool across(const struct accept_input *in, const struct limit *l, const s
     return c->shape.domains > 1 && asked_for(l, &as_measured) && !same_curve(in, c);
 }
 
-/* Measured beside expected; the interval has both.  NAN: there is no honest expectation. */
+/* Measured relative to expected speed; the interval includes both.  NAN: no reliable
+ * expectation. */
 static struct ranged of_expected(const struct collective *c, double bytes, const struct cost *want)
 {
     double sec = curve_time(&c->curve, bytes), lo, hi;
@@ -839,8 +848,8 @@ static struct ranged of_expected(const struct collective *c, double bytes, const
     return (struct ranged){share, want->lo / hi, want->hi / lo};
 }
 
-/* A model that may be wrong proves a fault only where all of its interval does; where the fault may be the
- * model's the row warns. */
+/* A model that may be wrong proves a fault only if its whole interval does; if the model may be at
+ * fault, the row warns. */
 static void judge_expected(struct accept_row *r, struct ranged f)
 {
     judge(r, (struct ranged){f.value, f.value, f.hi});
@@ -849,7 +858,7 @@ static void judge_expected(struct accept_row *r, struct ranged f)
         explain(r, mem_strdup("below what is expected, by less than that may be wrong"));
 }
 
-/* false: nothing honest is known of this group at this size. */
+/* Returns false if there is no reliable expectation for this group at this size. */
 static bool add_across(struct accept *a, const struct accept_input *in, const struct limit *l,
                        const struct reference *ref, const struct collective *c)
 {
@@ -910,8 +919,8 @@ static void (*const judges[CHECK_COUNT])(struct accept *a, const struct accept_i
 
 /* --- the verdict of a busy machine --- */
 
-/* Rates and times of a busy machine are not its own.  A slow part is judged beside parts of other hosts, which
- * are as busy. */
+/* True for rates and times of a busy machine, which are not its own.  Slow parts are compared with
+ * parts of other hosts that are equally busy. */
 static bool is_disturbed(const struct matrix *m, const struct accept_row *r)
 {
     enum limit_unit unit = limit_check[r->limit->check].unit;

@@ -1,12 +1,14 @@
-/* accept.h - one verdict: what was measured beside what it must reach (limits.h).
+/* accept.h - one verdict on a campaign: its figures compared with the limits (limits.h).
  *
- * A check is judged by its whole interval: it passes when all of it is on the good side of the bound,
- * fails when all of it is on the other, and warns where the bound lies inside of it, or between the
- * bound and `warn`.  The interval includes the noise between epochs where there are two or more.
- * Rates and times of a machine that is busy with other work (finding "busy": most measurements move by more
- * than 15 % between epochs) do not fail, they are unknown.  What was not measured, or has no figure to be compared with, is unknown, never
- * good.  Shares of the reference are taken of its tier of the same name, else of the same
- * coordinates, and of its curve of the same operation and shape at a size that it has: published
+ * A check is judged by its whole interval: it passes if all of the interval keeps the bound, fails
+ * if none of it does, and warns if the bound lies inside the interval or the value lies between the
+ * bound and `warn`.  With two epochs or more the interval includes the noise between epochs.  On a
+ * busy machine (finding "busy": most measurements move by more than 15 % between epochs) rates and
+ * times are unknown instead of failed.  A figure that was not measured, or that has no figure to be
+ * compared with, is unknown, never good.
+ *
+ * Shares of the reference use its tier of the same name, otherwise the tier of the same
+ * coordinates, and its curve of the same operation and shape at a size on that curve: published
  * figures are not extrapolated. */
 #ifndef RG_ACCEPT_H
 #define RG_ACCEPT_H
@@ -21,50 +23,52 @@
 enum accept_is { ACCEPT_PASS, ACCEPT_WARN, ACCEPT_FAIL, ACCEPT_UNKNOWN, ACCEPT_IS_COUNT };
 extern const char *const accept_name[ACCEPT_IS_COUNT]; /* "PASS", "WARN", "FAIL", "UNKNOWN" */
 
-/* Pairs: of five, the middle one of their distances from the median is one of three, and noise of one epoch
- * in one pair moves it as far as a slow pair does. */
+/* Pairs needed for an interval from their spread.  With five, the middle one of their distances
+ * from the median is one of three, so noise of one epoch in one pair moves it as far as a slow pair
+ * does. */
 enum { ACCEPT_PAIRS = 6 };
 
 struct accept_row {
-    const struct limit *limit; /* of the limits that were given, which live as long */
+    const struct limit *limit; /* borrowed from the limits, which must live as long */
     enum accept_is is;
-    int part;             /* row of the parts that it judges; -1 */
+    int part;             /* index of the judged row of parts; -1: none */
     char *what;           /* "tier rail, bandwidth of a pair" */
-    double value, lo, hi; /* in the unit of its check; NAN: not known */
-    double bound;         /* the limit in that unit, shares multiplied out; NAN: not known */
-    char *of;             /* "90.0 % of gb200-nvl72 (49.2 GB/s)", "" for absolute ones */
-    char *why;            /* of WARN and UNKNOWN, else "" */
-    bool left_out; /* UNKNOWN, but there is nothing to judge: the verdict does not rest on it */
+    double value, lo, hi; /* measured, in the unit of the check; NAN: unknown */
+    double bound;         /* limit in that unit, shares multiplied out; NAN: unknown */
+    char *of;             /* "90.0 % of gb200-nvl72 (49.2 GB/s)"; "" for absolute bounds */
+    char *why;            /* reason for WARN and UNKNOWN, else "" */
+    bool left_out; /* UNKNOWN because there is nothing to judge; the verdict ignores the row */
 };
 
 struct accept {
     struct accept_row *row;
     int rows;
     int count[ACCEPT_IS_COUNT];
-    enum accept_is verdict; /* FAIL where one fails, else UNKNOWN where one is, else WARN, PASS */
+    /* FAIL if a row fails, else UNKNOWN if an accept_lacks() row exists, else WARN or PASS */
+    enum accept_is verdict;
 };
 
 struct accept_input {
     const struct matrix *measured;
-    const struct parts *parts;   /* of it */
-    const struct points *points; /* NULL: only the matrix is at hand */
-    const struct topo *topo; /* of the campaign, as it was declared; NULL: as the matrix has it */
-    const struct matrix *reference;   /* NULL: none is known */
-    const char *reference_name, *why; /* "gb200-nvl72"; why there is none */
+    const struct parts *parts;   /* parts of `measured` */
+    const struct points *points; /* NULL: only the matrix is available */
+    const struct topo *topo;     /* topology of the campaign, as declared; NULL: as in the matrix */
+    const struct matrix *reference;   /* NULL: unknown */
+    const char *reference_name, *why; /* "gb200-nvl72"; reason if there is no reference */
     const struct limits *limits;
-    const struct accept_noise *noise; /* accept_judge()'s own */
+    const struct accept_noise *noise; /* filled by accept_judge() */
 };
 
-/* Does the verdict rest on it that this row is unknown?  Not of an optional one, but for parts that
- * are there and were not looked at. */
+/* True if the verdict is unknown because this row is.  Not for optional rows, except parts that
+ * exist and were not checked. */
 bool accept_lacks(const struct accept_row *r);
-/* accept_free() is the caller's. */
+/* Fill a.  The caller calls accept_free(). */
 void accept_judge(struct accept *a, const struct accept_input *in);
 void accept_free(struct accept *a);
-/* EXIT_GOOD (also with warnings), EXIT_BELOW, EXIT_UNJUDGED */
+/* Returns EXIT_GOOD (also with warnings), EXIT_BELOW or EXIT_UNJUDGED. */
 int accept_code(const struct accept *a);
-/* "tier rail, bandwidth of a pair: 24.1 GB/s, limit 44.3 GB/s, 90.0 % of ...", or why it is unknown;
- * the caller frees. */
+/* Returns "tier rail, bandwidth of a pair: 24.1 GB/s, limit 44.3 GB/s, 90.0 % of ...", or why the
+ * row is unknown.  The caller frees. */
 char *accept_text(const struct accept_row *r);
 
 #endif

@@ -19,7 +19,7 @@ const char *below_host(const struct topo *t, int endpoint)
     return t->host[topo_at(t, endpoint, LEVEL_HOST)].name;
 }
 
-/* By name, or where containers call it otherwise by its port's GUID. */
+/* NICs are equal by name, or by the GUID of their port because containers rename them. */
 static bool same_nic(const struct nic *x, const struct nic *y)
 {
     return !strcmp(x->name, y->name) || (*x->guid && !strcmp(x->guid, y->guid));
@@ -38,8 +38,8 @@ static bool same_device(const struct topo *t, int a, const struct topo *u, int b
     return x->local == y->local;
 }
 
-/* How well endpoint b below stands for a above, on one host: 0 not at all; the NIC says it, else the
- * device; of several at one NIC that of the same device. */
+/* Score how well endpoint b below matches a above on one host; 0: not at all.  The NIC decides, or
+ * the device if a NIC is unknown.  At equal NICs the same device scores higher. */
 static int likeness(const struct topo *t, int a, const struct topo *u, int b)
 {
     int x = t->endpoint[a].nic, y = u->endpoint[b].nic;
@@ -50,7 +50,7 @@ static int likeness(const struct topo *t, int a, const struct topo *u, int b)
     return device;
 }
 
-/* Endpoints of a topology by host: those of host h are list[start[h]] .. list[start[h + 1] - 1]. */
+/* List endpoints by host: those of host h are list[start[h]] .. list[start[h + 1] - 1]. */
 static int *by_host(const struct topo *t, int **list)
 {
     int *start = mem_ints(t->hosts + 2, 0);
@@ -99,7 +99,8 @@ static const char *words_of(const struct matrix *m)
     return t && t->words ? t->words : m->transport;
 }
 
-/* Not below itself, nor below what has nothing below it, nor the other way round. */
+/* True for another transport of smaller depth, or of unknown depth.  Nothing lies below a transport
+ * that uses only NICs. */
 static bool can_lie_below(const struct matrix *above, const struct matrix *below)
 {
     const struct transport *x = transport_find(above->transport),
@@ -146,10 +147,10 @@ void below_free(struct below *b)
     memset(b, 0, sizeof(*b));
 }
 
-/* --- what pairs are like --- */
+/* --- properties of pairs --- */
 
-/* Does a transport have nothing but NICs?  Of one that this program does not know nothing else is
- * known either. */
+/* True if the transport uses nothing but NICs.  Assumed of a transport unknown to this program,
+ * because nothing else is known of it. */
 static bool only_nics(const struct below_side *s)
 {
     const struct transport *t = transport_find(s->of.m->transport);
@@ -166,7 +167,6 @@ bool below_crosses(const struct below_side *s, int src, int dst)
             topo_hides_nics(&m->topo));
 }
 
-/* The tier of a pair's traffic over NICs. */
 const struct tier *below_tier(const struct below_side *s, int src, int dst)
 {
     const struct matrix *m = s->of.m;
@@ -197,7 +197,7 @@ double below_size(const struct below *b, int src, int dst)
     return fmin(largest_of(&b->above, src, dst), largest_of(&b->below, b->to[src], b->to[dst]));
 }
 
-/* Was this observation of traffic over NICs? */
+/* True if this observation was of traffic over NICs. */
 static bool over_nics(const struct below_side *s, const struct obs *o)
 {
     return o->by_nic || only_nics(s) ||
@@ -219,7 +219,8 @@ static int first_of(const struct below_side *s, enum op op, int src, int dst)
     return lo;
 }
 
-/* What was measured of a pair at this size, 0: at the largest; alone where it was. */
+/* Find the observation of a pair at this size (0: at the largest), measured alone if there is
+ * one. */
 static const struct obs *pick(const struct below_side *s, enum op op, int src, int dst,
                               double bytes)
 {
@@ -232,12 +233,11 @@ static const struct obs *pick(const struct below_side *s, enum op op, int src, i
         if (over_nics(s, o) && (!(bytes > 0) || o->bytes == bytes) &&
             (!best || (obs_epochs(o) > 0) > (obs_epochs(best) > 0) ||
              ((obs_epochs(o) > 0) == (obs_epochs(best) > 0) && o->bytes >= best->bytes)))
-            best = o; /* sorted by size, and there those alone last */
+            best = o; /* sorted by size; alone last within a size */
     }
     return best;
 }
 
-/* The size that a pair is compared at. */
 double below_common_size(const struct below *b, int src, int dst)
 {
     const struct below_side *x = &b->above, *y = &b->below;
@@ -256,7 +256,7 @@ double below_common_size(const struct below *b, int src, int dst)
 
 /* --- figures --- */
 
-/* An interval that is not known is not narrower than that. */
+/* An unknown interval is taken to be no narrower than this. */
 static const double narrowest = 0.005;
 
 struct below_figure below_nothing(void)
@@ -264,7 +264,7 @@ struct below_figure below_nothing(void)
     return (struct below_figure){NAN, NAN, NAN, NAN, NAN, NAN, 0};
 }
 
-/* Of a share with its half width, as a share of itself. */
+/* half: half width of the interval of share, relative to share. */
 static struct below_figure figure(double share, double half, double like, int pairs)
 {
     const double wide = exp(fmax(half, narrowest));
@@ -278,7 +278,7 @@ static struct below_figure figure(double share, double half, double like, int pa
                                  .pairs = pairs};
 }
 
-/* By the parts that the matrix has on the way. */
+/* Returns the product of the factors of the matrix's parts on the path. */
 static double share_of(const struct matrix *m, const struct tier *t, int src, int dst)
 {
     double share = 1;
@@ -289,7 +289,7 @@ static double share_of(const struct matrix *m, const struct tier *t, int src, in
     return share;
 }
 
-/* Did this matrix see enough to call a NIC without a word good? */
+/* True if the matrix judged all parts of a kind, so that a part without exception is good. */
 static bool saw_all(const struct matrix *m, enum seen kind)
 {
     const struct seen_parts *s = matrix_seen(m, kind);
@@ -308,7 +308,7 @@ struct below_figure below_by_matrix(const struct below_side *s, int src, int dst
     return figure(share_of(s->of.m, t, src, dst), 2 * 1.4826 * t->spread, like, 0);
 }
 
-/* With its like at the size where it was measured, and so at another one. */
+/* Compare with a healthy pair at the measured size; the share is then used at size `bytes`. */
 static struct below_figure by_points(const struct below_side *s, const struct obs *o, double bytes)
 {
     double share = below_like(s, o->src, o->dst, o->bytes) * o->sec / o->bytes;
@@ -344,7 +344,8 @@ struct gathered {
     int n, likes;
 };
 
-/* The median and its interval, no narrower than the noise of one of them allows. */
+/* Returns the median and its interval, which is at least as wide as the noise of one value
+ * allows. */
 static struct below_figure gathered_middle(struct gathered *g)
 {
     struct below_figure f = below_nothing();
@@ -365,8 +366,8 @@ static struct below_figure gathered_middle(struct gathered *g)
     return f;
 }
 
-/* Which parts of the matrix below are others': fewer than half of these pairs cross them.  The caller
- * frees. */
+/* Mark the parts of the matrix below that belong to other faults because fewer than half of these
+ * pairs cross them.  The caller frees. */
 static bool *others_parts(const struct below *b, below_takes *takes, const void *of)
 {
     const struct below_side *s = &b->below;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* below_said.c - what two campaigns, one below the other, say of a pair: the verdict and its words. */
+/* below_said.c - result of comparing a pair in two layers: the verdict and its words. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 const char *const below_name[BELOW_COUNT] = {"not-measured", "apart",      "good", "slow",  "both",
                                              "only-below",   "other-path", "fine", "unsure"};
 
-/* --- what that means --- */
+/* --- the meaning of a comparison --- */
 
 enum level_of { LOW, HIGH, AROUND, LEVELS };
 
@@ -22,7 +22,8 @@ static enum level_of level_at(const struct below_figure *f, double bound)
     return f->share_hi < bound ? LOW : f->share_lo >= bound ? HIGH : AROUND;
 }
 
-/* Neither is behind its like: are all of them behind what lies below? */
+/* Neither layer is slow within its campaign: check if the whole upper layer is slower than the
+ * lower one. */
 static enum below_is by_rate(const struct below_figure *above, const struct below_figure *below)
 {
     if (above->lo > below->hi / BELOW_ENOUGH)
@@ -51,8 +52,8 @@ enum below_is below_judge(const struct below_figure *above, const struct below_f
 
 /* --- a pair --- */
 
-/* "mlx5_1 r00n04 -> mlx5_3 r01n04", the second NIC where it is another one; "r00n04:1 -> r01n04:1"
- * where one is not visible.  The caller frees. */
+/* Returns "mlx5_1 r00n04 -> mlx5_3 r01n04", with the second NIC only if it differs, or "r00n04:1 ->
+ * r01n04:1" if a NIC is not visible.  The caller frees. */
 static char *ends_text(const struct topo *t, int src, int dst)
 {
     int x = t->endpoint[src].nic, y = t->endpoint[dst].nic;
@@ -111,7 +112,7 @@ char *below_words(const struct below *b, const struct below_said *s, const char 
     }
 }
 
-/* What pairs of the NIC of `end` to others say, where this pair itself was not measured. */
+/* Pairs of the NIC of `end` with others, used if the pair itself was not measured. */
 struct of_nic {
     int end;
     bool sends;

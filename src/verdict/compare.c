@@ -15,7 +15,7 @@ const char *const part_change_name[PART_CHANGES] = {"new", "gone", "worse", "bet
 
 /* --- figures --- */
 
-/* Log of speed after / before of each point. */
+/* Judge the log of speed after / before of each point by epochs. */
 static void take_epochs(struct epochs *e, const struct figures *all, const struct figure *g)
 {
     double *ratio = mem_calloc((size_t)g->points, sizeof(double));
@@ -39,8 +39,8 @@ static struct figure_change make_change(const struct epochs *e)
                                   .blocks = e->blocks};
 }
 
-/* Member of "together": bandwidth of pairs over NICs.  A fabric that is slower as a whole shows there; tiers
- * inside domains would dilute it. */
+/* True for members of "together", bandwidth of pairs over NICs.  A fabric that is slower as a whole
+ * shows there; tiers inside domains would dilute the change. */
 static bool is_member(const struct figures *all, int i)
 {
     bool nic = false;
@@ -100,7 +100,8 @@ static enum change change_of(const struct figure_change *f, bool sure, double to
                                                              : CHANGE_BETTER;
 }
 
-/* Figures that Holm's test at this level is sure of, of all or of the members of together. */
+/* Mark the figures significant in Holm's test at this level, among all or among the members of
+ * together. */
 static void add_sure(const struct compare *c, bool members, double alpha, bool *sure)
 {
     double *p = mem_calloc((size_t)c->figures + 1, sizeof(*p));
@@ -115,8 +116,9 @@ static void add_sure(const struct compare *c, bool members, double alpha, bool *
     free(p);
 }
 
-/* A test that rejects hands its level on: once all tiers together have changed, the same COMPARE_TOGETHER tells
- * which (gatekeeping, Bretz et al. 2009).  False alarms stay below COMPARE_ALPHA. */
+/* A test that rejects passes its level on: once all tiers together have changed, the same
+ * COMPARE_TOGETHER finds the tiers (gatekeeping, Bretz et al. 2009).  False alarms stay below
+ * COMPARE_ALPHA. */
 static void judge_figures(struct compare *c, double tolerance)
 {
     bool *sure = mem_calloc((size_t)c->figures + 1, sizeof(*sure)),
@@ -131,9 +133,9 @@ static void judge_figures(struct compare *c, double tolerance)
     free(sure);
 }
 
-/* --- does what both have measured show a part? --- */
+/* --- evidence for a part in the points of both campaigns --- */
 
-/* Its loss in one point: log of the rate, log of slow messages' rate, or s of latency. */
+/* Loss of the part in one point: log of the rate, log of slow messages' rate, or s of latency. */
 static double loss_of(const struct part_row *r, const struct point *a, const struct point *b)
 {
     return r->state == STATE_LATE      ? b->sec.median - a->sec.median
@@ -141,7 +143,7 @@ static double loss_of(const struct part_row *r, const struct point *a, const str
                                        : log(b->sec.median / a->sec.median);
 }
 
-/* What the campaign that names it leads to expect of a mean over points. */
+/* Loss in a mean over points that the campaign naming the part predicts. */
 static double said_loss(const struct part_row *r)
 {
     double share = r->state == STATE_SAMPLES                            ? COMPARE_CAUGHT
@@ -151,14 +153,15 @@ static double said_loss(const struct part_row *r)
     return r->state == STATE_LATE ? r->alpha_add : -share * log(r->factor);
 }
 
-/* Can a mean over points tell?  Small and large sizes, and turns in which many NICs send out, are few of them. */
+/* True if a mean over points can show the part.  Only few points are of small or large sizes, or of
+ * turns in which many NICs send. */
 static bool is_judged(const struct part_row *r)
 {
     return r->exception >= 0 && r->state != STATE_SMALL && r->state != STATE_LARGE &&
            r->state != STATE_LOST_UPLINKS && r->state != STATE_DEAD && r->state != STATE_WRONG;
 }
 
-/* Points in which it would show. */
+/* True for points that would show the part. */
 static bool would_show(const struct part_row *r, const struct point *x)
 {
     enum op op = r->state == STATE_LATE        ? OP_PAIR_LATENCY
@@ -168,7 +171,7 @@ static bool would_show(const struct part_row *r, const struct point *x)
     return x->op == op && (r->state != STATE_LOADED || x->flows > 1);
 }
 
-/* The loss of the points of a figure that cross the part, relative to that of the others. */
+/* Loss of the points of a figure that cross the part, relative to the median of the others. */
 static double figure_loss(const struct seen_part *s, const struct figure *g, int *points)
 {
     const int n = s->all->campaigns;
@@ -213,17 +216,17 @@ bool compare_shows(const struct seen_part *s)
 
 /* --- parts --- */
 
-/* The worse, the higher; within a rank by what is left, or by what is added. */
+/* Rank of a state, higher is worse; equal ranks are ordered by speed left or latency added. */
 static int state_rank(const struct part_row *r)
 {
     static const int rank[STATE_COUNT] = {
         [STATE_LATE] = 1, [STATE_SLOW] = 3, [STATE_DEAD] = 4, [STATE_WRONG] = 4};
-    enum { AT_TIMES = 2 }; /* slow only under some condition */
+    enum { AT_TIMES = 2 }; /* slow under some condition only */
 
     return rank[r->state] ? rank[r->state] : AT_TIMES;
 }
 
-/* What is left of its tier on average; 1: not known. */
+/* Mean speed relative to its tier; 1: unknown. */
 static double left_of(const struct part_row *r)
 {
     double factor = isnan(r->factor) ? 1 : r->factor;
@@ -231,7 +234,7 @@ static double left_of(const struct part_row *r)
     return isnan(r->share) ? factor : part_factor(STATE_INTERMITTENT, factor, r->share);
 }
 
-/* Shares of few blocks of time waver: only half as much again is a change. */
+/* Shares of few blocks of time vary, so only a factor of 1.5 is a change. */
 static enum part_change_kind by_loss(double before, double after)
 {
     static const double more = 1.5;
@@ -250,7 +253,7 @@ enum part_change_kind compare_part(const struct part_row *a, const struct part_r
         return by_loss(a->alpha_add, b->alpha_add);
     if (a->state != STATE_SLOW && a->state != STATE_DEAD && a->state != STATE_WRONG)
         return by_loss(1 - left_of(a), 1 - left_of(b));
-    if (a->state != STATE_SLOW || b->hi >= a->lo) /* no, where no interval is known */
+    if (a->state != STATE_SLOW || b->hi >= a->lo) /* no change unless an interval is known */
         change = fmax(change, -tolerance);
     if (a->state != STATE_SLOW || b->lo <= a->hi)
         change = fmin(change, tolerance);
@@ -262,7 +265,7 @@ static double share_of(const struct part_row *r)
     return isnan(r->factor) ? 1 : r->factor;
 }
 
-/* shown: if one campaign alone names it. */
+/* shown: result of compare_shows() for a part that only one campaign names. */
 static void add_part(struct compare *c, const struct part_row *a, const struct part_row *b,
                      bool shown, double tolerance)
 {
@@ -282,7 +285,8 @@ static void add_part(struct compare *c, const struct part_row *a, const struct p
                                             : PART_GONE};
 }
 
-/* A NIC that dies takes its endpoint along, and is then no longer called a NIC. */
+/* The endpoints identify a dead NIC, because a NIC that dies takes its endpoint along and is no
+ * longer listed as a NIC. */
 static bool same_endpoints(const struct topo *t, const struct part_row *x, const struct topo *u,
                            const struct part_row *y)
 {
@@ -336,7 +340,7 @@ static int compare_parts(struct compare *c, const struct campaign *both, const s
     return rc;
 }
 
-/* --- both --- */
+/* --- whole comparison --- */
 
 static void compare_versions(struct compare *c, const struct campaign *a, const struct campaign *b)
 {

@@ -1,26 +1,28 @@
-/* compare.h - two campaigns on the same machine: which figures changed, by how much, and is that more
- * than noise.
+/* compare.h - changes between two campaigns on the same machine: size and significance of each.
  *
- * What is compared are the logarithms of the ratios of a figure's matched points (figure.h).  Its change,
- * interval and p-value come from its blocks of time (epochs.h), of all figures at once stats_holm() at
- * COMPARE_ALPHA.  And the change must be larger than the tolerance: machines drift by a little that is
- * real and no fault.  What differs between two campaigns as a whole, as routes that are hashed anew, is
- * taken for a change: only history.h has more than one such difference to judge by.
+ * A figure's change is taken from the logarithms of the ratios of its matched points (figure.h).
+ * Its change, interval and p-value come from its blocks of time (epochs.h); all figures together
+ * pass stats_holm() at COMPARE_ALPHA.  The change must also exceed the tolerance, because machines
+ * drift slightly without a fault.  A difference between two campaigns as a whole, such as routes
+ * hashed anew, counts as a change: only history.h has several such differences to judge by.
  *
- * A part (parts.h) that one campaign alone names is new or gone if what both measured shows it; else noise has
- * named it, or hidden it, and it is the same.  A part that both have is worse or better when its state is, or when its speed changed by
- * more than the tolerance and beyond the intervals of both.  Order of states: late, slow under some
- * condition, slow at all times, dead or wrong. */
+ * A part (parts.h) that only one campaign names is new or gone if the points measured in both show
+ * it; otherwise noise named or hid it, and it is the same.  A part named in both is worse or better
+ * if its state is, or if its speed changed by more than the tolerance and beyond the intervals of
+ * both.  Order of states: late, slow under some condition, slow at all times, dead or wrong. */
 #ifndef RG_COMPARE_H
 #define RG_COMPARE_H
 
 #include "verdict/epochs.h"
 #include "verdict/parts.h"
 
-/* Constants of parts that one campaign alone names; both sides of each edge are in tests/unit/compare.c.
+/* Constants for parts that only one campaign names; tests/unit/compare.c has both sides of each
+ * edge.
  *
- *   COMPARE_SHOWN   share of the part's loss that both must show: half way between no change and all of it
- *   COMPARE_CAUGHT  of points whose p95 shows slow messages: one message in ten is missed by a point of few */
+ *   COMPARE_SHOWN   share of the part's loss that both must show: half way between no change and
+ *                   all
+ *   COMPARE_CAUGHT  share of points whose p95 shows slow messages: a point of few messages
+ *                   misses one slow message in ten */
 #define COMPARE_SHOWN 0.5
 #define COMPARE_CAUGHT 0.5
 
@@ -28,14 +30,13 @@ enum change { CHANGE_NONE, CHANGE_WORSE, CHANGE_BETTER, CHANGE_UNSURE, CHANGE_CO
 
 struct figure_change {
     char *what;           /* "tier rail, pair_bw", "all_reduce, 72 ranks, large" */
-    double before, after; /* median B/s, of latencies seconds */
-    bool rate;            /* which of these */
-    bool tier;            /* of pairs */
-    bool member;          /* of together */
-    double ratio, lo,
-        hi;             /* of speed, after / before, with its 95 % interval; NAN: too few blocks */
-    double p;           /* of no change; NAN: too few blocks */
-    int points, blocks; /* matched */
+    double before, after; /* median: B/s, or s for latencies */
+    bool rate;            /* true: B/s; false: s */
+    bool tier;            /* figure of pairs */
+    bool member;          /* belongs to compare.together */
+    double ratio, lo, hi; /* Speed after / before with its 95 % interval; NAN: too few blocks. */
+    double p;             /* p-value of no change; NAN: too few blocks */
+    int points, blocks;   /* number of matched ones */
     enum change is;
 };
 
@@ -43,11 +44,12 @@ enum part_change_kind { PART_NEW, PART_GONE, PART_WORSE, PART_BETTER, PART_SAME,
 extern const char *const part_change_name[PART_CHANGES]; /* "new", "gone", "worse", ... */
 
 struct part_change {
-    char *what; /* as parts.h names it */
+    char *what; /* name from parts.h */
     enum part_kind kind;
-    double before, after;           /* share of its tier while the state shows; 1: none is missing,
-                                       or not known; 0: dead or wrong */
-    char *before_text, *after_text; /* "0.60", "no answer", "+3 us"; "-": it is no part then */
+    /* Share of its tier while the state shows; 1: not listed, or unknown; 0: dead or wrong. */
+    double before, after;
+    /* "0.60", "no answer", "+3 us"; "-": not listed in that campaign */
+    char *before_text, *after_text;
     enum part_change_kind is;
 };
 
@@ -57,30 +59,32 @@ struct version_change {
 
 struct compare {
     struct figure_change
-        together; /* bandwidth of pairs over NICs, all tiers; without what, before, after */
+        together; /* Bandwidth of pairs over NICs, all tiers; what, before and after are unset. */
     struct figure_change *figure;
     int figures;
     struct part_change *part;
     int parts;
     struct version_change *version;
     int versions;
-    int matched;   /* points that both have */
-    int unmatched; /* of the second campaign without one */
+    int matched;   /* points in both campaigns */
+    int unmatched; /* points of the second campaign without a match */
 };
 
-/* compare_free() in any case.  tolerance: share, 0.01.  Unlike campaigns are EXIT_DATA with what
- * differs: transport, GPU, fabric, nothing measured in both. */
+/* Compare two campaigns.  tolerance: share, such as 0.01.  EXIT_DATA names the difference if they
+ * cannot be compared: transport, GPU, fabric, nothing measured in both.  Call compare_free() in
+ * every case. */
 int compare_campaigns(struct compare *c, const struct campaign *before,
                       const struct campaign *after, double tolerance, struct err *err);
 void compare_free(struct compare *c);
-/* The same part, then and now: worse, better or the same. */
+/* Compare a part that both campaigns name: PART_WORSE, PART_BETTER or PART_SAME. */
 enum part_change_kind compare_part(const struct part_row *before, const struct part_row *after,
                                    double tolerance);
-/* The part of one topology among those of another campaign, by its name or else its endpoints; NULL:
- * it is not there. */
+/* Find `part` of topology `of` among the parts of another campaign (`in`, topology t), by name,
+ * else by endpoints.  NULL: not listed. */
 const struct part_row *compare_find_part(const struct parts *in, const struct topo *t,
                                          const struct part_row *part, const struct topo *of);
-/* A part, the campaign that names it and one that does not, with their columns among the figures. */
+/* A part, the campaign that names it and one that does not, with their columns among the
+ * figures. */
 struct seen_part {
     const struct figures *all;
     const struct part_row *row;
@@ -89,9 +93,11 @@ struct seen_part {
     const struct campaign *than;
     int without;
 };
-/* True if what both have measured shows the part, or cannot: dead or wrong parts, nothing measured of it in both. */
+/* True if the points measured in both campaigns show the part, or cannot show it: dead or wrong
+ * parts, or none of its pairs measured in both. */
 bool compare_shows(const struct seen_part *s);
-/* Its parts as they are compared: without what they cost.  parts_free() in any case. */
+/* List the parts of a campaign for comparison, without their cost.  Call parts_free() in every
+ * case. */
 static inline int compare_list_parts(struct parts *p, const struct campaign *c, struct err *err)
 {
     return parts_list(p,
@@ -99,8 +105,8 @@ static inline int compare_list_parts(struct parts *p, const struct campaign *c, 
                           .m = c->matrix, .topo = c->topo, .points = c->points, .no_cost = true},
                       err);
 }
-/* EXIT_BELOW: a figure or a part is worse, a part is new; EXIT_UNJUDGED: no figure could be judged;
- * else EXIT_GOOD. */
+/* Returns EXIT_BELOW if a figure or part is worse or a part is new, EXIT_UNJUDGED if no figure
+ * could be judged, else EXIT_GOOD. */
 int compare_code(const struct compare *c);
 char *compare_line(const struct compare *c); /* one sentence; the caller frees */
 

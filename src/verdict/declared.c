@@ -10,7 +10,7 @@
 #include "base/stats.h"
 #include "base/units.h"
 
-enum { EVIDENCE_MAX = 256 }; /* misfits for which pairs are counted */
+enum { EVIDENCE_MAX = 256 }; /* misfits with counted pairs */
 
 /* --- groupings --- */
 
@@ -21,13 +21,13 @@ static bool visible(const struct topo *t, int level, bool measured)
     return source != SOURCE_NONE && (source == SOURCE_MEASURED) == measured;
 }
 
-/* Rails cross hosts, and hosts are their own groups. */
+/* Rails cross hosts, and a host level groups nothing. */
 static bool groups_hosts(int level)
 {
     return level != LEVEL_HOST && level != LEVEL_RAIL;
 }
 
-/* Does a claim say what this coordinate says?  Then the coordinate was filled in from it. */
+/* True if a claim states this coordinate, so that the coordinate was filled in from the claim. */
 static bool is_claimed(const struct topo *t, int level)
 {
     for (int i = 0; i < t->declared_groups; i++)
@@ -37,7 +37,7 @@ static bool is_claimed(const struct topo *t, int level)
     return false;
 }
 
-/* Coordinates become claims, so that all that is declared has one form. */
+/* Turn coordinates into claims, so that everything declared has one form. */
 static void claim_coordinates(struct topo *to, const struct topo *from)
 {
     for (int level = 0; level < LEVEL_COUNT; level++) {
@@ -91,7 +91,7 @@ void declared_points(struct declared *d, const struct points *p)
         g.of = mem_calloc((size_t)d->topo.hosts + 1, sizeof(*g.of));
         memcpy(g.of, l->of, (size_t)d->topo.hosts * sizeof(*g.of));
         for (int k = 0; k < l->groups; k++)
-            MEM_PUSH(g.name, g.groups) = groups_fold(&d->topo, g.of, k) /* by their hosts */;
+            MEM_PUSH(g.name, g.groups) = groups_fold(&d->topo, g.of, k) /* named by its hosts */;
         MEM_PUSH(d->grouping, d->groupings) = g;
     }
     d->measured = d->groupings;
@@ -159,7 +159,7 @@ static void add_sets(struct declared *d)
 
 /* --- comparing --- */
 
-/* Among groupings from..to-1 the one that `a` is most alike, other sources and files only; -1. */
+/* Find the grouping in from..to-1 most like `a`, from another source or file; -1: none. */
 static int most_alike(const struct declared *d, int a, int from, int to)
 {
     const struct grouping *x = &d->grouping[a];
@@ -191,7 +191,7 @@ static bool has_comparison(const struct declared *d, int a, int b)
     return false;
 }
 
-/* The layer behind a measured grouping, NULL when it came from a matrix. */
+/* Returns the layer behind a measured grouping; NULL if it came from a matrix. */
 static const struct host_layer *layer_of(const struct declared *d, int grouping)
 {
     return grouping < d->layers.count ? &d->layers.layer[grouping] : NULL;
@@ -202,7 +202,7 @@ static int host_of(const struct declared *d, int endpoint)
     return topo_at(&d->topo, endpoint, LEVEL_HOST);
 }
 
-/* Best of host with each host of its measured group: how many are near, and their median. */
+/* Compare `host` with each host of its measured group: number of near ones, and their median. */
 static char *evidence_of(const struct declared *d, const struct host_layer *l, int host)
 {
     bool slow = l->clue == CLUE_LATENCY;

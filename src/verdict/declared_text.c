@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* declared_text.c - comparisons in words, as a list of differences, as JSON. */
+/* declared_text.c - comparisons of groupings in words, as a list of differences, as JSON. */
 #include "verdict/declared.h"
 
 #include <stdio.h>
@@ -13,10 +13,10 @@
 static const char *const relation_name[RELATIONS] = {"nothing in common", "equal", "finer",
                                                      "coarser", "crossing"};
 
-enum { SAID = 3, DIFF_GROUPS = 64 }; /* misfits in the sentence; groups in the list */
+enum { SAID = 3, DIFF_GROUPS = 64 }; /* number of misfits in the sentence; groups in the list */
 
-/* What is said of misfit i: "measured with rack1 (9 of 9 pairs at 770 GB/s); swap suspected with
- * node14"; the caller frees. */
+/* Returns "measured with rack1 (9 of 9 pairs at 770 GB/s); swap suspected with node14" for misfit
+ * i.  The caller frees. */
 static char *misfit_text(const struct declared *d, const struct comparison *c, int i)
 {
     const struct grouping *a = &d->grouping[c->a], *b = &d->grouping[c->b];
@@ -39,7 +39,7 @@ static void say_misfits(char **text, const struct declared *d, const struct comp
 
     for (int i = 0, said = 0; i < c->how.misfits; i++) {
         const struct misfit *m = &c->how.misfit[i];
-        if (m->swap >= 0 && m->swap < m->host) /* the first of the two has said it */
+        if (m->swap >= 0 && m->swap < m->host) /* printed with the first host of the swap */
             continue;
         if (said == SAID) {
             *text = mem_append(*text, "; ...");
@@ -93,8 +93,8 @@ char *declared_sentence(const struct declared *d, const struct comparison *c)
     return text;
 }
 
-/* Is misfit i of comparison c the last word on its host?  A rack is a better place than a domain of the
- * same hosts, so later comparisons rule. */
+/* True if a later comparison has a misfit for this host.  Later comparisons win, because a rack is
+ * a better place than a domain of the same hosts. */
 static bool said_later(const struct declared *d, const struct comparison *c, int host)
 {
     for (const struct comparison *x = c + 1; x < d->comparison + d->comparisons; x++)
@@ -129,7 +129,7 @@ char *declared_misplaced(const struct declared *d, int *hosts)
 
 /* --- the list of differences --- */
 
-/* The hosts of group g that both put there, folded; NULL: none. */
+/* Returns the hosts of group g in both groupings, folded; NULL: none. */
 static char *hosts(const struct declared *d, const struct comparison *c, int g)
 {
     const struct grouping *a = &d->grouping[c->a], *b = &d->grouping[c->b];
@@ -179,7 +179,7 @@ static void diff_group(char **text, const struct declared *d, const struct compa
     }
 }
 
-/* Nested groups that are not the same: those of a that are split, or that share one of b. */
+/* Print nested groups that differ: groups of a that are split or that share a group of b. */
 static void diff_nested(char **text, const struct declared *d, const struct comparison *c)
 {
     const struct grouping *a = &d->grouping[c->a], *b = &d->grouping[c->b];
@@ -224,7 +224,7 @@ char *declared_diff(const struct declared *d, const struct comparison *c)
     return text;
 }
 
-/* --- what they come to --- */
+/* --- result --- */
 
 static bool any_differs(const struct declared *d)
 {

@@ -13,11 +13,11 @@
 
 struct cell {
     int epoch, unit;
-    double y;   /* median over sizes, then without the median of its epoch */
-    bool alone; /* in its epoch: nothing to be compared with */
+    double y;   /* median over sizes, later minus the median of its epoch */
+    bool alone; /* only cell of its epoch: nothing to compare with */
 };
 
-/* Points of a cell are neighbours. */
+/* Points of a cell are adjacent. */
 static struct cell *make_cells(const struct figures *all, const struct figure *g, const double *y,
                                int *count)
 {
@@ -36,13 +36,14 @@ static struct cell *make_cells(const struct figures *all, const struct figure *g
     return cell;
 }
 
-/* The residual of one of few values about their median is too small. */
+/* Factor for the residual of one of n values about their median, which is too small for few
+ * values. */
 static double unbiased(int n)
 {
     return sqrt(n / (n - 1.0));
 }
 
-/* Values of the blocks; the cells keep what is left. */
+/* Set the values of the blocks; the cells keep the rest. */
 static void take_blocks(struct epochs *e, struct cell *cell, int cells)
 {
     double *v = mem_calloc((size_t)cells + 1, sizeof(*v)),
@@ -83,7 +84,7 @@ static void take_level(struct epochs *e)
     e->between = e->blocks > 1 ? sum / (e->blocks - 1) : NAN;
 }
 
-/* One unit's cells, which are neighbours. */
+/* Add the cells of one unit, which are adjacent. */
 static void take_unit(struct epochs *e, const struct cell *cell, int n, int cells, double *noise)
 {
     double mean = 0, sum = 0;
@@ -156,11 +157,11 @@ void epochs_free(struct epochs *e)
     *e = (struct epochs){0};
 }
 
-/* --- what figures have in common --- */
+/* --- parameters shared by figures --- */
 
 enum { KINDS = 8 };
 
-/* Median of a field over the figures of a kind (-1: of all) that know it; NAN: none does. */
+/* Median of a field over the figures of a kind (-1: all) that have it; NAN: none does. */
 static double usual(const struct epochs *e, int n, int kind, size_t offset)
 {
     double *v = mem_calloc((size_t)n + 1, sizeof(*v)), x;
@@ -176,8 +177,8 @@ static double usual(const struct epochs *e, int n, int kind, size_t offset)
     return median;
 }
 
-/* Variance between blocks that the spread between units leads to expect; where no figure of the kind has
- * enough units to tell, what is usual between blocks. */
+/* Variance between blocks expected from the spread between units.  If no figure of the kind has
+ * enough units, the usual variance between blocks. */
 static double expected(const struct epochs *e, const double within[KINDS],
                        const double between[KINDS])
 {
@@ -188,10 +189,10 @@ static double expected(const struct epochs *e, const double within[KINDS],
 
 struct luck {
     double var;
-    int values; /* that it was estimated from */
+    int values; /* values behind the estimate */
 };
 
-/* Groups of a kind that all stand alone in their figures: how these differ. */
+/* Differences between figures of a kind that consist of a single group each. */
 static int lone_levels(const struct epochs *e, int n, int kind, double *v)
 {
     int count = 0;
@@ -205,7 +206,7 @@ static int lone_levels(const struct epochs *e, int n, int kind, double *v)
     return count;
 }
 
-/* Not a median: routes that collide hit one communicator in ten, and those make the alarms. */
+/* Not a median, because colliding routes hit one communicator in ten and cause the alarms. */
 static double mean_square(const double *v, int n)
 {
     double sum = 0;
@@ -237,7 +238,7 @@ static struct luck luck_of(const struct epochs *e, int n, int kind)
     return luck;
 }
 
-/* Satterthwaite's degrees of freedom (1946) of a sum of estimated variances. */
+/* Degrees of freedom of a sum of estimated variances (Satterthwaite 1946). */
 static double df_of(double a, double df_a, double b, double df_b)
 {
     return b > 0 ? (a + b) * (a + b) / (a * a / df_a + b * b / df_b) : df_a;

@@ -13,7 +13,7 @@
 #include "topo/lint/lint.h"
 #include "topo/nccl/nccl_profile.h"
 
-enum { FLAT_GPUS = 4 }; /* so many GPUs behind one host bridge are no real machine */
+enum { FLAT_GPUS = 4 }; /* this many GPUs behind one host bridge are no real machine */
 
 static void take_pair(struct explain *e, const struct obs *obs, int count)
 {
@@ -31,8 +31,7 @@ static void take_pair(struct explain *e, const struct obs *obs, int count)
     }
 }
 
-/* What the tier was measured to give stands in for a direction that this pair was not measured in.
- */
+/* Use the measured tier rate for a direction that this pair was not measured in. */
 static void take_tier(struct explain *e, const struct tier *t, double factor)
 {
     static const enum op of[DIR_COUNT] = {OP_PAIR_LATENCY, OP_PAIR_BW, OP_PAIR_BIBW};
@@ -54,7 +53,7 @@ static void take_tier(struct explain *e, const struct tier *t, double factor)
     }
 }
 
-/* --- what is odd: slow parts, devices unlike their peers, far NICs --- */
+/* --- oddities: slow parts, devices unlike their peers, far NICs --- */
 
 static void odd_exceptions(struct explain *e, const struct matrix *m)
 {
@@ -73,7 +72,7 @@ static void odd_exceptions(struct explain *e, const struct matrix *m)
     }
 }
 
-/* Findings of the lint about these two hosts, their two devices and NICs. */
+/* Add findings of the lint about these two hosts, devices and NICs. */
 static void odd_peers(struct explain *e, const struct topo *t)
 {
     struct lint l = {0};
@@ -93,7 +92,7 @@ static void odd_peers(struct explain *e, const struct topo *t)
                 explain_say(&e->odd, "%s", l.finding[i].text);
                 if (!strcmp(what, host) &&
                     topo_at(t, e->src, LEVEL_HOST) == topo_at(t, e->dst, LEVEL_HOST))
-                    break; /* both are on this host: once */
+                    break; /* both ends are on this host: print once */
             }
         }
     lint_free(&l);
@@ -122,7 +121,7 @@ static void odd_pcie(struct explain *e, const struct topo *t, int endpoint)
                     host, local, t->nic[nic].name, t->nic[nic].numa, t->endpoint[endpoint].numa);
 }
 
-/* All GPUs and NICs behind one host bridge, with no PCIe switch between. */
+/* True if all GPUs and NICs share one host bridge without a PCIe switch. */
 static bool flat_by_nccl(const struct nccl_profile *p, int endpoint)
 {
     int dump = endpoint < p->wheres ? p->where[endpoint].dump : -1;

@@ -1,9 +1,9 @@
-/* explain.h - one pair of endpoints in words: the way from one to the other hop by hop, what each
- * hop should give and by what source, what was measured, which hop is the narrowest, what is odd,
- * and what is not visible.
+/* explain.h - one pair of endpoints in words: the path hop by hop, the rate each hop should have
+ * and the source of that rate, the measured rate, the narrowest hop, oddities, and facts that are
+ * not visible.
  *
- * Works with partial knowledge: a hop that nothing is known of says so.  Rates are bytes/s per
- * direction; data sheets of ports, NVLinks and PCIe, never a measurement. */
+ * Works with partial knowledge: a hop without known facts is printed as such.  Rates of hops are
+ * bytes/s per direction from data sheets of ports, NVLinks and PCIe, never measured. */
 #ifndef RG_EXPLAIN_H
 #define RG_EXPLAIN_H
 
@@ -15,16 +15,17 @@
 
 struct hop {
     char *text;
-    double Bps;  /* 0: not known */
+    double Bps;  /* 0: unknown */
     char *basis; /* "18 NVLinks of 25.0 GB/s", "rate of the port", "PCIe 5.0 x16" */
 };
 
 struct measured {
     enum op op;
     double bytes, sec;
-    int src, dst, n, epochs; /* samples; of a tier's curve: pairs, and 0 */
+    /* number of samples; for a tier's curve: number of pairs, and epochs 0 */
+    int src, dst, n, epochs;
     bool alone;
-    bool tier; /* not this pair but its tier */
+    bool tier; /* measured on the tier, not on this pair */
 };
 
 struct texts {
@@ -36,30 +37,32 @@ struct explain {
     int src, dst;
     char *tier;
     struct hop *hop;
-    int hops, narrowest; /* hop; -1: no rate is known */
+    int hops, narrowest; /* index of the hop; -1: no rate is known */
     struct measured *measured;
     int count;
-    double Bps;    /* best measured one way; else its tier's, less what slow parts take; 0: none */
-    bool inferred; /* the latter */
-    double share;  /* of the narrowest hop; NAN: not known */
-    double nccl;   /* what NCCL assumes between them; 0: not told */
+    /* Best rate measured one way, or the tier's rate times the factors of slow parts; 0: none. */
+    double Bps;
+    bool inferred; /* Bps is derived from the tier */
+    double share;  /* relative to the narrowest hop; NAN: unknown */
+    double nccl;   /* bandwidth NCCL assumes between the two; 0: unknown */
     struct texts odd, unseen;
     bool has_below;
-    struct below_said below; /* where a campaign below is at hand; explain_below() */
+    struct below_said below; /* set by explain_below() if a lower-layer campaign is given */
 };
 
-/* t has the endpoints of m, in detail (topology.json), or is m->topo.  obs: observations of pairs,
- * NULL without points.  a != b. */
+/* Explain a pair, a != b.  t: the endpoints of m in detail (topology.json), or m->topo.  obs:
+ * observations of pairs; NULL without points. */
 void explain_pair(struct explain *e, const struct matrix *m, const struct topo *t,
                   const struct obs *obs, int count, int a, int b);
-/* Then: what a campaign below says of the same pair. */
+/* Add the result of a lower-layer campaign for the same pair. */
 void explain_below(struct explain *e, const struct below *b);
 void explain_free(struct explain *e);
-/* Its hops and what is not visible of them, as far as the topology tells. */
+/* Add the hops of the path and the facts of them that are not visible in the topology. */
 void explain_way(struct explain *e, const struct topo *t);
-/* One more text. */
+/* Append one text. */
 void explain_say(struct texts *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 json_t *explain_json(const struct explain *e, const struct topo *t,
-                     const struct below *b); /* new reference; b: NULL, or explain_below()'s */
+                     /* new reference; b: as given to explain_below(), or NULL */
+                     const struct below *b);
 
 #endif

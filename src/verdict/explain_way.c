@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* explain_way.c - the hops between two endpoints, as far as the topology tells. */
+/* explain_way.c - hops of the path between two endpoints, as far as the topology has them. */
 #include "verdict/explain.h"
 
 #include <stdarg.h>
@@ -23,7 +23,7 @@ void explain_say(struct texts *t, const char *fmt, ...)
     va_end(args);
 }
 
-/* basis NULL: not known. */
+/* basis NULL: unknown. */
 __attribute__((format(printf, 4, 5))) static void
 explain_hop(struct explain *e, double Bps, const char *basis, const char *fmt, ...)
 {
@@ -37,9 +37,9 @@ explain_hop(struct explain *e, double Bps, const char *basis, const char *fmt, .
         e->narrowest = e->hops - 1;
 }
 
-/* --- from one NIC to another through the switches --- */
+/* --- from NIC to NIC through the switches --- */
 
-/* The switch and port at the other end of a NIC, as names. */
+/* Switch and port at the other end of a NIC, as names. */
 struct seat {
     char leaf[65], port[32];
 };
@@ -65,13 +65,13 @@ static int find_switch(const struct net *n, const char *name)
     for (int i = 0; i < n->nodes; i++)
         if (n->node[i].kind == NET_SWITCH && !strcmp(n->node[i].name, name)) {
             if (at >= 0)
-                return -1; /* two of that name */
+                return -1; /* ambiguous name */
             at = i;
         }
     return at;
 }
 
-/* Cables between two switches: how many, and their rate together. */
+/* Returns the number of cables between two switches; *Bps: their total rate. */
 static int cables(const struct net *n, int a, int b, double *Bps, const char **speed)
 {
     int count = 0;
@@ -87,7 +87,7 @@ static int cables(const struct net *n, int a, int b, double *Bps, const char **s
     return count;
 }
 
-/* The switches that both leaves are cabled to. */
+/* Add the switches that both leaves are cabled to. */
 static bool by_spines(struct explain *e, const struct net *n, int x, int y)
 {
     double up = 0, down = 0;
@@ -180,8 +180,8 @@ static const struct gpu *gpu_of(const struct topo *t, int endpoint)
     return g >= 0 ? &t->gpu[g] : NULL;
 }
 
-/* Per direction after coding: 8 GT/s a lane of 3.0 and twice that each generation on, 128b/130b
- * (PCI Express base specification 3.0; 6.0's flit mode is within 2 % of it). */
+/* Rate per direction after coding: 8 GT/s per lane of PCIe 3.0, doubled with each generation,
+ * 128b/130b (PCI Express base specification 3.0; 6.0's flit mode is within 2 % of it). */
 static double pcie_Bps(int gen, int width)
 {
     if (gen < 1 || width < 1)
@@ -190,7 +190,7 @@ static double pcie_Bps(int gen, int width)
     return lane * width;
 }
 
-/* The generation that it can: an idle GPU shows a lower one. */
+/* Use the highest generation, because an idle GPU runs at a lower one. */
 static void say_pcie(struct explain *e, const struct topo *t, int endpoint, const char *to)
 {
     const struct gpu *g = gpu_of(t, endpoint);
@@ -246,7 +246,7 @@ static void way_nvlink(struct explain *e, const struct topo *t)
     say_nvlinks(e, t, e->dst);
 }
 
-/* Inside a host without NVLink between the two. */
+/* Add the hops inside a host if no NVLink connects the two. */
 static void way_inside(struct explain *e, const struct topo *t)
 {
     static const char *const word[] = {"itself",

@@ -1,10 +1,10 @@
-/* figure.h - what campaigns on the same machine have measured alike: their figures, point by point.
+/* figure.h - figures that campaigns on the same machine have in common, point by point.
  *
- * A point of one campaign is matched with that of another that measured the same thing: operation,
- * the same endpoints by host name and number, size, stage, how many ran beside it, and epoch.  So
- * noise of a pair or of a group stays out of what is compared, as all have it.  A figure is all
- * matched pairs of a tier, or all matched groups of a shape; of sizes from 1 MiB on ("large", a
- * rate) or up to 8 KiB ("small", a time). */
+ * A point matches a point of another campaign that measured the same thing: operation, endpoints by
+ * host name and number, size, stage, number of neighbours at the same time, and epoch.  So
+ * differences between pairs or groups cancel, because all campaigns have them.  A figure is all
+ * matched pairs of a tier, or all matched groups of a shape, at sizes from 1 MiB ("large", a rate)
+ * or up to 8 KiB ("small", a time). */
 #ifndef RG_FIGURE_H
 #define RG_FIGURE_H
 
@@ -14,16 +14,16 @@
 
 struct campaign {
     const char *path;
-    double begun; /* s since 1970; 0: not known */
+    double begun; /* s since 1970; 0: unknown */
     const struct matrix *matrix;
     const struct topo *topo;
     const struct points *points;
-    const struct plan *plan; /* whose groups the points are of; NULL: shapes are not known */
+    const struct plan *plan; /* plan of these points; NULL: shapes are unknown */
 };
 
 struct figure_key {
     int op, tier;       /* tier -1: a collective */
-    struct shape shape; /* of collectives; only its ranks where there is no plan */
+    struct shape shape; /* collectives: without a plan only the ranks are set */
     bool large;
 };
 
@@ -31,39 +31,41 @@ struct figure {
     struct figure_key key;
     char *what; /* "tier rail, pair_bw", "all_reduce, 72 ranks, 1 domain, large" */
     bool rate;  /* B/s, else s */
-    bool nic;   /* crosses NICs, as far as the plan tells */
+    bool nic;   /* crosses NICs, as far as the plan shows */
     int first, points;
 };
 
-/* Where a point was measured.  Sizes that one group measured in one epoch share the luck of that group and
- * that epoch, so they are one piece of evidence. */
+/* Place of a point in the measurement.  Sizes that one group measured in one epoch share the luck
+ * of that group and epoch, so they are one piece of evidence. */
 struct figure_cell {
     int epoch : 31;
-    bool alone : 1; /* nothing ran beside it */
-    int unit; /* number of the pair or group, of all points with its operation, stage and neighbours */
+    bool alone : 1; /* measured alone */
+    /* number of the pair or group among all points with its operation, stage and neighbours */
+    int unit;
 };
 
-/* Points of figure f are first .. first + points - 1, the cells of a unit one behind the other. */
+/* Points of figure f are first .. first + points - 1; the cells of a unit are adjacent. */
 struct figures {
     struct figure *figure;
     int figures;
     int campaigns, points;
     double *sec;              /* [point][campaign] */
     int *of;                  /* [point][campaign]: index in that campaign's points */
-    double *amount;           /* [point]: bytes that a rate counts */
+    double *amount;           /* [point]: bytes counted by the rate */
     struct figure_cell *cell; /* [point] */
-    int *matched;             /* [campaign]: of the first's points, how many that one has */
-    int *more;                /* [campaign]: points that the first does not have */
+    /* [campaign]: number of the first campaign's points that it has too */
+    int *matched;
+    int *more; /* [campaign]: number of points that the first lacks */
 };
 
-/* Of points that all n have; tiers, shapes and names are those of the first campaign.  The caller
- * figures_free()s. */
+/* Match the points that all n campaigns have; tiers, shapes and names are those of the first.  The
+ * caller calls figures_free(). */
 void figures_match(struct figures *f, const struct campaign *c, int n);
 void figures_free(struct figures *f);
-/* The median over a figure's points in its unit. */
+/* Median over a figure's points, B/s or s. */
 double figures_median(const struct figures *f, const struct figure *g, int campaign);
-/* What makes two campaigns unlike: "is of transport \"mpi\", B of \"nccl\""; NULL: nothing.  The
- * caller frees. */
+/* Returns how two campaigns differ too much to be compared, "is of transport \"mpi\", B of
+ * \"nccl\""; NULL: comparable.  The caller frees. */
 char *figures_unlike(const struct campaign *a, const struct campaign *b);
 
 #endif

@@ -27,7 +27,7 @@ char *grouping_title(const struct grouping *g)
     return mem_printf("%s %s, %s", source_name[g->source], g->origin, level_name[g->level]);
 }
 
-/* How many hosts are in group a of the one and group b of the other. */
+/* Number of hosts that are in group a of one grouping and in group b of the other. */
 struct cell {
     int a, b, hosts;
 };
@@ -35,8 +35,8 @@ struct cell {
 struct cells {
     struct cell *cell;
     int cells, hosts;
-    int *a_size, *b_size;   /* hosts that both tell */
-    int *a_parts, *b_parts; /* cells of each group */
+    int *a_size, *b_size;   /* hosts known to both */
+    int *a_parts, *b_parts; /* number of cells of each group */
 };
 
 static void cells_make(struct cells *c, const struct grouping *a, const struct grouping *b, int n)
@@ -117,8 +117,8 @@ static void relate(struct compared *out, const struct cells *c, const struct gro
                                            : RELATION_CROSSING;
 }
 
-/* image[b]: the group of a that most of b's hosts are in (of equal ones that which is more wholly
- * there), or the other way round. */
+/* Returns image[b], the group of a with most hosts of b (if equal, the one with more of its hosts
+ * there), or the reverse. */
 static int *images(const struct cells *c, int groups, bool of_b)
 {
     int *image = mem_calloc((size_t)groups + 1, sizeof(*image));
@@ -140,7 +140,7 @@ static int *images(const struct cells *c, int groups, bool of_b)
     return image;
 }
 
-/* Hosts whose group in the finer of the two mostly belongs elsewhere in the coarser one. */
+/* Find hosts whose group in the finer grouping mostly belongs elsewhere in the coarser one. */
 static void find_misfits(struct compared *out, const struct cells *c, const struct grouping *a,
                          const struct grouping *b, int n)
 {
@@ -156,7 +156,7 @@ static void find_misfits(struct compared *out, const struct cells *c, const stru
     free(image);
 }
 
-/* One that should be where the other is, and the other way round; each host in one swap. */
+/* Pair misfits that belong in each other's group; each host is in one swap at most. */
 static void find_swaps(struct compared *out)
 {
     for (int i = 0; i < out->misfits; i++)

@@ -15,9 +15,9 @@
 #define FORMAT "railgauge-health"
 enum { VERSION = 1 };
 
-/* --- what is said --- */
+/* --- words --- */
 
-/* Nothing that means something to a shell, to scontrol or to a log. */
+/* Replace characters with a meaning for a shell, scontrol or a log. */
 static char *plain(char *text)
 {
     for (char *s = text; *s; s++)
@@ -41,7 +41,7 @@ static char *part_words(const struct part_row *r)
                       part_speed(r, speed), r->over, r->partners, units_s(r->partners));
 }
 
-/* How the limits judge a part. */
+/* Returns the worst verdict of the limits on a part. */
 static enum accept_is part_verdict(const struct health_input *in, int part)
 {
     const struct part_row *p = &in->parts->row[part];
@@ -59,7 +59,7 @@ static enum accept_is part_verdict(const struct health_input *in, int part)
     return worst;
 }
 
-/* Is it a part of one host, and of which? -1: no. */
+/* Returns the host if the part lies on a single host; -1: otherwise. */
 static int host_of(const struct part_row *p)
 {
     bool one = p->places == 1 || (p->places == 2 && p->place[0].host == p->place[1].host);
@@ -90,7 +90,7 @@ static void say(struct health *h, enum accept_is verdict, char *why, int *more)
     }
 }
 
-/* Its own parts and those that it is in; parts come with the worst first. */
+/* Judge the host's own parts and those that contain it; parts are sorted worst first. */
 static void judge_parts(struct health *h, const struct health_input *in, int host)
 {
     int more = 0;
@@ -107,7 +107,7 @@ static void judge_parts(struct health *h, const struct health_input *in, int hos
         h->reason = mem_append(h->reason, "; and %d more", more);
 }
 
-/* What a bad part of some host does to figures of all. */
+/* True for checks that a bad part of one host affects for all hosts. */
 static bool follows(enum check c)
 {
     return c == CHECK_WRONG_DATA || c == CHECK_FAILED_POINTS || c == CHECK_DEAD_PARTS ||
@@ -122,7 +122,7 @@ static bool some_host_fails(const struct health_input *in)
     return false;
 }
 
-/* The first row that is so and that no part accounts for. */
+/* Returns the text of the first row with this verdict that no part explains.  The caller frees. */
 static char *row_words(const struct health_input *in, enum accept_is is)
 {
     const struct accept *a = in->accept;
@@ -219,7 +219,7 @@ static char *path_of(const char *dir, const char *host, struct err *err)
         err_data(err, "\"%s\" is no name of a host", host);
         return NULL;
     }
-    /* Schedulers know a host without its domain; an address has none. */
+    /* Schedulers use host names without the domain; an address has no domain. */
     size_t length = strspn(host, "0123456789.") == strlen(host) ? strlen(host) : strcspn(host, ".");
     char *name = mem_printf("%.*s.json", (int)length, host), *path = file_join(dir, name);
     free(name);

@@ -1,10 +1,11 @@
-/* health.h - what the last check said of a host, in a small file of its own (src/schema/health.schema.json),
- * so that a prolog has it at once.
+/* health.h - result of the last check of one host, in a small file (src/schema/health.schema.json)
+ * that a prolog can read at once.
  *
- * A host fails by parts of its own, a GPU, a NIC, itself, whose figures fail and that are known with at
- * least medium confidence (parts.h); and by any figure when it was checked alone.  What fails beyond one host, the path between two, a leaf, a rack, a tier, is a
- * warning of each host in it: nobody is taken out of service for a part that is not theirs.  Else a
- * host is as unknown as the whole check. */
+ * A host fails by its own parts (a GPU, a NIC, the host) whose figures fail with at least medium
+ * confidence (parts.h), and by any failed figure if it was checked alone.  A fault beyond one host
+ * (path between two hosts, leaf, rack, tier) is a warning for every host in it, so that no host is
+ * taken out of service for a part of another.  Otherwise a host is unknown if the whole check
+ * is. */
 #ifndef RG_HEALTH_H
 #define RG_HEALTH_H
 
@@ -17,31 +18,34 @@ struct health_input {
     const struct matrix *m;
     const struct accept *accept;
     const struct parts *parts;
-    const char *line;                  /* the verdict of the whole check */
-    const char *against, *limits_file; /* NULL: none; those of railgauge */
-    const char *trouble; /* campaign_files_trouble() of points that failed or were wrong, or NULL */
-    const char *cut;     /* why not all was measured: nobody is good then; NULL: it was */
+    const char *line;                  /* verdict of the whole check */
+    const char *against, *limits_file; /* NULL: none; limits file: NULL: those of railgauge */
+    /* campaign_files_trouble() for points that failed or had wrong data, or NULL */
+    const char *trouble;
+    /* reason if not all was measured, so that no host is good; NULL: complete */
+    const char *cut;
 };
 
 struct health {
     char *host;
     enum accept_is verdict;
-    /* For a scheduler: one line of at most HEALTH_REASON bytes, without quotes, '$', '`', '\' and what
-     * is no ASCII text; "" when it is good. */
+    /* One line for a scheduler, at most HEALTH_REASON bytes of printable ASCII without quotes, '$',
+     * '`' and '\'; "" if the host is good. */
     char *reason;
-    char *line;   /* of the whole check */
+    char *line;   /* verdict of the whole check */
     double time;  /* s since 1970, UTC */
-    json_t *json; /* the file */
+    json_t *json; /* contents of the file */
 };
 enum { HEALTH_REASON = 200 };
 
-/* Of host number `host` of the matrix; now.  health_free() is the caller's, here and below. */
+/* Fill h with the result for host number `host` of the matrix and the present time.  After this and
+ * health_load() the caller calls health_free(). */
 void health_of(struct health *h, const struct health_input *in, int host);
-/* DIR/HOST.json, without the host's domain, which replaces the one before. */
+/* Write DIR/HOST.json (HOST without its domain), replacing an older file. */
 int health_save(const struct health *h, const char *dir, struct err *err);
-/* EXIT_NOINPUT where none is there. */
+/* Read DIR/HOST.json.  EXIT_NOINPUT if it does not exist. */
 int health_load(struct health *h, const char *dir, const char *host, struct err *err);
-/* What it says is no more to be relied on: UNKNOWN for this reason, in its JSON as well. */
+/* Mark the result as no longer reliable: UNKNOWN with this reason, also in its JSON. */
 void health_doubt(struct health *h, char *reason);
 void health_free(struct health *h);
 

@@ -11,7 +11,7 @@
 
 static const double week = 7 * 86400;
 
-/* --- which campaigns --- */
+/* --- choice of campaigns --- */
 
 static int by_begun(const void *x, const void *y)
 {
@@ -22,7 +22,7 @@ static int by_begun(const void *x, const void *y)
     return order ? order : strcmp(a->path, b->path);
 }
 
-/* Takes why over. */
+/* Takes ownership of why. */
 static void leave(struct history *h, int i, char *why)
 {
     MEM_PUSH(h->left, h->lefts) = (struct history_left){h->campaign[i]->path, why};
@@ -35,7 +35,7 @@ static const struct campaign *last_of(const struct history *h)
     return h->campaign[h->campaigns - 1];
 }
 
-/* The same by another name: "last" is a link to one of them. */
+/* True for the same campaign under another name: "last" is a link to one of them. */
 static bool same_campaign(const struct campaign *a, const struct campaign *b)
 {
     const struct points *p = a->points, *q = b->points;
@@ -45,7 +45,7 @@ static bool same_campaign(const struct campaign *a, const struct campaign *b)
            p->point[p->count - 1].sec.median == q->point[p->count - 1].sec.median;
 }
 
-/* Why it cannot be one of them; NULL: it can.  The caller frees. */
+/* Returns why campaign i cannot be compared; NULL: it can.  The caller frees. */
 static char *unlike(const struct history *h, int i)
 {
     const struct campaign *c = h->campaign[i];
@@ -68,7 +68,7 @@ static void leave_unlike(struct history *h)
     }
 }
 
-/* The last one first: its points and names are those that count. */
+/* The last campaign comes first, because its points and names decide. */
 static void match(struct figures *f, const struct history *h)
 {
     struct campaign *c = mem_calloc((size_t)h->campaigns, sizeof(*c));
@@ -113,7 +113,8 @@ static int refuse_few(const struct history *h, struct err *err)
 
 /* --- one figure --- */
 
-/* log of the speed of each point in each campaign, oldest first: v[point * campaigns + campaign]. */
+/* Returns the log speed of each point per campaign, oldest first: v[point * campaigns +
+ * campaign]. */
 static double *speeds(const struct history *h, const struct figures *f, const struct figure *g)
 {
     double *v = mem_calloc((size_t)g->points * (size_t)h->campaigns, sizeof(*v));
@@ -124,8 +125,8 @@ static double *speeds(const struct history *h, const struct figures *f, const st
     return v;
 }
 
-/* How each campaign differs from the points' own means: means, as medians of few campaigns would bend a
- * slope.  noise: variance of a campaign's level that its own epochs show. */
+/* Compute the level of each campaign relative to the points' own means (means, because medians of
+ * few campaigns would bend a slope) and its noise, the variance that its own epochs show. */
 static void take_levels(struct history_figure *f, const struct history *h,
                         const struct figures *all, const struct figure *g, const double *v)
 {
@@ -154,7 +155,7 @@ static void take_levels(struct history_figure *f, const struct history *h,
     free(own);
 }
 
-/* Times in weeks since the middle of all, so that their sum is 0. */
+/* Times in weeks from their mean, so that the sum is 0. */
 static double *weeks(const struct history *h)
 {
     double *t = mem_calloc((size_t)h->campaigns, sizeof(*t)), mean = 0;
@@ -166,7 +167,7 @@ static double *weeks(const struct history *h)
     return t;
 }
 
-/* The slope of Theil for people; the t test's is that of least squares. */
+/* Theil's slope is printed; the t test uses the least-squares slope. */
 static void take_drift(struct history_figure *f, const struct history *h, const double *t)
 {
     const int n = h->campaigns;
@@ -201,7 +202,7 @@ static double sum_squares(const double *v, int n, double *mean)
     return sum;
 }
 
-/* The split into two levels that leaves the least variance; take_drift() comes before. */
+/* Find the split into two levels with the least variance.  Needs take_drift(). */
 static void take_step(struct history_figure *f, int n)
 {
     double *level = mem_calloc((size_t)n, sizeof(*level)), before, after;
@@ -222,7 +223,7 @@ static void take_step(struct history_figure *f, int n)
     free(level);
 }
 
-/* Speeds become shares of the baseline. */
+/* Turn speeds into shares of the baseline. */
 static void rebase(struct history_figure *f, int n)
 {
     double *others = mem_calloc((size_t)n, sizeof(*others));
@@ -263,9 +264,9 @@ static void add_figure(struct history *h, const struct figures *all, const struc
     free(v);
 }
 
-/* --- what is more than noise --- */
+/* --- significance --- */
 
-/* sure[figure] of the p-values at this offset. */
+/* sure[figure]: stats_holm() on the p-values at this offset. */
 static bool *sure_of(const struct history *h, size_t offset, double alpha)
 {
     double *p = mem_calloc((size_t)h->figures + 1, sizeof(*p));
@@ -290,7 +291,7 @@ static bool is_change(enum change c)
     return c == CHANGE_WORSE || c == CHANGE_BETTER;
 }
 
-/* Could even campaigns that only rise or fall be told from noise? */
+/* True if campaigns that only rise or fall could be told from noise. */
 static bool long_enough(const struct history *h)
 {
     double *rising = mem_calloc((size_t)h->campaigns, sizeof(*rising));
@@ -302,8 +303,8 @@ static bool long_enough(const struct history *h)
     return enough;
 }
 
-/* Variances between campaigns at this offset, moderated by those of the other figures, and at least what the
- * epochs of a campaign show.  Returns their degrees of freedom. */
+/* Moderate the variances between campaigns at this offset by those of the other figures; at least
+ * the variance that a campaign's epochs show.  Returns their degrees of freedom. */
 static double moderate(struct history *h, size_t offset)
 {
     double *ratio = mem_calloc((size_t)h->figures + 1, sizeof(*ratio)), own = h->campaigns - 2,
@@ -330,14 +331,14 @@ static double p_of(double change, double var, double df)
     return df < HISTORY_DF ? NAN : 2 * dist_t_cdf(-fabs(change) / sqrt(var), df);
 }
 
-/* p-values against the variance between campaigns. */
+/* Set p-values from the variance between campaigns. */
 static void test_figures(struct history *h)
 {
     double df_now = moderate(h, offsetof(struct history_figure, wobble)),
            df_rest = moderate(h, offsetof(struct history_figure, rest)),
            df_inside = moderate(h, offsetof(struct history_figure, inside));
     const int splits = h->campaigns - 2 * HISTORY_SIDE + 1;
-    /* Of the last campaign and of the median of the others, whose variance is pi / 2n. */
+    /* Variance of the last campaign plus that of the median of the others, pi / 2n. */
     const double both = 1 + acos(-1) / 2 / (h->campaigns - 1);
 
     for (int i = 0; i < h->figures; i++) {
@@ -381,9 +382,9 @@ static void judge(struct history *h, double tolerance)
     free(trend);
 }
 
-/* --- which parts the campaigns name, and since when --- */
+/* --- parts and the campaigns that list them --- */
 
-/* Number of each row of each campaign's list among all parts. */
+/* Number, among all parts, of each row of each campaign's list. */
 static int known_part(const struct history *h, const struct parts *list, int *const *id, int k,
                       const struct part_row *r)
 {
@@ -427,7 +428,8 @@ static const struct part_row *row_of(const struct parts *list, int *const *id, i
     return NULL;
 }
 
-/* Is the part of the last campaign shown against the last one that does not name it? */
+/* True if the points show the part of the last campaign against the latest campaign that does not
+ * list it. */
 static bool is_shown(const struct history *h, const struct figures *all,
                      const struct history_part *p, const struct part_row *now)
 {
@@ -484,7 +486,7 @@ static int make_parts(struct history *h, const struct figures *all, double toler
     return rc;
 }
 
-/* --- all --- */
+/* --- whole history --- */
 
 static void make_figures(struct history *h, const struct figures *all, double tolerance)
 {
@@ -542,7 +544,7 @@ void history_free(struct history *h)
     *h = (struct history){0};
 }
 
-/* --- in short --- */
+/* --- summary --- */
 
 struct tally {
     int worse, better, up, down, fell, rose, unsure, steady; /* figures */

@@ -1,72 +1,78 @@
-/* history.h - campaigns on the same machine over time: which figures drift, which are not what they
- * were, when parts appeared and versions changed.
+/* history.h - campaigns on the same machine over time: figures that drift or have changed, and when
+ * parts appeared and versions changed.
  *
- * Points that all campaigns have are matched (figure.h).  Of each its mean over the campaigns is taken
- * away, so that what differs between pairs or groups stays out; what is left, in logarithms, becomes a level of
- * each campaign and its interval by way of blocks of time (epochs.h).
+ * Points that all campaigns have are matched (figure.h).  The mean of a point over the campaigns is
+ * subtracted, so that differences between pairs or groups cancel; the rest, in logarithms, becomes
+ * a level of each campaign with an interval from its blocks of time (epochs.h).
  *
- * Campaigns differ from each other by more than their epochs show: routes are hashed anew, other jobs come
- * and go.  So the pieces of evidence are campaigns, and the variance between them is estimated from their
- * levels, moderated by those of the other figures (stats_prior()), and at least what the epochs show.
- * Now: the last campaign against the baseline, the median of all others: a t test, of all figures
- * stats_holm() at COMPARE_ALPHA, and by more than the tolerance.
- * Drift: stats_slope() over the campaigns' times.  It is one when a t test of the least squares' slope says
- * so (as above), when the campaigns' order does (stats_trend(), of all figures stats_holm() at
- * HISTORY_ALPHA: one odd campaign at an end makes no drift), and when it adds up to more than the
- * tolerance from the first campaign to the last.  Too few campaigns for so many figures: unsure.
- * Step: two levels, one before and one from a campaign on, each of HISTORY_SIDE campaigns or more: the split that
- * leaves the least variance, a t test times the number of splits, of all figures stats_holm() at HISTORY_STEP,
- * and by more than the tolerance.  Where a line leaves less variance than two levels it is a drift.
+ * Campaigns differ by more than their epochs show: routes are hashed anew, other jobs come and go.
+ * So the units of evidence are campaigns.  The variance between them is estimated from their
+ * levels, moderated by those of the other figures (stats_prior()), and is at least that shown by
+ * the epochs.  All p-values of a kind pass stats_holm() over all figures, at the level given.
  *
- * Campaigns that are unlike the last, or have less than half of its points, are left out. */
+ *   now    The last campaign against the baseline, the median of all others: a t test at
+ *          COMPARE_ALPHA, and a change above the tolerance.
+ *   drift  stats_slope() over the campaigns' times.  Requires a t test of the least-squares
+ *          slope at COMPARE_ALPHA, the order of the campaigns (stats_trend() at HISTORY_ALPHA:
+ *          one odd campaign at an end makes no drift), and a sum above the tolerance from the
+ *          first campaign to the last.  Unsure if there are too few campaigns for the number of
+ *          figures.
+ *   step   Two levels, each of HISTORY_SIDE campaigns or more, split where the least variance
+ *          remains: a t test times the number of splits at HISTORY_STEP, and a change above the
+ *          tolerance.  A drift instead if a line leaves less variance than two levels.
+ *
+ * Campaigns that cannot be compared with the last, or have less than half of its points, are left
+ * out. */
 #ifndef RG_HISTORY_H
 #define RG_HISTORY_H
 
 #include "verdict/compare.h"
 #include "verdict/versions.h"
 
-/* Constants of the judgement; both sides of each edge are in tests/unit/history.c.  HISTORY_STEP is half of what the
- * last campaign is judged at: the variance at the best of several splits is a little too small. */
+/* Constants of the judgement; tests/unit/history.c has both sides of each edge.  HISTORY_STEP is
+ * half of the level for the last campaign, because the variance at the best of several splits is
+ * slightly too small. */
 #define HISTORY_ALPHA 0.05
 #define HISTORY_STEP 0.0025
 enum {
-    HISTORY_SIDE = 2,  /* campaigns on either side of a step; a single odd one is none */
+    HISTORY_SIDE = 2,  /* campaigns on either side of a step; a single odd campaign is no step */
     HISTORY_LEAST = 3, /* campaigns */
     HISTORY_DF = 2     /* fewer degrees of freedom: t is 127 at p = 0.005 */
 };
 
 struct history_value {
-    double value;         /* median B/s, of latencies seconds */
-    double speed, lo, hi; /* of the baseline */
+    double value;         /* median: B/s, or s for latencies */
+    double speed, lo, hi; /* relative to the baseline */
 };
 
 struct history_figure {
     char *what;
     bool rate, tier;
     int points;
-    struct history_value *at;      /* [campaign] */
-    double baseline;               /* in its unit */
-    double spread;                 /* one deviation between campaigns, share */
-    double noise;                  /* variance of a campaign's level that its epochs show */
-    double wobble, rest;           /* variance between the others, and about the line of all */
-    double slope, steps;           /* of least squares; its variance over that about the line */
-    double week, week_lo, week_hi; /* log of its speed a week, as good as a share; NAN: no
-                                      two times differ */
-    int since;      /* campaign from which on its level is another one; 0: no split is possible */
-    double step;    /* log of that change of speed */
+    struct history_value *at; /* [campaign] */
+    double baseline;          /* unit of the figure */
+    double spread;            /* standard deviation between campaigns, share */
+    double noise;             /* variance of a campaign's level according to its epochs */
+    /* variance between the campaigns before the last; variance of all about the line */
+    double wobble, rest;
+    double slope, steps; /* least-squares slope; its variance / variance about the line */
+    /* Log of speed per week, close to a share; NAN: no two times differ. */
+    double week, week_lo, week_hi;
+    int since;      /* first campaign at the new level; 0: no split is possible */
+    double step;    /* log of the change of speed at that split */
     double inside;  /* variance about the two levels */
-    bool by_levels; /* these leave less variance than a line */
+    bool by_levels; /* the two levels leave less variance than a line */
     double p_now, p_slope, p_trend, p_step;
     enum change now, drift, stepped;
 };
 
-/* Since when a part is there, or is no more. */
+/* A part with the campaigns that list it. */
 struct history_part {
     char *what;
     enum part_kind kind;
-    char **speed;             /* [campaign] "0.60", "no answer"; "-": it was none then */
-    bool returned;            /* there, gone and there again */
-    enum part_change_kind is; /* from the first campaign to the last */
+    char **speed;             /* [campaign] "0.60", "no answer"; "-": not listed */
+    bool returned;            /* listed, gone and listed again */
+    enum part_change_kind is; /* change from the first campaign to the last */
 };
 
 struct history_left {
@@ -75,7 +81,7 @@ struct history_left {
 };
 
 struct history {
-    const struct campaign **campaign; /* oldest first; the caller's */
+    const struct campaign **campaign; /* oldest first; owned by the caller */
     int campaigns;
     struct history_left *left;
     int lefts;
@@ -83,16 +89,16 @@ struct history {
     int figures;
     struct history_part *part;
     int parts;
-    struct versions versions; /* a row changed where a value differs from the one before */
+    struct versions versions; /* a row changed if a value differs from the previous one */
 };
 
-/* In any order; n >= HISTORY_LEAST.  Fewer that are alike: EXIT_DATA with the reason.
- * history_free() in any case, before the campaigns'. */
+/* Analyse n >= HISTORY_LEAST campaigns in any order.  EXIT_DATA with the reason if too few can be
+ * compared.  Call history_free() in every case, before freeing the campaigns. */
 int history_make(struct history *h, const struct campaign *c, int n, double tolerance,
                  struct err *err);
 void history_free(struct history *h);
-/* EXIT_BELOW: a figure is worse, drifts or stepped down, a part is new, worse or there again; EXIT_UNJUDGED:
- * no figure could be judged; else EXIT_GOOD. */
+/* Returns EXIT_BELOW if a figure is worse, drifts or stepped down, or a part is new, worse or
+ * listed again; EXIT_UNJUDGED if no figure could be judged; else EXIT_GOOD. */
 int history_code(const struct history *h);
 char *history_line(const struct history *h); /* one sentence; the caller frees */
 

@@ -48,7 +48,7 @@ const struct limit_check limit_check[CHECK_COUNT] = {
 
 /* --- a bound with its unit --- */
 
-/* "90 %" and "432 GB/s" without the blanks. */
+/* Copy "90 %" or "432 GB/s" without blanks. */
 static char *squeeze(char buf[LIMIT_TEXT], const char *text)
 {
     size_t n = 0;
@@ -60,7 +60,7 @@ static char *squeeze(char buf[LIMIT_TEXT], const char *text)
     return buf;
 }
 
-/* Of a reference time it may be more than all. */
+/* A share of a reference time may exceed 100 %. */
 static int read_percent(double *out, char *text)
 {
     char *end = text + strlen(text);
@@ -131,7 +131,7 @@ static int find_check(enum check *out, const char *name, const char *where, stru
                     name, near_text(&near));
 }
 
-/* A key that this check does not look at would be thought to narrow it. */
+/* Refuse keys that this check ignores, because the user would expect them to narrow the check. */
 static int refuse_keys(const struct row_text *r, const struct limit_check *c, const char *where,
                        struct err *err)
 {

@@ -25,7 +25,7 @@ static enum confidence confidence_of(const struct part_row *r)
     return r->partners >= 3 || r->alone ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
 }
 
-/* "all NICs", "mnnvl", "all NICs and mnnvl": where exceptions from `first` on of the same part show. */
+/* Returns "all NICs", "mnnvl" or "all NICs and mnnvl": the tiers of all exceptions like `first`. */
 static char *over_words(const struct matrix *m, int first)
 {
     char *text = mem_strdup("");
@@ -98,7 +98,8 @@ static bool is_first(const struct matrix *m, int i)
     return k == i;
 }
 
-/* All tiers that cross NICs, or one of them, or one inside, below the reference alike. */
+/* Add the fabric if all tiers that cross NICs, one of them, or one inside is below the reference as
+ * a whole. */
 static void add_fabric(struct parts *all, const struct parts_input *in)
 {
     const double enough = in->enough > 0 ? in->enough : 0.9;
@@ -173,9 +174,10 @@ static void look_at(struct topo *t, const struct parts_input *in)
     }
 }
 
-/* --- what only the campaign below has --- */
+/* --- parts found only in the lower-layer campaign --- */
 
-/* Is it one of these parts by name, or on a host of one that is slow below too? */
+/* True if the part is listed by name, or shares a host with a listed part that is slow below
+ * too. */
 static bool is_told(const struct parts *p, const struct part_row *r, const struct topo *of)
 {
     for (const struct part_row *x = p->row; p->rows && x < p->row + p->rows; x++) {
@@ -191,7 +193,7 @@ static bool is_told(const struct parts *p, const struct part_row *r, const struc
     return false;
 }
 
-/* Does the campaign above have any of its endpoints? */
+/* True if the campaign above has one of its endpoints. */
 static bool is_here(const struct below *b, const struct part_row *r)
 {
     const struct matrix *m = b->below.of.m;
@@ -275,7 +277,7 @@ char *part_cost(const struct part_row *r, char buf[PART_SPEED])
     return buf;
 }
 
-/* The column of costs is left out where no step could be predicted. */
+/* The cost column is left out if no step could be predicted. */
 // clang-format off
 #define PART_COLUMNS(step)                                                                         \
     {{"name", "part", "text!"}, {"kind", NULL, "text"}, {"side", NULL, "text"},                    \
@@ -305,7 +307,7 @@ static void fill(struct table *t, const struct parts *p)
                   r->source, parts_places_json(&p->topo, r));
 }
 
-/* The first `most` rows, all for 0. */
+/* Number of rows to print: `most` at most; 0: all. */
 static int shown(const struct parts *p, int most)
 {
     return most && most < p->rows ? most : p->rows;

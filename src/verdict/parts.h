@@ -1,22 +1,24 @@
-/* parts.h - what a person can act on: the slow, dead and wrong parts of a cost matrix, each with its
- * kind, its name and place, its evidence, what it costs and what to do next.
+/* parts.h - faulty parts of a cost matrix (slow, dead, wrong data), each with kind, name, place,
+ * evidence, cost and next step.
  *
- * A row is a part, whatever tiers show it.  Its kind follows from what the fit named (matrix.h):
+ * A row is one part, whatever number of tiers shows it.  The kind follows from the exception that
+ * the fit named (matrix.h):
  *
- *   an endpoint over tiers that cross NICs only   its NIC, port or cable; else the GPU
- *   a pair                                        the path between two NICs (cable), or inside a host
- *                                                 or domain (link)
- *   a leaf, beyond it; what leaves a rack         uplinks
+ *   an endpoint over tiers that cross NICs only   its NIC, port or cable; otherwise the GPU
+ *   a pair                                        the path between two NICs (cable), or inside a
+ *                                                 host or domain (link)
+ *   a leaf, beyond it; uplinks of a rack          uplinks
  *   a rack over a tier inside NVLink domains      its domain
- *   all pairs below the reference alike           the fabric; without a reference nobody can tell
+ *   all pairs equally below the reference         the fabric; not detectable without a reference
  *
- * Order: wrong data, dead, then by what a training step loses, then by speed.
+ * Order of rows: wrong data, dead, then by cost in a training step, then by speed.
  *
- * Confidence: high with 8 partners and an interval within 10 % of the factor, or 3 partners and 2
- * pairs measured alone; medium with 3 partners or one pair alone; else low.  Dead or wrong is high
- * with 3 partners.
+ *   confidence  high    8 partners and an interval within 10 % of the factor, or 3 partners and
+ *               2 pairs measured alone; dead or wrong: 3 partners medium  3 partners, or one
+ *               pair measured alone low     otherwise
  *
- * Names that are not visible are absent, and `missing` says which and what would tell. */
+ * Names that are not visible are left out; `missing` lists them with the source that would provide
+ * each. */
 #ifndef RG_PARTS_H
 #define RG_PARTS_H
 
@@ -28,10 +30,10 @@
 enum confidence { CONFIDENCE_LOW, CONFIDENCE_MEDIUM, CONFIDENCE_HIGH, CONFIDENCE_COUNT };
 extern const char *const confidence_name[CONFIDENCE_COUNT];
 
-/* Where an end of a part is; -1: has none, or none is visible. */
+/* Place of one end of a part; -1: does not exist or is not visible. */
 struct part_place {
     int endpoint, host;
-    int nic, gpu; /* rows of the topology */
+    int nic, gpu; /* indices into the topology */
     int at[LEVEL_COUNT];
 };
 
@@ -39,66 +41,73 @@ struct part_row {
     enum part_kind kind;
     enum part_state state;
     enum side side;
-    int exception;    /* of the matrix, the worst; -1: the fabric */
-    int exceptions;   /* how many of the matrix this is */
-    double factor;    /* speed relative to its tier while the state shows (the fabric: to
-                                   the reference); NAN: late, or not known */
-    double lo, hi;    /* its 95 % interval; NAN: not known */
-    double share;     /* of the time, messages or checks in which the state shows; NAN: not
-                                   known; 1 for states that always show */
-    double alpha_add; /* s added one way */
-    double bytes;     /* of states that show up to a size, or from one on; 0: not known */
+    int exception;  /* worst one in the matrix; -1: the fabric */
+    int exceptions; /* number of exceptions of the matrix in this row */
+    /* Speed relative to its tier (the fabric: to the reference) while the state shows; NAN: late,
+     * or unknown. */
+    double factor;
+    double lo, hi; /* 95 % interval of factor; NAN: unknown */
+    /* Share of the time, messages or checks in which the state shows; NAN: unknown; 1 for states
+     * that always show. */
+    double share;
+    double alpha_add; /* latency added one way, s */
+    double bytes;     /* size up to or from which the state shows; 0: unknown or all sizes */
     int pairs, alone, partners; /* evidence, see struct exception */
     enum confidence confidence;
     struct part_place place[2];
-    int places;    /* 0: the fabric */
+    int places;    /* number of places; 0: the fabric */
     char *name;    /* "NIC mlx5_1 of r00n04 (GPU 1), sending" */
     char *where;   /* "rack-00, tray 5, slot 9, leaf-02 port 17"; "" */
     char *missing; /* "switch port (--ibnet or --lldp)"; "" */
-    char *why;     /* evidence in words, of the worst exception; "" */
+    char *why;     /* evidence of the worst exception, in words; "" */
     char *over;    /* "all NICs", "mnnvl", "all NICs and mnnvl" */
-    char *trouble; /* what counters of its devices said while it was measured: "mlx5_1 port 1 on
-                      r00n04: 12 symbol errors, at 3 points"; "" */
-    double cost;   /* a step takes this much longer with this part only, share; INFINITY: no step
-                      ends; NAN: not known */
-    struct below_said *below; /* what a campaign below says of it (below.h); NULL: none at hand */
-    char *next;               /* what to do, from jobs/repairs.json */
-    char *source;             /* of that */
+    /* Counters of its devices during the measurement: "mlx5_1 port 1 on r00n04: 12 symbol errors,
+     * at 3 points"; "". */
+    char *trouble;
+    /* Extra time of a step if only this part were faulty, as a share; INFINITY: no step ends; NAN:
+     * unknown. */
+    double cost;
+    struct below_said *below; /* result of a lower-layer campaign (below.h); NULL: none given */
+    char *next;               /* next step, from jobs/repairs.json */
+    char *source;             /* source of that advice */
 };
 
 struct parts {
     struct part_row *row;
     int rows;
-    /* The matrix's, which has what was measured of racks and rails, with the devices of the
-     * campaign's; its endpoints are owned, all else is the input's, which lives as long. */
+    /* Topology of the matrix, which has the measured racks and rails, with the devices of the
+     * campaign's topology.  Its endpoints are owned; the rest belongs to the input, which must live
+     * as long. */
     struct topo topo;
-    char *job; /* whose step `cost` is of: "llama3.1-70b dp_shard=72,tp=4"; NULL: none could be
-                  predicted */
-    const struct below *below; /* the input's */
-    char **only;               /* parts of the campaign below that are none here, in words */
+    /* Job that `cost` refers to: "llama3.1-70b dp_shard=72,tp=4"; NULL: no step could be
+     * predicted. */
+    char *job;
+    const struct below *below; /* borrowed from the input */
+    char **only;               /* parts found only in the lower-layer campaign, in words */
     int onlies;
 };
 
 struct parts_input {
     const struct matrix *m;
-    const struct topo *topo; /* of the campaign, for its devices; NULL: as the matrix has them */
-    const struct points *points;    /* NULL: none at hand */
+    const struct topo *topo; /* topology of the campaign, for its devices; NULL: as in the matrix */
+    const struct points *points;    /* NULL: not available */
     const struct matrix *reference; /* NULL: none */
     const char *reference_name;
-    const struct below *below; /* NULL: none; `m` lies above it */
-    double enough; /* share of the reference's rate below which the whole fabric is slow; 0: 0.9 */
-    bool no_cost;  /* spare the predictions */
+    const struct below *below; /* lower-layer campaign of `m`; NULL: none */
+    double enough; /* The whole fabric is slow below this share of the reference's rate; 0: 0.9. */
+    bool no_cost;  /* skip the predictions */
 };
 
-/* Fails where jobs/repairs.json is not to be read (EXIT_CONFIG) or bad (EXIT_DATA).  parts_free() in
- * any case. */
+/* Fill p.  EXIT_CONFIG: jobs/repairs.json cannot be read; EXIT_DATA: it is invalid.  Call
+ * parts_free() in every case. */
 int parts_list(struct parts *p, const struct parts_input *in, struct err *err);
 void parts_free(struct parts *p);
 
-/* A line for each of the first `rows` parts, then for each of the first `steps` the evidence, what to do, what is not
- * known and what counters said (0: all); or where `out` is NULL all of it as JSON, {"job", "parts"}; new reference. */
+/* Print one line for each of the first `rows` parts, then evidence, next step, missing names and
+ * counters of each of the first `steps` parts; 0: all.  If `out` is NULL, return everything as JSON
+ * instead, {"job", "parts"}, as a new reference. */
 json_t *parts_report(FILE *out, const struct parts *p, int rows, int steps);
-/* What it still gives, and when: matrix_effect(). */
+/* Effect of the part and its condition in words: matrix_effect(). */
 enum { PART_SPEED = MATRIX_EFFECT };
 static inline char *part_speed(const struct part_row *r, char buf[PART_SPEED])
 {
@@ -112,7 +121,7 @@ static inline char *part_speed(const struct part_row *r, char buf[PART_SPEED])
 
     return matrix_effect(&e, buf);
 }
-/* "+3.1 % of a step", "no step ends", "" */
+/* Returns "+3.1 % of a step", "no step ends" or "". */
 char *part_cost(const struct part_row *r, char buf[PART_SPEED]);
 
 #endif

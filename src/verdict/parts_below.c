@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* parts_below.c - of each part what a campaign below says: is it the NIC, or what sits on it? */
+/* parts_below.c - result of a lower-layer campaign for each part: NIC or software at fault. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +10,10 @@
 #include "verdict/below.h"
 #include "verdict/parts_impl.h"
 
-enum { ENDS = 128 }; /* of a part, and as many others, are looked at for pairs */
+enum { ENDS = 128 }; /* endpoints sampled for pairs, of the part and of the rest */
 
-/* What is good, or to blame, when it is as good or as slow below; and what a campaign must have seen
- * all of, where only its matrix tells. */
+/* Words for a part that is good or slow below too, and the kind of part that the campaign must have
+ * measured completely if only its matrix is given. */
 static const struct meaning {
     const char *good, *slow;
     enum seen seen;
@@ -33,13 +33,13 @@ static const struct meaning {
     [PART_KIND_FABRIC] = {"the network is good", "the network", SEEN_NIC},
 };
 
-/* --- which pairs are of a part --- */
+/* --- pairs that cross a part --- */
 
 struct crossing {
     const struct below *b;
     const struct matrix *m;
     const struct part_row *r;
-    int tier; /* of the fabric's row; -1 */
+    int tier; /* tier of the fabric's row; -1: no fabric */
 };
 
 static bool crosses(const void *of, int src, int dst)
@@ -59,7 +59,8 @@ static bool crosses(const void *of, int src, int dst)
     return false;
 }
 
-/* Endpoints of the part, all or evenly some, and of all others too; the caller frees. */
+/* List endpoints of the part and of the rest, each at most about ENDS, evenly sampled.  The caller
+ * frees. */
 static int *ends_of(const struct crossing *c, int *count)
 {
     const struct matrix *m = c->m;
@@ -78,8 +79,7 @@ static int *ends_of(const struct crossing *c, int *count)
     return end;
 }
 
-/* One pair of the part, of two endpoints that are there below where there are such; -1: there is no
- * pair that crosses NICs. */
+/* A pair of the part, with both endpoints known below if possible; -1: no pair crosses NICs. */
 struct example {
     int src, dst;
     bool known;
@@ -99,9 +99,9 @@ static struct example example_of(const struct crossing *c, const int *end, int e
     return x;
 }
 
-/* --- what they say --- */
+/* --- results --- */
 
-/* A part is slow, whatever its interval: the bound is above it. */
+/* A listed part is slow whatever its interval, so the bound lies above the interval. */
 static double enough_for(const struct part_row *r)
 {
     return fmax(BELOW_ENOUGH, (1 + (isnan(r->hi) ? r->factor : r->hi)) / 2);
@@ -112,7 +112,7 @@ static void slow(struct below_said *s, const struct crossing *c, const struct ex
 {
     const struct part_row *r = c->r;
     const struct below_side *above = &c->b->above, *below = &c->b->below;
-    bool shared = r->kind == PART_KIND_UPLINKS; /* shows in what runs at once: the fit knows */
+    bool shared = r->kind == PART_KIND_UPLINKS; /* uplinks show only under load: use the fit */
     double like;
 
     s->bytes = below_size(c->b, x->src, x->dst);
@@ -132,7 +132,7 @@ static void slow(struct below_said *s, const struct crossing *c, const struct ex
     s->is = below_judge(&s->above, &s->below, enough_for(r));
 }
 
-/* The worst tier of add_fabric(), beside the same rate. */
+/* Compare the worst tier of add_fabric() at the same rate. */
 static void whole(struct below_said *s, struct crossing *c, const struct matrix *reference,
                   const int *end, int ends)
 {
@@ -163,7 +163,7 @@ static void whole(struct below_said *s, struct crossing *c, const struct matrix 
     }
 }
 
-/* Late below as well where most of what is added is added there. */
+/* Late below as well if most of the added latency is added there. */
 static char *late(struct below_said *s, const struct crossing *c)
 {
     struct below_figure f = below_late(c->b, crosses, c);

@@ -11,12 +11,13 @@
 #include "topo/host/nic.h"
 #include "verdict/parts_impl.h"
 
-/* --- what it costs --- */
+/* --- cost of a part --- */
 
-/* Below this many GPUs a job of the smaller model is what runs there. */
+/* jobs on fewer GPUs are represented by the smaller model */
 enum { LARGE_JOB = 64, TENSOR_MAX = 8 };
 
-/* Sharded over everything, tensor parallel inside hosts where that divides. */
+/* Returns the usual layout: sharded over everything, tensor parallel inside hosts if that
+ * divides. */
 static char *usual_layout(const struct topo *t)
 {
     int *per = mem_calloc((size_t)t->hosts + 1, sizeof(*per)), tp = TENSOR_MAX, n = t->endpoints;
@@ -32,7 +33,7 @@ static char *usual_layout(const struct topo *t)
     return mem_printf("dp_shard=%d,tp=%d", n / tp, tp);
 }
 
-/* Seconds of a step with these parts only; NAN: cannot be told. */
+/* Returns seconds of a step with only these parts; NAN: unknown. */
 static double step_with(const struct matrix *m, struct exception *only, int n, const char *model,
                         const char *layout)
 {
@@ -47,7 +48,7 @@ static double step_with(const struct matrix *m, struct exception *only, int n, c
     return sec;
 }
 
-/* The exceptions of a row: those of its part and state. */
+/* Collect the exceptions of a row: those of its part and state. */
 static int row_exceptions(const struct matrix *m, const struct part_row *r, struct exception *out)
 {
     const struct exception *e = &m->exception[r->exception];
@@ -88,13 +89,13 @@ void parts_price(struct parts *p, const struct matrix *m)
     free(layout);
 }
 
-/* --- what to do --- */
+/* --- next step --- */
 
 struct repair {
     const char *kind, *state, *link, *below, *above, *next, *source;
 };
 
-/* What the part carries, in the words of repairs.json; NULL: not known. */
+/* Returns the kind of link of the part, in the words of repairs.json; NULL: unknown. */
 static const char *link_of(const struct parts *p, const struct parts_input *in,
                            const struct part_row *r)
 {
@@ -131,7 +132,7 @@ static const char *group_of(const struct topo *t, const struct part_row *r, enum
     return at < 0 ? NULL : t->group[level].name[at];
 }
 
-/* What a word between braces stands for; the caller frees. */
+/* Returns the value of a word between braces.  The caller frees. */
 static char *stands_for(const struct topo *t, const struct part_row *r, const char *word, int len)
 {
     const struct part_place *p = r->places ? &r->place[0] : NULL;
@@ -187,7 +188,7 @@ static int read_repair(struct repair *x, json_t *from, const char *where, struct
                      "next", &x->next, "source", &x->source);
 }
 
-/* Each row the first repair that fits it. */
+/* Give each row the first repair that matches it. */
 static int advise(struct parts *p, const struct parts_input *in, json_t *list, const char *path,
                   struct err *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* parts_place.c - where a part is, what it is called, what is not known of that, and what counters of
- * its devices said. */
+/* parts_place.c - place and name of a part, the facts missing for them, and counters of its
+ * devices. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +14,9 @@
 
 const char *const confidence_name[CONFIDENCE_COUNT] = {"low", "medium", "high"};
 
-/* --- where --- */
+/* --- place of a part --- */
 
-/* The first endpoint of a group at a level; -1: it has none. */
+/* Returns the first endpoint of a group at a level; -1: the group is empty. */
 static int first_in(const struct topo *t, int level, int group)
 {
     for (int i = 0; i < t->endpoints; i++)
@@ -25,7 +25,7 @@ static int first_in(const struct topo *t, int level, int group)
     return -1;
 }
 
-/* What all endpoints of the group have in common. */
+/* Keep the coordinates that all endpoints of the group have in common. */
 static void place_group(struct part_place *p, const struct topo *t, int level, int group)
 {
     int first = first_in(t, level, group);
@@ -64,7 +64,7 @@ static const char *group_name(const struct topo *t, const struct part_place *p, 
     return p->at[level] < 0 ? NULL : t->group[level].name[p->at[level]];
 }
 
-/* --- where it stands, and what is not known of that --- */
+/* --- position in words, and missing names --- */
 
 char *parts_also(char *text, const char *separator, char *more)
 {
@@ -107,7 +107,7 @@ static char *where_end(const struct topo *t, const struct part_row *r, const str
     return text;
 }
 
-/* Each name that is not visible, with the source that would tell. */
+/* List each name that is not visible with the source that would provide it. */
 static char *missing_of(const struct topo *t, const struct part_row *r)
 {
     const struct part_place *p = &r->place[0];
@@ -142,10 +142,10 @@ void parts_place(struct part_row *r, const struct topo *t, const struct exceptio
     r->missing = missing_of(t, r);
 }
 
-/* --- what counters said --- */
+/* --- counters --- */
 
-/* Is this subject of a tainted point ("endpoint 5 (node01:2)", "mlx5_2 port 1 on node03") of the
- * part? */
+/* True if the subject of a tainted point ("endpoint 5 (node01:2)", "mlx5_2 port 1 on node03")
+ * belongs to the part. */
 static bool is_of(const struct topo *t, const struct part_row *r, const char *subject, int len)
 {
     char text[128], *on;
@@ -173,7 +173,7 @@ static bool is_of(const struct topo *t, const struct part_row *r, const char *su
     return false;
 }
 
-/* One subject's points, and what the first of them said. */
+/* Number of points of one subject and the counter text of the first. */
 struct suffered {
     const char *subject, *words;
     int len, points;

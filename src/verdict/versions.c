@@ -28,7 +28,7 @@ static void set(struct versions *v, int campaign, const char *what, const char *
     v->row[i].value[campaign] = mem_strdup(value);
 }
 
-/* --- of devices: how many have which --- */
+/* --- devices: number with each value --- */
 
 struct tally {
     const char *what, *value;
@@ -63,7 +63,7 @@ static int by_count(const void *x, const void *y)
 
 enum { VALUES_SHOWN = 4 };
 
-/* Those of one noun, from row `first` on; the row after them. */
+/* Add the values of one noun from row `first` on.  Returns the row behind them. */
 static int tell(struct versions *v, int campaign, const struct tallies *t, int first)
 {
     const struct tally *all = t->tally;
@@ -106,9 +106,9 @@ static void devices(struct versions *v, int campaign, const struct topo *t)
     free(all.tally);
 }
 
-/* --- of the whole --- */
+/* --- whole campaign --- */
 
-/* Facts of the provenance that are words, all but when, where and how it was begun. */
+/* Add the provenance's texts, except time, place and command of the start. */
 static void provenance(struct versions *v, int campaign, json_t *from)
 {
     const char *key;

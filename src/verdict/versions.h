@@ -1,8 +1,8 @@
-/* versions.h - what ran where campaigns were measured: drivers, firmware, libraries.
+/* versions.h - drivers, firmware and libraries of the machines that campaigns were measured on.
  *
- * Of GPUs and NICs all values count, as hosts may differ: "28.39.1002", or "28.39.1002 on 70,
- * 28.40.1000 on 2"; of NICs a row for each board, as each has a firmware of its own.  The rest are
- * the texts of the provenance: MPI, NCCL, the tool itself. */
+ * GPUs and NICs list every value, because hosts may differ: "28.39.1002", or "28.39.1002 on 70,
+ * 28.40.1000 on 2".  NICs have one row per board type, because each has its own firmware.  The
+ * other rows are texts of the provenance: MPI, NCCL, railgauge. */
 #ifndef RG_VERSIONS_H
 #define RG_VERSIONS_H
 
@@ -10,7 +10,7 @@
 
 struct version_row {
     char *what;   /* "GPU driver", "NIC firmware, MT_0000000838", "mpi" */
-    char **value; /* one a campaign; "not told" */
+    char **value; /* one per campaign; "not told" if unknown */
 };
 
 struct versions {
@@ -18,7 +18,7 @@ struct versions {
     int rows, campaigns;
 };
 
-/* What any of them tells; versions_free() is the caller's. */
+/* List all rows that any campaign knows.  The caller calls versions_free(). */
 void versions_list(struct versions *v, const struct campaign *const *c, int n);
 void versions_free(struct versions *v);
 
