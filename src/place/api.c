@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* api.c - librailgauge: jobs on nodes, the part of railgauge.h that knows steps. */
+/* api.c - librailgauge: jobs on nodes, the functions of railgauge.h that use steps. */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ struct railgauge_job {
     struct place_job job;
 };
 
-/* What a call was given and what it answers, for mem_guarded(). */
+/* Arguments and results of a call, for mem_guarded(). */
 struct api_call {
     const struct place_job *job;
     struct railgauge_job *opened;
@@ -33,7 +33,7 @@ struct api_call {
     struct err why;
 };
 
-/* What was said of it; text may be NULL. */
+/* Copy the error text; text may be NULL. */
 static void say(char text[256], const struct api_call *c)
 {
     if (text)
@@ -133,7 +133,7 @@ struct priced {
     int index;
 };
 
-/* Cheapest first, then dead ones, then those without a price; equals as they came. */
+/* Cheapest first, then dead, then without a price; equal ones keep their order. */
 static int cheaper(const void *a, const void *b)
 {
     const struct priced *x = a, *y = b;
@@ -157,7 +157,7 @@ static void rank(int *out, const double *sec, int n)
     free(p);
 }
 
-/* A list of start's that ends before it begins, or with more hosts than any. */
+/* Size of list i in start; invalid if it ends before it begins or exceeds the number of hosts. */
 static int hosts_of(const struct api_call *c, int i)
 {
     size_t from = c->start[i], to = c->start[i + 1];
@@ -273,7 +273,7 @@ void railgauge_list_close(struct railgauge_list *list)
     free(list);
 }
 
-/* --- the best of them --- */
+/* --- the best lists --- */
 
 static int choose_nodes(void *call)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* place.c - the search: candidates from everywhere, the best order so far, and moves of whole
- * blocks from there. */
+/* place.c - the search: candidates of all kinds, the best order so far, and moves of whole blocks
+ * from it. */
 #include "place/place.h"
 
 #include <math.h>
@@ -11,16 +11,16 @@
 #include "base/mem.h"
 #include "place/place_impl.h"
 
-/* Scotch takes 0.4 s for 8,192 ranks, and beats blocks where holes are irregular, if at all. */
+/* Scotch needs 0.4 s for 8,192 ranks, and beats blocks at most with irregular holes. */
 enum { RANDOM_ORDERS = 9, SCOTCH_RANKS = 2048 };
-/* Sets of hosts that get a search each, where the number of hosts is given; the most pairs of host
- * and place in a set for which sets are looked at elsewhere. */
+/* SETS_TRIED: sets of hosts that get a search each if the number of hosts is given.  SETS_SIZE_MAX:
+ * most (host, place in the set) pairs for which from_sets() runs. */
 enum { SETS_TRIED = 4, SETS_SIZE_MAX = 1 << 18 };
-static const double SETS_SHARE = 0.1; /* of the search's work, for sets of hosts */
+static const double SETS_SHARE = 0.1; /* share of the search's work for sets of hosts */
 
 /* --- the first orders --- */
 
-/* Hosts in that order, ranks dealt over them. */
+/* Assign ranks to hosts in that order. */
 static void deal(const struct placer *pl, const int *host, int hosts, int spread, int *order)
 {
     host_slots_deal(pl->pool->of, host, hosts, pl->pool->asked, spread, pl->ranks, order);
@@ -68,8 +68,9 @@ static double random_orders(struct placer *pl)
     return stats_median(sec, RANDOM_ORDERS);
 }
 
-/* The cheapest set of as many hosts as the ranks fill, where hosts have equal room and are more
- * than are needed.  On top of the budget: a small part of it. */
+/* Try the cheapest set of as many hosts as the ranks fill, if hosts have equal numbers of slots and
+ * more of them are free than needed.  Its work comes on top of the budget, but is a small part of
+ * it. */
 static void from_sets(struct place_best *b, struct placer *pl)
 {
     const struct node_pool *p = pl->pool;
@@ -92,8 +93,8 @@ static void from_sets(struct place_best *b, struct placer *pl)
 
 /* --- moves of whole blocks ---
  *
- * Two change places, one goes to free slots, one is taken out and put in elsewhere.  Half of the
- * moves start at the slowest group; only what is better is kept. */
+ * Two blocks swap, a block moves to free slots, or a block is moved and shifts the others.  Half of
+ * the moves start at the slowest group.  Only improvements are kept. */
 
 enum { SIZES = 16, PATIENCE = 4000, TURNS = 3 };
 
@@ -101,16 +102,16 @@ struct moves {
     struct place_best *best;
     struct placer *placer;
     struct rng rng;
-    int *slot, *tried; /* all free slots; the first `ranks` are taken, in the order of `rank` */
-    int *rank;         /* of each taken slot */
-    int *position;     /* of each rank among the slots */
+    int *slot, *tried; /* all free slots; rank[i] has slot[i], the rest is free */
+    int *rank;         /* per taken slot */
+    int *position;     /* per rank: its index in slot */
     int *order;
-    int size[SIZES], sizes; /* of blocks, ascending */
+    int size[SIZES], sizes; /* block sizes, ascending */
     int *guide, guides;     /* ranks of the slowest group */
     long moves;
 };
 
-/* Free slots after those that are taken, host by host. */
+/* Append the free slots to the taken ones, host by host. */
 static void line_up(struct moves *w)
 {
     const struct node_pool *p = w->placer->pool;
@@ -128,7 +129,8 @@ static void line_up(struct moves *w)
     free(taken);
 }
 
-/* Block sizes: a slot, whole hosts, and products of the digits in the order of the best plan. */
+/* Collect block sizes: one slot, whole hosts, and products of the digits in the order of the best
+ * plan. */
 static void sizes_of(struct moves *w, const struct mesh *m, const int *turn)
 {
     int size = 1, per = w->placer->pool->per_host;
@@ -141,7 +143,7 @@ static void sizes_of(struct moves *w, const struct mesh *m, const int *turn)
         if (size > 1 && size != per && 2 * size <= w->placer->pool->slots)
             w->size[w->sizes++] = size;
     }
-    /* Traffic has no digits: whatever divides the ranks into whole hosts may be a group. */
+    /* A demand has no digits: any number of whole hosts that divides the ranks may be a group. */
     for (size = 2 * per; w->placer->ask->demand && 2 * size <= w->placer->pool->slots; size += per)
         if (w->placer->ranks % size == 0 && w->sizes < SIZES)
             w->size[w->sizes++] = size;
@@ -152,13 +154,13 @@ static int aligned(struct moves *w, int at, int size)
     int step = size < w->placer->pool->per_host ? 1 : w->placer->pool->per_host;
 
     if (w->placer->ask->demand && size > step && rng_below(&w->rng, 2))
-        step = size; /* groups as they are numbered */
+        step = size; /* groups of consecutive ranks */
 
     at -= at % step;
     return at + size <= w->placer->pool->slots ? at : -1;
 }
 
-/* A slot of the same box as some other rank of the slowest group. */
+/* Returns a slot in the same box as a random rank of the slowest group. */
 static int near_guide(struct moves *w)
 {
     const struct topo *t = &w->placer->pool->matrix->topo;
@@ -186,7 +188,7 @@ static void swap_blocks(int *slot, int a, int b, int size)
     }
 }
 
-/* The block at a, put in before what is at b. */
+/* Move the block at a to b and shift the slots between. */
 static void put_in(int *slot, int a, int b, int size)
 {
     int *block = mem_calloc((size_t)size, sizeof(int));
@@ -202,7 +204,7 @@ static void put_in(int *slot, int a, int b, int size)
     free(block);
 }
 
-/* One move on w->tried; false: it would change nothing. */
+/* Make one move on w->tried.  False: it would change nothing. */
 static bool move(struct moves *w)
 {
     unsigned slots = (unsigned)w->placer->pool->slots;
@@ -269,7 +271,7 @@ static void improve(struct place_best *b, struct placer *pl, unsigned turn)
     look(&w);
     while (placer_may(pl, 1) && idle < PATIENCE && b->sec.most > pl->least * (1 + 1e-9)) {
         step(&w, &idle);
-        if (idle % 16 == 15) /* another of the slow groups, perhaps */
+        if (idle % 16 == 15) /* another of the slow groups may be better */
             w.guides = placer_slowest(pl, b->order, &w.rng, w.guide);
     }
     snprintf(how, sizeof(how), "%.220s; %ld move%s", b->how, w.moves, w.moves == 1 ? "" : "s");
@@ -278,7 +280,7 @@ static void improve(struct place_best *b, struct placer *pl, unsigned turn)
     free(room);
 }
 
-/* --- all of it --- */
+/* --- complete search --- */
 
 static int search(struct placed *out, struct place_best *b, struct placer *pl, struct err *err)
 {
@@ -293,7 +295,7 @@ static int search(struct placed *out, struct place_best *b, struct placer *pl, s
     place_exhaust(b, pl);
     place_greedy(b, pl);
     if (pl->ask->scotch && pl->ranks <= SCOTCH_RANKS)
-        place_scotch(b, pl, NULL); /* one more candidate where it is installed */
+        place_scotch(b, pl, NULL); /* one more candidate, if installed */
     from_sets(b, pl);
     for (unsigned turn = 1; turn <= TURNS; turn++)
         improve(b, pl, turn);
@@ -301,7 +303,7 @@ static int search(struct placed *out, struct place_best *b, struct placer *pl, s
     return 0;
 }
 
-/* On any of the hosts of the pool. */
+/* Search with all hosts of the pool. */
 static int run_pool(struct placed *out, const struct place_ask *ask, struct node_pool *p,
                     struct err *err)
 {
@@ -330,8 +332,8 @@ static int run_pool(struct placed *out, const struct place_ask *ask, struct node
     return rc;
 }
 
-/* The cheapest sets of the hosts in this order, and a search on each; better ones are kept in *out,
- * whose bound and default stay. */
+/* Search each of the cheapest sets of the hosts in this order.  Improvements are kept in *out, with
+ * its bound and default unchanged. */
 static int run_sets(struct placed *out, const struct place_ask *ask, const struct host_slots *slots,
                     const int *host, int hosts, struct err *err)
 {
@@ -368,8 +370,8 @@ static int run_sets(struct placed *out, const struct place_ask *ask, const struc
     return rc;
 }
 
-/* On `need` of the hosts of the pool: of the cheapest sets with hosts as listed, and with near ones
- * side by side. */
+/* Use `need` hosts of the pool: the cheapest sets with hosts as listed, and with near ones
+ * adjacent. */
 static int run_need(struct placed *out, const struct place_ask *ask, struct node_pool *p,
                     struct err *err)
 {
@@ -411,7 +413,8 @@ int place_run(struct placed *out, const struct place_ask *ask, struct err *err)
                                               : run_pool(out, ask, &p, err);
     if (rc == 0) {
         double least = fmin(out->sec, out->random);
-        if (out->bound > least) /* by rounding; else it would be false, and nothing is claimed */
+        /* rounding error; otherwise the bound would be wrong, so claim none */
+        if (out->bound > least)
             out->bound = out->bound <= least * (1 + 1e-9) ? least : 0;
         out->took = log_now() - from;
     }

@@ -1,28 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* place_bound.c - a time that no order beats.
+/* place_bound.c - lower bound on the time of any order.
  *
- * Of a question.  What a group costs falls with K, the fewest members that it has in a domain where
- * it has any: more of its ring runs inside, and over more NICs.
+ * Steps: the cost of a group falls with K, the fewest members that it has in any domain it touches,
+ * because more of its ring then runs inside domains and over more NICs.
  *
- *   bound     the least step over all K with  K_1 K_2 ... <= g  for axes at right angles
+ *   bound     least step over all K with  K_1 K_2 ... <= g  for orthogonal axes
  *
  *   symbol    meaning
- *   K_i       every group of axis i has at least as many members wherever it is; a rank of a domain
- *             then has, along each of several axes at right angles, K_i ranks of its line beside it
- *             (by induction over the axes the domain holds at least their product)
- *   g         slots of a domain; a line of axis i has at most g over the others' product in any
- *             domain, so that it touches some number of domains
- *   a message at K   on the best group of that K: the fastest tiers that lie inside and between
- *             domains, all NICs, the fewest racks, no slow part, as many groups at once as there are
+ *   K_i       every group of axis i has at least K_i members in each domain that it touches;
+ *             then a rank of a domain has, along each of several orthogonal axes, K_i ranks of
+ *             its line in the domain (by induction over the axes, the domain holds at least the
+ *             product)
+ *   g         slots of a domain; a line of axis i has at most g / (product of the others)
+ *             members in any domain, which fixes the least number of domains that it touches
+ *   a message at K   its time on the best group of that K: the fastest tiers inside and between
+ *             domains, all NICs, the fewest racks, no slow part, and the actual number of groups at
+ *             the same time
  *
- * Not every domain is as large as g: K is possible only where the domains can seat the parts that lines are
- * cut into (place_cut.c), of which each member has what the other axes at right angles need beside it.
+ * Not every domain has g slots.  K is possible only if the domains can seat the parts that lines
+ * are cut into (place_cut.c), where each member needs the slots of the other orthogonal axes beside
+ * it.
  *
- * Slow parts can be left out only as far as that is true without them: where the slots whose NICs are
- * faster than F do not seat the ranks, some rank has a NIC with F or less, and each axis a group with
- * that rank; unless it lies inside one domain, it costs what the best group does with its NICs at F.
+ * Slow parts can be avoided only if the ranks fit without them.  If the slots with NICs faster than
+ * F do not seat the ranks, some rank has a NIC of factor F or less, and so has one group of each
+ * axis.  Unless that group lies inside one domain, it costs at least as much as the best group with
+ * its NICs at F.
  *
- * It leaves out that racks and leaves are shared too, and slow pairs of racks. */
+ * Not modelled, so the bound is lower than it could be: sharing of racks and leaves, slow pairs of
+ * racks. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,30 +35,31 @@
 #include "base/mem.h"
 #include "place/place_impl.h"
 
-enum { SHARES = 24 }; /* values of K that are told apart, of a domain of up to 128 and more */
+/* number of distinguished values of K, for domains of up to 128 slots and more */
+enum { SHARES = 24 };
 
 struct lines {
     struct span span;
-    int few[SHARES], count; /* K, ascending */
-    /* Of each message [K][most members of any domain][message]; 0: not asked yet. */
+    int few[SHARES], count; /* values of K, ascending */
+    /* Least time [K][most members of any domain][message]; 0: not computed yet. */
     double *least;
-    double *slow; /* the same with NICs at F, of any K [F][most members][message] */
+    double *slow; /* same with NICs at F, for any K: [F][most members][message] */
     int chosen;   /* index of K */
 };
 
 struct bound {
     struct placer *pl;
-    struct matrix healthy; /* shares all but the count of what is slow */
-    double outer;          /* factor of the NICs of what is priced now: 1 or F */
+    struct matrix healthy; /* copy without exceptions; shares all other data */
+    double outer;          /* factor of the NICs being priced: 1 or F */
     struct room room;
     struct lines *axis;
     int axes;
     double one[TRAFFIC_MAX], best_one[TRAFFIC_MAX], best;
 };
 
-/* --- what a group costs at best --- */
+/* --- least cost of a group --- */
 
-/* A tier inside domains, and one between them; -1: none. */
+/* Set a tier inside domains and one between them; -1: none. */
 static void set_tiers(struct ways *w, int inner, int outer)
 {
     int n = w->shape.ranks, beside = w->shape.per_domain - 1;
@@ -67,7 +73,7 @@ static void set_tiers(struct ways *w, int inner, int outer)
         w->share[outer] += (inner < 0 ? n - 1.0 : n - 1.0 - beside) / (n - 1);
 }
 
-/* The least over the tiers that hops of such a shape can take. */
+/* Returns the least time over the tiers that hops of such a shape can use. */
 static double on_any_tier(const struct bound *b, const struct message *msg, struct ways *w)
 {
     const struct matrix *m = &b->healthy;
@@ -82,7 +88,7 @@ static double on_any_tier(const struct bound *b, const struct message *msg, stru
                 continue;
             set_tiers(w, i, o);
             double sec = pricer_ways(m, msg, w);
-            least = sec < least ? sec : least; /* not when it is not known */
+            least = sec < least ? sec : least; /* ignores unknown (NAN) */
         }
     return least;
 }
@@ -97,7 +103,7 @@ static struct ways ways_at(const struct bound *b, int n, int few, int domains, i
                          .exception = domains > 1 && b->outer < 1 ? 0 : -1};
 }
 
-/* The least over racks and NICs. */
+/* Returns the least time over numbers of racks and NICs. */
 static double in_domains(const struct bound *b, const struct message *msg, int few, int domains)
 {
     int n = msg->span.size, nics = few < b->room.nics ? few : b->room.nics;
@@ -112,7 +118,8 @@ static double in_domains(const struct bound *b, const struct message *msg, int f
     return least;
 }
 
-/* Measured shapes of as many ranks answer for themselves, whatever the model says of others. */
+/* Measured shapes with this number of ranks count as measured, whatever the model predicts for
+ * others. */
 static double as_measured(const struct bound *b, const struct message *msg, int few)
 {
     const struct matrix *m = &b->healthy;
@@ -130,8 +137,8 @@ static double as_measured(const struct bound *b, const struct message *msg, int 
     return least;
 }
 
-/* Seconds of one message on the best group with `few` members in its emptiest domain, and at most
- * `many` in any. */
+/* Returns the least seconds of a message on a group with `few` members in its emptiest domain and
+ * at most `many` in any. */
 static double least_at(const struct bound *b, const struct message *msg, int few, int many)
 {
     int n = msg->span.size, most = n / few;
@@ -147,7 +154,7 @@ static double least_at(const struct bound *b, const struct message *msg, int few
     return least;
 }
 
-/* The same of all from `low` to `few`. */
+/* Returns the least over all K from `low` to `few`. */
 static double least_between(const struct bound *b, const struct message *msg, int low, int few,
                             int many)
 {
@@ -160,7 +167,7 @@ static double least_between(const struct bound *b, const struct message *msg, in
 
 /* --- the axes --- */
 
-/* 1 to 16, 24, 32, 48 ... and the most. */
+/* Choose the values of K: 1 to 16, 24, 32, 48 ... and the most. */
 static void share_out(struct lines *a, int most)
 {
     for (int k = 1; k < most && a->count < SHARES - 1; k += k < 16        ? 1
@@ -185,8 +192,8 @@ static struct lines *lines_of(struct bound *b, struct span span)
     return a;
 }
 
-/* The least K that the k-th share stands for: it stands for all above the one before, and a line that is
- * not cut has all its members. */
+/* Returns the smallest K that the k-th value stands for: it covers all K above the previous value.
+ * An uncut line has all its members. */
 static int fewest_at(const struct lines *a, int k)
 {
     int few = k ? a->few[k - 1] + 1 : 1;
@@ -199,7 +206,8 @@ static int fewest_of(const struct lines *a)
     return fewest_at(a, a->chosen);
 }
 
-/* The least of message i at the k-th share or a lower one; many: index of the most in a domain. */
+/* Returns the least time of message i at the k-th value of K or a lower one; many: index of the
+ * most in a domain. */
 static double least_of(const struct bound *b, const struct lines *a, int k, int many, int i)
 {
     const struct message *msg = &b->pl->step->traffic.message[i];
@@ -222,7 +230,7 @@ static void set_axis(struct bound *b, const struct lines *a, int k, int many)
             b->one[i] = least_of(b, a, k, many < k ? k : many, i);
 }
 
-/* The group of a rank with the f-th factor. */
+/* Returns the least time for the group of a rank with the f-th factor. */
 static double slow_of(struct bound *b, const struct lines *a, int f, int many, int i)
 {
     double *at =
@@ -245,8 +253,8 @@ static void set_slow(struct bound *b, const struct lines *a, int f, int many)
             b->one[i] = fmax(b->one[i], slow_of(b, a, f, many, i));
 }
 
-/* Do the slots above the f-th factor seat the ranks at the axis's share, of which each member has `beside`
- * slots beside it, `whole` of them in lines that are not cut? */
+/* True if the slots above the f-th factor can seat the ranks at the axis's K.  Each member needs
+ * `beside` slots beside it, `whole` of them in lines that are not cut. */
 static bool seated(const struct bound *b, const struct lines *a, long beside, long whole, int f)
 {
     const struct cut_lines l = {.ranks = b->pl->ranks,
@@ -260,14 +268,14 @@ static bool seated(const struct bound *b, const struct lines *a, long beside, lo
     return cut_possible(&l);
 }
 
-/* Are all groups of b across those of a?  The digits of b's ranks are above those of a. */
+/* True if all groups of b cross those of a: the digits of b's ranks are above those of a. */
 static bool across(const struct span *a, const struct span *b)
 {
     return b->stride % (a->size * a->stride) == 0;
 }
 
-/* The most ranks beside each other that the first `count` axes need in a domain, of axes at right
- * angles. */
+/* Returns the largest product of K over orthogonal axes among the first `count`: ranks they need in
+ * one domain. */
 static long product_of(const struct bound *b, int count)
 {
     long product[TRAFFIC_MAX], most = 1;
@@ -283,8 +291,8 @@ static long product_of(const struct bound *b, int count)
     return most;
 }
 
-/* The same of axes at right angles to axis `at`, itself not counted; whole: of those whose lines are not
- * cut alone, with all their ranks. */
+/* Same over axes orthogonal to axis `at`, excluding it.  whole: only axes with uncut lines, with
+ * all their ranks. */
 static long beside(const struct bound *b, int at, bool whole)
 {
     long product[TRAFFIC_MAX], most = 1;
@@ -311,8 +319,8 @@ static int by_stride(const void *a, const void *b)
                                             : x->span.size - y->span.size;
 }
 
-/* The index of the lowest F without whose slots, and those below, the ranks find no seats on some axis; of
- * none: factors. */
+/* Returns the index of the lowest F whose slots, with all slower ones, cannot be left out on some
+ * axis; factors: none. */
 static int slowest_needed(const struct bound *b)
 {
     int f = 0;
@@ -323,13 +331,13 @@ static int slowest_needed(const struct bound *b)
     return f;
 }
 
-/* All axes have their share: how many members of each a domain can still hold is known. */
+/* Every axis has its K, so the members of each that a domain can still hold are known. */
 static void take_shares(struct bound *b)
 {
     double kept[TRAFFIC_MAX];
     int slow = slowest_needed(b);
 
-    if (slow == 0) /* not even with every slot */
+    if (slow == 0) /* no seats even with every slot */
         return;
     memcpy(kept, b->one, sizeof(kept));
     for (int i = 0; i < b->axes; i++) {
@@ -350,8 +358,8 @@ static void take_shares(struct bound *b)
     memcpy(b->one, kept, sizeof(kept));
 }
 
-/* All shares of axis `at` and those after it, the largest first; these are at their best until they
- * are chosen. */
+/* Try all K of axis `at` and the later ones, largest first.  Axes not yet chosen count with their
+ * least times. */
 static void choose(struct bound *b, int at)
 {
     if (at == b->axes) {
@@ -360,7 +368,8 @@ static void choose(struct bound *b, int at)
     }
     struct lines *a = &b->axis[at];
     for (a->chosen = a->count - 1; a->chosen >= 0; a->chosen--) {
-        bool again = a->chosen < a->count - 1 && fewest_of(a) == a->span.size; /* as the last */
+        /* same as the previous one */
+        bool again = a->chosen < a->count - 1 && fewest_of(a) == a->span.size;
         if (again || product_of(b, at + 1) > b->room.slots || !seated(b, a, 1, 1, 0))
             continue;
         set_axis(b, a, a->chosen, a->count - 1);
@@ -396,12 +405,12 @@ static double step_bound(struct placer *pl)
     free(b.axis);
     free(b.room.of_size);
     if (!(b.best < INFINITY))
-        return 0; /* nothing is claimed */
+        return 0; /* unknown */
     memcpy(pl->least_one, b.best_one, sizeof(b.best_one));
     return b.best;
 }
 
-/* --- of a demand --- */
+/* --- demand --- */
 
 static int by_size(const void *a, const void *b)
 {
@@ -410,7 +419,7 @@ static int by_size(const void *a, const void *b)
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
-/* The largest flows go to the nearest peers. */
+/* Assign the largest flows to the nearest peers. */
 static double busy_bound(const struct matrix *m, double *bytes, int n, const int *peers)
 {
     double sec = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* place_classes.c - free hosts folded to those that differ, slots to how many lie together; orders of few
+/* place_classes.c - classes of equal free hosts, numbers of slots per domain, and all orders of few
  * hosts. */
 #include <math.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "place/place_impl.h"
 #include "step/pricer.h"
 
-/* The number that a value gets among those met before it. */
+/* Returns the index at which the value first occurs. */
 static int met(const int *value, int count, int v)
 {
     for (int i = 0; i < count; i++)
@@ -18,8 +18,8 @@ static int met(const int *value, int count, int v)
     return count;
 }
 
-/* One coordinate of each endpoint: its inner pattern goes into the hash, each group once into the
- * keys. base -1: it is of no other host. */
+/* Fold one coordinate of each endpoint: the pattern of equal values into the hash, each group once
+ * into the keys.  base -1: hash only, because no other host has these values. */
 static uint64_t fold(struct host_class *k, uint64_t sum, const int *value, int n, int base)
 {
     for (int i = 0; i < n; i++) {
@@ -81,7 +81,7 @@ static bool same_class(const void *asked, int value)
     return alike(&a->classes->class[value], a -> one);
 }
 
-/* The class that is like this one, which is taken over or freed. */
+/* Returns the class equal to *one, which is added or freed. */
 static int find_class(struct host_classes *k, struct map *known, struct host_class *one)
 {
     int *at = map_at(known, hash_of(one), same_class, &(struct class_asked){k, one});
@@ -140,7 +140,7 @@ void host_classes_free(struct host_classes *k)
 
 /* --- sets of hosts, by the classes of their hosts --- */
 
-/* Groups are numbered by level as they are met. */
+/* Groups are numbered by level in order of appearance. */
 uint64_t host_classes_signature(struct host_classes *k, const int *at, int need)
 {
     int next[LEVEL_COUNT] = {0};
@@ -163,8 +163,8 @@ uint64_t host_classes_signature(struct host_classes *k, const int *at, int need)
     return sum;
 }
 
-/* Rows of classes that are part of the free list's row, each counted once: those that end in this
- * class for the first time are all so far less those that it has ended before. */
+/* Count the distinct subsequences of classes in the free list's row.  Sequences that end in this
+ * class for the first time: all so far minus those that it ended before. */
 double host_classes_patterns(const struct host_classes *k, int need, double most)
 {
     size_t width = (size_t)need + 1;
@@ -197,7 +197,7 @@ bool host_classes_next_pattern(const struct host_classes *k, int *at, int need)
         int after = d ? at[d - 1] : -1;
         for (int p = at[d] + 1; p <= k->hosts - (need - d); p++) {
             if (k->prev[p] > after)
-                continue; /* an earlier one of this class stands for it */
+                continue; /* an earlier host of this class represents it */
             for (int e = d; e < need; e++)
                 at[e] = p + e - d;
             return true;
@@ -239,7 +239,7 @@ bool host_classes_next_set(const struct host_classes *k, int *at, int need)
     return false;
 }
 
-/* --- free slots folded to how many lie together --- */
+/* --- slots per domain --- */
 
 static int domain_of(const struct topo *t, int id)
 {
@@ -265,7 +265,8 @@ static void rack_room(struct room *r, const struct node_pool *p)
     free(slots);
 }
 
-/* What is left of the slot's NICs, over the tier between domains that its slow parts hurt the least. */
+/* Returns the factor of the slot's NICs over the tier between domains that its slow parts affect
+ * least. */
 static double nic_factor(const struct matrix *m, int id)
 {
     double most = 0;
@@ -274,7 +275,7 @@ static double nic_factor(const struct matrix *m, int id)
         double factor = 1;
         for (int i = 0; i < m->exceptions; i++)
             if (matrix_crosses(m, &m->exception[i], id, id,
-                               t)) /* single parts: the slot is in it */
+                               t)) /* single parts: the slot belongs to them */
                 factor = fmin(factor, m->exception[i].factor);
         most = tier_between_domains(&m->tier[t]) ? fmax(most, factor) : most;
     }
@@ -288,7 +289,8 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of each endpoint that is free; the room gets those below 1, of many the lowest. */
+/* Returns the factor per endpoint; 1 if not slow.  The room gets the lowest distinct factors below
+ * 1. */
 static double *nic_factors(struct room *r, const struct node_pool *p)
 {
     double *of = mem_calloc((size_t)p->matrix->topo.endpoints + 1, sizeof(double)), *slow = NULL;
@@ -302,7 +304,8 @@ static double *nic_factors(struct room *r, const struct node_pool *p)
     }
     if (slows)
         qsort(slow, (size_t)slows, sizeof(*slow), ascending);
-    r->factor[0] = -1; /* every slot: also where NICs are dead a line may lie inside one domain */
+    /* every slot, because a line may lie inside one domain even if NICs are dead */
+    r->factor[0] = -1;
     r->factors = 1;
     for (int i = 1; i <= slows && r->factors < SLOWER; i++)
         if (slow[i - 1] > r->factor[r->factors - 1])
@@ -311,8 +314,8 @@ static double *nic_factors(struct room *r, const struct node_pool *p)
     return of;
 }
 
-/* Of a ring whose slowest hop between domains is of this tier, the tier that joins most: all other
- * hops are of it or nearer.  -1: there is no such one. */
+/* Returns the tier that joins most ranks in a ring whose slowest hop between domains is of tier
+ * `outer`: all other hops are of that tier or nearer.  -1: no such tier. */
 static int joins_most(const struct matrix *m, int outer)
 {
     int most = outer;
@@ -330,7 +333,7 @@ static int joins_most(const struct matrix *m, int outer)
     return most;
 }
 
-/* The ranks that rings over this tier can join at most, where no domain has several in one. */
+/* Returns the most ranks that rings over this tier can join with one member per domain. */
 static int reach_of(const struct node_pool *p, const struct matrix *m, int outer)
 {
     int tier = tier_between_domains(&m->tier[outer]) ? joins_most(m, outer) : -1;
@@ -338,7 +341,7 @@ static int reach_of(const struct node_pool *p, const struct matrix *m, int outer
     return tier < 0 ? p->slots : node_pool_peers(p, tier) + 1;
 }
 
-/* Slots by domain, and those faster than each factor. */
+/* Count the slots of each domain, and those faster than each factor. */
 static void fold_domains(struct room *r, const struct node_pool *p, const struct domain_slot *slot)
 {
     double *factor = nic_factors(r, p);
@@ -380,7 +383,7 @@ void room_make(struct room *r, const struct node_pool *p)
     free(slot);
 }
 
-/* --- where there are few ways to deal ranks over hosts, all of them --- */
+/* --- all ways to assign ranks to hosts, if few --- */
 
 enum { HOSTS_MAX = 64 };
 
@@ -388,10 +391,10 @@ struct deal {
     struct place_best *best;
     struct placer *placer;
     struct host_classes classes;
-    int *order, *used; /* used: hosts of each class, as the deal stands */
+    int *order, *used; /* used: hosts taken from each class */
 };
 
-/* Ways to deal `ranks` over the hosts, `most` at most. */
+/* Returns the number of ways to assign `ranks` to the hosts; stops at `most`. */
 static double ways(struct deal *d, int ranks, double most)
 {
     const struct node_pool *p = d->placer->pool;
@@ -448,7 +451,7 @@ void place_exhaust(struct place_best *b, struct placer *pl)
     free(d.used);
 }
 
-/* Of hosts that are alike, those with lower ranks come first. */
+/* Among alike hosts, give lower ranks to the earlier one. */
 void place_normalise(struct place_best *b, struct placer *pl)
 {
     const struct node_pool *p = pl->pool;
@@ -465,7 +468,7 @@ void place_normalise(struct place_best *b, struct placer *pl)
         int host = p->row[endpoint[b->order[r]].place.at[LEVEL_HOST]], class = k.of[host];
         if (stand_in[host] < 0)
             stand_in[host] = k.class[class].at[used[class]++];
-        order[r] = p->endpoint[p->start[stand_in[host]]]; /* settled: any slot of it */
+        order[r] = p->endpoint[p->start[stand_in[host]]]; /* any slot of the host; sorted later */
     }
     node_pool_in_slot_order(p, order, pl->ranks);
     struct place_sec sec = placer_order(pl, order);

@@ -1,34 +1,36 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* place_cut.c - lines of ranks cut into parts of K and more, each inside one domain.
+/* place_cut.c - lines of ranks cut into parts of K or more, each inside one domain.
  *
- * Each member of a line needs P slots, W of them such that as many lines lie alike: a domain of c slots has
- * floor(c / W) seats for them and holds at most c / P members of one.  A line of s ranks is whole in one
- * domain, or in parts of K and more.  Whatever a part of x counts, f(x): the parts of all lines count at
- * least
+ * Each member of a line needs P slots, W of them for members of lines that are cut alike.  So a
+ * domain of c slots has floor(c / W) seats for them and holds at most c / P members of one.  A line
+ * of s ranks is whole in one domain, or in parts of K or more.  Let f(x) be any value of a part of
+ * x.  The parts of all lines together have at least the value
  *
  *   ranks / (s W)  times  min over ways to cut a line of  sum f(x)
  *
- * and at most what fits into the domains,  sum over c of max { sum f(x) : sum x <= floor(c / W),
- * x <= c / P },  so that K is possible only where the second is no smaller, for every f:
+ * and at most what fits into the domains,  sum over c of max { sum f(x) : sum x <= floor(c / W), x
+ * <= c / P },  so K is possible only if the second is no smaller for every f:
  *
  *   f(x) = x                          seats
- *   f(x) = C where x > C - K, else x  beside such a part no other fits into C seats: it has them all
- *                                     [Martello and Toth 1990, Lower bounds for bin packing]
+ *   f(x) = C where x > C - K, else x  no other part fits beside such a part in C seats, so it
+ *                                     takes all [Martello and Toth 1990, Lower bounds for bin
+ *                                     packing]
  *
- * Nine racks of 72 hold nine groups of 64 whole; of ten groups one is split.  Where three parts are more than
- * a line and P = W, all ways are tried, as far as that is soon done. */
+ * Example: nine racks of 72 hold nine groups of 64 whole; of ten groups one is split.  If three
+ * parts exceed a line and P = W, all ways are tried, within a limit of work. */
 #include <limits.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
 #include "place/place_impl.h"
 
-/* Lines and boxes of which all ways are tried. */
+/* limits for trying all ways */
 enum { LINES_MAX = 64, BOXES_MAX = 64 };
 
 /* --- all ways --- */
 
-/* How much of `room` units parts of c->few and more fill, whose line's rest is no smaller. */
+/* Set use[n]: units, of n free ones, that parts of at least c->few can fill if the rest of their
+ * line is no smaller. */
 static void fill_use(struct cutting *c, int room)
 {
     c->use[0] = 0;
@@ -55,7 +57,7 @@ static void give_back(struct cutting *c)
 
 static bool cut_rest(struct cutting *c, int lines);
 
-/* A line with x units in this box and the others in any that has room. */
+/* Put x units of a line into this box and the others into any box with room. */
 static bool cut_at(struct cutting *c, int box, int x, int lines)
 {
     bool done = false;
@@ -77,11 +79,11 @@ static bool cut_at(struct cutting *c, int box, int x, int lines)
     return done;
 }
 
-/* So many lines more, whole or in two parts of c->few units and more: the box with the least room first,
- * which is left alone where nothing else helps. */
+/* Cut `lines` more lines whole or into two parts of at least c->few units.  The box with the least
+ * room comes first; it is skipped if nothing else works. */
 static bool cut_rest(struct cutting *c, int lines)
 {
-    uint64_t rooms = (uint64_t)lines; /* whichever box has which */
+    uint64_t rooms = (uint64_t)lines; /* independent of which box has which room */
     int least = -1;
     long use = 0;
 
@@ -109,7 +111,7 @@ static bool cut_rest(struct cutting *c, int lines)
     return done;
 }
 
-/* As cut_largely() at c->few. */
+/* Same as cut_largely() for one value of c->few. */
 static bool cut_all(struct cutting *c)
 {
     int most = 0;
@@ -135,15 +137,15 @@ bool cut_largely(struct cutting *c)
     return done;
 }
 
-/* --- what parts count --- */
+/* --- values of parts --- */
 
 static int counts(const struct cut_lines *l, int full, int x)
 {
     return full && x > full - l->few ? full : x;
 }
 
-/* The least that the parts of a line count, of up to `most` each, to least[n] of n ranks of it; INT_MAX:
- * they cannot be cut so.  full: C of f(x), 0: f(x) = x. */
+/* Set least[n]: least value of the parts of n ranks of a line, with at most `most` in each;
+ * INT_MAX: no such cut.  full: C of f(x); 0: f(x) = x. */
 static void least_counts(const struct cut_lines *l, int full, int most, int *least)
 {
     for (int n = 1; n <= l->size; n++) {
@@ -154,7 +156,8 @@ static void least_counts(const struct cut_lines *l, int full, int most, int *lea
     }
 }
 
-/* The most that parts in a domain of c slots count, those whose rest can be cut. */
+/* Returns the largest value of parts in a domain of c slots, counting parts whose rest can be
+ * cut. */
 static int most_count(const struct cut_lines *l, int full, int c, const int *least)
 {
     int seats = (int)(c / l->whole), most = (int)(c / l->beside);
@@ -172,7 +175,7 @@ static int most_count(const struct cut_lines *l, int full, int c, const int *lea
     return count;
 }
 
-/* May the domains seat the ranks as far as f tells? */
+/* True if the domains can seat the ranks according to f. */
 static bool may_seat(const struct cut_lines *l, int full)
 {
     int *least = mem_calloc((size_t)l->size + 1, sizeof(*least));
@@ -187,7 +190,7 @@ static bool may_seat(const struct cut_lines *l, int full)
     return need < INT_MAX && sum * l->size * l->whole >= (long)l->ranks * need;
 }
 
-/* Are all ways tried, and is none possible? */
+/* True if all ways were tried and none is possible. */
 static bool tried_all(const struct cut_lines *l)
 {
     struct row_part part[2 * LINES_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* place_demand.c - who sends how many bytes to whom: read from a table or from Matrix Market
- * (math.nist.gov/MatrixMarket/formats.html: banner, % comments, "rows columns entries", then
- * "row column value" from 1), or made of a step's traffic; as a list by rank. */
+/* place_demand.c - bytes from each rank to each other: read from a table or from Matrix Market
+ * (math.nist.gov/MatrixMarket/formats.html: banner, % comments, "rows columns entries", then "row
+ * column value" from 1), or made from a step's traffic; as a list by rank. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,14 +46,14 @@ static int read_rows(struct demand *d, const struct tsv *t, struct err *err)
 
 struct market {
     const char *path;
-    char *text; /* what is left */
+    char *text; /* rest of the text */
     int line;
     bool symmetric;
     int rank_max;
     long entries;
 };
 
-/* The next line that is no comment, without its end; NULL at the end of the file. */
+/* Returns the next line that is no comment, without its end; NULL at the end of the file. */
 static char *next_line(struct market *m)
 {
     char *line;
@@ -219,11 +219,10 @@ void demand_free(struct demand *d)
 
 /* --- by rank --- */
 
-/* Of a group where all talk to all; of larger ones only those 1, 2, 4 ... apart, with as many bytes
- * in all. */
+/* Larger all-to-all groups are reduced to peers 1, 2, 4 ... apart with the same total bytes. */
 enum { ALL_PAIRS_MAX = 16 };
 
-/* The wire bytes of one message of one group, by its pattern. */
+/* Add the wire bytes of one message of one group, by its pattern. */
 static void group_flows(struct demand *d, const struct message *m, int group)
 {
     int n = m->span.size;
@@ -262,7 +261,7 @@ static void sort_few(struct tie *t, int n)
     }
 }
 
-/* One tie for each peer. */
+/* Merge the ties to the same peer.  Returns their number. */
 static int merge(struct tie *t, int n)
 {
     int kept = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* place_greedy.c - slots filled one after another, each with the rank that has most to do with
- * those on the same host, then in the same box, then anywhere.
+/* place_greedy.c - fill slots one after another, each with the rank that exchanges most with those
+ * on the same host, then in the same box, then anywhere.
  *
- * Ranks that wait stand in heaps, one a box where ranks are told their box: n slots cost what their
- * ties do, each the height of a heap. */
+ * Waiting ranks are kept in heaps, one per box if the box of each rank is given.  Filling n slots
+ * costs their number of ties times the height of a heap. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,18 +18,18 @@ struct greedy {
     const struct placer *placer;
     const struct ties *ties;
     const struct row *row;
-    double worth[NEARS]; /* s that a byte saves when its peer is so near, against the farthest */
-    double *near[NEARS]; /* bytes of each rank to those on this host, in this box, placed */
-    double *score;       /* of each rank: what they are worth */
-    int *met[NEARS], meets[NEARS]; /* the ranks whose bytes are not 0, of the first two */
+    double worth[NEARS]; /* s saved per byte if its peer is this near instead of farthest */
+    double *near[NEARS]; /* per rank: bytes to ranks on this host, in this box, placed anywhere */
+    double *score;       /* per rank: seconds saved by them */
+    int *met[NEARS], meets[NEARS]; /* ranks with nonzero bytes, for the first two */
     int *order;
-    /* Ranks that wait, the best of each heap first: heap h is in heap[first[h]] and the places behind
-     * it, `count[h]` of them.  at: of each rank its place in its heap, -1: it has a slot. */
-    const int *box_of; /* of each rank: the heap that it is in; NULL: the only one */
+    /* Heaps of waiting ranks, the best first: heap h is heap[first[h]] and the `count[h]` - 1
+     * places behind.  at: place of each rank in its heap; -1: it has a slot. */
+    const int *box_of; /* per rank: its heap; NULL: a single heap */
     int *heap, *first, *count, *at;
 };
 
-/* Seconds a byte takes between two slots of the pool. */
+/* Seconds per byte between two slots of the pool. */
 static double per_byte(const struct matrix *m, int a, int b)
 {
     int tier = matrix_tier(m, a, b);
@@ -38,7 +38,8 @@ static double per_byte(const struct matrix *m, int a, int b)
     return rate > 0 ? 1 / rate : 0;
 }
 
-/* What nearness is worth, from the first host that has two slots, two hosts of a box, the ends. */
+/* Set the worth of nearness from the first host with two slots, the first box with two hosts, and
+ * the ends of the row. */
 static void weigh(struct greedy *f)
 {
     const struct node_pool *p = f->placer->pool;
@@ -58,7 +59,7 @@ static void weigh(struct greedy *f)
                            p->endpoint[p->start[r->host[r->first[b] + 1]]]);
     f->worth[NEAR_HOST] = fmax(0, box - host);
     f->worth[NEAR_BOX] = fmax(0, far - box);
-    f->worth[NEAR_ANY] = 1e-3 * far; /* neighbours stay near where boxes do not say */
+    f->worth[NEAR_ANY] = 1e-3 * far; /* keeps neighbours near if boxes decide nothing */
 }
 
 static void rate(struct greedy *f, int rank)
@@ -70,7 +71,7 @@ static void rate(struct greedy *f, int rank)
     f->score[rank] = sum;
 }
 
-/* The one with most to do there; of equals the first. */
+/* Higher score first; among equal ones the lower rank. */
 static bool before(const struct greedy *f, int a, int b)
 {
     double one = f->score[a], other = f->score[b];
@@ -93,7 +94,7 @@ static void swap(struct greedy *f, int *heap, int i, int k)
     f->at[heap[k]] = k;
 }
 
-/* The rank at place i to where it belongs. */
+/* Move the rank at place i to its position in the heap. */
 static void settle(struct greedy *f, int h, int i)
 {
     int *heap = f->heap + f->first[h], n = f->count[h];
@@ -153,7 +154,7 @@ static void forget(struct greedy *f, int near)
     f->meets[near] = 0;
 }
 
-/* Every slot of the row in turn; false: ranks are left. */
+/* Fill every slot of the row in order.  False: ranks are left. */
 static bool fill_row(struct greedy *f)
 {
     const struct node_pool *p = f->placer->pool;
@@ -176,7 +177,7 @@ static bool fill_row(struct greedy *f)
     return left == 0;
 }
 
-/* The same for boxes of `size` slots and hosts of the usual number: order[rank] is its place in the
+/* Same for boxes of `size` slots and hosts of the usual size: order[rank] is the place in the
  * line. */
 static void fill_line(struct greedy *f, int size)
 {
@@ -191,7 +192,7 @@ static void fill_line(struct greedy *f, int size)
     }
 }
 
-/* Nobody has anything to do with anybody yet: ranks in ascending order are heaps. */
+/* All scores are 0, so ranks in ascending order already form heaps. */
 static void heaps_make(struct greedy *f, int ranks, int heaps)
 {
     f->heap = mem_calloc((size_t)ranks + 1, sizeof(int));
@@ -223,7 +224,7 @@ static void fill_open(struct greedy *f, struct placer *pl, const struct row *row
     f->score = mem_calloc(n, sizeof(double));
     heaps_make(f, pl->ranks, box_of ? row->boxes : 1);
     weigh(f);
-    /* a tie goes through a heap, where a unit of work is a look-up */
+    /* a tie costs a heap update; a unit of work is one look-up */
     pl->spent += 4.0 * (f->ties->start[pl->ranks] + pl->ranks);
 }
 
@@ -250,8 +251,8 @@ bool greedy_fill(struct placer *pl, const struct row *row, const int *box_of, in
     return done;
 }
 
-/* Blocks of `size` ranks that belong together, whole into boxes; those that no box holds in blocks
- * of `small`, which divides size, unless 0.  at: place in line of each rank. */
+/* Try blocks of `size` adjacent ranks, whole in boxes.  Blocks that no box holds are split into
+ * blocks of `small`, which divides size; 0: not split.  at: place of each rank in the line. */
 static void try_line(struct place_best *b, struct placer *pl, const struct row *r, const int *at,
                      int size, int small, int *order)
 {
@@ -270,7 +271,8 @@ static void try_line(struct place_best *b, struct placer *pl, const struct row *
     free(slot);
 }
 
-/* Rows of all kinds; split: blocks that fit nowhere fall into smaller ones of every size. */
+/* Try rows of all kinds.  split: blocks too large for any box are split into smaller ones of every
+ * size. */
 static void try_rows(struct place_best *b, struct placer *pl, const struct row *row, const int *at,
                      int size, bool split, double share, int *order)
 {
@@ -285,8 +287,8 @@ static void try_rows(struct place_best *b, struct placer *pl, const struct row *
     }
 }
 
-/* Ranks in clusters of every size that divides them and whole hosts, and that a box holds; to be
- * split, up to twice that. */
+/* Cluster ranks in every size that divides them, is a multiple or divisor of a host's slots, and
+ * fits a box; with split, up to twice a box. */
 static void lines(struct place_best *b, struct placer *pl, int level, bool split, double share)
 {
     int per = pl->pool->per_host;

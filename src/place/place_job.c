@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* place_job.c - a job in words, its step, what that costs on a list of nodes, and which are best. */
+/* place_job.c - jobs in words: parsing, the step, its cost on a list of nodes, and the best
+ * lists. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 #include "base/units.h"
 #include "place/place_impl.h"
 
-/* --- its words --- */
+/* --- parsing --- */
 
 enum { SETS_MAX = 1 << 22, PER_NODE_MAX = 1 << 10 };
 #define TIMES_MAX 1e9
@@ -184,7 +185,7 @@ int place_job_words(struct place_job *j, const char *text, struct err *err)
     return 0;
 }
 
-/* --- its step --- */
+/* --- the step --- */
 
 static int load_names(struct place_job *j, struct err *err)
 {
@@ -200,8 +201,8 @@ static int load_names(struct place_job *j, struct err *err)
     return 0;
 }
 
-/* What is wrong with a job on any number of nodes is said at once: a layout whose size is known is
- * checked here, the others when a number of nodes is. */
+/* Report errors independent of the number of nodes at once: a layout of known size is checked here,
+ * others when the number of nodes is known. */
 static int check_layout(const struct place_job *j, struct err *err)
 {
     struct place_step step;
@@ -235,7 +236,7 @@ void place_job_close(struct place_job *j)
     memset(j, 0, sizeof(*j));
 }
 
-/* Collectives of the mix on so many ranks. */
+/* Make a step of the mix's collectives on s->ranks ranks. */
 static int mix_step(struct place_step *s, const struct place_job *j, struct err *err)
 {
     s->traffic = j->mix;
@@ -252,7 +253,7 @@ static int mix_step(struct place_step *s, const struct place_job *j, struct err 
 
 static int train_step(struct place_step *s, const struct place_job *j, int given, struct err *err)
 {
-    struct job_opts opts = j->opts; /* the batch is chosen in a copy */
+    struct job_opts opts = j->opts; /* copy, because the batch is chosen in it */
     struct layout layout;
 
     if (job_layout(&layout, &j->model, &opts, given, err) < 0)
@@ -293,8 +294,8 @@ static int check_host(const struct place_job *j, const bool *taken, int host, st
     return 0;
 }
 
-/* Known, each once, with room for per_node ranks; -1 with the reason, else the sum of rooms.  taken: of
- * each host of the matrix, false before and after. */
+/* Check that each host exists, is listed once and has room for per_node ranks.  Returns the sum of
+ * rooms, or -1 with the reason.  taken: per host of the matrix, false before and after. */
 static int check_list(const struct place_job *j, bool *taken, const int *host, int hosts,
                       struct err *err)
 {
@@ -320,7 +321,7 @@ static int check_hosts(const struct place_job *j, const int *host, int hosts, st
     return sum;
 }
 
-/* All ranks find room in `given`, and none of the hosts is without one. */
+/* Check that all ranks fit into `given` endpoints and that no host stays empty. */
 static int check_fill(const struct place_job *j, const struct place_step *s, const int *host,
                       int hosts, int given, struct err *err)
 {
@@ -366,7 +367,7 @@ void place_list_close(struct place_list *l)
     *l = (struct place_list){.job = NULL};
 }
 
-/* The step on so many endpoints, which the last list mostly had, too. */
+/* Make the step for this number of endpoints, mostly the same as for the last list. */
 static int step_given(struct place_list *l, int given, struct err *err)
 {
     if (given == l->given)
@@ -419,9 +420,9 @@ double place_job_cost(const struct place_job *j, const int *host, int hosts, str
     return sec;
 }
 
-/* --- which of the free hosts --- */
+/* --- the best of the free hosts --- */
 
-/* The ranks that each of them takes, the same of all; -1. */
+/* Returns the ranks per host if all hosts take the same number, else -1. */
 static int check_even(const struct place_job *j, const int *host, int hosts, struct err *err)
 {
     const struct topo *t = &j->matrix.topo;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* place_jobs.c - several jobs at once: who gets which of the free hosts. */
+/* place_jobs.c - several jobs at once: assign free hosts to each. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +11,12 @@
 
 /* --- the file --- */
 
-enum { PAIRED = 16 }; /* jobs up to which two are placed again together */
+enum { PAIRED = 16 }; /* limit of jobs for placing them again in pairs */
 enum { JOBS_MAX = 4096, JOB_NAME_MAX = 64, JOBS_BYTES = 16 << 20 };
 static const char name_letters[] =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
 
-/* Names become ends of names of files. */
+/* Names become parts of file names. */
 static int check_name(const struct place_pack *p, const char *name, struct err *err)
 {
     if (strlen(name) > JOB_NAME_MAX || *name == '.' || *name == '-' ||
@@ -29,7 +29,7 @@ static int check_name(const struct place_pack *p, const char *name, struct err *
     return 0;
 }
 
-/* How many hosts, where that is not said: as many as the ranks of its layout fill. */
+/* Set the number of hosts if not given: as many as the ranks of the layout fill. */
 static int need_of(struct place_entry *e, int hosts, struct err *err)
 {
     int per = host_slots_room(&e->job->slots, 0, e->job->per_node);
@@ -106,7 +106,7 @@ void place_pack_free(struct place_pack *p)
     *p = (struct place_pack){.path = NULL};
 }
 
-/* --- who gets what --- */
+/* --- assignment of hosts --- */
 
 struct packing {
     struct place_entry *entry;
@@ -115,7 +115,7 @@ struct packing {
     const int *host;
     int hosts;
     double limit;
-    bool *taken; /* hosts of the topology */
+    bool *taken; /* per host of the topology */
 };
 
 static void take(const struct packing *k, const struct placed *p, bool taken)
@@ -124,7 +124,7 @@ static void take(const struct packing *k, const struct placed *p, bool taken)
         k->taken[topo_at(&k->matrix->topo, p->order[r], LEVEL_HOST)] = taken;
 }
 
-/* One job on the hosts that nobody has. */
+/* Place one job on the hosts that are not taken. */
 static int place_one(const struct packing *k, struct placed *out, int i, struct err *err)
 {
     const struct place_entry *e = &k->entry[i];
@@ -151,7 +151,7 @@ static int place_one(const struct packing *k, struct placed *out, int i, struct 
     return rc;
 }
 
-/* The jobs in this turn; -1: *failed found no place.  out is owned by the caller in any case. */
+/* Place the jobs in this order.  -1: *failed has no place.  The caller owns out in every case. */
 static int in_turn(const struct packing *k, const int *turn, struct placed *out, int *failed,
                    struct err *err)
 {
@@ -164,7 +164,7 @@ static int in_turn(const struct packing *k, const int *turn, struct placed *out,
     return 0;
 }
 
-/* Each job as often as it is slower than alone: what is to be small. */
+/* Objective to minimise: sum over jobs of step / step alone. */
 static double slowdown(const struct packing *k, const struct placed *p)
 {
     double sum = 0;
@@ -174,7 +174,8 @@ static double slowdown(const struct packing *k, const struct placed *p)
     return sum;
 }
 
-/* These jobs again, one after the other, on what the others leave: kept where their sum is smaller. */
+/* Place these jobs again, one after the other, on the hosts left by the others.  Kept if their sum
+ * is smaller. */
 static bool place_again(const struct packing *k, struct placed *p, const int *which, int n)
 {
     struct placed again[2] = {{.order = NULL}, {.order = NULL}};
@@ -205,8 +206,8 @@ static bool place_again(const struct packing *k, struct placed *p, const int *wh
     return gain;
 }
 
-/* Each job that is slower than alone again, and of few jobs together with each other one, which comes after
- * it, as long as one gets better. */
+/* Place again each job that is slower than alone; with few jobs also together with each other one,
+ * placed after it.  Repeat while one improves. */
 static void improve(const struct packing *k, struct placed *p)
 {
     bool better = true;
@@ -247,7 +248,7 @@ static void turns_of(const struct packing *k, int *listed, int *large)
     free(by);
 }
 
-/* Large jobs first, then as listed: the better of the two, improved. */
+/* Try large jobs first, then jobs as listed.  The better result is improved. */
 static int best_turn(const struct packing *k, int *failed, struct err *err)
 {
     size_t n = (size_t)k->entries + 1;
@@ -294,14 +295,15 @@ static int alone(const struct packing *k, int *failed, struct err *err)
     return 0;
 }
 
-/* --- what is left --- */
+/* --- hosts left --- */
 
 static int descending(const void *a, const void *b)
 {
     return *(const int *)b - *(const int *)a;
 }
 
-/* Groups of the level that a job touches, and as few as could hold it on the empty machine. */
+/* Count the groups of the level that a job touches, and the fewest that could hold it on the empty
+ * machine. */
 static void count_touched(const struct packing *k, struct place_entry *e, struct place_level *l,
                           int at, const int *size, const int *of)
 {
@@ -335,7 +337,7 @@ static void count_level(const struct packing *k, struct place_level *l, int at)
     for (int e = 0; e < t->endpoints; e++)
         of[topo_at(t, e, LEVEL_HOST)] = topo_at(t, e, l->level);
     for (int h = 0; h < k->hosts; h++) {
-        if (of[k->host[h]] < 0) /* its group is not known */
+        if (of[k->host[h]] < 0) /* group unknown */
             continue;
         size[of[k->host[h]]]++;
         empty[of[k->host[h]]] += !k->taken[k->host[h]];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* place_mesh.c - the closed form: orders of the mesh's digits (which axis turns fastest) x size of
+/* place_mesh.c - the closed form: orders of the mesh's digits (which axis varies fastest) x size of
  * the blocks that stay whole x rows of hosts. */
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 /* --- ranks as digits --- */
 
-/* Strides at which some group begins or ends: of those a chain in which each divides the next. */
+/* Strides at which a group begins or ends, reduced to a chain in which each divides the next. */
 static void chain(struct mesh *m, const struct traffic *t, int ranks)
 {
     int edge[2 * TRAFFIC_MAX + 1], n = 0, last = 1;
@@ -33,7 +33,7 @@ static void chain(struct mesh *m, const struct traffic *t, int ranks)
     }
 }
 
-/* A message weighs on every digit that its groups run along. */
+/* A message adds weight to every digit along its groups. */
 static void weigh(struct mesh *m, const struct traffic *t)
 {
     for (int i = 0; i < t->messages; i++) {
@@ -66,7 +66,7 @@ int mesh_rank(const struct mesh *m, const int *turn, int s)
 }
 
 struct scored {
-    double far; /* heavy digits that turn late */
+    double far; /* weight of digits that vary late */
     int serial, turn[DIGITS];
 };
 
@@ -90,7 +90,7 @@ static double far(const struct mesh *m, const int *turn)
     return sum;
 }
 
-/* The next permutation in lexicographic order, or false after the last. */
+/* Step to the next permutation in lexicographic order.  False after the last. */
 static bool permute(int *v, int n)
 {
     int i = n - 2, k = n - 1;
@@ -112,7 +112,7 @@ static bool permute(int *v, int n)
     return true;
 }
 
-/* Orders of the digits, those that keep heavy digits near first; the caller frees. */
+/* List orders of the digits, those that keep heavy digits near first.  The caller frees. */
 static int mesh_turns(const struct mesh *m, int (**turns)[DIGITS], int most)
 {
     struct scored *all = NULL, next = {0};
@@ -121,7 +121,7 @@ static int mesh_turns(const struct mesh *m, int (**turns)[DIGITS], int most)
     for (int i = 0; i < DIGITS; i++)
         next.turn[i] = i;
     do {
-        next.far = n ? far(m, next.turn) : -1; /* the mesh as it is comes first */
+        next.far = n ? far(m, next.turn) : -1; /* the mesh's own order comes first */
         next.serial = n;
         MEM_PUSH(all, n) = next;
     } while (permute(next.turn, m->digits));
@@ -137,11 +137,12 @@ static int mesh_turns(const struct mesh *m, int (**turns)[DIGITS], int most)
 /* --- candidates --- */
 
 enum { TURNS_MAX = 720, KEPT = 4, WITHIN_MAX = 24 };
-enum { LOOKS_MAX = 1 << 16 }; /* lines times boxes, where lines are cut */
+enum { LOOKS_MAX = 1 << 16 }; /* limit for lines x boxes if lines are cut */
 
-/* --- lines of units that fall into parts, of one box each --- */
+/* --- lines of units cut into parts, each inside one box --- */
 
-/* Each line in as few boxes as hold it, those with the most left, and in nearly equal parts. */
+/* Cut each line over the fewest boxes that hold it, those with the most room, into nearly equal
+ * parts. */
 static bool cut_equally(struct cutting *c)
 {
     for (int line = 0; line < c->lines; line++) {
@@ -154,9 +155,9 @@ static bool cut_equally(struct cutting *c)
                 return false;
             c->part[c->parts++] = (struct row_part){most, c->room[most]};
             sum += c->room[most];
-            c->room[most] = -c->room[most]; /* taken by this line */
+            c->room[most] = -c->room[most]; /* used by this line */
         }
-        for (int i = c->parts; i-- > from;) { /* the smallest first */
+        for (int i = c->parts; i-- > from;) { /* smallest box first */
             struct row_part *p = &c->part[i];
             int share = left / (i - from + 1);
             c->room[p->box] = -c->room[p->box];
@@ -168,12 +169,12 @@ static bool cut_equally(struct cutting *c)
     return true;
 }
 
-/* One candidate: which digit turns fastest, which row, and the largest block that is kept whole. */
+/* One candidate: the digit that varies fastest, and the largest block that is kept whole. */
 struct mesh_plan {
     const int *turn;
-    int whole; /* digits in it: the product of the first `whole` radices */
-    int part;  /* times so much of the next one, a divisor of its radix; 1: nothing of it */
-    bool cut;  /* each line of the next one falls into as few parts as the boxes allow */
+    int whole; /* digits in the block: product of the first `whole` radices */
+    int part;  /* times this divisor of the next digit's radix; 1: none */
+    bool cut;  /* lines of the next digit are cut into as few parts as the boxes allow */
     struct place_sec sec;
 };
 
@@ -186,7 +187,7 @@ struct mesh_search {
     int keeps;
 };
 
-/* Sizes that row_fill() takes: the block, then smaller ones that do not cut hosts, then 1. */
+/* List the sizes for row_fill(): the block, smaller ones that do not cut hosts, then 1. */
 static int blocks_of(const struct mesh_search *h, const struct mesh_plan *p, int block[DIGITS + 3])
 {
     int size[DIGITS + 2] = {1}, per = h->placer->pool->per_host, n = 0, whole = p->whole;
@@ -238,7 +239,7 @@ static void keep(struct mesh_search *h, struct mesh_plan p)
         h->kept[at] = p;
 }
 
-/* The lines of a digit that is cut, in turn. */
+/* Fill the slots with the lines of the digit that is cut, in order. */
 static bool fill_lines(struct mesh_search *h, const struct mesh_plan *p, const struct row *r,
                        bool (*cut_all)(struct cutting *))
 {
@@ -262,7 +263,7 @@ static bool fill_lines(struct mesh_search *h, const struct mesh_plan *p, const s
     return done;
 }
 
-/* The plan with ranks in the slots that are filled. */
+/* Price the plan with ranks in the filled slots. */
 static void try_slots(struct mesh_search *h, struct mesh_plan p, const struct row *r, int block)
 {
     char how[256];
@@ -292,7 +293,7 @@ static void try_plan(struct mesh_search *h, struct mesh_plan p, const struct row
         try_slots(h, p, r, block[0]);
 }
 
-/* The largest divisor of n that is no larger than `most`. */
+/* Returns the largest divisor of n that is no larger than `most`. */
 static int divisor(int n, int most)
 {
     int d = most < n ? most : n;
@@ -302,7 +303,7 @@ static int divisor(int n, int most)
     return d;
 }
 
-/* All sizes of whole blocks that a box holds, the largest first: an axis that does not fit is cut
+/* Try all sizes of whole blocks that fit a box, largest first.  An axis that does not fit is cut
  * into equal parts. */
 static void try_turn(struct mesh_search *h, const int *turn, const struct row *r, double share)
 {
@@ -314,7 +315,8 @@ static void try_turn(struct mesh_search *h, const int *turn, const struct row *r
     }
     int most = room / size, radix = fits < h->mesh.digits ? h->mesh.radix[turn[fits]] : 1;
     int part = divisor(radix, most);
-    /* The first that no box holds whole, and the last of which not all may be. */
+    /* Cut the first digit too large for every box, and the last one that may not fit whole in
+     * all. */
     for (int whole = fits; whole >= 0 && whole >= fits - 1 && placer_may(h->placer, share); whole--)
         if (whole < h->mesh.digits)
             try_plan(h, (struct mesh_plan){turn, whole, 1, true, {0, 0}}, r);
@@ -345,7 +347,7 @@ static void all_turns(struct mesh_search *h, int (*turns)[DIGITS], int n, double
         row_free(&row[k]);
 }
 
-/* The plans that did best, on one more row. */
+/* Try the best plans on one more row. */
 static void kept_on(struct mesh_search *h, const struct row *r, double share)
 {
     struct mesh_plan plan[KEPT];
@@ -358,7 +360,7 @@ static void kept_on(struct mesh_search *h, const struct row *r, double share)
         try_plan(h, plan[i], r);
 }
 
-/* Hosts of one group of an outer level only. */
+/* Try only hosts of one group of an outer level. */
 static void inside_groups(struct mesh_search *h, int inner, int outer, double share)
 {
     int groups = h->placer->pool->matrix->topo.group[outer].count, tried = 0;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* place_pool.c - the free slots, by host and group; free hosts in rows, and blocks of ranks filled
- * into them. */
+/* place_pool.c - free slots by host and group; free hosts in rows, and blocks of ranks filled into
+ * them. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "place/place_impl.h"
 
-/* Of the i-th free host; -1: not known. */
+/* Group of free host `host` at a level; -1: unknown. */
 static int node_pool_group(const struct node_pool *p, int host, int level)
 {
     if (p->start[host] == p->start[host + 1])
@@ -20,8 +20,8 @@ static bool is_pair_of(const struct exception *x, int rack)
     return x->part == PART_RACK_PAIR && (x->a == rack || x->b == rack);
 }
 
-/* Racks with slow uplinks, and those without which no slow pair of racks is left: again and again
- * the one in most of them. */
+/* Mark racks with slow uplinks, and racks to leave out so that no slow pair of racks remains:
+ * repeatedly the rack in most such pairs. */
 static bool *racks_to_avoid(const struct matrix *m)
 {
     int racks = m->topo.group[LEVEL_RACK].count, most = 1;
@@ -48,8 +48,8 @@ static bool *racks_to_avoid(const struct matrix *m)
     return avoid;
 }
 
-/* Hosts that some exception makes slower than others: its own, its endpoints', a leaf's, a pair's
- * two. */
+/* Mark hosts that an exception makes slower: of the host, its endpoints, its leaf, or both ends of
+ * a pair. */
 static void mark_slow(struct node_pool *p)
 {
     const struct matrix *m = p->matrix;
@@ -133,7 +133,7 @@ void node_pool_free(struct node_pool *p)
     memset(p, 0, sizeof(*p));
 }
 
-/* Different groups of the free hosts; 0 where some host's is not visible. */
+/* Returns the number of different groups of the free hosts; 0 if a host's group is not visible. */
 static int groups_at(const struct node_pool *p, int level)
 {
     int most = p->matrix->topo.group[level].count, groups = 0;
@@ -162,7 +162,7 @@ int node_pool_levels(const struct node_pool *p, int level[LEVEL_COUNT])
     for (size_t i = 0; i < sizeof(asked) / sizeof(*asked); i++) {
         int groups = groups_at(p, asked[i]), at = n;
         if (groups < 1 || groups >= p->hosts)
-            continue; /* not known, or each host is its own */
+            continue; /* unknown, or each host has a group of its own */
         for (; at > 0 && count[at - 1] < groups; at--) {
             count[at] = count[at - 1];
             level[at] = level[at - 1];
@@ -231,7 +231,7 @@ int node_pool_peers(const struct node_pool *p, int tier)
 
 /* --- rows --- */
 
-/* What a host is sorted by. */
+/* Sort keys of a host. */
 struct host_key {
     int at[LEVEL_COUNT + 4], host;
 };
@@ -246,7 +246,7 @@ static int by_key(const void *a, const void *b)
     return x->host - y->host;
 }
 
-/* Groups of a level in the order in which the given hosts meet them. */
+/* Number the groups of a level in order of appearance among the given hosts. */
 static int *met(const struct node_pool *p, int level)
 {
     int *order = mem_calloc((size_t)p->matrix->topo.group[level].count + 1, sizeof(int)), n = 0;
@@ -350,7 +350,7 @@ void row_free(struct row *r)
     memset(r, 0, sizeof(*r));
 }
 
-/* Slots of the row one after another, and where each box begins among them. */
+/* List the slots of the row in order, and the start of each box among them. */
 static int *flatten(const struct row *r, const struct node_pool *p, int *begin)
 {
     int *flat = mem_calloc((size_t)p->slots + 1, sizeof(int)), n = 0;
@@ -376,7 +376,7 @@ static int by_room(const void *a, const void *b)
     return x->room != y->room ? y->room - x->room : x->box - y->box;
 }
 
-/* Boxes in order, or the one that has most slots left first. */
+/* Order of the boxes: as in the row, or the most free slots first. */
 static void turn_of(struct box_room *turn, const int *begin, const int *used, int boxes, bool roomy)
 {
     for (int b = 0; b < boxes; b++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* place_price.c - what an order costs, by the price of predict; and the best order so far. */
+/* place_price.c - cost of an order, equal to that of `predict`; and the best order so far. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,13 +9,14 @@
 #include "place/place_impl.h"
 #include "step/search/eval.h"
 
-/* Units of work in a second, about as an ordinary core does them; those of a demand are pairs of
- * endpoints, which take longer.  Without a limit: 0.1 s, of few ranks more, where moves
- * pay off, and of many, where few orders would be tried. */
+/* Units of work per second on an ordinary core.  Units of a demand are pairs of endpoints, which
+ * take longer.  Default limit: 0.1 s; longer for few ranks, where moves pay off, and for many,
+ * where few orders would be priced. */
 static const double STEP_WORK_PER_SECOND = 0.9e8, DEMAND_WORK_PER_SECOND = 0.9e7;
 static const double STEP_LIMIT = 0.1, DEMAND_LIMIT = 1; /* s */
-enum { UNIT_LEAST = 500 };                              /* of an order, however few ranks */
-enum { FEW_RANKS = 2048, MANY_RANKS = 16384 };          /* those get more time */
+enum { UNIT_LEAST = 500 };                              /* per order, however few ranks */
+/* fewer ranks than one, or more than the other, get more time */
+enum { FEW_RANKS = 2048, MANY_RANKS = 16384 };
 
 static double budget_of(const struct place_ask *ask)
 {
@@ -26,7 +27,7 @@ static double budget_of(const struct place_ask *ask)
     return STEP_WORK_PER_SECOND * (ask->limit > 0 ? ask->limit : more * STEP_LIMIT);
 }
 
-/* Less than a millionth is nothing: regular orders are worth more. */
+/* Differences below a millionth do not count, because regular orders are worth more. */
 bool place_better(struct place_sec a, struct place_sec b)
 {
     if (isnan(a.most) || isnan(b.most))
@@ -64,7 +65,7 @@ double place_step_sec(const struct place_step *s, const double *one)
     return t.sec;
 }
 
-/* Why a message has no price: asked again, with words. */
+/* Explain why a message has no price by pricing it again with text. */
 static void say_why(struct pricer *p, const struct message *msg, double sec, struct err *err)
 {
     struct cost cost;
@@ -175,8 +176,8 @@ static double flow_sec(const struct matrix *m, int src, int dst, double bytes)
     return matrix_tier_time(&m->tier[tier], bytes, factor) + add;
 }
 
-/* Seconds that one rank's flows keep its endpoint busy, the longer of sending and receiving; *sum:
- * of sending. */
+/* Seconds that a rank's flows keep its endpoint busy, the larger of sending and receiving; *sum:
+ * sending. */
 static double busy_of(const struct placer *pl, const int *order, int rank, double *sum)
 {
     const struct matrix *m = pl->ask->matrix;
@@ -207,7 +208,7 @@ static struct place_sec demand_of(struct placer *pl, const int *order)
     return v;
 }
 
-/* What each message has too much, of the step; one of them by chance, as likely as that is much. */
+/* Choose a message at random, with probability in proportion to its time above the bound's. */
 static int slow_message(const struct placer *pl, struct rng *rng)
 {
     double much[TRAFFIC_MAX], sum = 0, mean;
@@ -215,7 +216,7 @@ static int slow_message(const struct placer *pl, struct rng *rng)
     for (int i = 0; i < pl->step->traffic.messages; i++) {
         const struct message *m = &pl->step->traffic.message[i];
         double one = pricer_message_mean(pl->pricer, m, &mean);
-        much[i] = fmin(fmax(m->count * (one - pl->least_one[i]), 0), 1e30); /* dead parts too */
+        much[i] = fmin(fmax(m->count * (one - pl->least_one[i]), 0), 1e30); /* for dead parts too */
         sum += much[i];
     }
     double at = rng_uniform(rng) * sum;
@@ -268,8 +269,9 @@ int placer_slowest(struct placer *pl, const int *order, struct rng *rng, int *ra
 /* Sums of the same numbers in another order differ in their last bits. */
 #define LIMIT_MARGIN 1e-6
 
-/* What the step takes, at least while groups of some spans are still to be looked at: their messages
- * are at their best.  (The step grows with each message, but for DualPipe's bubble: timing_least().) */
+/* Step time while groups of some spans are not priced yet: a lower bound, with these messages at
+ * their least times.  (The step grows with each message, except for DualPipe's bubble:
+ * timing_least().) */
 struct partial {
     bool known[TRAFFIC_MAX];
     double one[TRAFFIC_MAX], mean[TRAFFIC_MAX];
@@ -291,7 +293,7 @@ static double with_span(struct placer *pl, struct partial *p, const struct messa
     return place_step_sec(s, p->one);
 }
 
-/* Span after span, that first which last said that an order is too long. */
+/* Price span after span, first the one that last showed an order to be too slow. */
 static struct place_sec price_within(struct placer *pl, double limit)
 {
     const struct place_step *s = pl->step;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* place_scotch.c - ranks dealt over boxes by Scotch, where it is installed.
+/* place_scotch.c - ranks assigned to boxes by Scotch, if it is installed.
  *
- * The boxes are a complete graph whose vertices weigh as much as they have slots (Scotch and
- * libScotch 7.0 User's Guide: SCOTCH_archCmpltw, SCOTCH_graphBuild, SCOTCH_graphMap).  Scotch
- * balances within a tolerance and may put more ranks into a box than it has slots: those that have
- * the least to do there are moved out.  Own prototypes: only libraries whose SCOTCH_Num is an int
+ * The boxes are a complete graph with vertex weights equal to their slots (Scotch and libScotch 7.0
+ * User's Guide: SCOTCH_archCmpltw, SCOTCH_graphBuild, SCOTCH_graphMap).  Scotch balances within a
+ * tolerance and may put more ranks into a box than it has slots, so those that exchange the least
+ * there are moved out.  Prototypes are declared here: only libraries with SCOTCH_Num of type int
  * are used. */
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +59,7 @@ static int load(struct scotch *s, struct err *err)
     return 0;
 }
 
-/* Who talks to whom with whole weights; equal from both sides. */
+/* Flows between ranks with integer weights, symmetric. */
 struct graph {
     int *start, *edge, *weight, edges;
 };
@@ -84,7 +84,7 @@ static void graph_of(struct graph *g, const struct ties *t, int ranks)
         for (int i = t->start[r]; i < t->start[r + 1]; i++) {
             int peer = t->tie[i].peer;
             const struct tie me = {.peer = r}, *one = &t->tie[i];
-            if (peer < r) /* summed in another order there */
+            if (peer < r) /* the other side sums in another order, so take that one */
                 one = bsearch(&me, &t->tie[t->start[peer]],
                               (size_t)(t->start[peer + 1] - t->start[peer]), sizeof(me),
                               stats_by_int);
@@ -100,7 +100,7 @@ static void graph_free(struct graph *g)
     free(g->weight);
 }
 
-/* part[rank]: its box; 0, or -1 when Scotch gives up. */
+/* Set part[rank] to its box.  Returns 0, or -1 if Scotch fails. */
 static int map(const struct scotch *s, const struct graph *g, int ranks, const int *slots,
                int boxes, unsigned seed, int *part)
 {
@@ -135,7 +135,7 @@ static double to_box(const struct ties *t, const int *part, int rank, int box)
     return sum;
 }
 
-/* Move one rank out of a box that is too full to where it is missed the most. */
+/* Move one rank out of an overfull box to the box that it exchanges most with. */
 static void move_out(const struct ties *t, int *part, int ranks, int *room, int boxes, int full)
 {
     double least = 0;
@@ -161,7 +161,7 @@ static void move_out(const struct ties *t, int *part, int ranks, int *room, int 
     room[full]++;
 }
 
-/* No box holds more than it has slots; true unless that cannot be. */
+/* Make every box hold at most its slots.  Returns false if that is impossible. */
 static bool fit(const struct ties *t, int *part, int ranks, const int *slots, int boxes)
 {
     int *room = mem_calloc((size_t)boxes + 1, sizeof(int));
@@ -181,7 +181,7 @@ static bool fit(const struct ties *t, int *part, int ranks, const int *slots, in
     return true;
 }
 
-/* As few boxes of the row as hold the ranks; the last one counts only what is needed of it. */
+/* Use as few boxes of the row as hold the ranks; the last one counts only with the slots needed. */
 static int boxes_used(const struct row *r, const struct node_pool *p, int ranks, int *slots)
 {
     int n = 0;

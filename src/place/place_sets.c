@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* place_sets.c - the cheapest sets of free hosts, ranks in the order in which these are listed.
+/* place_sets.c - the cheapest sets of free hosts, ranks in the order of the list.
  *
- * A set is the positions of its hosts in the pool, ascending.  Its pattern is the row of their
- * classes; of all sets of a pattern the leftmost one stands for it.  Where there are too many patterns
- * to price all: groups filled one after the other, equal shares of groups, and moves from one class
- * of host to another. */
+ * A set is the positions of its hosts in the pool, ascending.  Its pattern is the sequence of their
+ * classes; the leftmost set of a pattern represents it.  If there are too many patterns to price
+ * all: groups filled one after the other, equal shares of groups, and moves from one class of host
+ * to another. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,32 +12,32 @@
 #include "base/mem.h"
 #include "place/place_impl.h"
 
-/* Ranks that are priced in about a second, and patterns that are looked at in one. */
+/* Ranks priced in about a second; limits of the number of patterns priced. */
 #define RANKS_PRICED 1e7
 enum { PATTERNS_MAX = 50000, PATTERNS_MIN = 64 };
 
 struct pattern {
     double sec;
-    int left; /* free hosts that stay in the blocks that it uses */
+    int left; /* free hosts left in the blocks that the set uses */
     int *at;  /* [need] */
 };
 
 struct sets_search {
-    struct pricer *pricer; /* of all patterns */
+    struct pricer *pricer; /* shared by all patterns */
     const struct place_step *step;
     const struct node_pool *pool;
     int spread, need;
     struct host_classes classes;
-    int level;       /* of blocks: the finest that groups hosts; -1: none does */
+    int level;       /* level of blocks: the finest that groups hosts; -1: none */
     struct map memo; /* signature -> index into sec */
     double *sec;
-    struct map known; /* rows of classes -> index of the pattern, or NO_PRICE */
+    struct map known; /* sequence of classes -> index of the pattern, or NO_PRICE */
     struct pattern *pattern;
     int patterns;
     int *row, *order, *ids; /* scratch: positions, endpoints, hosts */
     long tried, budget;
     int priced;
-    struct err why; /* of the last set without a price */
+    struct err why; /* reason for the last set without a price */
 };
 enum { NO_PRICE = MAP_NONE - 1 };
 
@@ -59,7 +59,7 @@ static double price(struct sets_search *s, const int *at)
     return s->sec[*memo];
 }
 
-/* Free hosts in the blocks of this set that it does not take. */
+/* Returns the number of free hosts in the blocks of this set that it does not use. */
 static int left_over(struct sets_search *s, const int *at)
 {
     struct host_classes *k = &s->classes;
@@ -90,8 +90,8 @@ static void keep(struct sets_search *s, const int *at, double sec)
     MEM_PUSH(s->pattern, s->patterns) = (struct pattern){sec, 0, copy};
 }
 
-/* Price this set unless its pattern is known; positions need not be in order.  NAN: no price, or
- * none any more (s->priced reached s->budget). */
+/* Price this set unless its pattern is known; positions may be in any order.  NAN: no price, or
+ * budget exhausted (s->priced reached s->budget). */
 static double consider(struct sets_search *s, const int *at)
 {
     uint64_t row = 0;
@@ -129,7 +129,7 @@ static void all_patterns(struct sets_search *s)
 static const int finest[] = {LEVEL_DOMAIN, LEVEL_RACK, LEVEL_LEAF, LEVEL_SPINE};
 enum { FINEST = sizeof(finest) / sizeof(*finest) };
 
-/* The finest level at which every free host has a group and some share one. */
+/* Returns the finest level at which every free host has a group and some share one. */
 static int block_level(const struct sets_search *s)
 {
     int level[LEVEL_COUNT], levels = node_pool_levels(s->pool, level);
@@ -170,7 +170,7 @@ static void emit(struct place_sets *b, const struct sets_search *s, const struct
     b->sec[b->count++] = p->sec;
 }
 
-/* Patterns of equal cost take turns with their sets. */
+/* Patterns of equal cost alternate with their sets. */
 static void emit_equals(struct place_sets *b, const struct sets_search *s, struct ranked_set *from,
                         int patterns, int k)
 {
@@ -206,15 +206,15 @@ static void rank_all(struct place_sets *b, struct sets_search *s, int k)
     free(r);
 }
 
-/* --- sets that are worth a price --- */
+/* --- candidate sets --- */
 
 enum { STARTS_MAX = 64, SEEDS_MAX = 4 };
 #define NEAR_BYTES 16e6
 
-/* The free hosts of a group; healthy ones first. */
+/* Free hosts of a group, healthy ones first. */
 struct host_group {
     int *at, count;
-    double sec; /* to move NEAR_BYTES from the first group's first host */
+    double sec; /* time to move NEAR_BYTES from the first group's first host */
     int index;
 };
 
@@ -228,7 +228,7 @@ static void add(struct host_group *c, int position)
     MEM_PUSH(c->at, c->count) = position;
 }
 
-/* Hosts without a group at this level are a group together. */
+/* Hosts without a group at this level form one group. */
 static void groups_make(struct host_groups *c, const struct sets_search *s, int level)
 {
     int groups = s->pool->matrix->topo.group[level].count;
@@ -279,7 +279,7 @@ static int largest(const void *a, const void *b)
     return x->count != y->count ? y->count - x->count : x->index - y->index;
 }
 
-/* The others in the order of their distance from group `start`, which comes first. */
+/* Put group `start` first and sort the others by distance from it. */
 static void sort_from(struct host_groups *c, const struct sets_search *s, int start)
 {
     struct host_group first = c->group[start];
@@ -295,7 +295,7 @@ static void sort_from(struct host_groups *c, const struct sets_search *s, int st
     qsort(c->group + 1, (size_t)c->count - 1, sizeof(first), nearest);
 }
 
-/* At most `share` hosts of each group in turn. */
+/* Take at most `share` hosts of each group in order. */
 static void take(struct sets_search *s, const struct host_groups *c, int share, int *at)
 {
     int n = 0;
@@ -307,7 +307,7 @@ static void take(struct sets_search *s, const struct host_groups *c, int share, 
         consider(s, at);
 }
 
-/* Shares of need / 2, need / 3 ... hosts of the groups that have as many. */
+/* Take need / 2, need / 3 ... hosts from each group that has that many. */
 static void take_shares(struct sets_search *s, const struct host_groups *c, int *at)
 {
     for (int parts = 2; parts <= c->count && parts <= s->need; parts++) {
@@ -333,7 +333,7 @@ static void fill_level(struct sets_search *s, int level, int *at)
         c.group[i].index = i;
     int starts = c.count < STARTS_MAX ? c.count : STARTS_MAX;
     for (int start = 0; start < starts && s->priced < s->budget; start++) {
-        int i = 0; /* where that group is by now */
+        int i = 0; /* current index of that group */
         while (c.group[i].index != start)
             i++;
         sort_from(&c, s, i);
@@ -350,7 +350,7 @@ static void fill(struct sets_search *s)
 
     for (int i = 0; i < s->need; i++)
         at[i] = i;
-    consider(s, at); /* as they come */
+    consider(s, at); /* in the order given */
     for (int i = 0; i < s->pool->hosts && n < s->need; i++)
         if (!s->pool->slow[i])
             at[n++] = i;
@@ -362,7 +362,7 @@ static void fill(struct sets_search *s)
     free(at);
 }
 
-/* One host of class `to` in place of one of class `from`; false: there is none. */
+/* Replace one host of class `from` by one of class `to`.  False: none is available. */
 static bool swap(const struct sets_search *s, const int *at, int from, int to, int *out)
 {
     const struct host_class *t = &s->classes.class[to];
@@ -388,7 +388,7 @@ static bool swap(const struct sets_search *s, const int *at, int from, int to, i
     return true;
 }
 
-/* Take the first move that helps, until none does. */
+/* Take the first move that improves the set, until none does. */
 static void improve(struct sets_search *s, int *at, double sec)
 {
     int *out = mem_calloc((size_t)s->need, sizeof(*out)), classes = s->classes.count;
@@ -431,7 +431,7 @@ static void moves(struct sets_search *s)
     free(at);
 }
 
-/* --- all of it --- */
+/* --- complete search --- */
 
 static void search_free(struct sets_search *s)
 {

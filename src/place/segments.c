@@ -16,7 +16,7 @@ static void add_node(struct segments *s, const char *node)
     MEM_PUSH(s->node, s->nodes) = mem_strdup(node);
 }
 
-/* Returns its index; all nodes come before all opinions. */
+/* Returns the index of the new opinion.  All nodes must be added before. */
 static int add_opinion(struct segments *s, const char *who)
 {
     MEM_PUSH(s->opinion, s->opinions) =
@@ -52,7 +52,7 @@ void segment_verdict_free(struct segment_verdict *v)
     *v = (struct segment_verdict){.segments = 0};
 }
 
-/* The blocks of one source as numbers, in order of appearance; -1: not told. */
+/* Number the blocks of one source in order of appearance; -1: unknown. */
 static int *number(const struct segments *s, const struct opinion *o, int *blocks)
 {
     int *of = mem_calloc((size_t)s->nodes + 1, sizeof(*of));
@@ -137,7 +137,7 @@ static void say(struct segment_verdict *v, const struct segments *s, int segment
     free(list);
 }
 
-/* The first source that sees it split, or -1. */
+/* Returns the first source that has the segment split, or -1. */
 static int judge_one(struct segment_verdict *v, const struct segments *s, int segment)
 {
     int from = segment * s->size, to = from + s->size < s->nodes ? from + s->size : s->nodes;
@@ -162,10 +162,10 @@ static int judge_one(struct segment_verdict *v, const struct segments *s, int se
     return split;
 }
 
-/* --- all of them --- */
+/* --- all segments --- */
 
-/* Can the same nodes make whole segments, by this source?  Blocks in order of appearance give as
- * many as they hold. */
+/* Returns an order of the same nodes with whole segments according to this source, or NULL.  Each
+ * block, in order of appearance, gives as many segments as it holds. */
 static char *better_order(const struct segments *s, const struct opinion *o)
 {
     int blocks, *of = number(s, o, &blocks), n = 0;
@@ -189,7 +189,7 @@ static char *better_order(const struct segments *s, const struct opinion *o)
     return list;
 }
 
-/* Two nodes that x has together and y apart; only nodes of which both tell. */
+/* Find two nodes that x puts together and y apart, among nodes known to both. */
 static bool coarser(const struct segments *s, const int *x, const int *y, int blocks, int *a,
                     int *b)
 {
@@ -212,7 +212,7 @@ static bool coarser(const struct segments *s, const int *x, const int *y, int bl
     return found;
 }
 
-/* One grouping may be finer than the other (cliques of a rack); when each has nodes together that
+/* One grouping may be finer than the other (cliques of a rack).  If each has nodes together that
  * the other has apart, one of them is wrong. */
 static void compare(struct segment_verdict *v, const struct segments *s, int p, int q)
 {
@@ -259,7 +259,7 @@ int segments_exit(const struct segment_verdict *v, const struct segments *s, str
     return err->code;
 }
 
-/* --- the sources: what nodes tell of themselves, and files --- */
+/* --- sources: reports of the nodes, and files --- */
 
 static const enum level finest[] = {LEVEL_DOMAIN, LEVEL_RACK, LEVEL_LEAF};
 enum { FINEST = sizeof(finest) / sizeof(*finest) };
@@ -306,7 +306,7 @@ int segments_from_told(struct segments *s, const struct self_report *list, int c
     return take_addr(s, list, count, err);
 }
 
-/* group[] of each host of t, -1 not known. */
+/* group[] of each host of t; -1: unknown. */
 static void say_all(struct segments *s, const struct topo *t, const char *who, const int *of,
                     char *const *name)
 {
@@ -322,7 +322,7 @@ static void say_all(struct segments *s, const struct topo *t, const char *who, c
     }
 }
 
-/* What the file's coordinates say; which source that is from, or -1. */
+/* Add the coordinates of the file.  Returns their source, or -1. */
 static int from_places(struct segments *s, const struct topo *t, const char *name)
 {
     for (int k = 0; k < FINEST; k++) {
@@ -356,7 +356,7 @@ static int rank_of(enum level level)
     return FINEST;
 }
 
-/* A source speaks of several levels: its finest counts. */
+/* A source declares several levels; its finest counts. */
 static bool has_finer(const struct group_set *set, int count, int i)
 {
     for (int k = 0; k < count; k++)

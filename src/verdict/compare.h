@@ -58,8 +58,8 @@ struct version_change {
 };
 
 struct compare {
-    struct figure_change
-        together; /* Bandwidth of pairs over NICs, all tiers; what, before and after are unset. */
+    /* Bandwidth of pairs over NICs, all tiers; what, before and after are unset. */
+    struct figure_change together;
     struct figure_change *figure;
     int figures;
     struct part_change *part;
