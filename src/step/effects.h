@@ -1,15 +1,15 @@
-/* effects.h - what the constants leave open: how much longer compute takes with this model, this
- * software, this GPU than the constants say.  Part of their file (constants.h), fitted with them
- * (score/calibrate.h).
+/* effects.h - deviations that the constants do not explain: how much longer compute takes for this
+ * model, software or GPU than the constants predict.  Part of the constants' file (constants.h),
+ * fitted with them (score/calibrate.h).
  *
- * Each effect is the log of a factor on all compute: of one level of a factor, such as the release
- * "megatron-bridge 26.04" or that model with that release.  Effects of one factor are draws from a
- * normal distribution round 0, whose deviation is estimated too, so few rows pull an effect little
- * (partial pooling: Gelman and Hill 2007, 12).  A level of which nothing was fitted is 0, and its
- * factor's deviation goes into the interval.
+ * Each effect is the log of a factor on all compute, for one level of a factor, such as the release
+ * "megatron-bridge 26.04", or a model with that release.  Effects of one factor are draws from a
+ * normal distribution about 0 with an estimated deviation, so few rows pull an effect little
+ * (partial pooling: Gelman and Hill 2007, 12).  A level without fitted rows has effect 0, and its
+ * factor's deviation enters the interval.
  *
- * A release is its publisher's word and a version; "26.04.01" is also a level of "26.04", so that a
- * version that nothing is known of takes what is known of the one it belongs to. */
+ * A release is a publisher's name and a version.  "26.04.01" is also a level of "26.04", so that a
+ * version without rows takes the effect of the one it belongs to. */
 #ifndef RG_EFFECTS_H
 #define RG_EFFECTS_H
 
@@ -21,7 +21,7 @@
 
 enum effect_factor {
     EFFECT_MODEL,
-    EFFECT_PUBLISHER, /* whose figures */
+    EFFECT_PUBLISHER, /* publisher of the figures */
     EFFECT_RELEASE,
     EFFECT_STACK,
     EFFECT_GPU,
@@ -29,13 +29,13 @@ enum effect_factor {
     EFFECT_MODEL_RELEASE,
     EFFECT_MODEL_GENERATION,
     EFFECT_RELEASE_GENERATION,
-    EFFECT_RELEASE_EXPERTS, /* dense models, and those with routed experts */
-    EFFECT_RECIPE,          /* model, release, GPU and dtype: what one anchor fixes */
+    EFFECT_RELEASE_EXPERTS, /* dense models; models with routed experts */
+    EFFECT_RECIPE,          /* model, release, GPU and dtype: scope of one anchor */
     EFFECT_FACTORS
 };
 extern const char *const effect_factor_name[EFFECT_FACTORS];
 
-/* What a question says of them; NULL: nothing. */
+/* Properties of a question that select levels; NULL: unknown. */
 struct effect_key {
     const char *model, *publisher, *release, *stack, *gpu, *generation, *dtype;
     bool experts;
@@ -44,18 +44,18 @@ struct effect_key {
 enum { EFFECT_LEVEL = 192, EFFECT_LEVELS = EFFECT_FACTORS + 4 };
 struct effect {
     int factor;
-    char *level; /* its parts, " | " between them */
+    char *level; /* parts joined by " | " */
     double value, error;
-    int n; /* rows that it was fitted to */
+    int n; /* number of rows it was fitted to */
 };
 
-/* How much of a question was met by the fit: all; its model with its software; its software with
- * other models; its GPU; none of them. */
+/* Familiarity of a question to the fit: all of it; its model with its software; its software with
+ * other models; its GPU; none. */
 enum known { KNOWN_RECIPE, KNOWN_MODEL, KNOWN_RELEASE, KNOWN_GPU, KNOWN_NOTHING, KNOWN_COUNT };
 extern const char *const known_name[KNOWN_COUNT];
 
-/* Nine of ten steps of such questions, left out of the fit with their group, lay between so many
- * deviations of what was predicted. */
+/* Range, in predicted deviations, that contained nine of ten steps of such questions when their
+ * group was left out of the fit. */
 struct effect_interval {
     double lo, hi;
     int n;
@@ -65,39 +65,40 @@ struct effects {
     struct effect *effect;
     int count;
     double spread[EFFECT_FACTORS];                   /* deviation of each factor's effects */
-    double rest;                                     /* of a row, all of them known */
-    struct effect_interval interval[KNOWN_COUNT][2]; /* of dense models, with routed experts */
+    double rest;                                     /* deviation of a row with all effects known */
+    struct effect_interval interval[KNOWN_COUNT][2]; /* dense models; models with routed experts */
 };
 
-/* Whose figures they are: the publisher, or the release's first word; "": nothing says. */
+/* Copy the publisher of the figures: `publisher`, or the first word of the release; "": unknown. */
 void effect_publisher(char out[EFFECT_LEVEL], const char *publisher, const char *release);
 
-/* A level of a question: known or not. */
+/* One level of a question, known or not. */
 struct effect_level {
     int factor;
-    char level[EFFECT_LEVEL]; /* "": the question does not say */
+    char level[EFFECT_LEVEL]; /* "": the question does not state it */
     bool known;
-    double value, error; /* not known: 0, and the deviation of its factor */
+    double value, error; /* unknown level: 0, and the deviation of its factor */
     int n;
 };
-/* All levels of a question, at least one of each factor; returns how many. */
+/* List all levels of a question, at least one per factor.  Returns their number. */
 int effect_levels(struct effect_level out[EFFECT_LEVELS], const struct effects *e,
                   const struct effect_key *key);
 
-/* What they sum to. */
+/* Sum of the effects of a question. */
 struct effect_sum {
     double value;    /* log of the factor on compute */
-    double variance; /* of it */
+    double variance; /* variance of value */
     enum known known;
 };
-/* No levels, as where compute was measured: 0, and KNOWN_RELEASE. */
+/* Sum the effects.  Without levels, as for a measured compute rate: 0, and KNOWN_RELEASE. */
 void effect_sum_of(struct effect_sum *s, const struct effect_level *level, int n);
 
-/* No effects: of deviation 0, and the intervals of a normal distribution. */
+/* Set no effects: deviation 0, and the intervals of a normal distribution. */
 void effects_none(struct effects *e);
-/* The object "effects" of a file; `where` names it in errors.  effects_free() also after an error. */
+/* Read the object "effects" of a file; `where` names it in errors.  Call effects_free() even after
+ * an error. */
 int effects_read(struct effects *e, json_t *object, const char *where, struct err *err);
-/* As text, an effect a line, to follow a key. */
+/* Write as JSON text, one effect per line, to follow a key. */
 void effects_write(FILE *out, const struct effects *e);
 void effects_copy(struct effects *e, const struct effects *from);
 void effects_free(struct effects *e);

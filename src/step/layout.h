@@ -1,13 +1,13 @@
-/* layout.h - the mesh of ranks: axes, order, and which ranks form which group.
+/* layout.h - the mesh of ranks: axes, order, and the ranks of each group.
  *
  * Two grids share the ranks.  Dense: tp, cp, dp_shard, dp_replicate, pp.  Experts: etp, ep, edp,
- * dp_replicate, pp; edp is what the data-parallel ranks leave: tp cp dp_shard / (ep etp) (with ddp
- * dp_replicate is part of it).  Fastest first:
+ * dp_replicate, pp, where edp covers the remaining data-parallel ranks: tp cp dp_shard / (ep etp)
+ * (with ddp dp_replicate is part of it).  Fastest first:
  *   megatron    tp cp dp pp          etp ep edp pp        core/parallel_state.py, tp-cp-ep-dp-pp
- *   torchtitan  tp cp shard repl pp  ep etp edp repl pp   distributed/parallel_dims.py,
- *                                                         mesh [pp, dp_replicate, efsdp, ep, etp]
+ *   torchtitan  tp cp shard repl pp  ep etp edp repl pp   distributed/parallel_dims.py, mesh
+ *               [pp, dp_replicate, efsdp, ep, etp]
  *   tp-pp-dp    tp cp pp dp          etp ep pp edp        --use-tp-pp-dp-mapping; tp cp = etp ep
- * Ranks that differ along an axis, or along neighbouring axes, are equally spaced: a group is a
+ * Ranks that differ along an axis, or along adjacent axes, are equally spaced, so a group is a
  * span. */
 #ifndef RG_LAYOUT_H
 #define RG_LAYOUT_H
@@ -21,7 +21,7 @@ enum axis {
     AXIS_CP,
     AXIS_EP,
     AXIS_ETP,
-    AXIS_EDP, /* follows from the others, never given */
+    AXIS_EDP, /* follows from the other axes; never given */
     AXIS_DP_SHARD,
     AXIS_DP_REPLICATE,
     AXIS_PP,
@@ -29,7 +29,7 @@ enum axis {
 };
 extern const char *const axis_name[AXIS_COUNT];
 
-/* A set of axes; a group varies along all of them and keeps the other coordinates. */
+/* A set of axes.  A group varies along all of them; its other coordinates are fixed. */
 #define AXIS_BIT(axis) (1u << (axis))
 enum { LAYOUT_RANKS_MAX = 1 << 20, AXES_TEXT = 64 };
 
@@ -43,7 +43,7 @@ struct layout {
     int ranks; /* product of the dense sizes */
 };
 
-/* size ranks, `stride` apart. */
+/* `size` ranks, `stride` apart. */
 struct span {
     int size, stride;
 };
@@ -52,21 +52,21 @@ static inline bool span_equal(struct span a, struct span b)
     return a.size == b.size && a.stride == b.stride;
 }
 
-/* "dp_shard=8,tp=4,pp=2": axes not named are 1; "dp" is dp_replicate for ddp and dp_shard for the
- * others; one axis may be "auto": what fills `ranks` (0: no rank count is known).  EXIT_USAGE with
- * text and position. */
+/* Parse "dp_shard=8,tp=4,pp=2".  Axes not named are 1.  "dp" is dp_replicate for ddp, else
+ * dp_shard.  One axis may be "auto" and fills `ranks` (0: number of ranks unknown).  EXIT_USAGE
+ * with text and position. */
 int layout_parse(struct layout *l, const char *text, enum strategy strategy, enum mesh_order order,
                  int ranks, struct err *err);
-/* The same from l->order and the given l->size of all axes but edp, whose product is at most
- * LAYOUT_RANKS_MAX: edp, strides and ranks follow. */
+/* Same from l->order and the given l->size of all axes except edp, whose product is at most
+ * LAYOUT_RANKS_MAX.  Sets edp, strides and ranks. */
 int layout_make(struct layout *l, enum strategy strategy, struct err *err);
 char *layout_text(char *buf, int size,
                   const struct layout *l); /* "dp_shard=8,tp=4", axes above 1 */
 
-/* The groups along these axes, all of one grid and neighbours in it (asserted); no axis, or axes of
- * size 1: {1, 1}. */
+/* Returns the groups along these axes, which must be adjacent in one grid (asserted).  No axis, or
+ * axes of size 1: {1, 1}. */
 struct span layout_span(const struct layout *l, unsigned axes);
-/* Groups are numbered by their first rank, ascending. */
+/* Groups are numbered in ascending order of their first rank. */
 static inline int span_groups(const struct span *s, int ranks)
 {
     return ranks / s->size;
@@ -75,30 +75,32 @@ static inline int span_rank(const struct span *s, int group, int i)
 {
     return group / s->stride * s->stride * s->size + group % s->stride + i * s->stride;
 }
-/* The group of a rank. */
+/* Returns the group of a rank. */
 static inline int span_group(const struct span *s, int rank)
 {
     return rank / s->stride / s->size * s->stride + rank % s->stride;
 }
 char *axes_text(char buf[AXES_TEXT], unsigned axes); /* "dp_shard x cp" */
 
-/* Axes whose ranks hold the same weights or shards of them, and of those the ones that shard; of
- * dense weights, or of routed experts': edp, with dp_replicate where that is an axis of its own. */
+/* Return the axes whose ranks hold the same weights or shards of them (data), and those among them
+ * that shard (shard).  experts: for routed experts, edp, with dp_replicate if that is an axis of
+ * its own; else for dense weights. */
 unsigned layout_data_axes(const struct layout *l, bool experts);
 unsigned layout_shard_axes(const struct layout *l, const struct recipe *r, bool experts);
 
-/* Does this model run on this mesh?  All that does not depend on the micro batch, and what does. */
+/* Check that the model can run on this mesh: _mesh everything independent of the micro batch,
+ * _batch the rest. */
 int layout_check_mesh(const struct layout *l, const struct model *m, struct recipe *r,
                       struct err *err);
 int layout_check_batch(const struct layout *l, struct recipe *r, struct err *err);
-/* Both.  Each refusal names the axis and the reason.  Chooses r->global_batch when it is 0: one
+/* Run both checks.  Errors name the axis and the reason.  If r->global_batch is 0, sets it to one
  * microbatch per data-parallel rank, 4 pp of them with a pipeline. */
 static inline int layout_check(const struct layout *l, const struct model *m, struct recipe *r,
                                struct err *err)
 {
     return layout_check_mesh(l, m, r, err) < 0 || layout_check_batch(l, r, err) < 0 ? -1 : 0;
 }
-/* m: microbatches that one pipeline runs per step; after layout_check(). */
+/* Returns m, the microbatches per step of one pipeline; after layout_check(). */
 static inline int layout_microbatches(const struct layout *l, const struct recipe *r)
 {
     return r->global_batch / (l->size[AXIS_DP_SHARD] * l->size[AXIS_DP_REPLICATE] * r->micro_batch);

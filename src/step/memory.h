@@ -1,17 +1,17 @@
-/* memory.h - bytes of one GPU: does a layout fit?
+/* memory.h - memory of one GPU in bytes, and whether a layout fits.
  *
- * States, bytes per parameter, each over the ranks that the strategy shards it by:
+ * States, bytes per parameter, each sharded over the ranks of the strategy:
  *
  *                      weights  gradients  optimizer
- *   ddp, zero-1 to 3   2        2 or 4     12         Adam with fp32 master weights (Rajbhandari et
- *                                                     al. 2020, 3.1; Megatron-LM
- *                                                     training/theoretical_memory_usage.py)
+ *   ddp, zero-1 to 3   2        2 or 4     12         Adam with fp32 master weights (Rajbhandari
+ *                      et al. 2020, 3.1; Megatron-LM training/theoretical_memory_usage.py)
  *   fsdp, hsdp         4        4          8          fp32 weights and moments (torchtitan)
- *   frozen             1 or 2   -          -          adapters beside them have 16 (Hu et al. 2021)
+ *   frozen             1 or 2   -          -          adapters beside them have 16 (Hu et al.
+ *                      2021)
  *
- * Activations: what backward needs of each layer, attention being a flash kernel (Korthikanti et
- * al. 2022, 4, without dropout and scores; its inputs, output and the inputs of every product), for
- * the microbatches in flight on stage i of p, v chunks each, of m:
+ * Activations: data that backward needs from each layer, with a flash kernel for attention
+ * (Korthikanti et al. 2022, 4, without dropout and scores; its inputs, output and the inputs of
+ * every product), for the microbatches in flight on stage i of p, v chunks each, of m:
  *
  *   1f1b         min(m, p - i)
  *   interleaved  min(m v, 2(p-i-1) + (v-1)p + 1) / v   Narayanan et al. 2021, 2.2
@@ -20,15 +20,16 @@
  *   dualpipe     min(m, p + 1)                         DeepSeek-V3 2024, table 2
  *
  * Full recompute keeps the input of each layer, and all of one; torchtitan's selective recompute
- * keeps every other product.  Without a flash kernel there are 5 bytes a score (Korthikanti et al.,
- * eq. 1), unless they are recomputed; without a fused SwiGLU, one more output of `ffn`.
+ * keeps every other product.  Without a flash kernel there are 5 bytes per score (Korthikanti et
+ * al., eq. 1), unless they are recomputed; without a fused SwiGLU, one more output of `ffn`.
  *
- * Beside them: weights that FSDP has gathered and gradients on their way; buckets of DeepSpeed and
- * its fp32 copy of a gradient shard; NCCL's buffers and the CUDA context; and what lies between
- * blocks of PyTorch's allocator, much more where its segments do not grow (Guo et al. 2024, GMLake).
+ * Also counted: weights gathered by FSDP and gradients in transit; buckets of DeepSpeed and its
+ * fp32 copy of a gradient shard; NCCL's buffers and the CUDA context; and gaps between blocks of
+ * PyTorch's allocator, much larger if its segments do not grow (Guo et al. 2024, GMLake).
  *
- * The interval holds nine of ten readings: a share of what comes and goes in a step, less of states,
- * which are arithmetic, and the errors of NCCL's and the context's constants.
+ * The interval holds nine of ten readings.  It combines a share of the temporary memory of a step,
+ * a smaller share of the states, which are arithmetic, and the errors of NCCL's and the context's
+ * constants.
  *
  * Assumed: experts get equal shares.  Not modelled: offloading, CUDA graphs. */
 #ifndef RG_MEMORY_H
@@ -45,12 +46,12 @@ struct memory {
     double gathered;                     /* FSDP's whole layers in flight; buckets of ZeRO */
     double comm, context, fragmentation; /* NCCL buffers, CUDA context and libraries, allocator */
     double total, capacity;              /* capacity 0: unknown */
-    double error, error_outside; /* half of a 90 % interval: of what the allocator holds, and
-                                            of comm and context */
-    int stage;                   /* pipeline stage that needs the most */
+    /* Half of a 90 % interval: memory held by the allocator; comm and context. */
+    double error, error_outside;
+    int stage; /* pipeline stage that needs most */
 };
 
-/* The parts by name, in the order above, without total and capacity. */
+/* Parts by name, in the order above, without total and capacity. */
 enum { MEMORY_PARTS = 10 };
 struct memory_part {
     const char *name, *what; /* "gradients"; in words */
@@ -58,9 +59,9 @@ struct memory_part {
 };
 extern const struct memory_part memory_part[MEMORY_PARTS];
 
-/* What somebody read, and what of a prediction that is: all that the device has given away
- * (nvidia-smi), what PyTorch's allocator holds of it (torch.cuda.max_memory_reserved), or of that
- * what tensors take (max_memory_allocated). */
+/* Kinds of memory readings: all memory allocated on the device (nvidia-smi), the part held by
+ * PyTorch's allocator (torch.cuda.max_memory_reserved), or the part of that in tensors
+ * (max_memory_allocated). */
 enum memory_kind { MEMORY_DEVICE, MEMORY_RESERVED, MEMORY_ALLOCATED, MEMORY_KINDS };
 static inline double memory_of_kind(const struct memory *mem, enum memory_kind kind)
 {
@@ -69,7 +70,7 @@ static inline double memory_of_kind(const struct memory *mem, enum memory_kind k
     return mem->total - outside - (kind == MEMORY_ALLOCATED ? mem->fragmentation : 0);
 }
 
-/* Half of the 90 % interval of that: the parts err on their own. */
+/* Half of the 90 % interval of that kind.  The parts err independently. */
 static inline double memory_error(const struct memory *mem, enum memory_kind kind)
 {
     double in = mem->error, out = kind == MEMORY_DEVICE ? mem->error_outside : 0;
@@ -77,8 +78,8 @@ static inline double memory_error(const struct memory *mem, enum memory_kind kin
     return sqrt(in * in + out * out);
 }
 
-/* The upper end of the interval fits, the interval reaches across the capacity, the lower end does
- * not fit.  MEMORY_FITS also where the capacity is unknown. */
+/* Fits: the upper end of the interval is within the capacity, or the capacity is unknown.  May not
+ * fit: the interval crosses the capacity.  Unfit: the lower end exceeds it. */
 enum memory_fit { MEMORY_FITS, MEMORY_MAY_NOT_FIT, MEMORY_UNFIT };
 static inline enum memory_fit memory_fit(const struct memory *mem)
 {
@@ -95,25 +96,25 @@ static inline const char *memory_fit_text(const struct memory *mem)
     return text[memory_fit(mem)];
 }
 
-/* What a stage needs whatever the micro batch is, and what grows with its tokens. */
+/* Needs of a stage: fixed ones, and those that grow with the tokens of the micro batch. */
 struct memory_stage {
-    double kept;    /* B a token, of each microbatch in flight */
-    double at_work; /* of the layer at work */
-    double whole;   /* of an input that sequence parallelism gathers */
+    double kept;    /* bytes per token of each microbatch in flight */
+    double at_work; /* bytes per token of the active layer */
+    double whole;   /* bytes per token of an input gathered by sequence parallelism */
     double logits;
-    double unreduced;    /* B; gradients that stay whole until the last of several microbatches */
-    double states;       /* of fixed */
+    double unreduced;    /* bytes of gradients kept whole until the last of several microbatches */
+    double states;       /* model states in fixed */
     struct memory fixed; /* without activations, logits and fragmentation */
 };
 void memory_stages(struct memory_stage out[STEP_STAGES], const struct step *s,
                    const struct constants *c);
-/* Bytes of the stage that needs the most, and which one that is. */
+/* Returns the bytes of the stage that needs most.  *fullest: its index. */
 double memory_fullest(const struct memory_stage *stage, const struct step *s,
                       const struct constants *c, int *fullest);
-/* All of it.  capacity: fabric.gpu.memory_bytes, 0 where unknown. */
+/* Fill all of mem.  capacity: fabric.gpu.memory_bytes; 0: unknown. */
 void memory_at(struct memory *mem, const struct memory_stage *stage, const struct step *s,
                double capacity, const struct constants *c);
-/* From the step on.  Allocates nothing. */
+/* Same from a step.  Allocates nothing. */
 static inline void memory_of(struct memory *mem, const struct step *s, double capacity,
                              const struct constants *c)
 {
@@ -126,13 +127,13 @@ static inline bool memory_holds(double capacity, double bytes)
 {
     return !(capacity > 0) || bytes <= capacity;
 }
-/* Is what is predicted within the capacity?  True also where that is unknown. */
+/* True if the predicted total is within the capacity, or that is unknown. */
 static inline bool memory_fits(const struct memory *mem)
 {
     return memory_holds(mem->capacity, mem->total);
 }
 
-/* Weights to optimizer and adapters. */
+/* Sum of weights, gradients, optimizer and adapters. */
 static inline double memory_states(const struct memory *mem)
 {
     return mem->weights + mem->gradients + mem->optimizer + mem->adapters;

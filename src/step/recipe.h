@@ -1,8 +1,8 @@
-/* recipe.h - how a step is run apart from its mesh: batch, sequence, precision, recompute,
+/* recipe.h - settings of a step other than its mesh: batch, sequence, precision, recompute,
  * schedule, software.
  *
- * Each of them is a row of one table of arguments (recipe.c): command-line options, case files,
- * anchors, batch tables and search constraints all set them by the same key and words. */
+ * Each setting is a row of one table of arguments (recipe.c).  Command-line options, case files,
+ * anchors, batch tables and search constraints set it by the same key and words. */
 #ifndef RG_RECIPE_H
 #define RG_RECIPE_H
 
@@ -11,13 +11,13 @@
 
 #include "base/err.h"
 
-/* What the data-parallel ranks share out (Rajbhandari et al. 2020, ZeRO; Zhao et al. 2023, FSDP).
- */
+/* States that the data-parallel ranks share out (Rajbhandari et al. 2020, ZeRO; Zhao et al. 2023,
+ * FSDP). */
 enum strategy {
     STRATEGY_DDP,   /* nothing: gradients are summed */
     STRATEGY_ZERO1, /* optimizer states */
-    STRATEGY_ZERO2, /* and gradients */
-    STRATEGY_ZERO3, /* and weights */
+    STRATEGY_ZERO2, /* and also gradients */
+    STRATEGY_ZERO3, /* and also weights */
     STRATEGY_FSDP,  /* as ZeRO-3, layers gathered ahead of use, gradients reduced in fp32 */
     STRATEGY_HSDP,  /* FSDP inside dp_shard, all_reduce over dp_replicate */
     STRATEGY_COUNT
@@ -46,59 +46,59 @@ enum dtype { DTYPE_FP32, DTYPE_BF16, DTYPE_FP8, DTYPE_MXFP8, DTYPE_NVFP4, DTYPE_
 
 enum recompute { RECOMPUTE_NONE, RECOMPUTE_SELECTIVE, RECOMPUTE_FULL, RECOMPUTE_COUNT };
 
-/* How attention sees the whole sequence when cp shards it: keys and values travel a ring (Liu et
- * al. 2023), heads and sequence change places (Jacobs et al. 2023, DeepSpeed Ulysses), or keys and
- * values are gathered (Llama 3, 3.3.2). */
+/* Ways for attention to see the whole sequence if cp shards it: keys and values travel a ring (Liu
+ * et al. 2023), heads and sequence swap their sharding (Jacobs et al. 2023, DeepSpeed Ulysses), or
+ * keys and values are gathered (Llama 3, 3.3.2). */
 enum context { CONTEXT_RING, CONTEXT_ULYSSES, CONTEXT_GATHER, CONTEXT_COUNT };
 
-/* Trained beside frozen weights (Hu et al. 2021): adapters on the attention's projections, or on
+/* Adapters trained beside frozen weights (Hu et al. 2021): on the attention's projections, or on
  * every linear layer. */
 enum lora { LORA_NONE, LORA_ATTENTION, LORA_ALL, LORA_COUNT };
 
-/* Whose kernels run: constants "stack.NAME" stretch the compute.  hf: Transformers with DeepSpeed
- * or FSDP, as LLaMA-Factory and TRL start it. */
+/* Software whose kernels run; constants "stack.NAME" scale the compute.  hf: Transformers with
+ * DeepSpeed or FSDP, as started by LLaMA-Factory and TRL. */
 enum stack { STACK_MEGATRON, STACK_TORCHTITAN, STACK_EAGER, STACK_HF, STACK_COUNT };
 
-/* Are products cut up so that their tp messages run beside their other parts?  stack: as it does
- * where nothing is said (recipe_overlaps_tp). */
+/* Splitting of products so that their tp messages run beside the other parts.  stack: default of
+ * the software (recipe_overlaps_tp). */
 enum tp_overlap { TP_OVERLAP_STACK, TP_OVERLAP_ON, TP_OVERLAP_OFF, TP_OVERLAP_COUNT };
 
-/* What runs the attention core: one kernel that keeps scores on the chip (Dao et al. 2022), products
- * with a fused kernel for scale, mask and softmax between them (Megatron-LM
- * core/fusions/fused_softmax.py), or an operation each.  The latter two compute all scores, masked
- * or not, and pass them through memory. */
+/* Implementation of the attention core: one kernel that keeps scores on the chip (Dao et al. 2022),
+ * products with a fused kernel for scale, mask and softmax between them (Megatron-LM
+ * core/fusions/fused_softmax.py), or one kernel per operation.  The latter two compute all scores,
+ * masked or not, and pass them through memory. */
 enum kernels { KERNELS_FLASH, KERNELS_FUSED, KERNELS_UNFUSED, KERNELS_COUNT };
 
-/* Do gradients and weights travel beside the compute?  stack: as it does where nothing is said
+/* Overlap of gradient and weight messages with compute.  stack: default of the software
  * (recipe_overlaps_dp). */
 enum dp_overlap { DP_OVERLAP_STACK, DP_OVERLAP_ON, DP_OVERLAP_OFF, DP_OVERLAP_COUNT };
 
-/* What stages of a pipeline share out evenly: layers, or multiplications with the head's among them
- * (nanotron models/base.py, get_block_compute_costs: a stage takes layers until it passes its
+/* Quantity that pipeline stages share evenly: layers, or multiplications including those of the
+ * head (nanotron models/base.py, get_block_compute_costs: a stage takes layers until it passes its
  * share). */
 enum stage_split { STAGE_SPLIT_LAYERS, STAGE_SPLIT_COST, STAGE_SPLIT_COUNT };
 
-/* Whose code shares out optimizer states (ZeRO)?  stack: DeepSpeed's for hf, else the stack's own. */
+/* Code that shards optimizer states (ZeRO).  stack: DeepSpeed's for hf, else the stack's own. */
 enum zero_engine { ZERO_ENGINE_STACK, ZERO_ENGINE_DEEPSPEED, ZERO_ENGINE_COUNT };
 
-/* When FSDP reduces gradients: after each microbatch, so that a rank keeps its shard, or after the
- * last, so that it keeps all of them meanwhile (set_requires_gradient_sync of FSDP2, no_sync of
- * FSDP). */
+/* Time at which FSDP reduces gradients: after each microbatch, so that a rank keeps only its shard,
+ * or after the last, so that it keeps all gradients until then (set_requires_gradient_sync of
+ * FSDP2, no_sync of FSDP). */
 enum grad_sync { GRAD_SYNC_EACH, GRAD_SYNC_LAST, GRAD_SYNC_COUNT };
 
-/* Do segments of PyTorch's allocator grow (PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True)?
- * stack: they do in torchtitan (run_train.sh) and in Megatron's recipes. */
+/* Growing segments of PyTorch's allocator (PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True).
+ * stack: on in torchtitan (run_train.sh) and in Megatron's recipes. */
 enum segments { SEGMENTS_STACK, SEGMENTS_ON, SEGMENTS_OFF, SEGMENTS_COUNT };
 
-/* Who moves tokens to experts. */
+/* Library that moves tokens to experts. */
 enum dispatch { DISPATCH_NCCL, DISPATCH_KERNEL, DISPATCH_COUNT };
 
-/* Which kernels start as part of a CUDA graph: none, those of a layer but its routed experts
+/* Kernels that start as part of a CUDA graph: none, those of a layer except its routed experts
  * (Megatron-LM cuda_graph_scope attn, moe_router, moe_preprocess), or all of a step
  * (full_iteration). */
 enum cuda_graphs { CUDA_GRAPHS_OFF, CUDA_GRAPHS_LAYERS, CUDA_GRAPHS_STEP, CUDA_GRAPHS_COUNT };
 
-/* The words of the enums, as options and files have them. */
+/* Words of the enums in options and files. */
 struct recipe_names {
     const char *strategy[STRATEGY_COUNT], *schedule[SCHEDULE_COUNT], *dtype[DTYPE_COUNT];
     const char *recompute[RECOMPUTE_COUNT], *context[CONTEXT_COUNT], *lora[LORA_COUNT];
@@ -112,30 +112,31 @@ struct recipe_names {
 extern const struct recipe_names recipe_name;
 
 struct recipe {
-    int micro_batch; /* sequences of a microbatch; first, as a search changes it from one candidate
-                        to the next, and then these two */
-    int stages;      /* v: model chunks per pipeline rank; 1 unless interleaved */
-    int schedule;    /* of the enums, and */
+    /* Sequences per microbatch.  First, with the next two, because a search changes it most
+     * often. */
+    int micro_batch;
+    int stages;   /* v: model chunks per pipeline rank; 1 unless interleaved */
+    int schedule; /* values of the enums above; also the next three lines */
     int strategy, dtype, recompute, context, lora, stack, dispatch;
-    int tp_overlap, dp_overlap, attention, cuda_graphs; /* likewise */
-    int stage_split, zero_engine, segments, grad_sync;  /* likewise */
-    int seq;                                            /* tokens of a sequence */
+    int tp_overlap, dp_overlap, attention, cuda_graphs;
+    int stage_split, zero_engine, segments, grad_sync;
+    int seq;          /* tokens of a sequence */
     int global_batch; /* sequences of a step; 0: layout_check() chooses and says so */
     int lora_rank;
-    int route_nodes;        /* a token's experts lie in at most this many domains; 0: as the model's
-                               routing has it */
+    int route_nodes;        /* domains per token's experts at most; 0: from the model's routing */
     bool causal;            /* attention convention of FLOPs that are executed */
     bool sequence_parallel; /* tp shards activations between the products too */
     bool loss_parallel;     /* tp shares out logits in the loss */
-    bool prefetch;      /* fsdp: the next layer's weights are gathered beside this one's compute */
-    bool reshard;       /* fsdp: weights are dropped after forward and gathered again */
-    bool ep_overlap;    /* all_to_all of one microbatch beside the compute of another */
-    bool mtp;           /* the model's multi-token prediction layers are trained too */
-    bool moe_fusion;    /* products of experts are one grouped kernel that makes gate and casts, and
-                        tokens are sorted as they are cast */
-    bool fp8_attention; /* the attention core multiplies in fp8 */
-    double weight_bytes, grad_bytes; /* per parameter on the wire; 0: as the strategy has it */
-    double state_bytes; /* of a weight and its moments as the optimizer has them; 0: 12, fp32 */
+    bool prefetch;   /* fsdp: the next layer's weights are gathered beside this one's compute */
+    bool reshard;    /* fsdp: weights are dropped after forward and gathered again */
+    bool ep_overlap; /* all_to_all of one microbatch beside compute of another */
+    bool mtp;        /* the model's multi-token prediction layers are trained too */
+    /* Products of experts are one grouped kernel with gate and casts, and tokens are sorted while
+     * cast. */
+    bool moe_fusion;
+    bool fp8_attention;              /* the attention core multiplies in fp8 */
+    double weight_bytes, grad_bytes; /* per parameter on the wire; 0: default of the strategy */
+    double state_bytes;              /* per weight and its moments in the optimizer; 0: 12, fp32 */
     double dispatch_bytes, combine_bytes; /* per element to experts and back: 2, or 1 for fp8 */
     double eval_seconds, checkpoint_seconds, fixed_seconds; /* added to a step, on average */
 };
@@ -143,15 +144,15 @@ struct recipe {
 /* bf16, sequence 8192, micro batch 1, no recompute, 1F1B, FSDP, causal, Megatron. */
 void recipe_defaults(struct recipe *r);
 
-/* --- arguments: what has a key and is a member of a struct, as options and files set it --- */
+/* --- arguments: members of a struct with a key, set by options and files --- */
 
 enum argument_kind {
-    ARGUMENT_TEXT, /* kept as it is */
+    ARGUMENT_TEXT, /* pointer, borrowed */
     ARGUMENT_INT,
     ARGUMENT_DOUBLE,
     ARGUMENT_SECONDS,
     ARGUMENT_SWITCH, /* on, off */
-    ARGUMENT_WORD    /* of a list */
+    ARGUMENT_WORD    /* word of a list */
 };
 struct argument {
     const char *key; /* "micro-batch" */
@@ -161,34 +162,36 @@ struct argument {
     const char *const *words;
     int count;
     const char *arg, *help;
-    int group, letter; /* of --help; short option, 0: none */
+    int group, letter; /* group in --help; short option, 0: none */
 };
-/* Of struct recipe; an empty row ends the table. */
+/* Arguments of struct recipe; an empty row ends the table. */
 extern const struct argument recipe_argument[];
 
-/* "--stages-per-rank" and "stages_per_rank" are the same key; `have` as a table spells it. */
+/* True if the keys are equal; "--stages-per-rank" equals "stages_per_rank".  have: as spelled in a
+ * table. */
 bool argument_is(const char *have, const char *given);
-/* The row of a table; NULL: none has that key. */
+/* Returns the row of a table with this key, or NULL. */
 const struct argument *argument_find(const struct argument *table, const char *key);
-/* EXIT_USAGE: a bad value says what is allowed. */
+/* Set one argument.  EXIT_USAGE: a bad value; the message states the allowed ones. */
 int argument_set(void *of, const struct argument *a, const char *value, struct err *err);
-/* "any": a word that a search leaves open (-1); "": a text that is not there. */
+/* Returns the value as text: "any" for a word left open by a search (-1), "" for a missing text. */
 char *argument_get(char *buf, int size, const void *of, const struct argument *a);
-/* Anything but no text, zero or the first word? */
+/* True if the value is not the default: a text, a nonzero number or not the first word. */
 bool argument_given(const void *of, const struct argument *a);
-/* By key.  EXIT_USAGE: an unknown key lists the known ones. */
+/* Set by key.  EXIT_USAGE: an unknown key; the message lists the known ones. */
 int recipe_set(struct recipe *r, const char *key, const char *value, struct err *err);
-/* 'setting "x" is not known' with the keys of all tables; returns -1. */
+/* Set the error 'setting "x" is not known' with the keys of all tables.  Returns -1. */
 int argument_unknown(const char *key, const struct argument *const *tables, int n, struct err *err);
 
-/* The index of `word` among n names, or -1 with 'strategy "x" is not known (known: ...)'. */
+/* Returns the index of `word` among n names, or -1 with 'strategy "x" is not known (known:
+ * ...)'. */
 int recipe_word(const char *what, const char *word, const char *const *names, int n,
                 struct err *err);
-/* Values that contradict each other (stages without interleaving, ...).  `stages` above 1 with the
- * default schedule means interleaved. */
+/* Check for contradictions (stages without interleaving, ...).  `stages` above 1 with the default
+ * schedule selects interleaved. */
 int recipe_check(struct recipe *r, struct err *err);
-/* Wire bytes per parameter after defaults: weights 2 (bf16); gradients 4 for FSDP and HSDP (fp32
- * reduction, torchtitan's default), 2 for the others (bf16, Megatron-LM recipes). */
+/* Returns wire bytes per parameter including defaults: weights 2 (bf16); gradients 4 for FSDP and
+ * HSDP (fp32 reduction, torchtitan's default), 2 for the others (bf16, Megatron-LM recipes). */
 static inline double recipe_weight_bytes(const struct recipe *r)
 {
     return r->weight_bytes > 0 ? r->weight_bytes : 2;
@@ -201,7 +204,7 @@ static inline double recipe_grad_bytes(const struct recipe *r)
     return r->grad_bytes > 0 ? r->grad_bytes : fp32 ? 4 : 2;
 }
 
-/* Before each use. */
+/* True if weights are gathered before each use. */
 static inline bool recipe_gathers_weights(const struct recipe *r)
 {
     return r->strategy == STRATEGY_ZERO3 || r->strategy == STRATEGY_FSDP ||
@@ -220,8 +223,8 @@ static inline bool recipe_is_deepspeed(const struct recipe *r)
     return r->zero_engine == ZERO_ENGINE_DEEPSPEED || r->stack == STACK_HF;
 }
 
-/* Megatron-LM's recipes turn it on (tp_comm_overlap) and need sequence parallelism for it;
- * torchtitan's async TP is asked for (enable_async_tensor_parallel). */
+/* True if tp messages overlap.  Megatron-LM's recipes enable it (tp_comm_overlap) and need sequence
+ * parallelism for it; torchtitan's async TP needs a setting (enable_async_tensor_parallel). */
 static inline bool recipe_overlaps_tp(const struct recipe *r)
 {
     bool by_default = r->stack == STACK_MEGATRON && r->sequence_parallel;
@@ -229,9 +232,9 @@ static inline bool recipe_overlaps_tp(const struct recipe *r)
     return r->tp_overlap == TP_OVERLAP_STACK ? by_default : r->tp_overlap == TP_OVERLAP_ON;
 }
 
-/* DDP and FSDP reduce while the backward pass goes on, in every stack; optimizer states that are
- * shared out do so where the stack has buckets for them: Megatron-LM's recipes turn it on
- * (overlap_grad_reduce, overlap_param_gather). */
+/* True if data-parallel messages overlap.  DDP and FSDP reduce during the backward pass in every
+ * stack.  Sharded optimizer states do so if the stack has buckets for them: Megatron-LM's recipes
+ * enable it (overlap_grad_reduce, overlap_param_gather). */
 static inline bool recipe_overlaps_dp(const struct recipe *r)
 {
     bool buckets = r->stack == STACK_MEGATRON || r->stack == STACK_TORCHTITAN;

@@ -1,16 +1,20 @@
-/* traffic.h - the messages of one training step, as a list: what the layout makes each rank send.
+/* traffic.h - messages of one training step, as a list: everything that the layout makes each rank
+ * send.
  *
- * A message says which group it runs on (axes), the operation and its size S as op.h counts it, how
- * often per step, and at which point of the step, because that decides what can hide it.  timing.h
- * prices the list; nothing here knows about time.  The rank is one of the slowest pipeline stage
- * (step.h).  Sources, each message repeating its own:
+ * A message has a group (axes), an operation, a size S counted as in op.h, a number per step, and a
+ * phase of the step, which decides what can hide it.  timing.h prices the list; this file knows no
+ * times.  The rank is one of the slowest pipeline stage (step.h).  Sources, repeated at each
+ * message:
  *   weights, gradients   ZeRO (Rajbhandari et al. 2020, 7), FSDP (Zhao et al. 2023, 3.2)
- *   tp                   Korthikanti et al. 2022, 4.2.2; Megatron-LM core/tensor_parallel/layers.py
- *   cp                   Liu et al. 2023 (ring), Jacobs et al. 2023 (ulysses), Llama 3 2024, 3.3.2
- *   ep                   Megatron-LM core/transformer/moe/token_dispatcher.py; DeepSeek-V3 2024, 3.2
+ *   tp                   Korthikanti et al. 2022, 4.2.2; Megatron-LM
+ *                        core/tensor_parallel/layers.py
+ *   cp                   Liu et al. 2023 (ring), Jacobs et al. 2023 (ulysses), Llama 3 2024,
+ *                        3.3.2
+ *   ep                   Megatron-LM core/transformer/moe/token_dispatcher.py; DeepSeek-V3 2024,
+ *                        3.2
  *   pp                   Narayanan et al. 2021, 2.2
- * Left out: gradients of tied embeddings between first and last stage, gradients of norms over tp,
- * the norm of all gradients: once a step and small. */
+ * Left out, because once a step and small: gradients of tied embeddings between first and last
+ * stage, gradients of norms over tp, the norm of all gradients. */
 #ifndef RG_TRAFFIC_H
 #define RG_TRAFFIC_H
 
@@ -20,70 +24,70 @@
 
 enum ep_kernel { EP_NONE, EP_DISPATCH, EP_COMBINE };
 
-/* What decides how much of a message is seen; exposure_constant[] is the constant that
- * says so.  EXPOSE_WINDOW: what the compute beside it does not cover (timing of FSDP and
- * gradients). */
+/* Rule for the exposed share of a message; exposure_constant[] is its constant.  EXPOSE_WINDOW: the
+ * time that the compute beside it does not cover (timing of FSDP and gradients). */
 enum exposure {
     EXPOSE_WINDOW,
-    EXPOSE_TP,       /* beside parts of the product that they belong to */
-    EXPOSE_TP_PLAIN, /* before or after it */
+    EXPOSE_TP,       /* beside parts of its product */
+    EXPOSE_TP_PLAIN, /* before or after its product */
     EXPOSE_CP,
     EXPOSE_EP,
     EXPOSE_EP_OVERLAP,
     EXPOSE_PP,
     EXPOSE_PP_INTERLEAVED,
-    EXPOSE_DP_PLAIN, /* gradients and weights with nothing beside them */
+    EXPOSE_DP_PLAIN, /* gradients and weights with nothing beside */
     EXPOSE_COUNT
 };
 extern const enum constant_id exposure_constant[EXPOSE_COUNT];
 
-/* Where in the step a message runs. */
+/* Phase of the step in which a message runs. */
 enum phase {
-    PHASE_LAYER,    /* inside every layer of every microbatch; a share of it stays exposed */
+    PHASE_LAYER,    /* inside every layer of every microbatch; a share stays exposed */
     PHASE_BOUNDARY, /* between pipeline stages, every microbatch */
-    PHASE_FORWARD, /* beside the forward pass of a layer, prefetched: hidden by that layer's compute
-                    */
-    PHASE_BACKWARD, /* beside the backward pass of a layer, likewise */
+    PHASE_FORWARD,  /* Prefetched beside the forward pass of a layer, whose compute hides it. */
+    PHASE_BACKWARD, /* beside the backward pass of a layer, hidden likewise */
     PHASE_COUNT
 };
 
 struct message {
     const char *label; /* "fsdp all_gather forward" */
-    unsigned axes;     /* the group, for words */
-    struct span span;  /* and its ranks */
+    unsigned axes;     /* axes of the group, for text */
+    struct span span;  /* ranks of the group */
     enum op op;
-    enum ep_kernel kernel; /* all_to_all by an expert-parallel kernel (DeepEP, HybridEP): a token
-                              goes once to a rank, and crosses once into a domain */
+    /* All_to_all by an expert-parallel kernel (DeepEP, HybridEP): a token is sent once to a rank,
+     * and once into a domain. */
+    enum ep_kernel kernel;
     enum exposure exposure;
     double bytes; /* S of one message */
-    double count; /* of one rank in one step */
+    double count; /* per rank and step */
     enum phase phase;
-    double
-        rounds; /* of count: per microbatch (m) or once a step (1); count / rounds are in a row */
+    /* Part of count: m, once per microbatch, or 1, once a step; count / rounds follow each
+     * other. */
+    double rounds;
     bool per_token, per_microbatch; /* bytes grow with tokens; rounds is m */
-    struct routing route;           /* all_to_all of ep only, else ranks 0 */
-    const char *formula;            /* in words, with its source */
+    struct routing route;           /* all_to_all of ep only; else ranks is 0 */
+    const char *formula;            /* text, with its source */
 };
 
-/* 25 labels at most: weights and gradients of dense and expert parameters and of their replicas,
- * tp, cp, ep, etp, pp.  Kinds of layers that send different sizes have a message each, while they
- * are few; then one of their mean size. */
+/* At most 25 labels: weights and gradients of dense and expert parameters and of their replicas,
+ * tp, cp, ep, etp, pp.  Kinds of layers with different sizes have a message each while there are
+ * few; otherwise one of their mean size. */
 enum { TRAFFIC_MAX = 40 };
 struct traffic {
     struct message message[TRAFFIC_MAX];
     int messages;
-    int layers;     /* of the stage whose rank this is, */
-    double updated; /* and parameters whose optimizer states it has */
+    int layers;     /* layers in the stage of this rank */
+    double updated; /* parameters whose optimizer states the rank holds */
 };
 
-/* Messages of groups of one rank are left out.  Allocates nothing. */
+/* Fill t; messages of groups of one rank are left out.  Allocates nothing. */
 void traffic_of(struct traffic *t, const struct step *s);
-/* The list of a step that differs in its schedule, stages per rank included, and whose stages hold
- * the same; neither is DualPipe's. */
+/* Update the list for a step that differs in its schedule, including stages per rank.  Its stages
+ * must hold the same, and neither schedule may be DualPipe. */
 void traffic_schedule(struct traffic *t, const struct step *s);
 
-/* Bytes that one of n ranks sends for one message: S (n-1)/n for all_gather, reduce_scatter,
- * all_to_all, twice that for all_reduce (ring), S for broadcast and sendrecv. */
+/* Returns the bytes that one of n ranks sends for one message: S (n-1)/n for all_gather,
+ * reduce_scatter, all_to_all, twice that for all_reduce (ring), S for broadcast and sendrecv. */
 static inline double message_wire_bytes(const struct message *m, int n)
 {
     double whole = op_table[m->op].turns * m->bytes;
@@ -91,8 +95,9 @@ static inline double message_wire_bytes(const struct message *m, int n)
     return op_table[m->op].share == OP_WHOLE ? whole : whole * (n - 1) / n;
 }
 
-/* Of those, of an all_to_all, the bytes that leave a domain holding `members` of the group's ranks:
- * S (n - members)/n; by a kernel one copy for each other domain where the token has an expert. */
+/* Returns the part of those bytes, for an all_to_all, that leaves a domain with `members` of the
+ * group's ranks: S (n - members)/n; by a kernel one copy for each other domain in which the token
+ * has an expert. */
 double message_crossing_bytes(const struct message *m, int members);
 
 #endif

@@ -1,19 +1,19 @@
-/* work.h - what one rank computes: matrix products, attention core, memory traffic and kernels of
+/* work.h - computation of one rank: matrix products, attention core, memory traffic and kernels of
  * one microbatch.
  *
- * Nothing here knows about time: timing.h divides by rates.  Forward FLOPs are 2 per multiply-add;
- * backward is, of the forward's products,
+ * This file knows no times: timing.h divides by rates.  Forward FLOPs are 2 per multiply-add;
+ * backward is, as a multiple of the forward products,
  *
  *   inputs' gradient   1
  *   weights' gradient  1, frozen 0                  Hu et al. 2021
- *   recomputed         1 full; 0 selective (the attention core once more: Korthikanti et al. 2022,
- *                      5); 1/2 selective of torchtitan, with what lies between
+ *   recomputed         1 full; 0 selective (only the attention core again: Korthikanti et al.
+ *                      2022, 5); 1/2 selective of torchtitan, with everything between products
  *                      (torchtitan distributed/activation_checkpoint.py)
  *
- * and of the attention core 2.5: a flash kernel makes the scores once more.
+ * and 2.5 for the attention core, because a flash kernel computes the scores again.
  *
- * Bytes are counted operation by operation: what a norm, a gate or a cast reads and writes if
- * nothing stays in cache. */
+ * Bytes are counted per operation: reads and writes of a norm, a gate or a cast if nothing stays in
+ * cache. */
 #ifndef RG_WORK_H
 #define RG_WORK_H
 
@@ -34,22 +34,22 @@ enum work_part {
 };
 extern const char *const work_name[WORK_PARTS]; /* "matrix products", "routed experts", ... */
 
-/* One rank and microbatch, all chunks of one pipeline stage. */
+/* One rank and microbatch, with all chunks of one pipeline stage. */
 struct stage_work {
     double forward[WORK_PARTS], backward[WORK_PARTS];
 };
 
 struct work {
-    struct stage_work mean;  /* over the stages of a pipeline */
-    struct stage_work other; /* the fullest stage that does not hold the head */
-    struct stage_work last;  /* the stage that does; with one stage all three agree */
-    double weights; /* of the forward products, what weights' gradients take: 1, frozen 0 */
+    struct stage_work mean;  /* mean of the stages of a pipeline */
+    struct stage_work other; /* fullest stage without the head */
+    struct stage_work last;  /* stage with the head; with one stage all three are equal */
+    double weights;          /* weights' gradients / forward products: 1, frozen 0 */
 };
 
-/* How often backward repeats forward's products, and what lies between them. */
+/* Returns how often backward repeats forward's products, and the work between them. */
 double work_recomputed(const struct recipe *r);
 
-/* One microbatch of one layer of each kind, and of what the last stage has more: whatever the
+/* One microbatch of one layer of each kind, and the extra work of the last stage, for any
  * schedule. */
 struct work_layers {
     struct stage_work layer[MODEL_KINDS_MAX], head, mtp;
@@ -67,24 +67,25 @@ static inline void work_of(struct work *w, const struct step *s)
 
 /* --- the matrix products of a model, one by one --- *
  *
- * What is measured with cuBLASLt, and what a step's linear layers are made of: C[m x n] =
- * A[m x k] B[k x n], m tokens.  Matrices that read the same input are one product: q, k and v, gate
- * and up (Megatron-LM's fused qkv and fc1).  tp cuts the side that is not the vector between
- * layers.  Routed experts and routers are left out: grouped products of few tokens are another
- * thing, which these rates do not describe. */
+ * Products measured with cuBLASLt, and used by a step's linear layers: C[m x n] = A[m x k] B[k x
+ * n], m tokens.  Matrices with the same input are one product: q, k and v, gate and up
+ * (Megatron-LM's fused qkv and fc1).  tp cuts the side that is not the vector between layers.
+ * Routed experts and routers are left out, because these rates do not describe grouped products of
+ * few tokens. */
 struct product {
     enum work_part part; /* WORK_LINEAR or WORK_HEAD */
     double m, n, k;      /* forward */
-    double times;        /* how many of it a forward pass through the model has */
+    double times;        /* number in a forward pass through the model */
 };
 enum { PRODUCTS_MAX = 512 };
 
-/* Returns how many.  m: tokens of a microbatch and context rank; at most PRODUCTS_MAX. */
+/* Returns the number of products, at most PRODUCTS_MAX.  tokens: m, per microbatch and context
+ * rank. */
 int products_of(struct product out[PRODUCTS_MAX], const struct model *model, double tokens,
                 double tp);
 
-/* The three products that training makes of one: forward (m, n, k), the input's gradient (m, k, n)
- * and the weights' gradient (n, k, m). */
+/* The three products of training: forward (m, n, k), the input's gradient (m, k, n) and the
+ * weights' gradient (n, k, m). */
 enum { PASS_FORWARD, PASS_INPUT, PASS_WEIGHTS, PASS_COUNT };
 
 static inline void product_pass(const struct product *p, int pass, double *m, double *n, double *k)
@@ -94,9 +95,9 @@ static inline void product_pass(const struct product *p, int pass, double *m, do
     *k = pass == PASS_FORWARD ? p->k : pass == PASS_INPUT ? p->n : p->m;
 }
 
-/* What to measure for these models ("llama3.1-8b,llama3.1-70b"): tp 1, 2, 4 and 8, microbatches of
- * 8192 tokens in all passes and of 2048 forward, in every dtype (the head bf16 only); each shape
- * once.  The caller frees *out. */
+/* List the shapes to measure for these models ("llama3.1-8b,llama3.1-70b"), each once: tp 1, 2, 4
+ * and 8, microbatches of 8192 tokens in all passes and of 2048 forward, in every dtype (the head
+ * bf16 only).  The caller frees *out. */
 int products_shapes(struct gemm_shape **out, int *count, const char *models, struct err *err);
 
 #endif

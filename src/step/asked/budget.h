@@ -1,32 +1,33 @@
-/* budget.h - a whole training run made of predicted steps: time, GPU-hours, cost, what failures and
- * checkpoints take, energy.
+/* budget.h - a whole training run made of predicted steps: time, GPU-hours, cost, energy, and the
+ * share of failures and checkpoints.
  *
  *   steps      N / n, rounded up
  *   wall       steps T / E
  *   GPU-hours  wall G / 3600
  *   energy     wall G P u
  *
- *   E = tau / W, what is left of the time when failures come at random, one every M (Daly 2006, "A
- *   higher order estimate of the optimum checkpoint interval for restart dumps"):
+ * E = tau / W is the share of time left for work if failures come at random, one every M (Daly
+ * 2006, "A higher order estimate of the optimum checkpoint interval for restart dumps"):
  *
  *       W = M e^(R/M) (e^((tau + d)/M) - 1)
  *
- *   of which d are checkpoints, M (e^((tau + d)/M) - 1) - (tau + d) is work that is done again, and
- *   the rest restarts.  The interval is Daly's, and that of Young 1974 ("A first order approximation to
- *   the optimum checkpoint interval") stands beside it:
+ * In W, d is checkpoints, M (e^((tau + d)/M) - 1) - (tau + d) is work done again, and the rest is
+ * restarts.  The interval tau is Daly's; that of Young 1974 ("A first order approximation to the
+ * optimum checkpoint interval") is given for comparison:
  *
- *       tau = sqrt(2 d M) (1 + sqrt(d / 2M) / 3 + (d / 2M) / 9) - d,  M where d >= 2 M;  sqrt(2 d M)
+ *       tau = sqrt(2 d M) (1 + sqrt(d / 2M) / 3 + (d / 2M) / 9) - d,  M if d >= 2 M;  Young:
+ *                                                                     sqrt(2 d M)
  *
  *   symbol   meaning                                                           unit
  *   N, n     tokens of the run, of a step
- *   T        a step, with its interval, which all that follows carries         s
+ *   T        time of a step, whose interval carries over to all results       s
  *   G        GPUs
- *   P, u     power of a GPU, facility power over that (PUE)                    W
- *   M        between two failures of the job: of a GPU or node over their      s
- *            number
- *   d        a checkpoint, during which training stands still                  s
- *   R        from a failure until training goes on                             s
- *   tau      work between two checkpoints                                      s */
+ *   P, u     power of a GPU, facility power / that (PUE)                      W
+ *   M        time between failures of the job: that of a GPU or node          s
+ *            divided by their number
+ *   d        time of a checkpoint, during which training stands still         s
+ *   R        time from a failure until training goes on                       s
+ *   tau      work between two checkpoints                                     s */
 #ifndef RG_BUDGET_H
 #define RG_BUDGET_H
 
@@ -35,16 +36,16 @@
 
 enum budget_of { BUDGET_OF_JOB, BUDGET_OF_NODE, BUDGET_OF_GPU, BUDGET_OF_COUNT };
 
-/* What is asked; 0: it is not. */
+/* Settings of a run; 0: not given. */
 struct budget_opts {
     double tokens, watts, pue;
-    double price;                      /* of a GPU-hour, */
-    char coin[16];                     /* in these, or "" */
-    double mtbf;                       /* s, */
-    int mtbf_of;                       /* enum budget_of */
-    double checkpoint, restart, every; /* s */
+    double price;                      /* price per GPU-hour */
+    char coin[16];                     /* currency of price, or "" */
+    double mtbf;                       /* time between failures, s */
+    int mtbf_of;                       /* failures of the job, a node or a GPU: enum budget_of */
+    double checkpoint, restart, every; /* times in s */
 };
-/* --tokens, --price, --mtbf ... as rows of a command line; its struct budget_opts is zeros. */
+/* --tokens, --price, --mtbf ... as rows of a command line, into a struct budget_opts of zeros. */
 extern const struct opt budget_options[];
 int budget_check(void *into, struct err *err);
 #define BUDGET_OPTIONS(type, member)                                                               \
@@ -53,7 +54,7 @@ int budget_check(void *into, struct err *err);
         .title = "The run that such steps make up:"                                                \
     }
 
-/* A figure and what it is at the ends of the step's interval. */
+/* A figure and its values at the ends of the step's interval. */
 struct budget_range {
     double is, lo, hi;
 };
@@ -62,17 +63,17 @@ struct budget {
     const struct budget_opts *asked;
     int gpus, nodes;
     double steps;
-    struct budget_range wall, gpu_hours, cost, joules; /* of the run */
-    struct budget_range rate;                          /* tokens/s, with what is lost */
+    struct budget_range wall, gpu_hours, cost, joules; /* totals of the run */
+    struct budget_range rate;                          /* tokens/s, including lost time */
     double step_joules;
-    double goodput, checkpoints, rework, restarts; /* shares of the time, together 1 */
-    double mtbf, interval, young;                  /* s; of the job; interval: tau */
-    double failures;                               /* of the run; NAN without tokens */
+    double goodput, checkpoints, rework, restarts; /* shares of the time, sum 1 */
+    double mtbf, interval, young;                  /* s, for the job; interval: tau */
+    double failures;                               /* number in the run; NAN without tokens */
 };
 
 bool budget_asked(const struct budget_opts *o);
-/* Of p's steps on so many nodes.  EXIT_UNJUDGED where nothing gets done between two failures;
- * EXIT_USAGE where checkpoints are in the step already. */
+/* Fill b for a run of p's steps on this number of nodes.  EXIT_UNJUDGED: no work is done between
+ * two failures.  EXIT_USAGE: the step already includes checkpoints. */
 int budget_of(struct budget *b, const struct budget_opts *o, const struct prediction *p,
               const struct recipe *r, int nodes, struct err *err);
 json_t *budget_json(const struct budget *b); /* new reference */

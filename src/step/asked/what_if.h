@@ -1,18 +1,18 @@
-/* what_if.h - another machine: the one that is there with some of it faster, slower or whole.
+/* what_if.h - a modified machine: the given one with parts of it faster, slower or repaired.
  *
- *   nic=2x | 400G    tiers that cross NICs; 400G: as much faster as that is above the data sheet's
- *                    rate, Gb/s of one NIC
- *   nvlink=1.5x      tiers that do not
- *   latency=0.5x     of every tier: the part of a time that does not grow with the size
+ *   nic=2x | 400G    tiers that cross NICs; 400G: scaled by this rate / data sheet rate of one
+ *                    NIC, Gb/s
+ *   nvlink=1.5x      tiers that do not cross NICs
+ *   latency=0.5x     every tier: the part of a time that does not grow with the size
  *   hbm=1.2x         memory rate of the GPUs
- *   flops=2x         what they compute, whatever the precision
+ *   flops=2x         compute rate, in every precision
  *   exceptions=none  without the slow and dead parts that were measured
  *
- * A tier's time t becomes floor g + (t - floor) / f, f and g the factors of rate and latency, floor
- * as curve_floor() has it.  A measured or published curve of a collective is scaled by what the
- * model over the tiers (collective.h) says of that shape before and after, so that faster NICs help
- * no further than the links inside a domain do; a shape that this machine has no room for by the
- * rule of the tier that limits it.  Efficiencies, shares that are hidden and memory stay. */
+ * A tier's time t becomes floor g + (t - floor) / f, with factors f of the rate and g of the
+ * latency, and floor from curve_floor().  A measured or published collective curve is scaled by the
+ * ratio of the tier model (collective.h) for that shape before and after, so that faster NICs help
+ * only as far as the links inside a domain allow.  A shape too large for this machine is scaled by
+ * the tier that limits it.  Efficiencies, hidden shares and memory are unchanged. */
 #ifndef RG_WHAT_IF_H
 #define RG_WHAT_IF_H
 
@@ -21,16 +21,16 @@
 enum what { WHAT_NIC, WHAT_NVLINK, WHAT_LATENCY, WHAT_HBM, WHAT_FLOPS, WHAT_COUNT };
 
 struct what_if {
-    const char *text;          /* as typed; not owned */
-    double factor[WHAT_COUNT]; /* 1: as it is */
-    double nic_Bps;            /* instead of that factor; 0: not given */
-    bool whole;                /* no exceptions */
+    const char *text;          /* text as typed; borrowed */
+    double factor[WHAT_COUNT]; /* 1: unchanged */
+    double nic_Bps;            /* rate given instead of the factor; 0: not given */
+    bool whole;                /* true: drop all exceptions */
 };
 
-/* "nic=2x,exceptions=none".  EXIT_USAGE says what is wrong and what is known. */
+/* Parse "nic=2x,exceptions=none".  EXIT_USAGE names the error and the known keys. */
 int what_if_parse(struct what_if *w, const char *text, struct err *err);
-/* Changes the job's matrix and GPU.  EXIT_UNJUDGED where a rate is asked for and no data sheet says
- * what the NICs have. */
+/* Change the job's matrix and GPU.  EXIT_UNJUDGED: a rate is given, but no data sheet has that of
+ * the NICs. */
 int what_if_apply(const struct what_if *w, struct job *j, struct err *err);
 
 #endif

@@ -1,8 +1,7 @@
-/* pipeline.h - the order in which a pipeline stage works, and how long that takes with messages
- * that cost something.
+/* pipeline.h - order of work of a pipeline stage, and its time with messages that take time.
  *
  * 1F1B and its interleaved form (Narayanan et al. 2021, 2.2; Megatron-LM
- * core/pipeline_parallel/schedules.py): p stages, v chunks a stage, m microbatches.  The chunk c of
+ * core/pipeline_parallel/schedules.py): p stages, v chunks per stage, m microbatches.  Chunk c of
  * stage s is part c p + s of the model. */
 #ifndef RG_PIPELINE_H
 #define RG_PIPELINE_H
@@ -20,54 +19,54 @@ struct unit {
     bool backward;
 };
 
-/* What stage `stage` works on, in order: 2 m v units; the caller frees. */
+/* Returns the work of a stage in order, 2 m v units.  The caller frees. */
 struct unit *pipeline_units(const struct pipeline *p, int stage);
 
-/* Where the input of a unit comes from (or, with `to`, its output goes): the stage and, unless
- * NULL, the chunk there; -1: it is the end of the model. */
+/* Returns the stage that a unit's input comes from (with `to`: that its output goes to); -1: end of
+ * the model.  *chunk, unless NULL: the chunk there. */
 int pipeline_peer(const struct pipeline *p, int stage, const struct unit *u, bool to, int *chunk);
 
-/* Seconds until the last stage has done its last unit: `forward` and `backward` seconds a unit, and
- * `message` seconds from the end of a unit until its output is there; messages run beside the work,
- * in each direction one after another. */
+/* Returns seconds until the last stage has finished.  forward, backward: seconds per unit; message:
+ * seconds from the end of a unit until its output has arrived.  Messages run beside the work, one
+ * after another in each direction. */
 double pipeline_time(const struct pipeline *p, double forward, double backward, double message);
 
-/* --- every schedule, without messages --- *
+/* --- all schedules, without messages --- *
  *
- *   zb-h1, zb-h2  Qi et al. 2023, 3: p-1-s or twice as many forwards first, weights' gradients s or
- *                 2 s microbatches later on stage s.  Their bubbles are (p-1)(F+B-W), with
- *                 (p-1)(F+B-2W), B without W, where W takes no longer than B
- *   dualpipe      DeepSeek, DualPipe, dualpipe/dualpipe.py, its eight steps; a forward and a backward
- *                 that overlap begin and end together.  p even, m even and at least 2 p; half of the
- *                 microbatches go each way */
+ *   zb-h1, zb-h2  Qi et al. 2023, 3: p-1-s or twice as many forwards first, weights' gradients s
+ *                 or 2 s microbatches later on stage s.  Their bubbles are (p-1)(F+B-W) and
+ *                 (p-1)(F+B-2W), B without W, if W takes no longer than B
+ *   dualpipe      DeepSeek, DualPipe, dualpipe/dualpipe.py, its eight steps; a forward and a
+ *                 backward that overlap begin and end together.  p even, m even and at least 2
+ *                 p; half of the microbatches go each way */
 
 enum piece_kind {
     PIECE_FORWARD,
-    PIECE_INPUTS,   /* backward without weights' gradients, */
-    PIECE_BACKWARD, /* with them, */
-    PIECE_WEIGHTS,  /* and those alone */
+    PIECE_INPUTS,   /* backward without weights' gradients */
+    PIECE_BACKWARD, /* backward with weights' gradients */
+    PIECE_WEIGHTS,  /* weights' gradients alone */
     PIECE_KINDS
 };
 
 struct piece {
     enum piece_kind kind;
-    int microbatch, part; /* part: of the model, as this microbatch passes it */
-    bool joined;          /* begins and ends with the next one */
+    int microbatch, part; /* part: index in the model along the path of this microbatch */
+    bool joined;          /* begins and ends with the next piece */
     double start;         /* s */
 };
 
-/* A stage, zeros but for the pace. */
+/* One stage; zero except for the pace. */
 struct pipe_played {
     struct piece *piece; /* in order; the caller frees */
     int pieces, next;
-    double begin, end; /* s: of the first piece, of the last */
-    double pace;       /* its seconds over those of sec[] */
+    double begin, end; /* s: start of the first piece, end of the last */
+    double pace;       /* seconds of this stage / those of sec[] */
 };
 
-/* Fills in its pieces. */
+/* Fill the pieces of a stage. */
 void pipeline_order(struct pipe_played *s, const struct pipeline *p, enum schedule schedule,
                     int stage);
-/* When each piece starts, all stages from 0 s on; sec: s of each kind. */
+/* Set the start of each piece, all stages from 0 s.  sec: s per kind. */
 void pipeline_play(struct pipe_played *stage, const struct pipeline *p, const double *sec);
 
 #endif

@@ -1,9 +1,8 @@
-/* replay_mpi.h - runs the ranks' lists of replay.h over MPI and says how long they took.
+/* replay_mpi.h - run the action lists of replay.h over MPI and time them.
  *
  * The side stream is a thread of its own (MPI_THREAD_MULTIPLE), so that its messages make progress
- * while the main stream computes, with the very calls that a campaign measures.  Compute is a sleep
- * or a spin of set length; between stages messages move while it lasts.  No MPI type appears here.
- */
+ * while the main stream computes, with the calls that a campaign measures.  Compute is a sleep or
+ * spin of fixed length; messages between stages move during it.  This header has no MPI types. */
 #ifndef RG_REPLAY_MPI_H
 #define RG_REPLAY_MPI_H
 
@@ -18,25 +17,26 @@ struct replay_run {
 };
 
 struct replay_result {
-    double *step; /* of each step, the slowest rank's seconds; owned */
+    double *step; /* seconds of the slowest rank, per step; owned */
     int steps;
-    double sec;                  /* their median */
-    double compute;              /* seconds of a step, on the rank that has most */
-    double message[TRAFFIC_MAX]; /* waiting for each message, on the rank in the middle */
-    double run[TRAFFIC_MAX];     /* inside each message's calls, on either stream, likewise */
-    enum burn burn;              /* never BURN_AUTO */
+    double sec;                  /* median of step */
+    double compute;              /* seconds per step, on the rank with the largest value */
+    double message[TRAFFIC_MAX]; /* waiting for each message, on the median rank */
+    /* inside each message's calls, on either stream, on the median rank */
+    double run[TRAFFIC_MAX];
+    enum burn burn; /* never BURN_AUTO */
 };
 
-/* What rank 0 holds in the end. */
+/* Results on rank 0. */
 struct replay_outcome {
     struct job job;
     struct replay_case made;
     struct replay_result result;
 };
 
-/* Collective over the world.  Rank 0 reads the files, predicts, checks that each endpoint of the
- * matrix is the host of its rank (EXIT_CONFIG) and tells the others what to do.
- * replay_world_free() also after an error. */
+/* Run a replay, collective over the world.  Rank 0 reads the files, predicts, checks that each
+ * endpoint of the matrix is on the host of its rank (EXIT_CONFIG) and sends the plan to the others.
+ * Call replay_world_free() even after an error. */
 int replay_world(struct replay_outcome *out, struct replay_opts *o, struct world *w,
                  struct err *err);
 void replay_world_free(struct replay_outcome *out);

@@ -1,4 +1,5 @@
-/* batch_impl.h - what the files of batch.h share: a table's words and what its sources leave unsaid. */
+/* batch_impl.h - shared by the files of batch.h: the words of a table, and settings that its
+ * sources do not state. */
 #ifndef RG_BATCH_IMPL_H
 #define RG_BATCH_IMPL_H
 
@@ -7,28 +8,30 @@
 #include "step/score/batch.h"
 
 extern const char *const batch_memory_kind[MEMORY_KINDS];
-/* Settings of an object, keys of recipe_argument and batch_argument; EXIT_USAGE or EXIT_DATA. */
+/* Apply the settings of an object, keys of recipe_argument and batch_argument.  EXIT_USAGE or
+ * EXIT_DATA. */
 int batch_set(struct batch_row *r, json_t *settings, struct err *err);
-/* The settings that the columns, the words and the publication of a row imply, and memory that was read; assumptions and what
- * the publication fills in are remarked.  A dtype of which no word is known is an error. */
+/* Apply the settings from columns, words and publication of a row, and the memory reading.
+ * Assumptions and settings from the publication are remarked.  An error if no word of the dtype is
+ * known. */
 int batch_words(struct batch_row *r, struct err *err);
-/* What may be a column, or a setting of a publication, beside recipe_argument; of struct batch_row. */
+/* Keys of struct batch_row that a column or a publication may set, besides recipe_argument. */
 extern const struct argument batch_argument[];
-/* r->preset where no column has it, from hardware (or a preset's name) and fabric.  Hardware that
- * nobody knows is taken for another, with a remark and a doubt. */
+/* Set r->preset, if no column does, from hardware (or a preset's name) and fabric.  Unknown
+ * hardware is replaced by a known kind, with a remark and a doubt. */
 void batch_machine(struct batch_row *r);
-/* r->release: its column, or "NVIDIA-NeMo/Megatron-Bridge@... (26.04 Pre-Training)" is "megatron-bridge 26.04".
- * And r->publisher. */
+/* Set r->release from its column; "NVIDIA-NeMo/Megatron-Bridge@... (26.04 Pre-Training)" becomes
+ * "megatron-bridge 26.04".  Set r->publisher. */
 void batch_release(struct batch_row *r);
-/* Does the source count attention under the causal mask in the FLOP/s it prints? */
+/* True if the source counts attention under the causal mask in its printed FLOP/s. */
 bool batch_counts_causal(const struct batch_row *r);
-/* How its jobs fit at next to no cost in products, where that is known; NULL: it is not. */
+/* Returns how jobs of the source fit at almost no cost in products, if known, or NULL. */
 const char *batch_fits_by(const struct batch_row *r);
-/* Where the table has no chunks per rank: those of the source's recipe; before layout_check. */
+/* Set chunks per rank, if the table has none, from the source's recipe; before layout_check. */
 void batch_chunks(struct batch_row *r, const struct model *m, const struct layout *l);
 
 enum metric_kind { METRIC_SECONDS, METRIC_TOKENS, METRIC_FLOPS };
-/* A cell by the name of its column; "" where the column is absent. */
+/* Returns a cell by column name; "" if the column is absent. */
 const char *batch_cell(const struct batch_row *r, const char *column);
 /* Append "text; " to a row's reason. */
 void batch_remark(struct batch_row *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

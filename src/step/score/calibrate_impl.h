@@ -1,4 +1,4 @@
-/* calibrate_impl.h - what the files of calibrate.h share: a fit while it is made. */
+/* calibrate_impl.h - state of a fit, shared by the files of calibrate.h. */
 #ifndef RG_CALIBRATE_IMPL_H
 #define RG_CALIBRATE_IMPL_H
 
@@ -6,14 +6,14 @@
 
 struct calibrate_row {
     const struct batch_row *row;
-    int index;    /* in the batch */
-    double share; /* of its job */
+    int index;    /* index in the batch */
+    double share; /* share of its job */
     struct effect_level level[EFFECT_LEVELS];
     int levels;
 };
 
 struct calibrate_constant {
-    int at, out; /* in the constants, in the calibration */
+    int at, out; /* index in the constants, index in the calibration */
     double max;
 };
 
@@ -24,19 +24,19 @@ struct calibrate_fit {
     struct calibrate_row *row;
     double *weight;
     int rows;
-    struct calibrate_constant *constant; /* that are fitted */
+    struct calibrate_constant *constant; /* constants being fitted */
     int constants;
     struct effects effects; /* being fitted */
     double spread[EFFECT_FACTORS];
-    struct effect_interval interval[KNOWN_COUNT][2]; /* of before */
-    int *slot;                                       /* of struct mixed */
+    struct effect_interval interval[KNOWN_COUNT][2]; /* intervals before the fit */
+    int *slot;                                       /* slots of struct mixed */
     struct mixed mixed;
     double deadline;
 };
 
-/* The group of a row. */
+/* Returns the group of a row. */
 const char *calibrate_group(const struct batch_row *r, enum leave by);
-/* f->c->effects.interval, once the fit is done. */
+/* Set f->c->effects.interval after the fit. */
 void calibrate_intervals(struct calibrate_fit *f);
 
 #endif

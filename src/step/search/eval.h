@@ -1,5 +1,5 @@
-/* eval.h - one candidate of a search: what predict_step() computes, by table and without
- * words. */
+/* eval.h - evaluation of one candidate of a search: the results of predict_step(), by table and
+ * without text. */
 #ifndef RG_EVAL_H
 #define RG_EVAL_H
 
@@ -11,55 +11,55 @@
 #include "step/timing.h"
 
 struct eval {
-    const struct question *question; /* layout and recipe are not looked at */
+    const struct question *question; /* layout and recipe are ignored */
     struct pricer *pricer;
     struct coefficients coefficients;
-    bool by_shape;   /* the matrix has rates of products: coefficients depend on the layout */
+    bool by_shape;   /* the matrix has rates of products, so coefficients depend on the layout */
     double peak;     /* FLOP/s of the data sheet, 0: unknown */
     double capacity; /* bytes of a GPU, 0: unknown */
 };
 
-/* What a message's curve is found by. */
+/* Key of a message's curve. */
 struct evaluation_key {
     struct span span;
     enum op op;
     enum ep_kernel kernel;
 };
 
-/* Everything that one (layout, recipe) comes to; zero before the first.  What does not depend on the
- * micro batch is kept until something else changes. */
+/* Evaluation of one (layout, recipe); zero before the first.  Results independent of the micro
+ * batch are kept until another setting changes. */
 struct evaluation {
-    double bytes; /* of a GPU */
+    double bytes; /* memory of a GPU */
     bool fits;
-    double least; /* s that timing.sec is never below; of work alone, no message is looked at */
+    double least; /* lower bound of timing.sec, s, from work alone without messages */
     struct timing timing;
-    struct traffic traffic;  /* bytes are of this micro batch, counts of the first one */
-    double one[TRAFFIC_MAX]; /* s of a message on its slowest group */
-    /* kept */
+    struct traffic traffic;  /* bytes for this micro batch, counts for the first one */
+    double one[TRAFFIC_MAX]; /* s per message on its slowest group */
+    /* Kept between candidates. */
     struct layout layout;
     struct recipe recipe;
-    struct step step; /* of these two */
+    struct step step; /* step of layout and recipe */
     struct memory_stage stage[STEP_STAGES];
-    int first;        /* micro batch that work and pace were made for, 0: not yet */
-    double tokens;    /* of it */
-    int layers_first; /* micro batch that these were made for, 0: not yet */
+    int first;        /* micro batch of work and pace; 0: not made yet */
+    double tokens;    /* tokens of that micro batch */
+    int layers_first; /* micro batch of layers; 0: not made yet */
     struct work_layers layers;
     struct work work;
     struct pace pace;
-    const struct coefficients *rates; /* of the candidate: those of all, or */
+    const struct coefficients *rates; /* rates of the candidate: those of eval, or `own` */
     struct coefficients own;
-    struct pace_seconds seconds;      /* of the pace, at the tokens of now */
-    bool shares;                      /* it is there but for the schedule */
-    bool listed;                      /* the traffic is there, and */
-    struct timing_list list;          /* as timing reads it, for */
-    double list_tokens, microbatches; /* these of the step */
-    uint64_t moving;                  /* messages that grow with tokens */
-    double still;                     /* s of one of each of the others */
+    struct pace_seconds seconds;      /* pace at the current tokens */
+    bool shares;                      /* traffic is complete except for the schedule */
+    bool listed;                      /* traffic and list are complete */
+    struct timing_list list;          /* traffic as arrays for timing */
+    double list_tokens, microbatches; /* values of the step that the list was made for */
+    uint64_t moving;                  /* set of messages that grow with tokens */
+    double still;                     /* s, sum over one of each other message */
     struct evaluation_key key[TRAFFIC_MAX];
     struct price_curve *curve[TRAFFIC_MAX];
 };
 
-/* A pricer for `ranks` ranks, and the rates of base's precision and software. */
+/* Open a pricer for `ranks` ranks, and the rates for base's precision and software. */
 int eval_open(struct eval *e, const struct question *q, const struct recipe *base, int ranks,
               struct err *err);
 static inline void eval_close(struct eval *e)
@@ -67,17 +67,16 @@ static inline void eval_close(struct eval *e)
     pricer_close(e->pricer);
     *e = (struct eval){0};
 }
-/* The rates of one layout and recipe, as predict_step() takes them, with the stretch of q's anchor
- * and release.  Measured products have rates of their own at each layout; all else of a rate does
- * not change. */
+/* Set the rates of one layout and recipe as predict_step() does, with the stretch of q's anchor and
+ * release.  Measured products have different rates for each layout; other rates are constant. */
 int eval_coefficients(struct coefficients *c, double *peak, const struct question *q,
                       const struct layout *l, const struct recipe *r, struct err *err);
 
-/* After layout_check(), with the same e as before.  Memory first: what does not fit has no timing, and
- * no v->least.  Allocates nothing but what the pricer keeps. */
+/* Evaluate memory, after layout_check(), always with the same e.  Returns false if the candidate
+ * does not fit; then v has no timing and no least.  Allocates nothing except in the pricer. */
 bool eval_fits(struct evaluation *v, const struct eval *e, const struct layout *l,
                const struct recipe *r);
-/* Of what does not fit: does it at the lower end of what is predicted? */
+/* True if a candidate that does not fit does so at the lower end of the prediction. */
 static inline bool eval_may_fit(const struct evaluation *v, const struct eval *e)
 {
     struct memory mem;
@@ -85,8 +84,8 @@ static inline bool eval_may_fit(const struct evaluation *v, const struct eval *e
     memory_at(&mem, v->stage, &v->step, e->capacity, e->question->constants);
     return memory_fit(&mem) == MEMORY_MAY_NOT_FIT;
 }
-/* Then the timing of the same.  timing.sec is NAN when a message's cost is unknown, INFINITY when it
- * needs a dead part.  timing.part is not set. */
+/* Evaluate the timing after eval_fits().  timing.sec: NAN if a message's cost is unknown, INFINITY
+ * if it needs a dead part.  timing.part is not set. */
 void eval_price(struct evaluation *v, const struct eval *e);
 static inline void eval_candidate(struct evaluation *v, const struct eval *e,
                                   const struct layout *l, const struct recipe *r)
@@ -95,25 +94,26 @@ static inline void eval_candidate(struct evaluation *v, const struct eval *e,
         eval_price(v, e);
 }
 
-/* --- what two layouts of one job do not share --- *
+/* --- uncertainty of the ratio of two layouts of one job --- *
  *
- * The time of a step rests on constants and on prices of messages, each with an error.  Raised by
- * its error, each moves the logarithm of the time by a share of its own (finite differences); the
- * logarithm of the ratio of two steps moves by the difference, and the sources err independently of
- * each other.  What moves both alike does not tell them apart and cancels. */
+ * The time of a step depends on constants and message prices, each with an error.  Raising one by
+ * its error moves the log of the time by a share of its own (finite differences).  The log of the
+ * ratio of two steps moves by the difference of these shares, and the sources err independently.
+ * Errors that move both equally cancel. */
 struct doubts {
-    double sec; /* of the step */
-    double *of; /* by source: constants in their order, then (operation, kernel, reach) */
+    double sec; /* time of the step */
+    /* shift of log(sec) per source: constants in their order, then (operation, kernel, reach) */
+    double *of;
     int count;
 };
-/* q with layout and recipe; doubts_free() also after an error. */
+/* Fill d for q with layout and recipe.  Call doubts_free() even after an error. */
 int doubts_of(struct doubts *d, const struct question *q, struct err *err);
 static inline void doubts_free(struct doubts *d)
 {
     free(d->of);
     *d = (struct doubts){0};
 }
-/* One standard deviation of log(a / b), both of the same constants. */
+/* Returns one standard deviation of log(a / b), both with the same constants. */
 double doubts_between(const struct doubts *a, const struct doubts *b);
 
 #endif

@@ -1,18 +1,18 @@
-/* space.h - the layouts and recipes that a search looks at: what may vary, which constraints
- * hold, and a walk over all of it.
+/* space.h - layouts and recipes that a search covers: what varies, the constraints, and a walk over
+ * all of it.
  *
- * Axes take every divisor of the ranks, in the mesh order given; dp_shard x dp_replicate every
+ * Axes take every divisor of the ranks, in the given mesh order; dp_shard x dp_replicate every
  * split that the strategy allows; ep every divisor of the experts, etp 1 or tp.  Unless an option
- * or a constraint says otherwise: strategy zero1, fsdp, hsdp; recompute any; schedule 1f1b and
- * interleaved, with as many stages per rank as divide the layers, and powers of two; micro batch
- * powers of two.  Batch, sequence, precision and software are the same for all: only steps that do
- * the same are compared. */
+ * or constraint sets them: strategy zero1, fsdp, hsdp; recompute any; schedule 1f1b and
+ * interleaved, with numbers of stages per rank that divide the layers, and powers of two; micro
+ * batch powers of two.  Batch, sequence, precision and software are the same for all, so that only
+ * equal work is compared. */
 #ifndef RG_SPACE_H
 #define RG_SPACE_H
 
 #include "step/layout.h"
 
-/* Whole numbers that vary: the axes (enum axis; edp follows), and */
+/* Integers that vary: the axes (enum axis; edp follows) and these. */
 enum { NUMBER_DP = AXIS_COUNT, NUMBER_MICRO, NUMBER_STAGES, NUMBERS };
 /* Words of recipe_argument[] that may vary. */
 enum {
@@ -30,17 +30,17 @@ enum {
     CHOICES
 };
 struct space_choice {
-    const char *key; /* of recipe_argument */
+    const char *key; /* key in recipe_argument */
     size_t at;       /* offset in struct recipe */
     bool is_switch;
-    unsigned usual; /* words when nothing is given; 0: as the base has it */
+    unsigned usual; /* words by default; 0: as in the base */
 };
 extern const struct space_choice space_choice[CHOICES];
 
 enum { RANGE_LIST = 32 };
 
 struct space_range {
-    bool given; /* by a constraint */
+    bool given; /* set by a constraint */
     int min, max;
     int only[RANGE_LIST], onlys; /* onlys 0: any */
     int but[RANGE_LIST], buts;
@@ -52,25 +52,26 @@ struct space {
     struct recipe base;
     struct space_range number[NUMBERS];
     unsigned choice[CHOICES]; /* bit i: word i */
-    bool chosen[CHOICES];     /* by a constraint */
+    bool chosen[CHOICES];     /* set by a constraint */
 };
 
-/* Make the settings of a recipe open that a search chooses when nobody gives them: strategy,
- * recompute, schedule, stages, micro batch.  Options set them after this. */
+/* Open the settings of a recipe that a search chooses unless given: strategy, recompute, schedule,
+ * stages, micro batch.  Options set them after this. */
 static inline void space_open(struct recipe *r)
 {
     r->strategy = r->recompute = r->schedule = -1;
     r->stages = r->micro_batch = 0;
 }
 
-/* base: what is given is fixed, unless a constraint names it; the global batch, if 0, becomes one
- * sequence a rank. */
+/* Start a space.  base: given settings are fixed unless a constraint names them; a global batch of
+ * 0 becomes one sequence per rank. */
 void space_init(struct space *s, int ranks, enum mesh_order order, const struct recipe *base);
-/* "tp<=8,pp=1,strategy=fsdp|hsdp": KEY OP VALUE with = != < <= > >=, alternatives with |; dp is
- * dp_shard x dp_replicate.  Several add up.  EXIT_USAGE with text and position. */
+/* Apply "tp<=8,pp=1,strategy=fsdp|hsdp": KEY OP VALUE with = != < <= > >=, alternatives with |; dp
+ * is dp_shard x dp_replicate.  Several constraints are combined.  EXIT_USAGE with text and
+ * position. */
 int space_constrain(struct space *s, const char *text, struct err *err);
 
-/* Why meshes are refused; the axis that the refusal of layout_check() names. */
+/* Reasons for refusing meshes: the axis named by the error of layout_check(). */
 enum refusal {
     REFUSED_TP,
     REFUSED_CP,
@@ -83,19 +84,19 @@ enum refusal {
 extern const char *const refusal_name[REFUSALS]; /* "tp does not divide heads, ..." */
 
 struct space_count {
-    long meshes; /* layouts that were looked at, times strategies */
+    long meshes; /* layouts examined, times strategies */
     long refused[REFUSALS];
     long candidates;         /* (layout, recipe) with a mesh that divides */
-    long refused_candidates; /* of them: stages or micro batch do not divide */
-    long larger; /* of them: not visited, as the visitor refused a smaller micro batch */
+    long refused_candidates; /* part of candidates: stages or micro batch do not divide */
+    long larger; /* part of candidates: skipped because the visitor refused a smaller micro batch */
 };
 
-/* Every layout and recipe that layout_check() lets pass, each once, in ascending `serial`, which is
- * the same however the walk is shared out.  False: what differs only by a larger micro batch need
- * not be visited. */
+/* Called for each layout and recipe that passes layout_check(), once, in ascending `serial`, which
+ * does not depend on the division of the walk.  Return false to skip candidates that differ only by
+ * a larger micro batch. */
 typedef bool space_visit(void *context, const struct layout *l, const struct recipe *r,
                          long serial);
-/* The meshes whose number is `part` modulo `parts`: parts of a walk are independent.  *count is of
+/* Visit the meshes whose number is `part` modulo `parts`; parts are independent.  *count is for
  * this part. */
 void space_each(const struct space *s, const struct model *m, int part, int parts,
                 space_visit *visit, void *context, struct space_count *count);
