@@ -52,7 +52,7 @@ int compute_measure(struct compute *c, double seconds, struct err *err)
         w->a[i / N][i % N] = 0.5f;
         w->b[i / N][i % N] = 0.25f;
     }
-    multiply(w); /* touches the pages and wakes the clock */
+    multiply(w); /* touches the pages and raises the clock */
     end = log_now() + seconds;
     while (n < RUNS_MIN || (n < RUNS_MAX && log_now() < end)) {
         double t = log_now();

@@ -27,7 +27,7 @@ static int fixed_index(const char *name)
     return -1;
 }
 
-/* A factor, where the other open names are shares. */
+/* A factor, whereas the other open names are shares. */
 enum { LINKS_MAX = 30 };
 
 static bool is_links(const char *name)
@@ -116,7 +116,7 @@ static int gpu_find(const struct constants *c, const char *generation, size_t le
     return i;
 }
 
-/* The GPU of all others is the last and has the defaults, with which a new one starts. */
+/* The last GPU stands for all others and holds the defaults; a new one starts as a copy of it. */
 static struct constants_gpu *gpu_add(struct constants *c, const char *generation, size_t length)
 {
     int i = gpu_find(c, generation, length);

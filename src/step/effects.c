@@ -28,7 +28,7 @@ const char *const known_name[KNOWN_COUNT] = {"recipe", "model", "release", "gpu"
 
 enum part { MODEL, PUBLISHER, RELEASE, STACK, GPU, GENERATION, DTYPE, EXPERTS, PARTS };
 
-/* Which parts a level of each factor has, in this order. */
+/* Parts of a level of each factor, in this order. */
 static const unsigned parts_of[EFFECT_FACTORS] = {
     [EFFECT_MODEL] = 1u << MODEL,
     [EFFECT_PUBLISHER] = 1u << PUBLISHER,
@@ -43,7 +43,7 @@ static const unsigned parts_of[EFFECT_FACTORS] = {
     [EFFECT_RECIPE] = 1u << MODEL | 1u << RELEASE | 1u << GPU | 1u << DTYPE,
 };
 
-/* "26.04.01" belongs to "26.04", which belongs to nothing: cut there; false: it was whole. */
+/* Cut "26.04.01" to "26.04", and that to nothing.  False: nothing to cut. */
 static bool cut_version(char *release)
 {
     char *version = strrchr(release, ' '), *first, *last;
@@ -130,7 +130,7 @@ int effect_levels(struct effect_level out[EFFECT_LEVELS], const struct effects *
     return n;
 }
 
-/* --- what they sum to --- */
+/* --- sums --- */
 
 static bool has(const struct effect_level *level, int n, enum effect_factor factor)
 {

@@ -86,7 +86,7 @@ static int take_option(void *into, const char *name, const char *value, struct e
 const struct opt *job_options(void)
 {
     static const struct argument *const tables[] = {job_argument, recipe_argument};
-    static struct opt rows[OPTIONS_MAX]; /* both tables, and an empty one */
+    static struct opt rows[OPTIONS_MAX]; /* both tables, and an empty row */
     int n = 0;
 
     for (int t = 0; t < 2; t++)
@@ -108,7 +108,7 @@ static int racks_for(const struct fabric *f, const struct job_opts *o, int ranks
     return o->racks ? o->racks : placement_racks(&o->place, f, ranks);
 }
 
-/* Ranks that the layout's text fixes; 0 when it leaves an axis open or is not given. */
+/* Returns the ranks fixed by the layout's text; 0 if it leaves an axis open or is not given. */
 static int ranks_of(const struct job_opts *o)
 {
     struct layout l;
@@ -130,8 +130,7 @@ void job_flops(struct matrix *m, double flops)
     m->compute.flops = flops;
 }
 
-/* A preset has a habit of how many hosts of a rack are taken, unless the job says anything of its
- * own. */
+/* Set the number of hosts taken per rack from the preset, unless the job states a placement. */
 static void take_habit(struct job *j, struct job_opts *o)
 {
     const struct placement *p = &o->place;
@@ -166,7 +165,7 @@ static int open_matrix(struct job *j, struct job_opts *o, struct err *err)
     return 0;
 }
 
-/* A step of so many microbatches on every data-parallel rank. */
+/* Set the batch for this number of microbatches on every data-parallel rank. */
 static int batch_of(struct job_opts *o, const struct layout *l, struct err *err)
 {
     double batch = (double)o->accumulation * o->recipe.micro_batch * l->size[AXIS_DP_SHARD] *
@@ -226,7 +225,7 @@ int job_open(struct job *j, struct job_opts *o, struct err *err)
     return open_layout(j, o, &j->matrix.topo, err);
 }
 
-/* Make the matrix of the preset again if the job now needs another number of racks. */
+/* Make the preset's matrix again if the job now needs another number of racks. */
 static int preset_again(struct job *again, const struct job *j, const struct job_opts *was,
                         const struct job_opts *o, struct err *err)
 {
@@ -245,7 +244,7 @@ int job_open_again(struct job *again, const struct job *j, const struct job_opts
 {
     *again = *j;
     again->order = NULL;
-    take_habit(again, o); /* as it would be if these were the words of the command line */
+    take_habit(again, o); /* same as if these were the words of the command line */
     if (!o->matrix && preset_again(again, j, was, o, err) < 0)
         return -1;
     return open_layout(again, o, &again->matrix.topo, err);
@@ -272,8 +271,8 @@ int job_open_ranks(struct job *j, struct job_opts *o, int *ranks, struct err *er
     return 0;
 }
 
-/* The same where the endpoints are known and nothing is measured yet: `t` takes the place of the
- * matrix, which stays empty. */
+/* Same if the endpoints are known but nothing is measured yet: `t` replaces the matrix, which stays
+ * empty. */
 static int job_open_on(struct job *j, struct job_opts *o, const struct topo *t, struct err *err)
 {
     if (open_names(j, o, err) < 0 || open_layout(j, o, t, err) < 0)
@@ -322,7 +321,7 @@ struct question job_question(const struct job *j, const struct job_opts *o)
 
 static const struct opt job_words[] = {{"matrix", OPT_INTO(struct job_opts, matrix)}, {0}};
 
-/* Words as a shell without quotes would split them; the options point into `text`. */
+/* Split words like a shell without quotes.  The options point into `text`. */
 static int read_words(struct job_opts *o, char *text, struct err *err)
 {
     static const struct opt_line line = {.words = job_words, .set = {{.make = job_options}}};
@@ -357,7 +356,7 @@ static bool same_groups(const struct round *a, const struct round *b)
     return true;
 }
 
-/* Another round of the same groups; NULL: none. */
+/* Returns another round with the same groups, or NULL. */
 static struct round *known(const struct plan *p, const struct round *r)
 {
     for (int i = 0; i < p->rounds; i++)
@@ -366,7 +365,7 @@ static struct round *known(const struct plan *p, const struct round *r)
     return NULL;
 }
 
-/* Take the newest round away again. */
+/* Remove the newest round. */
 static void drop_last(struct plan *p)
 {
     struct round *r = &p->round[--p->rounds];
@@ -376,9 +375,9 @@ static void drop_last(struct plan *p)
     free(r->group);
 }
 
-/* The end of a ladder that holds what the job sends, however short ladders are else.  Between CPUs,
- * where messages so long tell no more and the buffers are the host's memory, no more than asked or
- * 64 MiB. */
+/* Returns the end of a ladder that includes the job's sizes, whatever the default length.  Between
+ * CPUs at most the requested end or 64 MiB, because longer messages add no information and the
+ * buffers use the host's memory. */
 static size_t reach(const struct plan_opts *o, const struct topo *t, bool asked, double bytes)
 {
     bool gpu = t->endpoint[0].kind == ENDPOINT_GPU;
@@ -415,7 +414,7 @@ static void add_round(struct plan *p, const struct job *j, const struct message 
     drop_last(p);
 }
 
-/* The job in words, on t, and what it sends; job_free() in any case. */
+/* Open the job in words, on t, with its traffic.  Call job_free() in every case. */
 static int open_words(struct job *job, struct traffic *traffic, const char *words,
                       const struct topo *t, struct err *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* job_hint.c - would the same ranks be faster placed another way?  Asked of every placement that
- * this job's options can say. */
+/* job_hint.c - search for a faster placement of the same ranks, among all placements that this
+ * job's options can express. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,14 +10,14 @@
 
 enum { SEGMENTS = 12 };
 
-/* Whose launcher has which orders: Megatron-LM takes --use-tp-pp-dp-mapping, torchtitan's is fixed;
- * other stacks have no mesh of their own. */
+/* Mesh orders that the launcher of each stack supports: Megatron-LM takes --use-tp-pp-dp-mapping,
+ * torchtitan's order is fixed, other stacks have no mesh of their own. */
 static const bool order_of[STACK_COUNT][ORDER_COUNT] = {
     [STACK_MEGATRON] = {[ORDER_MEGATRON] = true, [ORDER_TP_PP_DP] = true},
     [STACK_TORCHTITAN] = {[ORDER_TORCHTITAN] = true},
 };
 
-/* The job as it is asked, and one placed another way. */
+/* The given job, and a copy with another placement. */
 struct rival {
     const struct job *j;
     const struct job_opts *o;
@@ -33,7 +33,7 @@ static void rival_free(struct rival *r)
     job_close_again(&r->job, r->j);
 }
 
-/* Same ranks, same batch: else it is no placement but another job. */
+/* Same ranks and batch; otherwise it is another job, not a placement. */
 static bool rival_priced(struct rival *r)
 {
     struct question q = *r->q;
@@ -50,14 +50,15 @@ static bool rival_priced(struct rival *r)
     return predict_step(&r->p, &q, &err) == 0;
 }
 
-/* --- what is asked --- */
+/* --- candidates --- */
 
 static int endpoint_at(const int *order, int rank)
 {
     return order ? order[rank] : rank;
 }
 
-/* Places at this level that ranks first, first + stride, ... are on; -1: one's is not known. */
+/* Returns the number of groups of this level that ranks first, first + stride, ... are on; -1: one
+ * is unknown. */
 static int places_of(const struct topo *t, const int *order, enum level level, int first,
                      struct span span)
 {
@@ -93,7 +94,8 @@ static int nodes_of_rack(const struct topo *t)
     return most;
 }
 
-/* The most nodes of a rack that hold whole groups of `ranks`, or that whole groups fill. */
+/* Returns the largest number of nodes of a rack that hold whole groups of `ranks`, or that whole
+ * groups fill. */
 static int segment_for(int nodes, int per_node, int ranks)
 {
     while (nodes > 0 && nodes * per_node % ranks && ranks % (nodes * per_node))
@@ -101,7 +103,7 @@ static int segment_for(int nodes, int per_node, int ranks)
     return nodes;
 }
 
-/* 0: as it is; then what suits the groups of each message. */
+/* List segment sizes: 0, no segments, then those that suit the groups of each message. */
 static int segments(int out[SEGMENTS], const struct prediction *p, const struct topo *t)
 {
     int nodes = nodes_of_rack(t), per_node = t->hosts ? t->endpoints / t->hosts : 0, n = 0;
@@ -119,7 +121,7 @@ static int segments(int out[SEGMENTS], const struct prediction *p, const struct 
     return n;
 }
 
-/* Does the file name the endpoints that ranks have without it? */
+/* True if the file lists the same endpoints that the ranks have without it. */
 static bool order_permutes(const struct job *j)
 {
     bool *seen = mem_calloc((size_t)j->matrix.topo.endpoints + 1, sizeof(*seen)), all = true;
@@ -132,7 +134,7 @@ static bool order_permutes(const struct job *j)
     return all;
 }
 
-/* --- what is said --- */
+/* --- text --- */
 
 static void say(char *out, size_t size, const char *option, const char *value)
 {
@@ -164,7 +166,7 @@ static int racks_of(const struct job *j)
     return places_of(&j->matrix.topo, j->order, LEVEL_RACK, 0, (struct span){j->layout.ranks, 1});
 }
 
-/* Where a host is a domain of its own, it is called by its own name. */
+/* If each host is a domain of its own, say "host". */
 static const char *places_word(enum level level, int places, int hosts)
 {
     if (level == LEVEL_DOMAIN)
@@ -177,8 +179,8 @@ static int group_places(const struct job *j, const struct term *t, enum level le
     return places_of(&j->matrix.topo, j->order, level, span_rank(&t->span, t->index, 0), t->span);
 }
 
-/* Of the messages whose slowest groups lie in more places than they must, the one that loses the
- * most time. */
+/* Explain by the message that loses most time among those whose slowest groups lie in more places
+ * than necessary. */
 static void groups_said(struct faster *f, const struct prediction *p, const struct rival *best)
 {
     static const enum level levels[] = {LEVEL_RACK, LEVEL_DOMAIN, LEVEL_LEAF, LEVEL_HOST};
@@ -215,7 +217,7 @@ static void take(struct faster *f, const struct prediction *p, const struct riva
     groups_said(f, p, r);
 }
 
-/* Options that change nothing here, or that the job cannot take, are no rivals. */
+/* Options that change nothing, or that the job cannot take, are skipped. */
 static void try_one(struct prediction *p, struct rival *r)
 {
     double best = p->faster.sec > 0 ? p->faster.sec : p->sec;

@@ -39,7 +39,7 @@ static int find_axis(const char *word, enum strategy strategy)
     return -1;
 }
 
-/* One "axis=size" of the text. */
+/* Parse one "axis=size" of the text. */
 static int parse_item(struct layout *l, char *item, bool *seen, enum strategy strategy,
                       struct err *err)
 {
@@ -76,7 +76,7 @@ static bool is_dense(int axis)
     return axis != AXIS_EP && axis != AXIS_ETP && axis != AXIS_EDP;
 }
 
-/* The product of the given dense sizes, and the axis that is to fill the rest (-1: none). */
+/* Returns the product of the given dense sizes; *fill: the axis that fills the rest (-1: none). */
 static int product(const struct layout *l, int *fill, struct err *err)
 {
     long ranks = 1;
@@ -119,7 +119,8 @@ static int fill_ranks(struct layout *l, int ranks, struct err *err)
     return 0;
 }
 
-/* Experts are spread over the ranks of a pipeline stage; what ep and etp leave is data parallel. */
+/* Experts are distributed over the ranks of a pipeline stage; the ranks left by ep and etp are data
+ * parallel. */
 static int fill_experts(struct layout *l, enum strategy strategy, struct err *err)
 {
     int *n = l->size, mp = n[AXIS_EP] * n[AXIS_ETP];
@@ -143,7 +144,7 @@ static int fill_experts(struct layout *l, enum strategy strategy, struct err *er
     return 0;
 }
 
-/* dp_replicate and pp have the same stride in both grids, but with ddp, where edp holds
+/* dp_replicate and pp have the same stride in both grids, except with ddp, where edp includes
  * dp_replicate. */
 static void set_strides(struct layout *l, enum strategy strategy)
 {
@@ -221,7 +222,7 @@ char *axes_text(char buf[AXES_TEXT], unsigned axes)
 
 struct span layout_span(const struct layout *l, unsigned axes)
 {
-    if (axes && !(axes & (axes - 1))) { /* one axis, as most groups */
+    if (axes && !(axes & (axes - 1))) { /* a single axis, the usual case */
         int axis = __builtin_ctz(axes);
         return (struct span){l->size[axis], l->size[axis] > 1 ? l->stride[axis] : 1};
     }
@@ -241,7 +242,7 @@ struct span layout_span(const struct layout *l, unsigned axes)
     return s;
 }
 
-/* Of `axes` those that are longer than one rank. */
+/* Returns those of `axes` with more than one rank. */
 static unsigned longer(const struct layout *l, unsigned axes)
 {
     for (int i = 0; i < AXIS_COUNT; i++)
@@ -305,7 +306,7 @@ static int check_tp(const struct layout *l, const struct model *m, struct err *e
     return 0;
 }
 
-/* Heads and sequence change places: in Ulysses' attention, and around every scan. */
+/* Heads and sequence swap their sharding in Ulysses' attention and around every scan. */
 static int check_cp_heads(const struct layout *l, const struct model *m, const struct recipe *r,
                           struct err *err)
 {
@@ -346,7 +347,7 @@ static int check_sequence(const struct layout *l, const struct model *m, const s
 }
 
 /* Chunks need not be equal (layout_stage): embedding and loss may count as a layer each, and any
- * split can be asked for (Megatron-LM --account-for-embedding-in-pipeline-split,
+ * split is possible (Megatron-LM --account-for-embedding-in-pipeline-split,
  * --pipeline-model-parallel-layout). */
 static int check_pp(const struct layout *l, const struct model *m, const struct recipe *r,
                     struct err *err)
@@ -367,7 +368,7 @@ static int check_pp(const struct layout *l, const struct model *m, const struct 
     return 0;
 }
 
-/* Ranks of one copy of the weights are equally spaced but where pipelines lie between cp and dp. */
+/* Ranks of one copy of the weights are equally spaced unless pipelines lie between cp and dp. */
 static int check_order(const struct layout *l, struct err *err)
 {
     const int *n = l->size;
@@ -399,7 +400,7 @@ static int check_strategy(const struct layout *l, const struct recipe *r, struct
     return 0;
 }
 
-/* Interleaved chunks take turns in rounds of pp microbatches (Narayanan et al. 2021, 2.2); DualPipe
+/* Interleaved chunks alternate in rounds of pp microbatches (Narayanan et al. 2021, 2.2); DualPipe
  * feeds both ends for two rounds. */
 static int check_microbatches(int pp, const struct recipe *r, int count, struct err *err)
 {
@@ -425,7 +426,7 @@ int layout_check_batch(const struct layout *l, struct recipe *r, struct err *err
         return err_usage(err, "%ld sequences per microbatch round are too many", unit);
     if (r->global_batch == 0)
         r->global_batch = (int)(unit * (pp > 1 ? 4L * pp : 1));
-    /* whole numbers of 32 bits are divided in half the time, and a search asks this of each */
+    /* 32-bit division takes half the time, and a search needs it for each candidate */
     int batch = r->global_batch, count = unit <= batch ? batch / (int)unit : 0;
     if (count * unit != batch)
         return err_usage(err,

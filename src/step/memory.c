@@ -3,26 +3,27 @@
 
 #include <math.h>
 
-/* Bytes per token: as wide as `hidden`, which only sequence parallelism shards; inputs of products
- * over tp, which Megatron-LM shards too and gathers again backward (Korthikanti et al.
- * 2022, 4.2.2), as products in parts do (torchtitan's async TP, nanotron's), and PyTorch keeps whole
- * otherwise; inside heads and columns, which tp shards, tokens at
- * experts included. */
+/* Bytes per token of a layer.
+ *   wide    tensors of width `hidden`, sharded only by sequence parallelism
+ *   inputs  inputs of products over tp: Megatron-LM shards them too and gathers them again
+ *           backward (Korthikanti et al. 2022, 4.2.2), as products in parts do (torchtitan's
+ *           async TP, nanotron's); PyTorch otherwise keeps them whole
+ *   inner   tensors inside heads and columns, sharded by tp, including tokens at experts */
 struct layer_kept {
     double wide, inputs, inner;
 };
 
 enum { CHUNK = 256 }; /* tokens between the states that a scan keeps (Mamba-2) */
 
-/* Bytes of an element that is only the input of a product: fp8 products keep what they read. */
+/* Bytes per element of a tensor used only as input of a product: fp8 products keep the fp8 copy. */
 static double input_bytes(const struct recipe *r)
 {
     return r->stack == STACK_MEGATRON && r->dtype >= DTYPE_FP8 ? 1 : 2;
 }
 
 /* Flash attention keeps q, k, v and its output; the output is the input of the last product.
- * Unfused, s scores a head: probabilities, their dropout and its mask, 2 + 2 + 1 bytes (Korthikanti
- * et al. 2022, eq. 1). */
+ * Unfused: s scores per head with probabilities, their dropout and its mask, 2 + 2 + 1 bytes
+ * (Korthikanti et al. 2022, eq. 1). */
 static void keep_heads(struct layer_kept *k, const struct attention *a, const struct recipe *r,
                        bool scores)
 {
@@ -32,13 +33,13 @@ static void keep_heads(struct layer_kept *k, const struct attention *a, const st
     double out = a->v_dim ? (double)a->heads * a->v_dim : q;
 
     k->inner += 2 * (q + kv + v + out) + (in < 2 ? in * out : 0);
-    k->inner += 2 * ((double)a->q_rank + a->kv_rank + a->rope_dim); /* latents, 0 without */
+    k->inner += 2 * ((double)a->q_rank + a->kv_rank + a->rope_dim); /* latents; 0 without */
     if (scores && r->attention != KERNELS_FLASH)
         k->inner += 5.0 * a->heads * r->seq;
 }
 
-/* What the first product makes, what the convolution makes of it, the scan's output and the
- * states between chunks (Dao and Gu 2024, 6). */
+/* Kept: output of the first product, output of the convolution, output of the scan and states
+ * between chunks (Dao and Gu 2024, 6). */
 static void keep_scan(struct layer_kept *k, const struct attention *a, double in)
 {
     double inner = (double)a->heads * a->head_dim, shared = 2.0 * a->groups * a->state;
@@ -54,7 +55,7 @@ static void keep_mixer(struct layer_kept *k, const struct model *m, const struct
 
     if (a->kind == MIXER_NONE)
         return;
-    k->wide += 2.0 * m->hidden; /* before the norm */
+    k->wide += 2.0 * m->hidden; /* input of the norm */
     k->inputs += in * m->hidden;
     if (a->kind == MIXER_MAMBA2)
         keep_scan(k, a, in);
@@ -62,8 +63,8 @@ static void keep_mixer(struct layer_kept *k, const struct model *m, const struct
         keep_heads(k, a, r, scores);
 }
 
-/* Products into `ffn`, and what the activation makes of them; unfused, SwiGLU's inner activation
- * lies in memory too. */
+/* Outputs of products into `ffn`, and of the activation; unfused, SwiGLU's inner activation is also
+ * in memory. */
 static double columns(const struct mlp *p, double ffn, const struct recipe *r)
 {
     bool fused = r->stack == STACK_MEGATRON || r->stack == STACK_TORCHTITAN;
@@ -72,7 +73,7 @@ static double columns(const struct mlp *p, double ffn, const struct recipe *r)
 }
 
 /* MLPs beside adapters on attention only: frozen products need no input, and Megatron-LM in fp8
- * keeps what the activation reads in one byte (activation_func_fp8_input_store). */
+ * keeps the activation's input in one byte (activation_func_fp8_input_store). */
 static void keep_frozen_mlp(struct layer_kept *k, const struct model *m, const struct mlp *p,
                             const struct recipe *r)
 {
@@ -105,8 +106,8 @@ static void keep_mlp(struct layer_kept *k, const struct model *m, const struct m
 }
 
 /* torchtitan saves attention's output and every other product of q, k, v, o, gate, up, down: q, v,
- * gate, down (distributed/activation_checkpoint.py), and what all_to_all brings; the layer's input
- * is there anyway. */
+ * gate, down (distributed/activation_checkpoint.py), and the output of all_to_all.  The layer's
+ * input is kept in any case. */
 static void keep_every_other(struct layer_kept *k, const struct model *m, const struct layer *kind)
 {
     const struct attention *a = &kind->attention;
@@ -155,7 +156,7 @@ const struct memory_part memory_part[MEMORY_PARTS] = {
     {"fragmentation", "of the allocator", AT(fragmentation)},
 };
 
-/* Of a logit at the peak of the loss. */
+/* Bytes per logit at the peak of the loss. */
 static const enum constant_id logit_bytes[STACK_COUNT] = {
     [STACK_MEGATRON] = CONSTANT_MEMORY_LOGIT_BYTES_MEGATRON,
     [STACK_TORCHTITAN] = CONSTANT_MEMORY_LOGIT_BYTES_COMPILED,
@@ -163,7 +164,7 @@ static const enum constant_id logit_bytes[STACK_COUNT] = {
     [STACK_HF] = CONSTANT_MEMORY_LOGIT_BYTES_EAGER,
 };
 
-/* Bytes per parameter, and whether data-parallel ranks share them out. */
+/* Bytes per parameter, and whether data-parallel ranks shard them. */
 struct state_bytes {
     double weight, optimizer;
     bool weights, gradients, states; /* sharded */
@@ -174,7 +175,7 @@ static const struct state_bytes state_bytes[STRATEGY_COUNT] = {
     [STRATEGY_FSDP] = {4, 8, true, true, true},    [STRATEGY_HSDP] = {4, 8, true, true, true},
 };
 
-/* One stage of a step, and what is added up of it. */
+/* One stage of a step, and its sums. */
 struct stage_sum {
     const struct step *s;
     const struct model *m;
@@ -185,7 +186,7 @@ struct stage_sum {
     struct memory_stage *out;
 };
 
-/* Frozen weights lie in what products read: one byte for fp8 and fp4 under Megatron-LM (fp8
+/* Frozen weights are stored as products read them: one byte for fp8 and fp4 under Megatron-LM (fp8
  * parameters), else bf16. */
 static double frozen_bytes(const struct recipe *r)
 {
@@ -194,8 +195,9 @@ static double frozen_bytes(const struct recipe *r)
     return narrow && r->stack == STACK_MEGATRON ? 1 : 2;
 }
 
-/* Gradients of a parameter: PyTorch's own are as wide as the weight, and sums in fp32 lie beside
- * them (nanotron optim/gradient_accumulator.py); Megatron-LM adds into its sums and drops them. */
+/* Gradient bytes per parameter: PyTorch's own have the width of the weight, with fp32 sums beside
+ * them (nanotron optim/gradient_accumulator.py).  Megatron-LM adds into its sums and drops the
+ * gradients. */
 static double gradient_bytes(const struct recipe *r)
 {
     double sums = recipe_grad_bytes(r);
@@ -204,7 +206,7 @@ static double gradient_bytes(const struct recipe *r)
     return apart ? sums + 2 : sums;
 }
 
-/* One grid: `params` of the rank, `adapters` beside them, shared out over n ranks. */
+/* Add one grid: `params` of the rank, with `adapters`, sharded over n ranks. */
 static void add_states(struct memory *mem, const struct recipe *r, double params, double adapters,
                        int n)
 {
@@ -213,7 +215,7 @@ static void add_states(struct memory *mem, const struct recipe *r, double params
     double states = h->states ? n : 1, gradient = gradient_bytes(r), kept = r->state_bytes;
     double weight = h->weight, optimizer = h->optimizer;
 
-    if (kept > 0) { /* below fp32 the weights of products are those of the optimizer */
+    if (kept > 0) { /* below fp32 products use a copy of the optimizer's weights */
         weight = h->weight > 2 ? kept / 3 : 2;
         optimizer = h->weight > 2 || kept < 8 ? kept - weight : kept;
         gradient = h->weight > 2 ? fmin(gradient, weight) : gradient;
@@ -228,8 +230,8 @@ static void add_states(struct memory *mem, const struct recipe *r, double params
     mem->optimizer += params * optimizer / states;
 }
 
-/* DeepSpeed: of gradients and weights, and its share of the gradients in fp32 for the update
- * (runtime/zero/stage_1_and_2.py, step). */
+/* DeepSpeed: buckets of gradients and weights, and its share of the gradients in fp32 for the
+ * update (runtime/zero/stage_1_and_2.py, step). */
 static double bucket_bytes(const struct stage_sum *v)
 {
     const struct pipe_stage *h = v->stage;
@@ -242,8 +244,8 @@ static double bucket_bytes(const struct stage_sum *v)
            4 * (dense / v->s->dense.shards + expert / v->s->expert.shards);
 }
 
-/* FSDP: this layer's weights whole, with prefetch the next one's too, the head until backward, and
- * one layer's gradients on their way; a pipeline holds whole gradients until its last microbatch,
+/* FSDP: this layer's whole weights, with prefetch also the next one's, the head until backward, and
+ * one layer's gradients in transit.  A pipeline holds whole gradients until its last microbatch,
  * and whole weights unless they are resharded.  DeepSpeed: buckets. */
 static double gathered_bytes(const struct stage_sum *v)
 {
@@ -266,8 +268,8 @@ static double gathered_bytes(const struct stage_sum *v)
     return weights + (pipeline ? trained * gradient : trained / layers * gradient);
 }
 
-/* Per token: what a microbatch in flight keeps of every layer of the stage; one layer is at work,
- * with the gradients of what it holds, and when it is recomputed with all of that again. */
+/* Per token: tensors that a microbatch in flight keeps of every layer of the stage, and those of
+ * the active layer with their gradients, and when it is recomputed all of them again. */
 static void add_activations(const struct stage_sum *v, const double *kept, const double *whole)
 {
     const struct recipe *r = v->r;
@@ -333,8 +335,8 @@ void memory_stages(struct memory_stage out[STEP_STAGES], const struct step *s,
     }
 }
 
-/* Microbatches whose activations stage i holds, in units of all its layers:
- * min(all, first - each i) / chunks. */
+/* Number of microbatches whose activations stage i holds, in units of all its layers: min(all,
+ * first - each i) / chunks. */
 struct flight {
     double all, first, each, chunks;
 };
@@ -361,10 +363,10 @@ static double in_flight(const struct flight *f, int index)
 {
     double room = f->first - f->each * index, held = f->all < room ? f->all : room;
 
-    return f->chunks > 1 ? held / f->chunks : held; /* a search asks often, and mostly of 1 */
+    return f->chunks > 1 ? held / f->chunks : held; /* frequent in a search, mostly with 1 chunk */
 }
 
-/* What a stage needs of the micro batch, beside what it needs anyway. */
+/* Memory of a stage that depends on the micro batch. */
 struct grown {
     double activations, logits, gathered, fragmentation, total;
 };
@@ -378,7 +380,7 @@ static inline struct grown grown(const struct memory_stage *from, const struct s
     g.activations =
         s->tokens * (from->kept * in_flight(flight, index) + from->at_work + from->whole);
     if (s->r->grad_sync == GRAD_SYNC_LAST && s->microbatches > 1)
-        g.gathered += fmax(0, from->unreduced - f->gradients); /* shards come as they go */
+        g.gathered += fmax(0, from->unreduced - f->gradients); /* shards replace whole gradients */
     g.fragmentation = lost * (g.activations + g.logits + g.gathered);
     g.total = from->states + g.activations + g.logits + g.gathered + f->comm + f->context +
               g.fragmentation;
@@ -411,7 +413,8 @@ double memory_fullest(const struct memory_stage *stage, const struct step *s,
     return most;
 }
 
-/* States are arithmetic; what comes and goes is known to a share; the rest to its constants. */
+/* States are exact; temporary memory is known to a share; the rest to the errors of its
+ * constants. */
 static void add_error(struct memory *mem, const struct step *s, const struct constants *c)
 {
     bool grows = recipe_expands_segments(s->r);

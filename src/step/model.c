@@ -19,12 +19,12 @@ enum { MODEL_DIM_MAX = 1 << 24, MODEL_LAYERS_MAX = 100000 };
 static const char *const mixer_name[MIXER_COUNT] = {"gqa", "mla", "csa", "mamba2", "none"};
 const char *const mlp_name[MLP_COUNT] = {"swiglu", "plain", "none"};
 
-/* A key beside "kind": for which kinds, and whether it may be absent.  All are whole numbers of
- * 1..MODEL_DIM_MAX but "bias", which is true or false. */
+/* A key beside "kind": the kinds it applies to, and whether it is optional.  All are integers of
+ * 1..MODEL_DIM_MAX except "bias", a boolean. */
 struct field {
     const char *key;
     size_t offset;
-    unsigned kinds; /* bits */
+    unsigned kinds; /* bit mask of kinds */
     bool optional;
 };
 
@@ -80,7 +80,8 @@ enum {
     MLP_FIELDS = sizeof(mlp_field) / sizeof(*mlp_field),
 };
 
-/* A whole number of an object, min..max; absent: *out stays where optional, else an error. */
+/* Read an integer of an object, min..max.  If it is missing, *out is unchanged when optional, else
+ * an error. */
 static int read_int(json_t *object, const char *where, const char *key, int min, int max,
                     bool optional, int *out, struct err *err)
 {
@@ -106,7 +107,7 @@ static int read_bool(json_t *object, const char *where, const char *key, bool *o
     return 0;
 }
 
-/* No key but "kind" and the fields of this kind. */
+/* Allow no key but "kind" and the fields of this kind. */
 static int check_keys(json_t *object, const char *where, const struct field *field, int fields,
                       int kind, const char *kind_name, struct err *err)
 {
@@ -141,7 +142,7 @@ static int read_fields(void *base, json_t *object, const char *where, const stru
     return 0;
 }
 
-/* The index of "kind" among names[], or -1. */
+/* Returns the index of "kind" among names[], or -1. */
 static int read_kind(json_t *object, const char *where, const char *const *names, int n,
                      struct err *err)
 {
@@ -251,7 +252,7 @@ static int read_mlp(struct mlp *p, json_t *object, const char *where, struct err
     return check_experts(p, object, where, err);
 }
 
-/* A kind of layers.  shared: that key may be there too; NULL: it may not. */
+/* Read a kind of layers.  shared: result of that optional key; NULL: the key is not allowed. */
 static int read_layer(struct layer *l, json_t *object, const char *where, bool *shared,
                       struct err *err)
 {
@@ -276,7 +277,7 @@ static int read_layer(struct layer *l, json_t *object, const char *where, bool *
     return bad ? -1 : 0;
 }
 
-/* Fills layer, kinds and layers of m; path starts every message. */
+/* Fill layer, kinds and layers of m.  path begins every message. */
 static int read_layers(struct model *m, json_t *list, const char *path, struct err *err)
 {
     size_t n = json_array_size(list);
@@ -324,7 +325,8 @@ static int read_model(struct model *m, json_t *root, const char *path, struct er
     return rc;
 }
 
-/* A model file of ours, or a config.json of Transformers, which has layers and no "format". */
+/* Open a railgauge model file, or a config.json of Transformers, which has layers and no
+ * "format". */
 static int open_model(json_t **root, const char *path, struct err *err)
 {
     json_t *raw = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);

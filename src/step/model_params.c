@@ -7,7 +7,7 @@
 const char *const weight_part_name[WEIGHT_COUNT] = {"mixer", "mlp", "experts", "shared experts",
                                                     "routing"};
 
-/* Rows of struct weight as they are found. */
+/* Rows of struct weight, in order of listing. */
 struct weights {
     struct weight *row;
     int n;
@@ -44,9 +44,8 @@ static void add_mla(struct weights *w, double h, const struct attention *a)
     add(w, "o", WEIGHT_MIXER, v, h, a->bias);
 }
 
-/* Keys and values are one vector of head_dim, of every token and, gated, of every `ratio` tokens;
- * where an index chooses among those, each of them overlaps with the one before (twice the width).
- */
+/* Keys and values are one vector of head_dim, for every token and, gated, for every `ratio` tokens.
+ * If an index selects among those, each overlaps with the one before (twice the width). */
 static void add_csa(struct weights *w, double h, const struct attention *a)
 {
     double q = (double)a->heads * a->head_dim, dim = a->index_dim, overlap = a->index_topk ? 2 : 1;
@@ -66,7 +65,7 @@ static void add_csa(struct weights *w, double h, const struct attention *a)
     add(w, "index weights", WEIGHT_MIXER, h, a->index_heads, a->bias);
 }
 
-/* One product makes the gate z, x, B, C and the step sizes dt (Dao and Gu 2024, 7.1). */
+/* One product computes the gate z, x, B, C and the step sizes dt (Dao and Gu 2024, 7.1). */
 static void add_mamba2(struct weights *w, double h, const struct attention *a)
 {
     double inner = (double)a->heads * a->head_dim;
@@ -85,7 +84,7 @@ static void add_none(struct weights *w, double h, const struct attention *a)
 static void (*const add_mixer[MIXER_COUNT])(struct weights *, double, const struct attention *) = {
     add_gqa, add_mla, add_csa, add_mamba2, add_none};
 
-/* Two or three matrices between `in` and `ffn`. */
+/* Add two or three matrices between `in` and `ffn`. */
 static void add_wide(struct weights *w, const struct mlp *p, enum weight_part part, double in,
                      double ffn, double copies, double active)
 {
@@ -119,7 +118,7 @@ static void add_mlp(struct weights *w, double h, const struct mlp *p)
         add_wide(w, p, WEIGHT_SHARED, h, p->shared_ffn, 1, 1);
 }
 
-/* gate and up, and q, k and v, are one product with one input. */
+/* True for up after gate, and for k and v after q: one product with one input. */
 static bool shares_input(const struct weight *w, const struct layer *l)
 {
     return !strcmp(w->name, "k") || !strcmp(w->name, "v") ||
@@ -200,11 +199,11 @@ void model_params(const struct model *m, struct params *p)
         p->expert += count * s->expert;
         p->matmul += count * s->matmul;
     }
-    p->total = p->layers + p->embedding + m->hidden; /* and the last norm */
+    p->total = p->layers + p->embedding + m->hidden; /* plus the last norm */
     p->active += p->embedding + m->hidden;
 }
 
-/* Embedding and head are those of the model. */
+/* Embedding and head are shared with the model. */
 double mtp_params(const struct model *m)
 {
     double h = m->hidden;
@@ -227,7 +226,7 @@ double model_lora_params(const struct model *m, int rank, bool mlp)
     return sum;
 }
 
-/* Keys that a token sees on average: the last `most` of n, itself too; most 0: all. */
+/* Mean number of keys visible to a token: the last `most` of n, including itself; most 0: all. */
 static double mean_keys(double n, double most)
 {
     double window = most > 0 ? fmin(most, n) : n;
@@ -236,8 +235,8 @@ static double mean_keys(double n, double most)
 }
 
 /* Training FLOPs of the core: 2 per multiply-add, 3 times forward.  Attention: a score and a sum
- * over V for every key seen; an index scores all n groups of tokens with one product, in either
- * convention.  Scan: 7 per channel and state (Megatron-LM, mamba_layer_flops). */
+ * over V for every visible key; an index scores all n groups of tokens with one product, in both
+ * conventions.  Scan: 7 per channel and state (Megatron-LM, mamba_layer_flops). */
 double layer_core_flops(const struct layer *l, int seq, bool causal)
 {
     const struct attention *a = &l->attention;
@@ -296,10 +295,10 @@ void mtp_flops(const struct model *m, int seq, bool causal, struct flops *f)
     f->head = n * 6 * h * m->vocab;
 }
 
-/* --- how tokens spread over experts --- */
+/* --- spread of tokens over experts --- */
 
-/* None of k distinct experts, drawn from `pool`, is among `part` of them: C(pool - part, k) /
- * C(pool, k). */
+/* Probability that none of k distinct experts drawn from `pool` is among `part` of them: C(pool -
+ * part, k) / C(pool, k). */
 static double miss(double pool, double part, int k)
 {
     double p = 1;
@@ -309,8 +308,8 @@ static double miss(double pool, double part, int k)
     return p;
 }
 
-/* Of `drawn` ones of `pool`, j are among `part`: C(part, j) C(pool - part, drawn - j) / C(pool,
- * drawn), one draw at a time. */
+/* Probability that j of `drawn` ones from `pool` are among `part`: C(part, j) C(pool - part, drawn
+ * - j) / C(pool, drawn), one draw at a time. */
 static double hypergeometric(int pool, int part, int drawn, int j)
 {
     double p = 1;
@@ -321,7 +320,7 @@ static double hypergeometric(int pool, int part, int drawn, int j)
     return p;
 }
 
-/* With limited groups a token first draws groups, then experts of those. */
+/* With limited groups a token first draws groups, then experts in them. */
 static double miss_limited(const struct routing *r, double part)
 {
     double size = (double)r->experts / r->groups, pool = size * r->groups_max, none = 0;

@@ -16,7 +16,7 @@ enum { FILE_MAX = 64 << 20 };
 struct state {
     const struct topo *topo;
     int *order, ranks;
-    int *rank_of; /* by endpoint: rank + 1, 0 while free */
+    int *rank_of; /* per endpoint: rank + 1; 0 while free */
     const char *where;
 };
 
@@ -30,7 +30,8 @@ static int take(struct state *s, int endpoint, struct err *err)
     return 0;
 }
 
-/* local >= 0: that endpoint; else the first `slots` free ones (-1: all, and none may be taken). */
+/* local >= 0: that endpoint; else the first `slots` free ones (-1: all of the host, which must be
+ * free). */
 static int take_host(struct state *s, const char *name, int local, int slots, struct err *err)
 {
     int host = topo_find_host(s->topo, name), taken = 0, seen = 0;
@@ -56,7 +57,7 @@ static int take_host(struct state *s, const char *name, int local, int slots, st
     return 0;
 }
 
-/* The second word: "slots=2", "3", or nothing; or ":2" at the end of the first. */
+/* Parse the second word: "slots=2", "3", or nothing; or ":2" at the end of the first word. */
 static int parse_count(const struct state *s, char *name, const char *second, int *local,
                        int *slots, struct err *err)
 {
@@ -173,7 +174,7 @@ void host_slots_keep(struct host_slots *s, int hosts, const uint64_t *mask)
 {
     int kept = 0;
 
-    for (int h = 0, from = 0; h < hosts; h++) { /* first[h] is the new one already */
+    for (int h = 0, from = 0; h < hosts; h++) { /* first[h] already has the new value */
         int to = s->first[h + 1];
         for (int i = from; i < to; i++)
             if (mask[h] >> (i - from) & 1)
@@ -208,7 +209,7 @@ int host_slots_deal(const struct host_slots *s, const int *host, int hosts, int 
 struct row {
     const struct topo *topo;
     struct host_slots of;
-    int *host, hosts; /* in the order in which ranks meet them */
+    int *host, hosts; /* in the order used by ranks */
 };
 
 static int room(const struct row *r, int host)
@@ -250,7 +251,7 @@ static void take_all(struct row *r)
         MEM_PUSH(r->host, r->hosts) = h;
 }
 
-/* The nodes of each rack in the order of the row. */
+/* Nodes of each rack, in the order of the row. */
 struct rack {
     int *host, hosts, used;
 };
@@ -273,8 +274,9 @@ static int by_rack(struct rack *rack, const struct row *r, struct err *err)
     return 0;
 }
 
-/* `segment` nodes of a rack, then as many of the next, round the racks until `ranks` fit (0: until
- * no rack has that many left).  Returns how many segments; *fits: endpoints in them. */
+/* Take `segment` nodes of a rack, then as many of the next, cycling over the racks until `ranks`
+ * fit (0: until no rack has that many left).  Returns the number of segments; *fits: endpoints in
+ * them. */
 static int deal_segments(struct row *r, struct rack *rack, int racks, int segment, int ranks,
                          int *fits)
 {
@@ -316,7 +318,7 @@ static int take_segments(struct row *r, int segment, int ranks, struct err *err)
     return rc;
 }
 
-/* A row that nobody listed ends where the job does. */
+/* A row without a node list ends with the job. */
 static void cut(struct row *r, int ranks)
 {
     int fits = 0;
@@ -373,14 +375,15 @@ int placement_make(int **order, int *given, const struct topo *t, const struct p
     return deal_nodes(order, given, t, p, ranks, err);
 }
 
-/* Racks that hold these nodes of a preset, whose names are "r03n17" (fabric_topo). */
+/* Returns the number of racks that hold these nodes of a preset, named like "r03n17"
+ * (fabric_topo). */
 static int racks_named(const char *nodes)
 {
     char **name;
     int count, racks = 0;
 
     if (hostlist_expand(&name, &count, nodes, NULL) < 0)
-        return 0; /* placement says why */
+        return 0; /* placement_make() gives the reason */
     for (int i = 0; i < count; i++) {
         int rack = -1;
         if (sscanf(name[i], "r%4dn", &rack) == 1 && rack >= racks)

@@ -11,7 +11,7 @@
 #include "step/pricer.h"
 #include "step/timing.h"
 
-/* "group 3 of 8: ranks 24, 25 .. 31 on r00n06 .. r00n07" */
+/* Set "group 3 of 8: ranks 24, 25 .. 31 on r00n06 .. r00n07". */
 static void name_group(struct term *t, const struct question *q, const struct groups *g)
 {
     const struct topo *topo = &q->matrix->topo;
@@ -38,8 +38,7 @@ static void name_group(struct term *t, const struct question *q, const struct gr
     free(ids);
 }
 
-/* Deviation of one message's time: the curve's interval, or what its basis is worth, whichever is
- * more. */
+/* Error of one message's time: the larger of the curve's interval and the error of its basis. */
 double predict_message_error(const struct question *q, const struct cost *c)
 {
     static const enum constant_id worth[BASIS_COUNT] = {[BASIS_PRESET] = CONSTANT_ERROR_PRESET,
@@ -112,7 +111,7 @@ static struct term *push(struct prediction *p, enum term_kind kind, const char *
     return &p->term[p->terms - 1];
 }
 
-/* Each part that takes time; returns the variance of their sum. */
+/* Add a term for each part that takes time.  Returns the variance of their sum. */
 static double push_compute(struct prediction *p, const struct timing *t)
 {
     double var = 0;
@@ -121,7 +120,7 @@ static double push_compute(struct prediction *p, const struct timing *t)
         if (!(t->part[i] > 0))
             continue;
         struct term *one = push(p, TERM_COMPUTE, work_name[i], t->part[i], p->rate.basis);
-        one->error = p->anchored ? 0 : one->sec * p->rate.error[i]; /* what the anchor settles */
+        one->error = p->anchored ? 0 : one->sec * p->rate.error[i]; /* the anchor fixes this part */
         snprintf(one->source, sizeof(one->source), "%s", p->rate.part_source[i]);
         p->compute += one->sec;
         var += one->error * one->error;
@@ -129,8 +128,8 @@ static double push_compute(struct prediction *p, const struct timing *t)
     return var;
 }
 
-/* What is hidden may be seen when the constant errs; what is seen errs with the curve too. Returns
- * the variance of those inside the pipeline. */
+/* Hidden time may be exposed if the constant errs; exposed time also errs with the curve.  Returns
+ * the variance of messages inside the pipeline. */
 static double push_messages(struct prediction *p, const struct question *q, const struct timing *t,
                             const struct traffic *tr, struct term *messages)
 {
@@ -174,7 +173,7 @@ static void push_bubble(struct prediction *p, const struct question *q, const st
              t->last ? "with" : "without");
 }
 
-/* Adam on the rank's shard of states: memory traffic over memory rate. */
+/* Adam on the rank's shard of states: memory traffic / memory rate. */
 static void push_optimizer(struct prediction *p, const struct question *q, const struct timing *t,
                            const struct traffic *tr)
 {
@@ -240,8 +239,8 @@ void predict_note(struct prediction *p, const char *fmt, ...)
     va_end(ap);
 }
 
-/* What the software is worth that no one told apart: of an anchored recipe, or of the effects that
- * are known, less known or not. */
+/* Error of the software's effect on compute: for an anchored recipe, or for effects that are known,
+ * partly known or unknown. */
 static double recipe_error(const struct prediction *p, const struct question *q)
 {
     const struct effects *e = &q->constants->effects;
@@ -275,8 +274,8 @@ static void note_interval(struct prediction *p, const struct question *q, double
                      known_words[p->known], 100 * (1 - p->lo / p->sec), 100 * (p->hi / p->sec - 1));
 }
 
-/* Terms err independently; the recipe errs for the whole step.  How far such steps really lie
- * apart, in deviations, is data (effects.h); where compute was measured, a normal distribution's. */
+/* Terms err independently; the recipe errs for the whole step.  The width in deviations is data
+ * (effects.h), or that of a normal distribution if compute was measured. */
 static void add_up(struct prediction *p, const struct question *q)
 {
     struct effect_interval z = {-STATS_Z90, STATS_Z90, 0};
@@ -343,7 +342,7 @@ static void note_frozen(struct prediction *p, const struct question *q)
             q->recipe->lora_rank, q->recipe->lora == LORA_ALL ? "all products" : "attention");
 }
 
-/* A GPU of which no step was ever fitted is not passed over in silence. */
+/* Note a GPU without any fitted step. */
 static void note_gpu(struct prediction *p, const struct question *q)
 {
     const struct fabric_gpu *gpu = q->fabric ? &q->fabric->gpu : NULL;
@@ -356,7 +355,7 @@ static void note_gpu(struct prediction *p, const struct question *q)
                      gpu->generation ? gpu->generation : "not said");
 }
 
-/* What model, software and GPU are worth beside the constants, and that it is in the answer. */
+/* Look up the effects of model, software and GPU, and note them. */
 static void look_up_effects(struct prediction *p, const struct question *q)
 {
     struct effect_sum sum;
@@ -386,7 +385,7 @@ static double software_share(const struct timing *t, const struct traffic *tr, c
     return (then.sec / t->sec - 1) / h;
 }
 
-/* work -> traffic -> prices -> timing -> words. */
+/* work -> traffic -> prices -> timing -> text. */
 int predict_step(struct prediction *p, const struct question *q, struct err *err)
 {
     double one[TRAFFIC_MAX];

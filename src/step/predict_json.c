@@ -83,7 +83,7 @@ static json_t *memory_json(const struct memory *m)
     return o;
 }
 
-/* null: no other placement is known to be faster. */
+/* null: no faster placement is known. */
 static json_t *faster_json(const struct faster *f)
 {
     return f->sec > 0 ? json_pack("{s:s, s:s, s:o, s:o}", "groups", f->groups, "option", f->option,
@@ -92,7 +92,7 @@ static json_t *faster_json(const struct faster *f)
                       : json_null();
 }
 
-/* Levels that the question does not say are no more than their factor's deviation. */
+/* Levels that the question does not state have only their factor's deviation. */
 static json_t *effects_json(const struct prediction *p)
 {
     json_t *list = json_array();

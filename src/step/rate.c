@@ -45,7 +45,7 @@ static double peak_of(const struct fabric_gpu *gpu, const char *dtype)
     return 0;
 }
 
-/* "GB200 bf16 peak 2500 TFLOP/s (data sheet)"; a GPU without a name is stand_in()'s. */
+/* "GB200 bf16 peak 2500 TFLOP/s (data sheet)"; a GPU without a name comes from stand_in(). */
 enum { PEAK_TEXT = 96 };
 static char *peak_text(char buf[PEAK_TEXT], const struct rate *r, const struct fabric_gpu *gpu,
                        const char *dtype)
@@ -84,15 +84,15 @@ static void from_measurement(struct rate *r, const struct matrix *m)
     snprintf(r->source, sizeof(r->source), "%s",
              m->compute.source ? m->compute.source
                                : "compute rate of the matrix, source not given");
-    for (int i = WORK_LINEAR; i <= WORK_SCAN; i++) /* one kernel stands for all layers */
+    for (int i = WORK_LINEAR; i <= WORK_SCAN; i++) /* one kernel represents all layers */
         set_part(r, (enum work_part)i, m->compute.flops, hypot(0.1, m->compute.flops_spread), "%s",
                  r->source);
 }
 
-/* What products of one part take at the measured rates of their shapes. */
+/* Cost of products of one part at the measured rates of their shapes. */
 struct priced {
     double flops, sec, error; /* error: FLOP/s-weighted, a share */
-    double lo, hi;            /* rates of the slowest and the fastest of them */
+    double lo, hi;            /* slowest and fastest rate among them */
 };
 
 /* How often the step runs each pass: backward may repeat forward, and frozen weights have no
@@ -123,7 +123,7 @@ static void price_product(struct priced *sum, const struct question *q, const st
     }
 }
 
-/* Linear layers or the head from the table; false when it has none of that dtype. */
+/* Set linear layers or the head from the table.  False if the table lacks the dtype. */
 static bool from_table(struct rate *r, const struct question *q, enum work_part part,
                        const char *dtype)
 {
@@ -171,7 +171,7 @@ static void set_products(struct rate *r, const struct fabric_gpu *gpu, int kind,
              peak_text(sheet, r, gpu, "bf16"), head->name, head->value);
 }
 
-/* What a stack takes longer; 1 for Megatron, whose steps gave the other constants. */
+/* Factor of a stack on time; 1 for Megatron, because the other constants come from its steps. */
 static double stack_factor(const struct constants *c, bool core, int stack)
 {
     static const enum constant_id longer[STACK_COUNT][2] = {
@@ -183,7 +183,7 @@ static double stack_factor(const struct constants *c, bool core, int stack)
     return stack == STACK_MEGATRON ? 1 : constants_get(c, longer[stack][core])->value;
 }
 
-/* What an fp8 core reaches of a bf16 one: 1.2 of 0.74 PFLOP/s (Shah et al. 2024, FlashAttention-3,
+/* Speed of an fp8 core relative to bf16: 1.2 / 0.74 PFLOP/s (Shah et al. 2024, FlashAttention-3,
  * abstract). */
 static const double fp8_core = 1.6;
 
@@ -217,7 +217,7 @@ static void set_core(struct rate *r, const struct fabric_gpu *gpu, const struct 
              recipe_name.stack[recipe->stack]);
 }
 
-/* What the memory rate bounds, and kernels; left out where the rate is not known. */
+/* Set parts bound by the memory rate, and kernels; left out if the rate is unknown. */
 static void set_memory(struct rate *r, const struct recipe *recipe, const struct constants *c,
                        const char *whose)
 {
@@ -240,15 +240,15 @@ static void set_memory(struct rate *r, const struct recipe *recipe, const struct
              launch->name, launch->value, longer, stack);
 }
 
-/* Peaks of the data sheet times what was fitted to published steps. */
+/* Peaks of the data sheet times efficiencies fitted to published steps. */
 static void from_data_sheet(struct rate *r, const struct question *q, const struct fabric_gpu *gpu)
 {
     set_products(r, gpu, q->recipe->dtype, q->constants);
     set_core(r, gpu, q->recipe, q->constants);
 }
 
-/* Measured products in place of the linear layers' and the head's; routed experts keep how far
- * they lie below them. */
+/* Use measured products for the linear layers and the head; routed experts keep their ratio to
+ * them. */
 static void from_products(struct rate *r, const struct question *q)
 {
     const char *dtype = recipe_name.dtype[q->recipe->dtype];
@@ -263,8 +263,8 @@ static void from_products(struct rate *r, const struct question *q)
     from_table(r, q, WORK_HEAD, "bf16");
 }
 
-/* No data sheet: the best measured rates stand for it.  They lie below it, so the attention core
- * comes out rather long. */
+/* Without a data sheet, use the best measured rates.  They are below the peak, so the attention
+ * core is rather too slow. */
 static void stand_in(struct fabric_gpu *gpu, const struct matrix *m, const char *dtype)
 {
     static const char *const known[] = {"bf16", NULL};
@@ -315,7 +315,7 @@ static int from_shares(struct rate *r, const struct question *q, const struct fa
     return 0;
 }
 
-/* Of a preset: a matrix that was measured has what its own links give. */
+/* For presets only, because a measured matrix contains the rates of its own links. */
 static double links_factor(const struct question *q)
 {
     char publisher[EFFECT_LEVEL];
@@ -326,7 +326,7 @@ static double links_factor(const struct question *q)
     return constants_links(q->constants, publisher);
 }
 
-/* Ranks of an NVLink domain; of a host where there is no NVLink. */
+/* Ranks of an NVLink domain; of a host if there is no NVLink. */
 static int domain_of(const struct fabric *f)
 {
     return f->gpus_per_host * (f->hosts_per_domain > 1 ? f->hosts_per_domain : 1);

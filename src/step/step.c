@@ -4,12 +4,14 @@
 #include <stdio.h>
 
 struct split {
-    int pp, chunks, full, missing; /* layers of a full chunk; what all chunks together lack */
-    int lead;                      /* layers that open the model and are in the first stage only */
-    double share;                  /* layers that a chunk's share of the cost is; 0: by layers */
+    /* full: layers of a full chunk; missing: layers short in all chunks together */
+    int pp, chunks, full, missing;
+    int lead; /* layers at the start of the model, in the first stage only */
+    /* layers that make up a chunk's share of the cost; 0: split by layers */
+    double share;
 };
 
-/* Layers that cost what the whole model does, the head included. */
+/* Number of layers with the cost of the whole model, including the head. */
 static double cost_of(const struct model *m)
 {
     double layers = 0;
@@ -31,7 +33,8 @@ static struct split split_of(const struct step *s)
                           share};
 }
 
-/* Layers of the first k chunks, each of which takes layers until it passes its share. */
+/* Returns the layers of the first k chunks, each of which takes layers until it passes its
+ * share. */
 static int before_chunk(const struct split *s, int k)
 {
     int layers = s->full * s->chunks - s->missing, taken = k ? (int)(k * s->share) + 1 : 0;
@@ -39,7 +42,7 @@ static int before_chunk(const struct split *s, int k)
     return taken < layers ? taken : layers;
 }
 
-/* Layers that stage `index` lacks; by cost it may have more. */
+/* Returns the layers that stage `index` is short of; negative for more, possible by cost. */
 static int missing(const struct split *s, int index)
 {
     bool first = index == 0, last = index == s->pp - 1;
@@ -53,7 +56,8 @@ static int missing(const struct split *s, int index)
         return first + last;
     if (s->missing <= s->full)
         return last ? s->missing : 0;
-    int lacking = 0; /* the last `missing` chunks one each; stage i has chunks i, i + pp, ... */
+    /* the last `missing` chunks lack one each; stage i has chunks i, i + pp, ... */
+    int lacking = 0;
     for (int k = s->chunks - s->missing; k < s->chunks; k++)
         lacking += k % s->pp == index;
     return lacking;
@@ -139,7 +143,7 @@ void step_stage(struct pipe_stage *out, const struct step *s, int index)
     make_stage(out, s, &split, index);
 }
 
-/* Active parameters: what a token costs. */
+/* Active parameters, proportional to the cost of a token. */
 static double active(const struct step *s, const struct pipe_stage *stage)
 {
     const struct model *m = s->m;

@@ -25,7 +25,8 @@ void coefficients_of(struct coefficients *c, const struct rate *rate, const stru
     c->domain = rate->domain;
 }
 
-/* Parts `from` up to `to`: what grows with tokens comes before WORK_WEIGHTS. */
+/* Returns the seconds of parts `from` up to `to`.  Parts that grow with tokens come before
+ * WORK_WEIGHTS. */
 static double seconds_of(const double *amount, const struct coefficients *c, int from, int to)
 {
     double sum = 0;
@@ -45,7 +46,8 @@ static struct stage_pace stage_pace(const struct stage_work *s, const struct coe
         .host = (s->forward[WORK_LAUNCH] + s->backward[WORK_LAUNCH]) * c->host};
 }
 
-/* Weights' gradients of a microbatch on the mean stage: as much as the forward products. */
+/* Returns the seconds of weights' gradients of a microbatch on the mean stage: equal to the forward
+ * products. */
 static double weight_seconds(const struct work *w, const struct coefficients *c)
 {
     const double *f = w->mean.forward;
@@ -60,7 +62,8 @@ void pace_of(struct pace *p, const struct work *w, const struct coefficients *c)
                        weight_seconds(w, c)};
 }
 
-/* Neither is NAN: in place of fmax() and fmin(), which ask that and are calls. */
+/* Neither argument is NAN, so this replaces fmax() and fmin(), which check for it and are function
+ * calls. */
 static double larger(double a, double b)
 {
     return a > b ? a : b;
@@ -71,20 +74,20 @@ static double smaller(double a, double b)
     return a < b ? a : b;
 }
 
-/* What the GPU waits for the host beyond its own seconds of a microbatch, `messages` of them messages
- * inside layers. */
+/* Returns the GPU's wait for the host beyond its own seconds of a microbatch.  messages: exposed
+ * messages inside layers. */
 static double waiting(const struct stage_seconds *s, double messages)
 {
     return larger(0, s->host - (s->forward + s->backward + messages));
 }
 
-/* Of one microbatch, with what it waits for the host. */
+/* Returns forward and backward of one microbatch, including the wait for the host. */
 static double both(const struct stage_seconds *s, double messages)
 {
     return s->forward + s->backward + waiting(s, messages);
 }
 
-/* The slowest stage sets the pace. */
+/* The slowest stage determines the pace. */
 static void compute(struct timing *t, const struct pace_seconds *p, double messages,
                     double microbatches)
 {
@@ -116,32 +119,33 @@ static bool is_window(const struct message *m)
     return m->exposure == EXPOSE_WINDOW;
 }
 
-/* What it takes of its price: groups of ranks in a row, from a domain's first on. */
+/* Returns the factor on a message's price: not 1 if its group leaves a domain, which assumes
+ * consecutive ranks from a domain's first one on. */
 static double links(const struct message *m, const struct coefficients *c)
 {
     return m->span.size * m->span.stride > c->domain ? c->links : 1;
 }
 
-/* Weights and gradients. */
+/* True for messages of weights and gradients. */
 static bool is_state(const struct message *m)
 {
     return m->phase == PHASE_FORWARD || m->phase == PHASE_BACKWARD;
 }
 
-/* Neither of these has compute beside it: the first gather of a forward pass, the last reduction of
- * a backward pass. */
+/* True if one of the messages has no compute beside it: the first gather of a forward pass, the
+ * last reduction of a backward pass. */
 static bool has_edge(const struct message *m)
 {
     return m->phase == PHASE_FORWARD || m->op != OP_ALL_GATHER;
 }
 
-/* A layer that is not gathered ahead waits for its weights, with nothing beside. */
+/* A layer that is not gathered ahead waits for its weights, with no compute beside. */
 static bool waits(const struct message *m, const struct recipe *r)
 {
     return !r->prefetch && recipe_gathers_weights(r) && m->op == OP_ALL_GATHER && is_window(m);
 }
 
-/* Weights and gradients: what may hide behind compute. */
+/* Add a message of weights or gradients, which may hide behind compute. */
 static void add_state(struct timing_list *list, const struct message *m, int i,
                       const struct recipe *r)
 {
@@ -173,18 +177,18 @@ void timing_list_of(struct timing_list *list, const struct traffic *tr,
     }
 }
 
-/* Each message of a set, in the order of the list. */
+/* Loop over the messages of a set, in the order of the list. */
 #define EACH(i, set)                                                                               \
     for (uint64_t left_ = (set), i; left_ && (i = (uint64_t)__builtin_ctzll(left_), true);         \
          left_ &= left_ - 1)
 
-/* Seconds of messages that are seen, but of weights and gradients. */
+/* Exposed seconds, without messages of weights and gradients. */
 struct timing_seen {
-    double all;    /* of the step */
-    double inside; /* of those inside layers, in one pass of each kind together */
+    double all;    /* whole step */
+    double inside; /* inside layers, one forward and one backward pass together */
 };
 
-/* What has a share of its own that stays. */
+/* Set and return the exposed time of a message with a fixed share. */
 static double share_of(struct timing *t, const struct timing_list *list, const double *one, int i)
 {
     double raw = one[i] * list->count[i] * list->links[i];
@@ -193,7 +197,7 @@ static double share_of(struct timing *t, const struct timing_list *list, const d
     return t->seen[i] = raw * list->share[i];
 }
 
-/* Inside layers, between stages, and what runs beside nothing. */
+/* Sum the exposed time of messages inside layers and between stages; set that of the others. */
 static struct timing_seen shares(struct timing *t, const struct timing_list *list,
                                  const double *one, double microbatches)
 {
@@ -212,8 +216,8 @@ static struct timing_seen shares(struct timing *t, const struct timing_list *lis
     return s;
 }
 
-/* What is seen in one pass of a set of messages that may hide behind `hides` seconds of it, `passes`
- * times.  Layers are alike, so the sum over layers of max(exposed c, c - overlap w) is the same over
+/* Add the exposed time of `passes` passes of a set of messages that may hide behind `hides` seconds
+ * each.  Layers are alike, so the sum over layers of max(exposed c, c - overlap w) is the same over
  * the whole pass. */
 static void window(struct timing *t, const struct timing_list *list, const double *one,
                    const struct coefficients *c, uint64_t set, double hides, double microbatches,
@@ -236,8 +240,8 @@ static void window(struct timing *t, const struct timing_list *list, const doubl
     }
 }
 
-/* m-1 microbatches have the messages of every round, the last one has all.  What is seen inside
- * layers is shared out over the passes as the compute is. */
+/* m-1 microbatches have the messages of every round, the last one has all.  Exposed time inside
+ * layers is divided over the passes like the compute. */
 static void windows(struct timing *t, const struct timing_list *list, const double *one,
                     const struct coefficients *c, double layers, double microbatches)
 {
@@ -253,7 +257,7 @@ static void windows(struct timing *t, const struct timing_list *list, const doub
         if (again != set)
             window(t, list, one, c, again, hides, microbatches, microbatches - 1);
         else
-            EACH(i, set) /* every round is as the last one */
+            EACH(i, set) /* every round equals the last one */
             {
                 t->seen[i] += (microbatches - 1) * t->seen[i];
             }
@@ -273,7 +277,7 @@ static double bubble(const struct timing *t, double mean, double weights, double
     double slow = t->forward + t->backward + messages;
     double idle = stages * (mean + messages) - slow;
 
-    if (r->stages > 1) /* a division that most need not wait for */
+    if (r->stages > 1) /* division that most callers avoid */
         idle /= r->stages;
     switch (r->schedule) {
     case SCHEDULE_ZB_H1:
@@ -287,7 +291,8 @@ static double bubble(const struct timing *t, double mean, double weights, double
     }
 }
 
-/* All but the messages that are seen, which make the host's waiting shorter and the bubble longer. */
+/* Set all times except exposed messages, which shorten the wait for the host and lengthen the
+ * bubble. */
 static void without_messages(struct timing *t, const struct timing_seen *seen,
                              const struct timing_step *s)
 {
@@ -341,7 +346,7 @@ void timing_of(struct timing *t, const struct traffic *tr, const double *one, co
     parts(t, w, c, s.microbatches);
 }
 
-/* --- the stretch of compute that a measured step asks for --- */
+/* --- the stretch of compute for a measured step --- */
 
 enum { ROUNDS = 200 };
 
@@ -360,7 +365,7 @@ int timing_stretch(double *stretch, double (*seconds)(void *ctx, double stretch)
                        units_seconds_text(got, (fa > 0 ? fa : fb) + measured),
                        units_seconds_text(want, measured));
     /* False position with the Illinois rule (Dowell and Jarratt 1971): a step is nearly linear in
-     * the stretch, so this takes a handful of rounds; halving bounds it where a kink does not. */
+     * the stretch, so this needs few rounds.  Halving bounds their number at a kink. */
     for (int i = 0, side = 0; i < ROUNDS; i++) {
         double s = i % 8 == 7 ? (a + b) / 2 : (a * fb - b * fa) / (fb - fa);
         double f = seconds(ctx, s) - measured;

@@ -18,7 +18,7 @@ const enum constant_id exposure_constant[EXPOSE_COUNT] = {
 
 enum { ACTIVATION_BYTES = 2 }; /* bf16 between layers, whatever the products compute in */
 
-/* The list, and what every message of it needs to know. */
+/* The list, and data needed for each of its messages. */
 struct traffic_list {
     struct traffic *t;
     const struct step *s;
@@ -26,11 +26,11 @@ struct traffic_list {
     const struct layout *l;
     const struct recipe *r;
     const struct pipe_stage *stage;
-    int again; /* 1: forward runs twice, recompute full */
+    int again; /* 1: forward runs twice (recompute full) */
 };
 
-/* The same message of another kind of layers, or when the list runs full one that differs only in
- * size. */
+/* Find the same message of another kind of layers, or, when the list is full, one that differs only
+ * in size. */
 static struct message *find(struct traffic *t, const struct message *msg)
 {
     enum { LABELS = 25 };
@@ -83,7 +83,7 @@ static void add_inside(struct traffic_list *s, enum axis axis, enum exposure exp
                              .formula = formula});
 }
 
-/* `in` inputs and `out` outputs of that width. */
+/* Add the messages for `in` inputs and `out` outputs of this width. */
 static void add_width(struct traffic_list *s, enum exposure e, double width, double in, double out,
                       const char *gathers, const char *scatters, const char *reduces,
                       const char *formula)
@@ -101,9 +101,9 @@ static void add_width(struct traffic_list *s, enum exposure e, double width, dou
     add_inside(s, AXIS_TP, e, scatters, OP_REDUCE_SCATTER, bytes, out * forward + in, formula);
 }
 
-/* Embedding and head of one microbatch, whose products are not cut up by any stack: the embedding's
- * output is shared out and, unless frozen, its gradient brought together; the head is like the
- * first half of a half. */
+/* Embedding and head of one microbatch, whose products no stack splits: the embedding's output is
+ * sharded and, unless frozen, its gradient gathered; the head is like the first half of a layer's
+ * half. */
 static void add_ends(struct traffic_list *s)
 {
     double bytes = s->s->tokens * s->m->hidden * ACTIVATION_BYTES;
@@ -133,9 +133,9 @@ static void add_ends(struct traffic_list *s)
                    "core/tensor_parallel/cross_entropy.py)");
 }
 
-/* What tensor parallelism does to the sequence.  Each half of a layer (mixer; dense MLP or shared
- * experts) brings the tokens of all tp ranks together before its first product and shares them out
- * after its last: in, out are halves whose input, output is `hidden` wide. */
+/* Messages of tensor parallelism.  Each half of a layer (mixer; dense MLP or shared experts)
+ * gathers the tokens of all tp ranks before its first product and shards them after its last.  in,
+ * out: halves with input, output of width `hidden`. */
 static void add_tensor(struct traffic_list *s)
 {
     double in = 0, out = 0;
@@ -162,20 +162,20 @@ static void add_tensor(struct traffic_list *s)
     add_ends(s);
 }
 
-/* Keys and values of one rank's tokens, or queries and outputs, in bytes.  Latent attention sends
- * them after the projection up from the latent, as Megatron-LM does. */
+/* Returns the bytes of keys and values of one rank's tokens, or of queries and outputs.  Latent
+ * attention sends them after the up-projection from the latent, as Megatron-LM does. */
 static double kv_bytes(const struct traffic_list *s, const struct attention *a)
 {
     int tp = s->l->size[AXIS_TP], v = a->v_dim ? a->v_dim : a->head_dim;
 
-    if (a->kind == MIXER_CSA) /* one head is key and value */
+    if (a->kind == MIXER_CSA) /* one head is both key and value */
         return s->s->tokens * a->head_dim * ACTIVATION_BYTES;
     double heads = a->kv_heads > tp ? (double)a->kv_heads / tp : 1;
 
     return s->s->tokens * heads * (a->head_dim + v) * ACTIVATION_BYTES;
 }
 
-/* Windows are not taken advantage of: the implementations move all keys and values. */
+/* Windows bring no saving, because the implementations move all keys and values. */
 static void add_attention(struct traffic_list *s, const struct attention *a, double n)
 {
     int cp = s->l->size[AXIS_CP], v = a->v_dim ? a->v_dim : a->head_dim;
@@ -207,7 +207,8 @@ static void add_attention(struct traffic_list *s, const struct attention *a, dou
     }
 }
 
-/* A scan needs every token of a head: heads and sequence change places before and after it. */
+/* A scan needs every token of a head, so heads and sequence swap their sharding before and after
+ * it. */
 static void add_mamba(struct traffic_list *s, const struct attention *a, double n)
 {
     double inner = (double)a->heads * a->head_dim;
@@ -262,8 +263,8 @@ static void add_ep(struct traffic_list *s, const char *label, enum ep_kernel ker
                              .formula = formula});
 }
 
-/* Tokens of one rank to their experts and back, and their gradients the other way: a gradient
- * travels to experts as a token does, in as many bytes (DeepSeek-V3 2024, 3.3.2). */
+/* Tokens of one rank to their experts and back, and their gradients in reverse.  A gradient has as
+ * many bytes on its way to experts as a token (DeepSeek-V3 2024, 3.3.2). */
 static void add_all_to_all(struct traffic_list *s, const struct mlp *p, double n)
 {
     struct routing route = {.ranks = s->l->size[AXIS_EP],
@@ -290,7 +291,8 @@ static void add_all_to_all(struct traffic_list *s, const struct mlp *p, double n
                     "core/transformer/moe/token_dispatcher.py)");
 }
 
-/* Before an all_to_all of uneven sizes every rank tells how many tokens go to each expert. */
+/* Before an all_to_all of uneven sizes every rank sends the number of its tokens for each
+ * expert. */
 static void add_counts(struct traffic_list *s, const struct mlp *p, double n)
 {
     if (s->r->dispatch != DISPATCH_NCCL)
@@ -308,7 +310,8 @@ static void add_counts(struct traffic_list *s, const struct mlp *p, double n)
                                         "core/transformer/moe/token_dispatcher.py)"});
 }
 
-/* An expert's columns lie on etp ranks: each needs all tokens that came to any of them. */
+/* An expert's columns are on etp ranks, and each of these needs all tokens that any of them
+ * received. */
 static void add_expert_tensor(struct traffic_list *s, const struct mlp *p, double n)
 {
     static const char formula[] = "s b h topk 2 etp / (tp cp), forward and backward (Megatron-LM "
@@ -339,20 +342,20 @@ static void add_experts(struct traffic_list *s)
     }
 }
 
-/* One of the two grids: dense parameters or routed experts. */
+/* Parameters of one grid: dense ones or those of routed experts. */
 struct state_grid {
     const char *gather_forward, *gather_backward, *gather, *scatter, *reduce, *replicas;
     const struct step_grid *grid;
-    double params;  /* of the rank, adapters included: what is gathered before use */
-    double trained; /* what has gradients */
+    double params;  /* of the rank, including adapters; gathered before use */
+    double trained; /* parameters with gradients */
     double layers;
 };
 
-/* Weights or gradients of the rank in equal messages: with sharded weights one per layer, since a
- * layer is gathered as a whole; else buckets of at least 40M parameters, 1M per rank of the group
- * (Megatron-LM core/distributed/distributed_data_parallel.py), so that long rings are not all
- * latency.  Embeddings, head and last norm are spread over them: the bytes of a step are exactly
- * Psi times bytes per parameter. */
+/* Weights or gradients of the rank in equal messages.  Sharded weights: one message per layer,
+ * because a layer is gathered as a whole.  Otherwise: buckets of at least 40M parameters, 1M per
+ * rank of the group (Megatron-LM core/distributed/distributed_data_parallel.py), so that long rings
+ * are not dominated by latency.  Embeddings, head and last norm are spread over the messages, so
+ * the bytes of a step are exactly Psi times bytes per parameter. */
 static void add_pieces(struct traffic_list *s, const char *label, enum op op, enum phase phase,
                        unsigned axes, const struct state_grid *grid, double params, double bytes,
                        bool per_microbatch, const char *formula)
@@ -397,9 +400,9 @@ static void add_weights(struct traffic_list *s, const struct state_grid *h)
     }
 }
 
-/* Are gradients reduced in every microbatch?  ZeRO-2 and 3 keep only a shard of them, so they are;
- * FSDP too (torchtitan train.py accumulates shards), but a pipeline synchronizes the last
- * microbatch only (torch/distributed/pipelining/stage.py), as others do when asked to. */
+/* True if gradients are reduced in every microbatch.  ZeRO-2 and 3 keep only a shard of them, so
+ * they do.  FSDP does too (torchtitan train.py accumulates shards), but a pipeline synchronizes the
+ * last microbatch only (torch/distributed/pipelining/stage.py), and other stacks if configured. */
 static bool reduces_always(const struct traffic_list *s)
 {
     bool every = s->r->strategy == STRATEGY_ZERO2 || recipe_gathers_weights(s->r);
@@ -447,7 +450,7 @@ static void add_state(struct traffic_list *s)
         }
 }
 
-/* One activation and one gradient per chunk and microbatch; sequence parallelism sends a tp-th of
+/* One activation and one gradient per chunk and microbatch; sequence parallelism sends 1 / tp of
  * it.  Zero-bubble schedules send the same; DualPipe sends each microbatch one way and hides it. */
 static struct message pipeline_message(const struct step *s)
 {

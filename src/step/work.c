@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 
-/* The side that is not `whole`, the vector between layers, is cut. */
+/* Cut the side that is not `whole`, the vector between layers. */
 static void product_cut(const struct weight *w, double whole, double n, double *in, double *out)
 {
     bool by_rows = w->out == whole && w->in != whole;
@@ -58,7 +58,7 @@ static void add_shape(struct gemm_shape **list, int *count, enum gemm_dtype dtyp
     product_pass(p, pass, &m, &n, &k);
     struct gemm_shape s = {dtype, (int)m, (int)n, (int)k};
     if (s.m != m || s.n != n || s.k != k || s.m < 1 || s.n < 1 || s.k < 1)
-        return; /* tp does not divide it: no such product exists */
+        return; /* tp does not divide it, so no such product exists */
     for (int i = 0; i < *count; i++)
         if (!memcmp(&(*list)[i], &s, sizeof(s)))
             return;
@@ -107,20 +107,20 @@ int products_shapes(struct gemm_shape **out, int *count, const char *models, str
 
 enum { BF16 = 2, FP32 = 4 };
 
-/* Bytes of an element as products read it, with the scales of its block (OCP MX: 1 of 32, nvfp4: 1
- * of 16). */
+/* Bytes per element as read by products, including the scales of its block (OCP MX: 1 per 32,
+ * nvfp4: 1 per 16). */
 static const double operand_bytes[DTYPE_COUNT] = {
     [DTYPE_FP32] = 4, [DTYPE_BF16] = 2, [DTYPE_FP8] = 1, [DTYPE_MXFP8] = 1.03, [DTYPE_NVFP4] = 0.56,
 };
 
-/* What every layer needs to know, of a microbatch on one rank. */
+/* Data of one microbatch on one rank, needed for every layer. */
 struct work_rank {
     const struct step *s;
     double tp, local;  /* ranks that share its products; tokens whose norms it computes */
     double element;    /* bytes of a product's operand */
-    double again;      /* how often backward repeats forward's products, */
-    bool again_core;   /* the attention core, */
-    bool again_memory; /* and what lies between */
+    double again;      /* repetitions in backward: forward's products */
+    bool again_core;   /* attention core */
+    bool again_memory; /* work between products */
 };
 
 static bool every_second(const struct recipe *r)
@@ -149,8 +149,8 @@ static void products(struct stage_work *s, const struct work_rank *st, enum work
 }
 
 /* Tokens of a product [rows x in] [in x out], each matrix read or written once: forward A and C,
- * the input's gradient the same, the weights' gradient both again.  Products of experts wait for
- * them: a token passes topk narrow products, with padding and scores between. */
+ * the input's gradient the same, the weights' gradient both again.  Only products of experts wait
+ * for them: a token passes topk narrow products, with padding and scores between. */
 static void operands(struct stage_work *s, const struct work_rank *st, double rows, double in,
                      double out)
 {
@@ -161,13 +161,13 @@ static void operands(struct stage_work *s, const struct work_rank *st, double ro
         st->again * forward + rows * (e * out + BF16 * in) + st->s->trained * e * rows * (in + out);
 }
 
-/* What a kernel of a CUDA graph takes of the time that one started alone does: 0.5 of about 5 us
- * (Gray 2019, Getting Started with CUDA Graphs: 3.4 us a kernel that computes for 2.9). */
+/* Time of a kernel in a CUDA graph / time of one started alone: 0.5 of about 5 us (Gray 2019,
+ * Getting Started with CUDA Graphs: 3.4 us per kernel that computes for 2.9). */
 static const double graphed = 0.1;
 
 enum launched { LAUNCHED_LAYER, LAUNCHED_EXPERTS };
 
-/* `backward`: of the forward's kernels. */
+/* backward: kernels relative to forward. */
 static void launches(struct stage_work *s, const struct work_rank *st, enum launched whose,
                      double kernels, double backward)
 {
@@ -180,8 +180,8 @@ static void launches(struct stage_work *s, const struct work_rank *st, enum laun
     s->backward[WORK_LAUNCH] += n * backward;
 }
 
-/* Each expert's product is a kernel of its own, with two that cast or copy for it (Transformer
- * Engine GroupedLinear); backward one for inputs and one for weights.  Fused, all experts' are one
+/* Each expert's product is a separate kernel, with two that cast or copy for it (Transformer Engine
+ * GroupedLinear); backward one for inputs and one for weights.  Fused: one kernel for all experts
  * (its CuTe DSL grouped MLP), after one that casts. */
 static void expert_launches(struct stage_work *s, const struct work_rank *st, double experts)
 {
@@ -189,21 +189,22 @@ static void expert_launches(struct stage_work *s, const struct work_rank *st, do
              1 + st->s->trained + st->again);
 }
 
-/* Elements that are read or written in bf16; backward twice as many. */
+/* Add elements read or written in bf16; backward has twice as many. */
 static void between(struct stage_work *s, const struct work_rank *st, double elements)
 {
     s->forward[WORK_MEMORY] += BF16 * elements;
     s->backward[WORK_MEMORY] += (2 + st->again_memory) * BF16 * elements;
 }
 
-/* How an input gets its fp8 or fp4 form: passes that read it in bf16, and bytes written; by rows
- * for this product and by columns for the weights' gradient (Transformer Engine: fp8 with current
- * scaling looks for the maximum first, nvfp4 does so after a Hadamard transform). */
+/* Conversion of an input to fp8 or fp4: passes that read it in bf16, and bytes written; by rows for
+ * this product and by columns for the weights' gradient (Transformer Engine: fp8 with current
+ * scaling first finds the maximum, nvfp4 does so after a Hadamard transform). */
 static const struct {
     double reads, writes;
 } cast[DTYPE_COUNT] = {[DTYPE_FP8] = {2, 2}, [DTYPE_MXFP8] = {1, 2.06}, [DTYPE_NVFP4] = {3, 1.12}};
 
-/* Forward the input, backward the output's gradient; `read`: which of them come from memory. */
+/* Forward casts the input, backward the output's gradient.  read: which of them come from
+ * memory. */
 static void casts(struct stage_work *s, const struct work_rank *st, double rows, double in,
                   double out, const bool read[2])
 {
@@ -215,7 +216,8 @@ static void casts(struct stage_work *s, const struct work_rank *st, double rows,
     s->backward[WORK_MEMORY] += rows * (gradient * out + input * st->again * in);
 }
 
-/* Adapters beside a frozen matrix: two narrow products, and their sum added to the wide one's. */
+/* Adapters beside a frozen matrix: two narrow products, whose sum is added to the output of the
+ * wide one. */
 static void add_adapter(struct stage_work *s, const struct work_rank *st, const struct weight *w,
                         double rows, double in, double out)
 {
@@ -227,9 +229,9 @@ static void add_adapter(struct stage_work *s, const struct work_rank *st, const 
         return;
     s->forward[w->part == WEIGHT_EXPERTS ? WORK_EXPERT : WORK_LINEAR] += flops;
     s->backward[w->part == WEIGHT_EXPERTS ? WORK_EXPERT : WORK_LINEAR] += (2 + st->again) * flops;
-    /* what reads the same input has one adapter: forward it is read, the outputs written and added;
-     * backward their gradient is read for either matrix, the input once more, and its gradient
-     * written and added */
+    /* matrices with the same input have one adapter: forward the input is read, the outputs are
+     * written and added; backward the gradient is read for either matrix and the input once more,
+     * and its gradient is written and added */
     double input = w->shares_input ? 0 : in, forward = input + 4 * out;
     s->forward[WORK_MEMORY] += BF16 * rows * forward;
     s->backward[WORK_MEMORY] += BF16 * rows * (2 * out + 5 * input + st->again_memory * forward);
@@ -253,14 +255,15 @@ static void add_weight(struct stage_work *s, const struct work_rank *st, const s
         operands(s, st, rows, in, out);
         if (!w->shares_input)
             expert_launches(s, st, w->copies / st->s->l->size[AXIS_EP]);
-    } else if (w->part == WEIGHT_ROUTER) { /* every tensor rank holds it, for its own tokens */
+    } else if (w->part ==
+               WEIGHT_ROUTER) { /* every tensor rank has the router, for its own tokens */
         rows = st->local;
     } else {
         product_cut(w, st->s->m->hidden, st->tp, &in, &out);
     }
     if (cast[st->s->r->dtype].reads > 0 && !w->shares_input) {
-        /* a grouped kernel that makes the gate writes what lies between an expert's two products
-         * as the second one reads it */
+        /* a grouped kernel that computes the gate writes the tensor between an expert's two
+         * products in the form that the second one reads */
         bool fused = expert && st->s->r->moe_fusion, second = w->out == width;
         const bool read[] = {!fused || !second, !fused || second};
         casts(s, st, rows, in, out, read);
@@ -268,8 +271,8 @@ static void add_weight(struct stage_work *s, const struct work_rank *st, const s
     add_adapter(s, st, w, rows, in, out);
 }
 
-/* Elements per token inside a mixer, on one of tp ranks: rotary embedding of queries and keys;
- * latent attention joins and cuts them too; gate, convolution and norm of Mamba-2. */
+/* Elements per token inside a mixer, on one of tp ranks: rotary embedding of queries and keys,
+ * which latent attention also joins and splits; gate, convolution and norm of Mamba-2. */
 static double mixer_elements(const struct attention *a)
 {
     double width = (double)a->heads * a->head_dim;
@@ -287,9 +290,10 @@ static double mixer_elements(const struct attention *a)
     }
 }
 
-/* Of an MLP: the gate reads two and writes one.  Experts with biases have no fused kernel: biases
- * are added, both halves clamped, and the gate made in steps (Megatron-LM issue 1739): 10 passes
- * over an expert's width and 2 over the output.  Fused, products make the gate. */
+/* Elements per token of an MLP: the gate reads two and writes one.  Experts with biases have no
+ * fused kernel: biases are added, both halves clamped, and the gate computed in steps (Megatron-LM
+ * issue 1739): 10 passes over an expert's width and 2 over the output.  Fused, products compute the
+ * gate. */
 static double gate_elements(const struct model *m, const struct mlp *p, bool fused)
 {
     double one = p->kind == MLP_SWIGLU ? 3 : p->kind == MLP_PLAIN ? 2 : 0;
@@ -302,8 +306,8 @@ static double gate_elements(const struct model *m, const struct mlp *p, bool fus
     return p->topk * expert + one * p->shared_ffn;
 }
 
-/* Tokens are sorted by expert and back: read and written each; scores in fp32.  Fused, they are
- * sorted as they are cast, and only the way back remains. */
+/* Tokens are sorted by expert and back, each read and written; scores in fp32.  Fused, they are
+ * sorted while cast, and only the way back remains. */
 static double sort_elements(const struct model *m, const struct mlp *p, bool fused)
 {
     double way = 2.0 * p->topk * (p->latent ? p->latent : m->hidden);
@@ -323,12 +327,12 @@ static double outer_elements(const struct model *m, const struct layer *k)
     return 5.0 * halves(k) * m->hidden;
 }
 
-/* What a tensor-parallel message brings along: the collective, its input made contiguous, its output
- * put in place, and the streams made to wait for each other. */
+/* Kernels per tensor-parallel message: the collective, a contiguous copy of its input, placing its
+ * output, and synchronising the streams. */
 static const double per_message = 4;
 
 /* Kernels of a layer's forward pass in Megatron-LM: a norm, products, rotation, core, residual;
- * routing, sorting, counting and dispatch beside the experts' own. */
+ * with experts also routing, sorting, counting and dispatch. */
 static void add_launches(struct stage_work *s, const struct work_rank *st, const struct layer *k)
 {
     bool experts = k->mlp.kind != MLP_NONE && k->mlp.experts;
@@ -338,19 +342,19 @@ static void add_launches(struct stage_work *s, const struct work_rank *st, const
     if (st->tp > 1)
         layer += per_message * halves(k) * (st->s->r->sequence_parallel ? 2 : 1);
     launches(s, st, LAUNCHED_LAYER, layer, 2 + st->again_memory);
-    if (experts) /* dispatch and sorting: their sizes are not known ahead */
+    if (experts) /* dispatch and sorting, whose sizes are not known in advance */
         launches(s, st, LAUNCHED_EXPERTS, 15, 2 + st->again_memory);
 }
 
 /* Passes over all scores in bf16, without a kernel that keeps them on the chip.  Forward: products
  * write them and read the probabilities; softmax reads and writes, dropout likewise; unfused, scale
- * and mask do too, and softmax in fp32.  Backward of each reads the gradient, and the output where
- * it needs it, and writes. */
+ * and mask do too, with softmax in fp32.  Backward of each reads the gradient, and the output if
+ * needed, and writes. */
 static const struct {
     double forward, backward;
 } score_passes[KERNELS_COUNT] = {[KERNELS_FUSED] = {6, 8}, [KERNELS_UNFUSED] = {10, 12}};
 
-/* A kernel that keeps no scores makes them again backward: 5 products to forward's 2 (Dao 2023,
+/* A kernel that keeps no scores computes them again backward: 5 products to forward's 2 (Dao 2023,
  * FlashAttention-2, 3.1.2). */
 static const double flash_backward = 2.5;
 
@@ -425,12 +429,12 @@ static double products_sum(const struct stage_work *s)
     return s->forward[WORK_LINEAR] + s->forward[WORK_EXPERT] + s->forward[WORK_CORE];
 }
 
-/* Every microbatch adds the gradient of weights to what has been summed, in the type in which it is
- * reduced: inside the product (Megatron-LM gradient_accumulation_fusion into main_grad), elsewhere
- * by a kernel that reads what the product wrote.  FSDP2 sums nothing here, but casts it into the
- * buffer of the reduction, and copies each gathered layer out of that of the gather, forward and
- * again backward (torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py).  That products read
- * weights is in their rates. */
+/* Every microbatch adds the weights' gradient to the sum so far, in the type used for the
+ * reduction: inside the product (Megatron-LM gradient_accumulation_fusion into main_grad),
+ * elsewhere by a kernel that reads the product's output.  FSDP2 sums nothing here, but casts the
+ * gradient into the buffer of the reduction, and copies each gathered layer out of the gather's
+ * buffer, forward and again backward (torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py).
+ * Reading weights for products is included in their rates. */
 static void pass_weights(struct stage_work *s, const struct work_rank *st, double params)
 {
     const struct recipe *r = st->s->r;
@@ -442,7 +446,7 @@ static void pass_weights(struct stage_work *s, const struct work_rank *st, doubl
     s->backward[WORK_WEIGHTS] = ((r->reshard ? copy : 0) + (st->s->trained ? adds : 0)) * params;
 }
 
-/* Parameters of one of a rank's stages; the mean over the pipeline where stage is NULL. */
+/* Returns the parameters of one of a rank's stages; stage NULL: the mean over the pipeline. */
 static double held_params(const struct step *s, const struct pipe_stage *stage)
 {
     double pp = s->l->size[AXIS_PP], sum = 0;
@@ -485,9 +489,9 @@ static void add_stage(struct stage_work *s, const struct work_layers *k, const s
     pass_weights(s, st, held_params(st->s, stage));
 }
 
-/* The stages that can be the slowest: of those without the head the fullest, and the one with it.
- * DualPipe gives each rank a stage from either end (DeepSeek-V3, 2024, 3.2.1): two of the mean,
- * half the microbatches through each. */
+/* Candidates for the slowest stage: the fullest without the head, and the one with it.  DualPipe
+ * gives each rank a stage from either end (DeepSeek-V3, 2024, 3.2.1): two mean stages, half the
+ * microbatches through each. */
 static void add_stages(struct work *w, const struct work_layers *k, const struct work_rank *st)
 {
     const struct step *s = st->s;

@@ -12,9 +12,9 @@
 
 static const char *const of_name[BUDGET_OF_COUNT] = {"job", "node", "gpu"};
 
-/* --- what is typed --- */
+/* --- options --- */
 
-/* A positive number and what stands behind it; NULL: it is none. */
+/* Parse a positive number.  Returns the text behind it, or NULL if there is no such number. */
 static const char *amount(double *out, const char *text)
 {
     char *end;
@@ -68,7 +68,7 @@ static int take_power(void *into, char *text, struct err *err)
     return 0;
 }
 
-/* "50000h/gpu", "1200h/node", "3h" of the job. */
+/* Parse "50000h/gpu", "1200h/node", or "3h" for the job. */
 static int take_mtbf(void *into, char *text, struct err *err)
 {
     struct budget_opts *o = into;
@@ -130,7 +130,7 @@ bool budget_asked(const struct budget_opts *o)
     return o->tokens > 0 || o->watts > 0 || o->checkpoint > 0;
 }
 
-/* --- what follows --- */
+/* --- results --- */
 
 static double daly(double checkpoint, double mtbf)
 {

@@ -21,32 +21,33 @@ struct timeline {
     const struct recipe *r;
     int stages, chunks, microbatches, slowest;
     struct pipe_played *stage;
-    double sec[PIECE_KINDS];  /* of a piece on the slowest stage: compute, */
-    double seen[PIECE_KINDS]; /* and waits for messages */
-    double *there; /* [backward][microbatch][part]: when its output is there; NAN: not yet */
-    double step;   /* s, as drawn */
-    /* Below the device: one track a set of axes, the data-parallel one last. */
+    double sec[PIECE_KINDS];  /* compute of a piece on the slowest stage */
+    double seen[PIECE_KINDS]; /* exposed messages of a piece */
+    double *there;            /* [backward][microbatch][part]: time of its output; NAN: not yet */
+    double step;              /* length as drawn, s */
+    /* Tracks below the device: one per set of axes, data parallel last. */
     unsigned track[TRACKS_MAX];
     int tracks;
     FILE *out;
-    bool more; /* an event was written */
+    bool more; /* an event was written, so a comma comes next */
 };
 
-/* --- seconds of the pieces --- */
+/* --- times of the pieces --- */
 
 static bool is_window(const struct term *m)
 {
     return m->phase == PHASE_FORWARD || m->phase == PHASE_BACKWARD;
 }
 
-/* Is this message in each such piece?  What data parallelism shows of a pipeline stage is before its
- * first piece and behind its last one. */
+/* True if the message is part of the pieces.  In a pipeline, exposed data-parallel time is before a
+ * stage's first piece and behind its last one. */
 static bool in_pieces(const struct timeline *t, const struct term *m)
 {
     return m->kind == TERM_MESSAGE && (!is_window(m) || t->stages == 1);
 }
 
-/* How much of a message belongs to a piece of this kind: its share of the passes. */
+/* Returns the share of a message that belongs to a piece of this kind, from its share of the
+ * passes. */
 static double share_of(const struct timeline *t, const struct term *m, const struct piece *u)
 {
     double f = t->p->one.forward, whole = f + t->p->one.backward;
@@ -64,7 +65,7 @@ static double share_of(const struct timeline *t, const struct term *m, const str
     return u->microbatch == edge ? 1.0 / t->chunks : 0;
 }
 
-/* Waits inside a piece that is neither the first nor the last. */
+/* Exposed messages of a piece that is neither the first nor the last. */
 static double waits(const struct timeline *t, const struct piece *u)
 {
     double sum = 0;
@@ -75,7 +76,8 @@ static double waits(const struct timeline *t, const struct piece *u)
     return sum;
 }
 
-/* The others share what the predicted bubble leaves them: of 1f1b it is one pass of each. */
+/* Returns the pace of the other stages, which share what the predicted bubble leaves: for 1f1b one
+ * pass of each. */
 static double others_pace(const struct timeline *t, double bubble)
 {
     double slow = 0, filled[SCHEDULE_COUNT] = {[SCHEDULE_ZB_H1] = 2, [SCHEDULE_ZB_H2] = 3};
@@ -126,7 +128,7 @@ static double play(struct timeline *t)
     pipeline_play(t->stage, &p, sec);
     for (int i = 0; i < t->stages; i++) {
         struct pipe_played *s = &t->stage[i];
-        if (schedule != SCHEDULE_ZB_H2) /* whose stages have a step of their own each */
+        if (schedule != SCHEDULE_ZB_H2) /* zb-h2: each stage has a step of its own */
             s->begin = 0;
         longest = fmax(longest, s->end - s->begin);
     }
@@ -135,7 +137,7 @@ static double play(struct timeline *t)
 
 /* --- events --- */
 
-/* One event of a stage's track; nothing where it is what rounding left. */
+/* Write one event on a track of a stage, unless its length is a rounding error. */
 static void event(struct timeline *t, int stage, int track, const char *name, const char *category,
                   double start, double sec, const char *args)
 {
@@ -157,7 +159,8 @@ static void label(struct timeline *t, int stage, int track, const char *what, co
     t->more = true;
 }
 
-/* Of data parallelism the last one, of others by their axes; 0 is the device. */
+/* Returns the track: the last one for data parallelism, else that of the axes.  Track 0 is the
+ * device. */
 static int track_of(const struct timeline *t, const struct term *m)
 {
     int i = 0;
@@ -177,7 +180,7 @@ static void find_tracks(struct timeline *t)
     }
 }
 
-/* A wait on the device's track and its message below it. */
+/* Draw a wait on the device's track and its message on the track below. */
 static double wait_for(struct timeline *t, int stage, const struct term *m, double at, double sec)
 {
     event(t, stage, 0, m->label, "message", at, sec, "");
@@ -185,7 +188,8 @@ static double wait_for(struct timeline *t, int stage, const struct term *m, doub
     return at + (sec > 0 ? sec : 0);
 }
 
-/* What is hidden of the messages of a piece, on each track one after another beside its compute. */
+/* Draw the hidden parts of a piece's messages beside its compute, one after another on each
+ * track. */
 static void hidden(struct timeline *t, int stage, const struct piece *u, double sec)
 {
     double pace = t->stage[stage].pace, sum[TRACKS_MAX + 2] = {0}, at[TRACKS_MAX + 2] = {0};
@@ -209,7 +213,7 @@ static void hidden(struct timeline *t, int stage, const struct piece *u, double 
         }
 }
 
-/* Returns its end. */
+/* Returns the end of the piece. */
 static double draw_piece(struct timeline *t, int stage, const struct piece *u, double *shift)
 {
     double pace = t->stage[stage].pace, sec = t->sec[u->kind] * pace;
@@ -227,7 +231,7 @@ static double draw_piece(struct timeline *t, int stage, const struct piece *u, d
         if (in_pieces(t, m))
             at = wait_for(t, stage, m, at, m->sec * share_of(t, m, u) * pace);
     }
-    if (t->stages == 1) /* pieces follow each other, whatever each waits for */
+    if (t->stages == 1) /* pieces follow each other, with the waits of each */
         *shift += at - (moved.start + sec);
     return at;
 }
@@ -338,7 +342,7 @@ int timeline_save(const struct prediction *p, const struct layout *l, const stru
     measure(&t);
     double span = play(&t);
     find_tracks(&t);
-    /* What a lone stage waits for is not in seen[]: draw_piece() shifts what follows. */
+    /* A single stage's waits are not in seen[]: draw_piece() shifts later pieces. */
     double inside = pp > 1 ? sum_of(p, is_window_message) : p->exposed;
     *drawn = t.step = fmax(p->sec, span + inside + sum_of(p, is_end));
     t.out = file.stream;

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/units.h"
 
-/* --- what is typed --- */
+/* --- options --- */
 
 static int take_gpus(void *into, char *text, struct err *err)
 {
@@ -62,7 +62,7 @@ void variants_asked_free(struct variants_asked *a)
 
 /* --- layouts and batches of other counts --- */
 
-/* The layout with its data-parallel axis open; the caller frees. */
+/* Returns the layout with its data-parallel axis open.  The caller frees. */
 static char *open_axis(const struct job_opts *o, struct err *err)
 {
     struct layout l;
@@ -81,7 +81,7 @@ static char *open_axis(const struct job_opts *o, struct err *err)
     return mem_printf("%s%s%s=auto", empty ? "" : text, empty ? "" : ",", axis_name[axis]);
 }
 
-/* The batch that a count runs with where none is given; 0: it cannot be laid out. */
+/* Returns the default batch of a GPU count; 0: the count has no layout. */
 static int batch_of(const struct job_opts *o, int gpus)
 {
     struct job_opts as = *o;
@@ -101,12 +101,12 @@ static int larger_first(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* What batches go by: that of `gpus` GPUs; batch 0: each count has its own. */
+/* Rule for batches: that of `gpus` GPUs; batch 0: each count has its own. */
 struct batches {
     int batch, gpus;
 };
 
-/* The first of these counts that can be laid out. */
+/* Find the first of these counts with a layout. */
 static struct batches first_batch(const struct job_opts *job, const int *gpus, int counts)
 {
     for (int i = 0; i < counts; i++) {
@@ -199,7 +199,7 @@ static bool listed(const struct variant *r, const char *label)
     return false;
 }
 
-/* The terms that moved most, of those above a thousandth of the step. */
+/* Find the terms that moved most and by more than a thousandth of the step. */
 static void find_moved(struct variant *r, const struct variant *base)
 {
     const struct prediction *of[] = {&base->step, &r->step};
@@ -222,7 +222,7 @@ static void find_moved(struct variant *r, const struct variant *base)
     }
 }
 
-/* The first row of the same machine that has a step, as r has. */
+/* Returns the first row of the same machine that has a step, like r. */
 static const struct variant *first_of(const struct variants *v, const struct variant *r)
 {
     int i = 0;
@@ -267,7 +267,7 @@ static void one(struct variants *v, const struct variants_opts *o, const struct 
     }
 }
 
-/* Does a mean time of the whole job say anything of other counts? */
+/* Fail if a mean time of the whole job cannot be carried over to other counts. */
 static int check(const struct variants_opts *o, struct err *err)
 {
     if (o->asked->counts > 1 && o->budget->mtbf > 0 && o->budget->mtbf_of == BUDGET_OF_JOB)

@@ -9,7 +9,7 @@
 #include "base/units.h"
 #include "cost/collective.h"
 
-/* --- what is typed --- */
+/* --- options --- */
 
 static const char *const key_name[] = {"nic", "nvlink", "latency", "hbm", "flops", "exceptions"};
 enum { KEYS = WHAT_COUNT + 1 };
@@ -28,7 +28,7 @@ static int take_factor(double *out, const char *key, const char *value, struct e
     return 0;
 }
 
-/* "400G" of a NIC, in bits as they are sold. */
+/* Parse "400G": rate of a NIC in bits, as in data sheets. */
 static bool take_nic(struct what_if *w, const char *value)
 {
     size_t n = strlen(value);
@@ -131,8 +131,8 @@ static int domain_at(const struct topo *t, int id)
     return domain >= 0 ? domain : t->group[LEVEL_DOMAIN].count + topo_at(t, id, LEVEL_HOST);
 }
 
-/* Endpoints of a group of this shape: the first ones of the first domains that have enough.  NULL:
- * there are not so many; the caller frees. */
+/* Returns the endpoints of a group of this shape, the first ones of the first domains with enough;
+ * NULL: too few.  The caller frees. */
 static int *group_like(const struct topo *t, const struct shape *s)
 {
     int all = t->group[LEVEL_DOMAIN].count + t->hosts, n = 0, per = s->per_domain;
@@ -163,7 +163,7 @@ static int *group_like(const struct topo *t, const struct shape *s)
     return NULL;
 }
 
-/* What the tiers make of each point of a curve; NAN: nothing. */
+/* Set the tier model's time at each point of a curve; NAN: unknown. */
 static void model_points(double *sec, const struct matrix *m, const struct collective *c,
                          const int *ids)
 {
@@ -203,7 +203,7 @@ static void scale_collective(struct collective *c, const struct matrix *m, const
     free(now);
 }
 
-/* The factor of the slowest tier that crosses NICs. */
+/* Returns the factor of the slowest tier that crosses NICs. */
 static double nic_factor(const struct matrix *m, const struct what_if *w)
 {
     double least = INFINITY;
@@ -214,7 +214,7 @@ static double nic_factor(const struct matrix *m, const struct what_if *w)
     return isfinite(least) ? least : 1;
 }
 
-/* Tiers and all that was measured or published of groups over them. */
+/* Change the tiers, and all measured or published collectives over them. */
 static void change_fabric(struct matrix *m, const struct what_if *w)
 {
     struct before *was = mem_calloc((size_t)m->collectives + 1, sizeof(*was));
@@ -241,7 +241,7 @@ static void change_fabric(struct matrix *m, const struct what_if *w)
     free(was);
 }
 
-/* --- the rest --- */
+/* --- compute, memory and exceptions --- */
 
 static void change_gpu(struct job *j, const struct what_if *w)
 {

@@ -9,29 +9,30 @@
 #include "base/mem.h"
 #include "step/price/pricer_impl.h"
 
-/* The grid is made of the first bits of a double: exponent, and STEP_BITS of the fraction. */
+/* The grid uses the leading bits of a double: exponent, and STEP_BITS of the fraction. */
 enum {
     STEP_BITS = 6,
     REST_BITS = 52 - STEP_BITS,
     EXPONENT_BIAS = 1023,
     FIRST_OCTAVE = 3,
-    LAST_OCTAVE = 46, /* 8 B .. 64 TiB; beyond them exactly */
+    LAST_OCTAVE = 46, /* 8 B .. 64 TiB; other sizes are priced exactly */
     CELLS = (LAST_OCTAVE - FIRST_OCTAVE) << STEP_BITS,
     GRID_FROM = (EXPONENT_BIAS + FIRST_OCTAVE) << STEP_BITS,
     CURVES = OP_COUNT + EP_COMBINE, /* ops, and kernels in place of all_to_all */
-    KINDS_KEPT = 4096,              /* of a span over orders: more are looked for in vain */
+    /* per span, over all orders; beyond this, lookups mostly fail */
+    KINDS_KEPT = 4096,
 };
 
-/* From a size of the grid to the next one. */
+/* Cell from one size of the grid to the next. */
 struct price_cell {
-    double sec, rise; /* s at its begin, 0: not asked yet; more at its end */
+    double sec, rise; /* s at its begin, 0: not set; increase to its end */
 };
 
 struct price_curve {
     const struct groups *groups;
-    struct collective_quote *quote; /* of each kind of group */
+    struct collective_quote *quote; /* per kind of group */
     int quotes;
-    int turn;             /* of the groups, that cells are of */
+    int turn;             /* folded.turn that the cells are for */
     struct routing route; /* ranks 0: tokens spread evenly */
     enum ep_kernel kernel;
     struct price_cell cell[CELLS];
@@ -46,9 +47,9 @@ struct pricer {
     struct places places;
     struct entry **entry;
     int entries;
-    struct map index;   /* of entries, by span */
-    struct entry *last; /* that was asked for */
-    long looks;         /* at ranks, to fold them */
+    struct map index;   /* index of entries by span */
+    struct entry *last; /* entry of the latest lookup */
+    long looks;         /* number of ranks examined for folding */
     bool fewer_keys;
 };
 
@@ -86,7 +87,7 @@ static void forget_kinds(struct entry *e)
             e->curve[i]->quotes = 0;
 }
 
-/* A look at all endpoints pays off once as many ranks were looked at. */
+/* A pass over all endpoints pays off once as many ranks were examined. */
 static void drop_keys(struct pricer *p)
 {
     if (p->fewer_keys || p->looks < p->places.matrix->topo.endpoints)
@@ -157,7 +158,7 @@ static void entry_new(struct pricer *p, struct span span)
     drop_keys(p);
     struct entry **at = &MEM_PUSH(p->entry, p->entries);
 
-    *at = NULL; /* where memory ends now */
+    *at = NULL; /* valid if memory runs out in the next line */
     *at = mem_calloc(1, sizeof(**at));
     folded_open(&(*at)->folded, span, &p->places);
 }
@@ -188,7 +189,7 @@ static struct price_curve *curve_of(const struct pricer *p, struct entry *e,
 
     struct price_curve *t = *at;
     if (!t) {
-        *at = t = mem_calloc(1, sizeof(*t)); /* cells that nobody asks for are not touched */
+        *at = t = mem_calloc(1, sizeof(*t)); /* unused cells stay untouched memory */
         t->groups = g;
         t->kernel = msg->kernel;
         t->route = msg->route;
@@ -204,8 +205,8 @@ static struct price_curve *curve_of(const struct pricer *p, struct entry *e,
     return t;
 }
 
-/* What a rank receives over the links of its own domain, and from other domains.  Routing that is
- * known crosses once a domain, and all of it goes on over the links inside (DeepSeek-V3 2024,
+/* Bytes that a rank receives over the links of its own domain, and from other domains.  With known
+ * routing a token enters a domain once and continues over the links inside (DeepSeek-V3 2024,
  * 3.2.2). */
 static void parts_of(const struct message *msg, const struct shape *s, double *inside,
                      double *across)
@@ -218,7 +219,7 @@ static void parts_of(const struct message *msg, const struct shape *s, double *i
     }
 }
 
-/* As matrix_ep(): where no kernel is known, the all_to_all that it replaces. */
+/* Same as matrix_ep(): without a known kernel, the all_to_all that it replaces. */
 static double quoted(const struct collective_quote *q, const struct matrix *m,
                      const struct message *msg)
 {
@@ -239,7 +240,7 @@ double pricer_ways(const struct matrix *m, const struct message *msg, const stru
     return quoted(&q, m, msg);
 }
 
-/* Seconds of the dearest kind, and which one it is. */
+/* Returns the seconds of the slowest kind; *kind: its index. */
 static double slowest(const struct pricer *p, const struct price_curve *t,
                       const struct message *msg, int *kind)
 {
@@ -258,7 +259,7 @@ static double slowest(const struct pricer *p, const struct price_curve *t,
     return most;
 }
 
-/* Seconds at a size of the grid. */
+/* Returns the seconds at a size of the grid. */
 static double grid_time(const struct pricer *p, const struct price_curve *t,
                         const struct message *msg, uint64_t at)
 {
@@ -270,7 +271,7 @@ static double grid_time(const struct pricer *p, const struct price_curve *t,
     return slowest(p, t, &one, &kind);
 }
 
-/* What has no time at its end has none before it. */
+/* A cell without a time at its end has none at its begin. */
 static void fill(const struct pricer *p, struct price_curve *t, const struct message *msg,
                  uint64_t at)
 {
@@ -298,7 +299,8 @@ struct price_curve *pricer_curve(struct pricer *p, const struct message *msg)
     return t;
 }
 
-/* The cell of a size, or a number beyond them all, and how far into it the size lies. */
+/* Returns the cell of a size, or a number beyond all cells; *share: position of the size in the
+ * cell. */
 static inline uint64_t cell_of(double bytes, double *share)
 {
     uint64_t bits;
@@ -308,7 +310,8 @@ static inline uint64_t cell_of(double bytes, double *share)
     return (bits >> REST_BITS) - GRID_FROM;
 }
 
-/* A curve is of one routing, as a model mostly has: another one is priced exactly. */
+/* A curve is for one routing, because a model mostly has one.  Other routings are priced
+ * exactly. */
 static double curve_at(const struct pricer *p, struct price_curve *t, const struct message *msg)
 {
     double share;
@@ -334,7 +337,7 @@ double pricer_curves_at(const struct pricer *p, struct price_curve *const *curve
         const struct price_curve *t = curve[i];
         uint64_t at = cell_of(msg[i].bytes, &share);
         if (t && at < CELLS && t->kernel == EP_NONE && t->cell[at].sec != 0)
-            sec[i] = t->cell[at].sec + share * t->cell[at].rise; /* as mostly */
+            sec[i] = t->cell[at].sec + share * t->cell[at].rise; /* the usual case */
         else
             sec[i] = curve_at(p, curve[i], &msg[i]);
         sum += sec[i];
@@ -405,7 +408,8 @@ void pricer_message_cost(struct pricer *p, const struct message *msg, struct cos
         matrix_collective_at(m, msg->op, ids, n, e->folded.groups.total, msg->bytes, false, out);
     else
         cost_kernel(p, msg, ids, out);
-    if (sec < INFINITY && sec != out->sec) { /* an all_to_all beside others, for a kernel */
+    /* all_to_all with concurrent groups, in place of a kernel */
+    if (sec < INFINITY && sec != out->sec) {
         out->lo *= sec / out->sec;
         out->hi *= sec / out->sec;
         out->sec = sec;

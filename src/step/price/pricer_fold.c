@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* pricer_fold.c - groups that lie alike are one kind. */
+/* pricer_fold.c - fold groups at equal positions into one kind. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ uint64_t *places_marks(const struct matrix *m)
         bool single = x->part == PART_ENDPOINT || x->part == PART_PAIR;
         int ends[2] = {x->a, x->b};
         uint64_t one = mix(2 * (uint64_t)i + 1000), other = one;
-        if (x->side != SIDE_BOTH) /* flows of one direction: which end is which counts */
+        if (x->side != SIDE_BOTH) /* flows of one direction: the order of the ends counts */
             other = mix(2 * (uint64_t)i + 1001);
         for (int e = 0; single && e < 2; e++)
             if (ends[e] >= 0 && ends[e] < m->topo.endpoints)
@@ -36,7 +36,7 @@ uint64_t *places_marks(const struct matrix *m)
     return mark;
 }
 
-/* The key of what is not visible. */
+/* Key for "not visible". */
 static int nowhere(const struct places *p)
 {
     return p->base[KEYS];
@@ -95,7 +95,7 @@ void places_close(struct places *p)
     memset(p, 0, sizeof(*p));
 }
 
-/* Stamps begin anew after four thousand million groups.  What is not visible is labelled in none. */
+/* The stamp wraps after 2^32 groups.  "Not visible" has label 0 in every group. */
 static void next_stamp(struct places *p)
 {
     if (++p->stamp == 0) {
@@ -105,7 +105,7 @@ static void next_stamp(struct places *p)
     p->slot[nowhere(p)] = (struct label_slot){p->stamp, 0};
 }
 
-/* The two keys are joined in this group, unless one of them was to another. */
+/* Join two keys in this group.  False if one is already joined to another key. */
 static bool joins(struct places *p, int one, int other)
 {
     struct label_slot *s = &p->slot[one];
@@ -115,8 +115,8 @@ static bool joins(struct places *p, int one, int other)
     return s->label == other;
 }
 
-/* Do kinds a and b of keys part all endpoints alike?  b -1: does a give each its own, or all the
- * same one? */
+/* True if key kinds a and b divide all endpoints equally.  b -1: true if a gives each endpoint a
+ * key of its own, or the same key to all. */
 static bool part_alike(struct places *p, int a, int b)
 {
     bool own = true, same = true, alike = b >= 0;
@@ -155,7 +155,8 @@ void places_keys(struct places *p)
     p->keys = n;
 }
 
-/* The label of a key that the group may have met; what is not visible is met by all, and never written. */
+/* Returns the label of a key in the current group, a new one at first use.  "Not visible" is
+ * labelled beforehand and never written. */
 static inline int label_of(struct label_slot *s, unsigned stamp, int *next)
 {
     if (s->stamp != stamp)
@@ -163,11 +164,11 @@ static inline int label_of(struct label_slot *s, unsigned stamp, int *next)
     return s->label;
 }
 
-/* Equal for groups whose members lie alike, position by position: hosts, domains, ... are numbered
- * as they appear in the group, from 1. */
+/* Returns a hash that is equal for groups with members at equal positions: hosts, domains, ... are
+ * numbered in order of appearance in the group, from 1. */
 static uint64_t signature(struct places *p, const struct span *span, int group)
 {
-    enum { AHEAD = 8 }; /* ranks lie all over the memory of a large machine */
+    enum { AHEAD = 8 }; /* prefetch, because ranks are scattered over memory on large machines */
     int next[KEYS] = {0}, rank = span_rank(span, group, 0), keys = p->keys, stride = span->stride;
     int end = rank + span->size * stride;
     struct label_slot *slot = p->slot;
@@ -196,7 +197,7 @@ static uint64_t mix_double(uint64_t sum, double x)
     return map_mix(sum, bits);
 }
 
-/* Equal for ways that cost the same. */
+/* Hash that is equal for paths of equal cost. */
 static uint64_t ways_mix(uint64_t sum, const struct ways *w)
 {
     const struct shape *s = &w->shape;
@@ -211,8 +212,8 @@ static uint64_t ways_mix(uint64_t sum, const struct ways *w)
     return mix_double(sum, w->alpha_add);
 }
 
-/* The exceptions that touch a member, ascending; returns how many.  Members of one part in a row have
- * one mark. */
+/* List the exceptions that touch a member, ascending.  Returns their number.  Consecutive members
+ * of one part have the same mark. */
 static int near_of(struct places *p, const int *ids, int n)
 {
     const struct matrix *m = p->matrix;
@@ -235,7 +236,7 @@ static int near_of(struct places *p, const int *ids, int n)
     return found;
 }
 
-/* The kind that prices as this group does; a new one if there is none. */
+/* Returns the kind with the same price as this group, a new one if there is none. */
 static int kind_of(struct folded *f, struct places *p, int index)
 {
     struct groups *g = &f->groups;
@@ -269,7 +270,7 @@ void folded_open(struct folded *f, struct span span, const struct places *p)
     f->of = mem_ints(total, -1);
 }
 
-/* Divided out once. */
+/* Divide only once per group. */
 static void find_groups(struct folded *f, int ranks)
 {
     f->group = mem_calloc((size_t)ranks, sizeof(*f->group));
@@ -293,7 +294,7 @@ void folded_move(struct folded *f, const struct places *p, const int *order, con
     }
 }
 
-/* The kind of a group: as it was, where all its ranks are back. */
+/* Returns the kind of a group; the base's kind if all its ranks are back at the base. */
 static int find_kind(struct folded *f, struct places *p, int i)
 {
     bool at_base = f->base && f->away[i] == 0;
@@ -321,7 +322,7 @@ void folded_find(struct folded *f, struct places *p)
         g->kind[f->of[i]].like++;
     }
     for (int i = g->total; i-- > 0;)
-        g->kind[f->of[i]].index = i; /* the first of each kind, as the ranks lie now */
+        g->kind[f->of[i]].index = i; /* first group of each kind in the current order */
     f->moved = false;
     f->turn++;
 }

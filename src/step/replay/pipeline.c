@@ -11,8 +11,8 @@ static int units_of(const struct pipeline *p)
     return p->microbatches * p->chunks;
 }
 
-/* The k-th forward or backward unit of a stage: p microbatches through the first chunk, the same
- * through the next one, ... */
+/* Returns the k-th forward or backward unit of a stage: p microbatches through the first chunk, the
+ * same through the next one, ... */
 static struct unit unit_at(const struct pipeline *p, int k, bool backward)
 {
     int round = p->stages * p->chunks, chunk = k % round / p->stages;
@@ -23,7 +23,7 @@ static struct unit unit_at(const struct pipeline *p, int k, bool backward)
                          backward ? p->chunks - 1 - chunk : chunk, backward};
 }
 
-/* Forward units before the first backward one. */
+/* Returns the number of forward units before the first backward one. */
 static int warmup(const struct pipeline *p, int stage)
 {
     int all = units_of(p), w = p->stages - stage - 1;
@@ -60,11 +60,11 @@ int pipeline_peer(const struct pipeline *p, int stage, const struct unit *u, boo
     return part % p->stages;
 }
 
-/* When the output of each unit is where it is needed; NAN: not done yet. */
+/* Times at which each unit's output has arrived; NAN: not done yet. */
 struct clock {
     const struct pipeline *p;
     double *there; /* [backward][microbatch][part] */
-    double *busy;  /* [stage][backward]: until when its way out is taken */
+    double *busy;  /* [stage][backward]: time until which its link is in use */
 };
 
 static double *there_at(struct clock *c, const struct unit *u, int stage)
@@ -74,7 +74,7 @@ static double *there_at(struct clock *c, const struct unit *u, int stage)
     return &c->there[((u->backward ? c->p->microbatches : 0) + u->microbatch) * parts + part];
 }
 
-/* When a unit can begin as far as its input goes: NAN, not yet known. */
+/* Returns the time at which a unit's input is available; NAN: not yet known. */
 static double ready(struct clock *c, const struct unit *u, int stage)
 {
     struct unit from = *u;
@@ -84,12 +84,12 @@ static double ready(struct clock *c, const struct unit *u, int stage)
         return *there_at(c, &from, peer);
     if (!u->backward)
         return 0;
-    from.backward = false; /* the last part of the model turns round by itself */
+    from.backward = false; /* the last part of the model starts its own backward */
     from.chunk = u->chunk;
     return *there_at(c, &from, stage);
 }
 
-/* Let a stage work as far as its inputs are known. */
+/* Advance a stage as far as its inputs are known. */
 static bool advance(struct clock *c, const struct unit *unit, int *next, double *now, int stage,
                     const double *sec, double message)
 {
@@ -141,7 +141,7 @@ double pipeline_time(const struct pipeline *p, double forward, double backward, 
     return last;
 }
 
-/* --- every schedule, without messages --- */
+/* --- all schedules, without messages --- */
 
 static void push(struct pipe_played *s, enum piece_kind kind, int microbatch, int part)
 {
@@ -158,7 +158,7 @@ static void order_1f1b(struct pipe_played *s, const struct pipeline *p, int at)
     free(u);
 }
 
-/* wide: h2, else h1. */
+/* wide: zb-h2, else zb-h1. */
 static void order_zero_bubble(struct pipe_played *s, const struct pipeline *p, int at, bool wide)
 {
     int m = p->microbatches, times = wide ? 2 : 1, f = 0, w = 0;
@@ -176,13 +176,13 @@ static void order_zero_bubble(struct pipe_played *s, const struct pipeline *p, i
         push(s, PIECE_WEIGHTS, w++, at);
 }
 
-/* Both ends of the model feed the pipeline; way 0 is that of the nearer end. */
+/* Both ends of the model feed the pipeline; way 0 starts at the nearer end. */
 struct dual {
     struct pipe_played *s;
-    int stages, at, half; /* microbatches of a way */
-    bool far;             /* the stage is in the second half */
+    int stages, at, half; /* half: microbatches per way */
+    bool far;             /* the stage is in the second half of the pipeline */
     int forwards[2], backwards[2];
-    int owed; /* the first piece whose weights' gradients are not yet pushed */
+    int owed; /* first piece with weights' gradients still to be pushed */
 };
 
 static void dual_push(struct dual *d, enum piece_kind kind, int way)
@@ -228,7 +228,7 @@ static void order_dualpipe(struct pipe_played *s, const struct pipeline *pipe, i
     }
     for (int i = 0; i < d.half - p + near + 1; i++) {
         dual_both(&d, 0, 1);
-        s->piece[s->pieces - 2].joined = i > 0 || away > 0; /* the middle ones begin apart */
+        s->piece[s->pieces - 2].joined = i > 0 || away > 0; /* middle pieces begin separately */
         dual_both(&d, 1, 0);
     }
     for (int i = 0; i < away; i++) {
@@ -260,7 +260,8 @@ void pipeline_order(struct pipe_played *s, const struct pipeline *p, enum schedu
         order_1f1b(s, p, stage);
 }
 
-/* When the output of each piece is there, [backward][microbatch][part]; NAN: not yet. */
+/* Times at which the output of each piece has arrived, [backward][microbatch][part]; NAN: not
+ * yet. */
 struct outputs {
     const struct pipeline *p;
     double *at;
@@ -273,7 +274,7 @@ static double *output(const struct outputs *o, const struct piece *u, bool backw
     return &o->at[(size_t)row * (size_t)(o->p->stages * o->p->chunks) + (size_t)part];
 }
 
-/* When its input is there. */
+/* Returns the arrival time of a piece's input. */
 static double input(const struct outputs *o, const struct piece *u)
 {
     bool turns = u->part == o->p->stages * o->p->chunks - 1;
@@ -285,7 +286,7 @@ static double input(const struct outputs *o, const struct piece *u)
     return turns ? *output(o, u, false, u->part) : *output(o, u, true, u->part + 1);
 }
 
-/* One piece, or two that are joined; false: an input is not there yet. */
+/* Play one piece, or two that are joined.  False: an input has not arrived yet. */
 static bool go_on(struct pipe_played *s, const struct outputs *o, const double *sec)
 {
     struct piece *u = &s->piece[s->next];

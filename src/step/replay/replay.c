@@ -10,23 +10,23 @@
 
 const char *const burn_name[BURN_COUNT] = {"auto", "sleep", "spin"};
 
-/* Of a message inside layers, how much runs in the forward pass when nothing is computed twice. */
+/* Share of a message inside layers that runs in the forward pass if nothing is computed twice. */
 static const struct {
     enum exposure exposure;
     enum op op;
     double share;
 } forward_share[] = {
-    {EXPOSE_TP, OP_ALL_GATHER, 2.0 / 6}, /* 2 forward, 2 backward, 2 again for weight gradients */
+    {EXPOSE_TP, OP_ALL_GATHER, 2.0 / 6}, /* 2 forward, 2 backward, 2 again for weights' gradients */
     {EXPOSE_TP, OP_REDUCE_SCATTER, 0.5},
     {EXPOSE_TP_PLAIN, OP_ALL_GATHER, 2.0 / 6},
     {EXPOSE_TP_PLAIN, OP_REDUCE_SCATTER, 0.5},
     {EXPOSE_TP_PLAIN, OP_ALL_REDUCE, 0.5},
-    {EXPOSE_CP, OP_SENDRECV, 1.0 / 3}, /* backward carries gradients too */
+    {EXPOSE_CP, OP_SENDRECV, 1.0 / 3}, /* backward also carries gradients */
     {EXPOSE_CP, OP_ALL_TO_ALL, 0.5},
     {EXPOSE_CP, OP_ALL_GATHER, 0.5},
-    {EXPOSE_CP, OP_REDUCE_SCATTER, 0}, /* of the gathered keys' gradients */
+    {EXPOSE_CP, OP_REDUCE_SCATTER, 0}, /* gradients of the gathered keys */
     {EXPOSE_EP, OP_ALL_TO_ALL, 0.5},   /* dispatch and combine, each way */
-    {EXPOSE_EP, OP_ALL_GATHER, 1},     /* of token counts; backward knows them */
+    {EXPOSE_EP, OP_ALL_GATHER, 1},     /* token counts, known in backward */
 };
 
 struct maker {
@@ -34,9 +34,9 @@ struct maker {
     const struct replay_step *s;
     struct pipeline pipe;
     int stage, rank;
-    int layers;               /* of one chunk */
-    int boundary;             /* message between stages, -1 */
-    int started[TRAFFIC_MAX]; /* tickets: the newest of each message in the side stream */
+    int layers;               /* layers of one chunk */
+    int boundary;             /* index of the message between stages; -1: none */
+    int started[TRAFFIC_MAX]; /* newest ticket of each message in the side stream */
     bool ahead;               /* the next unit's first gather is already started */
 };
 
@@ -63,8 +63,8 @@ static const struct message *message_at(const struct maker *m, int i)
     return &m->s->traffic->message[i];
 }
 
-/* Pieces of a pass that belong to layer `at` of `of`: before it (what it needs) or after it (what
- * it brings forth), spread evenly. */
+/* Returns the pieces of a pass that belong to layer `at` of `of`: before it (its inputs) or after
+ * it (its outputs), spread evenly. */
 static int pieces(double total, int at, int of, bool before)
 {
     double from = total * at / of, to = total * (at + 1) / of, tiny = 1e-6;
@@ -96,13 +96,13 @@ static bool in_side_stream(const struct message *msg, bool backward, bool gather
            (msg->op == OP_ALL_GATHER) == gathers;
 }
 
-/* Messages of once a step belong to the first microbatch forward, to the last one backward. */
+/* Messages once per step belong to the first microbatch forward and to the last one backward. */
 static bool is_due(const struct maker *m, const struct message *msg, const struct unit *u)
 {
     return msg->rounds > 1 || u->microbatch == (u->backward ? m->pipe.microbatches - 1 : 0);
 }
 
-/* The i-th layer that a unit works on, counted through the pass. */
+/* Returns the index, counted through the pass, of the i-th layer in a unit. */
 static int place_of(const struct maker *m, const struct unit *u, int i)
 {
     int chunk = u->backward ? m->pipe.chunks - 1 - u->chunk : u->chunk;
@@ -128,7 +128,7 @@ static void await_side(struct maker *m, const struct unit *u, bool gathers)
             await(m, k);
 }
 
-/* Weights for the i-th layer: there are those started a layer ago; now start the next ones'. */
+/* Wait for the weights of the i-th layer, started one layer ago, and start those of the next. */
 static void gather(struct maker *m, const struct unit *u, const struct unit *next, int i)
 {
     bool prefetch = m->s->recipe->prefetch || !recipe_gathers_weights(m->s->recipe);
@@ -154,11 +154,11 @@ static double share_forward(const struct maker *m, const struct message *msg)
     for (size_t i = 0; i < sizeof(forward_share) / sizeof(*forward_share); i++)
         if (forward_share[i].exposure == msg->exposure && forward_share[i].op == msg->op)
             share = forward_share[i].share;
-    /* what is computed again in the backward pass is sent again */
+    /* recomputation in the backward pass repeats its messages */
     return m->s->recipe->recompute == RECOMPUTE_FULL ? share / (1 + share) : share;
 }
 
-/* Calls of each message in a layer, and their sum. */
+/* Set the number of calls of each message in a layer.  Returns their sum. */
 static int calls_of(const struct maker *m, const struct unit *u, int i, int *calls)
 {
     int sum = 0, of = m->pipe.chunks * m->layers;
@@ -185,7 +185,7 @@ static void burn(struct maker *m, double sec)
         add(m, REPLAY_BURN, -1)->sec = sec;
 }
 
-/* The layer's messages in turn, with its compute spread between them. */
+/* Run a layer's messages in order, with its compute spread between them. */
 static void work(struct maker *m, const struct unit *u, int i)
 {
     int calls[TRAFFIC_MAX], sum = calls_of(m, u, i, calls);
@@ -211,7 +211,7 @@ static void exchange(struct maker *m, const struct unit *u, bool to)
 
     if (m->boundary < 0 || peer < 0)
         return;
-    const struct unit *at = to ? &end : u; /* the unit that needs it names the message */
+    const struct unit *at = to ? &end : u; /* the unit that needs the data names the message */
     struct replay_action *a = add(m, to ? REPLAY_SEND : REPLAY_RECV, m->boundary);
     a->peer = m->rank + (peer - m->stage) * m->s->layout->stride[AXIS_PP];
     a->tag = 2 * (at->microbatch * m->pipe.chunks + at->chunk) + at->backward;
@@ -227,7 +227,7 @@ static void one_unit(struct maker *m, const struct unit *u, const struct unit *n
             each_side(m, u, i, false);
     }
     exchange(m, u, true);
-    /* a microbatch's gradients are reduced before the next one's are added to them */
+    /* reduce a microbatch's gradients before the next ones are added to them */
     for (int k = 0; u->backward && k < m->s->traffic->messages; k++)
         if (in_side_stream(message_at(m, k), true, false) && message_at(m, k)->rounds > 1)
             await(m, k);

@@ -19,7 +19,7 @@ static void set(struct constants *c, enum constant_id id, double value, const ch
     k->source = mem_strdup(source);
 }
 
-/* A replay has no optimizer and no fixed time, and its rate of compute is what is asked for. */
+/* A replay has no optimizer and no fixed time, and its compute rate is given. */
 static void replace(struct constants *c)
 {
     static const enum constant_id none[] = {CONSTANT_EXPOSED_DP, CONSTANT_OPTIMIZER_BYTES_PER_PARAM,
@@ -45,7 +45,7 @@ static double seconds(const double *amount, const struct replay_case *c)
     return sum / c->shrink;
 }
 
-/* The stages but the last share what it leaves of the model. */
+/* Stages other than the last share the rest of the model's compute. */
 static void split_compute(struct replay_case *c, const struct question *q)
 {
     int stages = q->layout->size[AXIS_PP];
@@ -63,8 +63,7 @@ static void split_compute(struct replay_case *c, const struct question *q)
     c->rest.backward = (stages * backward - c->last.backward) / (stages - 1);
 }
 
-/* Of the time that messages between stages take, the share that the pipeline's order leaves to see.
- */
+/* Returns the exposed share of messages between stages, from the pipeline's order. */
 static double boundary_share(const struct replay_case *c, const struct question *q)
 {
     const struct pipeline pipe = replay_pipeline(q->layout, q->recipe);
@@ -88,12 +87,12 @@ static double boundary_share(const struct replay_case *c, const struct question 
     return fmax(0, seen) / (2 * v * one * (pipe.microbatches + (pipe.stages - 1) / v));
 }
 
-/* With the compute rate c->flops, or the question's own. */
+/* Predict with compute rate c->flops, or the question's own. */
 static int predict_once(struct replay_case *c, const struct question *q, struct err *err)
 {
     static char source[] = "as --compute-share asks";
     struct question asked = *q;
-    struct matrix rated = *q->matrix; /* borrows everything */
+    struct matrix rated = *q->matrix; /* borrows all data */
 
     rated.compute.flops = c->flops;
     rated.compute.source = source;
@@ -115,11 +114,11 @@ static int predict(struct replay_case *c, const struct question *q, struct err *
         q->recipe->stages > 1 ? CONSTANT_EXPOSED_PP_INTERLEAVED : CONSTANT_EXPOSED_PP_1F1B;
     set(&c->constants, id, boundary_share(c, q), "what the order of the pipeline's units leaves");
     int rc = predict_once(c, q, err);
-    set(&c->constants, id, 1, ""); /* the next prediction begins anew */
+    set(&c->constants, id, 1, ""); /* the next prediction starts from 1 */
     return rc;
 }
 
-/* Compute's share of a step without its bubble. */
+/* Returns the share of compute in a step without its bubble. */
 static double compute_share(const struct prediction *p)
 {
     double sec = p->sec;
@@ -129,7 +128,7 @@ static double compute_share(const struct prediction *p)
     return p->compute / sec;
 }
 
-/* It falls as the rate grows. */
+/* Search the rate, because compute's share falls as the rate grows. */
 static int predict_share(struct replay_case *c, const struct question *q, double share,
                          struct err *err)
 {
@@ -153,7 +152,7 @@ static int predict_share(struct replay_case *c, const struct question *q, double
     return 0;
 }
 
-/* The step falls as the shrink grows, down to the latencies. */
+/* Search the shrink, because the step gets shorter as it grows, down to the latencies. */
 static int choose_shrink(struct replay_case *c, const struct question *q,
                          const struct replay_size *size, struct err *err)
 {

@@ -13,7 +13,7 @@
 #include "probe/transport.h"
 #include "step/replay/replay_impl.h"
 
-/* Each rank's median over the steps, sorted; the caller frees. */
+/* Returns each rank's median over the steps, sorted.  The caller frees. */
 static double *of_ranks(const struct replay_record *r, int ranks, int steps, size_t at)
 {
     double *of = mem_calloc((size_t)ranks, sizeof(*of)), *v = mem_calloc((size_t)steps, sizeof(*v));
@@ -36,7 +36,7 @@ static double quantile(const struct replay_record *r, int ranks, int steps, size
     return out;
 }
 
-/* Where a pipeline drains, a stage that is done waits for the others: that is bubble too. */
+/* A finished stage waits for the others while the pipeline drains; count this as bubble. */
 static void add_drain(struct replay_record *r, int ranks, double step, const struct traffic *t)
 {
     for (int k = 0; k < t->messages; k++)
@@ -71,7 +71,7 @@ static void conclude(struct replay_result *out, struct replay_record *r, int ste
     }
 }
 
-/* Ranks that share this one's kernel, and so its cores. */
+/* Choose by the number of ranks that share this rank's kernel, and so its cores. */
 static int choose_burn(struct replay_player *p, struct err *err)
 {
     struct world *w = p->world;
@@ -114,7 +114,8 @@ static int one_step(struct replay_player *p, struct replay_record *all, struct e
     return rc;
 }
 
-/* Collective over the world; the result is rank 0's.  World ranks beyond the layout's look on. */
+/* Run the steps, collective over the world.  The result is on rank 0.  World ranks beyond the
+ * layout only watch. */
 static int run_steps(struct replay_result *out, const struct replay_run *run, struct world *w,
                      struct err *err)
 {
@@ -151,13 +152,13 @@ static void result_free(struct replay_result *r)
 
 enum { HOST = 256 };
 
-/* All that the other ranks need: numbers, no pointers. */
+/* Data sent to the other ranks: numbers without pointers. */
 struct brief {
     struct traffic traffic;
     struct layout layout;
     struct recipe recipe;
     struct replay_step step;
-    int order[]; /* of layout.ranks */
+    int order[]; /* layout.ranks entries */
 };
 
 static size_t brief_size(int ranks)
@@ -165,7 +166,7 @@ static size_t brief_size(int ranks)
     return sizeof(struct brief) + sizeof(int) * (size_t)ranks;
 }
 
-/* Rank 0: does every endpoint of the job live where the world has its rank? */
+/* Check on rank 0 that every endpoint of the job is on the host of its world rank. */
 static int check_hosts(const struct replay_outcome *out, const char *host, const struct world *w,
                        struct err *err)
 {

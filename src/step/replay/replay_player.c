@@ -45,7 +45,7 @@ static void side_start(struct replay_side *s, int message)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Until that ticket's message is done; the first MPI error of any so far. */
+/* Wait for the message with this ticket.  Returns the first MPI error of any message so far. */
 static int side_wait(struct replay_side *s, int ticket)
 {
     pthread_mutex_lock(&s->lock);
@@ -56,8 +56,8 @@ static int side_wait(struct replay_side *s, int ticket)
     return code;
 }
 
-/* For at most `tickets` messages of lane[]; 0: no thread is made.  EXIT_CONFIG when this MPI has no
- * MPI_THREAD_MULTIPLE. */
+/* Start the side stream for at most `tickets` messages of lane[]; 0: no thread is made.
+ * EXIT_CONFIG: this MPI lacks MPI_THREAD_MULTIPLE. */
 static int side_open(struct replay_side *s, struct replay_lane *lane, int tickets, struct err *err)
 {
     int level = MPI_THREAD_SINGLE;
@@ -103,7 +103,7 @@ static const struct message *message_at(const struct replay_player *p, int i)
 
 /* --- groups and buffers --- */
 
-/* S in whole blocks of whole words. */
+/* Round S to whole blocks of whole words. */
 static size_t whole_bytes(double bytes, enum op op, int n)
 {
     size_t unit = 4 * (size_t)op_blocks(op, n), blocks = (size_t)(bytes / (double)unit + 0.5);
@@ -120,7 +120,7 @@ static int take(unsigned char **out, size_t bytes, struct err *err)
     return 0;
 }
 
-/* A communicator of its own for each message: two streams may not share one. */
+/* Make a communicator for each message, because two streams may not share one. */
 static int enter(struct replay_player *p, const int *members, int n, MPI_Comm *out, struct err *err)
 {
     void *comm = NULL;
@@ -216,7 +216,7 @@ void player_close(struct replay_player *p)
 
 /* --- main stream --- */
 
-/* Entering the library now and then is what moves messages between stages. */
+/* Call MPI now and then, because only this moves messages between stages. */
 static int progress(struct replay_player *p)
 {
     int done;
@@ -238,7 +238,7 @@ static void rest_until(double at)
     clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
 }
 
-/* A sleep always lasts a little longer; the next one makes up for it. */
+/* A sleep always lasts slightly too long; the next one is shortened by the excess. */
 static int burn(struct replay_player *p, double sec)
 {
     double from = log_now(), end = from + sec - p->debt;

@@ -12,12 +12,12 @@
 #include "step/score/batch_impl.h"
 #include "step/timing.h"
 
-/* --- does it fit the question? --- */
+/* --- comparison of anchor and question --- */
 
-/* Arguments of a recipe that software is made for: an anchor of another one says less. */
+/* Arguments of a recipe that select software: an anchor with another value is less reliable. */
 static const char *const of_software[] = {"dtype", "stack", "lora", "recompute"};
 
-/* What differs, in words, "" for nothing; returns how many things do. */
+/* List the differences in words, "" for none.  Returns their number. */
 static int differences(char *buf, size_t size, const struct anchor *a, const struct question *q,
                        const char *release)
 {
@@ -95,7 +95,7 @@ static double seconds_of(void *ctx, double stretch)
     return sec;
 }
 
-/* Everything but name, release and measured, from the question that was measured. */
+/* Set everything except name, release and measured, from the question that was measured. */
 static int solve(struct anchor *a, const struct question *q, struct err *err)
 {
     struct question asked = *q;
@@ -121,7 +121,7 @@ static const char *base_name(const char *path)
 
 /* --- a row of a table --- */
 
-/* The row of that id, -1 when there is none. */
+/* Returns the row with this id; -1: none. */
 static int batch_find(const struct batch *b, const char *id)
 {
     for (int i = 0; i < b->rows; i++)
@@ -249,7 +249,7 @@ static void put(json_t *job, const char *key, const char *text)
     json_object_set_new(job, key, json_string(text));
 }
 
-/* Is it said of the measured step, and said anew by nothing below? */
+/* True if the argument was given for the measured step and is not written separately below. */
 static bool is_kept(const struct job_opts *o, const struct argument *a)
 {
     static const char *const not_kept[] = {"layout", "gpus", "accumulation", "constants", "order"};
@@ -307,7 +307,7 @@ static double seconds_with(void *ctx, double stretch)
     return batch_seconds(s->row, s->constants, stretch, NULL);
 }
 
-/* Negative: a is the better anchor of the two. */
+/* Negative: a is the better anchor. */
 static int anchor_order(const struct batch_row *a, const struct batch_row *b)
 {
     bool a_test = batch_is_test(a), b_test = batch_is_test(b);
@@ -324,7 +324,8 @@ static const char *key_of(const struct batch_row *r, bool same_layout)
     return same_layout ? r->same : r->family;
 }
 
-/* Of compute, so that the row is predicted as it was measured; NAN when compute cannot do that. */
+/* Returns the factor on compute that makes the prediction equal the measurement; NAN if none
+ * does. */
 static double anchor_stretch(const struct batch_row *r, const struct constants *c)
 {
     struct anchor_solving s = {r, c};
@@ -333,7 +334,7 @@ static double anchor_stretch(const struct batch_row *r, const struct constants *
     return timing_stretch(&stretch, seconds_with, &s, r->measured, NULL) < 0 ? NAN : stretch;
 }
 
-/* Rows that may anchor row i: of its key, and none smaller. */
+/* List the rows that may anchor row i: same key, smallest job. */
 static int *smallest(const struct batch *b, int i, bool same_layout, int *count)
 {
     const char *key = key_of(&b->row[i], same_layout);
@@ -353,7 +354,7 @@ static int *smallest(const struct batch *b, int i, bool same_layout, int *count)
     return at;
 }
 
-/* Of n rows the job that was measured most often, moved to the front; how many those are. */
+/* Move the rows of the job measured most often to the front of n.  Returns their number. */
 static int most_measured(const struct batch *b, int *at, int n)
 {
     int best = 0, most = 0, kept = 0;
@@ -373,7 +374,7 @@ static int most_measured(const struct batch *b, int *at, int n)
     return kept;
 }
 
-/* One machine may be odd, the middle one of several is not. */
+/* Returns the median of several measurements, because a single machine may be odd. */
 static int middle(const struct batch *b, const int *at, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -399,8 +400,8 @@ static int anchor_of(const struct batch *b, int i, bool same_layout)
     return anchor;
 }
 
-/* What solves row k; an anchor that cannot be met by compute alone scales the whole step: -ratio.
- */
+/* Returns the stretch that solves row k; if compute alone cannot, -ratio, which scales the whole
+ * step. */
 static double solve_row(const struct batch *b, int k, const struct constants *c)
 {
     double stretch = anchor_stretch(&b->row[k], c);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* batch.c - a table's rows as questions; batch_predict.c answers them. */
+/* batch.c - rows of a table as questions; batch_predict.c predicts them. */
 #include "step/score/batch.h"
 
 #include <fnmatch.h>
@@ -16,7 +16,7 @@
 
 static const char shipped[] = "jobs/training/publications.json";
 
-/* --- that file, refused where it is wrong --- */
+/* --- publications.json, with checks --- */
 
 static int check_settings(json_t *settings, const char *where, struct err *err)
 {
@@ -85,7 +85,7 @@ static int check_each(json_t *list, const char *path, const char *key,
     return 0;
 }
 
-/* {"reads": "reserved", "gb": 1073741824}: what was read, and bytes of what it calls GB. */
+/* {"reads": "reserved", "gb": 1073741824}: kind of reading, and bytes of its GB. */
 static int check_memory(json_t *memory, const char *where, struct err *err)
 {
     const char *reads;
@@ -154,12 +154,12 @@ static const char *const columns[] = {
 };
 static const char *const required[] = {"model", "hardware", "gpus", "value"};
 
-/* What is the time of a step in other words; claims, which are none, are data. */
+/* Metrics equivalent to the time of a step.  Claims, which are not, are data. */
 struct metric {
     const char *name;
     enum metric_kind kind;
     const char *unit; /* NULL: any */
-    double scale;     /* to seconds; tokens/s and FLOP/s of one GPU */
+    double scale;     /* factor to seconds; tokens/s and FLOP/s per GPU */
 };
 static const struct metric metrics[] = {
     {"step_time", METRIC_SECONDS, "s", 1},
@@ -198,7 +198,7 @@ static const struct metric *find_metric(const char *name, const char *unit, stru
     return NULL;
 }
 
-/* Whole numbers of a row; 0: the cell is empty. */
+/* Integers of a row; 0: the cell is empty. */
 struct counts {
     int gpus, seq, batch, micro, tp, pp, cp, ep, dp, vp, ga;
 };
@@ -239,8 +239,8 @@ static int take_counts(struct counts *c, const struct batch_row *r, struct err *
     return 0;
 }
 
-/* What follows from the others: axes not stated are 1, dp is what the GPUs leave, and of batch,
- * micro batch and accumulation each follows from the other two. */
+/* Derive missing values: axes not stated are 1, dp is the rest of the GPUs, and of batch, micro
+ * batch and accumulation each follows from the other two. */
 static int complete(struct counts *c, struct batch_row *r, struct err *err)
 {
     int *const axes[] = {&c->tp, &c->pp, &c->cp, &c->ep, &c->vp};
@@ -270,7 +270,7 @@ static int complete(struct counts *c, struct batch_row *r, struct err *err)
     return 0;
 }
 
-/* "FSDP-64" shards over 64 ranks; more data-parallel ranks than that are replicas of it. */
+/* "FSDP-64" shards over 64 ranks; further data-parallel ranks are replicas. */
 static int shard_of(struct batch_row *r, const struct counts *c, const char *words, int *shard,
                     struct err *err)
 {
@@ -316,15 +316,14 @@ static void name_family(struct batch_row *r)
     r->family = mem_printf("%s, %s, %s, %s%s", r->model, r->hardware, r->dtype, r->release, lora);
 }
 
-/* A cell of the command line's words is the same number in another column's name: "seq" is seq_len.
- */
+/* Fill an empty cell from the column named like the option: "seq" for seq_len. */
 static void same_number(int *count, int def, int said)
 {
     if (!*count && said != def)
         *count = said;
 }
 
-/* -1: not a question, err says why. */
+/* -1: no question; err has the reason. */
 static int take_question(struct batch_row *r, struct err *err)
 {
     struct counts c;
@@ -361,7 +360,7 @@ static int take_value(struct batch_row *r, const struct metric *m, const char *t
     return 0;
 }
 
-/* What this metric is instead of the time of a step; NULL: it is none of those. */
+/* Returns the meaning of a metric that is no step time; NULL: unknown metric. */
 static const char *batch_claim(const json_t *publications, const char *metric)
 {
     return json_string_value(json_object_get(json_object_get(publications, "claims"), metric));
@@ -414,7 +413,7 @@ static int check_columns(struct batch *b, const struct tsv *t, struct err *err)
     return 0;
 }
 
-/* Ids name rows in messages and as anchors. */
+/* Ids identify rows in messages and as anchors. */
 static int check_ids(const struct batch *b, struct err *err)
 {
     for (int i = 0; i < b->rows; i++)
@@ -466,7 +465,8 @@ static int add_table(struct batch *b, const char *path, struct err *err)
     MEM_PUSH(b->more, b->mores) = t;
     if (tsv_load(t, path, err) < 0 || take_table(b, t, err) < 0)
         return -1;
-    for (int i = 0; i < b->rows; i++) { /* own ids have moved, and lines may be alike */
+    /* own ids have moved, and lines of several tables may be equal */
+    for (int i = 0; i < b->rows; i++) {
         struct batch_row *r = &b->row[i];
         if (*batch_cell(r, "id"))
             continue;
@@ -477,7 +477,7 @@ static int add_table(struct batch *b, const char *path, struct err *err)
     return check_ids(b, err);
 }
 
-/* --- rows by what is in their columns --- */
+/* --- selection of rows by their cells --- */
 
 struct condition {
     char column[64], op[3], value[160];
@@ -497,7 +497,7 @@ static int read_condition(struct condition *c, const char *text, size_t length, 
     return 0;
 }
 
-/* A cell without a number is neither more nor less. */
+/* A cell without a number satisfies neither < nor >. */
 static bool holds(const struct condition *c, const char *cell)
 {
     double x, y;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* batch_predict.c - loads what the rows of a table name, each once, and predicts them. */
+/* batch_predict.c - load everything that the rows of a table name, each once, and predict the
+ * rows. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,14 +15,14 @@
 #include "step/search/eval.h"
 #include "step/timing.h"
 
-/* A model, or why it could not be loaded. */
+/* A model, or the reason why it could not be loaded. */
 struct cached_model {
-    char *name; /* a file's with its folder */
+    char *name; /* files: name with folder */
     struct model model;
     struct err err;
 };
 
-/* A preset with so many racks, or why not. */
+/* A preset with a number of racks, or the reason for its failure. */
 struct cached_matrix {
     const char *preset;
     int racks, gpus_per_node, nvlink_domain;
@@ -45,10 +46,10 @@ struct batch_inputs {
     int *order; /* NULL: rank i is endpoint i */
     struct work work;
     struct traffic traffic;
-    double one[TRAFFIC_MAX]; /* s of a message on its slowest group */
+    double one[TRAFFIC_MAX]; /* s per message on its slowest group */
 };
 
-/* A name; a file that is not found from here is looked for beside the table. */
+/* Returns a model name; a file not found from here is searched beside the table. */
 static char *model_name(const struct batch_row *r)
 {
     const char *path = r->table->path, *slash = strrchr(path, '/');
@@ -75,7 +76,7 @@ static const struct cached_model *model_of(struct batch_cache *c, const struct b
     return m;
 }
 
-/* Of one machine, asked for the same way? */
+/* True for the same machine with the same settings. */
 static bool same_machine(const struct cached_matrix *a, const struct cached_matrix *b)
 {
     return !strcmp(a->preset, b->preset) && a->racks == b->racks && a->flops == b->flops &&
@@ -139,8 +140,8 @@ static int price(struct batch_inputs *a, const struct recipe *r, struct err *err
     return rc;
 }
 
-/* Does it divide?  Chunks per stage are often printed of another layout of the same table: without
- * them the row is resolved rather than lost. */
+/* Check the layout.  Chunks per stage are often printed for another layout of the same table, so
+ * the row is resolved without them rather than lost. */
 static int check(struct batch_row *r, const struct batch_inputs *a, struct err *err)
 {
     struct recipe was = r->recipe;
@@ -173,15 +174,15 @@ void batch_memory(struct memory *mem, const struct batch_row *r, const struct co
     memory_of(mem, &step, capacity_of(r, a), c);
 }
 
-/* --- what ran must fit --- */
+/* --- the memory of a published step must fit --- */
 
-/* Need beyond capacity that may be memory_of()'s own error: up to 22 % too much for a published
- * reading (187 GB of Llama 3.1 8B with 65,536 tokens a rank, torchtitan
+/* Need / capacity that may be memory_of()'s own error: up to 22 % too high for a published reading
+ * (187 GB of Llama 3.1 8B with 65,536 tokens per rank, torchtitan
  * components/quantization/nvfp4.md), 15 % in tests/unit/memory.c. */
 static const double memory_trust = 1.25;
 
-/* The least recompute with which it fits into `share` of the capacity, and the need with it;
- * RECOMPUTE_COUNT: none does. */
+/* Returns the least recompute with which the job fits into `share` of the capacity, and *mem, its
+ * need; RECOMPUTE_COUNT: none does. */
 static int least(struct memory *mem, const struct model *m, const struct layout *l,
                  const struct recipe *recipe, double capacity, double share,
                  const struct constants *c)
@@ -198,8 +199,7 @@ static int least(struct memory *mem, const struct model *m, const struct layout 
     return with.recompute;
 }
 
-/* Copies of weights on every rank that cannot be: as other recipes of that source share them out.
- */
+/* Shard weights, like other recipes of that source, if a copy on every rank cannot fit. */
 static bool shares_weights(struct recipe *recipe)
 {
     bool copies = recipe->strategy == STRATEGY_ZERO1 || recipe->strategy == STRATEGY_ZERO2;
@@ -208,7 +208,7 @@ static bool shares_weights(struct recipe *recipe)
         return false;
     recipe->strategy = STRATEGY_FSDP;
     if (recipe->stack == STACK_MEGATRON && !(recipe->grad_bytes > 0))
-        recipe->grad_bytes = 2; /* as rows that say FSDP-64 */
+        recipe->grad_bytes = 2; /* as in rows with FSDP-64 */
     return true;
 }
 
@@ -229,10 +229,10 @@ static void settle_recompute(struct batch_row *r, const struct memory *need, int
         r->recipe.recompute = assumed;
 }
 
-/* A published step ran, so it must fit into `capacity` bytes: r->fits_with becomes the least
- * recompute with which it does, weights shared out if copies of them cannot be.  The step is timed
- * with it too, unless the source is known to save memory at less cost, or memory_of() may err by
- * that much.  What is assumed is remarked.  After layout_check. */
+/* A published step ran, so it must fit into `capacity` bytes.  r->fits_with becomes the least
+ * recompute with which it does, with weights sharded if copies of them do not fit.  The step is
+ * timed with it too, unless the source is known to save memory at lower cost, or memory_of() may
+ * err by that much.  Assumptions are remarked.  After layout_check. */
 static void fit(struct batch_row *r, const struct model *m, const struct layout *l, double capacity,
                 const struct constants *c)
 {
@@ -258,8 +258,8 @@ static void fit(struct batch_row *r, const struct model *m, const struct layout 
         settle_recompute(r, &need, least(&mem, m, l, &r->recipe, capacity, memory_trust, c));
 }
 
-/* r->other_dtype becomes -1 where it is settled: this GPU has no such products, or the source says
- * that it was the other. */
+/* Set r->other_dtype to -1 if it is settled: this GPU has no such products, or the source states
+ * the other dtype. */
 static void settle_dtype(struct batch_row *r, const struct fabric_gpu *gpu)
 {
     bool can = false;
@@ -276,7 +276,8 @@ static void settle_dtype(struct batch_row *r, const struct fabric_gpu *gpu)
 
 /* --- the rows --- */
 
-/* Measured seconds of a step, from what was printed; NAN for a claim.  After batch_resolve(). */
+/* Returns the measured seconds of a step from the printed value; NAN for a claim.  After
+ * batch_resolve(). */
 static double batch_measured(const struct batch_row *r)
 {
     struct flops f;
@@ -294,7 +295,7 @@ static double batch_measured(const struct batch_row *r)
     }
 }
 
-/* r->job and r->same, once nothing is unsaid. */
+/* Set r->job and r->same, once all settings are known. */
 static void batch_name_job(struct batch_row *r, const struct layout *l)
 {
     const struct recipe *q = &r->recipe;
@@ -312,7 +313,7 @@ static void batch_name_job(struct batch_row *r, const struct layout *l)
                    recipe_name.strategy[q->strategy], recipe_name.recompute[q->recompute], plain);
 }
 
-/* As the row is read, also where that does not fit. */
+/* Predict the kind of memory that the row reads, even if the job does not fit. */
 static void predict_reading(struct batch_row *r, const struct batch_inputs *a,
                             const struct constants *c)
 {
@@ -416,7 +417,8 @@ double batch_seconds(const struct batch_row *r, const struct constants *c, doubl
     return t.sec;
 }
 
-/* That the interval reaches what the other dtype would take, and other machines. */
+/* Returns the doubt that widens the interval to the time with the other dtype, and for unknown
+ * machines. */
 static double doubt_of(const struct batch_row *r, const struct constants *c)
 {
     struct batch_row other = *r;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* batch_publications.c - what the words in a table of published steps mean, and what its sources
- * leave unsaid: jobs/training/publications.json. */
+/* batch_publications.c - meaning of the words in a table of published steps, and settings that its
+ * sources do not state: jobs/training/publications.json. */
 #include <jansson.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +36,7 @@ const struct argument batch_argument[] = {
 
 enum { KEYS_MAX = 64 };
 
-/* A key as a bit: the rows of both tables in turn. */
+/* Returns a key as a bit, numbering the rows of both tables. */
 static uint64_t bit_of(const char *key)
 {
     const struct argument *own = argument_find(batch_argument, key);
@@ -105,7 +105,7 @@ void batch_remark(struct batch_row *r, const char *fmt, ...)
     va_end(ap);
 }
 
-/* --- what it says --- */
+/* --- data of the publications --- */
 
 static const char *text_of(const json_t *o, const char *key)
 {
@@ -114,7 +114,8 @@ static const char *text_of(const json_t *o, const char *key)
     return text ? text : "";
 }
 
-/* The next publication after `at` that is the row's, or whose name is in its source; NULL: none. */
+/* Returns the next publication after `at` that is the row's, or whose name is in its source; NULL:
+ * none. */
 static json_t *next_of(const struct batch_row *r, size_t *at)
 {
     const json_t *list = json_object_get(r->publications, "publications");
@@ -129,9 +130,9 @@ static json_t *next_of(const struct batch_row *r, size_t *at)
     return NULL;
 }
 
-/* What stands for a GPU of which nothing is known: half way, in powers, between the slowest and the
- * fastest of topo/gpus in bf16 (H20 148 TFLOP/s, GB300 2,500); either is about four times away, of
- * which the interval takes 90 %. */
+/* Preset for an unknown GPU: half way, in powers, between the slowest and the fastest of topo/gpus
+ * in bf16 (H20 148 TFLOP/s, GB300 2,500).  Either is about four times away; the interval includes
+ * 90 % of that. */
 static const char stand_in[] = "hgx-h100";
 static const double stand_in_doubt = (4 - 1) / STATS_Z90;
 
@@ -164,8 +165,8 @@ void batch_machine(struct batch_row *r)
                  r->hardware, stand_in);
 }
 
-/* "mosaicml/llm-foundry@061f2c7 scripts/..." is "mosaicml/llm-foundry", "[group] publisher: ..."
- * "publisher". */
+/* "mosaicml/llm-foundry@061f2c7 scripts/..." becomes "mosaicml/llm-foundry", and "[group]
+ * publisher: ..." becomes "publisher". */
 static void name_publisher(struct batch_row *r)
 {
     const char *from = r->source;
@@ -203,7 +204,7 @@ void batch_release(struct batch_row *r)
     name_publisher(r);
 }
 
-/* What the row's source says under that key; "": nothing. */
+/* Returns the value of a key in the publication of the row's source; "": none. */
 static const char *publication_says(const struct batch_row *r, const char *key)
 {
     const json_t *one, *text = NULL;
@@ -226,7 +227,7 @@ const char *batch_fits_by(const struct batch_row *r)
     return *by ? by : NULL;
 }
 
-/* Is `word` in the list?  No list holds all. */
+/* True if `word` is in the list.  A missing list contains every word. */
 static bool listed(const json_t *list, const char *word)
 {
     const json_t *one;
@@ -236,7 +237,7 @@ static bool listed(const json_t *list, const char *word)
     return !list;
 }
 
-/* "26.02.01" comes after "26.02": numbers in turn, and what has more of them. */
+/* Order of versions: numbers in order, and more of them come later: "26.02.01" after "26.02". */
 static int version_order(const char *a, const char *b)
 {
     char *enda, *endb;
@@ -249,7 +250,7 @@ static int version_order(const char *a, const char *b)
     return *a ? 1 : *b ? -1 : 0;
 }
 
-/* Does the row's release lie between the recipe's first and the one after its last? */
+/* True if the row's release is between the recipe's first and the one after its last. */
 static bool is_release_of(const struct batch_row *r, const json_t *recipe)
 {
     const char *since = text_of(recipe, "since"), *before = text_of(recipe, "before");
@@ -261,7 +262,7 @@ static bool is_release_of(const struct batch_row *r, const json_t *recipe)
            (!*before || version_order(version, before) < 0);
 }
 
-/* {"id": ["a", "b"], "tp": ["4"]}: is each of these cells one of its list? */
+/* {"id": ["a", "b"], "tp": ["4"]}: true if each of these cells has a value of its list. */
 static bool is_when(const struct batch_row *r, json_t *when)
 {
     const char *column;
@@ -322,8 +323,8 @@ static bool is_known(const json_t *rules, const char *column, const char *cell)
     return !*cell;
 }
 
-/* Columns whose words should be understood, and what is assumed when they are not; null: nothing
- * can be. */
+/* Columns whose words must be understood, and the assumption if they are not; null: none is
+ * possible. */
 static int assume(struct batch_row *r, struct err *err)
 {
     const char *column, *key;
@@ -347,13 +348,13 @@ static int assume(struct batch_row *r, struct err *err)
     return 0;
 }
 
-/* Says nothing, or only perhaps: what its publication is known for comes after it. */
+/* True for a cell that is empty or uncertain: settings of its publication have priority. */
 static bool is_open(const char *cell)
 {
     return !*cell || strchr(cell, '?') || !strncmp(cell, "unknown", 7);
 }
 
-/* The words of cells that are open, or of the others; *said: their keys. */
+/* Apply the words of open cells, or of the others; *said: their keys. */
 static int take_words(struct batch_row *r, bool open, uint64_t *said, struct err *err)
 {
     json_t *rule, *set;
@@ -375,7 +376,7 @@ static int take_words(struct batch_row *r, bool open, uint64_t *said, struct err
     return 0;
 }
 
-/* What was assumed of open cells and nobody said otherwise. */
+/* Remark assumptions about open cells that nothing else has settled. */
 static void remark_open(struct batch_row *r, uint64_t said)
 {
     json_t *rule;
@@ -391,8 +392,7 @@ static void remark_open(struct batch_row *r, uint64_t said)
     }
 }
 
-/* Settings that one object of a publication fills in and that no cell has said: '"Zoom": stack=hf'.
- */
+/* Remark settings that a publication fills in and no cell states: '"Zoom": stack=hf'. */
 static void remark_filled(struct batch_row *r, const json_t *publication, json_t *settings,
                           uint64_t cells)
 {
@@ -415,8 +415,8 @@ static void remark_filled(struct batch_row *r, const json_t *publication, json_t
     }
 }
 
-/* What the publication sets for all its rows, and its recipes for some; with `cells`, only remarks
- * it. */
+/* Apply the settings of the publication for all its rows, and its recipes for some; with `cells`,
+ * only remark them. */
 static int take_recipes(struct batch_row *r, uint64_t *said, const uint64_t *cells, struct err *err)
 {
     json_t *publication, *recipe, *set;
@@ -444,7 +444,8 @@ static int take_recipes(struct batch_row *r, uint64_t *said, const uint64_t *cel
     return 0;
 }
 
-/* Columns of the command line's words; a cell of dtype and recompute may be one of their words. */
+/* Apply the columns with words of the command line.  A cell of dtype or recompute may be such a
+ * word. */
 static int take_columns(struct batch_row *r, uint64_t *said, struct err *err)
 {
     const struct tsv *t = r->table;
@@ -465,7 +466,7 @@ static int take_columns(struct batch_row *r, uint64_t *said, struct err *err)
     return 0;
 }
 
-/* "fp8/nvfp4?": the second, of enum dtype; -1: there is none. */
+/* Returns the second dtype of "fp8/nvfp4?", of enum dtype; -1: none. */
 static int other_dtype(const char *cell)
 {
     const char *slash = strchr(cell, '/');
@@ -479,7 +480,8 @@ static int other_dtype(const char *cell)
 
 const char *const batch_memory_kind[MEMORY_KINDS] = {"device", "reserved", "allocated"};
 
-/* r->read_bytes and r->reads: the cell, and what its source's GB are and were read with. */
+/* Set r->read_bytes and r->reads from the cell, and from the kind of reading and size of GB in its
+ * source. */
 static int take_reading(struct batch_row *r, struct err *err)
 {
     const char *cell = batch_cell(r, "memory_read_GB");

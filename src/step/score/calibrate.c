@@ -10,15 +10,15 @@
 #include "base/mem.h"
 #include "step/score/calibrate_impl.h"
 
-enum { CALIBRATE_ROWS_MIN = 3 }; /* fewer rows determine no constant */
+enum { CALIBRATE_ROWS_MIN = 3 }; /* minimum of rows that determine a constant */
 
-/* Does the row take part? */
+/* True if the row takes part in the fit. */
 static bool calibrate_takes(const struct batch_row *r)
 {
     return r->status == BATCH_PREDICTED && !batch_is_test(r) && r->other_dtype < 0 && !r->odd;
 }
 
-/* Rows that take part, and their weights. */
+/* Collect the rows that take part, and their weights. */
 static int take_rows(struct calibrate_fit *f, const struct batch *b, struct err *err)
 {
     struct calibration *out = f->out;
@@ -46,10 +46,10 @@ static int take_rows(struct calibrate_fit *f, const struct batch *b, struct err 
     return 0;
 }
 
-/* The header says how. */
+/* Weights as described in calibrate.h. */
 static void weigh_rows(struct calibrate_fit *f)
 {
-    const double enough = 40; /* jobs of a model that weigh in full */
+    const double enough = 40; /* jobs of a model with full weight */
 
     f->weight = mem_calloc((size_t)f->rows + 1, sizeof(*f->weight));
     for (int i = 0; i < f->rows; i++) {
@@ -82,7 +82,8 @@ static bool is_asked(const struct calibrate_opts *o, const char *name)
     return !o->onlys;
 }
 
-/* A number without bounds for a value in (0, max), and back: the log of its odds. */
+/* Convert a value in (0, max) to a number without bounds, the log of its odds; value_of() converts
+ * back. */
 static double odds(double value, double max)
 {
     double share = fmin(fmax(value / max, 1e-6), 1 - 1e-6);
@@ -95,8 +96,8 @@ static double value_of(double odds, double max)
     return max / (1 + exp(-odds));
 }
 
-/* How many rows' steps change somewhere in the constant's range?  A kink may hide it where it
- * stands. */
+/* Returns the number of rows whose step changes somewhere in the constant's range.  At its current
+ * value a kink may hide the change. */
 static int count_dependents(struct calibrate_fit *f, int at, double min, double max)
 {
     struct constant *c = &f->c->constant[at];
@@ -181,7 +182,7 @@ static void set_constants(struct calibrate_fit *f, const double *x)
         f->c->constant[f->constant[k].at].value = value_of(x[k], f->constant[k].max);
 }
 
-/* struct mixed: sum is the log of how much longer compute takes. */
+/* Residuals for struct mixed; sum is the log of the factor on compute. */
 static void residuals(void *ctx, const double *x, const double *sum, double *residual)
 {
     struct calibrate_fit *f = ctx;
@@ -238,7 +239,7 @@ static void prepare(struct calibrate_fit *f)
         factor[i] = f->effects.effect[i].factor;
 }
 
-/* To the four digits that are written. */
+/* Round to the four digits that are written. */
 static double rounded(double v)
 {
     char text[32];
@@ -295,7 +296,7 @@ static void errors_of(struct calibrate_fit *f, double *out)
             batch_seconds(f->row[i].row, f->c, 0, NULL) / f->row[i].row->measured - 1;
 }
 
-/* Effects are fitted anew, and residuals() has them in its sum. */
+/* Drop the effects, because they are fitted anew and residuals() receives them in its sum. */
 static void set_aside(struct calibrate_fit *f)
 {
     memcpy(f->interval, f->c->effects.interval, sizeof(f->interval));
@@ -305,11 +306,11 @@ static void set_aside(struct calibrate_fit *f)
     effects_none(&f->c->effects);
 }
 
-/* Figures of some are near each other, of others rough: what is left over of a publisher's rows says
- * how much one of them is worth. */
+/* Weigh the rows of a publisher by their residuals: figures of some publishers are consistent,
+ * those of others rough. */
 static void trust_publishers(struct calibrate_fit *f)
 {
-    const double usual = 10; /* rows that say that it is as all others */
+    const double usual = 10; /* rows of prior weight at the usual residual */
     double rest = f->mixed.rest * f->mixed.rest,
            *worth = mem_calloc((size_t)f->rows + 1, sizeof(*worth));
 

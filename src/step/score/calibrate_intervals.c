@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* calibrate_intervals.c - how far steps lie from what is fitted to others (calibrate.h). */
+/* calibrate_intervals.c - distance of steps from predictions fitted to other rows (calibrate.h). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,15 +26,15 @@ const char *calibrate_group(const struct batch_row *r, enum leave by)
     }
 }
 
-/* A row that was left out: how many deviations the measurement lay from the prediction. */
+/* A left-out row: deviations of the measurement from the prediction. */
 struct miss {
     double deviations, weight;
 };
 
 struct leaving {
     struct calibrate_fit *f;
-    double *terms;                     /* deviation of the log of each row's step by its terms */
-    struct miss *miss[KNOWN_COUNT][2]; /* of dense models, with routed experts */
+    double *terms;                     /* deviation of log(step) of each row from its terms */
+    struct miss *miss[KNOWN_COUNT][2]; /* dense models; models with routed experts */
     int misses[KNOWN_COUNT][2];
 };
 
@@ -45,7 +45,7 @@ static int by_deviations(const void *a, const void *b)
     return x->deviations < y->deviations ? -1 : x->deviations > y->deviations;
 }
 
-/* The levels of a row that others have, as a prediction would find them. */
+/* Keep the levels of a row that other rows have, as in a prediction. */
 static void keep_levels(struct calibrate_fit *f, struct effect_level *level, int i,
                         const bool *kept, const double *error)
 {
@@ -57,14 +57,14 @@ static void keep_levels(struct calibrate_fit *f, struct effect_level *level, int
     }
 }
 
-/* Rows of all layouts of a job, split "layout...": they tell constants apart, and among them are
- * many that starve for memory and that nobody would run. */
+/* Rows of all layouts of a job, split "layout...".  They separate constants, but many of them run
+ * short of memory and are no realistic choice. */
 static bool is_sweep(const struct batch_row *r)
 {
     return !strncmp(r->split, "layout", 6);
 }
 
-/* `share`: of the weight of the rows that were left out together. */
+/* share: part of the weight of all rows left out together. */
 static void judge(struct leaving *l, int i, const bool *kept, const double *x, const double *error,
                   double share)
 {
@@ -101,8 +101,8 @@ static void leave(struct leaving *l, const bool *left)
         for (int k = 0; k < EFFECT_LEVELS && !left[i]; k++)
             if (f->slot[i * EFFECT_LEVELS + k] >= 0)
                 kept[f->slot[i * EFFECT_LEVELS + k]] = true;
-    /* What is asked about next is a group, whether many rows or few: a group of four times the
-     * weight says twice as much. */
+    /* The next question is about one group, with many rows or few, so a group of four times the
+     * weight counts twice as much. */
     double sum = 0;
     for (int i = 0; i < f->rows; i++)
         sum += left[i] ? f->weight[i] : 0;
@@ -114,7 +114,8 @@ static void leave(struct leaving *l, const bool *left)
     free(kept);
 }
 
-/* Each group in turn, or with `folds` every so many together; groups count as they appear. */
+/* Leave out each group in turn, or with `folds` every n-th together; groups are numbered by
+ * appearance. */
 static void leave_each(struct leaving *l, enum leave by, bool jobs, int folds)
 {
     struct calibrate_fit *f = l->f;
@@ -141,7 +142,7 @@ static void leave_each(struct leaving *l, enum leave by, bool jobs, int folds)
     free(left);
 }
 
-/* The deviations below which `share` of the weight lies. */
+/* Returns the deviation below which `share` of the weight lies. */
 static double quantile(const struct miss *miss, int n, double share)
 {
     double sum = 0, below = 0;
@@ -154,12 +155,12 @@ static double quantile(const struct miss *miss, int n, double share)
     return miss[i].deviations;
 }
 
-/* Few misses say nothing: then as where more is known. */
+/* With few misses, use the interval of the next more familiar class. */
 static void set_interval(struct effect_interval *out, struct miss *miss, int n)
 {
     enum { ENOUGH = 20 };
     const double least = 0.1;
-    const double tail = 0.04; /* of 0.05: deviations were estimated with those rows too */
+    const double tail = 0.04; /* instead of 0.05: deviations were estimated with those rows too */
 
     out->n = n;
     if (n < ENOUGH)

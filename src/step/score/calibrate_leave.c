@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* calibrate_leave.c - steps predicted by what was fitted to others (calibrate.h). */
+/* calibrate_leave.c - predict steps from constants fitted to other rows (calibrate.h). */
 #include <stdlib.h>
 #include <string.h>
 

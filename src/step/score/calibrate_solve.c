@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* calibrate_solve.c - the most probable fixed numbers and effects of a mixed model (calibrate.h). */
+/* calibrate_solve.c - fixed numbers and effects at the maximum of a mixed model's posterior
+ * (calibrate.h). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,14 +8,16 @@
 #include "base/mem.h"
 #include "step/score/calibrate.h"
 
-static const double tails = 4;           /* degrees of freedom of the residuals' t distribution */
-static const double usual_spread = 0.05; /* of a factor's effects, worth usual_levels levels */
+static const double tails = 4; /* degrees of freedom of the residuals' t distribution */
+/* usual deviation of a factor's effects, with the weight of usual_levels levels */
+static const double usual_spread = 0.05;
 static const double usual_levels = 2;
 static const double least_spread = 0.003, least_rest = 0.01;
 
 /* --- a symmetric positive definite matrix A = U' U, its upper half by rows --- */
 
-/* Columns that are 0 cost nothing, so numbers that meet few others come first.  false: it is none. */
+/* Factorise A.  Zero columns cost nothing, so numbers with few partners come first.  False: A is
+ * not positive definite. */
 static bool factorize(double *a, int n)
 {
     int *at = mem_ints(n, 0);
@@ -40,7 +43,7 @@ static bool factorize(double *a, int n)
     return ok;
 }
 
-/* b becomes U'^-1 b, from the first number that is not 0 on. */
+/* Replace b by U'^-1 b, starting at its first nonzero number. */
 static void forward(const double *u, int n, int first, double *b)
 {
     for (int k = first; k < n; k++) {
@@ -63,7 +66,7 @@ static void substitute(const double *u, int n, double *b)
     }
 }
 
-/* Of A's inverse, the k-th number of the diagonal; work: n numbers. */
+/* Returns the k-th diagonal number of A's inverse; work: n numbers. */
 static double inverse_at(const double *u, int n, int k, double *work)
 {
     double sum = 0;
@@ -76,13 +79,13 @@ static double inverse_at(const double *u, int n, int k, double *work)
     return sum;
 }
 
-/* --- the model round a point --- */
+/* --- the model linearised at a point --- */
 
-/* What is kept between rounds; n numbers in all: fixed ones, then effects. */
+/* State kept between rounds, for n numbers: fixed ones, then effects. */
 struct solving {
     struct mixed *m;
     int n;
-    int *place; /* of each number in the matrix: effects of few rows first, fixed ones last */
+    int *place; /* row in the matrix of each number: effects of few rows first, fixed ones last */
     double *matrix, *step, *variance, *trial, *sum, *ahead, *work;
 };
 
@@ -115,7 +118,7 @@ static void ask(struct solving *s, const double *x, double *residual)
     s->m->ask(s->m->ctx, x, s->sum, residual);
 }
 
-/* Derivatives by each fixed number and by the sum of effects; the residuals are of m->x. */
+/* Set derivatives by each fixed number and by the sum of effects; the residuals are for m->x. */
 static void differentiate(struct solving *s)
 {
     const double h = 1e-3;
@@ -142,7 +145,7 @@ static void differentiate(struct solving *s)
     }
 }
 
-/* Row i's numbers and its derivatives by them. */
+/* List the numbers of row i and its derivatives by them. */
 static int gradient(const struct mixed *m, int i, int *at, double *d)
 {
     int n = 0;
@@ -160,7 +163,8 @@ static int gradient(const struct mixed *m, int i, int *at, double *d)
     return n;
 }
 
-/* What a residual weighs: a t distribution as a mixture of normal ones (Lange et al. 1989). */
+/* Returns the weight of a residual: a t distribution as a mixture of normal ones (Lange et al.
+ * 1989). */
 static double trust(const struct mixed *m, double residual)
 {
     double z = residual / m->rest;
@@ -168,8 +172,8 @@ static double trust(const struct mixed *m, double residual)
     return (tails + 1) / (tails + z * z);
 }
 
-/* One step of the linear model from x, which becomes the result; its residuals are m->residual when
- * x is m->x.  left: rows that take no part, NULL: none.  false: the equations cannot be solved. */
+/* Take one step of the linear model from x, in place; its residuals are m->residual when x is m->x.
+ * left: rows left out; NULL: none.  False: the equations cannot be solved. */
 static bool linear_step(struct solving *s, double *x, const bool *left)
 {
     const struct mixed *m = s->m;
@@ -213,8 +217,8 @@ static void variances(struct solving *s)
         s->variance[k] = inverse_at(s->matrix, s->n, s->place[k], s->work);
 }
 
-/* Deviations of factors and of what is left, from the values x and their variances: the evidence's
- * fixed point (MacKay 1992). */
+/* Update the deviations of factors and of the rest from the values x and their variances: the
+ * evidence's fixed point (MacKay 1992). */
 static void deviations(struct solving *s, const double *x)
 {
     struct mixed *m = s->m;
@@ -245,7 +249,7 @@ static void deviations(struct solving *s, const double *x)
             s->work[s->place[at[k]]] += d[k];
             first = s->place[at[k]] < first ? s->place[at[k]] : first;
         }
-        forward(s->matrix, s->n, first, s->work); /* variance of what the model says of the row */
+        forward(s->matrix, s->n, first, s->work); /* variance of the model's value for the row */
         for (int k = first; k < s->n; k++)
             open += s->work[k] * s->work[k];
         squares += m->weight[i] * trust(m, r) * (r * r + open);
@@ -258,7 +262,7 @@ static void deviations(struct solving *s, const double *x)
     free(d);
 }
 
-/* Minus the log of the posterior. */
+/* Returns minus the log of the posterior. */
 static double badness(const struct mixed *m, const double *x, const double *residual, int n)
 {
     double sum = 0;
@@ -272,7 +276,7 @@ static double badness(const struct mixed *m, const double *x, const double *resi
     return isnan(sum) ? INFINITY : sum;
 }
 
-/* From m->x towards x, half as far until it helps; how far it moved. */
+/* Move from m->x towards x, halving the step until it improves.  Returns the distance moved. */
 static double move(struct solving *s, const double *x)
 {
     struct mixed *m = s->m;

@@ -54,7 +54,7 @@ static int read_unit(const struct case_unit **out, const char *name, const char 
     return err_data(err, "%s: %s", where, why.text);
 }
 
-/* A value of the file as the word that job_set() takes; NULL when it is none. */
+/* Returns a value of the file as the word for job_set(); NULL: it has no such form. */
 static const char *word_of(struct casefile *c, const json_t *v)
 {
     char *text = NULL;
@@ -145,7 +145,7 @@ static int read_jobs(struct casefile *c, json_t *jobs, const struct job_opts *ba
     return 0;
 }
 
-/* "jobs": names; absent: all of them. */
+/* Read "jobs": names; missing: all jobs. */
 static int read_names(const struct casefile *c, bool out[CASE_JOBS_MAX], json_t *list,
                       const char *where, struct err *err)
 {
@@ -191,7 +191,7 @@ static int read_unknown(struct casefile *c, json_t *from, const char *where, str
     return 0;
 }
 
-/* Does the expression parse and name jobs and quantities that are there? */
+/* Check that the expression parses and names existing jobs and quantities. */
 static int check_expression(const struct casefile *c, const char *text, const char *where,
                             struct err *err)
 {
@@ -287,7 +287,7 @@ static int read_claim(struct casefile *c, json_t *from, const char *where, struc
     return rc;
 }
 
-/* Each item of a list that may be absent. */
+/* Read each item of an optional list. */
 static int each(struct casefile *c, json_t *list, const char *key, size_t max,
                 int (*read)(struct casefile *, json_t *, const char *, struct err *),
                 struct err *err)
@@ -329,7 +329,7 @@ static int check_combinations(const struct casefile *c, struct err *err)
                                      : 0;
 }
 
-/* c->root into the rest of c. */
+/* Read c->root into the rest of c. */
 static int case_read(struct casefile *c, const struct job_opts *base, struct err *err)
 {
     json_t *source, *jobs, *assumed = NULL, *unknown = NULL, *solve = NULL, *claims;

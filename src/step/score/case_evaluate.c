@@ -11,7 +11,7 @@
 
 enum { BISECTIONS = 60, SECANTS = 12 };
 
-/* The expression when the compute of x's jobs takes `scale` times as long as `from` had it. */
+/* Evaluate the expression with the compute of x's jobs at `scale` times the value in `from`. */
 static int scaled(double *out, const struct case_solve *x, struct case_values *s,
                   const double *from, double scale, struct err *err)
 {
@@ -20,8 +20,8 @@ static int scaled(double *out, const struct case_solve *x, struct case_values *s
     return case_value_in(out, x->expression, x->unit, s, err);
 }
 
-/* A figure that was solved for stays as published whatever the errors are: the compute of the jobs
- * that share the solved setting gives way.  A secant: one step for seconds, some for a rate. */
+/* A figure used to solve a setting stays as published under all errors: the compute of the jobs
+ * that share the solved setting adapts.  Secant: one step for seconds, some for a rate. */
 static int hold_solved(struct case_values *s, struct err *err)
 {
     const struct casefile *c = s->file;
@@ -48,7 +48,7 @@ static int hold_solved(struct case_values *s, struct err *err)
     return 0;
 }
 
-/* The claim when one shared error is a deviation larger. */
+/* Evaluate the claim with one shared error a deviation larger. */
 static int move(double *out, const char *expression, const struct case_unit *u,
                 struct case_values *s, struct err *err)
 {
@@ -57,7 +57,7 @@ static int move(double *out, const char *expression, const struct case_unit *u,
     return rc < 0 ? -1 : case_value_in(out, expression, u, s, err);
 }
 
-/* Is this the first job with this text? */
+/* True if this is the first job with its text. */
 static bool first_of(const struct case_values *s, int job, bool fabric)
 {
     for (int i = 0; i < job; i++)
@@ -67,7 +67,7 @@ static bool first_of(const struct case_values *s, int job, bool fabric)
     return true;
 }
 
-/* What one deviation of each error does to the expression; squares are added. */
+/* Sum the squares of the change of the expression by one deviation of each error. */
 static int spread(double *half, const char *expression, const struct case_unit *u, double value,
                   struct case_values *s, struct err *err)
 {
@@ -88,7 +88,7 @@ static int spread(double *half, const char *expression, const struct case_unit *
     s->slow_job = 0;
     s->rest_scale = NULL;
     s->slow_fabric = s->slow_rate = NULL;
-    s->more_memory = true; /* of all jobs: one formula errs */
+    s->more_memory = true; /* for all jobs, because one formula errs */
     if (rc == 0 && (rc = case_value_in(&moved, expression, u, s, err)) == 0)
         sum += (moved - value) * (moved - value);
     s->more_memory = false;
@@ -97,7 +97,7 @@ static int spread(double *half, const char *expression, const struct case_unit *
     return rc;
 }
 
-/* A claim at one combination of unknowns. */
+/* Evaluate a claim at one combination of unknowns. */
 static int note(struct case_claim *k, struct case_values *s, int combination, struct err *err)
 {
     double ours, half;
@@ -111,7 +111,7 @@ static int note(struct case_claim *k, struct case_values *s, int combination, st
     return 0;
 }
 
-/* Value i of the unknowns as mixed radix, the first unknown changing fastest. */
+/* Set the unknowns from a combination number: mixed radix, the first unknown changes fastest. */
 static int case_set_unknowns(struct casefile *c, struct case_job *job, int combination,
                              struct err *err)
 {
@@ -154,7 +154,7 @@ static int set_solved(struct casefile *c, struct case_job *job, const struct cas
     return 0;
 }
 
-/* The solved expression at `value`, predicting only the jobs that it names. */
+/* Evaluate the solved expression at `value`, predicting only the jobs that it names. */
 static int try_solved(double *out, struct casefile *c, struct case_job *job,
                       const struct case_solve *s, double value, const bool *named,
                       struct case_values *v, struct err *err)
@@ -167,8 +167,8 @@ static int try_solved(double *out, struct casefile *c, struct case_job *job,
     return case_value_in(out, s->expression, s->unit, v, err);
 }
 
-/* Find s->found by halving the logarithm of its range, and set it; v->value is scratch.  1: nothing
- * in the range gives the published figure; err says so. */
+/* Find s->found by halving the logarithm of its range, and set it; v->value is scratch.  Returns 1
+ * with err if nothing in the range gives the published figure. */
 static int case_solve_for(struct casefile *c, struct case_job *job, struct case_solve *s,
                           struct case_values *v, struct err *err)
 {
@@ -199,7 +199,7 @@ static int case_solve_for(struct casefile *c, struct case_job *job, struct case_
     return set_solved(c, job, s, s->found, err);
 }
 
-/* 1: with these values of the unknowns the solved figure cannot be. */
+/* Returns 1 if the solved figure is impossible with these values of the unknowns. */
 static int combination(struct casefile *c, struct case_values *s, int number, struct err *err)
 {
     struct case_job *job = mem_calloc((size_t)c->jobs + 1, sizeof(*job));
@@ -215,7 +215,7 @@ static int combination(struct casefile *c, struct case_values *s, int number, st
     return rc;
 }
 
-/* What a reader wants to know of each job; s: the first value of each unknown. */
+/* Set the printed values of each job; s: at the first value of each unknown. */
 static int describe_jobs(struct casefile *c, struct case_values *s, struct err *err)
 {
     static const struct case_unit second = {"s", " s", 1, false, false};
@@ -247,7 +247,8 @@ int case_evaluate(struct casefile *c, struct err *err)
     size_t jobs = (size_t)c->jobs + 1;
     struct case_value *value = mem_calloc((size_t)combinations * jobs, sizeof(*value));
     struct case_values *s = mem_calloc((size_t)combinations, sizeof(*s));
-    for (int x = combinations - 1; rc >= 0 && x >= 0; x--) { /* the first one's solution stays */
+    /* keep the solution of the first one */
+    for (int x = combinations - 1; rc >= 0 && x >= 0; x--) {
         s[x] = (struct case_values){.file = c, .value = value + (size_t)x * jobs, .scaled = -1};
         rc = combination(c, &s[x], x, err);
     }

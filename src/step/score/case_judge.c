@@ -9,9 +9,9 @@
 
 enum { BISECTIONS = 60, FIGURE = 48 };
 
-static const double never = 10; /* miss() of what cannot be: no logarithm comes near it */
+static const double never = 10; /* miss() of an impossible value; above any logarithm */
 
-/* The value of unknown u in a combination; they are mixed radix, the first changing fastest. */
+/* Returns the value index of unknown u in a combination: mixed radix, the first changes fastest. */
 static int digit(const struct casefile *c, int combination, int u)
 {
     for (int i = 0; i < u; i++)
@@ -19,7 +19,7 @@ static int digit(const struct casefile *c, int combination, int u)
     return combination % c->unknown[u].values;
 }
 
-/* "seq 2048, prefetch off": of the unknowns in `which`. */
+/* Write "seq 2048, prefetch off" for the unknowns in `which`. */
 static char *combination_text(char buf[CASE_COMBINATION], const struct casefile *c, int combination,
                               unsigned which)
 {
@@ -39,7 +39,7 @@ static char *combination_text(char buf[CASE_COMBINATION], const struct casefile 
 
 /* --- which values of the unknowns the other rows choose --- */
 
-/* Above 0: ours is higher.  What must only be reached is not missed from above. */
+/* Positive: ours is higher.  Exceeding a figure that must only be reached is no deviation. */
 static double off(const struct case_claim *k, double ours)
 {
     if (k->unit->fits)
@@ -76,7 +76,8 @@ static int holding(const struct case_claim *k, int combinations)
     return n;
 }
 
-/* How far a row is from what is published: logarithm, or points / 100; 1: it does not fit. */
+/* Returns the distance from the published figure: logarithm, or points / 100; 1: it does not
+ * fit. */
 static double miss(const struct case_claim *k, const struct case_at *at)
 {
     double d = off(k, at->ours);
@@ -86,7 +87,8 @@ static double miss(const struct case_claim *k, const struct case_at *at)
     return d > -100 ? fmin(never, fabs(log1p(d / 100))) : never;
 }
 
-/* Do two claims read the same measurement?  A figure of one job's step and a quotient with it do. */
+/* True if two claims use the same measurement, such as a figure of one job's step and a quotient
+ * with it. */
 static bool same_row(const struct case_claim *a, const struct case_claim *b, int jobs)
 {
     bool shared = a == b;
@@ -96,15 +98,15 @@ static bool same_row(const struct case_claim *a, const struct case_claim *b, int
     return shared;
 }
 
-/* May row r choose values that k is judged by?  One that nothing holds is an error of somebody, and
- * one that no unknown of k moves has nothing to say. */
+/* True if row r may choose values for judging k.  Excluded: a row that no value holds, because it
+ * contains an error, and a row that no unknown of k moves. */
 static bool chooses(const struct case_claim *r, const struct case_claim *k, int jobs,
                     int combinations)
 {
     return (r->free & k->free) && !same_row(r, k, jobs) && holding(r, combinations) > 0;
 }
 
-/* kept[]: the combinations that the other rows of the case do not tell from their best. */
+/* Set kept[]: combinations that the other rows of the case cannot separate from their best. */
 static void choose(struct case_claim *k, bool *kept, const struct casefile *c, int combinations)
 {
     double far[CASE_COMBINATIONS_MAX] = {0}, best = INFINITY;
@@ -129,7 +131,7 @@ static void choose(struct case_claim *k, bool *kept, const struct casefile *c, i
 
 /* --- kinds and verdicts --- */
 
-/* Which jobs are named, and which kinds of quantities? */
+/* Find the jobs and kinds of quantities in an expression. */
 static void name(bool *jobs, bool kinds[CASE_KINDS], const char *expression,
                  const struct casefile *c)
 {
@@ -148,7 +150,7 @@ static bool moves(const struct case_claim *k, int combinations)
     return any;
 }
 
-/* Which unknowns move the figure from what it is with their first value? */
+/* Returns the unknowns that move the figure from its value at their first value. */
 static unsigned moved_by(const struct case_claim *k, const struct casefile *c, int combination)
 {
     unsigned moved = 0;
@@ -180,8 +182,9 @@ static void classify(struct case_claim *k, const struct casefile *c, int combina
         k->free |= moved_by(k, c, x);
 }
 
-/* Would nearly anything lie in the interval?  A percentage that is known to the points that count as
- * reproduced is not wide, near 0 as it may be; what is exceeded for certain is. */
+/* True if the interval is so wide that nearly any figure would lie in it.  Not wide: a percentage
+ * known to within the points that count as reproduced, even near 0; a figure that is exceeded for
+ * certain. */
 static bool wide(const struct case_claim *k)
 {
     if (k->kind == CASE_MEMORY || (k->at_least && k->lo >= k->published) ||
@@ -192,7 +195,7 @@ static bool wide(const struct case_claim *k)
 
 static bool may_fit(const struct case_claim *k)
 {
-    return k->unit->fits && k->lo <= 1 && k->hi > 1; /* the capacity */
+    return k->unit->fits && k->lo <= 1 && k->hi > 1; /* capacity inside the interval */
 }
 
 static void judge(struct case_claim *k, const bool *kept, int combinations)
@@ -231,8 +234,8 @@ static void say(struct case_claim *k, const char *fmt, ...)
     va_end(ap);
 }
 
-/* How many times as long the messages of this job must take to make the claim true; NAN: none.
- * *timed: does the claim depend on that time at all? */
+/* Returns the factor on this job's message time that makes the claim true; NAN: none.  *timed: the
+ * claim depends on that time. */
 static double needed_scale(const struct case_claim *k, struct case_values *s, int job, bool *timed)
 {
     double lo = 1e-3, hi = 1e5, at_lo, at_hi, at;
@@ -256,7 +259,8 @@ static double needed_scale(const struct case_claim *k, struct case_values *s, in
     return known ? lo : NAN;
 }
 
-/* For each job of the claim: how its step splits, and the message time that the claim needs. */
+/* Write, for each job of the claim, the split of its step and the message time that the claim
+ * needs. */
 static void say_needs(struct case_claim *k, struct case_values *s)
 {
     const struct casefile *c = s->file;
@@ -301,7 +305,7 @@ static int say_readings(struct case_claim *k, struct case_values *s, struct err 
     return 0;
 }
 
-/* What fills the memory of each job of the claim. */
+/* Write the memory use of each job of the claim. */
 static void say_memory(struct case_claim *k, struct case_values *s)
 {
     const struct casefile *c = s->file;
@@ -328,7 +332,7 @@ static void say_memory(struct case_claim *k, struct case_values *s)
     }
 }
 
-/* "whatever seq and batch are" */
+/* Write "whatever seq and batch are". */
 static void say_keys(struct case_claim *k, const struct casefile *c)
 {
     for (int u = 0; u < c->unknowns; u++)
@@ -353,7 +357,7 @@ static bool names_jobs(const struct case_claim *k, const struct casefile *c)
     return false;
 }
 
-/* Unknowns that move the claim and have one value in all that is kept. */
+/* Returns the unknowns that move the claim and have the same value in all kept combinations. */
 static unsigned settled(const struct case_claim *k, const struct casefile *c, const bool *kept,
                         int combinations)
 {
@@ -366,7 +370,7 @@ static unsigned settled(const struct case_claim *k, const struct casefile *c, co
     return one;
 }
 
-/* What the other rows chose, and what they leave open. */
+/* Write the values that the other rows chose, and those left open. */
 static void say_choice(struct case_claim *k, const struct casefile *c, const bool *kept,
                        int combinations)
 {
@@ -383,7 +387,7 @@ static void say_choice(struct case_claim *k, const struct casefile *c, const boo
             say(k, "%s%s", open & ((1U << u) - 1) ? ", " : ", open: ", c->unknown[u].key);
 }
 
-/* The first combination that holds, or that is kept and does not. */
+/* Returns the first combination that holds, or the first kept one that does not. */
 static int first_that(const struct case_claim *k, bool held, const bool *kept, int combinations)
 {
     for (int x = 0; x < combinations; x++)
@@ -433,7 +437,7 @@ static void say_figure(struct case_claim *k, const struct casefile *c, int combi
         say(k, ", %+.1f %s", k->off, k->unit->points ? "points" : "%");
 }
 
-/* The sentence of a claim whose figures and verdict are known; s: the chosen combination. */
+/* Write the sentence of a claim whose figures and verdict are known; s: the chosen combination. */
 static int case_reason(struct case_claim *k, struct case_values *s, const bool *kept,
                        int combinations, struct err *err)
 {
@@ -452,7 +456,7 @@ static int case_reason(struct case_claim *k, struct case_values *s, const bool *
     return say_readings(k, s, err);
 }
 
-/* Which one combination holds the most of the claims that can hold? */
+/* Find the combination at which most of the possible claims hold. */
 static void hold_together(struct casefile *c, int combinations)
 {
     int by = 0;

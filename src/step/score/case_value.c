@@ -12,7 +12,7 @@ struct expression_reader {
     int depth;
 };
 
-/* Not isalpha(): the grammar does not change with the locale. */
+/* Not isalpha(), because the grammar must not change with the locale. */
 static int letter(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -150,8 +150,7 @@ int expression_value(double *out, const char *text, const struct expression_name
     return *r.at ? wrong(&r, err, "something is left") : 0;
 }
 
-/* What a job can be asked for: the name, what kind of claim it makes, and what it is of a struct
- * case_value v. */
+/* Quantities of a job: name, kind of claim, and expression on a struct case_value v. */
 #define QUANTITIES(X)                                                                              \
     X("step_s", CASE_TIME, v->sec)                                                                 \
     X("messages_s", CASE_TIME, v->exposed)                                                         \
@@ -192,7 +191,7 @@ static double quantity_of(const struct case_value *v, int which)
     return value[which];
 }
 
-/* Job i with what this evaluation moves. */
+/* Returns job i with the changes of this evaluation. */
 static struct case_value moved(const struct case_values *s, int i)
 {
     struct case_value v = s->value[i];
@@ -242,7 +241,7 @@ int case_value_find(void *ctx, const char *of, const char *what, double *out, st
     return err_data(err, "no job \"%s\"", of);
 }
 
-/* The largest layer's and all weights, as they travel. */
+/* Set the weights of the largest layer and of all layers, in bytes on the wire. */
 static void weights(struct case_value *v, const struct model *m, const struct recipe *r)
 {
     struct params p;
@@ -305,7 +304,7 @@ int case_value_of(struct case_value *v, const struct case_job *job, struct err *
     return rc < 0 ? err_wrap(err, "job \"%s\"", job->name) : 0;
 }
 
-/* In the claim's unit; fits: share of the capacity. */
+/* Returns the value in the claim's unit; fits: share of the capacity. */
 int case_value_in(double *out, const char *expression, const struct case_unit *u,
                   struct case_values *s, struct err *err)
 {
@@ -319,7 +318,7 @@ int case_value_in(double *out, const char *expression, const struct case_unit *u
 
 char *case_figure(char *buf, int size, const struct case_unit *u, double value)
 {
-    value = fabs(value) < (u->points ? 0.05 : 5e-4) ? 0 : value; /* no "-0" */
+    value = fabs(value) < (u->points ? 0.05 : 5e-4) ? 0 : value; /* avoids "-0" */
     if (u->fits)
         snprintf(buf, (size_t)size, "%s", value <= 1 ? "fits" : "does not fit");
     else if (u->points)

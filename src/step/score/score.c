@@ -131,7 +131,7 @@ void score_errors(struct score *s, const struct batch *b, enum score_with with,
     free(error);
 }
 
-/* Tokens/s per GPU, measured or predicted; NAN when not predicted. */
+/* Returns measured or predicted tokens/s per GPU; NAN if not predicted. */
 static double speed(const struct batch *b, int i, enum score_with with, bool measured)
 {
     const struct batch_row *r = &b->row[i];
@@ -168,7 +168,7 @@ void score_order(struct score_order *o, const struct batch *b, enum score_with w
     }
 }
 
-/* Is row i the first of its family, or with `job` the first of its job in the family? */
+/* True if row i is the first of its family, or with `job` the first of its job in the family. */
 static bool is_first(const struct batch *b, int i, bool job)
 {
     for (int k = 0; k < i; k++)

@@ -32,7 +32,7 @@ int eval_open(struct eval *e, const struct question *q, const struct recipe *bas
     return pricer_open(&e->pricer, q->matrix, q->order, ranks, err);
 }
 
-/* What a candidate shares with the one before it. */
+/* Data that a candidate shares with the previous one. */
 enum shared { SHARED_NOTHING, SHARED_BUT_SCHEDULE, SHARED_BUT_BATCH };
 
 static enum shared shared_of(const struct evaluation *v, const struct layout *l,
@@ -56,8 +56,8 @@ static void set_batch(struct evaluation *v, int micro_batch)
     step_batch(&v->step, &v->recipe);
 }
 
-/* Work is of one micro batch, and grows with the tokens of others; measured products have rates of
- * their own at each. */
+/* Work is computed for one micro batch and scales with the tokens of others.  Measured products
+ * have different rates at each. */
 static void set_pace(struct evaluation *v, const struct eval *e)
 {
     bool fresh = !v->first;
@@ -92,8 +92,8 @@ static struct timing_step timing_step(const struct evaluation *v)
 /* Sums of the same numbers in another order differ in their last bits. */
 #define LEAST_ROUNDING (1 - 1e-9)
 
-/* Work, memory and messages of stages that hold the same do not depend on their schedule, but for
- * the messages between stages. */
+/* Work, memory and messages do not depend on the schedule if the stages hold the same, except for
+ * messages between stages. */
 static void set_step(struct evaluation *v, const struct eval *e, const struct layout *l,
                      const struct recipe *r, bool but_schedule)
 {
@@ -131,7 +131,7 @@ bool eval_fits(struct evaluation *v, const struct eval *e, const struct layout *
     return true;
 }
 
-/* Is this a power of two, by which all is multiplied exactly? */
+/* True for a power of two, by which multiplication is exact. */
 static bool is_exact(double times)
 {
     int exponent;
@@ -139,7 +139,7 @@ static bool is_exact(double times)
     return frexp(times, &exponent) == 0.5;
 }
 
-/* The list is of this micro batch now. */
+/* Scale the list to the current micro batch. */
 static void set_list(struct evaluation *v)
 {
     const struct step *s = &v->step;
@@ -152,7 +152,8 @@ static void set_list(struct evaluation *v)
     v->microbatches = s->microbatches;
 }
 
-/* Lists of one layout differ little: the curve is mostly the one of the list before. */
+/* Find the curve of a message, mostly that of the previous list, because lists of one layout differ
+ * little. */
 static void find_curve(struct evaluation *v, const struct eval *e, int i)
 {
     const struct message *m = &v->traffic.message[i];
@@ -164,7 +165,7 @@ static void find_curve(struct evaluation *v, const struct eval *e, int i)
     v->key[i] = key;
 }
 
-/* Messages, their curves, and the prices of those that do not grow with the micro batch. */
+/* Make messages, their curves, and prices of messages that do not grow with the micro batch. */
 static void make_list(struct evaluation *v, const struct eval *e)
 {
     struct traffic *t = &v->traffic;
@@ -179,7 +180,7 @@ static void make_list(struct evaluation *v, const struct eval *e)
     v->still = pricer_curves_at(e->pricer, v->curve, t->message, still, v->one);
 }
 
-/* Of the first micro batch. */
+/* Make the list for the first micro batch. */
 static void list(struct evaluation *v, const struct eval *e)
 {
     int micro_batch = v->recipe.micro_batch;
@@ -199,7 +200,8 @@ static void list(struct evaluation *v, const struct eval *e)
     set_batch(v, micro_batch);
 }
 
-/* Seconds of each message, and of one of each together: NAN or INFINITY as soon as one is. */
+/* Set seconds of each message.  Returns the sum over one of each: NAN or INFINITY as soon as one
+ * is. */
 static double price(struct evaluation *v, const struct eval *e)
 {
     if (!v->listed)

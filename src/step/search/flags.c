@@ -6,7 +6,7 @@
 
 const char *const framework_name[FRAMEWORK_COUNT] = {"megatron", "torchtitan"};
 
-/* A job under translation. */
+/* State of a translation. */
 struct translation {
     FILE *out;
     const struct model *m;
@@ -68,7 +68,7 @@ static void megatron_mesh(struct translation *t)
     number(t, true, "pipeline-model-parallel-size", size[AXIS_PP]);
     number(t, true, "context-parallel-size", size[AXIS_CP]);
     number(t, experts, "expert-model-parallel-size", size[AXIS_EP]);
-    number(t, experts, "expert-tensor-parallel-size", size[AXIS_ETP]); /* its default is tp */
+    number(t, experts, "expert-tensor-parallel-size", size[AXIS_ETP]); /* default: tp */
     flag(t, size[AXIS_TP] > 1 && r->sequence_parallel, "sequence-parallel");
     flag(t, size[AXIS_TP] > 1 && recipe_overlaps_tp(r), "tp-comm-overlap");
     flag(t, size[AXIS_CP] > 1, context[r->context]);
@@ -85,8 +85,8 @@ static void megatron_mesh(struct translation *t)
            "tp overlap without sequence parallelism");
 }
 
-/* Megatron-FSDP shards what is more than optimizer states; --num-distributed-optimizer-instances is
- * the outer dimension of its hybrid (docs/user-guide/features/megatron_fsdp.md). */
+/* Megatron-FSDP shards more than optimizer states; --num-distributed-optimizer-instances is the
+ * outer dimension of its hybrid (docs/user-guide/features/megatron_fsdp.md). */
 static void megatron_states(struct translation *t)
 {
     static const char *const shards[STRATEGY_COUNT] = {
@@ -143,14 +143,14 @@ static void megatron(struct translation *t)
 
 /* --- torchtitan --- */
 
-/* Do embedding and head count as a layer each (step.h)? */
+/* Returns the number of ends that count as a layer each: embedding, head (step.h). */
 static int ends_of(const struct translation *t)
 {
     return t->m->layers % (t->l->size[AXIS_PP] * t->r->stages) ? 1 : 0;
 }
 
-/* Layers a stage that make as many stages (distributed/pipeline_parallel.py, pipeline_llm); 0: no
- * number does. */
+/* Returns the layers per stage that give this number of stages (distributed/pipeline_parallel.py,
+ * pipeline_llm); 0: no number does. */
 static int layers_a_stage(const struct translation *t)
 {
     int chunks = t->l->size[AXIS_PP] * t->r->stages, all = t->m->layers + 2 * ends_of(t);
@@ -227,8 +227,8 @@ static void titan_limits(struct translation *t)
            recipe_name.schedule[r->schedule]);
 }
 
-/* With a pipeline a local batch holds all of its microbatches, without one it is one of them and the
- * global batch says how many are accumulated (train.py). */
+/* With a pipeline a local batch contains all of its microbatches.  Without one it is a single
+ * microbatch, and the global batch gives the number to accumulate (train.py). */
 static void titan(struct translation *t)
 {
     static const char *const mode[RECOMPUTE_COUNT] = {"none", "selective", "full"};

@@ -11,13 +11,13 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-/* --- what is kept of the candidates that a walk meets --- *
+/* --- candidates kept during a walk --- *
  *
  * The fastest, those that no other beats in both time and memory, and the fastest of each family.
- * Equal times are told apart by `serial`, so what is kept depends neither on the order in which
- * candidates come nor on how they were shared out. */
+ * Ties are broken by `serial`, so the result depends neither on the order of candidates nor on the
+ * division of the walk. */
 
-/* A family: which of FAMILY_AXES axes are above 1, and the strategy. */
+/* A family: strategy, and which of FAMILY_AXES axes are above 1. */
 enum { FAMILY_AXES = 4, FAMILIES = STRATEGY_COUNT << FAMILY_AXES };
 struct search_shortlist {
     struct search_candidate *best; /* ascending in time, at most top */
@@ -66,7 +66,8 @@ static void keep_best(struct search_shortlist *k, const struct search_candidate 
     k->best[at] = *c;
 }
 
-/* Of these the last is the smallest. */
+/* Returns the number of front candidates that take at most `sec`; the last of these is the
+ * smallest. */
 static int not_slower(const struct search_shortlist *k, double sec)
 {
     int at = 0, to = k->fronts;
@@ -87,13 +88,13 @@ static void keep_front(struct search_shortlist *k, const struct search_candidate
     struct search_candidate *last = at ? &k->front[at - 1] : NULL;
 
     if (last && last->sec == c->sec && last->bytes == c->bytes && c->serial < last->serial)
-        *last = *c; /* the same, and earlier in the walk */
+        *last = *c; /* equal, and earlier in the walk */
     if (last && last->bytes <= c->bytes)
         return;
     if (last && last->sec == c->sec)
         at--;
     for (to = at; to < k->fronts && k->front[to].bytes >= c->bytes;)
-        to++; /* these are neither faster nor smaller */
+        to++; /* skip those neither faster nor smaller */
     if (to == at)
         (void)MEM_PUSH(k->front, k->fronts);
     else
@@ -117,8 +118,8 @@ static void shortlist_init(struct search_shortlist *k, int top)
     k->best = mem_calloc((size_t)top, sizeof(*k->best));
 }
 
-/* Is everything that takes more than `sec` seconds and at least so many bytes worse than what is
- * kept of all three? */
+/* True if a candidate of more than `sec` seconds and at least `bytes` would enter none of the three
+ * lists. */
 static bool shortlist_beats(const struct search_shortlist *k, double sec, double bytes, int family)
 {
     if (k->bests < k->top || !(k->best[k->bests - 1].sec <= sec) || k->family[family].sec == 0 ||
@@ -155,33 +156,33 @@ static void shortlist_free(struct search_shortlist *k)
 
 /* --- a whole space evaluated by table --- *
  *
- * Cheap questions first: does it fit, may it be kept if it takes no longer than a step without
- * messages does, and only then what it takes.  The space is walked in parts, whose number is fixed:
- * what a part meets, and so every count, does not depend on how many threads share them.  The first
- * part is over before the others begin, and what it found is what these are measured by from their
- * start: the better that is, the less is priced. */
+ * Cheap checks come first: does it fit, could it be kept at the time of a step without messages,
+ * and only then its full time.  The space is walked in a fixed number of parts, so the candidates
+ * of a part, and every count, do not depend on the number of threads.  The first part finishes
+ * before the others begin, and its results are their bounds from the start: the better they are,
+ * the fewer candidates are priced. */
 
-/* What one part met. */
+/* Results of one part. */
 struct search_survey {
     struct search_shortlist list;
     struct search met; /* counts only */
 };
 
-/* PARTS is a prime, so that the loop over no axis keeps step with it. */
+/* PARTS is prime, so that parts do not align with the loop over any axis. */
 enum { PARTS = 17, PROGRESS_EVERY = 1 << 14, PROGRESS_AFTER = 2 /* s */ };
-enum { THREADS_FROM = 512 }; /* ranks: a smaller search is over before a second thread starts */
+enum { THREADS_FROM = 512 }; /* ranks; a smaller search ends before a second thread starts */
 
 struct search_walk {
     const struct space *space;
     struct search_survey part[PARTS];
-    _Atomic int next; /* part that nobody has begun */
+    _Atomic int next; /* next part to start */
     struct progress progress;
 };
 
 /* One thread. */
 struct search_walker {
     struct search_walk *walk;
-    struct search_survey *at; /* the part that it is at */
+    struct search_survey *at; /* current part */
     struct eval eval;
     struct evaluation now;
     long visited;
@@ -189,7 +190,7 @@ struct search_walker {
     pthread_t thread;
 };
 
-/* Nothing is shown of a search that is over at once. */
+/* Short searches show no progress. */
 static void show_progress(struct search_walk *w)
 {
     if (log_now() - w->progress.started < PROGRESS_AFTER)
@@ -197,7 +198,7 @@ static void show_progress(struct search_walk *w)
     progress_show(&w->progress, w->next - 1, "parts of the layouts");
 }
 
-/* Whatever its messages take, none of the lists keeps it. */
+/* True if no list would keep the candidate, whatever its messages cost. */
 static bool is_beaten(const struct search_walker *w)
 {
     int family = family_of(&w->now.layout, &w->now.recipe);
@@ -233,7 +234,7 @@ static bool visit(void *context, const struct layout *l, const struct recipe *r,
     if (!eval_fits(&w->now, &w->eval, l, r)) {
         s->unfit++;
         s->may_fit += eval_may_fit(&w->now, &w->eval);
-        return false; /* nor does a larger micro batch */
+        return false; /* a larger micro batch does not fit either */
     }
     if (is_beaten(w)) {
         s->bounded++;
@@ -259,7 +260,7 @@ static void *walk_parts(void *context)
     return NULL;
 }
 
-/* The first part, then all others at the same time. */
+/* Walk the first part, then all others in parallel. */
 static void walk_all(struct search_walk *walk, struct search_walker *w, int threads)
 {
     bool started[SEARCH_THREADS] = {false};
@@ -276,7 +277,7 @@ static void walk_all(struct search_walk *walk, struct search_walker *w, int thre
     progress_end(&walk->progress);
 }
 
-/* What another part met, into the first. */
+/* Add the counts of another part. */
 static void join(struct search *to, const struct search *from)
 {
     to->count.meshes += from->count.meshes;
@@ -302,8 +303,9 @@ static int threads_of(const struct space *space, int threads)
     return cores < SEARCH_THREADS ? (int)cores : SEARCH_THREADS;
 }
 
-/* q without layout and recipe; top and threads as in search_run().  *out: all parts together; *eval:
- * for questions about what was kept.  Both are to be freed also after an error. */
+/* Walk the space.  q: without layout and recipe; top and threads: as in search_run().  *out: all
+ * parts together; *eval: for evaluating kept candidates.  The caller frees both, even after an
+ * error. */
 static int survey_space(struct search_survey *out, struct eval *eval, const struct question *q,
                         const struct space *space, int top, int threads, struct err *err)
 {
@@ -334,7 +336,7 @@ static int survey_space(struct search_survey *out, struct eval *eval, const stru
     return rc;
 }
 
-/* --- the best of it asked again --- */
+/* --- the best candidates, predicted --- */
 
 static int finalist(struct search_finalist *f, const struct eval *e,
                     const struct search_candidate *c, struct err *err)
@@ -378,7 +380,7 @@ static int by_table(const void *x, const void *y)
     return candidate_sooner(x, y) ? -1 : 1;
 }
 
-/* The fastest, and of each family one that is as fast: it may be simpler. */
+/* List the fastest, and from each family a candidate that is as fast, because it may be simpler. */
 static struct search_candidate *shortlist_pool(const struct search_shortlist *k, int *count)
 {
     struct search_candidate *pool = mem_calloc((size_t)k->bests + FAMILIES, sizeof(*pool));
@@ -404,7 +406,8 @@ static int rank(struct search *s, const struct search_shortlist *k, const struct
     return rc ? -1 : 0;
 }
 
-/* The best of each family but the winner's; the next one is spoken of already. */
+/* Add the best of each family except the winner's and that of the second best, which is compared
+ * already. */
 static int rivals(struct search *s, struct search_shortlist *k, const struct eval *e,
                   struct err *err)
 {

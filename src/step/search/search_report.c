@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* search_report.c - what is said of a search: why one layout is faster than another, and JSON. */
+/* search_report.c - explain why one layout is faster than another, and write JSON. */
 #include "step/search/search.h"
 
 #include <math.h>
@@ -11,8 +11,7 @@
 #include "base/mem.h"
 #include "base/units.h"
 
-/* Why one layout is faster than another: their steps term by term, each difference
- * with what the layouts do there. */
+/* Comparison of two layouts term by term, with the cause of each difference. */
 
 enum why_part {
     WHY_COMPUTE,
@@ -27,7 +26,7 @@ enum why_part {
     WHY_PARTS
 };
 
-/* One layout under comparison. */
+/* One layout in a comparison. */
 struct compared {
     const struct search_candidate *c;
     struct eval *eval;
@@ -69,7 +68,8 @@ static void take_apart(struct compared *s, struct eval *e, const struct search_c
     s->part[WHY_OPTIMIZER] = t->optimizer;
 }
 
-/* "tp=8 inside a domain", "tp=16 over 2 domains", "no tp"; ways of groups may differ: the most. */
+/* Write "tp=8 inside a domain", "tp=16 over 2 domains" or "no tp", for the group with the most
+ * domains. */
 static void axis_words(char *buf, size_t size, const struct compared *s, enum axis axis)
 {
     struct span span = layout_span(&s->c->layout, AXIS_BIT(axis));
@@ -134,7 +134,7 @@ static void shard_words(char *buf, size_t size, const struct compared *s)
 
 static const struct {
     const char *name;
-    void (*words)(char *buf, size_t size, const struct compared *s); /* NULL: those of the axis */
+    void (*words)(char *buf, size_t size, const struct compared *s); /* NULL: words of the axis */
     enum axis axis;
 } parts[WHY_PARTS] = {
     [WHY_COMPUTE] = {"compute", .words = compute_words},
@@ -181,7 +181,7 @@ static void say_part(char *buf, size_t *used, const struct compared *a, const st
     say(buf, used, text);
 }
 
-/* The largest first, gains before losses. */
+/* Largest first, gains before losses. */
 static int say_sign(char *buf, size_t *used, const struct compared *a, const struct compared *b,
                     double sign, double least, const char *first)
 {
@@ -215,7 +215,7 @@ char *search_compare(char buf[SEARCH_REASON], struct eval *e, const struct searc
     buf[0] = '\0';
     take_apart(x, e, a);
     take_apart(y, e, b);
-    for (int p = 0; p < WHY_PARTS; p++) /* what is below a tenth of the largest is left out */
+    for (int p = 0; p < WHY_PARTS; p++) /* leave out parts below a tenth of the largest */
         least = fmax(least, 0.1 * fabs(x->part[p] - y->part[p]));
     int gains = say_sign(buf, &used, x, y, -1, least, "");
     int losses = say_sign(buf, &used, x, y, 1, least, gains ? ", but " : "");
@@ -260,7 +260,7 @@ int search_none_runs(const struct search *s, struct err *err)
 
 /* --- JSON --- */
 
-/* Every argument by its key: numbers and switches as such, words as text. */
+/* Write every argument by its key: numbers and switches as such, words as text. */
 static json_t *recipe_json(const struct recipe *r)
 {
     json_t *o = json_object();

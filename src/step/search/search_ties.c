@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* search_ties.c - which of the layouts found cannot be told apart, and which of those comes first:
- * what each step moves by when something it rests on errs, source by source, so that two layouts
- * are compared without what both share. */
+/* search_ties.c - layouts that cannot be told apart, and their order.  Each error source moves the
+ * time of a step by a certain amount; two layouts are compared by the difference of these amounts,
+ * so common errors cancel. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +10,12 @@
 #include "base/stats.h"
 #include "step/search/search.h"
 
-/* Whose curve a message is priced by: what an operation costs inside a host, inside a domain and
- * between domains is measured apart. */
+/* Curve that prices a message: operations inside a host, inside a domain and between domains are
+ * measured separately. */
 enum reach { REACH_HOST, REACH_DOMAIN, REACH_FABRIC, REACHES };
 enum { FABRIC_SOURCES = OP_COUNT * 2 * REACHES };
 
-/* One step, by table: prices stay, constants are changed under it. */
+/* One step, by table: prices are fixed, constants are varied. */
 struct subject {
     const struct question *q;
     struct step step;
@@ -79,8 +79,8 @@ static double seconds(const struct subject *s, const struct coefficients *c, con
     return t.sec;
 }
 
-/* Constants that a step with an anchor takes from that anchor are in both layouts the same: what is
- * left of them is how they share out its compute. */
+/* With an anchor, constants covered by it are the same in both layouts; only the split of compute
+ * over them remains. */
 static int of_constants(struct doubts *d, const struct subject *s, struct err *err)
 {
     struct question q = *s->q;
@@ -151,7 +151,7 @@ double doubts_between(const struct doubts *a, const struct doubts *b)
 
 /* --- ranks --- */
 
-/* Sequences that one GPU holds without context parallelism in the published runs of
+/* Sequence length that one GPU holds without context parallelism in the published runs of
  * jobs/training/cases: cp begins at 16k (Llama 3 405B: 131,072 tokens with cp 16; NVIDIA's 8,192
  * recipes have none or 2). */
 enum { SHORT_SEQUENCE = 8192 };
@@ -173,8 +173,8 @@ static int pains_of(const struct search_finalist *f)
     return pains;
 }
 
-/* A layout that needs a dead part or a rate that nobody has was dropped before: what fails here has
- * no interval, and is told apart by nothing. */
+/* Layouts that need a dead part or an unknown rate were dropped before.  A layout that fails here
+ * has no interval and counts as distinct. */
 static void compare(struct search_finalist *f, const struct doubts *fastest, double sec,
                     const struct question *q)
 {

@@ -25,8 +25,8 @@ struct space_walk {
     struct space_count *count;
     struct layout layout;
     struct recipe recipe;
-    int *divisor, divisors; /* of the ranks, ascending */
-    int experts;            /* of the layer that has most */
+    int *divisor, divisors; /* divisors of the ranks, ascending */
+    int experts;            /* experts of the layer with most */
     int *micro, micros;
     int part, parts;
     long meshes, serial;
@@ -47,7 +47,7 @@ static bool allows(const struct space_range *r, int value)
     return r->onlys == 0;
 }
 
-/* Candidates are whole: checked, and handed over until one says that larger ones need not be. */
+/* Check candidates and pass them on until the visitor refuses larger micro batches. */
 static void each_micro(struct space_walk *w)
 {
     long dp = (long)w->layout.size[AXIS_DP_SHARD] * w->layout.size[AXIS_DP_REPLICATE];
@@ -69,7 +69,7 @@ static void each_micro(struct space_walk *w)
 }
 
 /* Chunks that divide the layers, with embedding and loss counted as layers or not; other numbers of
- * stages are worth a try only when they are powers of two, as people write them. */
+ * stages only if they are powers of two, the usual choice. */
 static bool worth_trying(const struct space_walk *w, int stages)
 {
     int chunks = w->layout.size[AXIS_PP] * stages, layers = w->m->layers;
@@ -129,7 +129,7 @@ static void choice_set(struct recipe *r, int c, int word)
         *(int *)at = word;
 }
 
-/* Without a pipeline all schedules are one. */
+/* Without a pipeline all schedules are equal. */
 static bool schedule_repeats(const struct space_walk *w, int word)
 {
     unsigned plain = w->s->choice[CHOICE_SCHEDULE] & ~(1u << SCHEDULE_INTERLEAVED);
@@ -165,7 +165,7 @@ static enum refusal why_refused(const char *text)
     return REFUSED_OTHER;
 }
 
-/* The mildest recipe first: what they cannot do none can. */
+/* Try the mildest recipe first: a mesh impossible for it is impossible for all. */
 static void mesh(struct space_walk *w)
 {
     enum strategy strategy = w->recipe.strategy;
@@ -243,7 +243,7 @@ static void each_split(struct space_walk *w, int dp)
             split(w, w->divisor[i], dp / w->divisor[i]);
 }
 
-/* Where nothing is shared out, the first strategy stands for all. */
+/* Without sharding, the first strategy stands for all. */
 static void each_strategy(struct space_walk *w, int dp)
 {
     bool alone = dp * w->layout.size[AXIS_CP] == 1;
@@ -258,7 +258,7 @@ static void each_strategy(struct space_walk *w, int dp)
     }
 }
 
-/* tp, cp and pp in turn take a divisor of what is left; the rest is data parallel. */
+/* tp, cp and pp in order take a divisor of the remaining ranks; the rest is data parallel. */
 static void each_axis(struct space_walk *w, int turn, int left)
 {
     static const enum axis order[] = {AXIS_PP, AXIS_TP, AXIS_CP};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* space_constraint.c - "tp<=8,pp=1,strategy=fsdp|hsdp": one small grammar over the axes and the
+/* space_constraint.c - "tp<=8,pp=1,strategy=fsdp|hsdp": a small grammar over the axes and the
  * arguments that vary. */
 #include <limits.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static const char *key_of(int number)
     return number < NUMBER_DP ? axis_name[number] : after_axes[number - NUMBER_DP];
 }
 
-/* One KEY OP VALUES. */
+/* One constraint, KEY OP VALUES. */
 struct constraint {
     struct space *s;
     const char *key, *values;
@@ -43,7 +43,7 @@ static int unknown(const char *key, struct err *err)
     return recipe_word("key", key, known, count, err);
 }
 
-/* Keep what is in both. */
+/* Keep the intersection. */
 static void narrow(struct space_range *r, const int *value, int count)
 {
     int kept[RANGE_LIST] = {0}, n = 0;
@@ -58,7 +58,7 @@ static void narrow(struct space_range *r, const int *value, int count)
     memcpy(r->only, kept, sizeof(kept));
     r->onlys = n;
     if (n == 0)
-        r->max = 0; /* nothing is both */
+        r->max = 0; /* empty intersection */
 }
 
 static int number_values(const struct constraint *t, int *value, int *count, struct err *err)
