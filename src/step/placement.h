@@ -40,8 +40,9 @@ struct placement {
 int placement_make(int **order, int *given, const struct topo *t, const struct placement *p,
                    int ranks, struct err *err);
 
-/* Returns the racks of a preset that this number of ranks needs: those of the named nodes,
- * otherwise those filled with whole segments only.  0: unknown, or an empty preset. */
+/* Returns the number of racks of a preset that the job needs: those of the named nodes, otherwise
+ * as many as the ranks fill if each rack takes whole segments only.  0: unknown, or an empty
+ * preset. */
 int placement_racks(const struct placement *p, const struct fabric *f, int ranks);
 
 /* Parse a hostfile from memory; `path` is for messages, text is changed.  EXIT_DATA with file, line

@@ -400,7 +400,7 @@ static void judge_part(struct accept *a, const struct accept_input *in, const st
     }
 }
 
-/* One row per part; a single row says that there is none. */
+/* Add one row per part, or a single row if no part stands out. */
 static void slow_parts(struct accept *a, const struct accept_input *in, const struct limit *l)
 {
     const bool least = limit_check[l->check].least;
@@ -448,7 +448,7 @@ static void misplaced_hosts(struct accept *a, const struct accept_input *in, con
 
 /* --- coverage --- */
 
-/* Parts that were not checked are neither good nor bad. */
+/* Parts that were not checked are unknown, not good or bad. */
 static void coverage(struct accept *a, const struct accept_input *in, const struct limit *l)
 {
     const struct seen_parts *s = matrix_seen(in->measured, (enum seen)l->part);
@@ -582,7 +582,7 @@ static char *tier_bound(struct accept_row *r, const struct accept_input *in, con
     return NULL;
 }
 
-/* Devices of another kind are judged by their declared rate.  Without one they are not judged. */
+/* Devices of another kind are judged by their declared rate.  Devices without a declared rate are not judged. */
 static void judge_class(struct accept *a, const struct accept_input *in, const struct limit *l,
                         const struct tier *t, const struct property *p)
 {

@@ -74,7 +74,7 @@ struct below {
         int count;
     } above, below;
     const char *upper, *lower; /* transports by display name: "NCCL", "RC write" */
-    int *to;                   /* endpoint below for each one above; -1: none */
+    int *to;                   /* lower endpoint of each upper endpoint; -1: not matched */
     /* endpoints above by endpoint below: first, and next with the same one */
     int *first, *next;
     int matched;

@@ -13,7 +13,7 @@
 #include "verdict/grouping.h"
 
 struct comparison {
-    int a, b; /* groupings: a declared one, and a measured or another declared one */
+    int a, b; /* grouping[a]: declared; grouping[b]: measured, or of another source */
     struct compared how;
     bool differ;
     char *text;      /* one sentence */

@@ -18,8 +18,9 @@ struct health_input {
     const struct matrix *m;
     const struct accept *accept;
     const struct parts *parts;
-    const char *line;                  /* verdict of the whole check */
-    const char *against, *limits_file; /* NULL: none; limits file: NULL: those of railgauge */
+    const char *line; /* verdict of the whole check */
+    const char *against,
+        *limits_file; /* reference, NULL: none; limits file, NULL: limits of railgauge */
     /* campaign_files_trouble() for points that failed or had wrong data, or NULL */
     const char *trouble;
     /* reason if not all was measured, so that no host is good; NULL: complete */

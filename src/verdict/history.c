@@ -35,7 +35,7 @@ static const struct campaign *last_of(const struct history *h)
     return h->campaign[h->campaigns - 1];
 }
 
-/* True for the same campaign under another name: "last" is a link to one of them. */
+/* True for the same campaign under another name: "last" is a link to a campaign. */
 static bool same_campaign(const struct campaign *a, const struct campaign *b)
 {
     const struct points *p = a->points, *q = b->points;

@@ -50,8 +50,8 @@ struct part_row {
     /* Share of the time, messages or checks in which the state shows; NAN: unknown; 1 for states
      * that always show. */
     double share;
-    double alpha_add; /* latency added one way, s */
-    double bytes;     /* size up to or from which the state shows; 0: unknown or all sizes */
+    double alpha_add;           /* latency added one way, s */
+    double bytes;               /* size up to or from which the state shows; 0: unknown */
     int pairs, alone, partners; /* evidence, see struct exception */
     enum confidence confidence;
     struct part_place place[2];

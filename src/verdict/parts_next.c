@@ -48,7 +48,7 @@ static double step_with(const struct matrix *m, struct exception *only, int n, c
     return sec;
 }
 
-/* Collect the exceptions of a row: those of its part and state. */
+/* Collect the exceptions with the part and state of a row. */
 static int row_exceptions(const struct matrix *m, const struct part_row *r, struct exception *out)
 {
     const struct exception *e = &m->exception[r->exception];

@@ -64,7 +64,7 @@ int pipeline_peer(const struct pipeline *p, int stage, const struct unit *u, boo
 struct clock {
     const struct pipeline *p;
     double *there; /* [backward][microbatch][part] */
-    double *busy;  /* [stage][backward]: time until which its link is in use */
+    double *busy;  /* [stage][backward]: time until which the link of the stage is in use */
 };
 
 static double *there_at(struct clock *c, const struct unit *u, int stage)

@@ -227,7 +227,7 @@ static void one_unit(struct maker *m, const struct unit *u, const struct unit *n
             each_side(m, u, i, false);
     }
     exchange(m, u, true);
-    /* reduce a microbatch's gradients before the next ones are added to them */
+    /* reduce the gradients before the next microbatch adds to them */
     for (int k = 0; u->backward && k < m->s->traffic->messages; k++)
         if (in_side_stream(message_at(m, k), true, false) && message_at(m, k)->rounds > 1)
             await(m, k);

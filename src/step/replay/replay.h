@@ -85,7 +85,7 @@ struct replay_case {
     struct traffic traffic;       /* messages of reduced size */
     double shrink;
     double flops;                     /* compute rate required by `share`; 0: the question's own */
-    struct replay_compute rest, last; /* as in struct replay_step */
+    struct replay_compute rest, last; /* rest, last: like struct replay_step */
 };
 
 /* Size of a replay. */

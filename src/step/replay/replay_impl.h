@@ -12,7 +12,7 @@
 #include "probe/mpi/mpi_ops.h"
 #include "step/replay/replay_mpi.h"
 
-/* One message of the traffic on this rank: its group, buffers and prepared call. */
+/* Group, buffers and prepared call of one message on this rank. */
 struct replay_lane {
     struct mpi_ctx ctx;
     struct mpi_job job;

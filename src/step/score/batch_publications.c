@@ -130,9 +130,9 @@ static json_t *next_of(const struct batch_row *r, size_t *at)
     return NULL;
 }
 
-/* Preset for an unknown GPU: half way, in powers, between the slowest and the fastest of topo/gpus
- * in bf16 (H20 148 TFLOP/s, GB300 2,500).  Either is about four times away; the interval includes
- * 90 % of that. */
+/* Preset for an unknown GPU: half way, in powers, between the slowest and the fastest of topo/gpus in
+ * bf16 (H20 148 TFLOP/s, GB300 2,500).  Both are about a factor of four away, which the 90 % interval
+ * covers. */
 static const char stand_in[] = "hgx-h100";
 static const double stand_in_doubt = (4 - 1) / STATS_Z90;
 

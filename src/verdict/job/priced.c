@@ -31,7 +31,7 @@ static int *find_endpoints(const struct matrix *m, const char *name, const struc
     return to;
 }
 
-/* Result for one group at one size. */
+/* Result for a group at one message size. */
 struct priced_group {
     int group, epochs;
     double sec, least, most, ratio;
