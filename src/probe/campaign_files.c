@@ -34,7 +34,7 @@ int campaign_files_plan(struct campaign_files *f, const struct probe_args *a, st
     return w->agree(w, rc, err);
 }
 
-/* What whoever made this file knew of it and this process does not say itself. */
+/* Add the provenance of an existing topology file that this process does not know itself. */
 static void keep_provenance(const char *path)
 {
     static const char *const own[] = {"tool", "tool_version", "command",
@@ -54,7 +54,7 @@ static void keep_provenance(const char *path)
     json_decref(file);
 }
 
-/* again: the file is of this campaign already. */
+/* again: the file already belongs to this campaign. */
 static int save_topology(const struct campaign_files *f, bool again, struct err *err)
 {
     char *path = file_beside(f->output, "topology.json");
@@ -82,7 +82,7 @@ static int save_inputs(const struct campaign_files *f, const struct probe_args *
     return rc;
 }
 
-/* The log comes first: it refuses another plan's points before that plan's file is replaced. */
+/* Open the log first: it refuses the points of another plan before that plan's file is replaced. */
 int campaign_files_open(struct campaign_files *f, const struct probe_args *a, struct world *w,
                         const char *transport, struct err *err)
 {
@@ -96,7 +96,7 @@ int campaign_files_open(struct campaign_files *f, const struct probe_args *a, st
     return w->agree(w, rc, err);
 }
 
-/* --- what it took --- */
+/* --- time of a campaign --- */
 
 static const char *const spent_name[SPENT_COUNT] = {
     [SPENT_START] = "start",
@@ -167,7 +167,7 @@ void campaign_files_catch_signals(void)
     struct signals before;
 
     signals_catch(&before, stop);
-    sigaction(SIGUSR1, &act, NULL); /* what schedulers send before the end */
+    sigaction(SIGUSR1, &act, NULL); /* sent by schedulers before the time limit */
 }
 
 char *campaign_files_trouble(const struct points *all)
@@ -217,9 +217,9 @@ int campaign_files_close(struct campaign_files *f, int rc, struct err *err)
     return rc;
 }
 
-/* --- the directory of a campaign that was given none --- */
+/* --- directory of a campaign without a given one --- */
 
-/* Try `stem`, "stem-2" ... until one is not taken; a failure other than that is err's. */
+/* Try `stem`, "stem-2" ... until a name is free.  Any other failure is reported in err. */
 static char *first_free(const char *stem, int (*take)(const char *path, void *with), void *with,
                         struct err *err)
 {
@@ -244,7 +244,7 @@ static int make_dir(const char *path, void *with)
     return mkdir(path, 0770);
 }
 
-/* One that holds a file is never replaced by rename(2). */
+/* rename(2) never replaces a directory that holds a file. */
 static int rename_dir(const char *path, void *with)
 {
     return rename(with, path);
@@ -259,7 +259,7 @@ char *campaign_files_dir(time_t now, struct err *err)
     return first_free(stem, make_dir, NULL, err);
 }
 
-/* Made beside and renamed, so that there is always one. */
+/* Make the new link beside the old one and rename it, so that "last" always exists. */
 static void link_last(const char *dir)
 {
     char *temp = mem_printf("." CAMPAIGN_LAST ".%ld", (long)getpid());

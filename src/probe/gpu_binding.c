@@ -32,7 +32,7 @@ bool gpu_binding_same(const struct gpu_binding *a, const struct gpu_binding *b)
     return !strcmp(a->host, b->host) && !strcmp(a->busid, b->busid) && !strcmp(a->uuid, b->uuid);
 }
 
-/* What the launcher says of the place among the ranks of a host; -1: it says nothing. */
+/* Place among the ranks of a host, as the launcher declares it; -1: not declared. */
 static int local_by_launcher(void)
 {
     static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
@@ -63,7 +63,7 @@ static int open_gpu(int local, struct err *err)
     return gpus < 1 ? -1 : gpu_open(local % gpus, err);
 }
 
-/* The first two ranks on one GPU. */
+/* Find the first two ranks on one GPU. */
 static bool find_shared(const struct gpu_binding *all, int n, int *a, int *b)
 {
     for (*b = 1; *b < n; ++*b)

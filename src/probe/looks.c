@@ -12,7 +12,7 @@ static bool is_look(const struct point *p, bool by_nic)
            p->stage != STAGE_NIC_LADDER;
 }
 
-/* The size of most points of pair_bw that no earlier point decided; of equally many the smaller one. */
+/* Most frequent size of pair_bw points that no earlier point decided; in a tie the smaller one. */
 static size_t matrix_size(const struct points *p, bool by_nic)
 {
     struct {
@@ -25,7 +25,8 @@ static size_t matrix_size(const struct points *p, bool by_nic)
         const struct point *q = &p->point[i];
         if (q->op != OP_PAIR_BW || !is_look(q, by_nic) || stage_is_retest(q->stage))
             continue;
-        if (!(at < sizes && size[at].bytes == q->bytes)) /* mostly it is that of the point before */
+        /* usually the same size as the point before */
+        if (!(at < sizes && size[at].bytes == q->bytes))
             for (at = 0; at < sizes && size[at].bytes != q->bytes; at++)
                 ;
         if (at == sizes) {
@@ -75,7 +76,8 @@ static struct look look_of(const struct point *p, const struct topo *t, bool by_
     return k;
 }
 
-/* With fewer epochs the noise between blocks is not known: turns are dealt out to as many stretches of time. */
+/* With fewer epochs the noise between blocks is not known, so turns are distributed over
+ * PLAN_EPOCHS stretches of time. */
 enum { BLOCKS_LEAST = 5 };
 
 static void split_blocks(struct look *look, int n, bool fresh)

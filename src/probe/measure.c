@@ -15,19 +15,20 @@
 #include "probe/schedule.h"
 #include "probe/watch/watch.h"
 
-/* --- the log: what the ranks tell rank 0 of one size becomes rows of points.tsv --- */
+/* --- the log: reports of the ranks on one size become rows of points.tsv --- */
 
-/* What a rank tells rank 0 about one size, as far as it has something to tell. */
+/* Report of a rank to rank 0 about one size; the part that is not empty is sent. */
 struct campaign_record {
     int state;                /* 0: took no part, 1: member, 2: first member, whose numbers count */
-    int rc;                   /* not 0: this rank cannot go on */
-    struct measure_turn took; /* of a first member */
+    int rc;                   /* nonzero: this rank cannot continue */
+    struct measure_turn took; /* from a first member */
     struct point_row row;
-    char note[POINT_NOTE]; /* the point's, which is no use elsewhere as an address */
+    /* copy of the point's note, because an address is invalid in other processes */
+    char note[POINT_NOTE];
     struct taint_said taint;
 };
 
-/* ... in bytes: members of which nothing is to be said send none, a first member its numbers. */
+/* Bytes to send: none for a member without news; the numbers of a first member. */
 static size_t record_bytes(const struct campaign_record *rec)
 {
     bool words = rec->note[0] || rec->taint.gpu[0] || rec->taint.port[0];
@@ -37,27 +38,28 @@ static size_t record_bytes(const struct campaign_record *rec)
                              : 0;
 }
 
-/* The worst pair so far, for the progress line: slowest against the running median of its class,
- * which moves up or down by a fixed share with each value: good enough to glance at. */
+/* The worst pair so far, for the progress line: the slowest relative to the running median of its
+ * class.  That median moves up or down by a fixed share with each value, which is good enough for a
+ * display. */
 struct worst_pair {
     double typical[TIER_MAX][OP_COUNT];
     size_t bytes[TIER_MAX][OP_COUNT];
-    double share;  /* of the typical bandwidth, 1 at the start */
-    char text[64]; /* "17>89 0.60x", "" while nothing stands out */
+    double share;  /* of the typical bandwidth; starts at 1 */
+    char text[64]; /* "17>89 0.60x"; "": no outlier */
 };
 
-/* Every rank has one; only where there is a log does it hold anything, and only there are the
- * functions below that do not say otherwise called. */
+/* Every rank has one, but only rank 0, which has the points log, uses its contents.  The functions
+ * below run on rank 0 only, unless they say otherwise. */
 struct campaign_log {
-    struct points_log *points; /* NULL on other ranks; the caller's */
+    struct points_log *points; /* owned by the caller; NULL on other ranks */
     const struct topo *topo;
     int ranks;
     struct campaign_record
-        *inbox;         /* one a rank, zeros where nothing was said; NULL on other ranks */
-    int *heard, heards; /* who said something */
+        *inbox;         /* one per rank, zeros where nothing was reported; NULL on other ranks */
+    int *heard, heards; /* ranks that reported */
     struct worst_pair worst;
     struct progress progress;
-    double work_done, work; /* points; of the whole plan */
+    double work_done, work; /* points; work: of the whole plan */
 };
 
 static void note_worst(struct worst_pair *w, const struct topo *t, const struct round *r,
@@ -68,7 +70,7 @@ static void note_worst(struct worst_pair *w, const struct topo *t, const struct 
     int tier = topo_tier_by(t, p->src, p->dst, stage_by_nic(p->stage));
     double *typical = &w->typical[tier][p->op], sec = p->sec.median;
 
-    if (w->bytes[tier][p->op] != p->bytes) { /* another size: start again */
+    if (w->bytes[tier][p->op] != p->bytes) { /* another size: restart */
         w->bytes[tier][p->op] = p->bytes;
         *typical = sec;
         return;
@@ -82,7 +84,7 @@ static void note_worst(struct worst_pair *w, const struct topo *t, const struct 
     }
 }
 
-/* On every rank. */
+/* Called on every rank. */
 static void campaign_log_open(struct campaign_log *l, struct points_log *points,
                               const struct topo *topo, double work, int ranks)
 {
@@ -114,8 +116,8 @@ static void campaign_log_hear(void *log, int rank, const void *data, size_t len)
     l->heard[l->heards++] = rank;
 }
 
-/* All of the inbox: the first member's record of each group, with the words of the member that saw
- * the trouble, or whose GPU or port suffered. */
+/* Merge the inbox into points: the first member's record of each group, with the note of the member
+ * that saw an error or whose GPU or port was affected. */
 static void campaign_log_merge(struct campaign_log *l, const struct round *r, struct taint *taint)
 {
     taint_hear(taint, &l->inbox->taint, sizeof(*l->inbox));
@@ -140,7 +142,7 @@ static void campaign_log_merge(struct campaign_log *l, const struct round *r, st
     }
 }
 
-/* The inbox is empty again. */
+/* Empty the inbox. */
 static void campaign_log_forget(struct campaign_log *l)
 {
     for (int i = 0; i < l->heards; i++)
@@ -148,8 +150,8 @@ static void campaign_log_forget(struct campaign_log *l)
     l->heards = 0;
 }
 
-/* By the time of the size before it: would a message of `bytes` take longer than max_run seconds?
- */
+/* True if a message of `bytes` would take longer than max_run seconds, extrapolated from the
+ * previous size. */
 static bool campaign_log_too_slow(const struct campaign_log *l, const struct round *r, int epoch,
                                   size_t bytes, double max_run)
 {
@@ -164,14 +166,14 @@ static bool campaign_log_too_slow(const struct campaign_log *l, const struct rou
     return false;
 }
 
-/* What is safe in the file, for the verdict's words; on any rank. */
+/* Tell the watch what is safe in the file, for its messages.  On any rank. */
 static void campaign_log_tell_kept(const struct campaign_log *l)
 {
     if (l->points)
         watch_points(points_all(l->points)->count, (int)fmin(l->work, INT_MAX));
 }
 
-/* A size of the round is measured: the file holds it, the progress line shows it. */
+/* A size of the round is complete: write it to the file and update the progress line. */
 static int campaign_log_commit(struct campaign_log *l, const struct round *r, size_t bytes,
                                struct err *err)
 {
@@ -189,7 +191,7 @@ static int campaign_log_commit(struct campaign_log *l, const struct round *r, si
 
 volatile sig_atomic_t measure_stop;
 
-/* A size that is in the log: round, group, epoch, bytes. */
+/* Key of a size that is in the log: round, group, epoch, bytes. */
 struct done_size {
     double key[4];
 };
@@ -199,17 +201,17 @@ static int by_key(const void *a, const void *b)
     return stats_order(a, b, 4);
 }
 
-/* A campaign in progress on one rank. */
+/* State of a running campaign on one rank. */
 struct campaign {
     struct world *world;
     const struct topo *topo;
-    struct measure_opts opts; /* with the time cap filled in */
+    struct measure_opts opts; /* time cap filled in */
     struct campaign_log log;
     struct sampler sampler;
-    struct done_size *done; /* what the log held at the start, on every rank; sorted */
+    struct done_size *done; /* sizes in the log at the start, sorted; on every rank */
     int dones;
     double started;
-    int turn; /* of the round's first size, in the order of the plan */
+    int turn; /* turn number of the round's first size, in plan order */
     struct taint *taint;
     struct measure_clock clock;
 };
@@ -221,13 +223,13 @@ static bool is_done(const struct campaign *c, const struct round *r, int g, int 
     return c->dones && bsearch(&d, c->done, (size_t)c->dones, sizeof(d), by_key);
 }
 
-/* Verification happens once per size. */
+/* True in the first epoch of a round.  Verification happens once per size. */
 static bool first_epoch(const struct round *r, int epoch)
 {
     return epoch == __builtin_ctz(r->epochs);
 }
 
-/* What this rank does now, in words that its group shares with no other. */
+/* Announce what this rank does now, in words common to its group only. */
 static void announce(const struct round *r, int g, size_t bytes, size_t reach)
 {
     char size[UNITS_TEXT], group[32] = "";
@@ -236,7 +238,7 @@ static void announce(const struct round *r, int g, size_t bytes, size_t reach)
         snprintf(group, sizeof(group), ", group %d", g);
     watch_enter("%s of %s (round %d%s)", op_name(r->op), units_bytes_text(size, (double)bytes),
                 r->id, group);
-    watch_expect(20 + (double)reach / 50e6); /* opening: connections, touching every page */
+    watch_expect(20 + (double)reach / 50e6); /* time to open: connections, touching every page */
 }
 
 static int measure_group(struct campaign *c, const struct round *r, int g, int epoch, size_t bytes,
@@ -248,7 +250,7 @@ static int measure_group(struct campaign *c, const struct round *r, int g, int e
     point_describe(row, r, g, epoch, bytes);
     size_t reach = bytes > r->last ? bytes : r->last;
     double from = sample_now(&c->sampler);
-    if (!c->world->solo) /* nobody waits for the only one */
+    if (!c->world->solo) /* a single process has no partner */
         announce(r, g, bytes, reach);
     int rc = 0;
     if (sample_open(&c->sampler, r, g, epoch, reach, &why) < 0) {
@@ -267,7 +269,7 @@ static int measure_group(struct campaign *c, const struct round *r, int g, int e
     return rc;
 }
 
-/* The size of a step before it is rounded up to a group's whole blocks. */
+/* Size of a step before rounding up to whole blocks of a group. */
 static size_t ladder_size(const struct round *r, int step)
 {
     size_t bytes = r->first;
@@ -277,7 +279,7 @@ static size_t ladder_size(const struct round *r, int step)
     return bytes;
 }
 
-/* What must end the campaign early, as a code: a signal to any rank, the budget on rank 0. */
+/* Exit code of an early end: a signal on any rank, or the budget on rank 0.  0: continue. */
 static int cut(const struct campaign *c, struct err *err)
 {
     double spent = log_now() - c->started;
@@ -311,7 +313,7 @@ static int solo_size(struct campaign *c, const struct round *r, int epoch, int s
     return campaign_log_commit(&c->log, r, ladder_size(r, step), err) < 0 ? -1 : cut(c, err);
 }
 
-/* Rank 0 heard everybody: what was measured is kept; *end: the campaign is over. */
+/* On rank 0, after all reports: keep what was measured.  *end: the campaign is over. */
 static int hear_turn(struct campaign *c, const struct round *r, size_t bytes, bool *end,
                      struct err *err)
 {
@@ -332,8 +334,8 @@ static int hear_turn(struct campaign *c, const struct round *r, size_t bytes, bo
     return rc;
 }
 
-/* The one exchange of a turn: everybody's record to rank 0, its verdict to everybody.  `after` is
- * the size that comes next, 0: none; *slow: it would take too long. */
+/* The single exchange of a turn: records of all ranks to rank 0, its decision to all.  `after` is
+ * the next size, 0: none; *slow: it would take too long. */
 static int exchange(struct campaign *c, const struct round *r, int epoch, size_t bytes,
                     size_t after, struct campaign_record *rec, int *slow, struct err *err)
 {
@@ -346,7 +348,7 @@ static int exchange(struct campaign *c, const struct round *r, int epoch, size_t
     if (rec->rc == 0)
         rec->rc = measure_stop ? cut(c, err) : 0;
     if (w->report(w, rec, record_bytes(rec), campaign_log_hear, &c->log, err) < 0 ||
-        watch_verdict_now(err) < 0) /* what is kept was said: nothing comes later */
+        watch_verdict_now(err) < 0) /* the kept state was reported: nothing follows */
         return -1;
     if (c->log.points) {
         struct err why;
@@ -401,7 +403,7 @@ static bool all_done(const struct campaign *c, const struct round *r, int epoch,
     return true;
 }
 
-/* The first step from this one on that is not in the log; behind the last: none. */
+/* First step from `step` on that is not in the log; the number of steps if there is none. */
 static int next_step(const struct campaign *c, const struct round *r, int epoch, int step)
 {
     while (step < plan_steps(r) && all_done(c, r, epoch, step))
@@ -424,11 +426,11 @@ static int measure_round(struct campaign *c, const struct round *r, int epoch, s
     int mine = c->world->solo ? -1 : my_group(r, c->world->rank), n = plan_steps(r), rc = 0;
     int i = next_step(c, r, epoch, 0), slow = 0, next;
 
-    /* A sampler lives on only through rounds of the same members, or one of them would open it anew
-     * while another still has it. */
+    /* Keep a sampler only for rounds with the same members.  Otherwise one member would open it
+     * anew while another still uses the old one. */
     if (mine < 0 || !sample_same(&c->sampler, &r->group[mine]))
         sample_close(&c->sampler);
-    if (i > 0 && i < n) { /* goes on where an earlier campaign was cut */
+    if (i > 0 && i < n) { /* continues where an earlier campaign was interrupted */
         slow = c->log.points &&
                campaign_log_too_slow(&c->log, r, epoch, ladder_size(r, i), c->opts.max_run);
         rc = c->world->tell(c->world, &slow, sizeof(slow), err);
@@ -449,7 +451,7 @@ static bool is_in_pass(const struct round *r, int epoch, bool nics)
     return r->epochs >> epoch & 1 && stage_by_nic(r->stage) == nics;
 }
 
-/* Turns of one pass of the plan. */
+/* Number of turns in one pass of the plan. */
 static int count_turns(const struct plan *plan, bool nics)
 {
     int turns = 0;
@@ -473,7 +475,7 @@ static int measure_rounds(struct campaign *c, const struct plan *plan, struct er
     return 0;
 }
 
-/* Every rank learns what the log already holds. */
+/* Distribute to every rank the list of sizes already in the log. */
 static int share_done(struct campaign *c, struct err *err)
 {
     size_t len = 0;
@@ -501,9 +503,9 @@ static int share_done(struct campaign *c, struct err *err)
     return 0;
 }
 
-/* --- what it will take --- */
+/* --- estimate --- */
 
-/* The round's first epoch in which something is missing; none: PLAN_EPOCHS. */
+/* First epoch of the round in which something is missing; none: PLAN_EPOCHS. */
 static int next_epoch(const struct campaign *c, const struct round *r)
 {
     int e = 0;
@@ -513,7 +515,7 @@ static int next_epoch(const struct campaign *c, const struct round *r)
     return e;
 }
 
-/* ... and that of this pass. */
+/* First such epoch of this pass. */
 static int first_epoch_left(const struct campaign *c, const struct plan *plan)
 {
     int first = PLAN_EPOCHS;
@@ -526,7 +528,7 @@ static int first_epoch_left(const struct campaign *c, const struct plan *plan)
     return first;
 }
 
-/* The turns that come first; they count as any other. */
+/* Measure the trial turns; their points count like any other. */
 static int measure_some(struct campaign *c, const struct plan *plan, struct err *err)
 {
     const int epoch = first_epoch_left(c, plan);
@@ -542,12 +544,12 @@ static int measure_some(struct campaign *c, const struct plan *plan, struct err 
     c->clock.tries = true;
     int rc = measure_rounds(c, &some, err);
     c->clock.tries = false;
-    free(some.round); /* its groups are the plan's */
+    free(some.round); /* its groups belong to the plan */
     free(at);
     return rc < 0 ? -1 : share_done(c, err);
 }
 
-/* s of what is missing, and of some retests: a tenth of the rounds that may need one. */
+/* Seconds of the missing points and of some retests: a tenth of the rounds that may need one. */
 static double ahead(const struct campaign *c, const struct plan *plan)
 {
     double all = 0, again = 0;
@@ -585,7 +587,7 @@ static int estimate(struct campaign *c, const struct plan *plan, struct err *err
     return 0;
 }
 
-/* Rank 0 chooses what to measure again alone; everybody gets the same rounds. */
+/* Rank 0 plans the retests; all ranks get the same rounds. */
 static int make_retest(struct campaign *c, struct plan *out, int first_id, struct err *err)
 {
     if (c->log.points)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* measure_clock.c - where the seconds of a campaign go, and what it will take. */
+/* measure_clock.c - where the seconds of a campaign go, and the estimate of its duration. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +9,13 @@
 #include "base/stats.h"
 #include "probe/measure_impl.h"
 
-/* Turns of one kind take alike at one size, and nearly so if only the first few words of it are equal. */
+/* Turns of the same kind and size take the same time; if only the first LIKE words of the kind are
+ * equal, nearly the same. */
 enum { KIND = 5, LIKE = 3, TRIED_ROUNDS = 5, FEW_ROUNDS = 20, TRIED_OF_FEW = 3 };
 
 struct tried_turn {
     double kind[KIND], bytes;
-    double sec, once; /* of the turn; of it opening and checking */
+    double sec, once; /* of the turn; once: its part for opening and checking */
 };
 
 static void kind_of(double kind[KIND], const struct measure_clock *k, const struct round *r)
@@ -28,7 +29,7 @@ static void kind_of(double kind[KIND], const struct measure_clock *k, const stru
     kind[4] = op_is_pair(r->op) ? topo_tier_by(k->topo, m[0], m[1], stage_by_nic(r->stage)) : 0;
 }
 
-/* --- what turns took --- */
+/* --- record of turns --- */
 
 /* A turn waits for its slowest group. */
 static void note_turn(struct measure_clock *k, double sec)
@@ -54,15 +55,16 @@ void measure_clock_turn(struct measure_clock *k, const struct round *r, size_t b
     note_turn(k, sec);
 }
 
-/* --- which of them come first --- */
+/* --- choice of the trial turns --- */
 
-/* Rounds of the pair matrix wait for their epoch, because it is a block of time. */
+/* Rounds of the pair matrix cannot be moved to another epoch, because an epoch is a block of
+ * time. */
 static bool may_come_first(const struct round *r, int epoch)
 {
     return plan_steps(r) > 1 || r->epochs >> epoch & 1;
 }
 
-/* Is round i one of the few of its kind that are tried, which lie apart? */
+/* True if round i is one of the few rounds of its kind, spread over the plan, that are tried. */
 static bool is_tried(const struct plan *p, const double (*kind)[KIND], int epoch, int i)
 {
     int all = 0, before = 0, wanted = 1;
@@ -119,10 +121,10 @@ struct plan measure_clock_some(const struct plan *plan, const int *at, int n)
     return some;
 }
 
-/* --- what the others will take --- */
+/* --- expected time of other turns --- */
 
-/* Those of one size: the mean of what they took, and the middle one's opening, of which the first pays
- * for what is new to the ranks. */
+/* Trial turns of one size: their mean time, and the median time for opening, because the first turn
+ * also pays for what is new to the ranks. */
 struct at_size {
     double bytes, sec, once[TRIED_ROUNDS];
     int count;
@@ -143,7 +145,7 @@ static double sec_of(struct at_size *a, bool checks)
     return a->sec + (checks ? stats_median(a->once, a->count) : 0);
 }
 
-/* By the turns of which so many words of the kind are equal. */
+/* Expected time, from the tried turns whose first `words` words of the kind are equal. */
 static double expect(const struct measure_clock *k, const double kind[KIND], int words,
                      const struct round *r, double bytes, bool checks)
 {

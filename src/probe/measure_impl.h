@@ -1,4 +1,5 @@
-/* measure_impl.h - one point, for measure_plan(): the stop rule on one open group (sample.c). */
+/* measure_impl.h - one point for measure_plan(): the stop rule on one open group (sample.c), and
+ * the time of turns (measure_clock.c). */
 #ifndef RG_MEASURE_IMPL_H
 #define RG_MEASURE_IMPL_H
 
@@ -6,76 +7,81 @@
 #include "probe/measure.h"
 #include "probe/taint.h"
 
-/* s that a group took in a turn: with opening and agreeing, in messages, and of them in those that
- * warm up; and in what later epochs do not do again: opening and checking. */
+/* Seconds that a group spent in a turn.  group: all, with opening and agreement; messages: in
+ * messages; warmup: part of messages; once: opening and checking, which later epochs do not
+ * repeat. */
 struct measure_turn {
     double group, messages, warmup, once;
 };
 
 /* An open transport on a group, reused while consecutive rounds have the same members. */
 struct sampler {
-    struct world *world; /* these two are the caller's */
+    struct world *world; /* world and transport are owned by the caller */
     const struct transport *transport;
     struct group group;
-    int turn, turns;  /* of the group: the caller's */
-    void *ctx;        /* the transport's; NULL: closed */
-    size_t max_bytes; /* that ctx was opened for */
-    double *sec;      /* room for samples of this rank and of the slowest */
+    int turn, turns;  /* of the group; set by the caller */
+    void *ctx;        /* context of the transport; NULL: closed */
+    size_t max_bytes; /* size for which ctx was opened */
+    double *sec;      /* room for samples of this rank and of the slowest rank */
     double *slow;
     int room;
-    double skew[64]; /* of a point's batches, s */
-    double pace; /* s a byte of the last run, 0: none yet; what a slow one may take comes from it */
+    double skew[64]; /* of the batches of one point, s */
+    double pace; /* s per byte of the last run, 0: none yet; sets the time allowed for a slow run */
     enum op pace_op;
-    struct measure_turn took; /* by the last point, but for its opening */
+    struct measure_turn took; /* by the last point, without its opening */
     const char *fault;        /* RAILGAUGE_FAULT (sample.c); NULL: none */
-    int struck;               /* points begun */
-    bool unready;             /* this turn the other groups wait for this one's first member */
+    int struck;               /* number of points started */
+    bool unready;             /* other groups of this turn wait for this group's first member */
 };
 
-/* Of the only one the formula's time counts, not the clock's, which nobody reads then: 0. */
+/* Current time, s; 0 in a world of one process, where the time comes from a formula and the clock
+ * is never used. */
 static inline double sample_now(const struct sampler *s)
 {
     return s->world->solo ? 0 : log_now();
 }
 
-/* Open on group g of round r.  Collective over its members, who fail together. */
+/* Open the transport on group g of round r.  Collective over its members, which succeed or fail
+ * together. */
 int sample_open(struct sampler *s, const struct round *r, int g, int epoch, size_t max_bytes,
                 struct err *err);
-/* Open, and on exactly these members in this order? */
+/* True if open on exactly these members in this order. */
 bool sample_same(const struct sampler *s, const struct plan_group *g);
-void sample_close(struct sampler *s); /* the room for samples stays: sample_free() */
+void sample_close(struct sampler *s); /* keeps the room for samples; see sample_free() */
 void sample_free(struct sampler *s);
 
-/* All that this rank measures in this turn is good enough, or there is nothing: said once. */
+/* Report, once per turn, that this rank's points of the turn are precise enough or that it has
+ * none. */
 int sample_ready(struct sampler *s, struct err *err);
 
-/* Fill a row's times, stop, slowest, skew, late, checked, wrong, note.  Collective over the group.  A
- * transport that fails (or wrong data) leaves its words in the note of the member that saw it; the
- * others' is "". It makes a point with stop = STOP_FAILED; the return value is -1 only when the
- * members could not even agree on that. */
+/* Measure a point: fill times, stop, slowest, skew, late, checked, wrong and note of a row.
+ * Collective over the group.  If the transport fails or data is wrong, the member that saw it has
+ * the message in its note; the notes of the others are "".  Such a point has stop = STOP_FAILED;
+ * the return value is -1 only if the members could not even agree on that. */
 int sample_point(struct sampler *s, struct point_row *row, const struct measure_opts *o, bool check,
                  struct err *err);
 
-/* --- where the seconds go, and what a campaign will take (measure_clock.c) ---
+/* --- accounting of time, and the estimate of a campaign (measure_clock.c) ---
  *
- * Some turns of each kind come first: every second size of a ladder, or every one where there are few, and
- * some rounds of the matrix, of the first epoch in which something is missing.  The others take what lies
- * between them by the logarithm of their size.  Their stop rule has run, so noise is in it. */
+ * Trial turns of each kind come first: every second size of a ladder (every size if there are few)
+ * and some rounds of the matrix, in the first epoch that lacks something.  Other turns are
+ * interpolated by the logarithm of the size.  Trial turns run with the stop rule, so their times
+ * include noise. */
 
-struct tried_turn; /* what one of them took */
+struct tried_turn; /* time of one trial turn */
 
-/* On rank 0. */
+/* Used on rank 0. */
 struct measure_clock {
     const struct topo *topo;
     const struct measure_opts *opts;
     struct measure_time time;
-    struct measure_turn slowest; /* group of this turn */
-    bool tries;                  /* these turns are those that come first */
-    struct tried_turn *tried;    /* the campaign frees it */
+    struct measure_turn slowest; /* slowest group of this turn */
+    bool tries;                  /* the current turns are the trial turns */
+    struct tried_turn *tried;    /* owned by the campaign */
     int count;
 };
 
-/* At the first turn; o has the time cap filled in and stays. */
+/* Call at the first turn.  o must have its time cap filled in and outlive k. */
 static inline void measure_clock_open(struct measure_clock *k, const struct topo *t,
                                       const struct measure_opts *o)
 {
@@ -85,22 +91,23 @@ static inline void measure_clock_open(struct measure_clock *k, const struct topo
         k->time.spent[SPENT_START] = log_now() - k->time.began;
     }
 }
-/* Which rounds are tried, by their place in the plan, where `epoch` is the first that lacks something; the caller frees.  *count is 0 before. */
+/* Choose the rounds to try, as positions in the plan; `epoch` is the first that lacks something.
+ * *count must be 0.  The caller frees. */
 int *measure_clock_choose(const struct measure_clock *k, const struct plan *plan, int epoch,
                           int *count);
-/* A plan of those n, with every second size and the last one where the plan has many turns.  Its groups
- * are the plan's: the caller frees its rounds alone. */
+/* Return a plan of these n rounds.  If the plan has many turns, it keeps only every second size and
+ * the last.  The groups belong to `plan`: free only the rounds. */
 struct plan measure_clock_some(const struct plan *plan, const int *at, int n);
-/* What a group's first member tells of this turn ... */
+/* Add what the first member of a group reports of this turn. */
 static inline void measure_clock_hear(struct measure_clock *k, const struct measure_turn *group)
 {
     if (group->group > k->slowest.group)
         k->slowest = *group;
 }
-/* ... and the turn's end: `bytes` of round r took sec. */
+/* End a turn: `bytes` of round r took sec. */
 void measure_clock_turn(struct measure_clock *k, const struct round *r, size_t bytes, double sec);
-/* s that a turn will take, where it checks or not; beyond what was tried, where messages are too long,
- * 0. */
+/* Expected seconds of a turn, with or without checks.  0 for sizes beyond those tried, where
+ * messages are too long. */
 double measure_clock_expect(const struct measure_clock *k, const struct round *r, size_t bytes,
                             bool checks);
 

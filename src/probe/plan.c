@@ -79,9 +79,9 @@ size_t plan_size(const struct round *r, int group_size, int step)
     return whole > before ? whole : 0;
 }
 
-/* The text of a plan as it is made, piece by piece: a plan has millions of ids. */
+/* Text of a plan, written piece by piece, because a plan has millions of ids. */
 struct plan_out {
-    FILE *file; /* NULL: only the sum is asked for */
+    FILE *file; /* NULL: only the checksum is wanted */
     unsigned crc;
     size_t len;
     char text[1 << 14];
@@ -90,12 +90,12 @@ struct plan_out {
 static void flush(struct plan_out *o)
 {
     if (o->file)
-        fwrite_unlocked(o->text, 1, o->len, o->file); /* who closes it sees an error */
+        fwrite_unlocked(o->text, 1, o->len, o->file); /* errors show when the file is closed */
     o->crc = file_crc32c(o->crc, o->text, o->len);
     o->len = 0;
 }
 
-/* Room for a number, or for what a round begins with. */
+/* Room for a number, or for the head of a round. */
 static char *room(struct plan_out *o, size_t len)
 {
     if (sizeof(o->text) - o->len < len)
@@ -103,7 +103,7 @@ static char *room(struct plan_out *o, size_t len)
     return o->text + o->len;
 }
 
-/* An id behind a character; 0: none. */
+/* Write an id after a separator; 0: no separator. */
 static void write_id(struct plan_out *o, char before, int id)
 {
     char *to = room(o, 1 + UNITS_TEXT);
@@ -113,7 +113,7 @@ static void write_id(struct plan_out *o, char before, int id)
     o->len = (size_t)(to - o->text) + units_whole(to, (uint64_t)id);
 }
 
-/* "0-7,9" for 0..7 and 9: consecutive ids fold into ranges, in order. */
+/* Write "0-7,9" for 0..7 and 9: consecutive ids fold into ranges, in order. */
 static void write_members(struct plan_out *o, char before, const struct plan_group *g, bool pair)
 {
     if (pair) {
@@ -130,9 +130,9 @@ static void write_members(struct plan_out *o, char before, const struct plan_gro
     }
 }
 
-enum { HEAD_TEXT = 256 }; /* room for what a round begins with */
+enum { HEAD_TEXT = 256 }; /* room for the head of a round */
 
-/* Its CRC32C.  file: NULL for that alone. */
+/* Write a plan and return its CRC32C.  file NULL: only the CRC. */
 static unsigned write_plan(FILE *file, const struct plan *p)
 {
     struct plan_out *o = mem_calloc(1, sizeof(*o));
@@ -188,7 +188,7 @@ int plan_save(const struct plan *p, const char *path, struct err *err)
     return file_commit(&f, err);
 }
 
-/* A number inside a group text; returns the character after it, or NULL. */
+/* Parse a number inside a group text.  Returns the character after it, or NULL. */
 static const char *member(const char *s, int endpoints, int *out)
 {
     char *end;
@@ -200,7 +200,8 @@ static const char *member(const char *s, int endpoints, int *out)
     return end;
 }
 
-/* One group: "3>7" or "0-3,8"; every endpoint at most once in a round (seen[] holds round + 1). */
+/* Parse one group, "3>7" or "0-3,8".  Each endpoint may occur once per round (seen[] holds round +
+ * 1). */
 static int parse_group(struct plan_group *g, const char *text, bool pair, int endpoints, int *seen,
                        int mark, struct err *err)
 {

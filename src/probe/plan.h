@@ -1,6 +1,6 @@
-/* plan.h - what will be measured, in which order: rounds of disjoint groups.
+/* plan.h - plan of a campaign: ordered rounds of disjoint groups.
  *
- * plan.tsv is this structure as text; one line a round:
+ * plan.tsv is this structure as text, one line per round:
  *   round stage op bytes_from bytes_to factor epochs groups
  * groups: pairs "0>5 1>6", collectives "0-7 8-15,17" (separated by a space, run at the same time);
  * epochs: bit list "0,1,2,3,4".  All groups of a round run concurrently; rounds run one after
@@ -21,14 +21,14 @@
 enum {
     PLAN_EPOCHS = 8,
     PLAN_CURVE_EPOCHS = 5
-}; /* blocks of time; in how many of them curves are measured */
+}; /* epochs of a plan; epochs in which curves are measured */
 
-/* Up to so many endpoints everybody meets 8 others in each tier, and each two racks meet by 4 pairs
- * in at most 16 rounds; beyond, 4 others, 2 pairs and 8 rounds, which are as many pairs of racks.
- * A tier is told by all of its pairs, thousands either way.  A part is told by its own: an endpoint
- * keeps 4 pairs in each tier and 8 more over its NIC, each both ways, two racks 4 values, where 3
- * are judged (PLAN_PARTNERS; seen.h), in several epochs; of the pairs of a class more than half
- * were never about a part that has no others. */
+/* Up to PLAN_DENSE_TO endpoints, each endpoint is paired with 8 partners in each tier, and each two
+ * racks by 4 pairs in at most 16 rounds.  Above it: 4 partners, 2 pairs and 8 rounds, which cover
+ * the same number of rack pairs.  A tier has thousands of pairs in both cases.  A part is judged
+ * from its own pairs, at least PLAN_PARTNERS = 3 (cost/fit/coverage.c): an endpoint keeps 4 pairs
+ * in each tier and 8 more over its NIC, both ways, and two racks keep 4 values, in several epochs.
+ * In the dense plan, more than half of the class pairs concern no part that lacks other pairs. */
 enum { PLAN_DENSE_TO = 4608, PLAN_PARTNERS = 3 };
 static inline bool plan_is_sparse(const struct topo *t)
 {
@@ -38,19 +38,19 @@ static inline bool plan_is_sparse(const struct topo *t)
 enum stage {
     STAGE_CLASS,      /* class matchings: k partners per endpoint and tier */
     STAGE_TOURNAMENT, /* every pair, N-1 rounds of disjoint pairs (circle method, leaf order) */
-    STAGE_SHIFT,      /* ring shift: everybody sends to rank + d, or to another leaf */
+    STAGE_SHIFT,      /* ring shift: every rank sends to rank + d, or to another leaf */
     STAGE_ISOLATED,   /* one pair at a time */
-    STAGE_LADDER,     /* few pairs per tier over all sizes: the tier's curve */
+    STAGE_LADDER,     /* few pairs per tier over all sizes: the curve of the tier */
     STAGE_COLLECTIVE,
-    STAGE_RETEST, /* pairs that stood out, the same pairs again, alone */
-    /* The same with NVLink left, through the NICs: pairs of class matchings or a tournament, the
-     * ladders of their tiers (topo_nic_tier()), outliers alone. */
+    STAGE_RETEST, /* outlier pairs again, alone */
+    /* The same with NVLink bypassed, through the NICs: pairs of class matchings or a tournament,
+     * the ladders of their tiers (topo_nic_tier()), outliers alone. */
     STAGE_NIC,
     STAGE_NIC_LADDER,
     STAGE_NIC_RETEST,
-    STAGE_RANDOM, /* pairs drawn at random, one at a time: what a pair gets alone */
-    /* Suspects and controls again, with other partners, in mixed order: STAGE_FRESH_TX looks at the first
-     * member of each pair, which sends; STAGE_FRESH_RX at the second, which receives. */
+    STAGE_RANDOM, /* random pairs, one at a time: speed of a pair measured alone */
+    /* Suspects and controls again, with other partners, in mixed order.  STAGE_FRESH_TX looks at
+     * the first member of each pair, which sends; STAGE_FRESH_RX at the second, which receives. */
     STAGE_FRESH_TX,
     STAGE_FRESH_RX,
     STAGE_NIC_RANDOM,
@@ -62,7 +62,7 @@ static inline bool stage_by_nic(enum stage s)
 {
     return (s >= STAGE_NIC && s <= STAGE_NIC_RETEST) || s >= STAGE_NIC_RANDOM;
 }
-/* The endpoint that a point was measured for: 0 the first of the pair, 1 the second; -1: none of both. */
+/* Index of the pair's member that a point was measured for: 0 or 1; -1: neither. */
 static inline int stage_looks_at(enum stage s)
 {
     return s == STAGE_FRESH_TX || s == STAGE_NIC_FRESH_TX   ? 0
@@ -74,7 +74,7 @@ static inline bool stage_is_retest(enum stage s)
 {
     return s == STAGE_RETEST || s == STAGE_NIC_RETEST || stage_looks_at(s) >= 0;
 }
-extern const char *const stage_name[STAGE_COUNT + 1]; /* NULL ends it */
+extern const char *const stage_name[STAGE_COUNT + 1]; /* ends with NULL */
 
 struct measure_opts; /* measure.h */
 
@@ -92,7 +92,7 @@ struct round {
     unsigned epochs; /* bit e: measured in epoch e */
     struct plan_group *group;
     int groups;
-    int *block; /* where all members of its pairs are; NULL: each group has its own */
+    int *block; /* common array of all members of its pairs; NULL: each group has its own */
 };
 
 struct plan {
@@ -101,121 +101,129 @@ struct plan {
 };
 
 struct plan_opts {
-    size_t min_bytes, max_bytes; /* -b -e; max 0: 4 MiB for CPUs, 4 GiB for GPUs (64 MiB, 8 GiB with
-                                  * full); GPUs that several ranks share: so much less; groups of
-                                  * which larger ones are published: those, where four of them go
-                                  * into the GPU's memory */
-    size_t pair_max; /* end of the pairs' ladders; 0: as max_bytes where that is given or full, else
-                      * 256 MiB for GPUs, where a pair has long been at its rate */
-    int factor;      /* -f */
-    size_t
-        pair_bytes;   /* size of the bandwidth probe in pair matrices; 0: 256 KiB CPU, 64 MiB GPU */
-    unsigned ops;     /* bit mask of enum op for collectives and pairs; default: all but reduce */
-    enum stage pairs; /* schedule: CLASS, TOURNAMENT, SHIFT or ISOLATED; STAGE_COUNT: isolated
-                       * to 16 endpoints, tournament to 32, class matchings above */
-    int matchings;    /* k of class matchings; 0: 8, of more than PLAN_DENSE_TO endpoints 4 */
-    int epochs;       /* 1..PLAN_EPOCHS */
+    /* -b -e.  max_bytes 0: 4 MiB for CPUs, 4 GiB for GPUs (64 MiB, 8 GiB with full), divided by the
+     * number of ranks that share a GPU.  If a larger size is published for a group, the ladder ends
+     * there, provided four of them fit into GPU memory. */
+    size_t min_bytes, max_bytes;
+    /* end of the pair ladders; 0: max_bytes if given or full, else 256 MiB for GPUs, where a pair
+     * has long reached its rate */
+    size_t pair_max;
+    int factor;        /* -f */
+    size_t pair_bytes; /* bandwidth probe of pair matrices; 0: 256 KiB CPU, 64 MiB GPU */
+    unsigned ops;      /* bit mask of enum op for collectives and pairs; default: all but reduce */
+    /* schedule: CLASS, TOURNAMENT, SHIFT or ISOLATED; STAGE_COUNT: isolated up to 16 endpoints,
+     * tournament up to 32, class matchings above */
+    enum stage pairs;
+    int matchings; /* k of class matchings; 0: 8, above PLAN_DENSE_TO endpoints 4 */
+    int epochs;    /* 1..PLAN_EPOCHS */
     unsigned long long seed;
     bool full;     /* ladders on more groups and sizes */
-    bool quick;    /* no ladders of pairs, whatever else is asked for */
-    double cables; /* s for rounds that join as many pairs of NICs as fit; 0: none */
-    bool nics;     /* where topo_hides_nics(): rounds through the NICs, for a second pass */
+    bool quick;    /* no pair ladders, whatever else is requested */
+    double cables; /* s for rounds that connect as many NIC pairs as fit; 0: none */
+    bool nics;     /* if topo_hides_nics(): add rounds through the NICs, for a second pass */
 };
 void plan_defaults(struct plan_opts *o);
-/* What 0 stands for in max_bytes, pair_bytes and matchings, for these endpoints. */
+/* Replace 0 in max_bytes, pair_bytes and matchings by the values for these endpoints. */
 void plan_fill_auto(struct plan_opts *o, const struct topo *t);
-/* The preset of these GPUs; where the user gave sizes, or ranks share GPUs: none. */
+/* Find the preset of these GPUs.  None if the user gave sizes or ranks share GPUs. */
 struct fabric;
 void plan_known(struct fabric *known, const struct topo *t, bool sized);
-/* The end of a collective's ladder: the usual, or the largest size that is published of such a
- * group, which is what acceptance texts ask for, if the GPU's memory holds four of them. */
+/* Last size of a collective's ladder: `usual`, or the largest size published for such a group
+ * (acceptance texts ask for it) if GPU memory holds four of them. */
 size_t plan_last_size(const struct fabric *known, const struct topo *t, enum op op,
                       const struct plan_group *g, size_t usual);
 
-/* Rounds for pairs by o->pairs, ladders per tier (none where only latency and bandwidth of pairs are
- * asked for and no sizes), collectives per level (host, domain, rack,
- * growing numbers of the outermost level, one endpoint of each, world).  When nothing above the
- * host is visible, one endpoint of every host plays a tournament so that racks can be found by
- * measuring, pairs of hosts measure latency between any two of their endpoints so that rails can,
- * and the ladder of the last tier is that of near and far hosts.
- * Where no pair would cross a NIC and o->nics, rounds of the stages that do.
- * Where leaves or racks are visible, all of one send to another one at once, to three in turn, so
- * that uplinks can be found to be fewer than NICs.  o->cables adds pairs of NICs. */
+/* Make a plan:
+ *
+ *   pairs        rounds by o->pairs
+ *   ladders      per tier; none if only latency and bandwidth of pairs are requested without sizes
+ *   collectives  per level: host, domain, rack, growing numbers of the outermost level, one
+ *                endpoint of each, world
+ *   hosts only   if no level above the host is visible, one endpoint of each host plays a
+ *                tournament to find racks, pairs of hosts measure latency between any two of their
+ *                endpoints to find rails, and the ladder of the last tier covers near and far hosts
+ *   NICs         with o->nics, if no pair would cross a NIC: rounds of the NIC stages
+ *   uplinks      if leaves or racks are visible: all endpoints of one send to another at once, to
+ *                three in turn, which shows if there are fewer uplinks than NICs
+ *   cables       o->cables adds pairs of NICs */
 int plan_make(struct plan *p, const struct topo *t, const struct plan_opts *o, struct err *err);
 int plan_load(struct plan *p, const char *path, int endpoints, struct err *err);
 int plan_save(const struct plan *p, const char *path, struct err *err);
-/* The text of plan.tsv from memory and back; parse takes over text, which came from malloc. */
+/* The text of plan.tsv from memory and back.  plan_parse() takes ownership of text (from
+ * malloc). */
 int plan_parse(struct plan *p, const char *path, char *text, int endpoints, struct err *err);
 char *plan_text(const struct plan *p); /* the caller frees */
-/* Collective: rank 0's plan, which may be empty, to everybody; `what` it is, for messages. */
+/* Collective: send rank 0's plan, which may be empty, to all ranks.  `what` names it in
+ * messages. */
 int plan_share(struct plan *p, const char *what, struct world *w, int endpoints, struct err *err);
-/* The epochs in which ladders and collectives are measured, as bits: PLAN_CURVE_EPOCHS of so many, spread. */
+/* Bit mask of the epochs in which ladders and collectives are measured: PLAN_CURVE_EPOCHS of
+ * `epochs`, spread evenly. */
 unsigned plan_curve_epochs(int epochs);
 /* Append one round with room for `groups` groups; the plan owns it. */
 struct round *plan_add(struct plan *p, enum stage stage, enum op op, int groups);
-/* ... of pairs at one size: the first of each sends to the second. */
+/* The same for pairs at one size; the first of each pair sends to the second. */
 void plan_add_pairs(struct plan *p, enum stage stage, enum op op, size_t bytes, unsigned epochs,
                     const int (*pair)[2], int pairs);
-/* Who is in the groups of pairs, which is asked for no more once they are measured: their rounds stay. */
+/* Free the members of pair groups, which are not needed once measured.  Their rounds stay. */
 void plan_forget_pairs(struct plan *p);
 void plan_free(struct plan *p);
 
-/* The ladder of a round: steps 0..plan_steps()-1; a group's size at a step is rounded up to whole
- * blocks, and 0 where that repeats the step before. */
+/* The ladder of a round has steps 0..plan_steps()-1.  The size of a group at a step is rounded up
+ * to whole blocks; 0 if that repeats the step before. */
 int plan_steps(const struct round *r);
 size_t plan_size(const struct round *r, int group_size, int step);
 unsigned plan_crc(const struct plan *p); /* ties points.tsv to its plan */
 
-/* --- what it will cost --- */
+/* --- expected cost --- */
 
-/* Points of one pass of a plan: (group, size, epoch); by_nic: of the rounds through the NICs. */
+/* Number of points of one pass of a plan: (group, size, epoch).  by_nic: of the rounds through the
+ * NICs. */
 double plan_points(const struct plan *p, bool by_nic);
 
-/* The time cap in force: `asked`, or for 0 one that lets the turns take no more than about 40 s
- * together, 20..100 ms; between CPUs 10 s, 5..20 ms. */
+/* Time cap in force: `asked`; for 0, between 20 and 100 ms, so that the turns take at most about 40
+ * s together (between CPUs 10 s, 5 to 20 ms). */
 double plan_time_cap(const struct plan *p, const struct topo *t, double asked);
 
-/* The longest message in force: `asked`, or for 0 what suits the endpoints. */
+/* Longest message time in force, s: `asked`; for 0, the default of these endpoints. */
 double plan_max_run(const struct topo *t, double asked);
 
-/* "8 endpoints, 61 rounds, about 3410 points, 1.2 GiB moved, about 12 s to 40 s of measuring\n".
- * The time is a guess, for nothing is measured yet:
+/* Print "8 endpoints, 61 rounds, about 3410 points, 1.2 GiB moved, about 12 s to 40 s of
+ * measuring\n".  The time is a guess, because nothing is measured yet:
  *
  *   one message    alpha * ranks + bytes / rate, of a quiet machine and of a busy one (plan_cost.c)
- *   first time     as many runs as the stop rule wants when nothing disturbs, and warm-up; a quarter
- *                  of the time cap where groups run in parallel
- *   second time    every size up to its time cap, as on a busy machine; between CPUs the second stage, too
- *   both           what a turn takes beside its messages: opening groups, checks, exchanges; between
- *                  CPUs the start of MPI, too
- *
+ *   first time     as many runs as the stop rule wants on an undisturbed machine, and warm-up; a
+ *                  quarter of the time cap where groups run in parallel
+ *   second time    every size up to its time cap, as on a busy machine; between CPUs the second
+ *                  stage, too
+ *   both           the rest of a turn: opening groups, checks, exchanges; between CPUs the start of
+ *                  MPI, too
  *   pairs of NICs  (--cables) connecting, 0.2 s between GPUs, and every size up to its time cap
  *
- * Pictures come on top, and what starting ranks of GPUs takes.  A second line tells what of it the pass through
- * the NICs is, another how long suspects may take; plan_sees() and the pairs of NICs that are measured follow. */
+ * Pictures and starting ranks of GPUs come on top.  A second line gives the share of the NIC pass,
+ * another the time for suspects; plan_sees() and the number of measured NIC pairs follow. */
 void plan_cost_print(FILE *out, const struct plan *p, const struct topo *t,
                      const struct measure_opts *o);
 json_t *plan_cost_json(const struct plan *p, const struct topo *t, const struct measure_opts *o);
 
-/* Sentences on what the plan can see and what it cannot, for instance "one host: no NIC is measured"; the
- * caller frees.  plan_sees_log() shows them. */
+/* Sentences on what the plan can and cannot detect, for instance "one host: no NIC is measured".
+ * plan_sees_log() shows them.  The caller frees. */
 json_t *plan_sees(const struct plan *p, const struct topo *t);
 void plan_sees_log(const struct plan *p, const struct topo *t);
 
-/* s for the pairs' communicators of this pass, where each is made when it is needed and `pool` of
- * them are kept; 0 of CPUs. */
+/* Seconds to make the pair communicators of this pass, each when it is needed, while `pool` of them
+ * are kept; 0 for CPUs. */
 enum { PLAN_POOL = 16 };
 double plan_connect_seconds(const struct plan *p, const struct topo *t, int pool, bool by_nic);
-/* The same of one round of pairs of NICs, both ways: connecting, and messages at the NIC's rate. */
+/* Seconds of one round of NIC pairs, both ways: connecting, and messages at the NIC's rate. */
 double plan_cable_seconds(const struct topo *t, size_t bytes);
 
-/* Pairs that cross NICs, and how many of them the plan measures. */
+/* Number of pairs that cross NICs (all), and of those that the plan measures (seen). */
 void plan_cables_seen(const struct plan *p, const struct topo *t, double *seen, double *all);
 
-/* The second of them, s. */
+/* The second time of plan_cost_print(), s. */
 double plan_seconds(const struct plan *p, const struct topo *t, const struct measure_opts *o);
 
-/* Seconds, by the same guess, of --exact: latency and both ways' bandwidth at `bytes` of every
- * pair, once. */
+/* Guessed seconds of --exact: latency, and bandwidth both ways at `bytes`, of every pair once. */
 double plan_exact_seconds(const struct topo *t, size_t bytes);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a plan will cost, and what it will see. */
+/* plan_cost.c - expected cost of a plan, and what it can detect. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,36 +16,36 @@
 #define GUESS_ALPHA 1e-5 /* s */
 #define MAX_RUN_CPU 0.1  /* s */
 #define MAX_RUN_GPU 1.0
-/* s of a time cap, the least and the most; between CPUs more than a few ms make no better median: what
- * one epoch sees differs from what the next one does by more (tests/bench/stop_rule.c). */
+/* Smallest and largest time cap, s.  Between CPUs more than a few ms do not improve the median,
+ * because epochs differ from each other by more (tests/bench/stop_rule.c). */
 #define CAP_CPU 0.005
 #define CAP_CPU_MOST 0.02
 #define CAP_GPU 0.02
 #define CAP_GPU_MOST 0.1
-/* s that all turns may take, if all last until their time cap */
+/* seconds of all turns together if each lasts until its time cap */
 #define ALL_CPU 10
 #define ALL_GPU 40
-/* s to make a connection of two GPUs, where nothing is known */
+/* s to connect two GPUs, if nothing is known */
 #define CONNECT_GPU 0.2
-#define CONNECT_TOLD 10 /* s: what takes less is not told */
+#define CONNECT_TOLD 10 /* s; shorter times are not printed */
 
-/* What machines take: one on which nothing disturbs, and one that is busy, or has fewer cores than
- * ranks.  Those of CPUs were seen with 2 to 8 ranks on two cores, alone and beside compilers. */
+/* Speed of a quiet machine, and of one that is busy or has fewer cores than ranks.  The values of
+ * CPUs were measured with 2 to 8 ranks on two cores, alone and beside compilers. */
 struct pace {
-    double alpha; /* s a rank of a message */
-    double rate;  /* B/s; of the busy one between all ranks that share it */
-    double turn;  /* s of a turn that are no messages: opening, checking, all ranks meet */
-    double rank;  /* ... and of them a rank */
-    double start; /* s until MPI has begun, and after its end */
-    double again; /* what the second stage adds, share of all */
-    double runs;  /* of a size until its interval is narrow */
+    double alpha; /* s per rank of a message */
+    double rate;  /* B/s; busy: shared by all ranks */
+    double turn;  /* s of a turn besides messages: opening, checks, exchange of all ranks */
+    double rank;  /* additional s of a turn per rank */
+    double start; /* s until MPI has started, and after its end */
+    double again; /* time of the second stage, share of all */
+    double runs;  /* runs of a size until its interval is narrow */
 };
 static const struct pace fast[] = {[ENDPOINT_CPU] = {1e-6, 1e10, 2e-4, 1e-4, 0.05, 0, 16},
                                    [ENDPOINT_GPU] = {GUESS_ALPHA, 1e11, 2e-3, 0, 0, 0, 32}},
                          busy[] = {[ENDPOINT_CPU] = {1e-5, 1e9, 1e-3, 1.5e-3, 1.5, 0.3, 3},
                                    [ENDPOINT_GPU] = {GUESS_ALPHA, 1e11, 2e-3, 0, 0, 0, 32}};
 
-/* Turns of a round: sizes times epochs; its groups run at the same time. */
+/* Number of turns of a round: sizes times epochs, because its groups run at the same time. */
 static double turns(const struct round *r)
 {
     return (double)plan_steps(r) * __builtin_popcount(r->epochs);
@@ -83,20 +83,21 @@ double plan_max_run(const struct topo *t, double asked)
 
 struct guess {
     int rounds;
-    double seconds; /* if nothing disturbs */
-    double at_most; /* every size until its time cap, as on a busy machine */
+    double seconds; /* on an undisturbed machine */
+    double at_most; /* every size up to its time cap, as on a busy machine */
     double bytes;
 };
 
-/* Messages of one size, of `one` seconds each. */
+/* Seconds of one size of `one` seconds per message. */
 static double messages_of(const struct measure_opts *o, double cap, const struct pace *pace,
                           double one)
 {
     return o->iters ? o->iters : fmin(fmax(cap / one, 3), pace->runs);
 }
 
-/* What one size of a round takes, by the stop rule, with `one` seconds a message: when nothing
- * disturbs the first batches are narrow, but a parallel round lasts a quarter of its time cap. */
+/* Seconds of one size of a round by the stop rule, with `one` seconds per message, on an
+ * undisturbed machine: the first batches give a narrow interval, but a parallel round lasts a
+ * quarter of its time cap. */
 static double quiet_turn(const struct round *r, const struct measure_opts *o, double cap,
                          const struct pace *pace, double one)
 {
@@ -108,7 +109,7 @@ static double quiet_turn(const struct round *r, const struct measure_opts *o, do
     return sec + fmin(o->warmup, cap / 4 / one) * one;
 }
 
-/* Else it lasts until its time cap, or for the least number of messages. */
+/* The same on a busy machine: the time cap, or the least number of messages. */
 static double busy_turn(const struct measure_opts *o, double cap, const struct pace *pace,
                         double one)
 {
@@ -142,7 +143,7 @@ static void guess_size(struct guess *g, const struct round *r, const struct meas
     g->bytes += epochs * runs * size * r->groups * ranks;
 }
 
-/* Of both passes, or of the one through the NICs. */
+/* Guess the cost of both passes, or only of the pass through the NICs. */
 static struct guess guess_cost(const struct plan *p, const struct topo *t,
                                const struct measure_opts *o, bool nics_only)
 {
@@ -166,7 +167,8 @@ static struct guess guess_cost(const struct plan *p, const struct topo *t,
     return g;
 }
 
-/* What share of the ways between two NICs is measured: a fault of one shows nowhere else. */
+/* Print the share of NIC pairs that is measured, because a fault of one path shows in no other
+ * pair. */
 static void print_cables(FILE *out, const struct plan *p, const struct topo *t)
 {
     double seen, all;
@@ -186,8 +188,9 @@ static void print_sight(FILE *out, const struct plan *p, const struct topo *t)
     json_decref(words);
 }
 
-/* The second stage between GPUs, if it measures all that it may: half of the looks alone, one pair a turn, the
- * others at least two a turn; single pairs and one as usual in two tiers, once a block. */
+/* Second stage between GPUs if it measures all that it may: half of the looks alone, one pair per
+ * turn, the others at least two per turn; single pairs and one normal pair in two tiers, once per
+ * block. */
 static double again_seconds(const struct plan *p, const struct topo *t,
                             const struct measure_opts *o)
 {
@@ -245,7 +248,8 @@ json_t *plan_cost_json(const struct plan *p, const struct topo *t, const struct 
 
 #define NIC_BPS 25e9
 
-/* Are the communicators of all pairs of a round open?  If not they are now: with[a] is whom a sends to. */
+/* True if the communicators of all pairs of a round are open; else they are open afterwards.
+ * with[a] is the partner that a sends to. */
 static bool is_open(int *with, const struct round *r)
 {
     bool open = true;
@@ -258,8 +262,8 @@ static bool is_open(int *with, const struct round *r)
     return open;
 }
 
-/* What pairs' communicators take where each is made when it is needed: a round's at once.  They are
- * kept while a rank has no more partners than its pool has room. */
+/* Communicators are made when they are needed, those of a round at once.  They are kept while a
+ * rank has no more partners than its pool has room for. */
 double plan_connect_seconds(const struct plan *p, const struct topo *t, int pool, bool by_nic)
 {
     int steps[PLAN_EPOCHS] = {0}, first = 0, all = 0, *with = mem_ints(t->endpoints, -1);
@@ -290,15 +294,15 @@ double plan_cable_seconds(const struct topo *t, size_t bytes)
     return (t->endpoint[0].kind == ENDPOINT_GPU ? CONNECT_GPU : 0) + 2 * once;
 }
 
-/* --- which pairs of NICs it sees --- */
+/* --- coverage of NIC pairs --- */
 
 static bool crosses_nics(const struct topo *t, int a, int b)
 {
     return !(t->tier[topo_tier(t, a, b)].same & (1u << LEVEL_HOST | 1u << LEVEL_DOMAIN));
 }
 
-/* Of all pairs those that share no host, nor an NVLink domain; by_nic: none that has two NICs is
- * left out. */
+/* Number of pairs that share neither a host nor an NVLink domain; by_nic: number of all pairs with
+ * two NICs. */
 static double count_cables(const struct topo *t, bool by_nic)
 {
     const size_t rows =
@@ -367,26 +371,26 @@ double plan_exact_seconds(const struct topo *t, size_t bytes)
         r->group[0].members = mem_calloc(2, sizeof(int));
         r->group[0].size = 2;
     }
-    o.time_cap = fmin(0.1, fmax(CAP_GPU, 40 / (3.0 * rounds))); /* that of the whole plan */
+    o.time_cap = fmin(0.1, fmax(CAP_GPU, 40 / (3.0 * rounds))); /* time cap of the whole plan */
     double start = fast[t->endpoint[0].kind].start, sec = guess_cost(&one, t, &o, false).seconds;
     plan_free(&one);
     return (sec - start) * rounds + start;
 }
 
-/* --- what it sees and what it cannot, in words --- */
+/* --- what the plan can and cannot detect, in words --- */
 
-/* Chances behind "is noticed": one point in twenty is slow by chance, a healthy NIC is suspected in one of
- * fifty campaigns, and a bad one is missed in one of twenty. */
+/* Probabilities behind "is noticed": one point in twenty is slow by chance, a healthy NIC is
+ * suspected in one of fifty campaigns, and a bad NIC is missed in one of twenty. */
 static const double stray = 0.05, suspected = 0.02, missed = 0.05;
-/* Two bad blocks of three decide; with fewer, a bad minute is a bad part. */
+/* Two bad blocks of three decide.  With fewer blocks, a bad minute looks like a bad part. */
 enum { BLOCKS_LEAST = 3 };
 
-/* What a plan measures of the NICs. */
+/* Measurements of a plan that involve NICs. */
 struct sight {
-    int *turns;             /* by endpoint: bandwidth over its NIC at the size of most pairs */
-    unsigned char *blocks;  /* the same: bits of blocks */
-    int both, small, large; /* turns of further kinds */
-    bool alone;             /* is a pair measured alone, outside of ladders? */
+    int *turns;             /* by endpoint: turns over its NIC at the size of most pairs */
+    unsigned char *blocks;  /* by endpoint: bit mask of the blocks of these turns */
+    int both, small, large; /* number of turns of further kinds */
+    bool alone;             /* a pair is measured alone, outside of ladders */
 };
 
 static bool over_nics(const struct topo *t, const struct round *r, const int *pair)
@@ -403,7 +407,7 @@ static bool of_matrix(const struct round *r)
            r->stage != STAGE_NIC_LADDER;
 }
 
-/* The size of most pairs. */
+/* Size of most pairs. */
 static size_t matrix_bytes(const struct plan *p)
 {
     size_t bytes = 0;
@@ -448,7 +452,8 @@ static void see_round(struct sight *s, const struct topo *t, const struct round 
     s->alone |= r->op == OP_PAIR_BW && r->groups == 1;
 }
 
-/* The least share of the time in which a NIC that is measured in so many turns must be slow to be noticed. */
+/* Smallest share of the time for which a NIC with this number of turns must be slow to be
+ * noticed. */
 static double least_share(int turns)
 {
     int wanted = 1;

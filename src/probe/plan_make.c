@@ -8,26 +8,31 @@
 #include "topo/fabrics/fabric.h"
 
 enum {
-    ISOLATED_TO = 16,   /* endpoints up to which every pair runs alone */
-    TOURNAMENT_TO = 32, /* ... every pair in parallel rounds; class matchings above */
+    ISOLATED_TO = 16,   /* up to this many endpoints every pair runs alone, */
+    TOURNAMENT_TO = 32, /* and to this many in parallel rounds; class matchings above */
     LATENCY_BYTES = 8,
-    EVERY_EPOCH_TO = 128, /* hosts that look for company, latency in every epoch */
-    RAIL_MEETINGS = 16,   /* of each two numbers of endpoints */
+    EVERY_EPOCH_TO = 128, /* hosts whose search for racks measures latency in several epochs */
+    RAIL_MEETINGS = 16,   /* per two endpoint numbers */
     RAIL_NUMBERS_TO = 16,
-    /* The first few pairs are measured in every block, because they alone speak for their endpoints. */
+    /* Pairs of up to this many endpoints are measured in every block, because few other pairs
+     * cover their endpoints. */
     EVERY_BLOCK_TO = 4,
-    /* Turns of both ways and of each further size.  Two strays among three turns decide, five turns bear
-     * them; with many endpoints three, because more would add an eighth to the plan. */
+    /* Number of turns both ways and at each further size.  Among three turns, two disturbed ones
+     * decide; five turns tolerate them.  With many endpoints three, because five would add an
+     * eighth to the plan. */
     EXTRA_TURNS = 5,
     EXTRA_TURNS_SPARSE = 3,
-    SMALL_BYTES = 64 << 10, /* still bound by messages, not by the rate */
+    SMALL_BYTES = 64 << 10, /* still limited by the time per message, not by the rate */
     LARGE_TIMES = 4,        /* 256 MiB between GPUs */
-    /* Random pairs a tier and second block that run alone: 64 in a campaign tell their median to 0.3 % at
-     * 2 % noise.  At most one endpoint in eight, so that small systems are not mostly alone. */
+    /* Random pairs that run alone, per tier and every second block.  64 in a campaign give their
+     * median to 0.3 % at 2 % noise.  At most one endpoint in eight, so that small systems do not
+     * mostly measure alone. */
     RANDOM_PAIRS = 16,
     RANDOM_SHARE = 8,
     UPLINK_BACK =
-        4, /* blocks later all NICs of a group receive that have sent: another job has passed */
+        /* The reverse direction of uplinks is measured this many blocks later, when another job has
+         * passed. */
+    4,
 };
 
 void plan_defaults(struct plan_opts *o)
@@ -43,17 +48,17 @@ void plan_defaults(struct plan_opts *o)
     o->nics = true;
 }
 
-/* Everything that the makers below need. */
+/* Common state of the functions below. */
 struct maker {
     struct plan *plan;
     const struct topo *topo;
-    struct plan_opts o; /* with what 0 stands for */
-    bool sized;         /* the user said how large messages may be */
+    struct plan_opts o; /* with 0 replaced by values */
+    bool sized;         /* the user gave message sizes */
     int *order;
     struct rng rng;
-    struct fabric known; /* the preset of the GPUs; name NULL: none */
-    /* Turns that share pairs are a unit: they stay together because they share communicators.  Index of
-     * the first round of each. */
+    struct fabric known; /* preset of the GPUs; name NULL: none */
+    /* Index of the first round of each unit.  A unit is the turns that share pairs; they stay
+     * together because they share communicators. */
     int *unit, units;
 };
 
@@ -73,7 +78,8 @@ unsigned plan_curve_epochs(int epochs)
     return mask;
 }
 
-/* As many blocks as a curve, begun with block `from`, so that all blocks see equally many rounds. */
+/* Bit mask of as many blocks as a curve has, starting with block `from`, so that all blocks get the
+ * same number of rounds. */
 static unsigned rotated(const struct maker *m, int from)
 {
     const unsigned all = (1u << m->o.epochs) - 1, mask = plan_curve_epochs(m->o.epochs);
@@ -130,8 +136,7 @@ static void add_pairs(struct maker *m, enum stage stage, enum op op, const struc
     }
 }
 
-/* What the pair matrix wants to know of a set of disjoint pairs: latency, and bandwidth each way.
- */
+/* Add the rounds of the pair matrix for disjoint pairs: latency, and bandwidth each way. */
 static void add_matrix_rounds(struct maker *m, enum stage stage, const struct pairs *p,
                               unsigned epochs)
 {
@@ -141,9 +146,9 @@ static void add_matrix_rounds(struct maker *m, enum stage stage, const struct pa
     add_pairs(m, stage, OP_PAIR_BW, p, true, m->o.pair_bytes, m->o.pair_bytes, epochs);
 }
 
-/* --- both ways, further sizes, and what a pair gets alone --- */
+/* --- both ways, further sizes, and pairs alone --- */
 
-/* The n-th tier whose pairs cross NICs, in turn; -1: there is none. */
+/* The n-th tier, cyclically, whose pairs cross NICs; -1: none. */
 static int nic_tier(const struct maker *m, int n)
 {
     const unsigned inside = 1u << LEVEL_HOST | 1u << LEVEL_DOMAIN;
@@ -157,8 +162,8 @@ static int nic_tier(const struct maker *m, int n)
 
 enum extra { EXTRA_BOTH_WAYS, EXTRA_SMALL, EXTRA_LARGE, EXTRAS };
 
-/* Is matching k of this tier one of the few for which this extra is measured?  They are spread over
- * matchings, and with them over blocks, and take the tiers in turn. */
+/* True if matching k of this tier is one of the few that measure this extra.  They are spread over
+ * matchings, and so over blocks, and over the tiers in turn. */
 static bool has_extra(const struct maker *m, enum extra extra, int k, int tier)
 {
     const int most = plan_is_sparse(m->topo) ? EXTRA_TURNS_SPARSE : EXTRA_TURNS;
@@ -190,8 +195,8 @@ static void add_extras(struct maker *m, enum stage stage, const struct pairs *p,
         add_pairs(m, stage, OP_PAIR_BW, p, false, large, large, when);
 }
 
-/* Some of these pairs, drawn at random, alone.  Measured in parallel in the same block as well, they tell
- * what load does to pairs that no measurement selected. */
+/* Add some of these pairs, randomly chosen, alone.  They also run in parallel in the same block, so
+ * they show the effect of load on pairs that were not selected by a measurement. */
 static void add_random(struct maker *m, enum stage stage, const struct pairs *p, unsigned when)
 {
     const enum stage alone = stage_by_nic(stage) ? STAGE_NIC_RANDOM : STAGE_RANDOM;
@@ -203,14 +208,14 @@ static void add_random(struct maker *m, enum stage stage, const struct pairs *p,
     n = n > RANDOM_PAIRS ? RANDOM_PAIRS : n;
     for (int i = 0; i < n && i < p->count && !m->o.quick; i++) {
         struct pairs one = {&p->pair[at[i]], 1};
-        bool back = i % 2; /* one way of two racks may be slow */
+        bool back = i % 2; /* only one direction between two racks may be slow */
         add_pairs(m, alone, OP_PAIR_BW, &one, back, m->o.pair_bytes, m->o.pair_bytes, when);
     }
     free(at);
 }
 
-/* Of few endpoints, whose every pair is measured: extras of NICs, and unless every pair is alone anyway
- * random ones. */
+/* Small systems, where every pair is measured: add extras of NICs, and random pairs unless every
+ * pair runs alone anyway. */
 static void add_few(struct maker *m, enum stage stage, bool random)
 {
     for (int k = 0; k < m->o.matchings; k++)
@@ -228,8 +233,8 @@ static void add_few(struct maker *m, enum stage stage, bool random)
         }
 }
 
-/* All rounds of the circle method over v.  One block: each round is measured in one, in turn; else in as
- * many as curves, of the few pairs of very few endpoints in all. */
+/* Add all rounds of the circle method over v.  one_block: each round is measured in one block, by
+ * turns; else in as many blocks as a curve, or, for the few pairs of very small systems, in all. */
 static void add_circle(struct maker *m, enum stage stage, const int *v, int n, bool alone,
                        bool one_block)
 {
@@ -249,7 +254,7 @@ static void add_circle(struct maker *m, enum stage stage, const int *v, int n, b
     }
 }
 
-/* An endpoint of the same host by chance; leaf order keeps those of a host together. */
+/* Random endpoint of the same host; leaf order keeps the endpoints of a host together. */
 static int any_of_host(struct maker *m, const int *at, int first)
 {
     const struct topo *t = m->topo;
@@ -258,8 +263,8 @@ static int any_of_host(struct maker *m, const int *at, int first)
     return m->order[at[first] + (int)rng_below(&m->rng, (unsigned)n)];
 }
 
-/* Hosts meet as in the rounds that find racks, each pair of hosts by any two endpoints: do those
- * with the same number share a leaf?  Latency tells, and costs next to nothing. */
+/* Pair hosts as in the search for racks, each two hosts by any two endpoints, to find out if
+ * endpoints with the same number share a leaf.  Latency shows it at almost no cost. */
 static void add_rails(struct maker *m, const int *host, int hosts)
 {
     const struct topo *t = m->topo;
@@ -283,8 +288,9 @@ static void add_rails(struct maker *m, const int *host, int hosts)
     free(at);
 }
 
-/* Nothing is known above the host: one endpoint of each looks for company.  Latency is told apart
- * by a few per cent, so where hosts are few as many blocks as curves measure it. */
+/* No level above the host is visible: one endpoint of each host searches for racks.  The latencies
+ * differ by a few per cent only, so with few hosts they are measured in as many blocks as a
+ * curve. */
 static void add_find(struct maker *m)
 {
     int hosts, *v = one_per_group(m, LEVEL_HOST, &hosts);
@@ -324,8 +330,8 @@ static void add_shifts(struct maker *m)
     }
 }
 
-/* The block of matching k: in each block everybody meets somebody of each tier.  With fewer matchings than
- * blocks the tiers take blocks in turn. */
+/* Block of matching k, chosen so that each endpoint is paired in each tier in every block.  With
+ * fewer matchings than blocks, the tiers take the blocks in turn. */
 static int block_of(const struct maker *m, int k, int tier)
 {
     const int every = m->o.epochs / m->o.matchings;
@@ -333,7 +339,7 @@ static int block_of(const struct maker *m, int k, int tier)
     return every > 1 ? k * every + tier : k;
 }
 
-/* A matching's turns: latency, bandwidth there, what else is measured of these pairs, and back. */
+/* Add the turns of a matching: latency, bandwidth forth, extras of these pairs, bandwidth back. */
 static void add_matching(struct maker *m, enum stage stage, const struct pairs *p, int k, int tier)
 {
     const int block = block_of(m, k, tier);
@@ -351,7 +357,7 @@ static void add_matching(struct maker *m, enum stage stage, const struct pairs *
 
 static void add_matchings(struct maker *m, enum stage stage)
 {
-    const int first = (int)(m->o.seed % 61); /* another seed, other partners */
+    const int first = (int)(m->o.seed % 61); /* other seeds give other partners */
 
     for (int k = 0; k < m->o.matchings; k++)
         for (int t = 0; t < m->topo->tiers; t++) {
@@ -362,8 +368,8 @@ static void add_matchings(struct maker *m, enum stage stage)
         }
 }
 
-/* There and back.  With many endpoints latency is left out: these rounds are 2/5 of that plan, and no
- * verdict asks for the latency of two racks. */
+/* Measure both directions.  With many endpoints latency is left out, because these rounds are 2/5
+ * of that plan and no verdict uses the latency of two racks. */
 static void add_racks_round(struct maker *m, const struct pairs *p, int block)
 {
     if (!plan_is_sparse(m->topo)) {
@@ -376,7 +382,8 @@ static void add_racks_round(struct maker *m, const struct pairs *p, int block)
                   block_bit(m, block));
 }
 
-/* Each two racks, of more than some 300 as many as there are rounds for, and each with itself. */
+/* Pair each two racks (above some 300 racks, as many as there are rounds for), and each rack with
+ * itself. */
 static void add_racks(struct maker *m)
 {
     struct pairs p = {NULL, 0};
@@ -394,9 +401,9 @@ static void add_racks(struct maker *m)
     }
 }
 
-/* All NICs of a group at once, there and back, to see what is above it: leaves (where they are not known,
- * racks) with several others, because one of them may be the bad one, in several blocks, because another job may
- * pass; wider groups with one. */
+/* Use all NICs of a group at once, in both directions, to measure its uplinks.  Leaves (racks, if
+ * leaves are not known) get several partners, because a partner may be the bad one, in several
+ * blocks, because another job may pass; wider groups get one. */
 static void add_uplinks(struct maker *m)
 {
     static const enum level levels[] = {LEVEL_LEAF, LEVEL_RACK, LEVEL_SPINE};
@@ -419,7 +426,7 @@ static void add_uplinks(struct maker *m)
     }
 }
 
-/* As many pairs of NICs as the seconds that are allowed are enough for, each way, once. */
+/* Add as many pairs of NICs as the allowed seconds suffice for, each direction once. */
 static void add_cables(struct maker *m)
 {
     const struct topo *t = m->topo;
@@ -455,7 +462,7 @@ static void add_pair_matrix(struct maker *m)
         s = n <= ISOLATED_TO ? STAGE_ISOLATED : n <= TOURNAMENT_TO ? STAGE_TOURNAMENT : STAGE_CLASS;
     if (s == STAGE_ISOLATED) {
         add_circle(m, s, m->order, n, true, false);
-        if (n > 3) /* what one pair gets while the others run too */
+        if (n > 3) /* speed of one pair while the others run too */
             add_circle(m, STAGE_TOURNAMENT, m->order, n, false, true);
         add_few(m, STAGE_TOURNAMENT, false);
     } else if (s == STAGE_TOURNAMENT) {
@@ -472,8 +479,8 @@ static void add_pair_matrix(struct maker *m)
     add_uplinks(m);
 }
 
-/* Pairs between hosts of which nothing is known: neighbours in the list, hosts far from each other,
- * and those by endpoints of other numbers, so that each kind of way has a curve. */
+/* Pairs between hosts of unknown structure: neighbours in the list, hosts far from each other, and
+ * pairs of endpoints with different numbers, so that each kind of path has a curve. */
 static void pairs_of_all_kinds(struct maker *m, struct pairs *out, int wanted)
 {
     int hosts, *v = one_per_group(m, LEVEL_HOST, &hosts);
@@ -489,14 +496,15 @@ static void pairs_of_all_kinds(struct maker *m, struct pairs *out, int wanted)
     free(v);
 }
 
-/* Who asks for the matrix alone gets no curves, unless sizes are given; pair_bibw has nothing else. */
+/* A user who wants only the matrix gets no curves, unless sizes are given.  pair_bibw consists of
+ * curves. */
 static bool wants_ladders(const struct maker *m)
 {
     const unsigned matrix = 1u << OP_PAIR_LATENCY | 1u << OP_PAIR_BW;
     return !m->o.quick && (m->o.ops & ~matrix || m->sized || m->o.full);
 }
 
-/* Every second size of a round, the last one among them. */
+/* Keep every second size of a round, including the last. */
 static void every_second(struct round *r)
 {
     if (plan_steps(r) % 2 == 0)
@@ -504,8 +512,9 @@ static void every_second(struct round *r)
     r->factor *= r->factor;
 }
 
-/* A few pairs of each tier, alone, over all sizes: the tier's curves.  Both ways are measured of every NIC
- * at one size, so that unless the user gave sizes their curve needs only every second one. */
+/* Measure a few pairs of each tier, alone, over all sizes: the tier's curves.  Bandwidth both ways
+ * is measured for every NIC at one size, so its curve needs only every second size, unless the user
+ * gave sizes. */
 static void add_ladders(struct maker *m, enum stage stage)
 {
     const struct topo *t = m->topo;
@@ -534,10 +543,10 @@ static void add_ladders(struct maker *m, enum stage stage)
     }
 }
 
-/* --- the order of turns --- */
+/* --- order of turns --- */
 
-/* A unit's rounds, and where it goes: into its block, or, measured in several, beside those of one of
- * them. */
+/* Rounds of a unit and its position: in its block or, if it is measured in several blocks, beside
+ * the units of one of them. */
 struct unit {
     double block, chance;
     int first, rounds;
@@ -557,8 +566,8 @@ static struct unit unit_of(struct maker *m, int first, int last)
     return (struct unit){__builtin_ctz(left), rng_uniform(&m->rng), first, last - first};
 }
 
-/* Put the units from round `from` on into an order of chance within each block, so that nothing that comes
- * and goes with time is taken for what a tier or a kind of turn does.  Rounds are counted anew. */
+/* Shuffle the units from round `from` on within each block, so that a disturbance that comes and
+ * goes is not taken for a property of a tier or a kind of turn.  Rounds are renumbered. */
 static void mix_units(struct maker *m, int from)
 {
     struct plan *p = m->plan;
@@ -582,9 +591,9 @@ static void mix_units(struct maker *m, int from)
     free(was);
 }
 
-/* --- through the NICs, where NVLink joins everybody --- */
+/* --- through the NICs, if NVLink connects all endpoints --- */
 
-/* All pairs that have a NIC each, in parallel rounds. */
+/* All pairs with a NIC at each end, in parallel rounds. */
 static void add_nic_circle(struct maker *m)
 {
     const struct topo *t = m->topo;
@@ -645,8 +654,8 @@ static void add_collectives(struct maker *m, const struct groups *g)
     }
 }
 
-/* The groups of one level that have at least two endpoints and are not everything; at most `most`
- * of them, spread evenly. */
+/* Groups of one level with at least two endpoints but not all; at most `most` groups, spread
+ * evenly. */
 static struct groups level_groups(const struct maker *m, enum level level, int most)
 {
     const struct topo *t = m->topo;
@@ -685,7 +694,7 @@ static void add_prefix(struct maker *m, const int *ids, int n)
         add_collectives(m, &one);
 }
 
-/* The outermost level with more than one group: what "growing" and "one of each" mean. */
+/* Outermost level with more than one group; "growing" and "one of each" refer to it. */
 static int outer_level(const struct topo *t)
 {
     static const enum level order[] = {LEVEL_RACK, LEVEL_DOMAIN, LEVEL_HOST};
@@ -705,7 +714,7 @@ static void add_all_collectives(struct maker *m)
     plan_known(&m->known, t, m->sized);
     for (int i = 0; i < 3; i++) {
         struct groups g = level_groups(m, levels[i], most);
-        if (g.count && g.group[0].size != last) { /* the domain may be the host or the rack */
+        if (g.count && g.group[0].size != last) { /* the domain may equal the host or the rack */
             last = g.group[0].size;
             add_collectives(m, &g);
         }

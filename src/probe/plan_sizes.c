@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How large messages become, and how many partners everybody has. */
+/* plan_sizes.c - message sizes, and number of partners per endpoint. */
 #include <stdlib.h>
 
 #include "base/mem.h"
 #include "probe/plan.h"
 #include "topo/fabrics/fabric.h"
 
-/* The most ranks that share a GPU, and with it its memory. */
+/* Largest number of ranks that share a GPU, and so its memory. */
 static int ranks_of_gpu(const struct topo *t)
 {
     int *ranks = mem_calloc((size_t)t->gpus + 1, sizeof(*ranks)), most = 1;
@@ -40,7 +40,7 @@ void plan_fill_auto(struct plan_opts *o, const struct topo *t)
         o->pair_bytes = gpu ? (size_t)64 << 20 : (size_t)256 << 10;
 }
 
-/* --- sizes that are published --- */
+/* --- published sizes --- */
 
 void plan_known(struct fabric *known, const struct topo *t, bool sized)
 {
@@ -73,7 +73,8 @@ static int domains_of(const struct topo *t, const struct plan_group *g)
     return n;
 }
 
-/* Buffers for sending, receiving and comparing, and as much again for everybody else. */
+/* A quarter of the memory: buffers for sending, receiving and comparing, and one part for all
+ * else. */
 enum { SHARE_OF_MEMORY = 4 };
 
 size_t plan_last_size(const struct fabric *f, const struct topo *t, enum op op,

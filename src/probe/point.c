@@ -18,10 +18,11 @@
 static const char *const stop_name[] = {"ci", "time", "count", "failed", NULL};
 static const char *const check_name[] = {"no", "ok", "wrong", NULL};
 
-/* --- the columns of a row, for its reader and its writer --- */
+/* --- columns of a row, for reading and writing --- */
 
 enum kind { INT, EPOCH, FLOWS, STAGE, OP, BYTES, SEC, TIME, SHORT, STOP, CHECK, NOTE, CRC };
-enum { MANY = 1 << 30, RANKS = -1, ENDPOINT = -2 }; /* most; RANKS and ENDPOINT: as there are */
+/* limits of `most`; RANKS and ENDPOINT: by the campaign's endpoints */
+enum { MANY = 1 << 30, RANKS = -1, ENDPOINT = -2 };
 
 #define AT(member)                                                                                 \
     .at = offsetof(struct point_row, member), .size = sizeof(((struct point_row *)0)->member)
@@ -61,7 +62,7 @@ static const struct column {
 enum { COLUMNS = POINT_COLUMNS };
 _Static_assert(sizeof(columns) / sizeof(*columns) == COLUMNS, "each has a name");
 
-/* `likely`: the word that the row before had. */
+/* Find a word in names; `likely` is the word of the previous row. */
 static int read_word(int *out, const char *const *names, int likely, const char *text,
                      struct err *err)
 {
@@ -201,7 +202,7 @@ static size_t put_cell(char *to, const struct column *c, const struct point_row 
     return 0;
 }
 
-/* The last column of a row of which this is the text before it. */
+/* Write the last column of a row; text is the row before it. */
 static void put_crc(char to[8], const char *text, size_t len)
 {
     uint32_t crc = file_crc32c(0, text, len);
@@ -210,7 +211,7 @@ static void put_crc(char to[8], const char *text, size_t len)
         to[i] = "0123456789abcdef"[crc & 15];
 }
 
-/* Has this column the same in both rows, bit by bit? */
+/* True if a column is equal in both rows, bit for bit. */
 static bool same_cell(const struct column *c, const struct point_row *x, const struct point_row *y)
 {
     const char *a = (const char *)x + c->at, *b = (const char *)y + c->at;
@@ -218,7 +219,7 @@ static bool same_cell(const struct column *c, const struct point_row *x, const s
     return c->size == 8 ? !memcmp(a, b, 8) : !memcmp(a, b, 4);
 }
 
-/* How many columns from i on the row before has as well. */
+/* Number of columns from i on that equal those of the previous row. */
 static int alike(const struct point_row *row, const struct point_written *last, int i)
 {
     int n = 0;
@@ -264,18 +265,19 @@ char *points_header(void)
 
 /* --- reading --- */
 
-/* Text of a points.tsv, as much of it as was read so far. */
+/* Text of a points.tsv, as far as it was read. */
 struct reader {
     struct points *p;
     const char *path;
-    int line; /* the last one that is over */
+    int line; /* last complete line */
     bool header;
-    struct point_row row;      /* the last one */
-    const char *cell[COLUMNS]; /* its texts; so long, SIZE_MAX: it is there no more */
+    struct point_row row;      /* last row */
+    const char *cell[COLUMNS]; /* texts of its cells; length SIZE_MAX: no longer there */
     size_t length[COLUMNS];
 };
 
-/* Column i is what begins at text, and is cut off.  What the last row had there, r->row has already. */
+/* Parse the cell at text into column i.  The cell is terminated in place.  r->row already holds the
+ * value of the previous row. */
 static int parse_cell(struct reader *r, int i, char *text, const char *end, struct err *err)
 {
     size_t len = r->length[i], left = (size_t)(end - text);
@@ -297,7 +299,7 @@ static int count_cells(const char *text, const char *end)
     return n;
 }
 
-/* Parse one row without its newline; text is cut up. */
+/* Parse one row without its newline; text is modified. */
 static int parse_row(struct reader *r, char *text, size_t len, struct err *err)
 {
     const char *end = text + len;
@@ -321,7 +323,7 @@ static int parse_row(struct reader *r, char *text, size_t len, struct err *err)
     return 0;
 }
 
-/* Does the row carry the CRC of its own text? */
+/* True if the row ends with the CRC of its own text. */
 static bool row_whole(const char *text, size_t len)
 {
     const char *tab = memrchr(text, '\t', len);
@@ -364,7 +366,7 @@ static int parse_header(const char *path, int line, const char *text, struct err
     return 0;
 }
 
-/* Was the last line cut short when it was written? */
+/* True if the last line was cut short when it was written. */
 static bool is_torn(int line, const char *text, size_t len, bool header)
 {
     return tsv_clean("", line, text, len, NULL) < 0 ||
@@ -380,7 +382,7 @@ static int parse_line(struct reader *r, char *text, size_t len, struct err *err)
     if (r->line == 1)
         return parse_head(p, r->path, text, err);
     if (*text == '#')
-        return 0; /* provenance, for people */
+        return 0; /* provenance, for people only */
     if (!r->header) {
         r->header = true;
         return parse_header(r->path, r->line, text, err);
@@ -393,7 +395,7 @@ static int parse_line(struct reader *r, char *text, size_t len, struct err *err)
     return 0;
 }
 
-/* The lines of the text; the last one is only looked at when nothing follows. */
+/* Parse the lines of the text.  The last line is used only at the end of the file. */
 static int parse_lines(void *arg, char *text, size_t *len, bool over, struct err *err)
 {
     struct reader *r = arg;
@@ -467,7 +469,7 @@ static int by_text(const void *a, const void *b)
 
 void point_note(struct point *p, const char *fmt, ...)
 {
-    static void *kept; /* a tree of texts */
+    static void *kept; /* tree of the stored notes */
     char text[POINT_NOTE];
     va_list ap;
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* points_log.c - points.tsv as it grows.
+/* points_log.c - write points.tsv while it grows.
  *
- * A row is in the file as soon as it is committed, so that no death of a process loses one; on the
- * disk it is KEEP_MS later, for power cuts.  A flush takes milliseconds, of a busy disk many more: a
- * thread does it, so that nobody who measures waits.  What a formula makes again in seconds is
- * flushed once, at the end. */
+ * A row is in the file as soon as it is committed, so that the death of a process loses none.  It
+ * is on disk KEEP_MS later, which protects against power cuts.  A flush takes milliseconds, on a
+ * busy disk many, so a thread does it and no rank waits.  A campaign of sim can be repeated in
+ * seconds and is flushed once, at the end. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -30,16 +30,17 @@ struct points_log {
     int fd;
     char *path;
     struct points all;
-    char *text; /* of the rows that are not written yet */
+    char *text; /* of the rows not yet written */
     size_t len, room;
-    struct point_written last; /* of these */
+    struct point_written last; /* last of these rows */
     bool kept;                 /* the thread runs */
-    int news, over;            /* what it waits for: rows, and the end */
+    int news, over;            /* event descriptors: new rows; end */
     atomic_int error;
     pthread_t keeper;
 };
 
-/* Collects what is written in KEEP_MS.  No clock is asked: under SimGrid that is another one. */
+/* Thread: flush what was written within KEEP_MS.  It does not read a clock, because under SimGrid
+ * the clock is simulated. */
 static void *keep(void *arg)
 {
     struct points_log *log = arg;
@@ -57,7 +58,7 @@ static void *keep(void *arg)
     return NULL;
 }
 
-/* Without a thread every commit flushes. */
+/* Start the thread.  Without it every commit flushes. */
 static void keep_start(struct points_log *log)
 {
     log->news = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -66,7 +67,7 @@ static void keep_start(struct points_log *log)
         log->news >= 0 && log->over >= 0 && pthread_create(&log->keeper, NULL, keep, log) == 0;
 }
 
-/* What was written is on the disk, or log->error says why not. */
+/* Stop the thread.  Afterwards everything is on disk, or log->error has the reason. */
 static void keep_stop(struct points_log *log)
 {
     if (log->kept && eventfd_write(log->over, 1) == 0)
@@ -104,8 +105,8 @@ static int write_text(struct points_log *log, const char *text, size_t len, stru
     return why ? err_io(err, "%s: cannot keep what was written: %s", log->path, strerror(why)) : 0;
 }
 
-/* Ties points to who was measured over which transport: a CRC32C of hosts, kinds and numbers of the
- * endpoints.  Where they stand may become better known afterwards. */
+/* CRC32C of the transport and of hosts, kinds and numbers of the endpoints, which ties points to
+ * them.  Coordinates are not included, because they may become known later. */
 static unsigned points_topology(const struct topo *t, const char *transport)
 {
     unsigned crc = file_crc32c(0, transport, strlen(transport));
@@ -133,7 +134,7 @@ int points_check(const struct points *p, const char *path, const struct topo *t,
                     path, p->topology_crc, topology, crc);
 }
 
-/* A new file: first line, provenance, header. */
+/* New file: write first line, provenance and header. */
 static int start(struct points_log *log, unsigned crc, const struct topo *t, const char *transport,
                  struct err *err)
 {
@@ -159,7 +160,7 @@ static int start(struct points_log *log, unsigned crc, const struct topo *t, con
     return rc;
 }
 
-/* An old file: it must be of the same plan; cut the torn tail. */
+/* Existing file: check that it has the same plan; cut the torn tail. */
 static int resume(struct points_log *log, unsigned crc, const struct topo *t, const char *transport,
                   off_t size, struct err *err)
 {
@@ -178,7 +179,7 @@ static int resume(struct points_log *log, unsigned crc, const struct topo *t, co
     return 0;
 }
 
-/* An open-file-description lock: a POSIX one would fall when points_load() closes the file. */
+/* Open-file-description lock, because a POSIX lock is lost when points_load() closes the file. */
 static int locked(struct points_log *log, struct err *err)
 {
     struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};

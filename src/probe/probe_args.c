@@ -29,7 +29,7 @@ static const struct opt discover_rows[] = {
     {0},
 };
 
-/* Is it a word that another tool wants behind this letter? */
+/* Reject a word that another tool expects after this letter. */
 static int check_meaning(char letter, const char *word, struct err *err)
 {
     const char *why = nccl_tests_meaning(letter, word);

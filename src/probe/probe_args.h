@@ -1,4 +1,4 @@
-/* probe_args.h - the command line of railgauge-probe.  Every rank parses it; only one prints. */
+/* probe_args.h - command line of railgauge-probe.  Every rank parses it; only one prints. */
 #ifndef RG_PROBE_ARGS_H
 #define RG_PROBE_ARGS_H
 
@@ -8,16 +8,16 @@
 #include "probe/transport.h"
 
 struct probe_args {
-    const char *output; /* NULL: the command's default */
+    const char *output; /* NULL: default of the command */
     const char *root, *transport, *topology, *plan, *format;
     bool quiet, dry_run;
-    bool json, check, look; /* discover */
-    bool done;              /* help or version was asked for: nothing else is to be done */
+    bool json, check, look; /* options of discover */
+    bool done;              /* help or version was printed: nothing else to do */
     struct probe_opts probe;
     const char
-        *discover;     /* which ranks end when topology.json is written: "all", "gpus", or NULL */
-    bool compute;      /* what each GPU does alone, instead of a plan */
-    const char *model; /* --model: whose products */
+        *discover;     /* ranks that exit once topology.json is written: "all", "gpus", or NULL */
+    bool compute;      /* measure what each GPU does alone, instead of a plan */
+    const char *model; /* --model: the model whose matrix products are measured */
     struct device_choice device;
 };
 
@@ -27,12 +27,12 @@ static inline void probe_args_defaults(struct probe_args *a)
     probe_opts_defaults(&a->probe);
 }
 
-/* The lines of railgauge-probe, into a struct probe_args with the defaults.  They never exit:
- * MPI_Finalize comes first. */
+/* The command lines of railgauge-probe, parsed into a struct probe_args with defaults.  They never
+ * exit, because MPI_Finalize must come first. */
 extern const struct opt_line probe_discover_line, probe_probe_line;
 
-/* The options of the second, for a command line whose struct probe_args lies at `base`; those of
- * the transports are transport_options(). */
+/* Options of probe_probe_line, for a command line whose struct probe_args lies at `base`.  Options
+ * of transports are in transport_options(). */
 extern const struct opt probe_file_options[];
 #define PROBE_SET(base, table, member, place)                                                      \
     {                                                                                              \

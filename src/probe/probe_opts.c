@@ -58,7 +58,7 @@ static int take_exact(void *into, char *none, struct err *err)
     return 0;
 }
 
-/* Words that say otherwise count, before it or after. */
+/* Options given explicitly, before or after --quick, take precedence. */
 static int take_quick(void *into, char *none, struct err *err)
 {
     struct probe_opts *o = into, usual;

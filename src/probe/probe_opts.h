@@ -1,4 +1,4 @@
-/* probe_opts.h - the options of planning and measuring, shared by plan, probe and run. */
+/* probe_opts.h - options of planning and measuring, shared by plan, probe and run. */
 #ifndef RG_PROBE_OPTS_H
 #define RG_PROBE_OPTS_H
 
@@ -18,8 +18,8 @@ static inline void probe_opts_defaults(struct probe_opts *o)
 }
 
 /* -b -e -f -n -w -c --op --pairs --exact --matchings --epochs --seed --half-width --time-cap
- * --max-run --budget --hang-after --no-check --no-retest --pair-bytes --full, into what has the
- * defaults. */
+ * --max-run --budget --hang-after --no-check --no-retest --pair-bytes --full.  The targets must
+ * hold the defaults. */
 extern const struct opt probe_options[];
 
 #endif

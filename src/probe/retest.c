@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The second stage: suspects beside as many controls, with other partners, in mixed order. */
+/* retest.c - the second stage: suspects and as many controls, with other partners, in mixed
+ * order. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,33 +11,32 @@
 #include "probe/schedule.h"
 
 enum {
-    LOOKS_LEAST = 8,   /* of each suspect: one a block */
-    LOOKS_MOST = 48,   /* six a block: more tell nothing new of a block */
-    GROUP_MEMBERS = 8, /* of a suspected group */
-    OTHER_CONTROLS =
-        6,      /* from anywhere: a block has at least so many looks that tell what is usual */
-    CROWD = 4,  /* more suspects on a leaf than this: the leaf itself may be the culprit */
-    TRIES = 40, /* by chance, before everybody is tried in turn */
-    INSIDE = LOOK_COUNT, /* classes of looks within a host or domain come after those over NICs */
+    LOOKS_LEAST = 8,    /* per suspect: one per block */
+    LOOKS_MOST = 48,    /* six per block: more add no information about a block */
+    GROUP_MEMBERS = 8,  /* of a suspected group */
+    OTHER_CONTROLS = 6, /* controls from anywhere: number of normal looks in each block */
+    CROWD = 4,  /* with more suspects on a leaf than this, the leaf itself may be the cause */
+    TRIES = 40, /* random draws before all are tried in turn */
+    INSIDE = LOOK_COUNT, /* classes inside a host or domain follow those over NICs */
     ASKS = 2 * LOOK_COUNT
 };
 
-/* What is known of an endpoint. */
+/* Marks of an endpoint. */
 enum {
     SUSPECT = 1,
     CONTROL = 2,
     GROUPED = 4 /* in a suspected group */,
-    SILENT = 8 /* no answers */
+    SILENT = 8 /* does not answer */
 };
 
-/* Whom looks are for. */
+/* Endpoint that is looked at, suspect or control. */
 struct subject {
     int id;
-    int tier; /* of its pairs; -1: any that crosses NICs */
-    int rack; /* of its partners; -1: any */
+    int tier; /* tier of its pairs; -1: any that crosses NICs */
+    int rack; /* rack of its partners; -1: any */
 };
 
-/* One kind of looks, over NICs or inside. */
+/* One kind of look, over NICs or inside. */
 struct ask {
     struct subject *who; /* suspects first */
     int count, suspects;
@@ -49,10 +49,11 @@ struct retest {
     size_t bytes[LOOK_COUNT];
     struct rng rng;
     char *mark, *used;
-    struct lists leaf, inside; /* endpoints by leaf, and by what joins them without NICs */
-    int *crowd;                /* suspects by leaf */
+    /* endpoints by leaf; endpoints by domain, or host if there is none */
+    struct lists leaf, inside;
+    int *crowd; /* number of suspects by leaf */
     struct ask ask[ASKS];
-    int room; /* for further subjects */
+    int room; /* number of subjects that can still be added */
 };
 
 static bool is_inside(int ask)
@@ -60,7 +61,7 @@ static bool is_inside(int ask)
     return ask >= INSIDE;
 }
 
-/* --- places --- */
+/* --- locations --- */
 
 static int inside_of(const struct topo *t, int id)
 {
@@ -87,7 +88,7 @@ static void list_places(struct retest *r)
     free(inside);
 }
 
-/* Endpoints near this one: its leaf, or inside what it is in; *n 0: none is known. */
+/* Endpoints near this one, on its leaf or inside its domain or host; *n 0: not known. */
 static const int *near_list(const struct retest *r, int ask, int id, int *n)
 {
     const struct lists *l = is_inside(ask) ? &r->inside : &r->leaf;
@@ -99,7 +100,7 @@ static const int *near_list(const struct retest *r, int ask, int id, int *n)
 
 typedef bool accept_fn(const struct retest *r, int ask, const struct subject *s, int id);
 
-/* One of a list (NULL: of all) by chance; -1: none of it is accepted. */
+/* Random element of a list (NULL: of all endpoints); -1: no element is accepted. */
 static int draw(struct retest *r, const int *list, int n, accept_fn *accepts, int ask,
                 const struct subject *s)
 {
@@ -126,7 +127,7 @@ static bool has_subject(const struct ask *a, int id)
     return false;
 }
 
-/* With room for its control. */
+/* Add a suspect if there is room for it and its control. */
 static void add_suspect(struct retest *r, int ask, struct subject s)
 {
     struct ask *a = &r->ask[ask];
@@ -142,7 +143,7 @@ static void add_suspect(struct retest *r, int ask, struct subject s)
     r->mark[s.id] |= SUSPECT;
 }
 
-/* Some members of a suspected group by chance; all of them are marked. */
+/* Add some random members of a suspected group; mark all of its members. */
 static void add_group(struct retest *r, int ask, const struct found *f)
 {
     const struct topo *t = r->in->topo;
@@ -161,7 +162,8 @@ static void add_group(struct retest *r, int ask, const struct found *f)
     free(member);
 }
 
-/* What gives no answer, or wrong data, is known by its points. */
+/* Dead parts and wrong data are certain from the first points; pairs are measured by
+ * retest_pairs.c. */
 static bool is_measured_again(const struct found *f)
 {
     return f->part != PART_PAIR && f->state != STATE_DEAD && f->state != STATE_WRONG;
@@ -199,7 +201,8 @@ static bool may_control_anywhere(const struct retest *r, int ask, const struct s
     return !(r->mark[id] & (SUSPECT | CONTROL | GROUPED | SILENT));
 }
 
-/* Beside the suspect, where both see the same other traffic; elsewhere where its leaf may be the culprit. */
+/* Control near the suspect, where both see the same other traffic; elsewhere if the leaf may be the
+ * cause. */
 static int control_of(struct retest *r, int ask, const struct subject *s)
 {
     const int leaf = topo_at(r->in->topo, s->id, LEVEL_LEAF);
@@ -254,13 +257,14 @@ static bool may_meet(const struct retest *r, int ask, const struct subject *s, i
     return s->tier >= 0 ? tier == s->tier : r->in->crosses[tier] != is_inside(ask);
 }
 
-/* Members of a suspected group meet others of it: that tells the group from what is above it. */
+/* True for a partner outside suspected groups.  Only members of a suspected group may get a near
+ * partner from it, because such a pair tells the group from its uplinks. */
 static bool may_meet_clean(const struct retest *r, int ask, const struct subject *s, int id)
 {
     return !(r->mark[id] & GROUPED) && may_meet(r, ask, s, id);
 }
 
-/* Half of the partners are near, as in the first stage; -1: nobody is left. */
+/* Half of the partners are near, as in the first stage; -1: no partner is left. */
 static int partner_of(struct retest *r, int ask, const struct subject *s)
 {
     const int all = r->in->topo->endpoints;
@@ -289,7 +293,8 @@ static enum stage stage_of(const struct retest *r, bool receives)
                       : STAGE_FRESH_TX;
 }
 
-/* Look k at everybody of an ask: alone or all at once, sending or receiving, two by two in turn. */
+/* Add look k of all subjects of an ask: alone or all at once, sending or receiving, changing every
+ * two looks. */
 static void add_look(struct retest *r, int ask, int k, unsigned epochs)
 {
     const struct ask *a = &r->ask[ask];
@@ -323,7 +328,7 @@ static void add_look(struct retest *r, int ask, int k, unsigned epochs)
     free(pair);
 }
 
-/* All looks in mixed order over the blocks. */
+/* Add all looks in mixed order over the blocks. */
 static void add_looks(struct retest *r, int budget)
 {
     int subjects = 0, items = 0, asks = 0, *item;
@@ -346,9 +351,9 @@ static void add_looks(struct retest *r, int budget)
     free(item);
 }
 
-/* --- the whole --- */
+/* --- second stage as a whole --- */
 
-/* Sizes by kind, and who does not answer in most of its points. */
+/* Find the size of each kind, and mark endpoints that are silent in most of their points. */
 static void read_points(struct retest *r, const struct points *p, const int *of)
 {
     const int n = r->in->topo->endpoints;
@@ -369,7 +374,7 @@ static void read_points(struct retest *r, const struct points *p, const int *of)
     free(silent);
 }
 
-/* Looks of the first stage alone: resumed after a cut, the second stage is the same again. */
+/* Keep only looks of the first stage, so that a resumed campaign plans the same second stage. */
 static int first_stage(struct look *look, int *of, int n)
 {
     int kept = 0;
@@ -391,7 +396,7 @@ static void measure_again(struct retest *r, const struct noise *noise, bool quic
                              .most = quick ? RETEST_PAIRS_QUICK : RETEST_PAIRS};
     const int before = r->out->rounds;
 
-    r->room = n < 4 ? 2 : n / 2; /* as many are left as partners */
+    r->room = n < 4 ? 2 : n / 2; /* leave as many as partners */
     r->room = budget / least < r->room ? budget / least : r->room;
     add_suspects(r, noise);
     for (int a = 0; a < ASKS; a++)

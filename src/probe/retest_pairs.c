@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* retest_pairs.c - pairs slower than their two ends: cables, or ways that only these two share. */
+/* retest_pairs.c - pairs slower than their two ends: cables, or paths that only these two share. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -9,8 +9,9 @@
 #include "noise/noise.h"
 #include "probe/schedule.h"
 
-/* A pair stands out when it is slower by so much than its ends explain: less is found in no single point at
- * 2 % noise, of which five standard deviations are as much. */
+/* A pair stands out if it is slower than its ends explain by this share and this many standard
+ * deviations.  Both are equal at 2 % noise; a smaller excess cannot be detected in a single
+ * point. */
 static const double least_excess = 0.1, least_sigmas = 5;
 
 enum { CLASSES = TIER_MAX * 2 };
@@ -25,7 +26,7 @@ static bool counts(const struct look *k)
     return k->kind == LOOK_RATE && !k->fresh && isfinite(k->y);
 }
 
-/* Looks by rate, as far as they count, against the median of their class; NAN: not. */
+/* Residuals of looks by rate against the median of their class; NAN: not used. */
 struct residuals {
     double *r, sigma[CLASSES];
     double *end;     /* by 2 * endpoint + end: median as sender and as receiver; 0: no looks */
@@ -33,7 +34,7 @@ struct residuals {
     double *buffer;
 };
 
-/* Make r the distance from the median of each class. */
+/* Replace r by the distance from the median of each class. */
 static void subtract_medians(struct residuals *x, const struct noise_input *in)
 {
     double *buffer = x->buffer;
@@ -97,7 +98,7 @@ static void residuals_free(struct residuals *x)
     lists_free(&x->by);
 }
 
-/* Median of all looks like this one at its pair: a pair of a small machine has several. */
+/* Median of all looks of this class at the same pair; on a small machine a pair has several. */
 static double pair_median(const struct residuals *x, const struct noise_input *in,
                           const struct look *k)
 {
@@ -111,7 +112,7 @@ static double pair_median(const struct residuals *x, const struct noise_input *i
     return stats_select(x->buffer, n, n / 2);
 }
 
-/* A look, and how far its pair is below the slower of its ends; less than 0. */
+/* A look, and the residual of its pair minus that of the slower end; negative. */
 struct odd_pair {
     double excess;
     const struct look *look;
@@ -148,7 +149,7 @@ static struct odd_pair *odd_pairs(const struct residuals *x, const struct noise_
     return odd;
 }
 
-/* --- which of them --- */
+/* --- choice of pairs --- */
 
 enum { PER_ENDPOINT = 2, PER_RACKS = 2 };
 
@@ -156,7 +157,7 @@ struct chosen {
     struct plan *out;
     const struct noise_input *in;
     const struct retest_how *how;
-    int from, count; /* rounds that were there before; pairs that are chosen */
+    int from, count; /* number of earlier rounds; number of chosen pairs */
     bool tier[TIER_MAX];
 };
 
@@ -168,8 +169,8 @@ static bool two_racks(const struct topo *t, int a, int b, const int *pair)
     return x >= 0 && y >= 0 && x != y && ((x == p && y == q) || (x == q && y == p));
 }
 
-/* True if the pair is chosen already, or enough others of one of its ends or of its two racks: that is no
- * matter of a single pair. */
+/* True if the pair is already chosen, or if enough other pairs of one of its ends or of its two
+ * racks are.  Then the cause is not a single pair. */
 static bool is_enough(const struct chosen *c, int a, int b)
 {
     int end[2] = {0, 0}, racks = 0;
@@ -195,7 +196,7 @@ static void choose(struct chosen *c, int a, int b, int tier)
     c->tier[tier] = true;
 }
 
-/* The pair of a tier that is closest to what is usual, beside pairs. */
+/* Add the most normal pair of a tier as a control. */
 static void add_control(struct chosen *c, const struct residuals *x, int tier)
 {
     const struct look *best = NULL;

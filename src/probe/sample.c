@@ -71,20 +71,20 @@ int sample_open(struct sampler *s, const struct round *r, int g, int epoch, size
 
 enum { RANGE_MIN = 4, FIRST_BATCH = 16, LAST_BATCH = 4096, SAMPLES_MAX = 100000 };
 
-/* What one point gathers over its batches. */
+/* Data collected for one point over its batches. */
 struct state {
     struct sampler *s;
     struct point_row *row;
-    struct point *p; /* of the row */
+    struct point *p; /* point of the row */
     const struct measure_opts *o;
-    int n;          /* samples so far */
-    double spent;   /* s in run(): of the clock on the wall, or the formula's */
-    int slow_count; /* how often this rank was the slowest */
+    int n;          /* number of samples so far */
+    double spent;   /* s in run(), by the wall clock or sim's formula */
+    int slow_count; /* number of samples in which this rank was the slowest */
     int batches, late_count;
-    bool good; /* narrow when it said that it is ready */
+    bool good; /* interval was narrow when this rank reported ready */
 };
 
-/* The members agree whether anybody failed; rc is this rank's. */
+/* Agree whether any member failed; rc is the result of this rank. */
 static int any_failed(struct sampler *s, int rc, struct err *err)
 {
     double failed = rc < 0;
@@ -97,7 +97,7 @@ static int any_failed(struct sampler *s, int rc, struct err *err)
 static int fail_point(struct state *st, const struct err *why)
 {
     st->p->stop = STOP_FAILED;
-    st->p->checked = st->p->wrong = false; /* what did not arrive is not wrong */
+    st->p->checked = st->p->wrong = false; /* missing data is not wrong data */
     memset(&st->p->sec, 0, sizeof(st->p->sec));
     st->p->n = 0;
     point_note(st->p, "%s", why->text);
@@ -113,7 +113,8 @@ static void make_room(struct sampler *s, int n)
     s->slow = mem_realloc(s->slow, (size_t)s->room, sizeof(*s->slow));
 }
 
-/* Who arrived last, and how far apart the first and the last were, on the members' common clock. */
+/* Note the member that arrived last, and the time between first and last arrival, by the members'
+ * common clock. */
 static int note_arrival(struct state *st, struct err *err)
 {
     struct sampler *s = st->s;
@@ -128,17 +129,17 @@ static int note_arrival(struct state *st, struct err *err)
     return 0;
 }
 
-/* Collectives run back to back, and ranks take turns at being late: one that waited in this run is
- * ahead in the next.  The slowest time of each run would count such delays twice, so a run lasts
- * from when the last rank was done with the one before to when the last is done with this one; the
- * samples of a batch add up to its time. */
+/* Collectives run back to back, and ranks take turns at being late: a rank that waited in this run
+ * is ahead in the next.  The slowest time of each run would count such delays twice.  Therefore a
+ * run lasts from the moment when the last rank finished the previous run to the moment when the
+ * last rank finishes this one; the samples of a batch add up to its time. */
 static bool is_chained(const struct sampler *s, enum op op)
 {
     return !s->world->solo && !op_is_pair(op) && (s->transport->stream || !op_is_rooted(op));
 }
 
-/* What one run may rightly take: eight times the last one of this operation, and before there is
- * one, whatever 25 MB/s would. */
+/* Time allowed for one run, s: eight times the last run of this operation; without one, the time at
+ * 25 MB/s. */
 static double slow_run(const struct sampler *s, const struct point *p)
 {
     bool known = s->pace > 0 && s->pace_op == p->op;
@@ -146,7 +147,7 @@ static double slow_run(const struct sampler *s, const struct point *p)
     return (double)p->bytes * (known ? 8 * s->pace : 1 / 25e6);
 }
 
-/* Small messages say nothing about large ones. */
+/* Small messages do not predict large ones. */
 static void note_pace(struct sampler *s, const struct point *p, double sec)
 {
     if (p->bytes < 64 << 10)
@@ -155,7 +156,8 @@ static void note_pace(struct sampler *s, const struct point *p, double sec)
     s->pace_op = p->op;
 }
 
-/* The next step, and what it may take; for the only one nobody waits. */
+/* Announce the next step and its allowed time to the watch.  In a world of one process no rank
+ * waits. */
 static void expect(const struct sampler *s, double sec)
 {
     if (s->world->solo)
@@ -164,7 +166,7 @@ static void expect(const struct sampler *s, double sec)
     watch_expect(sec);
 }
 
-/* Run n more; their slowest times are appended to s->slow.  Returns 1 when a member failed. */
+/* Run n more samples; append the slowest times to s->slow.  Returns 1 if a member failed. */
 static int batch(struct state *st, int n, struct err *err)
 {
     struct sampler *s = st->s;
@@ -175,14 +177,14 @@ static int batch(struct state *st, int n, struct err *err)
     expect(s, slow_run(s, st->p));
     if (note_arrival(st, err) < 0)
         return -1;
-    const bool solo = s->world->solo; /* its times are the slowest */
+    const bool solo = s->world->solo; /* one process: its times are the slowest */
     double *slow = s->slow + st->n, *mine = solo ? slow : s->sec, from = sample_now(s);
     int rc = s->transport->calls->run(s->ctx, st->p->op, st->p->bytes, n, mine, &why);
     s->took.messages += sample_now(s) - from;
     bool chained = is_chained(s, st->p->op);
     for (int i = 1; chained && i < n; i++)
         mine[i] += mine[i - 1];
-    mine[n] = rc < 0; /* did anybody fail? */
+    mine[n] = rc < 0; /* maximum: true if any member failed */
     if (!solo)
         memcpy(slow, mine, (size_t)(n + 1) * sizeof(*slow));
     if (s->world->maximum(s->group.comm, slow, n + 1, err) < 0)
@@ -200,14 +202,14 @@ static int batch(struct state *st, int n, struct err *err)
         slow[i] -= slow[i - 1];
     if (!solo)
         note_pace(s, st->p, took / n);
-    st->spent += took; /* a sample of a window or a ping-pong lasts longer than it says */
+    st->spent += took; /* wall time is longer than the sum of samples (windows, ping-pong) */
     st->n += n;
     return 0;
 }
 
-/* Does the interval of the median satisfy the asked half-width?  Leaves the samples in order.  Of fewer
- * than six it is their range, which two miss the median with every other time, four one time in
- * eight. */
+/* True if the interval of the median has the wanted half-width.  Sorts the samples.  With fewer
+ * than six samples the interval is their range, which misses the median with probability 1/2 for
+ * two samples and 1/8 for four. */
 static bool narrow(const struct state *st)
 {
     struct sampler *s = st->s;
@@ -228,9 +230,9 @@ int sample_ready(struct sampler *s, struct err *err)
     return owes ? s->world->ready(s->world, err) : 0;
 }
 
-/* A parallel round runs until every group is ready, so that everybody loads the fabric for as long as
- * anybody measures; and for a quarter of its time, because groups do not begin at the same moment.
- * A failure shows at the end of the turn. */
+/* A parallel round runs until every group is ready, so that the fabric is loaded while any group
+ * still measures.  It lasts at least a quarter of its time, because groups do not start at the same
+ * moment.  A failure is reported at the end of the turn. */
 static bool all_loaded(struct state *st)
 {
     struct sampler *s = st->s;
@@ -242,7 +244,7 @@ static bool all_loaded(struct state *st)
     return !s->unready && s->world->all_ready(s->world);
 }
 
-/* Fewer samples are never enough: what disturbs one would be the median. */
+/* Smallest number of samples; with fewer, a disturbed sample would be the median. */
 static int least_samples(const struct state *st)
 {
     bool window = st->p->op == OP_PAIR_BW || st->p->op == OP_PAIR_BIBW;
@@ -252,7 +254,7 @@ static int least_samples(const struct state *st)
     return window ? 1 + (QUICK_MESSAGES - 1) / OP_PAIR_WINDOW : QUICK_MESSAGES;
 }
 
-/* The leader's choice: how many samples next (> 0), or -1 - enum stop. */
+/* Decision of the leader: number of further samples (> 0), or -1 - enum stop. */
 static int decide(struct state *st, int last_batch)
 {
     double per = st->n ? st->spent / st->n : 0, left = st->o->time_cap - st->spent;
@@ -280,8 +282,8 @@ static int decide(struct state *st, int last_batch)
     return next;
 }
 
-/* Uncounted runs: one, and as many more as a quarter of the time cap allows.  The last time per run
- * ends up in *per. */
+/* Uncounted runs: one, and as many more as fit in a quarter of the time cap.  *per becomes the time
+ * of the last run. */
 static int warm_up(struct state *st, double *per, struct err *err)
 {
     int rc = 0, n = 1;
@@ -305,7 +307,7 @@ static int verify(struct state *st, struct err *err)
 {
     struct sampler *s = st->s;
     struct err why = {0, ""};
-    /* filling and comparing take their time too */
+    /* allow time for filling and comparing buffers */
     expect(s, slow_run(s, st->p) + (double)st->p->bytes * s->group.size / 50e6);
     int rc = s->transport->calls->check(s->ctx, st->p->op, st->p->bytes, &why),
         bad = any_failed(s, rc, err);
@@ -319,13 +321,13 @@ static int verify(struct state *st, struct err *err)
     return 0;
 }
 
-/* A count with whose it is, for the largest of all members ... */
+/* Encode a count with the index of its member, so that maximum() finds both. */
 static double with_name(const struct sampler *s, int count)
 {
     return (double)count * s->group.size + s->group.self;
 }
 
-/* ... and that one's endpoint id. */
+/* Endpoint id encoded in such a maximum. */
 static int named(const struct sampler *s, double most)
 {
     return s->group.members[(int)fmod(most, s->group.size)];
@@ -351,24 +353,25 @@ static int finish(struct state *st, struct err *err)
     return 0;
 }
 
-/* --- a hook for tests of the watch: RAILGAUGE_FAULT="KIND:RANK:POINT" in the environment makes that
- * rank ill 0.2 s into its POINT-th point (from 1), where the others of its group wait --- */
+/* --- fault injection for tests of the watch: RAILGAUGE_FAULT="KIND:RANK:POINT" in the environment
+ * lets that rank fail 0.2 s into its POINT-th point (from 1), where the others of its group wait
+ * --- */
 
 static const struct fault_hook {
     const char *name;
-    int signal;   /* that it raises */
-    bool symptom; /* says "device does not answer" */
+    int signal;   /* signal to raise */
+    bool symptom; /* reports "device does not answer" */
 } faults[] = {
     {"kill", SIGKILL, false}, {"segv", SIGSEGV, false},
     {"stop", SIGSTOP, false}, {"exit", -1, false}, /* _exit(0) */
     {"spin", 0, false},                            /* never ends */
-    {"ill", 0, true},                              /* nor does this */
+    {"ill", 0, true},                              /* does not end either */
 };
 
 static void strike(const struct fault_hook *k)
 {
     usleep(200000);
-    watch_flush(); /* the verdict is to say what it died in */
+    watch_flush(); /* the verdict must report the state at death */
     if (k->symptom)
         watch_symptom("device does not answer");
     if (k->signal < 0)

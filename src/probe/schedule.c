@@ -26,12 +26,12 @@ void schedule_circle(struct pairs *out, const int *v, int n, int r)
     }
 }
 
-/* Steps through 0 .. n - 1 that leave no part of it for last: by near the golden share of n. */
+/* Step through 0 .. n - 1, near the golden share of n, so that no part is left for last. */
 static int spread(int k, int n)
 {
     int step = (int)(0.618 * n) | 1, a = step, b = n;
 
-    while (a > 1) { /* until nothing divides both */
+    while (a > 1) { /* until both are coprime */
         for (a = step, b = n; b;) {
             int rest = a % b;
             a = b;
@@ -65,7 +65,7 @@ static int *numbers(int n)
     return v;
 }
 
-/* The k-th of 0 .. n - 1 in an order of chance, always the same. */
+/* Element k of a fixed random order of 0 .. n - 1. */
 static int by_chance(int k, int n)
 {
     int *v = numbers(n);
@@ -94,7 +94,7 @@ struct leaf {
     int *member, members;
 };
 
-/* The i-th of a with the k-th of b, if there are, and neither host nor domain joins them. */
+/* Append member i of a with member k of b, if both exist and share neither host nor domain. */
 static void pair_leaf(struct pairs *out, const struct topo *t, const struct leaf *a, int i,
                       const struct leaf *b, int k)
 {
@@ -106,7 +106,8 @@ static void pair_leaf(struct pairs *out, const struct topo *t, const struct leaf
         push(out, a->member[i], b->member[k]);
 }
 
-/* Where all members of a group are at another level, plus one; 0: not known, or in several places. */
+/* Group of another level that contains all members, plus one; 0: not known, or more than one
+ * group. */
 static int common_place(const struct topo *t, const struct leaf *l, enum level level)
 {
     int at = topo_at(t, l->member[0], level);
@@ -117,7 +118,7 @@ static int common_place(const struct topo *t, const struct leaf *l, enum level l
     return at + 1;
 }
 
-/* Those of a level that have members, in the order of the topology; the caller frees. */
+/* Groups of a level that have members, in the order of the topology.  The caller frees. */
 static struct leaf *list_leaves(const struct topo *t, const int *order, enum level level,
                                 int *count)
 {
@@ -143,7 +144,7 @@ static void free_leaves(struct leaf *leaf, int count)
     free(leaf);
 }
 
-/* Those that may meet: leaves of one rail and spine, racks of one spine. */
+/* Groups may be paired if this value is equal: leaves by rail and spine, racks by spine. */
 static int meeting_place(const struct topo *t, const struct leaf *l, enum level level)
 {
     const int rails = t->group[LEVEL_RAIL].count + 1;
@@ -153,7 +154,7 @@ static int meeting_place(const struct topo *t, const struct leaf *l, enum level 
     return spine * rails + rail;
 }
 
-/* Is each group of the level one of a level that has its turn before? */
+/* True if each group of the level is inside one group of a level that was handled before. */
 static bool is_repeated(const struct topo *t, const struct leaf *group, int count, enum level level)
 {
     static const enum level before[] = {LEVEL_LEAF, LEVEL_RACK};
@@ -168,7 +169,7 @@ static bool is_repeated(const struct topo *t, const struct leaf *group, int coun
     return false;
 }
 
-/* Round r of the groups of one meeting place. */
+/* Append round r of the groups of one meeting place. */
 static void meet_groups(struct pairs *out, const struct topo *t, const struct leaf *group,
                         const int *at, int n, int r)
 {
@@ -182,7 +183,8 @@ static void meet_groups(struct pairs *out, const struct topo *t, const struct le
     free(meet.pair);
 }
 
-/* By how many members pairs of two rails are apart, which have the same hosts: past those of a domain. */
+/* Shift between the members of two rails with the same hosts; it skips the members of one
+ * domain. */
 static int rails_apart(const struct topo *t, const struct leaf *l, int r)
 {
     int domain = topo_at(t, l->member[0], LEVEL_DOMAIN), same = 1;
@@ -192,7 +194,8 @@ static int rails_apart(const struct topo *t, const struct leaf *l, int r)
     return same + (l->members - 2 * same) * (1 + r % UPLINK_PARTNERS) / (UPLINK_PARTNERS + 1);
 }
 
-/* The same of leaves that are a rail each of the same hosts: half of them send, each to all that receive. */
+/* The same for leaves that are one rail each of the same hosts: half of them send, each to all that
+ * receive. */
 static void meet_rails(struct pairs *out, const struct topo *t, const struct leaf *leaf,
                        const int *at, int n, int r)
 {
@@ -211,13 +214,13 @@ static void meet_rails(struct pairs *out, const struct topo *t, const struct lea
     free(meet.pair);
 }
 
-/* The groups of a level, and where each may meet others. */
+/* Groups of a level, and the place where each may be paired. */
 struct meeting {
     struct leaf *group;
     int *place, count, places;
 };
 
-/* Rounds until all have met. */
+/* Number of rounds until all are paired. */
 static int meeting_rounds(const struct meeting *m)
 {
     int *groups = mem_ints(m->places, 0), most = 0;
@@ -242,7 +245,7 @@ static void meet(struct pairs *out, const struct topo *t, const struct meeting *
     }
 }
 
-/* Leaves that begin with the same host. */
+/* Place together the leaves that begin with the same host. */
 static void place_rails(struct meeting *m, const struct topo *t)
 {
     m->places = m->count;
@@ -270,16 +273,16 @@ void schedule_uplinks(struct pairs *out, const struct topo *t, const int *order,
     bool rails = level == LEVEL_LEAF && r >= rounds;
     if (rails)
         place_rails(&m, t);
-    if (!is_repeated(t, m.group, m.count, level)) /* else it has its turn as another level */
+    if (!is_repeated(t, m.group, m.count, level)) /* otherwise handled as another level */
         meet(out, t, &m, rails ? r - rounds : r, rails);
     free(m.place);
     free_leaves(m.group, m.count);
 }
 
-/* --- cables: every pair of NICs --- */
+/* --- cables: all pairs of NICs --- */
 
-/* Endpoints that need no NIC to meet, as the leaves above; of one such group, or of groups that
- * differ in size, *count is 0. */
+/* Groups of endpoints that need no NIC among each other, as `struct leaf`.  *count is 0 for a
+ * single group or groups of different sizes. */
 static struct leaf *list_domains(const struct topo *t, const int *order, int *count)
 {
     enum level level = topo_at(t, 0, LEVEL_DOMAIN) >= 0 ? LEVEL_DOMAIN : LEVEL_HOST;
@@ -299,7 +302,7 @@ static struct leaf *list_domains(const struct topo *t, const int *order, int *co
     return NULL;
 }
 
-/* Everybody of domain a with somebody of domain b. */
+/* Pair each endpoint of domain a with one of domain b. */
 static void pair_domains(struct pairs *out, const struct leaf *a, const struct leaf *b, int shift)
 {
     for (int k = 0; k < a->members; k++)
@@ -404,7 +407,7 @@ void schedule_within_racks(struct pairs *out, const struct topo *t, const int *o
 /* --- class matchings --- */
 
 struct slot {
-    int key[LEVEL_COUNT]; /* coordinates that the tier wants equal; others 0 */
+    int key[LEVEL_COUNT]; /* coordinates that must be equal in the tier; others 0 */
     int position;         /* in leaf order */
 };
 
@@ -417,19 +420,19 @@ static int by_slot(const void *a, const void *b)
 }
 
 enum {
-    SCAN_MAX = 4096, /* candidates looked at for one endpoint before it sits out */
-    CIRCLE_TO = 128, /* endpoints of a group in which matchings by chance repeat themselves */
-    SWAP_MAX = 512,  /* pairs looked at to give two that are left a partner each */
+    SCAN_MAX = 4096, /* candidates examined for an endpoint before it is left out */
+    CIRCLE_TO = 128, /* in smaller groups, random matchings repeat pairs */
+    SWAP_MAX = 512,  /* pairs examined to find partners for two endpoints left over */
 };
 
-/* Do the two meet in this tier?  By their NICs only those that have one each. */
+/* True if the pair belongs to this tier; by_nic: and both have a NIC. */
 static bool meets(const struct topo *t, int a, int b, int tier, bool by_nic)
 {
     return topo_tier_by(t, a, b, by_nic) == tier &&
            !(by_nic && t->endpoint[a].nic == t->endpoint[b].nic);
 }
 
-/* Round `turn` of the circle method, as far as its pairs are of the tier. */
+/* Append the pairs of round `turn` of the circle method that belong to the tier. */
 static void match_circle(struct pairs *out, const struct topo *t, const int *order, int tier,
                          bool by_nic, const struct slot *slot, int n, int turn, char *taken)
 {
@@ -451,8 +454,9 @@ static void match_circle(struct pairs *out, const struct topo *t, const int *ord
     free(v);
 }
 
-/* The first slot from i on whose endpoint is free, n: none.  skip[i] is i while it is; of others it
- * leads on, further with each time that somebody asks (path halving, Tarjan & van Leeuwen 1984). */
+/* First slot from i on whose endpoint is free; n: none.  skip[i] is i while the endpoint is free,
+ * else it points to a later slot.  Every call shortens the path (path halving, Tarjan & van Leeuwen
+ * 1984). */
 static int first_free(int *skip, int i)
 {
     while (skip[i] != i)
@@ -460,13 +464,13 @@ static int first_free(int *skip, int i)
     return i;
 }
 
-/* Who is met from slot i on, of `limit` slots from `from` on in a circle; -1: nobody. */
+/* Partner for slot i, among `limit` slots from `from` on, cyclically; -1: none. */
 static int find_partner(const struct topo *t, const int *order, int tier, bool by_nic,
                         const struct slot *slot, int n, int *skip, int i, int from, int limit)
 {
     for (int k = 0; k < limit; k++) {
         int at = (from + k) % n, j = first_free(skip, at);
-        k += j - at; /* behind the last one: before the first */
+        k += j - at; /* wrap from the last slot to the first */
         if (j < n && k < limit && j != i &&
             meets(t, order[slot[i].position], order[slot[j].position], tier, by_nic))
             return j;
@@ -475,8 +479,8 @@ static int find_partner(const struct topo *t, const int *order, int tier, bool b
     return -1;
 }
 
-/* Two that were left meet the two of a pair instead of each other.  The pairs begin with `first`, and are
- * looked at from *from on. */
+/* Split a pair to give two endpoints left over a partner each.  Pairs are examined from *from on;
+ * those of this bucket begin at `first`. */
 static bool swap_in(struct pairs *out, const struct topo *t, int tier, bool by_nic, int first,
                     int a, int b, int *from)
 {
@@ -494,7 +498,8 @@ static bool swap_in(struct pairs *out, const struct topo *t, int tier, bool by_n
     return false;
 }
 
-/* The scan leaves those whose last candidates were taken, often a tenth: they would miss a block. */
+/* Pair the endpoints that the scan left over because their last candidates were taken (often a
+ * tenth).  Without this they would miss a block. */
 static void match_rest(struct pairs *out, const struct topo *t, const int *order, int tier,
                        bool by_nic, const struct slot *slot, int n, int first, const int *skip)
 {
@@ -511,7 +516,8 @@ static void match_rest(struct pairs *out, const struct topo *t, const int *order
     }
 }
 
-/* Pair up one bucket: endpoints that share the tier's coordinates.  Its pairs begin with `first`. */
+/* Pair the endpoints of one bucket, which share the tier's coordinates.  Its pairs begin at
+ * `first`. */
 static void match_bucket(struct pairs *out, const struct topo *t, const int *order, int tier,
                          bool by_nic, const struct slot *slot, int n, int first, int distance,
                          char *taken)

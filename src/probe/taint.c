@@ -19,7 +19,7 @@ static int host_of(const struct topo *t, int endpoint)
     return t->endpoint[endpoint].place.at[LEVEL_HOST];
 }
 
-/* --- the note of a point --- */
+/* --- note of a point --- */
 
 static const char prefix[] = "tainted: ";
 
@@ -65,15 +65,15 @@ const char *taint_words(const struct point *p)
     return len ? subject + len + 2 : "";
 }
 
-/* --- what is watched --- */
+/* --- watched devices --- */
 
-/* A look costs as much as a small point on a GPU with 18 NVLinks.  Points follow each other
- * closely, so the look that ended one begins the next, unless it is older than this: writing points
- * down lies between. */
+/* Maximum age of a reading, s.  Reading a GPU with 18 NVLinks costs as much as a small point.
+ * Points follow each other closely, so the reading after one also serves as the reading before the
+ * next, unless it is older than this because points were written in between. */
 static const double gpu_fresh = 0.02, ports_fresh = 0.1;
 
 struct heard_of_host {
-    const struct taint_said *said; /* of the first rank that had something to say of a port */
+    const struct taint_said *said; /* first report about a port of this host */
     int more;
 };
 
@@ -81,19 +81,20 @@ struct taint {
     struct world *world;
     const struct topo *topo;
     bool measures;
-    const struct taint_said *said; /* rank 0: of all ranks, `stride` bytes apart */
+    const struct taint_said *said; /* rank 0: reports of all ranks, `stride` bytes apart */
     size_t stride;
     struct {
-        struct nvml *nvml; /* NULL: not to be seen */
+        struct nvml *nvml; /* NULL: not visible */
         int index;
-        double seen; /* when `last` was taken */
-        int xid;     /* the last one since it was opened */
+        double seen; /* time of `last` */
+        int xid;     /* last Xid since it was opened */
         struct nvml_counts first, before, last;
     } gpu;
     struct {
-        bool any; /* on some rank */
+        bool any; /* some rank watches ports */
         struct port_counters **port;
-        int count, most; /* of this rank; of any, before it was asked whether they can be read */
+        /* ports of this rank; largest number on a rank, before it is known which are readable */
+        int count, most;
         double seen;
         struct heard_of_host *heard; /* rank 0: by host */
     } ports;
@@ -159,7 +160,7 @@ static int report_gpus(struct taint *t, struct err *err)
     return rc;
 }
 
-/* --- network ports: who looks at what --- */
+/* --- network ports: assignment to ranks --- */
 
 struct watch_order {
     int rank;
@@ -172,8 +173,8 @@ struct watch_orders {
     struct watch_order one[];
 };
 
-/* Ranks by host: those of h are rank[first[h]] to rank[first[h + 1] - 1].  How many hosts have any.
- */
+/* Sort ranks by host: those of h are rank[first[h]] to rank[first[h + 1] - 1].  Returns the number
+ * of hosts with ranks. */
 static int sort_ranks(const struct topo *t, int *first, int *rank)
 {
     int hosts = 0;
@@ -190,7 +191,7 @@ static int sort_ranks(const struct topo *t, int *first, int *rank)
     return hosts;
 }
 
-/* What a transport said that it uses. */
+/* Ports that a transport reported in use. */
 static struct used_port {
     char host[64], name[40];
 } * used;
@@ -413,7 +414,7 @@ static int report_ports(struct taint *t, struct err *err)
     return rc;
 }
 
-/* --- both --- */
+/* --- GPUs and ports --- */
 
 int taint_open(struct taint **out, struct world *w, const struct topo *t, struct err *err)
 {
@@ -480,7 +481,7 @@ void taint_hear(struct taint *t, const struct taint_said *first, size_t stride)
         hear_ports(t);
 }
 
-/* A point that failed or is wrong has its own words. */
+/* A failed or wrong point keeps its own note. */
 void taint_mark(const struct taint *t, struct point *p, const int *members, int n)
 {
     for (int i = 0; t && i < n && !p->note; i++)

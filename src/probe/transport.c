@@ -9,7 +9,7 @@
 #include "probe/nccl/nccl_opts.h"
 #include "probe/verbs/verbs_opts.h"
 
-/* A program has the calls that were linked into it: without MPI there is only the simulated one. */
+/* Only calls that were linked in are present: without MPI there is only the simulated transport. */
 #define LINKED __attribute__((weak, visibility("hidden")))
 extern const struct transport_calls transport_mpi LINKED, transport_nccl LINKED,
     transport_copy LINKED, transport_verbs LINKED, transport_sim LINKED;
@@ -26,7 +26,7 @@ const struct transport transports[] = {
      .ranks = true,
      .automatic = true,
      .windows = true,
-     .patience = 30, /* hosts may be overloaded */
+     .patience = 30, /* hosts may be oversubscribed */
      .options = {&mpi_options},
      .calls = &transport_mpi},
     {.name = "nccl",
@@ -53,7 +53,7 @@ const struct transport transports[] = {
      .ranks = true,
      .threads = true,
      .patience = 30,
-     .options = {&nccl_options, &copy_options}, /* --share-gpu */
+     .options = {&nccl_options, &copy_options}, /* for --share-gpu */
      .calls = &transport_copy},
     {.name = "verbs",
      .help = "RDMA verbs between NICs (InfiniBand, RoCE), the layer below NCCL",

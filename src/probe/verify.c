@@ -25,8 +25,8 @@ uint64_t verify_key(int rank, int block, unsigned seed)
                     seed);
 }
 
-/* W(rank), or with `term` W(rank) - W(rank - 1).  memcpy of 8 bytes is one unaligned load or store:
- * blocks of odd sizes are not aligned. */
+/* Write W(rank), or with `term` W(rank) - W(rank - 1).  memcpy of 8 bytes is one unaligned load or
+ * store; blocks of odd sizes are not aligned. */
 static inline void fill(void *buf, size_t bytes, int rank, int block, unsigned seed, bool term)
 {
     unsigned char *p = buf;
@@ -117,7 +117,7 @@ struct flip {
     uint64_t offset;
 };
 
-/* text is OP:RANK:OFFSET:BIT and is cut into its fields. */
+/* Parse OP:RANK:OFFSET:BIT; text is split into its fields. */
 static int parse_flip(struct flip *f, char *text, struct err *err)
 {
     char *field[4];
@@ -167,7 +167,7 @@ struct verify_moved verify_moves(enum op op, const int *member, int size, int se
                                  .slots = 1};
 }
 
-/* Bytes of every block in the slice that begins at `at`. */
+/* Bytes of every block in the slice that starts at `at`. */
 static size_t slice_at(const struct verify_moved *m, size_t at)
 {
     return m->block - at < m->slice ? m->block - at : m->slice;

@@ -121,7 +121,7 @@ int world_trade(struct world *w, const void *mine, size_t len, void **all, struc
 enum { PIECE = 1 << 16 };
 #define PART_MAX ((size_t)256 << 20)
 
-/* Everybody's length on rank 0, the longest of them on every rank. */
+/* Collect the lengths of all ranks on rank 0, and their maximum on every rank. */
 static int share_lengths(struct world *w, size_t mine, size_t *len, size_t *most, struct err *err)
 {
     int rc = w->gather(w, &mine, sizeof(mine), len, err);
@@ -132,7 +132,8 @@ static int share_lengths(struct world *w, size_t mine, size_t *len, size_t *most
     return rc < 0 ? -1 : w->tell(w, most, sizeof(*most), err);
 }
 
-/* gather() takes equal records: piece by piece, the last of each rank filled up. */
+/* gather() needs records of equal size, so the data is sent piece by piece and the last piece is
+ * padded. */
 int world_collect(struct world *w, const void *mine, size_t bytes, char **part, size_t *len,
                   struct err *err)
 {
