@@ -12,8 +12,8 @@
 static const struct library_call functions[] = {CUBLASLT_CALLS(ROW)};
 struct cublaslt_api cublaslt;
 
-/* One that a variable names may be of any CUDA: without these words it would say
- * CUBLAS_STATUS_NOT_INITIALIZED. */
+/* Check that the library is not newer than the driver.  A library named by a variable may be of any
+ * CUDA, and would only report CUBLAS_STATUS_NOT_INITIALIZED. */
 static int suits_driver(int version, const char *file, struct err *err)
 {
     if (!cuda.version || version / 10000 <= cuda.version / 1000)
@@ -42,6 +42,6 @@ int cublaslt_load(struct err *err)
     api.version = (int)api.GetVersion();
     if (suits_driver(api.version, api.path, err) < 0)
         return -1;
-    cublaslt = api; /* and the library stays loaded */
+    cublaslt = api; /* the library stays loaded */
     return 0;
 }

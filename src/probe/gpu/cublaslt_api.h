@@ -1,9 +1,9 @@
-/* cublaslt_api.h - the functions of libcublasLt that gemm.c calls, loaded when first needed.
+/* cublaslt_api.h - functions of libcublasLt that gemm.c calls, loaded when first needed.
  *
- * Own declarations after the documentation of cuBLASLt and cublasLt.h of CUDA 13 (numbers of
- * enumerators; structures by size): the program is built without CUDA and runs with the library of
- * CUDA 13 or 12, whose functions below are the same.  tests/unit/cublaslt_abi.c compares with the
- * headers where those are there. */
+ * Own declarations, after the documentation of cuBLASLt and cublasLt.h of CUDA 13 (numbers of
+ * enumerators; structures by size).  The program is built without CUDA and runs with the library of
+ * CUDA 13 or 12, whose functions below are the same.  tests/unit/cublaslt_abi.c compares the
+ * declarations with the headers if those are installed. */
 #ifndef RG_CUBLASLT_API_H
 #define RG_CUBLASLT_API_H
 
@@ -36,11 +36,11 @@ enum { /* cublasLtMatmulMatrixScale_t */
        CUBLASLT_SCALE_VEC16_UE4M3 = 1,
        CUBLASLT_SCALE_VEC32_UE8M0 = 2
 };
-enum { CUBLASLT_BLOCK_SCALING = 120800 }; /* GetVersion() that has them */
+enum { CUBLASLT_BLOCK_SCALING = 120800 }; /* GetVersion() of the first release with block scaling */
 enum { CUBLASLT_PREF_MAX_WORKSPACE = 1 };
 
 typedef struct cublaslt_context *cublaslt_handle;
-typedef struct cublaslt_desc *cublaslt_desc; /* made and destroyed by the library */
+typedef struct cublaslt_desc *cublaslt_desc; /* created and destroyed by the library */
 typedef struct cublaslt_layout *cublaslt_layout;
 typedef struct cublaslt_preference *cublaslt_preference;
 
@@ -56,8 +56,8 @@ struct cublaslt_found { /* cublasLtMatmulHeuristicResult_t */
     int reserved[4];
 };
 
-/* Each function: what the library calls it behind "cublasLt", what it returns and its arguments.
- * GetVersion: 130100 = 13.1.0. */
+/* For each function: name after "cublasLt", return type and arguments.  GetVersion() returns 130100
+ * for 13.1.0. */
 // clang-format off
 #define CUBLASLT_CALLS(CALL)                                                                       \
     CALL(GetVersion, size_t, (void))                                                               \
@@ -88,14 +88,15 @@ struct cublaslt_found { /* cublasLtMatmulHeuristicResult_t */
 struct cublaslt_api {
     int version;    /* 130100; 0: not loaded */
     char name[64];  /* "libcublasLt.so.13" */
-    char path[512]; /* the file */
-    const char *by; /* what found it: library_find() */
+    char path[512]; /* path of the loaded file */
+    const char *by; /* source of the path: library_find() */
 #define CUBLASLT_MEMBER(name, type, arguments) type(*name) arguments;
     CUBLASLT_CALLS(CUBLASLT_MEMBER)
 };
 
-/* Load libcublasLt.so.13, else .12 (libraries.h), once a process; it is never unloaded.  EXIT_CONFIG:
- * the loader's words and the places; or a file that was named is of a newer CUDA than the driver. */
+/* Load libcublasLt.so.13, else .12 (libraries.h), once per process; the library is never unloaded.
+ * EXIT_CONFIG: the loader's message and the places searched, or a named file is of a newer CUDA
+ * than the driver. */
 extern struct cublaslt_api cublaslt;
 int cublaslt_load(struct err *err);
 

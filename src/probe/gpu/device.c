@@ -12,16 +12,17 @@
 #include "probe/verify.h"
 #include "probe/watch/watch.h"
 
-/* --- what a PCIe link carries per direction after line coding: 8b/10b up to 5 GT/s, 128b/130b up to 32 GT/s, and 242 of
- * 256 bytes of a flit from 64 GT/s on (PCI Express Base Specification 6.0, 4.2) --- */
+/* --- bandwidth of a PCIe link per direction after line coding: 8b/10b up to 5 GT/s, 128b/130b up
+ * to 32 GT/s, and 242 of 256 bytes of a flit from 64 GT/s on (PCI Express Base Specification 6.0,
+ * 4.2) --- */
 
 static const struct {
-    double transfers, coding; /* GT/s of a lane; payload share */
+    double transfers, coding; /* GT/s per lane; payload share */
 } generation[] = {{2.5, 0.8},        {5, 0.8},          {8, 128.0 / 130},
                   {16, 128.0 / 130}, {32, 128.0 / 130}, {64, 242.0 / 256}};
 enum { GENERATIONS = sizeof(generation) / sizeof(*generation) };
 
-/* The number that a file of sysfs begins with: "32.0 GT/s PCIe", "16"; 0 when it says none. */
+/* Number at the start of a sysfs file: "32.0 GT/s PCIe", "16"; 0 if there is none. */
 static double number_in(const char *root, const char *busid, const char *name)
 {
     char *path = mem_printf("%s/sys/bus/pci/devices/%s/%s", root, busid, name);
@@ -65,15 +66,15 @@ double device_pcie(const char *root, const char *busid, char note[120])
 enum { CHASE_STEPS = 4096, LAUNCH_BYTES = 16, PINNED_MAX = 64 << 20, SMALLEST = 1 << 16 };
 #define LOAD_MAX 20e-3 /* s */
 
-enum { BATCH = 256 }; /* operations in a stream before it is waited for */
+enum { BATCH = 256 }; /* operations put into a stream before waiting for it */
 
 struct device_bench {
     const struct device_opts *o;
     size_t bytes;
-    gpu_stream stream[2]; /* measured, and what runs beside it */
+    gpu_stream stream[2]; /* [0] measured work, [1] work beside it */
     struct gpu_clock *clock;
     struct gpu_buffer from, to, word, pinned, host[2];
-    struct gemm_job *job; /* of the product being measured */
+    struct gemm_job *job; /* product being measured */
     size_t chased;        /* steps along the chain */
     double busy;          /* s that a load beside a copy lasts */
     double *sec;
@@ -83,7 +84,7 @@ struct device_bench {
 /* Put one operation into a stream. */
 typedef int (*put_operation)(struct device_bench *b, gpu_stream s, struct err *err);
 
-/* --- what goes into the stream; each once --- */
+/* --- operations, each put into the stream once --- */
 
 static int put_copy(struct device_bench *b, gpu_stream s, struct err *err)
 {
@@ -105,7 +106,7 @@ static int put_fill(struct device_bench *b, gpu_stream s, struct err *err)
     return kernel_fill(b->to.at, b->bytes, verify_key(0, 0, 1), s, err);
 }
 
-/* Runs after put_fill(): what it finds must be nothing (device_measure() looks). */
+/* Runs after put_fill() and must find no difference; device_measure() checks that. */
 static int put_check(struct device_bench *b, gpu_stream s, struct err *err)
 {
     return kernel_find(b->to.at, b->bytes, verify_key(0, 0, 1), (uint64_t *)(void *)b->word.at, s,
@@ -122,7 +123,7 @@ static int put_d2h(struct device_bench *b, gpu_stream s, struct err *err)
     return gpu_memcpy(b->host[1].at, b->from.at, b->host[1].bytes, s, err);
 }
 
-/* For as long as the copy beside it takes when nothing else runs; two of them are beside each. */
+/* Keep the GPU busy for as long as the copy takes alone; two loads run beside each copy. */
 static int put_load(struct device_bench *b, gpu_stream s, struct err *err)
 {
     return kernel_load(fmin(b->busy, LOAD_MAX), gpu_facts()->sms, s, err);
@@ -133,7 +134,7 @@ static uint64_t chased(const struct device_bench *b)
     return kernel_chain_at(b->bytes / 8, b->chased);
 }
 
-/* From where the last one ended: what one follows fits into the caches and would be found there. */
+/* Continue where the last chase ended, because the part already followed fits into the caches. */
 static int put_chase(struct device_bench *b, gpu_stream s, struct err *err)
 {
     uint64_t from = chased(b);
@@ -147,8 +148,8 @@ static int put_launch(struct device_bench *b, gpu_stream s, struct err *err)
     return kernel_copy(b->to.at, b->from.at, LAUNCH_BYTES, s, err);
 }
 
-/* --- operations of one stream under the stop rule of measure.h.  What takes less than 20 us is
- * repeated within a sample, because an event costs a microsecond or so of the stream's time --- */
+/* --- operations of one stream under the stop rule of measure.h.  Operations below 20 us are
+ * repeated within a sample, because an event costs about a microsecond of the stream's time --- */
 
 enum { FIRST = 16, SAMPLES_MAX = 4096, INNER_MAX = 256, WARMUP = 8 };
 static const double short_time = 20e-6, sample_time = 50e-6;
@@ -166,7 +167,7 @@ static int batch(struct device_bench *b, put_operation put, put_operation beside
 
     b->sec = mem_realloc(b->sec, (size_t)(b->samples + n), sizeof(*b->sec));
     for (int i = 0; i < n && rc == 0; i++) {
-        /* Twice as many beside, so that the last one that is measured has company too. */
+        /* Twice as many beside, so that the last measured operation is also accompanied. */
         for (int k = 0; k < 2 * inner && beside && rc == 0; k++)
             rc = beside(b, b->stream[1], err);
         for (int k = 0; k < inner && rc == 0; k++)
@@ -197,14 +198,14 @@ static double total(const struct device_bench *b, int inner)
 static bool enough(struct device_bench *b, int inner, struct summary *s)
 {
     const struct device_opts *o = b->o;
-    double spent = total(b, inner); /* before the samples are put in order */
+    double spent = total(b, inner); /* sum before the samples are sorted */
 
     stats_summary(s, b->sec, b->samples);
     return (b->samples >= FIRST && (s->hi - s->lo) / 2 <= o->half_width * s->median) ||
            spent >= o->time_cap || b->samples >= SAMPLES_MAX;
 }
 
-/* Runs that do not count: code is loaded, clocks rise.  *per: seconds of one. */
+/* Uncounted runs: code is loaded, clocks rise.  *per: seconds of one operation. */
 static int warm_up(struct device_bench *b, put_operation put, put_operation beside, double *per,
                    struct err *err)
 {
@@ -223,7 +224,8 @@ static int warm_up(struct device_bench *b, put_operation put, put_operation besi
     return 0;
 }
 
-/* The stop rule: seconds of one, while as many of `beside` (NULL: none) run in the other stream. */
+/* Apply the stop rule.  out: seconds of one operation while as many of `beside` (NULL: none) run in
+ * the other stream. */
 static int sample(struct device_bench *b, put_operation put, put_operation beside,
                   struct summary *out, struct err *err)
 {
@@ -242,7 +244,7 @@ static int sample(struct device_bench *b, put_operation put, put_operation besid
     }
 }
 
-/* Median and interval of an amount per second, or of seconds per amount, by the row's unit. */
+/* Set median and interval as amount per second, or seconds per amount, by the unit of the row. */
 static void set_value(struct device_row *r, const struct summary *sec, double amount)
 {
     bool seconds = !strcmp(device_unit[r->kind], "s");
@@ -258,16 +260,16 @@ static void set_note(struct device_row *r, const char *why)
     snprintf(r->note, sizeof(r->note), "%.119s", why);
 }
 
-/* --- the figures --- */
+/* --- table of measurements --- */
 
 enum device_limit { LIMIT_NONE, LIMIT_HBM, LIMIT_PCIE };
 
-/* In this order: the chain overwrites what the copies read. */
+/* The order matters: the chain overwrites what the copies read. */
 static const struct device_figure {
     enum device_kind kind;
     put_operation put, beside;
     bool kernel;
-    double times; /* buffers that one moves, or what its seconds are divided by */
+    double times; /* buffers that one operation moves, or divisor of its seconds */
     enum device_limit limit;
 } figures[] = {
     {DEVICE_HBM_COPY, put_copy, NULL, false, 2, LIMIT_HBM},
@@ -304,7 +306,8 @@ static void start_row(struct device_row *r, enum device_kind kind)
     snprintf(r->busid, sizeof(r->busid), "%s", f->busid);
 }
 
-/* What a link cannot carry did not go over it: Grace hosts reach their GPU over NVLink-C2C. */
+/* If a link is slower than the measured value, the data took another path: Grace hosts reach their
+ * GPU over NVLink-C2C.  Then no limit is set. */
 static void set_limit(struct device_row *r, const struct device_figure *f, double pcie,
                       const char *note)
 {
@@ -320,7 +323,7 @@ static void set_limit(struct device_row *r, const struct device_figure *f, doubl
         set_note(r, note);
 }
 
-/* What the kernel left in the word. */
+/* Read the word that the kernel wrote. */
 static int read_word(struct device_bench *b, uint64_t *word, struct err *err)
 {
     if (gpu_memcpy(b->pinned.at, b->word.at, sizeof(*word), b->stream[0], err) < 0 ||
@@ -355,7 +358,7 @@ static int arrived(struct device_bench *b, struct err *err)
         gpu_facts()->busid, b->chased, (unsigned long long)at, (unsigned long long)chased(b));
 }
 
-/* The chain, and then something else into the caches. */
+/* Make the chain, then evict it from the caches. */
 static int make_chain(struct device_bench *b, struct err *err)
 {
     if (kernel_chain(b->from.at, b->bytes / 8, b->stream[0], err) < 0 ||
@@ -410,7 +413,7 @@ static int measure_product(struct device_bench *b, struct gemm *g, struct device
     struct err why = {0, ""};
     struct summary sec;
 
-    /* No algorithm for it, or no room: nobody's fault, and the other shapes go on. */
+    /* No algorithm or no memory: the row gets a note and the other shapes continue. */
     if (gemm_prepare(&b->job, g, &r->shape, b->stream[0], &why) < 0) {
         set_note(r, why.text);
         return 0;
@@ -426,7 +429,7 @@ static int measure_product(struct device_bench *b, struct gemm *g, struct device
     return rc;
 }
 
-/* Wrong products end the measuring; a dtype that is not there is told in its rows. */
+/* A wrong product ends the measurement; a missing dtype becomes a note in its rows. */
 static int verify_products(struct device_bench *b, struct gemm *g, char why[GEMM_DTYPES][120],
                            struct err *err)
 {
@@ -467,7 +470,7 @@ static int measure_products(struct device_bench *b, struct device_row *rows, str
     return rc;
 }
 
-/* --- all of it --- */
+/* --- complete measurement --- */
 
 static int open_bench(struct device_bench *b, const struct device_opts *o, struct err *err)
 {
@@ -488,7 +491,7 @@ static int open_bench(struct device_bench *b, const struct device_opts *o, struc
         gpu_alloc(&b->host[1], GPU_PINNED, host, err) < 0)
         return -1;
     memset(b->host[0].at, 0x5a,
-           host); /* touched, and nothing that a page of zeros could stand for */
+           host); /* touch the pages; not zero, so that no page of zeros can replace them */
     memset(b->host[1].at, 0, host);
     if (gpu_memset(b->from.at, 0xa5, b->bytes, b->stream[0], err) < 0)
         return -1;

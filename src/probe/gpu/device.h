@@ -1,13 +1,13 @@
-/* device.h - what one GPU can do alone: memory, the way to its host, launches, matrix products.
+/* device.h - speed of one GPU alone: memory, path to the host, launches, matrix products.
  *
- * All are medians under the stop rule of measure.h (95 % interval within 5 % of the median, or the
- * time cap), CUDA events around operations of one stream, after a warm-up.  Each goes beside what
- * the hardware allows where that is known:
+ * All values are medians under the stop rule of measure.h (95 % interval within 5 % of the median,
+ * or the time cap), from CUDA events around operations of one stream, after a warm-up.  The
+ * hardware limit is given where known:
  *
  *   what            counted                        limit
- *   device copies   bytes read and written (DRAM)  2 * memory clock * bus width, of the driver
+ *   device copies   bytes read and written (DRAM)  2 * memory clock * bus width, from the driver
  *   reads, fills    bytes                          the same
- *   host copies     bytes, once                    PCIe transfers/s * lanes * line coding, of sysfs
+ *   host copies     bytes, once                    PCIe transfers/s * lanes * coding, from sysfs
  *                                                  (gen 5 x16: 63.0 GB/s; PCI Express Base
  *                                                  Specification 5.0, 4.2)
  *   products        2 m n k                        none here: data sheets */
@@ -17,17 +17,17 @@
 #include "base/err.h"
 #include "probe/gpu/gemm.h"
 
-/* What is measured: its name in compute.tsv and its unit.
+/* Quantities, with name in compute.tsv and unit.
  *
  *   hbm_copy       copy engine, device to device, read and written
  *   hbm_kernel     multiprocessors, the same
  *   hbm_read       a kernel that reads
- *   fill, check    the pattern of verify.h written, and looked at
+ *   fill, check    writing and checking the pattern of verify.h
  *   h2d, d2h       from and to page-locked host memory
  *   h2d_both ...   while the other direction runs too
  *   h2d_busy       while arithmetic keeps all multiprocessors busy
- *   load           a load that waits for the one before, in memory larger than the caches
- *   launch         a kernel that copies 16 bytes, in a row of them
+ *   load           dependent loads, in memory larger than the caches
+ *   launch         a kernel that copies 16 bytes, in a sequence of launches
  *   gemm           a matrix product */
 // clang-format off
 #define DEVICE_TABLE(ROW)                                                                          \
@@ -54,37 +54,36 @@ extern const char *const device_unit[DEVICE_KINDS];      /* "B/s", "s", "FLOP/s"
 struct device_row {
     int endpoint;
     enum device_kind kind;
-    struct gemm_shape shape; /* DEVICE_GEMM only; else zeros */
-    double value, lo, hi;    /* median and its 95 % interval; NAN: not measured, note says why */
+    struct gemm_shape shape; /* zeros except for DEVICE_GEMM */
+    double value, lo, hi; /* median and 95 % interval; NAN: not measured, for the reason in note */
     int samples;
-    double limit; /* what the hardware allows, in the same unit; 0: not known */
+    double limit; /* hardware limit in the same unit; 0: not known */
     char gpu[48], busid[16], host[64];
     char note[120]; /* "" or a sentence */
 };
 
 struct device_opts {
-    size_t bytes;    /* of a buffer; 0: 256 MiB, or a sixteenth of the GPU's memory where that is
-                        less */
-    double time_cap; /* s of samples for each row, default 0.1 */
+    size_t bytes;    /* size of a buffer; 0: 256 MiB, at most 1/16 of GPU memory */
+    double time_cap; /* s of samples per row, default 0.1 */
     double half_width;
     const struct gemm_shape *shape;
     int shapes;
 };
 #define DEVICE_DEFAULTS ((struct device_opts){.time_cap = 0.1, .half_width = 0.05})
-/* Rows that device_measure() makes. */
+/* Number of rows that device_measure() makes. */
 int device_rows(const struct device_opts *o);
-/* About how long that takes, s; less where the GPU lacks a dtype. */
+/* Approximate seconds of device_measure(); less if the GPU lacks a dtype. */
 double device_seconds(const struct device_opts *o);
 
-/* Two parts: the host link must be measured with no other GPU of the host at work on it, the rest
- * may run on all of them at once (and should: as in a job they share the power). */
+/* Two parts.  The host link must be measured while no other GPU of the host uses it.  The rest may
+ * run on all GPUs at once, and should, because in a job they share the power. */
 enum { DEVICE_HOST_LINK = 1, DEVICE_INSIDE = 2 };
-/* `rows` has room for device_rows(): kinds and shapes are filled in, nothing is measured yet;
- * endpoint and host are the caller's. */
+/* Fill in kinds and shapes; nothing is measured yet.  `rows` has room for device_rows().  The
+ * caller sets endpoint and host. */
 void device_begin(struct device_row *rows, const struct device_opts *o);
-/* Measure these parts on the GPU of gpu_open().  What cannot be measured here (no kernels in this
- * program, no cuBLASLt, no fp8 on this GPU) is a row with a note; -1 is for a GPU that fails, data
- * that are wrong, and a signal (EXIT_CUT). */
+/* Measure these parts on the GPU of gpu_open().  A row that cannot be measured here (no kernels in
+ * this program, no cuBLASLt, no fp8 on this GPU) gets a note.  Returns -1 if the GPU fails, data is
+ * wrong, or a signal arrived (EXIT_CUT). */
 int device_measure(struct device_row *rows, const struct device_opts *o, unsigned parts,
                    struct err *err);
 
@@ -94,20 +93,21 @@ struct device_table {
     int rows;
 };
 int device_save(const struct device_table *t, const char *path, struct err *err); /* atomic */
-/* Strict: what is refused is named by file, line and column (EXIT_DATA). */
+/* Strict parsers: errors name file, line and column (EXIT_DATA). */
 int device_load(struct device_table *t, const char *path, struct err *err);
 int device_parse(struct device_table *t, const char *path, char *text, struct err *err);
 void device_free(struct device_table *t);
 
 /* --- device_world.c --- */
 struct world;
-/* Collective, with every rank's GPU open: each GPU measured by the first rank that uses it, host
- * links one GPU of a host after the other.  t: all rows on rank 0, empty elsewhere. */
+/* Collective, with every rank's GPU open.  Each GPU is measured by the first rank that uses it; the
+ * host links of a host are measured one GPU after another.  t: all rows on rank 0, empty
+ * elsewhere. */
 int device_measure_all(struct device_table *t, const struct device_opts *o, struct world *w,
                        struct err *err);
 
-/* The PCIe link of a device: what its lanes carry per direction, from sysfs below root ("" is the
- * live machine).  0 when sysfs does not say; note: "trained at gen 4 x16 of gen 5 x16", or "". */
+/* Bandwidth of a device's PCIe link per direction, B/s, from sysfs below root ("" is the live
+ * machine); 0: unknown.  note: "trained at gen 4 x16 of gen 5 x16", or "". */
 double device_pcie(const char *root, const char *busid, char note[120]);
 
 #endif

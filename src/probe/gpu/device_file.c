@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* compute.tsv: one row per endpoint and figure. */
+/* device_file.c - compute.tsv: one row per endpoint and figure. */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static const char *const columns[COLUMNS] = {COLUMN_TABLE(COLUMN_NAME)};
 const char *const device_kind_name[DEVICE_KINDS] = {DEVICE_TABLE(KIND_NAME)};
 const char *const device_unit[DEVICE_KINDS] = {DEVICE_TABLE(KIND_UNIT)};
 
-/* Words of others (a driver's, a GPU's name) must not end a cell or a line. */
+/* Write foreign text (from a driver, a GPU's name) without ending a cell or a line. */
 static void put_text(FILE *out, const char *text)
 {
     for (const char *c = *text ? text : "-"; *c; c++)
@@ -97,7 +97,7 @@ static int get_text(char *out, size_t size, const struct tsv *t, int row, const 
     return 0;
 }
 
-/* A figure, or "nan" where it was not measured. */
+/* Read a number, or "nan" for a figure that was not measured. */
 static int get_number(double *out, const struct tsv *t, int row, int col, struct err *err)
 {
     *out = NAN;
@@ -163,8 +163,8 @@ static int get_row(struct device_row *r, const struct tsv *t, int row, const int
     return get_figures(r, t, row, at, err);
 }
 
-/* The same figure of one endpoint is there once: a file that was put together wrongly would count
- * it twice. */
+/* Order by endpoint and figure to find duplicates, which would count twice (a wrongly merged
+ * file). */
 static int by_what(const void *a, const void *b)
 {
     const struct device_row *x = *(struct device_row *const *)a,

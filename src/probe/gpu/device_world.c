@@ -6,7 +6,7 @@
 #include "probe/gpu/device.h"
 #include "probe/gpu_binding.h"
 
-/* first[r]: is rank r the first that uses its GPU? */
+/* first[r]: true if rank r is the first that uses its GPU. */
 static bool *first_users(const struct gpu_binding *all, int n)
 {
     bool *first = mem_calloc((size_t)n, sizeof(*first));
@@ -19,8 +19,8 @@ static bool *first_users(const struct gpu_binding *all, int n)
     return first;
 }
 
-/* This rank's turn among the GPUs of its host (-1: another rank measures its GPU), and how many
- * turns the largest host has. */
+/* Position of this rank's GPU among those of its host (-1: another rank measures its GPU); turns:
+ * largest number of GPUs on a host. */
 static int turn_of(const struct gpu_binding *all, int n, int rank, int *turns)
 {
     bool *first = first_users(all, n);
@@ -40,7 +40,8 @@ static int turn_of(const struct gpu_binding *all, int n, int rank, int *turns)
     return mine;
 }
 
-/* Row by row, so that no message is large; ranks without a turn send nothing that counts. */
+/* Collect row by row, so that no message is large.  Rows of ranks that measured nothing are
+ * ignored. */
 static int collect(struct device_table *t, const struct device_row *rows, int n, bool measured,
                    struct world *w, struct err *err)
 {

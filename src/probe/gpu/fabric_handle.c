@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Do FABRIC handles work here?  State, clique and IMEX channel can all look right and memory still
- * not be shared between hosts, so it is tried: allocate, export, import, read. */
+/* fabric_handle.c - try whether FABRIC handles work.  State, clique and IMEX channel can all look
+ * right while memory cannot be shared between hosts.  Therefore: allocate, export, import, read. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ enum { BYTES = 4096 };
 /* Sent as bytes between equal programs. */
 struct fabric_offer {
     struct gpu_export handle;
-    uint64_t word; /* that is written there */
+    uint64_t word; /* value written there */
     int there;
 };
 
@@ -52,7 +52,7 @@ static void offer_own(struct fabric_handle *t, struct fabric_offer *o, struct gp
         fail(t, why.text);
 }
 
-/* The left neighbour's memory; a rank without one has nothing to try. */
+/* Import the memory of the left neighbour, if it has any. */
 static void import_left(struct fabric_handle *t, const struct fabric_offer *left, int rank)
 {
     struct gpu_buffer b = {.at = NULL};
@@ -87,7 +87,7 @@ int fabric_handle_try(struct world *w, struct fabric_handle **each, struct err *
     int rc = w->agree(w, world_trade(w, &mine, sizeof(mine), &offers, err), err);
     if (rc == 0 && w->size > 1)
         import_left(&t, (const struct fabric_offer *)offers + left, left);
-    if (rc == 0) /* nobody lets go of memory that another still reads */
+    if (rc == 0) /* keep memory until no neighbour reads it */
         rc = w->agree(w, world_trade(w, &t, sizeof(t), &tries, err), err);
     gpu_free(&own);
     free(offers);

@@ -12,13 +12,13 @@
 #include "probe/gpu/cublaslt_api.h"
 
 enum { WORKSPACE = 64 << 20 };
-enum { BLOCK = 1 << 20 }; /* bytes that go to the GPU at a time */
+enum { BLOCK = 1 << 20 }; /* bytes sent to the GPU at a time */
 
 struct gemm_kind {
-    int type, bits;      /* of A and B; of an element */
-    int along;           /* elements along k that share a scale; 0: there are no such scales */
+    int type, bits;      /* type of A and B; bits per element */
+    int along;           /* elements along k that share a scale; 0: no block scales */
     int mode;            /* cublasLtMatmulMatrixScale_t */
-    int scale_one, step; /* code of a scale of 1, and how much larger that of its double is */
+    int scale_one, step; /* code of scale 1; distance to the code of twice a scale */
 };
 
 struct gemm {
@@ -44,7 +44,7 @@ struct gemm_job {
 
 /* --- the library --- */
 
-/* "what: CUBLAS_STATUS_NOT_SUPPORTED" */
+/* Set the message "what: CUBLAS_STATUS_NOT_SUPPORTED". */
 static int check(int status, const char *what, struct err *err)
 {
     if (status == CUBLASLT_SUCCESS)
@@ -105,8 +105,8 @@ static int room(struct gpu_buffer *b, size_t bytes, struct err *err)
     return gpu_alloc(b, GPU_PLAIN, bytes, err);
 }
 
-/* bf16 and e4m3: values of both signs between 1/8 and 2, all mantissas: nothing overflows, and bits
- * toggle as they do with real weights.  Of e2m1 every code is a number. */
+/* bf16 and e4m3: values of both signs between 1/8 and 2, with all mantissas, so that nothing
+ * overflows and bits toggle as with real weights.  In e2m1 every code is a number. */
 static void random_block(unsigned char *p, int type)
 {
     struct rng rng;
@@ -127,7 +127,7 @@ static void random_block(unsigned char *p, int type)
     }
 }
 
-/* The block once, then what is there doubled. */
+/* Write the block once, then keep doubling it. */
 static int fill(struct gpu_buffer *b, size_t bytes, const struct gpu_buffer *block, gpu_stream s,
                 struct err *err)
 {
@@ -142,12 +142,12 @@ static int fill(struct gpu_buffer *b, size_t bytes, const struct gpu_buffer *blo
     return rc;
 }
 
-/* --- scales of the blocks of an operand of rows x k ---
+/* --- block scales of an operand of rows x k ---
  *
- * They stand in the order that the tensor cores read them in (cuBLASLt documentation, "1D Block
- * Scaling Factors Layout"): tiles of 128 rows by 4 blocks, tile after tile along k; inside a tile
- * row r and block b stand at r % 32 * 16 + r / 32 * 4 + b.  What lies outside of the matrix is
- * zero. */
+ * Scales are stored in the order in which the tensor cores read them (cuBLASLt documentation, "1D
+ * Block Scaling Factors Layout"): tiles of 128 rows by 4 blocks, tile after tile along k.  Inside a
+ * tile the scale of row r and block b is at r % 32 * 16 + r / 32 * 4 + b.  Scales outside the
+ * matrix are zero. */
 
 enum { TILE_ROWS = 128, TILE_BLOCKS = 4, TILE = TILE_ROWS * TILE_BLOCKS };
 
@@ -166,7 +166,7 @@ static size_t scale_bytes(const struct gemm_kind *kind, size_t rows, size_t k)
     return kind->along ? parts(rows, TILE_ROWS) * tiles_along(kind, k) * TILE : 0;
 }
 
-/* Multiplicative hashing of both, then once more of the upper half with the lower one: the upper
+/* Hash both by multiplication, then mix the upper half into the lower and multiply again: the upper
  * bits are as good as random. */
 static unsigned mix(size_t row, size_t column)
 {
@@ -175,7 +175,7 @@ static unsigned mix(size_t row, size_t column)
     return (mixed ^ mixed >> 15) * 3266489917u;
 }
 
-/* The scale of a block is two to this power: -1, 0 or 1, in no order. */
+/* Exponent of a block's scale (base two): pseudo-random, -1, 0 or 1. */
 static int scale_power(int operand, size_t row, size_t block)
 {
     return (int)(mix(row, block) >> 31) - operand;
@@ -192,7 +192,7 @@ static void put_tile(unsigned char *at, int operand, const struct gemm_kind *kin
         }
 }
 
-/* All of them into g->scale[operand], through g->block, which must be idle; waits. */
+/* Fill g->scale[operand] through g->block, which must be idle; waits. */
 static int fill_scales(struct gemm *g, int operand, const struct gemm_kind *kind, size_t rows,
                        size_t k, gpu_stream stream, struct err *err)
 {
@@ -221,7 +221,7 @@ static int set_flag(cublaslt_desc d, int attribute, const void *value, size_t si
                  "cublasLtMatmulDescSetAttribute", err);
 }
 
-/* The heuristics refuse modes whose pointers are not there yet. */
+/* The heuristics reject modes whose pointers are not set yet. */
 static int describe_scales(struct gemm_job *j, const struct gemm_kind *kind, struct err *err)
 {
     static const int modes[2] = {CUBLASLT_DESC_A_SCALE_MODE, CUBLASLT_DESC_B_SCALE_MODE};
@@ -279,8 +279,8 @@ static int choose(struct gemm_job *j, const struct gemm_shape *s, struct err *er
                       cublaslt.GetStatusName(status ? status : j->found.state));
 }
 
-/* Room for operand 0 (n rows in memory) or 1 (m rows) and its scales; a library from before those
- * are known is EXIT_CONFIG. */
+/* Make room for operand 0 (n rows in memory) or 1 (m rows) and its scales.  EXIT_CONFIG if the
+ * library is too old for block scales. */
 static int make_room(struct gemm *g, const struct gemm_shape *s, struct err *err)
 {
     const struct gemm_kind *kind = &gemm_kind[s->dtype];
@@ -353,15 +353,15 @@ void gemm_finish(struct gemm_job *j)
     free(j);
 }
 
-/* --- a product whose every element is known ---
+/* --- a product with known elements ---
  *
- * Operand 0 has one 1 or -1 in eight, operand 1 has -1, 0,
- * 1 and 2; blocks have scales of 1 and 2, and of 1/2 and 1: all sums are multiples of 1/2 up to
- * 128, which the 8 bits of bf16 hold, in whatever order and in whatever parts they are made.  144
- * and 160 rows, 256 along k: more than one tile of scales each way, and tiles that are not full. */
+ * Operand 0 holds a 1 or -1 in every eighth element; operand 1 holds -1, 0, 1 and 2.  Blocks have
+ * scales of 1 and 2, and of 1/2 and 1.  All sums are multiples of 1/2 up to 128, which the 8 bits
+ * of bf16 hold exactly, whatever the order and grouping of the additions.  144 and 160 rows and 256
+ * along k give more than one tile of scales each way, and partly filled tiles. */
 
 enum { M = 144, N = 160, K = 256 };
-static const int rows_of[2] = {N, M}; /* operand 0 stands transposed in memory */
+static const int rows_of[2] = {N, M}; /* operand 0 is transposed in memory */
 
 static int value_of(int operand, int row, int k)
 {
@@ -372,7 +372,7 @@ static int value_of(int operand, int row, int k)
     return (row + k) % 8 ? 0 : random / 2 * 2 - 1;
 }
 
-/* What the GPU should read there, scale and all. */
+/* Value that the GPU should read, including the scale. */
 static float read_of(int operand, enum gemm_dtype dtype, int row, int k)
 {
     int along = gemm_kind[dtype].along;
@@ -394,7 +394,7 @@ static void put_value(unsigned char *block, enum gemm_dtype dtype, size_t i, int
         memcpy(block + 2 * i, &code, 2);
     else if (bits == 8)
         block[i] = (unsigned char)code;
-    else /* the first of two in the lower half */
+    else /* the even element is in the lower half */
         block[i / 2] = (unsigned char)(i % 2 ? block[i / 2] | code << 4 : code);
 }
 
@@ -462,7 +462,7 @@ int gemm_verify(struct gemm *g, enum gemm_dtype dtype, gpu_stream stream, struct
 
     if (rc == 0)
         rc = put_operands(g, dtype, stream, err);
-    if (rc == 0) /* no number, lest the right one still be there from another dtype */
+    if (rc == 0) /* NaN, so that a correct result of an earlier dtype does not remain */
         rc = gpu_memset(g->product.at, 0xff, 2 * M * N, stream, err);
     if (rc == 0)
         rc = gemm_enqueue(j, stream, err);

@@ -1,18 +1,18 @@
-/* gemm.h - how fast this GPU multiplies matrices: cuBLASLt on given shapes.
+/* gemm.h - speed of matrix products on this GPU: cuBLASLt on given shapes.
  *
  *   C[m x n] = A[m x k] B[k x n]          row major, C in bf16, sums in fp32
- *   D[n x m] = op(B)[n x k] A[k x m]      the same in cuBLASLt's column-major words
+ *   D[n x m] = op(B)[n x k] A[k x m]      the same in cuBLASLt's column-major terms
  *
- * with the first operand transposed, the form that fp8 products must have on every GPU that has
- * them (cuBLASLt documentation, cublasLtMatmul, "FP8 data types"; "TN format") and that a linear
- * layer of PyTorch has.  Backward products are measured in that form as well.  The algorithm is
- * the first that the heuristics name, with a workspace of 64 MiB.
+ * The first operand is transposed.  fp8 products need this form on every GPU that supports them
+ * (cuBLASLt documentation, cublasLtMatmul, "FP8 data types"; "TN format"), and a linear layer of
+ * PyTorch has it.  Backward products are measured in this form as well.  The algorithm is the first
+ * that the heuristics return, with a workspace of 64 MiB.
  *
  *   dtype   elements  scales                                 since
  *   bf16    bf16      none
- *   fp8     e4m3      one of 1 for each operand, with fast accumulation
+ *   fp8     e4m3      a single 1 per operand, with fast accumulation
  *   mxfp8   e4m3      a UE8M0 for each 32 elements along k   cuBLASLt 12.8, compute capability 10.0
- *   nvfp4   e2m1      a UE4M3 for each 16, none of the whole the same
+ *   nvfp4   e2m1      a UE4M3 for each 16, no global scale   the same
  *
  * (cuBLASLt documentation, "16/32-Element 1D Block Scaling for FP8 and FP4 Data Types"). */
 #ifndef RG_GEMM_H
@@ -29,27 +29,27 @@ struct gemm_shape {
     enum gemm_dtype dtype;
     int m, n, k;
 };
-/* "bf16:8192x4096x4096,fp8:..."; EXIT_USAGE names the word.  The caller frees *out. */
+/* Parse "bf16:8192x4096x4096,fp8:...".  EXIT_USAGE names the bad word.  The caller frees *out. */
 int gemm_shapes_parse(struct gemm_shape **out, int *count, const char *text, struct err *err);
 
-struct gemm; /* the library, a handle and a workspace, in the GPU of gpu_open() */
-/* No library, or none that fits: EXIT_CONFIG with the names that were tried. */
+struct gemm; /* library, handle and workspace, on the GPU of gpu_open() */
+/* EXIT_CONFIG with the names tried if there is no suitable library. */
 int gemm_open(struct gemm **out, struct err *err);
 void gemm_close(struct gemm *g);
 
-/* One product, prepared: gemm_enqueue() puts it into the stream.  Operands hold pseudo-random values:
- * zeros would need less power and let the clock run higher than training does.  One job at a time
- * (they share the buffers of g).  A shape or dtype without an algorithm on this GPU: EXIT_CONFIG.
- */
+/* A prepared product; gemm_enqueue() puts it into the stream.  Operands hold pseudo-random values,
+ * because zeros would need less power and let the clock run higher than training does.  Only one
+ * job at a time, because jobs share the buffers of g.  EXIT_CONFIG: no algorithm for this shape or
+ * dtype on this GPU. */
 struct gemm_job;
 int gemm_prepare(struct gemm_job **out, struct gemm *g, const struct gemm_shape *s,
                  gpu_stream stream, struct err *err);
 int gemm_enqueue(struct gemm_job *j, gpu_stream stream, struct err *err);
 void gemm_finish(struct gemm_job *j);
 
-/* Is a small product right, scales of blocks and all?  Every element against sums
- * made on the host; wrong: EXIT_UNJUDGED with the element.  A dtype that this GPU or this library
- * has not: EXIT_CONFIG. */
+/* Verify a small product, including block scales: every element against sums made on the host.
+ * EXIT_UNJUDGED with the element if one is wrong.  EXIT_CONFIG if the GPU or the library lacks the
+ * dtype. */
 int gemm_verify(struct gemm *g, enum gemm_dtype dtype, gpu_stream stream, struct err *err);
 
 #endif

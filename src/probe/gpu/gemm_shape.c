@@ -10,7 +10,7 @@ enum { DIMENSION_MAX = 1 << 24 };
 
 const char *const gemm_dtype_name[GEMM_DTYPES] = {"bf16", "fp8", "mxfp8", "nvfp4"};
 
-/* "bf16:8192x4096x4096" */
+/* Parse "bf16:8192x4096x4096". */
 static int parse_shape(struct gemm_shape *s, char *text, struct err *err)
 {
     char *sizes = strchr(text, ':'), *save = NULL;

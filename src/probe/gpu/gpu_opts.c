@@ -22,7 +22,7 @@ static const struct opt copy_rows[] = {
 struct copy_opts copy_opts_asked;
 const struct opt_set copy_options = {.rows = copy_rows, .into = &copy_opts_asked, .group = 45};
 
-/* --- GPUs on their own --- */
+/* --- GPUs alone --- */
 
 static int take_gemm(void *into, char *list, struct err *err)
 {

@@ -1,4 +1,4 @@
-/* gpu_opts.h - how the copy transport moves bytes, and what to measure of GPUs on their own. */
+/* gpu_opts.h - options of the copy transport, and of measuring GPUs alone. */
 #ifndef RG_GPU_OPTS_H
 #define RG_GPU_OPTS_H
 
@@ -11,17 +11,17 @@ extern const char *const copy_engine_name[]; /* "ce", "sm", NULL */
 extern const char *const copy_way_name[];    /* "write", "read", NULL */
 
 struct copy_opts {
-    int engine, way; /* of the enums; default: copy engine, write */
+    int engine, way; /* values of the enums; default: copy engine, write */
 };
 /* --copy-engine and --copy-way. */
 extern const struct opt_set copy_options;
-extern struct copy_opts copy_opts_asked; /* what they said */
+extern struct copy_opts copy_opts_asked; /* values given on the command line */
 
-/* Models whose products are measured where nothing else is said. */
+/* Models whose products are measured by default. */
 #define DEVICE_MODELS "llama3.1-8b,llama3.1-70b"
 
 struct device_choice {
-    const char *gemm; /* --gemm: these products; NULL: those of models */
+    const char *gemm; /* --gemm: these products; NULL: products of the models */
     size_t bytes;     /* --device-bytes; 0: by the GPU's memory */
 };
 /* --gemm and --device-bytes. */

@@ -18,24 +18,24 @@
 
 extern const struct transport_calls transport_copy;
 
-/* --- a group's memory, each member's in reach of its neighbours --- */
+/* --- memory of a group, each member's mapped by its neighbours --- */
 
 enum { ALIGN = 4096 };
-enum { COPY_CHAIN = 2 << 20 }; /* bytes of the chain that latency follows */
+enum { COPY_CHAIN = 2 << 20 }; /* length of the latency chain, bytes */
 
 struct copy_memory {
-    struct gpu_buffer own, left, right; /* neighbours' in a ring; of two members right only */
+    struct gpu_buffer own, left, right; /* neighbours in a ring; for two members only `right` */
     size_t room;                        /* bytes of a message */
 };
 
-/* What each member tells the others; bytes between equal programs. */
+/* Offer of a member to the others, sent as bytes between equal programs. */
 struct copy_offer {
     struct gpu_export handle;
     char host[64], why[160];
     int failed;
 };
 
-/* In each of the three: what arrives, what is sent, the chain. */
+/* Three regions of each buffer: received data, data to send, the chain. */
 static unsigned char *arrives(const struct gpu_buffer *b)
 {
     return b->at;
@@ -74,7 +74,7 @@ static void make_offer(struct copy_offer *o, struct copy_memory *m, enum gpu_mem
     snprintf(o->why, sizeof(o->why), "%.159s", why.text);
 }
 
-/* 0, or -1 with what the first member that failed said; the same on all of them. */
+/* Returns 0, or -1 with the message of the first member that failed; the same on all members. */
 static int judge_offers(const struct group *g, const struct copy_offer *all, const char *what,
                         struct err *err)
 {
@@ -95,7 +95,7 @@ static int import_neighbours(struct copy_memory *m, const struct group *g,
     return left == right ? 0 : gpu_import(&m->left, &all[left].handle, err);
 }
 
-/* One way of sharing, by all members or none. */
+/* Try one kind of sharing, for all members or none. */
 static int share_memory(struct copy_memory *m, const struct group *g, enum gpu_memory kind,
                         const char *what, struct err *err)
 {
@@ -119,7 +119,7 @@ static int share_memory(struct copy_memory *m, const struct group *g, enum gpu_m
     return rc;
 }
 
-/* The host names of all members, compared by each of them alike. */
+/* Compare the host names of all members; every member gets the same result. */
 static int one_host(const struct group *g, bool *yes, char other[64], struct err *err)
 {
     char mine[64] = "", (*all)[64] = mem_calloc((size_t)g->size, sizeof(*all));
@@ -137,9 +137,9 @@ static int one_host(const struct group *g, bool *yes, char other[64], struct err
     return rc;
 }
 
-/* Collective over the group, whose members fail together: EXIT_CONFIG says what was tried on whom
- * and why it failed.  FABRIC handles first: within a host they are as good, and what an MNNVL job
- * would use. */
+/* Collective over the group; succeeds or fails on all members.  EXIT_CONFIG reports each attempt,
+ * the member and the reason.  FABRIC handles are tried first: they are as good within a host, and
+ * an MNNVL job would use them. */
 static int open_memory(struct copy_memory *m, const struct group *g, size_t bytes, struct err *err)
 {
     struct err fabric = {0, ""}, ipc = {0, ""};
@@ -159,7 +159,7 @@ static int open_memory(struct copy_memory *m, const struct group *g, size_t byte
     return err_config(err, "no shared memory: %.240s; %.240s", ipc.text, fabric.text);
 }
 
-/* --- what is timed --- */
+/* --- timed operations --- */
 
 enum { MARKS = 257, CHASE_STEPS = 256, CHASE_BYTES = 8 };
 
@@ -167,7 +167,7 @@ static bool loads; /* every rank has the kernel that follows a chain */
 
 struct copy_ctx {
     struct copy_memory memory;
-    struct gpu_buffer word; /* what kernels tell; page-locked */
+    struct gpu_buffer word; /* results of kernels; page-locked */
     gpu_stream stream;
     struct gpu_clock *clock;
     void *comm;
@@ -177,10 +177,11 @@ struct copy_ctx {
     bool chain;
 };
 
-/* Who moves the bytes of an operation, and who gets some. */
+/* Members that copy in each operation, and members that receive. */
 static const struct {
-    bool there, everybody; /* everybody copies; else only the source, or with read its target */
-    int copies;            /* in one sample */
+    /* everybody: true: all members copy; else only the source, or with read the target */
+    bool there, everybody;
+    int copies; /* copies per sample */
 } ops[OP_COUNT] = {
     [OP_SENDRECV] = {true, true, 1},
     [OP_PAIR_LATENCY] = {true, false, 1},
@@ -231,7 +232,7 @@ static int put_sample(struct copy_ctx *c, enum op op, size_t bytes, struct err *
     return rc;
 }
 
-/* n samples back to back, a clock full at a time. */
+/* Time n samples back to back, in portions that fit the clock. */
 static int time_samples(struct copy_ctx *c, enum op op, size_t bytes, int n, double *sec,
                         struct err *err)
 {
@@ -261,7 +262,7 @@ static int refuse(enum op op, struct err *err)
                       transport_find("copy")->only);
 }
 
-/* A chain of 8-byte indices in everybody's memory, once a session. */
+/* Write a chain of 8-byte indices into the memory of every member, once per session. */
 static int make_chain(struct copy_ctx *c, struct err *err)
 {
     if (c->chain)
@@ -279,7 +280,7 @@ static int copy_run(void *ctx, enum op op, size_t bytes, int n, double *sec, str
 
     if (rc == 0 && chases(op, bytes))
         rc = make_chain(c, err);
-    if (world_mpi_together(c->comm, rc, err)) /* and all begin together */
+    if (world_mpi_together(c->comm, rc, err)) /* start all members together */
         return -1;
     watch_enter("%s of %zu bytes", op_name(op), bytes);
     if (moves(c, op, bytes))
@@ -292,7 +293,7 @@ static int copy_run(void *ctx, enum op op, size_t bytes, int n, double *sec, str
 
 /* --- check --- */
 
-/* Host memory to and from the GPU, for programs without kernels. */
+/* Copy host memory to and from the GPU, for programs without kernels. */
 static int fill_by_host(struct copy_ctx *c, size_t bytes, int rank, struct err *err)
 {
     unsigned char *data = mem_calloc(1, bytes);
@@ -335,7 +336,7 @@ static int find_on_host(struct copy_ctx *c, const struct verify *v, int from, st
     return rc;
 }
 
-/* By a kernel; what it finds is looked at again on the host, for the words. */
+/* Check by a kernel.  A difference is verified again on the host, for the message. */
 static int find(struct copy_ctx *c, const struct verify *v, int from, struct err *err)
 {
     uint64_t wrong;
@@ -444,7 +445,7 @@ static void note_memory(const struct fabric_handle *each, int n)
     json_provenance_add("copy_memory", "FABRIC handles");
 }
 
-/* FABRIC handles are tried; what memory is shared by is said and recorded. */
+/* Try FABRIC handles; print and record how memory is shared. */
 static int copy_start(const struct probe_args *a, struct world *w, struct err *err)
 {
     struct fabric_handle *each = NULL;

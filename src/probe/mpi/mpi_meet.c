@@ -30,9 +30,9 @@ int world_mpi_error(int code, const char *what, struct err *err)
 
 #define SPIN 2e-4 /* s */
 
-/* --- how an idle rank waits --- */
+/* --- waiting of an idle rank --- */
 
-/* Whoever sleeps on that bell looks again: what was sent to it is there. */
+/* Wake the rank that sleeps on this bell, because a message to it was sent. */
 static void ring(const struct mpi_meet *m, int whose)
 {
     if (!m->bell || whose == MPI_UNDEFINED)
@@ -46,7 +46,7 @@ static unsigned rung(const struct mpi_meet *m)
     return m->bell ? atomic_load((_Atomic unsigned *)&m->bell[m->own]) : 0;
 }
 
-/* Until the bell is rung, or has been since it was `heard` times; not longer than `ns`. */
+/* Sleep until the bell is rung or its count is no longer `heard`; at most `ns`. */
 static void nap(const struct mpi_meet *m, unsigned heard, long ns)
 {
     struct timespec pause = {0, ns};
@@ -57,7 +57,7 @@ static void nap(const struct mpi_meet *m, unsigned heard, long ns)
         nanosleep(&pause, NULL);
 }
 
-/* What is waited for; an MPI error code. */
+/* Test whether the awaited event has happened.  Returns an MPI error code. */
 typedef int look(void *what, int *done);
 
 static int look_at_request(void *request, int *done)
@@ -67,8 +67,8 @@ static int look_at_request(void *request, int *done)
 
 enum { FIRST_NAP = 20000, LAST_NAP = 1000000 }; /* ns */
 
-/* Who is rung looks less and less often; others, through whom a collective goes on to the next, soon
- * enough to be late by no more than an eighth of what it took. */
+/* A rank that will be woken by a bell polls less and less often.  Others, whose collective must be
+ * progressed, poll soon enough to be late by at most 1/8 of the time waited. */
 static long next_nap(long nap, bool rings, double waited)
 {
     long next = rings ? 2 * nap : (long)(1e9 * waited / 8);
@@ -76,8 +76,8 @@ static long next_nap(long nap, bool rings, double waited)
     return next < FIRST_NAP ? FIRST_NAP : next < LAST_NAP ? next : LAST_NAP;
 }
 
-/* An idle rank sleeps between polls, 20 us first and 1 ms at most: eight spinning ranks on two
- * cores make everybody's latency three times what it is.  A verdict of the watch ends the wait: the
+/* An idle rank sleeps between polls, 20 us first and 1 ms at most, because eight spinning ranks on
+ * two cores triple the latency of every rank.  A verdict of the watch ends the wait, because the
  * others will not come. */
 static int sleep_until_done(const struct mpi_meet *m, look *at, void *what, bool rings)
 {
@@ -101,7 +101,7 @@ static int sleep_until_done(const struct mpi_meet *m, look *at, void *what, bool
     }
 }
 
-/* rings: whoever is waited for does, if it is on this host. */
+/* rings: the awaited rank rings the bell if it is on this host. */
 static int wait_for(const struct mpi_meet *m, look *at, void *what, bool rings)
 {
     watch_waiting(true);
@@ -115,9 +115,10 @@ int mpi_meet_wait(const struct mpi_meet *m, MPI_Request *request)
     return wait_for(m, look_at_request, request, false);
 }
 
-/* --- the ranks of this host --- */
+/* --- ranks of this host --- */
 
-/* May they run on as many cores as they are?  Bound ranks have one each. */
+/* True if the ranks may use at least as many cores as there are ranks.  Bound ranks have a core
+ * each. */
 static bool has_cores(MPI_Comm here, int size)
 {
     cpu_set_t mine, all;
@@ -138,7 +139,7 @@ static int first_child(int rank)
     return MEET_FANOUT * rank + 1;
 }
 
-/* Which bells are those of the neighbours in the tree? */
+/* Find the bells of the neighbours in the tree. */
 static int find_neighbours(struct mpi_meet *m, int rank, MPI_Comm here)
 {
     int above = parent(rank), below[MEET_FANOUT];
@@ -156,8 +157,8 @@ static int find_neighbours(struct mpi_meet *m, int rank, MPI_Comm here)
     return code;
 }
 
-/* Ranks that are threads of one process, as those of a simulation are, cannot sleep alone: they
- * would sleep for all. */
+/* True if ranks are processes.  Ranks that are threads of one process (a simulation) cannot sleep
+ * alone: all would sleep. */
 static bool are_processes(MPI_Comm here)
 {
     int pid[2] = {getpid(), -getpid()}, most[2];
@@ -180,7 +181,7 @@ static void hang_bells(struct mpi_meet *m, int rank, MPI_Comm here)
     if (find_neighbours(m, rank, here) == MPI_SUCCESS &&
         MPI_Win_shared_query(m->bells, 0, &bytes, &unit, &m->bell) != MPI_SUCCESS)
         m->bell = NULL;
-    MPI_Barrier(here); /* nobody rings a bell that is still to be zeroed */
+    MPI_Barrier(here); /* no ring before the bells are zeroed */
 }
 
 void mpi_meet_open(struct mpi_meet *m, MPI_Comm comm)
@@ -212,8 +213,8 @@ void mpi_meet_close(struct mpi_meet *m)
 
 /* --- one exchange: up a tree of MEET_FANOUT branches and down again ---
  *
- * To 17 ranks it is flat: everybody waits for one answer of rank 0.  What a rank sends up are
- * frames: whose, how many bytes, the bytes. */
+ * Up to 17 ranks the tree is flat: every rank waits for one answer of rank 0.  A rank sends frames
+ * up: rank, number of bytes, the bytes. */
 struct frame {
     int rank, bytes;
 };
@@ -228,7 +229,7 @@ static char *report_room(struct mpi_meet *m, int more)
     return m->report + m->reported - more;
 }
 
-/* Take what one child sent, if it has come. */
+/* Take the message of one child, if it has arrived. */
 static int look_for_report(void *world, int *done)
 {
     struct mpi_meet *m = world;
@@ -295,7 +296,7 @@ int mpi_meet_tell(struct world *w, void *value, size_t bytes, struct err *err)
     return world_mpi_error(code, "hearing from rank 0", err);
 }
 
-/* A barrier that nobody waits in. */
+/* A barrier without waiting. */
 int mpi_meet_ready(struct world *w, struct err *err)
 {
     struct mpi_meet *m = w->ctx;

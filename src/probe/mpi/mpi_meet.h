@@ -1,4 +1,4 @@
-/* mpi_meet.h - how all ranks of a world over MPI meet once a turn, and how they wait for it. */
+/* mpi_meet.h - the exchange of all MPI ranks once per turn, and waiting for it. */
 #ifndef RG_MPI_MEET_H
 #define RG_MPI_MEET_H
 
@@ -7,37 +7,38 @@
 
 #include "probe/world.h"
 
-enum { MEET_FANOUT = 16 }; /* of the tree of an exchange */
+enum { MEET_FANOUT = 16 }; /* branches of the exchange tree */
 
-/* What struct world of such a world has first in its ctx. */
+/* First member of the ctx of a struct world over MPI. */
 struct mpi_meet {
-    MPI_Comm comm;     /* the caller's */
+    MPI_Comm comm;     /* owned by the caller */
     bool spins;        /* every rank of this host has a core */
     MPI_Request ready; /* MPI_REQUEST_NULL: nothing to wait for */
-    char *report;      /* of this rank and those below it in the tree */
+    char *report;      /* reports of this rank and of ranks below it in the tree */
     int reported, room;
-    int children; /* in the tree */
-    /* A rank that sleeps is woken by the one that sends to it, where both are on one host: its bell
-     * is a futex in shared memory.  NULL: nobody rings, and sleeping ranks look now and then. */
-    unsigned *bell; /* of all ranks of this host, by their rank among themselves */
-    int own;        /* which of them is this rank's */
-    int above,
-        below[MEET_FANOUT]; /* those of its neighbours in the tree; MPI_UNDEFINED: elsewhere */
-    MPI_Win bells;          /* what holds them */
+    int children; /* number of children in the tree */
+    /* A sleeping rank is woken by the sender if both are on one host: its bell is a futex in shared
+     * memory.  NULL: no bells; sleeping ranks poll at intervals. */
+    unsigned *bell; /* bells of all ranks of this host, by rank on the host */
+    int own;        /* index of this rank's bell */
+    /* bells of the neighbours in the tree; MPI_UNDEFINED: on another host */
+    int above, below[MEET_FANOUT];
+    MPI_Win bells; /* window that holds the bells */
 };
 
 void mpi_meet_open(struct mpi_meet *m, MPI_Comm comm); /* collective */
 void mpi_meet_close(struct mpi_meet *m);
 
-/* Asleep, as world.h says, until a request is done or the watch has a verdict; an MPI error code. */
+/* Sleep, as described in world.h, until a request is done or the watch has a verdict.  Returns an
+ * MPI error code. */
 int mpi_meet_wait(const struct mpi_meet *m, MPI_Request *request);
-/* A call that begins something, and then its end. */
+/* Wait for a request if the call that started it succeeded (code). */
 static inline int mpi_meet_asleep(const struct mpi_meet *m, int code, MPI_Request *request)
 {
     return code == MPI_SUCCESS ? mpi_meet_wait(m, request) : code;
 }
 
-/* Members of struct world. */
+/* Functions for struct world. */
 int mpi_meet_report(struct world *w, const void *mine, size_t len, world_hear *hear, void *ctx,
                     struct err *err);
 int mpi_meet_tell(struct world *w, void *value, size_t bytes, struct err *err);

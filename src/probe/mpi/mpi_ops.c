@@ -127,7 +127,7 @@ static int do_pair_bibw(struct mpi_ctx *c, const struct mpi_job *j)
 #define AS_CALL(ID, name, ...) [OP_##ID] = do_##name,
 mpi_call *const mpi_ops[OP_COUNT] = {OP_TABLE(AS_CALL)};
 
-/* One element of `bytes` bytes: contiguous chunks and the rest behind them. */
+/* Make a type of `bytes` bytes: contiguous chunks and the remainder. */
 static int big_type(MPI_Datatype *out, size_t bytes)
 {
     MPI_Datatype chunk = MPI_DATATYPE_NULL, part[2] = {MPI_DATATYPE_NULL, MPI_BYTE};
@@ -148,7 +148,7 @@ static int big_type(MPI_Datatype *out, size_t bytes)
     return code;
 }
 
-/* Of a whole slice, and of the last one, which may be shorter. */
+/* Counts of a full slice, and of the last one, which may be shorter. */
 static int *make_counts(const struct mpi_job *j, int ranks)
 {
     int *counts = mem_calloc(2 * (size_t)ranks, sizeof(*counts));
@@ -160,8 +160,7 @@ static int *make_counts(const struct mpi_job *j, int ranks)
     return counts;
 }
 
-/* Where there is room the messages of a window have places of their own, so that
- * each can be verified. */
+/* If there is room, the messages of a window have separate slots, so that each can be verified. */
 int mpi_job_make(struct mpi_job *j, const struct mpi_ctx *c, enum op op, size_t bytes,
                  struct err *err)
 {

@@ -3,7 +3,7 @@
 
 #include "base/op.h"
 
-/* By scatter_by_block. */
+/* Indexed by scatter_by_block. */
 static const char *const scatter_word[] = {"counts", "block", NULL};
 
 int mpi_opts_window(const struct mpi_opts *o, size_t bytes)

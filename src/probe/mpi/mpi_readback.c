@@ -22,11 +22,11 @@
 
 enum { LOG_MAX = 8 << 20, SOCKETS_MAX = 256, NAME_LEN = 64 };
 
-static int ucx_log = -1; /* a file in memory */
+static int ucx_log = -1; /* file in memory */
 
-/* What no device of this host is for costs every rank a quarter of a second, if it is loaded: libpsm2 and
- * libpsm_infinipath measure the clock for 0.1 s each, and hwloc looks up the names of PCI devices, by
- * which MPI would tell the nearest adapter. */
+/* Components that are useless without an adapter and cost every rank a quarter of a second to load:
+ * libpsm2 and libpsm_infinipath measure the clock for 0.1 s each, and hwloc looks up the names of
+ * PCI devices, which MPI uses to choose the nearest adapter. */
 static const struct {
     const char *name, *value;
 } spared[] = {{"OMPI_MCA_mtl", "^psm,psm2,ofi"},
@@ -43,7 +43,7 @@ static bool has_adapters(void)
     return !none;
 }
 
-/* A user who chose a component has asked for what it loads. */
+/* If the user chose a component, load whatever it needs. */
 static void spare_adapters(void)
 {
     if (getenv("OMPI_MCA_pml") || has_adapters())
@@ -59,7 +59,7 @@ static void open_ucx_log(void)
 {
     char path[32];
 
-    /* Elsewhere UCX is part of MPI's library and has read its variables before main(). */
+    /* Otherwise UCX is part of the MPI library and has read its variables before main(). */
     if (!dlsym(RTLD_DEFAULT, "ompi_mpi_init") || dlsym(RTLD_DEFAULT, "ucp_get_version") ||
         getenv("UCX_LOG_LEVEL") || getenv("UCX_LOG_FILE"))
         return;
@@ -88,7 +88,7 @@ void mpi_readback_opened(void)
     unsetenv("UCX_LOG_LEVEL");
 }
 
-/* A name once in a list of texts. */
+/* Add a name to a list of texts unless present. */
 static void add(json_t *list, const char *name)
 {
     size_t i;
@@ -100,8 +100,8 @@ static void add(json_t *list, const char *name)
 
 /* --- Open MPI's selected components --- */
 
-/* mca_base_component_2_1_0_t (opal/mca/mca.h): three ints, project[16], three ints, type[32], three
- * ints, component[64].  NULL unless it is of this framework. */
+/* Layout of mca_base_component_2_1_0_t (opal/mca/mca.h): three ints, project[16], three ints,
+ * type[32], three ints, component[64].  NULL if the component is not of this framework. */
 static const char *component_name(const char *component, const char *framework)
 {
     enum { PROJECT = 12, TYPE = PROJECT + 16 + 12, NAME = TYPE + 32 + 12 };
@@ -128,7 +128,7 @@ static void read_components(json_t *to)
 /* --- libfabric --- */
 
 /* rdma/fabric.h, since 1.0: struct fi_fabric_attr begins with a handle, the fabric's name and the
- * provider's. */
+ * provider's name. */
 struct fi_fabric_attr {
     void *fabric;
     char *name, *prov_name;
@@ -137,8 +137,8 @@ typedef int fi_fabric_call(struct fi_fabric_attr *attr, void **fabric, void *con
 
 static char provider[NAME_LEN];
 
-/* This program's comes before the library's for every component that is loaded later: it notes what
- * was opened and hands on. */
+/* This definition precedes the library's for every component loaded later.  It notes what was
+ * opened and calls the library's. */
 fi_fabric_call fi_fabric;
 int fi_fabric(struct fi_fabric_attr *attr, void **fabric, void *context)
 {
@@ -170,7 +170,7 @@ static void address_text(const struct sockaddr_storage *a, char *host, size_t si
     *port = ntohs(a->ss_family == AF_INET ? four->sin_port : six->sin6_port);
 }
 
-/* "eth0": whose address that is; "" where none of this process's network has it. */
+/* Interface with this address, "eth0"; "" if no network of this process has the address. */
 static const char *interface_of(const struct ifaddrs *all, const char *address)
 {
     for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
@@ -190,7 +190,7 @@ static const char *interface_of(const struct ifaddrs *all, const char *address)
     return "";
 }
 
-/* [local, remote, interface] of an established TCP connection. */
+/* Append [local, remote, interface] of an established TCP connection. */
 static void read_socket(json_t *list, int fd, const struct ifaddrs *all)
 {
     struct sockaddr_storage mine, theirs;
@@ -211,7 +211,8 @@ static void read_socket(json_t *list, int fd, const struct ifaddrs *all)
     free(remote);
 }
 
-/* The adapter of a device file, "mlx5_0" of /dev/infiniband/uverbs0; others by the file's name. */
+/* Append the adapter of a device file, "mlx5_0" for /dev/infiniband/uverbs0; else the file's
+ * name. */
 static void read_device(json_t *list, const char *path)
 {
     const char *name = strrchr(path, '/') + 1;
@@ -258,7 +259,7 @@ static void read_files(json_t *to)
 
 /* --- shared memory --- */
 
-/* Segments that are mapped: a rank's own, and those of the ranks that it talks to. */
+/* Mapped segments: the rank's own, and those of its partners. */
 static void read_maps(json_t *to)
 {
     json_t *list = json_array();
@@ -278,8 +279,8 @@ static void read_maps(json_t *to)
 
 /* --- UCX --- */
 
-/* "tag(sysv/memory cma/memory)" of lines that name a configuration of endpoints: 1.13 writes
- * "ep_cfg[1]: tag(...)", later ones "intra-node cfg#1 tag(...)". */
+/* Find "tag(sysv/memory cma/memory)" in lines that name a configuration of endpoints: 1.13 writes
+ * "ep_cfg[1]: tag(...)", later releases "intra-node cfg#1 tag(...)". */
 static void read_ucx(json_t *to)
 {
     json_t *list = json_array();
@@ -287,7 +288,7 @@ static void read_ucx(json_t *to)
     size_t len;
 
     snprintf(path, sizeof(path), "/proc/self/fd/%d", ucx_log);
-    fflush(NULL); /* UCX keeps what it writes in a stream's buffer */
+    fflush(NULL); /* UCX writes through a buffered stream */
     if (ucx_log < 0 || file_read(&text, &len, path, LOG_MAX, NULL) < 0)
         text = NULL;
     for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line;
@@ -304,7 +305,7 @@ static void read_ucx(json_t *to)
     json_object_set_new(to, "ucx", list);
 }
 
-/* --- all --- */
+/* --- all facts --- */
 
 static char *own_text(void)
 {

@@ -11,10 +11,10 @@
 
 enum { WORD = 64 };
 
-/* What all ranks together tell. */
+/* Combined facts of all ranks. */
 struct used {
     const struct topo *t;
-    json_t **part; /* of each rank */
+    json_t **part; /* JSON of each rank */
     int ranks;
     json_t *pml, *mtl, *provider, *within, *between, *interface, *ucx, *device; /* lists */
 };
@@ -104,7 +104,7 @@ static void look_at_sockets(struct used *u)
 
 /* --- shared memory --- */
 
-/* A rank that has mapped more than its own, or one that is another's as well. */
+/* Shared memory is in use if a rank has mapped a segment that another rank has mapped, too. */
 static void look_at_segments(struct used *u)
 {
     static const struct {
@@ -142,7 +142,8 @@ static bool is_memory(const char *way)
     return false;
 }
 
-/* "sysv/memory" within, "rc_mlx5/mlx5_0:1" between hosts; tcp also within, where it has no other. */
+/* Collect "sysv/memory" within and "rc_mlx5/mlx5_0:1" between hosts; tcp counts as within if there
+ * is nothing else. */
 static void look_at_ucx(struct used *u)
 {
     size_t i;
@@ -163,14 +164,14 @@ static void look_at_ucx(struct used *u)
     }
 }
 
-/* --- asked and used --- */
+/* --- compare settings with use --- */
 
-/* Names of UCX for several transports (UCX's frequently asked questions, UCX_TLS). */
+/* UCX's names for groups of transports (UCX's frequently asked questions, UCX_TLS). */
 static bool is_alias(const char *word, const char *way)
 {
     static const struct {
         const char *word, *ways;
-    } alias[] = {{"sm", "posix sysv xpmem cma knem vader"}, /* Open MPI 5's name of vader */
+    } alias[] = {{"sm", "posix sysv xpmem cma knem vader"}, /* name of vader in Open MPI 5 */
                  {"vader", "sm"},
                  {"shm", "posix sysv xpmem cma knem"},
                  {"mm", "posix sysv xpmem"},
@@ -193,8 +194,8 @@ static bool is_alias(const char *word, const char *way)
     return !strcmp(word, "all");
 }
 
-/* Is one that was used in a list of names, or where that begins with ^ not in it?  Of UCX's devices
- * "mlx5_0" is any port of it, of libfabric's providers "tcp" one with utilities, "tcp;ofi_rxm". */
+/* True if `way` is in a list of names, or not in a list that begins with ^.  "mlx5_0" includes any
+ * port of this UCX device; "tcp" includes a libfabric provider with utilities, "tcp;ofi_rxm". */
 static bool allows(const char *asked, const char *separators, const char *way)
 {
     const bool all_but = *asked == '^';
@@ -210,7 +211,8 @@ static bool allows(const char *asked, const char *separators, const char *way)
     return in != all_but;
 }
 
-/* A variable, which facts it asks for, and in which pml it means anything; NULL: in any. */
+/* Compare each variable with the facts that it sets.  pml: the variable applies to this pml only;
+ * NULL: to any. */
 static int judge(const struct used *u, struct err *err)
 {
     const struct {
@@ -244,7 +246,7 @@ static int judge(const struct used *u, struct err *err)
 
 /* --- in words --- */
 
-/* "vader and tcp"; the caller frees. */
+/* "vader and tcp".  The caller frees. */
 static char *names(const json_t *list)
 {
     char *text = mem_strdup("");
@@ -266,7 +268,7 @@ static char *also(char *text, const char *before, const json_t *list, const char
     return text;
 }
 
-/* "Open MPI v4.1.4, package: ..." and "MPICH Version:\t4.2.1" in short; the caller frees. */
+/* Shorten "Open MPI v4.1.4, package: ..." or "MPICH Version:\t4.2.1".  The caller frees. */
 static char *library_text(void)
 {
     json_t *all = json_provenance();
@@ -319,7 +321,7 @@ static int read_parts(struct used *u, char *const *part, struct err *err)
             return err_set(err, "what rank %d read of MPI: %s", r, e.text);
         add(u->pml, json_string_value(json_object_get(u->part[r], "pml")));
         add(u->mtl, json_string_value(json_object_get(u->part[r], "mtl")));
-        /* Components that are not selected open one as well. */
+        /* Components that are not selected open a provider as well. */
         if (!has(u->pml, "ob1") && !has(u->pml, "ucx"))
             add(u->provider, json_string_value(json_object_get(u->part[r], "provider")));
         add_all(u->device, json_object_get(u->part[r], "devices"));

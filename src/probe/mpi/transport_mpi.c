@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* transport_mpi.c - host memory through MPI, over whatever MPI chose: shared memory, TCP,
+/* transport_mpi.c - host memory through MPI, over the path that MPI chose: shared memory, TCP,
  * InfiniBand.
  *
- * Timing.  One MPI_Wtime a sample and nothing else between two samples, as in a loop written
- * straight to the API.  Collectives run back to back: none of them completes anywhere before every
- * rank has begun, so no rank runs ahead; only those of broadcast and reduce do: see time_rooted().
- * Pair ops are timed by members[0], and members[1] repeats its numbers. A pair operation that takes
- * less than 2 us is repeated until the sample lasts 4 us, because the clock costs some 30 ns: such
- * a sample is the mean of a few (at most INNER_MAX) operations. */
+ * Timing.  One MPI_Wtime per sample and nothing else between two samples, as in a loop written
+ * directly against the API.  Collectives run back to back: most complete on no rank before every
+ * rank has begun, so no rank runs ahead.  Broadcast and reduce are different: see time_rooted().
+ * Pair ops are timed by members[0], and members[1] copies the times.  A pair operation below 2 us
+ * is repeated until the sample lasts 4 us, because the clock costs some 30 ns; such a sample is the
+ * mean of up to INNER_MAX operations. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,10 +29,10 @@ extern const struct transport_calls transport_mpi;
 
 enum { INNER_BYTES = 64 << 10, INNER_TRIES = 8, INNER_MAX = 64, WINDOW_ROOM = 64 << 20 };
 
-/* A barrier before each, or the root (of reduce: the others) runs ahead.  A receiver that leaves
- * the barrier late finds its data already there, so its own time says nothing: everybody counts
- * from the root's start on the members' common clock, and the slowest is the time from the first
- * byte sent to the last one received. */
+/* Time broadcast or reduce.  A barrier before each keeps the root (reduce: the others) from running
+ * ahead.  A receiver that leaves the barrier late finds its data already there, so its own time is
+ * too short.  Therefore every rank counts from the root's start on the members' common clock, and
+ * the slowest time is that from the first byte sent to the last byte received. */
 static int time_rooted(struct mpi_ctx *c, const struct mpi_job *j, int n, double *sec)
 {
     double *start = mem_calloc((size_t)n, sizeof(*start));
@@ -70,7 +70,7 @@ static int time_collective(struct mpi_ctx *c, const struct mpi_job *j, int n, do
     return code;
 }
 
-/* Sets c->inner: the shortest of a few runs says how many fit into a sample. */
+/* Set c->inner: the shortest of a few runs decides how many fit into a sample. */
 static int find_inner(struct mpi_ctx *c, const struct mpi_job *j)
 {
     double best = INFINITY, from, took;
@@ -100,7 +100,7 @@ static int time_pair(struct mpi_ctx *c, const struct mpi_job *j, int n, double *
     int code = find_inner(c, j), inner = c->inner;
     double share = 1.0 / ((double)inner * j->messages), from, to;
 
-    /* Both begin together, or the first sample would hold the other one's delay. */
+    /* Start both together; otherwise the first sample would include the delay of the other. */
     if (code == MPI_SUCCESS)
         code = MPI_Barrier(c->comm);
     from = MPI_Wtime();
@@ -123,9 +123,9 @@ static int mpi_run(void *ctx, enum op op, size_t bytes, int n, double *sec, stru
 
     if (mpi_job_make(&j, c, op, bytes, err))
         return -1;
-    /* As in osu_bw the messages of a window share one buffer while the clock runs: measured is the
-     * way between two buffers of the asked size, not how many of them fit into a cache (10 % here).
-     */
+    /* As in osu_bw, the messages of a window share one buffer while the clock runs.  The result is
+     * the path between two buffers of this size, independent of how many fit into a cache (10 %
+     * here). */
     j.stride = 0;
     int code = (op_is_pair(op)     ? time_pair
                 : op_is_rooted(op) ? time_rooted
@@ -161,7 +161,7 @@ static int find(const struct mpi_ctx *c, const struct verify_moved *m, const str
     return rc;
 }
 
-/* What is filled in and what must arrive. */
+/* Data to fill in and data that must arrive. */
 static struct verify_moved job_moves(const struct mpi_ctx *c, const struct mpi_job *j)
 {
     struct verify_moved m = verify_moves(j->op, c->member, c->size, c->self, j->block);
@@ -179,7 +179,7 @@ static int mpi_check(void *ctx, enum op op, size_t bytes, struct err *err)
     struct verify v = {op, bytes, c->member[c->self], c->host, ++c->checks};
     struct mpi_job j;
 
-    if (mpi_job_make(&j, c, op, bytes, err)) /* the same on all members */
+    if (mpi_job_make(&j, c, op, bytes, err)) /* the same result on all members */
         return -1;
     struct verify_moved m = job_moves(c, &j);
     fill(c, &m, v.seed);
@@ -191,7 +191,7 @@ static int mpi_check(void *ctx, enum op op, size_t bytes, struct err *err)
     return world_mpi_together(&c->comm, rc, err);
 }
 
-/* Bytes that the kernel can give without swapping; far too many when it does not say. */
+/* Bytes that the kernel can provide without swapping; a huge number if unknown. */
 static double memory_available(void)
 {
     char line[128];
@@ -207,8 +207,8 @@ static double memory_available(void)
     return bytes;
 }
 
-/* How many of the group run on this host.  As everybody waits for everybody here, nobody takes
- * memory before all have looked how much there is. */
+/* Number of group members on this host.  The call synchronises the group, so no member allocates
+ * memory before all have read how much is free. */
 static int count_neighbours(struct mpi_ctx *c)
 {
     enum { LEN = sizeof(c->host) };
@@ -222,7 +222,7 @@ static int count_neighbours(struct mpi_ctx *c)
     return n;
 }
 
-/* For messages of up to `bytes`, with places of their own for those of a window where that is not
+/* Buffer size for messages of up to `bytes`, with separate slots for a window unless that is too
  * much. */
 static size_t room_for(const struct mpi_ctx *c, size_t bytes)
 {
@@ -237,8 +237,8 @@ static size_t room_for(const struct mpi_ctx *c, size_t bytes)
     return room;
 }
 
-/* The buffers of the group before, if they are not large: pairs follow each other by the hundred, and
- * fresh pages cost more than the messages of a quick matrix. */
+/* Buffers of the previous group, kept if they are not large: groups of pairs follow each other by
+ * the hundred, and fresh pages cost more time than the messages of a quick matrix. */
 static struct {
     unsigned char *send, *recv;
     size_t room;
@@ -272,8 +272,8 @@ static void keep_spare(struct mpi_ctx *c)
     c->send = c->recv = NULL;
 }
 
-/* Linux promises memory that it does not have and kills whoever touches it: so ask first; then
- * touch every page here, so that no page fault is measured later. */
+/* Linux overcommits memory and kills processes that touch it.  Therefore check first, then touch
+ * every page, so that no page fault is measured later. */
 static int take_buffers(struct mpi_ctx *c, size_t bytes, struct err *err)
 {
     char need[UNITS_TEXT], left[UNITS_TEXT];
@@ -326,7 +326,7 @@ static int mpi_open(void **ctx, const struct group *g, size_t max_bytes, struct 
     c->size = g->size;
     c->member = mem_dup(g->members, (size_t)g->size, sizeof(*c->member));
     c->checks = g->round ? (unsigned)g->round->id << 8
-                         : 0; /* another pattern than what lies there from before */
+                         : 0; /* different from the pattern of the previous check */
     host_self(c->host, sizeof(c->host));
     if (world_mpi_together(&c->comm, take_buffers(c, max_bytes, err), err)) {
         mpi_close(c);
@@ -336,7 +336,7 @@ static int mpi_open(void **ctx, const struct group *g, size_t max_bytes, struct 
     return 0;
 }
 
-/* Into the provenance of every file written from here on. */
+/* Record the options in the provenance of every file written from now on. */
 static void note_opts(const struct mpi_opts *o)
 {
     char *window = o->window ? mem_printf("%d messages", o->window)

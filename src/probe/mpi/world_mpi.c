@@ -16,15 +16,15 @@
 #include "probe/mpi/mpi_meet.h"
 #include "probe/watch/watch.h"
 
-/* --- one clock for the members of a communicator: by how much is mine off? ---
+/* --- one clock for the members of a communicator ---
  *
- * Seconds of CLOCK_MONOTONIC (log_now) plus the offset are the clock of index 0.  Ranks under one
- * kernel share CLOCK_MONOTONIC and get exactly 0; others ask by pings and keep the one of the least
- * round trip (Cristian, Distributed Computing 3, 1989), whose error is at most half of that round
- * trip, down a binomial tree: n members take log2 n steps.  Clocks drift apart by some 10 us a
- * second: ask again before each use that needs better. */
+ * CLOCK_MONOTONIC (log_now, s) plus the offset is the clock of index 0.  Ranks under one kernel
+ * share CLOCK_MONOTONIC and get exactly 0.  Other ranks exchange pings and keep the offset of the
+ * shortest round trip (Cristian, Distributed Computing 3, 1989), whose error is at most half of
+ * that round trip, down a binomial tree: n members take log2 n steps.  Clocks drift apart by some
+ * 10 us per second, so measure again before each use that needs better. */
 
-enum { PINGS = 12, CLOCK_TAG = 7001, ALARM_TAG = 7003 /* and what was raised: two tags */ };
+enum { PINGS = 12, CLOCK_TAG = 7001, ALARM_TAG = 7003 /* plus the raised alarm: two tags */ };
 
 uint64_t world_mpi_clock_id(void)
 {
@@ -37,15 +37,15 @@ uint64_t world_mpi_clock_id(void)
         fclose(f);
     }
     size_t used = strlen(text);
-    if (!used) /* not visible: alone with its clock */
+    if (!used) /* not visible: treat the clock as unique */
         snprintf(text, sizeof(text), "%ld %.9f", (long)getpid(), log_now());
     else
         (void)!readlink("/proc/self/ns/time", text + used, sizeof(text) - used - 1);
     return map_text(text);
 }
 
-/* Both sides of one edge of the tree learn whether they share a clock; how many pings does it take?
- */
+/* Exchange clock ids over an edge of the tree.  *pings: 1 if both sides share a clock, else
+ * PINGS. */
 static int clock_greet(MPI_Comm comm, uint64_t id, int peer, int *pings)
 {
     uint64_t theirs = 0;
@@ -89,7 +89,7 @@ static int clock_answer(MPI_Comm comm, uint64_t id, int child, double offset)
     return code;
 }
 
-/* Collective; an MPI error code. */
+/* Collective.  Returns an MPI error code. */
 static int clock_offset(MPI_Comm comm, uint64_t id, double *offset)
 {
     int self, size = 1, top = 1, code = MPI_Comm_rank(comm, &self);
@@ -110,14 +110,14 @@ static int clock_offset(MPI_Comm comm, uint64_t id, double *offset)
 
 /* --- the world --- */
 
-/* Communicators are kept for the next epoch up to this size of the world; larger worlds meet more
- * partners than an MPI library has communicators (16 bits of context id in Open MPI's ob1). */
+/* Up to this world size, communicators are kept for the next epoch.  Ranks of larger worlds have
+ * more partners than an MPI library has communicators (16 bits of context id in Open MPI's ob1). */
 enum { CACHE_WORLD = 1024, PIECE = 1 << 30 };
 
 struct pooled_comm {
-    MPI_Comm comm; /* first, so that a pointer to this is a pointer to the communicator */
-    double offset; /* clock of index 0 minus mine, s; anew at each entry */
-    MPI_Op larger; /* the world's */
+    MPI_Comm comm; /* first, so that a pointer to this struct is a pointer to the communicator */
+    double offset; /* clock of index 0 minus own clock, s; measured at each entry */
+    MPI_Op larger; /* owned by the world */
     struct pooled_comm *next;
     int size, member[];
 };
@@ -126,8 +126,8 @@ struct world_mpi {
     struct mpi_meet meet; /* first, for mpi_meet.h */
     MPI_Comm comm;
     MPI_Group group;
-    MPI_Op larger;            /* of two doubles, for maximum() */
-    struct pooled_comm *pool; /* newest last: everybody frees in the order of creation */
+    MPI_Op larger;            /* maximum of two doubles, for maximum() */
+    struct pooled_comm *pool; /* newest last: every rank frees in the order of creation */
     uint64_t clock_id;
 };
 
@@ -137,8 +137,8 @@ static int wait_awake(const struct mpi_meet *m, MPI_Request *request)
     return MPI_Wait(request, MPI_STATUS_IGNORE);
 }
 
-/* Everybody learns the lowest rank that failed and its err, asleep with m, else awake; returns that
- * rank, -1 when none failed, -2 when MPI itself did. */
+/* Lowest rank that failed, with its err, on every rank; -1 if none failed, -2 if MPI itself did.
+ * The ranks sleep while waiting if m is given, else they spin. */
 static int failed_rank(MPI_Comm comm, int rc, struct err *err, const struct mpi_meet *m)
 {
     int (*wait)(const struct mpi_meet *, MPI_Request *) = m ? mpi_meet_wait : wait_awake;
@@ -213,7 +213,7 @@ static int share(struct world *w, void **data, size_t *len, struct err *err)
         goto out;
     }
     if (w->rank != 0)
-        ((char *)*data)[n] = '\0'; /* text is handy as a string */
+        ((char *)*data)[n] = '\0'; /* terminated, so that text is usable as a string */
     *len = n;
     return 0;
 out:
@@ -322,10 +322,10 @@ static void leave(struct world *w, void **comm)
     *comm = NULL;
 }
 
-/* The larger of each two, one by one.  Open MPI's own MPI_MAX (op/avx) takes registers of 512 bits, for
- * which a core may lower its clock and keep it low for 0.65 ms (T. Downs, "Gathering Intel on Intel
- * AVX-512 transitions", 2020; seen here too): asked between batches, it made the next one's messages
- * of 8 bytes to 64 KiB 5 to 12 % slower. */
+/* Elementwise maximum.  Open MPI's own MPI_MAX (op/avx) uses 512-bit registers, for which a core
+ * may lower its clock and keep it low for 0.65 ms (T. Downs, "Gathering Intel on Intel AVX-512
+ * transitions", 2020; also seen here).  Called between batches, it made the next messages of 8
+ * bytes to 64 KiB 5 to 12 % slower. */
 static void larger(void *in, void *best, int *n, MPI_Datatype *type)
 {
     const double *a = in;
@@ -401,9 +401,9 @@ void world_mpi_close(struct world *w)
     w->ctx = NULL;
 }
 
-/* --- the alarm --- */
+/* --- alarms --- */
 
-/* An empty message needs no answer to be done with: MPI buffers it. */
+/* An empty message completes without a receiver, because MPI buffers it. */
 int world_mpi_alarm_raise(void *comm, enum world_alarm what)
 {
     MPI_Comm c = *(MPI_Comm *)comm;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The topology of the ranks: gathered or read, and what every rank knows of it. */
+/* world_mpi_topo.c - topology of the ranks, gathered or read, and the part that every rank
+ * knows. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "probe/mpi/world_mpi.h"
 #include "topo/gather.h"
 
-/* What the driver calls each rank's GPU, where the topology has no better name. */
+/* Set the driver's name for each rank's GPU, unless the topology has a better name. */
 static int name_gpus(struct topo *t, struct world *w, struct err *err)
 {
     enum { LEN = sizeof(t->endpoint->model) };
@@ -39,7 +40,7 @@ int world_mpi_topo_gather(struct world *w, struct topo *t, const char *root, boo
     return rc;
 }
 
-/* The others need no more of the topology than which GPU each rank has. */
+/* Other ranks need only the GPU of each rank from the topology. */
 static int share_gpus(struct topo *t, struct world *w, struct err *err)
 {
     enum { BUSID = sizeof(t->endpoint->busid) };

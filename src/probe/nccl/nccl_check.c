@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Is every byte that an operation brought the right one?  Patterns are
- * written and compared by kernels where the program has them, else on the host. */
+/* nccl_check.c - verify every byte of an operation.  Patterns are written and compared by kernels
+ * if the program has them, else on the host. */
 #include "probe/nccl/nccl_session.h"
 
 #include <stdlib.h>
@@ -15,19 +15,19 @@
 #include "probe/verify.h"
 #include "probe/watch/watch.h"
 
-/* One check: what is compared, how, and where the words come from. */
+/* One check: data, method, and source of the message. */
 struct nccl_check {
     struct nccl_session *c;
     const struct nccl_job *j;
     struct verify v;
     struct verify_piece *piece;
     int pieces;
-    bool typed;             /* the patterns of pattern.h: not a sum of uint32 */
-    struct nccl_step *step; /* of the present half: moving, comparing */
-    bool *wrong;            /* something arrived that was not sent, which harms no communicator */
+    bool typed;             /* patterns of pattern.h are used: not a sum of uint32 */
+    struct nccl_step *step; /* of the current half: moving or comparing */
+    bool *wrong;            /* wrong data arrived, which does not damage the communicator */
 };
 
-/* Until the stream is done; a GPU that is not is a fault of the step. */
+/* Wait until the stream is done.  A stream that fails is a fault of the step. */
 static int settle(const struct nccl_check *l, struct err *err)
 {
     if (nccl_wait_stream(l->c->conn, l->c->side.stream, l->step) == 0)
@@ -100,7 +100,7 @@ static int fill(const struct nccl_check *l, const struct verify_moved *m, struct
 
 /* --- comparing --- */
 
-/* Bytes of the GPU to the host; the caller frees. */
+/* Copy bytes of the GPU to the host.  The caller frees. */
 static unsigned char *fetch(const struct nccl_check *l, size_t at, size_t len, struct err *err)
 {
     unsigned char *copy = malloc(len + 1);
@@ -130,7 +130,7 @@ static int tell_element(const struct nccl_check *l, const struct verify_piece *p
                    (unsigned long long)want);
 }
 
-/* The words for what is wrong at `off` (typed: element `off`) of a piece. */
+/* Set the message for a wrong byte at `off` (typed: element `off`) of a piece. */
 static int tell(const struct nccl_check *l, const struct verify_piece *p, size_t off,
                 struct err *err)
 {
@@ -160,7 +160,7 @@ static int find_kernel(const struct nccl_check *l, const struct verify_piece *p,
     return kernel_find(at, p->len, verify_key(p->rank, p->block, l->v.seed), wrong, s->stream, err);
 }
 
-/* All pieces at once, then one look at where each says it is wrong. */
+/* Check all pieces at once, then read for each where it differs. */
 static int find_kernels(const struct nccl_check *l, struct err *err)
 {
     struct gpu_buffer box = {NULL};
@@ -174,7 +174,8 @@ static int find_kernels(const struct nccl_check *l, struct err *err)
     for (int i = 0; i < l->pieces && rc == 0; i++)
         if (wrong[i] != UINT64_MAX)
             rc = tell(l, &l->piece[i], (size_t)wrong[i], err);
-    if (l->step->blame == NCCL_FINE) /* else the GPU may still write there, and freeing waits */
+    /* otherwise the GPU may still write there, and freeing would wait */
+    if (l->step->blame == NCCL_FINE)
         gpu_free(&box);
     return rc;
 }
@@ -196,7 +197,7 @@ static int find_host(const struct nccl_check *l, const struct verify_piece *p, s
     return wrong ? tell(l, p, off, err) : 0;
 }
 
-/* RAILGAUGE_FLIP on the GPU: there and back through the host. */
+/* Apply RAILGAUGE_FLIP on the GPU: copy to the host and back. */
 static int flip(const struct nccl_check *l, struct err *err)
 {
     const struct verify_piece *last = &l->piece[l->pieces - 1];
@@ -206,7 +207,7 @@ static int flip(const struct nccl_check *l, struct err *err)
         return 0;
     unsigned char *copy = fetch(l, 0, len, err);
     int rc = copy ? verify_flip(&l->v, copy, len, err) : -1;
-    *l->wrong = copy && rc < 0; /* the variable is malformed: the check's fault, not the GPU's */
+    *l->wrong = copy && rc < 0; /* a malformed variable is no fault of the GPU */
     if (rc == 0)
         rc = gpu_memcpy(l->j->to, copy, len, l->c->side.stream, err);
     if (rc == 0)
@@ -230,7 +231,7 @@ static int find(struct nccl_check *l, const struct verify_moved *m, struct err *
     return rc;
 }
 
-/* Did half a check go wrong by a fault of the GPU, which no step tells of yet? */
+/* If half a check failed by a fault of the GPU that no step reported yet, record it in the step. */
 static void blame(struct nccl_check *l, int rc, const struct err *why)
 {
     if (rc == 0 || l->step->blame != NCCL_FINE)
@@ -239,7 +240,7 @@ static void blame(struct nccl_check *l, int rc, const struct err *why)
     nccl_wait_fault(l->c->conn, l->step);
 }
 
-/* The operation once, after filling in. */
+/* Run the operation once, after filling in. */
 static int move(struct nccl_check *l, const struct verify_moved *m, struct err *err)
 {
     struct nccl_session *c = l->c;
@@ -273,7 +274,7 @@ int nccl_check(void *ctx, enum op op, size_t bytes, struct err *err)
         return -1;
     if (!c->conn)
         return err_set(err, "%s: no communicator", nccl_wait_who(c->side.member[c->side.self]));
-    nccl_session_turn(c, &j); /* not always the same place */
+    nccl_session_turn(c, &j); /* use another place each time */
     struct nccl_check l = {.c = c,
                            .j = &j,
                            .v = {op, bytes, c->side.member[c->side.self], c->host, ++c->checks},

@@ -11,27 +11,26 @@
 #include "probe/nccl/nccl_wait.h"
 #include "probe/watch/watch.h"
 
-static struct nccl_conn *pool; /* of this process */
-/* What these members get no more, and why: one operation, or with OP_COUNT a communicator at all.
- */
+static struct nccl_conn *pool; /* communicators of this process */
+/* What is denied to these members, and why: an operation or, with OP_COUNT, any communicator. */
 static struct nccl_denial {
     int *member, size, op;
     struct err why;
 } * denial;
 static int denials;
-static struct nccl_conn *everyone; /* that of all ranks, if it is kept: in the pool, too */
-static bool lost_everyone;         /* since the campaign began, here */
+static struct nccl_conn *everyone; /* communicator of all ranks, if it is kept; also in the pool */
+static bool lost_everyone;         /* lost on this rank since the campaign began */
 static int pooled;
 static unsigned long long turns;
 
-/* --- what is denied --- */
+/* --- denials --- */
 
 static bool same_members(const int *a, int na, const int *b, int nb)
 {
     return na == nb && !memcmp(a, b, sizeof(int) * (size_t)na);
 }
 
-/* member: owned from here on. */
+/* Takes ownership of member. */
 static void deny(int *member, int size, int op, const struct err *why)
 {
     MEM_PUSH(denial, denials) = (struct nccl_denial){member, size, op, *why};
@@ -81,7 +80,7 @@ static void lose_everyone(void)
     nccl_conn_lose(everyone, NULL);
 }
 
-/* Pairs on the communicator of all go with it. */
+/* Drop the pairs that share the communicator of all ranks. */
 static void forget_sharers(const struct nccl_conn *of)
 {
     for (struct nccl_conn *c = pool; c; c = c->next)
@@ -97,7 +96,7 @@ void nccl_conn_lose(struct nccl_conn *c, const struct err *why)
 
     unlink_conn(c);
     if (c->way == NCCL_SHARED && !c->inside)
-        c->comm = NULL; /* that of all is aborted instead */
+        c->comm = NULL; /* the communicator of all ranks is aborted instead */
     if (c->way != NCCL_SHARED)
         forget_sharers(c);
     if (c->comm && !c->inside)
@@ -120,9 +119,9 @@ static int finalize(void *comm)
     return code == NCCL_SUCCESS ? nccl.CommDestroy(*(nccl_comm *)comm) : code;
 }
 
-/* Nothing is under way: finalize and destroy, and abort what does not let itself be destroyed.
- * While that runs the communicator is not here to be asked how it does: ncclCommDestroy() frees it,
- * and the guard returns only after. */
+/* Close an idle communicator: finalize and destroy it; abort it if that fails.  Meanwhile the wait
+ * must not query the communicator, because ncclCommDestroy() frees it and the wait returns only
+ * afterwards. */
 static void close_conn(struct nccl_conn *c)
 {
     nccl_comm comm = c->comm;
@@ -142,8 +141,8 @@ static void close_conn(struct nccl_conn *c)
     nccl_conn_lose(c, NULL);
 }
 
-/* Make room for one more.  Members of the same host that keep theirs hold this up for as long as
- * close_conn() waits; its thread ends when they close it, too. */
+/* Make room for one more.  Members of the same host that keep their communicator delay this by the
+ * wait in close_conn(); its thread ends when they close it, too. */
 static void evict(void)
 {
     while (pooled - (everyone != NULL) >= nccl_opts_now()->pool) {
@@ -151,16 +150,16 @@ static void evict(void)
         for (struct nccl_conn *c = pool; c; c = c->next)
             if (c->way != NCCL_SHARED && c != everyone && (!oldest || c->turn < oldest->turn))
                 oldest = c;
-        if (!oldest) /* what is left is shared by pairs: it stays */
+        if (!oldest) /* the remaining ones are shared by pairs and stay */
             return;
         oldest->shared = NULL;
         close_conn(oldest);
     }
 }
 
-/* --- making one --- */
+/* --- creation --- */
 
-/* Index 0's id to all. */
+/* Send the id of index 0 to all. */
 static int share_id(struct nccl_conn *c, struct nccl_id *id, struct err *err)
 {
     struct nccl_offer {
@@ -179,7 +178,7 @@ static int share_id(struct nccl_conn *c, struct nccl_id *id, struct err *err)
     return rc;
 }
 
-/* What ncclCommInitRankConfig is given. */
+/* Arguments of ncclCommInitRankConfig. */
 struct nccl_init {
     nccl_comm comm;
     int size, self;
@@ -238,7 +237,7 @@ static struct nccl_conn *fresh(const struct group *g, enum nccl_way way)
     return c;
 }
 
-/* Do all members still have theirs?  A member evicts when its own pool is full. */
+/* Check whether all members still have theirs, because each evicts when its own pool is full. */
 static int all_have(const struct group *g, bool mine, bool *all, struct err *err)
 {
     char have = mine, *each = mem_calloc((size_t)g->size, 1);
@@ -269,7 +268,8 @@ static int get_own(struct nccl_conn **out, const struct group *g, struct err *er
         c = fresh(g, NCCL_OWN);
         watch_enter("connecting %d ranks (ncclCommInitRankConfig)", g->size);
         watch_expect(20 +
-                     0.05 * g->size); /* the first one loads kernels; roots take ranks in turn */
+                     /* the first one loads kernels; roots serve ranks one by one */
+                     0.05 * g->size);
         int rc = make(c, err);
         watch_leave();
         if (rc < 0) {
@@ -282,7 +282,7 @@ static int get_own(struct nccl_conn **out, const struct group *g, struct err *er
     return 0;
 }
 
-/* 1: the communicator of all is there for both; 0: it is not. */
+/* Returns 1 if both members have the communicator of all ranks, 0 if not. */
 static int get_shared(struct nccl_conn **out, const struct group *g, struct err *err)
 {
     struct nccl_conn *c = find(g->members, g->size, true);
@@ -316,9 +316,9 @@ int nccl_conn_get(struct nccl_conn **out, const struct group *g, bool shared, st
     return there ? (there < 0 ? -1 : 0) : get_own(out, g, err);
 }
 
-/* --- that of all ranks, and its parts --- */
+/* --- communicator of all ranks, and its parts --- */
 
-/* Everybody's communicator for MPI, by which the ranks agree; as enter() of struct world. */
+/* Make an MPI communicator of all ranks for their agreements, as enter() of struct world does. */
 static int enter_all(struct world *w, struct group *g, struct err *err)
 {
     int *member = mem_calloc((size_t)w->size, sizeof(*member));
@@ -338,8 +338,8 @@ static void leave_all(struct world *w, struct group *g)
     free((void *)g->members);
 }
 
-/* Once a pair was lost on it, or a split failed, it is not made again: who is ill makes all others
- * his victims there. */
+/* Once a pair failed on it or a split failed, the communicator of all ranks is not made again,
+ * because a faulty rank makes all others fail there. */
 static int get_everyone(const struct group *g, struct err *err)
 {
     struct nccl_conn *all = NULL;
@@ -369,7 +369,7 @@ int nccl_conn_everyone(struct world *w, struct err *err)
     return rc;
 }
 
-/* What ncclCommSplit is given. */
+/* Arguments of ncclCommSplit. */
 struct nccl_part {
     nccl_comm of, comm;
     int color, key;
@@ -388,11 +388,12 @@ static nccl_comm split_late(void *arg)
     return ((struct nccl_part *)arg)->comm;
 }
 
-/* Who needs one?  Pairs of which a member has none: of both, and -1 of all others. */
+/* Choose the pairs of which a member has no communicator: the colour of both; NCCL_NO_COLOR for
+ * other ranks. */
 static int choose_parts(struct group *g, const struct group *mine, int *color, struct err *err)
 {
     struct nccl_want {
-        int other; /* -1: nothing is wanted */
+        int other; /* -1: no communicator needed */
         bool lacks;
     } want = {-1, false}, *all = mem_calloc((size_t)g->size, sizeof(*all));
     int rc, any = 0;
@@ -484,8 +485,9 @@ void nccl_conn_close(const int *member, int size)
     close_conn(c);
 }
 
-/* The newest first, on every member: the ranks of one host destroy a communicator together (NCCL
- * user guide, ncclCommDestroy: "an intra-node collective call"), so the order must be one order. */
+/* Close the newest first on every member.  The ranks of one host destroy a communicator together
+ * (NCCL user guide, ncclCommDestroy: "an intra-node collective call"), so all need the same
+ * order. */
 void nccl_conn_close_all(void)
 {
     while (pool) {

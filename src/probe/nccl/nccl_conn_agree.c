@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* nccl_conn_agree.c - the members of a communicator tell each other how a step went. */
+/* nccl_conn_agree.c - agreement of a communicator's members on the result of a step. */
 #include <stdlib.h>
 
 #include "base/mem.h"
 #include "probe/mpi/world_mpi.h"
 #include "probe/nccl/nccl_conn.h"
 
-/* What each member tells of a step; the words follow only when it failed. */
+/* Report of a member on a step; the error text follows only after a failure. */
 struct nccl_told {
     int blame;
     enum world_alarm raised;
     double sec;
 };
 
-/* Who is nearest to the cause, or was slowest. */
+/* Index of the member that is nearest to the cause, or the slowest. */
 static int first_of(const struct nccl_told *all, int n, bool slowest)
 {
     int first = 0;
@@ -24,7 +24,7 @@ static int first_of(const struct nccl_told *all, int n, bool slowest)
     return first;
 }
 
-/* The words of member `who` to all, and every alarm taken in. */
+/* Send the error text of member `who` to all, and receive every alarm. */
 static int share_words(struct nccl_conn *c, const struct nccl_told *all, int who,
                        struct nccl_step *s, struct err *err)
 {

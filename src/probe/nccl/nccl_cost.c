@@ -12,18 +12,18 @@
 
 const char *const nccl_way_name[NCCL_WAYS + 1] = {"own", "split", "shared", NULL};
 
-/* Goes over the wire as it is, between equal programs. */
+/* Sent as bytes between equal programs. */
 struct nccl_cost {
-    int ranks, made, slow_init, slow_first, op; /* op -1: none was done */
+    int ranks, made, slow_init, slow_first, op; /* op -1: no operation yet */
     enum nccl_way way;
     double init, first; /* s */
     size_t bytes;
     char members[64]; /* "0-7", cut with "..." */
 };
 
-static struct nccl_cost *costs; /* of communicators whose first member is here */
+static struct nccl_cost *costs; /* communicators whose first member is this rank */
 static int cost_count;
-static struct { /* of this process: all of its rounds came to the same splits */
+static struct { /* splits seen by this process: every rank takes part in each */
     int count;
     double sec, longest;
 } splits;
@@ -112,7 +112,7 @@ static int save_costs(const struct nccl_cost *all, int n, const char *path, stru
     return rc;
 }
 
-/* " by 12 splits of all ranks (3.4 s, at most 0.3 s)", "" without. */
+/* " by 12 splits of all ranks (3.4 s, at most 0.3 s)"; "" without splits. */
 static char *split_words(int made)
 {
     return splits.count ? mem_printf("; %d of them by %d split%s of all ranks' (%.3g s in all, at "
@@ -122,7 +122,7 @@ static char *split_words(int made)
                         : mem_strdup("");
 }
 
-/* Those that are nobody's own cost nothing to make. */
+/* Shared communicators cost nothing to make. */
 static char *costs_sentence(const struct nccl_cost *all, int n)
 {
     double *init = mem_calloc((size_t)n + 1, sizeof(*init)), *first = mem_calloc((size_t)n + 1, 8);

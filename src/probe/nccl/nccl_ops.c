@@ -28,7 +28,7 @@ static int do_reduce(const struct nccl_side *c, const struct nccl_job *j)
     return nccl.Reduce(j->from, j->to, j->count, j->dtype, c->redop, 0, c->comm, c->stream);
 }
 
-/* A group that was begun is ended, whatever became of its calls; the first failure counts. */
+/* End a group that was started, whatever the result of its calls; the first failure is returned. */
 static int end_group(int code)
 {
     int end = nccl.GroupEnd();
@@ -85,7 +85,7 @@ static int pass_on(const struct nccl_side *c, const struct nccl_job *j, int send
     return c->self == sender ? send_to(c, j, 0, 1 - sender) : recv_from(c, j, 0, sender);
 }
 
-/* There and back. */
+/* Send forth and back. */
 static int do_pair_latency(const struct nccl_side *c, const struct nccl_job *j)
 {
     int code = pass_on(c, j, 0);
@@ -125,7 +125,7 @@ int nccl_job_enqueue(const struct nccl_side *c, const struct nccl_job *j)
     return nccl_ops[j->op](c, j);
 }
 
-/* Where an operation in place begins: one of its two ends is a block of the other. */
+/* Set the start of an operation in place, where one end is a block of the other. */
 static void place(struct nccl_job *j, const struct nccl_side *c)
 {
     size_t mine = (size_t)c->self * j->block;
@@ -159,9 +159,7 @@ int nccl_job_make(struct nccl_job *j, const struct nccl_side *c, enum op op, siz
     return 0;
 }
 
-/* Both buffers move on by what the larger of them is touched; a multiple of what NCCL loads at
- * once.
- */
+/* Both buffers advance by the larger of the two used sizes, rounded to the unit of NCCL's loads. */
 void nccl_job_turn(struct nccl_job *j, const struct nccl_side *c, unsigned turn)
 {
     size_t blocks = j->stride ? (size_t)j->slots : (size_t)op_blocks(j->op, c->size);

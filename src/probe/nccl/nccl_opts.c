@@ -26,7 +26,7 @@ static int find(const char *const *names, const char *word)
     return -1;
 }
 
-/* Every word of the list is a name of the table. */
+/* Check that every word of the list is a name of the table. */
 static int check_list(const char *list, const char *const *names, const char *what, struct err *err)
 {
     char *copy = mem_strdup(list), *rest = copy, *word;
@@ -95,7 +95,7 @@ static int take_pair_comms(void *into, char *text, struct err *err)
     return how < 0 ? err_usage(err, "\"%s\" is none of own, split, shared, auto", text) : 0;
 }
 
-/* The next "NAME=NUMBER" of the list at *rest; false: the list is at its end. */
+/* Parse the next "NAME=NUMBER" of the list at *rest; false: the list is at its end. */
 static bool next_field(const char **rest, const struct nccl_config_field **field, int *value,
                        struct err *err)
 {
@@ -180,8 +180,9 @@ static const struct opt rows[] = {
     {0},
 };
 
-/* On windows the large collectives run as kernels that know neither algorithm nor protocol (2.28:
- * src/enqueue.cc, ncclPrepareTasks: ncclMakeSymmetricTaskList comes before getAlgoInfo). */
+/* Refuse --algo and --proto with windows: there the large collectives run as kernels without
+ * algorithm and protocol (2.28: src/enqueue.cc, ncclPrepareTasks: ncclMakeSymmetricTaskList comes
+ * before getAlgoInfo). */
 static int check(void *into, struct err *err)
 {
     const struct nccl_opts *o = into;
@@ -205,9 +206,9 @@ static int check(void *into, struct err *err)
 const struct opt_set nccl_options = {
     .rows = rows, .into = &nccl_opts_asked, .group = 40, .check = check};
 
-/* --- the variables that NCCL reads --- */
+/* --- variables that NCCL reads --- */
 
-/* What this program set, so that it may set it anew; anything else there is the user's. */
+/* Variables set by this program, which it may change; other values belong to the user. */
 enum { OWN = 24 };
 static char *own[OWN][2];
 
@@ -236,7 +237,7 @@ static int set(const char *name, const char *value, const char *why, struct err 
     return 0;
 }
 
-/* Take back what an earlier call set. */
+/* Undo the setting of an earlier call. */
 static void take_back(const char *name)
 {
     char **mine = own_slot(name);
@@ -247,7 +248,7 @@ static void take_back(const char *name)
     *mine = NULL;
 }
 
-/* The list in NCCL's spelling, which older versions take literally. */
+/* Set the list in NCCL's spelling, because older versions match case. */
 static int set_list(const char *variable, const char *list, const char *const *names,
                     const char *option, struct err *err)
 {
@@ -270,8 +271,8 @@ static int set_list(const char *variable, const char *list, const char *const *n
     return rc;
 }
 
-/* NCCL takes a host for another one when NCCL_HOSTID differs (src/misc/utils.cc, getHostHash), so
- * that two ranks on one GPU are no duplicate; from 2.30 it also wants to be told so. */
+/* NCCL treats hosts with different NCCL_HOSTID as different (src/misc/utils.cc, getHostHash), so
+ * that two ranks on one GPU are no duplicate.  From 2.30 on a variable must also allow it. */
 static int set_shared(int rank, bool one_host, struct err *err)
 {
     char id[32];
@@ -285,7 +286,7 @@ static int set_shared(int rank, bool one_host, struct err *err)
     return 0;
 }
 
-/* NCCL looks at these once, when it makes the first communicator. */
+/* NCCL reads these variables once, when it makes the first communicator. */
 static int set_path(const char *path, struct err *err)
 {
     char *why = mem_printf("--path %s", path);
@@ -302,7 +303,7 @@ static const struct nccl_opts *now = &nccl_opts_asked;
 int nccl_opts_apply(const struct nccl_opts *o, int rank, bool one_host, struct err *err)
 {
     now = o;
-    /* It overrides ncclConfig_t.blocking (src/init.cc, envConfigOverride). */
+    /* The variable overrides ncclConfig_t.blocking (src/init.cc, envConfigOverride). */
     if (getenv("NCCL_COMM_BLOCKING") && set("NCCL_COMM_BLOCKING", "1", "--transport nccl", err) < 0)
         return -1;
     if (set_list("NCCL_ALGO", o->algo, nccl_algo_name, "--algo", err) < 0 ||
@@ -396,10 +397,10 @@ void nccl_opts_leave_nvlink(void)
             unsetenv(v->name);
 }
 
-/* --- the options of nccl-tests --- */
+/* --- options of nccl-tests --- */
 
-/* Of each: its letter, the values that change nothing, each between blanks, and what to say to any
- * other.  Percentiles (per_iter_timing) are in points.tsv always. */
+/* For each: the letter, the values that change nothing (each between blanks), and the message for
+ * any other value.  Percentiles (per_iter_timing) are always in points.tsv. */
 // clang-format off
 #define TESTS_OPTIONS(O)                                                                           \
     O("ngpus", 'g', " 1 ", "there is one rank a GPU here: mpirun -n N")                            \

@@ -1,4 +1,4 @@
-/* nccl_opts.h - how the NCCL transport runs: what a user may choose beside sizes and operations. */
+/* nccl_opts.h - options of the NCCL transport besides sizes and operations. */
 #ifndef RG_NCCL_OPTS_H
 #define RG_NCCL_OPTS_H
 
@@ -9,8 +9,8 @@
 
 enum nccl_register { NCCL_REG_NONE, NCCL_REG_BUFFER, NCCL_REG_SYMMETRIC };
 
-/* Whose communicator the messages of a pair are on; DEFAULT: AUTO where connecting would take long,
- * else OWN (nccl_pairs.h). */
+/* Communicator for the messages of a pair.  DEFAULT: AUTO if connecting would take long, else OWN
+ * (nccl_pairs.h). */
 enum nccl_pair_comms {
     NCCL_PAIRS_DEFAULT,
     NCCL_PAIRS_OWN,
@@ -25,7 +25,7 @@ struct nccl_opts {
     const char *proto; /* --proto ll,ll128,simple */
     bool sweep;        /* --sweep: every algorithm x protocol */
     bool graph;        /* --graph: replay a CUDA graph instead of launching */
-    bool same_buffer;  /* --same-buffer: all operations on one place of the buffers */
+    bool same_buffer;  /* --same-buffer: all operations at the same place in the buffers */
     bool in_place;     /* --in-place */
     bool mem_alloc;    /* --nccl-mem: buffers from ncclMemAlloc */
     enum nccl_register registration; /* --register none|buffer|symmetric */
@@ -42,48 +42,53 @@ struct nccl_opts {
     {                                                                                              \
         .dtype = NCCL_UINT8, .redop = NCCL_SUM, .pool = 16                                         \
     }
-/* The options, and what they said. */
+/* The options and their values from the command line. */
 extern const struct opt_set nccl_options;
 extern struct nccl_opts nccl_opts_asked;
 
-/* The algorithms and protocols of NCCL 2.30 in its own spelling (src/graph/tuning.cc: ncclAlgoStr,
- * ncclProtoStr); NULL ends each list. */
+/* The algorithms and protocols of NCCL 2.30 in NCCL's spelling (src/graph/tuning.cc: ncclAlgoStr,
+ * ncclProtoStr); each list ends with NULL. */
 extern const char *const nccl_algo_name[], *const nccl_proto_name[];
 
-/* What transport_nccl uses from now on (kept by reference) instead of nccl_opts_asked.  Sets the
- * NCCL_* variables of path, algo, proto and share_gpu for rank `rank` of this process before the
- * library looks at them; a variable that the user has set to something else is an error that
- * names both (EXIT_CONFIG). NCCL_ALGO and NCCL_PROTO are read anew for every communicator: in
- * 2.19 to 2.30 initTransportsRank (src/init.cc) calls ncclTopoTuneModel (src/graph/tuning.cc),
- * whose ncclGetEnv (src/misc/param.cc) is getenv without a cache, unlike NCCL_PARAM's.
- * (src/enqueue.cc asks later only for its words of refusal and, with a CTA policy, whether they
- * are set.)  So later calls with another algo or proto count for the communicators made after
- * them.  one_host: all ranks are here, so that ranks which share a GPU may talk over the
- * loopback. */
+/* Use these options (kept by reference) in transport_nccl from now on, instead of nccl_opts_asked.
+ * Sets the NCCL_* variables of path, algo, proto and share_gpu for rank `rank` of this process
+ * before the library reads them.  EXIT_CONFIG with both values if the user has set a variable to
+ * something else.  one_host: all ranks are on this host, so that ranks which share a GPU may use
+ * the loopback.
+ *
+ * NCCL_ALGO and NCCL_PROTO are read anew for every communicator: in 2.19 to 2.30 initTransportsRank
+ * (src/init.cc) calls ncclTopoTuneModel (src/graph/tuning.cc), whose ncclGetEnv (src/misc/param.cc)
+ * is getenv without a cache, unlike NCCL_PARAM's.  (src/enqueue.cc reads them later only for its
+ * error messages and, with a CTA policy, to see if they are set.)  Later calls with another algo or
+ * proto therefore affect the communicators made after them. */
 int nccl_opts_apply(const struct nccl_opts *o, int rank, bool one_host, struct err *err);
 const struct nccl_opts *nccl_opts_now(void);
-/* Does what is asked leave NVLink to be used? */
+/* True if the options allow NVLink. */
 bool nccl_opts_on_nvlink(void);
-/* Variables of the user that keep NVLink, or that leave it another way than --path does, go. */
+/* Unset the user's variables that keep NVLink in use, or bypass NVLink in another way than
+ * --path. */
 void nccl_opts_leave_nvlink(void);
-/* Does NCCL of this version do what is asked, or refuse it?  Up to 2.23 it takes Ring and says
- * nothing where no algorithm of NCCL_ALGO can be used (v2.19.3 to v2.23.4: src/graph/tuning.cc,
- * "at least set ring algo available" and ringbdw, the backup of src/enqueue.cc, topoGetAlgoInfo; it
- * is gone in v2.24.3, which returns ncclInvalidUsage), so that --sweep and an --algo without ring
- * need 2.24: EXIT_CONFIG.  Every protocol has a ring.  And a field of --nccl-config that its
- * ncclConfig_t has not. */
+/* Check that this NCCL version supports the options.  EXIT_CONFIG if not.
+ *
+ *   algorithms       up to 2.23 NCCL silently uses Ring if no algorithm of NCCL_ALGO is usable
+ *                    (v2.19.3 to v2.23.4: src/graph/tuning.cc, "at least set ring algo available"
+ *                    and ringbdw, the backup of src/enqueue.cc, topoGetAlgoInfo; removed in
+ *                    v2.24.3, which returns ncclInvalidUsage).  Therefore --sweep and an --algo
+ *                    without ring need 2.24.  Every protocol has a ring
+ *   --nccl-config    a field that ncclConfig_t of this version lacks */
 int nccl_opts_check(const struct nccl_opts *o, int version, struct err *err);
-/* What every communicator is made with: a blocking one, on the network of --path and --share-gpu
- * (ncclConfig_t.netName "IB", "Socket"), and what --nccl-config says; the library is loaded. */
+/* Configuration of every communicator: blocking, on the network of --path and --share-gpu
+ * (ncclConfig_t.netName "IB", "Socket"), with the fields of --nccl-config.  The library must be
+ * loaded. */
 void nccl_opts_config(struct nccl_config *c);
 
-/* The options of nccl-tests that railgauge has not: -b -e -f -n -w -c -d mean the same there and
- * here.  Each of the others is accepted with the value that says what is done here anyway, and
- * refused with any other: the message names the option to use instead.  Facts: NVIDIA nccl-tests
- * 2.19.6, README.md and src/common.cu.  They fill in nothing and are hidden from --help, which
- * has a line on it: the manual has the list. */
+/* Options of nccl-tests that railgauge lacks; -b -e -f -n -w -c -d mean the same in both.  Each of
+ * the others is accepted with the value that describes what is done anyway, and refused with any
+ * other value: the message names the option to use instead.  Facts: NVIDIA nccl-tests 2.19.6,
+ * README.md and src/common.cu.  They fill in nothing and are hidden from --help, which has a line
+ * about them; the manual has the list. */
 extern const struct opt nccl_tests_options[];
-/* What nccl-tests' user means by this word after -t or -o, or NULL: "-t 1" are threads there. */
+/* Meaning of this word after -t or -o in nccl-tests, or NULL: "-t 1" are threads there. */
 const char *nccl_tests_meaning(char letter, const char *word);
 
 #endif

@@ -16,18 +16,19 @@
 #include "probe/nccl/nccl_opts.h"
 #include "probe/nccl/nccl_session.h"
 
-static enum nccl_way ways[TIER_MAX]; /* of pairs of each tier; the topology is rank 0's */
-static bool any_way;                 /* that is not own */
+/* communicator for the pairs of each tier; rank 0 knows the topology */
+static enum nccl_way ways[TIER_MAX];
+static bool any_way; /* some tier does not use its own */
 static bool nic_tiers;
-static bool no_split;        /* that of all was lost */
-static enum nccl_way my_way; /* of this rank's pair in the round at hand */
+static bool no_split;        /* the communicator of all ranks was lost */
+static enum nccl_way my_way; /* communicator of this rank's pair in the current round */
 
 bool nccl_pairs_shared(const struct group *g)
 {
     return g->size == 2 && g->round && op_is_pair(g->round->op) && my_way == NCCL_SHARED;
 }
 
-/* Rank 0 knows the tiers: way[g] of each pair, to all. */
+/* Rank 0 knows the tiers and sends way[g] of each pair to all. */
 static int tell_ways(unsigned char *way, struct world *w, const struct topo *topo,
                      const struct round *r, struct err *err)
 {
@@ -38,7 +39,7 @@ static int tell_ways(unsigned char *way, struct world *w, const struct topo *top
     return w->tell(w, way, (size_t)r->groups, err);
 }
 
-/* Where that of all is lost pairs go on with their own. */
+/* If the communicator of all ranks is lost, pairs continue with their own. */
 static void connect_round(struct world *w, const struct group *mine, bool split, bool shared)
 {
     struct err why = {0, ""};
@@ -83,12 +84,12 @@ int nccl_pairs_round(struct world *w, const struct topo *topo, const struct roun
 
 /* --- the trial --- */
 
-/* What a pair found, as its first member tells rank 0. */
+/* Result of a pair, sent by its first member to rank 0. */
 enum { TRY_OWN, TRY_SHARED, TRIES };
 enum { TRY_LATENCY, TRY_BW, TRY_OPS };
 struct trial {
-    int tier;  /* -1: of no pair's first member */
-    bool good; /* nothing failed */
+    int tier;  /* -1: not the first member of a pair */
+    bool good; /* no failure */
     double init;
     double median[TRY_OPS][TRIES], half[TRY_OPS][TRIES]; /* s; share of the median */
 };
@@ -101,7 +102,7 @@ struct trial_plan {
         enum nccl_pair_comms how;
         size_t bytes[TRY_OPS];
         int pair[TIER_MAX][TRIAL_PAIRS][2], pairs[TIER_MAX];
-    } now; /* rank 0's, told to all */
+    } now; /* rank 0's, sent to all */
 };
 
 static bool has(const struct trial_plan *p, int tier, int rank)
@@ -112,7 +113,7 @@ static bool has(const struct trial_plan *p, int tier, int rank)
     return false;
 }
 
-/* Pairs without a common member, from the plan's rounds: of each tier the first that come. */
+/* Choose pairs without a common member from the plan's rounds: the first ones of each tier. */
 static void choose_pairs(struct trial_plan *p, const struct plan *plan)
 {
     p->now.bytes[TRY_LATENCY] = 8;
@@ -148,13 +149,13 @@ static void sum_up(struct trial *t, int op, int way, double *sec)
     t->half[op][way] = middle > 0 ? 1.96 * 1.2533 * sigma / sqrt(TRIAL_ROUNDS) / middle : 1;
 }
 
-/* Both ways in turn; each member agrees with the other inside run(). */
+/* Measure with both kinds in turn; the two members agree inside run(). */
 static int run_trial(struct trial_plan *p, void *const ctx[TRIES], struct trial *t, struct err *err)
 {
     static const enum op ops[TRY_OPS] = {OP_PAIR_LATENCY, OP_PAIR_BW};
     double all[TRY_OPS][TRIES][TRIAL_ROUNDS], sec[8];
 
-    for (int i = -1; i < TRIAL_ROUNDS; i++) /* the first connects */
+    for (int i = -1; i < TRIAL_ROUNDS; i++) /* the first one connects */
         for (int op = 0; op < TRY_OPS; op++)
             for (int way = 0; way < TRIES; way++) {
                 int n = op == TRY_LATENCY ? 8 : 2;
@@ -191,7 +192,7 @@ static int try_pair(struct trial_plan *p, const int *pair, struct trial *t, stru
     return rc;
 }
 
-/* The seconds of the slowest init and of a split of one tier's pairs. */
+/* Measure the pairs of one tier; sec: seconds of the slowest init, and of a split. */
 static int try_tier(struct trial_plan *p, int tier, struct trial *all, double sec[2],
                     struct err *err)
 {
@@ -230,7 +231,8 @@ static bool agree(const struct trial *t)
     return t->good;
 }
 
-/* Of the pair that agrees least: what is told of the tier. */
+/* Largest difference of a pair between the two kinds, as |log|; a tier is judged by its worst
+ * pair. */
 static double apart(const struct trial *t)
 {
     double most = 0;
@@ -262,7 +264,7 @@ static void tell(const struct trial_plan *p, int tier, const struct trial *t, co
     free(made);
 }
 
-/* On rank 0. */
+/* Decide on rank 0. */
 static void decide(const struct trial_plan *p, int tier, const struct trial *all,
                    const double sec[2])
 {
@@ -322,7 +324,7 @@ static void note(const struct trial_plan *p)
     free(text);
 }
 
-/* On rank 0. */
+/* Choose on rank 0. */
 static void choose_how(struct trial_plan *p, const struct plan *plan)
 {
     const struct nccl_opts *o = nccl_opts_now();
@@ -332,7 +334,7 @@ static void choose_how(struct trial_plan *p, const struct plan *plan)
     if (p->now.how == NCCL_PAIRS_DEFAULT)
         p->now.how = sec > PAIRS_PATIENCE ? NCCL_PAIRS_AUTO : NCCL_PAIRS_OWN;
     if (p->now.how == NCCL_PAIRS_AUTO && o->registration == NCCL_REG_SYMMETRIC)
-        p->now.how = NCCL_PAIRS_SPLIT; /* windows are registered by all of a communicator */
+        p->now.how = NCCL_PAIRS_SPLIT; /* windows are registered by all members of a communicator */
     choose_pairs(p, plan);
 }
 

@@ -1,19 +1,22 @@
-/* nccl_pairs.h - whose communicator a pair's messages are on.
+/* nccl_pairs.h - choice of the communicator for the messages of a pair.
  *
- *   own      one of two ranks, ncclCommInitRankConfig: what the others are compared with
- *   split    the same by ncclCommSplit of that of all ranks: a round's pairs by one call
- *   shared   that of all: nothing is made but the connection of the two, with its first message
- *   auto     for each tier of the plan's pairs what was found out before the campaign
+ *   own      a communicator of the two ranks, ncclCommInitRankConfig; the baseline for the others
+ *   split    the same by ncclCommSplit of the communicator of all ranks: one call for all pairs of
+ *            a round
+ *   shared   the communicator of all ranks: only the connection of the two is made, with the first
+ *            message
+ *   auto     per tier of the plan's pairs, from a trial before the campaign
  *
- * auto takes up to TRIAL_PAIRS pairs a tier and gives each both ways in turn, TRIAL_ROUNDS times:
- * latency of 8 bytes and bandwidth of the plan's size.  A tier shares where every median of every
- * pair lies within max(2 %, both half-widths) of that of the own one, and those are below 10 %: of
- * the 95 % interval of a median of normal values, 1.96 * 1.2533 sigma / sqrt(n), sigma by the MAD; inside an NVLink domain a large communicator is 10 to 20 times slower.  The
- * others are split where the split took less than the inits, and splitShare is not set, which makes
- * parts use the channels of the whole.
+ * The trial takes up to TRIAL_PAIRS pairs per tier and measures each with both kinds in turn,
+ * TRIAL_ROUNDS times: latency of 8 bytes and bandwidth of the plan's size.  A tier uses `shared` if
+ * every median of every pair lies within max(2 %, both half-widths) of the median with `own`, and
+ * the half-widths are below 10 %.  Half-width: 95 % interval of a median of normal values, 1.96 *
+ * 1.2533 sigma / sqrt(n), sigma by the MAD.  (Inside an NVLink domain a large communicator is 10 to
+ * 20 times slower.)  Other tiers use `split` if the split took less time than the inits and
+ * splitShare is not set, which would make parts use the channels of the whole.
  *
- * Nothing said, it is auto where connecting pairs one by one, PAIRS_CONNECT each, would take longer
- * than PAIRS_PATIENCE (plan_connect_steps()), else own. */
+ * The default is auto if connecting pairs one by one (plan_connect_seconds()) would take longer
+ * than PAIRS_PATIENCE, else own. */
 #ifndef RG_NCCL_PAIRS_H
 #define RG_NCCL_PAIRS_H
 
@@ -24,14 +27,14 @@
 enum { TRIAL_PAIRS = 3, TRIAL_ROUNDS = 9 };
 #define PAIRS_PATIENCE 60.0 /* s */
 
-/* Collective over w, once a campaign (the transport's prepare()); by_nic: tiers of
+/* Collective over w, once per campaign (the transport's prepare()); by_nic: tiers of
  * topo_nic_tier(). */
 int nccl_pairs_prepare(const struct transport *tr, struct world *w, const struct topo *topo,
                        const struct plan *plan, bool by_nic, struct err *err);
-/* Collective over w (the transport's round()): the pairs of a round get what they need. */
+/* Collective over w (the transport's round()): make what the pairs of a round need. */
 int nccl_pairs_round(struct world *w, const struct topo *topo, const struct round *r,
                      struct err *err);
-/* Is this group a pair that shares?  The same on both. */
+/* True if this group is a pair that uses the communicator of all ranks.  The same on both ranks. */
 bool nccl_pairs_shared(const struct group *g);
 
 #endif

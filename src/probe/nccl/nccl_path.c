@@ -10,7 +10,7 @@
 #include "topo/host/nic.h"
 
 #define VIA(x) (1u << NCCL_VIA_##x)
-/* In a communicator on MNNVL every P2P connection is called so, also within a host. */
+/* On a communicator with MNNVL every P2P connection has this name, also within a host. */
 #define ON_NVLINK (VIA(P2P) | VIA(MNNVL) | VIA(NVLS))
 #define ONLY_NET                                                                                   \
     {"NCCL_P2P_DISABLE", "1"}, {"NCCL_SHM_DISABLE", "1"}, {"NCCL_NVLS_ENABLE", "0"},               \
@@ -128,8 +128,8 @@ void nccl_path_print(void *stream)
     }
 }
 
-/* --- was it used?  Every connection that a rank told of is compared with the row; those that do
- * not fit are put together by what was used instead, and by ranks. --- */
+/* --- comparison: every reported connection is compared with the row; those that do not fit are
+ * grouped by what was used instead, and by ranks --- */
 
 enum { USES_MAX = 8, USE_LEN = 40, LIST_LEN = 120 };
 
@@ -142,7 +142,7 @@ struct nccl_judge {
         bool *rank; /* [endpoints]; owned */
     } use[USES_MAX];
     int uses;
-    bool *heard; /* [endpoints] that told of a connection; owned */
+    bool *heard; /* [endpoints] that reported a connection; owned */
 };
 
 static void blame_rank(struct nccl_judge *j, const char *used, int rank)
@@ -152,7 +152,7 @@ static void blame_rank(struct nccl_judge *j, const char *used, int rank)
     while (i < j->uses && strcmp(j->use[i].name, used) != 0)
         i++;
     if (i == USES_MAX)
-        return; /* there are fewer kinds than that */
+        return; /* cannot happen: there are fewer kinds */
     if (i == j->uses) {
         snprintf(j->use[i].name, sizeof(j->use[i].name), "%s", used);
         j->use[i].rank = mem_calloc((size_t)j->t->endpoints + 1, sizeof(bool));
@@ -169,7 +169,7 @@ static const struct nccl_rank *rank_of(const struct nccl_profile *p, int endpoin
     return NULL;
 }
 
-/* NCCL writes "mlx5_0:1/RoCE"; where it does not, the topology may know the NIC by its name. */
+/* NCCL writes "mlx5_0:1/RoCE"; otherwise the topology may know the NIC by its name. */
 static enum link_layer layer_of(const struct nccl_judge *j, int endpoint, int net)
 {
     const struct nccl_rank *s = rank_of(j->p, endpoint);
@@ -200,7 +200,7 @@ static void judge_link(struct nccl_judge *j, const struct nccl_link *k, int from
     const char *used = nccl_via_name[k->via];
 
     j->heard[teller] = true;
-    /* P2P between hosts is NVLink whatever it is called. */
+    /* P2P between hosts is always NVLink, whatever its name. */
     if (!same && k->via == NCCL_VIA_P2P)
         used = nccl_via_name[NCCL_VIA_MNNVL];
     if (!((same ? j->asked->within : j->asked->between) >> k->via & 1)) {

@@ -20,12 +20,12 @@ enum { LINE = 256 };
 
 struct ras_talk {
     int fd;
-    double end; /* of patience, as log_now() */
-    char *data; /* what came and was not yet taken */
+    double end; /* deadline, as log_now() */
+    char *data; /* received and not yet consumed */
     size_t used;
 };
 
-/* Wait for an event of the socket until the end; false: none came. */
+/* Wait for an event of the socket until the deadline; false: none came. */
 static bool ready(const struct ras_talk *t, short event)
 {
     struct pollfd p = {.fd = t->fd, .events = event};
@@ -34,7 +34,7 @@ static bool ready(const struct ras_talk *t, short event)
     return left > 0 && poll(&p, 1, (int)(1e3 * left) + 1) > 0;
 }
 
-/* "host:port" or "[IPv6]:port". */
+/* Connect to "host:port" or "[IPv6]:port". */
 static int connect_to(const char *address, double end)
 {
     const struct addrinfo how = {.ai_socktype = SOCK_STREAM};
@@ -55,7 +55,7 @@ static int connect_to(const char *address, double end)
     return fd;
 }
 
-/* 1: something came, 0: the other side is done, -1: nothing came in time. */
+/* Returns 1: data received, 0: closed by the server, -1: nothing in time. */
 static int take(struct ras_talk *t, size_t max)
 {
     ssize_t n = -1;
@@ -78,7 +78,8 @@ static bool say(struct ras_talk *t, const char *line)
     return ready(t, POLLOUT) && send(t->fd, line, n, MSG_NOSIGNAL) == (ssize_t)n;
 }
 
-/* The next line begins with these words?  More than that line is not sent before we ask. */
+/* True if the next line begins with these words.  The server sends only this line before the next
+ * request. */
 static bool hear(struct ras_talk *t, const char *words)
 {
     while (!memchr(t->data, '\n', t->used))
@@ -89,7 +90,7 @@ static bool hear(struct ras_talk *t, const char *words)
     return good;
 }
 
-/* What a terminal might obey goes; bytes of other scripts are shown as '?'. */
+/* Remove control characters; show bytes of other scripts as '?'. */
 static size_t clean(char *text, size_t n)
 {
     size_t kept = 0;

@@ -22,15 +22,15 @@ enum { LOG, TOPO, GRAPH, FILES };
 
 struct nccl_readback {
     struct world *w;
-    int file[FILES];          /* -1: not ours, or not written by this rank */
+    int file[FILES];          /* -1: set by the user, or not written by this rank */
     bool dumps;               /* this rank dumps the topology of its host */
-    const char *set[SET_MAX]; /* variables that were not there before */
+    const char *set[SET_MAX]; /* variables that were not set before */
     int sets;
     struct nccl_log_mark *mark; /* owned */
     int marks;
 };
 
-static struct nccl_readback *now; /* the one that is open */
+static struct nccl_readback *now; /* the readback that is open */
 
 static void set(struct nccl_readback *r, const char *name, const char *value)
 {
@@ -44,8 +44,8 @@ static char *path_of(const struct nccl_readback *r, int which)
     return mem_printf("/proc/self/fd/%d", r->file[which]);
 }
 
-/* A file of ours as the value of a variable: without a name anywhere, so that nothing is left of a
- * rank that is killed.  NCCL opens it by its path, to write from the beginning. */
+/* Set a variable to a file of this process that has no name, so that nothing remains if the rank is
+ * killed.  NCCL opens it by its path and writes from the beginning. */
 static int set_file(struct nccl_readback *r, int which, const char *variable, struct err *err)
 {
     static const char *const name[] = {"nccl-log", "nccl-topo", "nccl-graph"};
@@ -59,7 +59,7 @@ static int set_file(struct nccl_readback *r, int which, const char *variable, st
     return 0;
 }
 
-/* Is this the first rank of its host? */
+/* True on the first rank of its host. */
 static int find_leader(struct nccl_readback *r, struct err *err)
 {
     struct gpu_binding *all;
@@ -72,7 +72,7 @@ static int find_leader(struct nccl_readback *r, struct err *err)
     return rc;
 }
 
-/* The user's subsystems stay beside ours; "^X" (all but X) is replaced, the file is not his. */
+/* Add the user's subsystems; "^X" (all but X) is replaced, because the file is not the user's. */
 static void set_subsystems(struct nccl_readback *r, bool tuning)
 {
     const char *user = getenv("NCCL_DEBUG_SUBSYS");
@@ -98,7 +98,7 @@ static int set_up(struct nccl_readback *r, bool tuning, struct err *err)
     set_subsystems(r, tuning);
     if (!r->dumps || getenv("NCCL_TOPO_DUMP_FILE"))
         return 0;
-    /* The rank of a communicator that has this process's number writes it. */
+    /* The dump is written by the rank of a communicator with this process's number. */
     snprintf(rank, sizeof(rank), "%d", r->w->rank);
     set(r, "NCCL_TOPO_DUMP_FILE_RANK", rank);
     set(r, "NCCL_GRAPH_DUMP_FILE_RANK", rank);
@@ -135,7 +135,7 @@ void nccl_readback_mark(const void *comm)
         fstat(r->file[LOG], &log) != 0)
         return;
     if (r->marks && r->mark[r->marks - 1].from == log.st_size)
-        r->marks--; /* nothing was written meanwhile */
+        r->marks--; /* nothing was written in between */
     MEM_PUSH(r->mark, r->marks) = (struct nccl_log_mark){log.st_size, address};
 }
 
@@ -153,7 +153,7 @@ void nccl_readback_close(struct nccl_readback *r)
     free(r);
 }
 
-/* The dump names the ranks of the newest communicator in which this process has its own number. */
+/* The dump refers to the newest communicator in which this process has its own number. */
 static void add_dump(struct nccl_profile *p, const char *path, int rank)
 {
     struct nccl_paths dump;
@@ -162,7 +162,7 @@ static void add_dump(struct nccl_profile *p, const char *path, int rank)
     int comm = p->comms - 1, at = p->n_paths;
 
     if (stat(path, &there) != 0 || there.st_size == 0)
-        return; /* before the first communicator */
+        return; /* no communicator yet */
     if (nccl_xml_load(&dump, path, &err) < 0) {
         char *text =
             mem_printf("rank %d: NCCL's topology dump cannot be read: %.300s", rank, err.text);
@@ -176,7 +176,7 @@ static void add_dump(struct nccl_profile *p, const char *path, int rank)
     MEM_PUSH(p->paths, p->n_paths) = dump;
 }
 
-/* This rank's profile as JSON text; the caller frees.  Nothing there is an empty profile. */
+/* This rank's profile as JSON text; an empty log gives an empty profile.  The caller frees. */
 static char *own_text(const struct nccl_readback *r)
 {
     struct nccl_profile p = {.lines = 0};
@@ -239,9 +239,9 @@ int nccl_readback_collect(struct nccl_readback *r, struct nccl_profile *p, const
     return w->agree(w, rc, err);
 }
 
-/* --- into the topology --- */
+/* --- store in the topology --- */
 
-/* What NCCL chooses differs by size; few are enough to see where it changes. */
+/* NCCL's choices differ by size; a few sizes show where they change. */
 static const size_t size[] = {1 << 10, 1 << 16, 1 << 20, 1 << 24, 1 << 26};
 
 static int run_all(const struct transport *tr, void *ctx, struct err *err)
@@ -277,7 +277,7 @@ static int one_communicator(const struct transport *tr, struct world *w, struct 
     return rc;
 }
 
-/* Into the topology, instead of what an earlier look found. */
+/* Store the profile in the topology, replacing an earlier one. */
 static void keep_profile(struct topo *t, const struct nccl_profile *p)
 {
     json_decref(t->nccl);
@@ -298,11 +298,11 @@ int nccl_readback_build(struct nccl_readback *r, const struct transport *tr, str
     return rc;
 }
 
-/* Below this it is latency that counts, and NCCL assumes nothing of it that can be compared. */
+/* Smaller messages are limited by latency, for which NCCL assumes nothing comparable. */
 enum { LARGE = 32 << 20 };
 
-/* The largest message of an operation on so many ranks, over its epochs the best: bytes a second
- * as busbw; 0: not busbw_measured. */
+/* Bandwidth (busbw, B/s) of an operation's largest message on this number of ranks, the best of its
+ * epochs; 0: not measured. */
 static double busbw_measured(const struct points *all, enum op op, int ranks)
 {
     size_t most = LARGE;

@@ -14,9 +14,9 @@
 #include "probe/nccl/nccl_wait.h"
 #include "probe/watch/watch.h"
 
-/* --- the two buffers, and what NCCL is told of them --- */
+/* --- the two buffers, and their registration --- */
 
-/* From the library: memory that NVLink SHARP, windows and user-buffer registration can use. */
+/* Allocate from the library: memory for NVLink SHARP, windows and user-buffer registration. */
 static int take_library(struct nccl_session *c, int side, struct err *err)
 {
     void *at = NULL;
@@ -40,7 +40,7 @@ static int take_memory(struct nccl_session *c, struct err *err)
                      : gpu_alloc(&c->buffer[i], GPU_PLAIN, c->side.room, err);
         if (rc < 0)
             return err_wrap(err, "a buffer of %s", units_bytes_text(need, (double)c->side.room));
-        /* No page is touched for the first time while the clock runs. */
+        /* Touch every page now, so that none is touched first while the clock runs. */
         if (gpu_memset(c->buffer[i].at, 0, c->side.room, c->side.stream, err) < 0)
             return -1;
     }
@@ -49,7 +49,7 @@ static int take_memory(struct nccl_session *c, struct err *err)
     return nccl_wait_alone(c->side.stream, NCCL_SIDES * (double)c->side.room / 50e6, err);
 }
 
-/* What NCCL is told of the buffers, or told to forget. */
+/* Arguments of registering and deregistering buffers. */
 struct nccl_registration {
     nccl_comm comm;
     bool symmetric;
@@ -101,8 +101,8 @@ static nccl_comm registration_late(void *arg)
     return ((struct nccl_registration *)arg)->comm;
 }
 
-/* ncclSuccess and no handle (2.28: src/register/register.cc, src/dev_runtime.cc): NCCL uses none of
- * what the option asked for. */
+/* ncclSuccess without a handle (2.28: src/register/register.cc, src/dev_runtime.cc) means that NCCL
+ * does not use the option: warn. */
 static void tell_unregistered(const struct nccl_registration *t)
 {
     static bool told;
@@ -134,7 +134,7 @@ static int register_memory(struct nccl_session *c, struct nccl_step *s)
     return 0;
 }
 
-/* A communicator that is lost took its registrations along.  False: the memory must stay. */
+/* A lost communicator has dropped its registrations.  False: the memory must stay. */
 static bool deregister(struct nccl_session *c)
 {
     struct nccl_registration t = registration_of(c);
@@ -164,14 +164,14 @@ static void drop_memory(struct nccl_session *c, bool usable)
 
 /* --- the communicator --- */
 
-/* Buffers and stream that a call was given which did not come back must stay. */
+/* If a call that got buffers and stream did not return, both must stay. */
 static void lose(struct nccl_session *c, const struct err *why)
 {
     c->inside |= c->conn->inside;
-    c->on_shared = false; /* the next one is their own */
+    c->on_shared = false; /* the next communicator is the pair's own */
     nccl_conn_lose(c->conn, why);
     c->conn = NULL;
-    c->turn = 0; /* how far each came may differ now */
+    c->turn = 0; /* the progress of the members may differ now */
 }
 
 int nccl_session_agree(struct nccl_session *c, const struct nccl_job *j, struct nccl_step *s,
@@ -212,7 +212,8 @@ int nccl_session_ready(struct nccl_session *c, enum op op, struct err *err)
     if (why)
         return err_code(err, why->code, "%s", why->text);
     if (c->conn && c->conn->way == NCCL_SHARED && (!op_is_pair(op) || !c->conn->comm)) {
-        c->on_shared = false; /* another operation of these two, or that of all was lost */
+        /* another operation of this pair, or the communicator of all ranks was lost */
+        c->on_shared = false;
         c->conn = NULL;
     }
     return c->conn ? 0 : get_conn(c, &g, err);
@@ -232,11 +233,11 @@ int nccl_session_enqueue(struct nccl_session *c, const struct nccl_job *j, struc
 
     if (code != NCCL_SUCCESS)
         return nccl_wait_failed(c->conn, code, s);
-    watch_step(); /* who does not come back from a call stays behind */
+    watch_step(); /* the watch reports a member that does not return */
     return 0;
 }
 
-/* The first operation, which has a thread of its own. */
+/* Arguments of the first operation, which runs in a thread. */
 struct nccl_first {
     struct nccl_side side;
     struct nccl_job job;
@@ -273,7 +274,8 @@ int nccl_session_first(struct nccl_session *c, const struct nccl_job *j, struct 
 
     if (c->conn->worked)
         return 0;
-    watch_expect(0.05 * c->side.size + (double)j->bytes / 25e6); /* a peer takes milliseconds */
+    /* connecting a peer takes milliseconds */
+    watch_expect(0.05 * c->side.size + (double)j->bytes / 25e6);
     if (put_first(c, j, &s) == 0)
         nccl_wait_stream(c->conn, c->side.stream, &s);
     s.sec = log_now() - from;
@@ -291,7 +293,7 @@ void nccl_session_close(struct nccl_session *c)
 
     if (!c)
         return;
-    /* What the GPU still works on must not be taken from under it, and freeing waits for it. */
+    /* Memory in use by the GPU must not be freed, and freeing would wait for it. */
     bool quiet = !c->inside && nccl_wait_gpu(c->side.member[c->side.self], &err) == 0 &&
                  (!c->side.stream || gpu_stream_done(c->side.stream, &err) == 1);
     drop_memory(c, quiet);

@@ -16,19 +16,20 @@
 #include "probe/mpi/world_mpi.h"
 #include "probe/watch/watch.h"
 
-static bool gpu_dead; /* found so once; nothing is asked of it any more */
+static bool gpu_dead; /* found dead once; never queried again */
 
-/* A wait in progress. */
+/* State of a wait. */
 struct nccl_waiting {
     const char *what;
     double from, limit;
     long pause;   /* ns; 0: yield */
-    bool asked;   /* whether the GPU answers */
-    double heard; /* when another member was heard to suffer; 0: none was */
+    bool asked;   /* the GPU was queried */
+    double heard; /* time of the first alarm of a victim; 0: none */
 };
 
-/* Has another member given up, so that there is nothing to wait for?  Who hears one that suffers
- * may be its cause and not know it yet: its own error is given 2 s to show. */
+/* True if another member has given up, so that the awaited event will not come.  After the alarm of
+ * a victim this rank may be the cause without knowing it yet, so its own error has 2 s to
+ * appear. */
 static bool others_left(const struct nccl_conn *c, struct nccl_waiting *w, double now)
 {
     enum world_alarm heard = c->shared ? world_mpi_alarm_heard(c->shared) : ALARM_NONE;
@@ -52,7 +53,7 @@ const char *nccl_wait_who(int rank)
 
 double nccl_wait_limit(void)
 {
-    return 3 * watch_hang_after(); /* the watch's verdict comes first */
+    return 3 * watch_hang_after(); /* longer, so that the watch decides first */
 }
 
 int nccl_wait_gpu(int rank, struct err *err)
@@ -74,7 +75,7 @@ int nccl_wait_failed(struct nccl_conn *c, int code, struct nccl_step *s)
 {
     const char *last = nccl.GetLastError(c->comm), *text = nccl.GetErrorString(code);
 
-    const char *why = code == NCCL_IN_PROGRESS /* which a file may say as well: /etc/nccl.conf */
+    const char *why = code == NCCL_IN_PROGRESS /* a file may set this as well: /etc/nccl.conf */
                           ? ": NCCL_COMM_BLOCKING=0 made the communicator a nonblocking one"
                           : "";
 
@@ -90,8 +91,8 @@ int nccl_wait_fault(struct nccl_conn *c, struct nccl_step *s)
     return give_up(c, NCCL_CAUSE, s);
 }
 
-/* The GPU is asked when it has been silent for longer than its work may take, or when the others
- * have given up. */
+/* Query the GPU if it is silent for longer than its work may take, or if the others have given
+ * up. */
 static bool answers(double seconds)
 {
     const struct gpu_facts *gpu = gpu_facts();
@@ -110,7 +111,7 @@ static int silent(struct nccl_conn *c, struct nccl_step *s)
     return give_up(c, NCCL_CAUSE, s);
 }
 
-/* Something that ends this wait before its time?  -1. */
+/* Returns -1 if something ends this wait early. */
 static int wait_ended(struct nccl_conn *c, struct nccl_waiting *w, struct nccl_step *s)
 {
     double now = log_now(), waited = now - w->from;
@@ -205,9 +206,9 @@ int nccl_wait_alone(gpu_stream stream, double expected, struct err *err)
     return done < 0 ? -1 : 0;
 }
 
-/* --- a call that may block, in a thread of its own --- */
+/* --- a call that may block, in a thread --- */
 
-/* Whose it is: the last of caller and thread to be done with it frees it. */
+/* Owner of the arguments: the last of caller and thread frees them. */
 enum owner { BOTH, RETURNED, LEFT };
 
 struct nccl_thread {
@@ -271,7 +272,7 @@ static int thread_done(struct nccl_conn *c, void *guard, struct nccl_step *s)
     return c->comm ? comm_state(c, s) : 0;
 }
 
-/* True: it has returned after all. */
+/* True if the call has returned after all. */
 static bool thread_leave(struct nccl_thread *g)
 {
     int both = BOTH;
@@ -313,7 +314,7 @@ static int abort_comm(void *comm)
     return nccl.CommAbort(*(nccl_comm *)comm);
 }
 
-/* Neither a verdict nor an alarm ends this wait: they are why it is aborted. */
+/* Verdict and alarm do not end this wait, because they are the reason for the abort. */
 void nccl_wait_abort(nccl_comm comm)
 {
     const struct nccl_call call = {"ncclCommAbort", abort_comm, &comm, sizeof(comm), NULL};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* GPU memory through NCCL: how a batch of samples is put into the stream and timed by events; why
- * so: transport_nccl.h. */
+/* transport_nccl.c - put a batch of samples into the stream and time it by events; reasons are in
+ * transport_nccl.h. */
 #include "probe/nccl/transport_nccl.h"
 
 #include <math.h>
@@ -26,20 +26,21 @@
 
 extern const struct transport_calls transport_nccl;
 
-static struct nccl_readback *readback; /* of the campaign; NULL: nothing is measured */
+static struct nccl_readback *readback; /* readback of the campaign; NULL: nothing is measured */
 static bool nic_pass;
 
 enum { MARKS = 257, SLICE = 16, BURST_MOST = 16, GRAPH_MOST = 20 };
 
-/* Shorter operations are timed several at once, for an event between two kernels takes about a
- * microsecond of the GPU's; before longer ones the launch into an idle stream is nothing. */
+/* Operations shorter than burst_sec are timed several at once, because an event between two kernels
+ * takes about a microsecond of GPU time.  Before operations longer than lead_sec the launch into an
+ * idle stream is negligible. */
 static const double burst_sec = 50e-6, lead_sec = 2e-3;
 
-/* And a graph's launch takes several: a graph holds what lasts so long, or as many operations as
- * those of nccl-tests (-G: its 20 iterations). */
+/* The launch of a graph takes several microseconds, so a graph holds operations for this time, at
+ * most as many as those of nccl-tests (-G: its 20 iterations). */
 static const double graph_sec = 1e-3;
 
-/* Nothing is slower, as long as nothing is known: large ones are waited for one by one. */
+/* Assumed minimum speed before any measurement: large operations are waited for one by one. */
 static const double slow_Bps = 25e6;
 
 static int make_marks(struct nccl_session *c, int n, struct nccl_step *s)
@@ -80,7 +81,7 @@ static int capture(struct nccl_session *c, const struct nccl_job *j, int times,
     return rc;
 }
 
-/* `times` operations, or the graph that holds as many. */
+/* Launch `times` operations, or the graph that holds them. */
 static int launch(struct nccl_session *c, const struct nccl_job *j, struct gpu_graph *graph,
                   int times, struct nccl_step *s)
 {
@@ -97,11 +98,12 @@ static int mark(struct nccl_session *c, int i, struct nccl_step *s)
                                                                       : 0;
 }
 
-/* How a batch is put into the stream; the same on all members, since `last` is. */
+/* Shape of a batch in the stream; the same on all members, because `last` is. */
 struct batch_shape {
-    int slice; /* so many samples may be under way that the watch sees movement */
-    int burst; /* operations in a sample */
-    int lead;  /* operations before the first mark: the stream is idle until they are launched */
+    int slice; /* samples under way at once, few enough that the watch sees progress */
+    int burst; /* operations per sample */
+    /* operations before the first event, because the stream is idle until they are launched */
+    int lead;
 };
 
 static int at_most(double n, int most)
@@ -109,7 +111,7 @@ static int at_most(double n, int most)
     return n < 1 ? 1 : n > most ? most : (int)n;
 }
 
-/* Without a time of this operation the longest that it may take. */
+/* Without a previous time of this operation, assume the longest possible. */
 static struct batch_shape shape_of(const struct nccl_session *c, const struct nccl_job *j)
 {
     bool known = c->last_op == j->op && c->last_bytes == j->bytes && c->last > 0;
@@ -196,7 +198,7 @@ static int timed(struct nccl_session *c, const struct nccl_job *j, int n, double
     return 0;
 }
 
-/* Of a pair the source's times count. */
+/* The times of a pair are those of the source. */
 static int repeat_first(struct nccl_session *c, int n, double *sec, struct err *err)
 {
     double *both = mem_calloc(2 * (size_t)n, sizeof(*both));
@@ -215,7 +217,7 @@ static int nccl_run(void *ctx, enum op op, size_t bytes, int n, double *sec, str
     if (nccl_job_make(&j, &c->side, op, bytes, err) < 0 || nccl_session_ready(c, op, err) < 0)
         return -1;
     nccl_readback_mark(c->side.comm);
-    j.stride = 0; /* as transport_mpi.c: the messages of a window share one buffer */
+    j.stride = 0; /* as in transport_mpi.c, the messages of a window share one buffer */
     watch_enter("%s of %zu bytes on %d ranks", op_name(op), bytes, c->side.size);
     int rc = nccl_session_first(c, &j, err);
     if (rc == 0)
@@ -240,7 +242,7 @@ static void nccl_close(void *ctx)
 
 /* --- before and after a campaign --- */
 
-/* Ranks with different libraries cannot talk to each other: say so before they try. */
+/* Ranks with different libraries cannot communicate: report it before they try. */
 static int same_library(struct world *w, struct err *err)
 {
     int *each = mem_calloc((size_t)w->size, sizeof(*each)), rc = 0;
@@ -269,7 +271,7 @@ static void note_versions(void)
         json_provenance_add("nccl_config", nccl_opts_asked.config);
 }
 
-/* Settings that change NCCL behind the measurement's back. */
+/* Warn of external settings that change NCCL's behaviour. */
 static void warn_of_settings(const struct world *w)
 {
     int count;
@@ -324,8 +326,8 @@ static int nccl_learn(const struct probe_args *a, struct world *w, struct topo *
     return nccl_readback_campaign(readback, w, t, nccl_opts_asked.path, p, err);
 }
 
-/* What connecting cost goes into connections.tsv beside the points, and is told even when the
- * campaign was cut short. */
+/* Write the cost of connecting to connections.tsv beside the points, and print it even if the
+ * campaign was interrupted. */
 static int nccl_finish(struct world *w, const char *points, int rc, struct err *err)
 {
     char *path = file_beside(points, nic_pass ? "connections-nics.tsv" : "connections.tsv"),
@@ -341,12 +343,12 @@ static int nccl_finish(struct world *w, const char *points, int rc, struct err *
     return rc < 0 ? rc : end;
 }
 
-/* --- --sweep: the plan's collectives that NCCL has algorithms for, once more with each algorithm
- * and protocol, into sweep/ALGO-PROTO.tsv beside the points; what NCCL refuses is in the file as
- * a failed point with its reason.  sweep/plan.tsv is what was measured.  Files that are there
- * already are continued --- */
+/* --- --sweep: measure the plan's collectives that have a choice again with each algorithm and
+ * protocol, into sweep/ALGO-PROTO.tsv beside the points.  A combination that NCCL refuses is a
+ * failed point with its reason.  sweep/plan.tsv is the plan of the sweep.  Existing files are
+ * continued --- */
 
-/* all_to_all and sendrecv are sends and receives: nothing to choose. */
+/* all_to_all and sendrecv consist of sends and receives, without a choice. */
 static bool has_algorithms(const struct round *r)
 {
     return r->stage == STAGE_COLLECTIVE && op_table[r->op].tuner;
@@ -379,7 +381,7 @@ static int save_sweep_plan(const struct plan *p, const char *points, struct err 
     return rc;
 }
 
-/* One combination into its file. */
+/* Measure one combination into its file. */
 static int measure_pair(const struct transport *tr, struct world *w, const struct topo *topo,
                         struct plan *plan, const struct measure_opts *m, const char *path,
                         struct err *err)

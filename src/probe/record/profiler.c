@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* librailgauge-nccl.so: what NCCL calls when NCCL_PROFILER_PLUGIN names it.
+/* profiler.c - librailgauge-nccl.so, the library that NCCL loads if NCCL_PROFILER_PLUGIN names it.
  *
- * Whatever goes wrong, NCCL is told ncclSuccess and the job goes on: without a file the mask is 0, and no
- * event is told. */
+ * Every call returns ncclSuccess, so that errors never stop the job.  Without a file the mask is 0
+ * and NCCL reports no events. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -14,8 +14,9 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* --- words for people --- */
-/* What goes wrong on stderr, where it is seen without NCCL_DEBUG; else through NCCL's log. */
+/* --- messages --- */
+/* Print errors to stderr, where they are seen without NCCL_DEBUG; other messages go to NCCL's
+ * log. */
 static void say(int level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void say(int level, const char *fmt, ...)
 {
@@ -77,7 +78,7 @@ static uint64_t wanted_bytes(void)
     return (uint64_t)mb << 20;
 }
 
-/* The version of the libnccl that an address lies in; 0: it does not say. */
+/* Version of the libnccl that contains an address; 0: not known. */
 static uint32_t nccl_version(const void *in)
 {
     int (*get)(int *), version = 0;
@@ -94,7 +95,7 @@ static uint32_t nccl_version(const void *in)
     return version > 0 ? (uint32_t)version : 0;
 }
 
-/* --- the file, with the first communicator --- */
+/* --- the file, created with the first communicator --- */
 static void forked(void)
 {
     ring_forget(&me.ring);
@@ -137,9 +138,9 @@ static int open_file(int abi, const void *caller)
     return 0;
 }
 
-/* --- contexts: which communicator, in which process --- */
+/* --- contexts: communicator and process --- */
 
-/* Is there a file, and is this context of this process? */
+/* True if there is a file and the context belongs to this process. */
 static bool context_good(const void *context)
 {
     return me.ring.head && context && (uint32_t)((uintptr_t)context >> 32) == me.turn;
@@ -161,7 +162,7 @@ static void comm_fill(struct record_comm *c, const struct comm_said *s)
     __atomic_store_n(&c->hash, s->hash, __ATOMIC_RELEASE);
 }
 
-/* To v3 the first task says whose communicator the context is. */
+/* Up to v3 the first task names the communicator of the context. */
 static void comm_learn(struct record_comm *c, const struct task *t, int rank)
 {
     const struct comm_said s = {t->comm_name, t->hash, 0, 0, rank};
@@ -221,7 +222,7 @@ static int finalize(void *context)
     return 0;
 }
 
-/* --- what NCCL calls --- */
+/* --- functions that NCCL calls --- */
 static int start(int abi, uint64_t type, void *context, void **handle, const struct prof_descr *d)
 {
     struct task t;
@@ -242,7 +243,8 @@ static int start(int abi, uint64_t type, void *context, void **handle, const str
             comm_learn(comm_of(context_comm(context)), &t, d->rank);
         *handle = event_start_task(context_comm(context), &t);
     } else {
-        /* To v3 nothing of a group is told when the group has no handle (ncclProfilerStartTaskEvents). */
+        /* Up to v3 a group without a handle gets no further events
+         * (ncclProfilerStartTaskEvents). */
         *handle = HANDLE(H_NOTHING, 1);
     }
     return 0;

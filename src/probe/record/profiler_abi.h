@@ -1,12 +1,13 @@
-/* profiler_abi.h - what NCCL and a profiler plugin say to each other, in seven versions.
+/* profiler_abi.h - interface between NCCL and a profiler plugin, in seven versions.
  *
- * Facts of NCCL's src/include/plugin/nccl_profiler.h and profiler/profiler_v1.h to _v7.h: order, type and
- * meaning of the fields.  The library asks the plugin for ncclProfiler_vN from the newest it knows
- * downwards: v1 came with NCCL 2.23, v2 with 2.24, v3 with 2.26, v4 with 2.27, v5 with 2.28, v6 with
- * 2.29, v7 with 2.31 (src/plugin/profiler.cc of the releases; of 2.31.2 and 2.32.3 what libnccl asks for).
+ * Facts from NCCL's src/include/plugin/nccl_profiler.h and profiler/profiler_v1.h to _v7.h: order,
+ * type and meaning of the fields.  The library looks for ncclProfiler_vN in the plugin, from the
+ * newest version it knows downwards: v1 came with NCCL 2.23, v2 with 2.24, v3 with 2.26, v4 with
+ * 2.27, v5 with 2.28, v6 with 2.29, v7 with 2.31 (src/plugin/profiler.cc of the releases; for
+ * 2.31.2 and 2.32.3 the symbols that libnccl looks up).
  *
- * A descriptor is a type, a parent, a rank, and a union; here the union's members are structs of their
- * own, which lie as they do there. */
+ * A descriptor is a type, a parent, a rank, and a union.  Here the members of the union are named
+ * structs with the same layout. */
 #ifndef PROFILER_ABI_H
 #define PROFILER_ABI_H
 
@@ -37,7 +38,7 @@ enum prof_type {
 
 /* States of an event, the same numbers in all versions. */
 enum prof_state {
-    PROF_SEND_DONE = 3, /* of a proxy op, to v3 */
+    PROF_SEND_DONE = 3, /* of a proxy op, up to v3 */
     PROF_RECV_DONE = 7,
     PROF_SEND_GPU_WAIT = 8, /* of a proxy step */
     PROF_SEND_WAIT = 9,
@@ -52,7 +53,7 @@ enum prof_state {
 };
 
 /* --- collectives --- */
-struct prof_coll_v1 { /* numbers of NCCL's enums where later versions have words */
+struct prof_coll_v1 { /* NCCL's enum numbers, where later versions have words */
     const char *name;
     uint64_t hash, seq;
     uint8_t func;
@@ -91,7 +92,7 @@ struct prof_coll_v3 {
     uint8_t channels, warps;
     const char *algo, *proto;
 };
-struct prof_coll_v4 { /* v5 and v6 have one field more behind, v7 three more */
+struct prof_coll_v4 { /* v5 and v6 have one more field at the end, v7 three more */
     uint64_t seq;
     const char *func;
     const void *send;
@@ -117,7 +118,7 @@ struct prof_p2p_v1 {
     size_t count;
     int peer;
 };
-struct prof_p2p_v2 { /* and v3 */
+struct prof_p2p_v2 { /* also v3 */
     const char *name;
     uint64_t hash;
     const char *func;
@@ -137,7 +138,7 @@ struct prof_p2p_v4 {
     uint64_t tag; /* v7 on */
 };
 
-/* --- the rest, as far as it is used --- */
+/* --- other descriptors, as far as they are used --- */
 struct prof_proxy_op {
     pid_t pid;
     uint8_t channel;
@@ -182,8 +183,8 @@ struct prof_ce_coll { /* v6 on */
     uint64_t tag; /* v7 on */
 };
 
-/* The type is one byte to v4 and eight from v5 on; a little-endian load of 8 would read what NCCL leaves
- * undefined behind the byte. */
+/* The type is one byte up to v4 and eight from v5 on.  A little-endian load of 8 bytes would read
+ * undefined bytes after the one byte. */
 struct prof_descr {
     union {
         uint8_t type8;
@@ -213,8 +214,8 @@ union prof_state_args {
     struct {
         size_t bytes;
         int steps;
-    } proxy_op;        /* to v3 */
-    size_t step_bytes; /* v4 on, as all below */
+    } proxy_op;        /* up to v3 */
+    size_t step_bytes; /* v4 on, like all fields below */
     uint64_t timer;
 };
 
@@ -235,7 +236,7 @@ _Static_assert(offsetof(struct prof_p2p_api, tag) == 40, "v7");
 _Static_assert(offsetof(struct prof_ce_coll, tag) == 88, "v7");
 
 /* --- the table of functions --- */
-/* level 2: a warning, 3: information (ncclDebugLogLevel); flags: ncclDebugLogSubSys. */
+/* level 2: warning, 3: information (ncclDebugLogLevel); flags: ncclDebugLogSubSys. */
 typedef void (*prof_log)(int level, unsigned long flags, const char *file, int line,
                          const char *fmt, ...);
 
@@ -244,7 +245,7 @@ typedef int prof_stop(void *handle);
 typedef int prof_record(void *handle, int state, union prof_state_args *args);
 typedef int prof_finalize(void *context);
 
-struct prof_v1 { /* to v3 */
+struct prof_v1 { /* up to v3 */
     const char *name;
     int (*init)(void **context, int *mask);
     prof_start *start;
@@ -261,7 +262,7 @@ struct prof_v4 {
     prof_record *record;
     prof_finalize *finalize;
 };
-struct prof_v5 { /* and later */
+struct prof_v5 { /* and later versions */
     const char *name;
     int (*init)(void **context, uint64_t hash, int *mask, const char *comm_name, int nodes,
                 int ranks, int rank, prof_log log);

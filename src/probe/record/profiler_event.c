@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Events as they begin, change and end: tasks, channels, proxy ops and their steps. */
+/* profiler_event.c - start, change and end of events: tasks, channels, proxy ops and their
+ * steps. */
 #include "probe/record/profiler_impl.h"
 
 struct profiler me = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -29,7 +30,7 @@ static void lost_parent(void)
     ADD(&me.ring.head->foreign, 1);
 }
 
-/* The number of the first of two parents that is recorded, and whether a graph is captured there. */
+/* Number of the first of two parents that is recorded, with its graph flag. */
 static uint64_t parent_number(const struct task *t, uint8_t *flags)
 {
     const void *handles[] = {t->parent, t->group};
@@ -91,7 +92,7 @@ void event_stop_task(ring_key key)
     ring_unpin(r);
 }
 
-/* --- channels of kernels: they pin their record from start to stop --- */
+/* --- channels of kernels, which pin their record from start to stop --- */
 void *event_start_channel(const struct prof_descr *d, bool timed)
 {
     unsigned started;
@@ -109,7 +110,7 @@ void *event_start_channel(const struct prof_descr *d, bool timed)
     return HANDLE(H_CHANNEL, KEY(d->parent));
 }
 
-/* The clock is asked only when this may be the last one: it costs as much as all the rest. */
+/* Read the clock only if this may be the last channel, because it costs as much as all the rest. */
 void event_stop_channel(ring_key key, uint64_t timer)
 {
     struct record *r = ring_pinned(&me.ring, key);
@@ -195,7 +196,7 @@ void event_stop_proxy(ring_key key)
     ring_unpin(r);
 }
 
-/* To v3 the op says how much it has moved in all. */
+/* Up to v3 the op reports the total that it has moved. */
 void event_record_proxy(ring_key key, int state, const union prof_state_args *args)
 {
     struct record *r = ring_pinned(&me.ring, key);
@@ -208,7 +209,7 @@ void event_record_proxy(ring_key key, int state, const union prof_state_args *ar
         raise_to(&r->received_bytes, args->proxy_op.bytes);
 }
 
-/* --- steps of proxy ops: from a fixed pool --- */
+/* --- steps of proxy ops, from a fixed pool --- */
 void *event_start_step(const struct prof_descr *d)
 {
     uint32_t at = ADD(&me.next_step, 1);
@@ -243,7 +244,7 @@ static struct step *step_of(uint64_t key)
     return LOAD(&s->turn) == (uint32_t)(key >> 16) ? s : NULL;
 }
 
-/* Where a step's time since its last state belongs. */
+/* Counter for the time of a step since its last state. */
 static uint64_t *waited(struct record *r, int state)
 {
     switch (state) {
@@ -263,8 +264,8 @@ static uint64_t *waited(struct record *r, int state)
     return NULL;
 }
 
-/* bytes: that the step moves, when this state says so (v4 on: src/transport/net.cc sets transSize just
- * before these two). */
+/* bytes: moved by the step, if this state reports it (v4 on: src/transport/net.cc sets transSize
+ * just before these two). */
 void event_record_step(uint64_t key, int state, uint64_t bytes)
 {
     struct step *s = step_of(key);

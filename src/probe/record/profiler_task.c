@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probe/record/profiler_impl.h"
 
-/* Words for the numbers of v1, as ncclFuncToString() and the like have them from 2.24 on (ncclFunc_t and
+/* Words for the numbers of v1, as in ncclFuncToString() and similar from 2.24 on (ncclFunc_t and
  * NCCL_ALGO_*, NCCL_PROTO_* of NCCL 2.23: src/include/nccl_common.h; ncclDataType_t: nccl.h). */
 static const char *const funcs[] = {"Broadcast", "Reduce",   "AllGather", "ReduceScatter",
                                     "AllReduce", "SendRecv", "Send",      "Recv"};
@@ -14,7 +14,7 @@ static const char *const dtypes[] = {"ncclInt8",    "ncclUint8",   "ncclInt32", 
 
 #define WORD(r, words, i) ring_name(r, (i) < sizeof(words) / sizeof(*(words)) ? (words)[i] : NULL)
 
-/* The same field names in descriptors of several versions. */
+/* Fields with the same names in descriptors of several versions. */
 #define COLL_WORDS(r, t, c)                                                                        \
     ((t)->op = ring_name(r, (c)->func), (t)->dtype = ring_name(r, (c)->dtype),                     \
      (t)->algo = ring_name(r, (c)->algo), (t)->proto = ring_name(r, (c)->proto))
@@ -108,7 +108,7 @@ bool task_read(struct ring *r, int abi, uint64_t type, const struct prof_descr *
         t->peer = d->coll_api.root;
     } else if (type == PROF_P2P_API && abi >= 5) {
         CALL(r, abi, t, &d->p2p_api);
-        t->peer = -1; /* not said */
+        t->peer = -1; /* not declared */
     } else if (type == PROF_GROUP_API && abi >= 5) {
         t->kind = RECORD_GROUP_CALL;
         t->flags = d->group_api.captured ? RECORD_GRAPH : 0;

@@ -16,7 +16,7 @@
 #define SEQ_MASK ((1ull << RING_SEQ_BITS) - 1)
 #define BUSY 0x8000u
 #define PINS 0xffu
-#define CHANNEL 0x100u /* one of CHANNELS: that have begun, to 127 */
+#define CHANNEL 0x100u /* a started channel; counts up to 127 in CHANNELS */
 #define CHANNELS 0x7f00u
 #define LOAD(p) __atomic_load_n(p, __ATOMIC_RELAXED)
 #define STORE(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
@@ -39,13 +39,14 @@ struct record *ring_begin(struct ring *r, ring_key *key)
     uint64_t word = LOAD(&rec->word);
 
     *key = place << RING_SEQ_BITS | (number & SEQ_MASK);
-    /* Who was overtaken by a whole turn of the ring must not put the old over the new. */
+    /* A writer that was overtaken by a full turn of the ring must not overwrite the newer
+     * record. */
     if (word & (BUSY | PINS) || word >> 16 > number ||
         !SWAP(&rec->word, &word, number << 16 | BUSY, __ATOMIC_ACQUIRE)) {
         ADD(&r->head->dropped, 1);
         return NULL;
     }
-    /* A reader of a file that is still written must not take new fields for those of the old. */
+    /* A concurrent reader of the file must not take new fields for those of the old record. */
     __atomic_thread_fence(__ATOMIC_RELEASE);
     memset((char *)rec + sizeof(rec->word), 0, sizeof(*rec) - sizeof(rec->word));
     return rec;
@@ -71,7 +72,7 @@ struct record *ring_pin(struct ring *r, ring_key key)
     return rec;
 }
 
-/* A second stop of an event that NCCL has stopped must not take the pins below none. */
+/* A second stop of an event must not make the number of pins negative. */
 void ring_unpin(struct record *rec)
 {
     uint64_t word = LOAD(&rec->word);
@@ -80,8 +81,8 @@ void ring_unpin(struct record *rec)
         ;
 }
 
-/* One atomic step a channel instead of two: the count lies in the word beside the pins, and the field is
- * a copy of it. */
+/* One atomic operation per channel instead of two: the count is in the word beside the pins, and
+ * the field is a copy of it. */
 struct record *ring_pin_channel(struct ring *r, ring_key key, unsigned *started)
 {
     uint64_t place = PLACE(key), word, next;
@@ -107,7 +108,7 @@ unsigned ring_stop_channel(struct record *rec)
 {
     uint16_t started = (uint16_t)((LOAD(&rec->word) & CHANNELS) / CHANNEL);
 
-    /* Of two threads that began channels the slower one may have stored the lesser copy. */
+    /* If two threads start channels, the slower one may have stored the smaller copy. */
     if (LOAD(&rec->channels_started) < started)
         STORE(&rec->channels_started, started);
     return ADD(&rec->channels_stopped, 1) + 1u;
@@ -133,8 +134,8 @@ uint64_t ring_number(const struct record *rec)
 
 /* --- words of NCCL --- */
 static struct {
-    pthread_mutex_t lock; /* of a new word only */
-    uint64_t known[64];   /* address << 8 | index: where NCCL has the word */
+    pthread_mutex_t lock; /* for new words only */
+    uint64_t known[64];   /* address << 8 | index: address of the word in NCCL */
     uint8_t size[RECORD_NAMES];
 } words = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -225,7 +226,7 @@ static int make_dir(const char *dir)
     return mkdir(path, 0777) && errno != EEXIST ? -1 : 0;
 }
 
-/* A name that nobody has: pids come again, and containers have them in common. */
+/* Choose an unused name, because pids are reused, and containers share them. */
 static int make_file(struct ring *r, const char *dir, const char *host)
 {
     int fd = -1;
@@ -244,8 +245,8 @@ static int make_file(struct ring *r, const char *dir, const char *host)
     return fd;
 }
 
-/* Blocks for all of it now: a mapping of a file without them is a SIGBUS on a full disk, and a file
- * beyond RLIMIT_FSIZE a SIGXFSZ. */
+/* Allocate all blocks now: without them a mapped file raises SIGBUS on a full disk, and SIGXFSZ
+ * beyond RLIMIT_FSIZE. */
 static int allocate(int fd, size_t bytes)
 {
     static const char nothing[65536];

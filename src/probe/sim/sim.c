@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "probe/plan.h"
 
-/* Rate left (0..1) of src -> dst on this tier. */
+/* Remaining rate (0..1) of src -> dst on this tier. */
 static double rate_left(const struct sim *s, int src, int dst, int tier)
 {
     double worst = 1;
@@ -19,7 +19,7 @@ static double rate_left(const struct sim *s, int src, int dst, int tier)
     return worst;
 }
 
-/* s that faults add to a message one way. */
+/* Seconds that faults add to a message one way. */
 static double added(const struct sim *s, int src, int dst, int tier)
 {
     double sum = 0;
@@ -31,7 +31,7 @@ static double added(const struct sim *s, int src, int dst, int tier)
     return sum;
 }
 
-/* The NVLink domain, where there is none the host. */
+/* NVLink domain, or the host if there is none. */
 static int domain_of(const struct topo *t, int id)
 {
     const int *at = t->endpoint[id].place.at;
@@ -56,12 +56,13 @@ double sim_pair(const struct sim *s, enum op op, int src, int dst, double bytes,
     return alpha / OP_PAIR_WINDOW + bytes / (ft->Bps.value * there);
 }
 
-/* --- flows: what a group moves between domains --- */
+/* --- flows: traffic of a group between domains --- */
 
-/* Asked of the flow from a to b, or of `part` of one. */
+/* Value of the flow from a to b, or of `part` of one. */
 typedef double flow_fn(const void *of, const struct topo *t, int a, int b, double part);
 
-/* A ring leaves the domain that ends before ids[end] over the NICs of all its members there. */
+/* Smallest value over the flows of a ring.  The ring leaves the domain that ends before ids[end]
+ * over the NICs of all its members there. */
 static double ring_flows(const void *of, const struct topo *t, const int *ids, int n, flow_fn *fn)
 {
     double least = INFINITY;
@@ -77,7 +78,8 @@ static double ring_flows(const void *of, const struct topo *t, const int *ids, i
     return least;
 }
 
-/* Everybody sends evenly to all; what leaves a domain goes over the sender's NIC. */
+/* The same for all_to_all: every member sends evenly to all; traffic to other domains uses the
+ * sender's NIC. */
 static double all_flows(const void *of, const struct topo *t, const int *ids, int n, flow_fn *fn)
 {
     double least = INFINITY;
@@ -114,18 +116,19 @@ static double flows(const void *of, const struct topo *t, enum op op, const stru
 
 /* --- collectives --- */
 
-/* Collectives on the simulated fabric: what the preset says of a healthy group that runs alone, and
- * what faults and a share of the uplinks do to the part of it that grows with the size.
+/* Collectives on the simulated fabric: the preset gives the time of a healthy group alone; faults
+ * and a share of the uplinks slow the part that grows with the size.
  *
- * What they do is told by what moves: a ring in member order runs at its slowest hop (all_gather,
- * reduce_scatter, all_reduce, broadcast, reduce), and leaves a domain over the NICs of all its
- * members there at once, each carrying its part, so the slowest of those NICs rules; in all_to_all
- * every member's NIC carries its own traffic beside what stays inside, and the slowest member rules
- * (nccl-tests issue #267); sendrecv takes its slowest hop. */
+ * The effect depends on the traffic.  A ring in member order (all_gather, reduce_scatter,
+ * all_reduce, broadcast, reduce) runs at the speed of its slowest hop.  It leaves a domain over the
+ * NICs of all its members there at once, each carrying a part, so the slowest of those NICs
+ * decides.  In all_to_all every member's NIC carries its own traffic beside the traffic inside, and
+ * the slowest member decides (nccl-tests issue #267).  sendrecv takes the time of its slowest
+ * hop. */
 struct links {
-    double in_Bps;  /* of the slowest hop inside a domain; INFINITY: none */
-    double nic_Bps; /* of the slowest hop that crosses NICs, one endpoint's; INFINITY: none */
-    int per_domain; /* members that leave a domain together: the fewest */
+    double in_Bps;  /* slowest hop inside a domain; INFINITY: none */
+    double nic_Bps; /* one endpoint's slowest hop across NICs; INFINITY: none */
+    int per_domain; /* smallest number of members that leave a domain together */
 };
 
 static double left_of_flow(const void *of, const struct topo *t, int a, int b, double part)
@@ -138,10 +141,10 @@ static bool is_end(const struct sim *s, const struct topo *t, const struct sim_f
 {
     int at = f->ids ? id : topo_at(t, id, (int)f->level);
 
-    return s->world /* whose PXN may use other NICs */ || f->a < 0 || at == f->a || at == f->b;
+    return s->world /* PXN may use other NICs */ || f->a < 0 || at == f->a || at == f->b;
 }
 
-/* Does it slow one of the flows when everybody sends to all? */
+/* True if the fault slows one of the flows of an all_to_all. */
 static bool slows_exchange(const struct sim *s, const struct sim_fault *f, const int *ids, int n)
 {
     const struct topo *t = s->truth;
@@ -155,7 +158,7 @@ static bool slows_exchange(const struct sim *s, const struct sim_fault *f, const
     return false;
 }
 
-/* What faults leave of the slowest flow between domains. */
+/* Share of the rate that faults leave to the slowest flow between domains. */
 static double flows_left(const struct sim *s, enum op op, const int *ids, int n)
 {
     double worst = 1;
@@ -182,7 +185,7 @@ static struct links walk(const struct sim *s, enum op op, const int *ids, int n,
         int tier = topo_tier(t, a, b);
         bool inside = domain_of(t, a) == domain_of(t, b);
         double Bps = s->fabric->tier[tier].Bps.value, left = 1;
-        if (faults && (inside || op_table[op].links == OP_NEXT)) /* others: flows_left() */
+        if (faults && (inside || op_table[op].links == OP_NEXT)) /* otherwise in flows_left() */
             left = rate_left(s, a, b, tier);
         run++;
         if (inside) {
@@ -196,12 +199,12 @@ static struct links walk(const struct sim *s, enum op op, const int *ids, int n,
     }
     if (faults)
         l.nic_Bps = fmin(l.nic_Bps, healthy * flows_left(s, op, ids, n));
-    if (l.per_domain > 1 && op_table[op].links != OP_NEXT) /* which sends one flow */
-        l.nic_Bps *= nics;                                 /* which they share */
+    if (l.per_domain > 1 && op_table[op].links != OP_NEXT) /* OP_NEXT sends one flow */
+        l.nic_Bps *= nics;                                 /* the members share the NICs */
     return l;
 }
 
-/* Seconds that a byte moves. */
+/* Seconds per byte of the part that grows with the size. */
 static double moving(const struct links *l, enum op op, int n)
 {
     int g = l->per_domain;
@@ -213,7 +216,8 @@ static double moving(const struct links *l, enum op op, int n)
     return 1 / fmin(l->in_Bps, l->nic_Bps * g);
 }
 
-/* s that faults add to a message around the ring: a tree of log2(n) steps has each hop once. */
+/* Seconds that faults add to a message around the ring; a tree of log2(n) steps uses each hop
+ * once. */
 static double added_to_group(const struct sim *s, const int *ids, int n)
 {
     double most = 0;
@@ -241,15 +245,15 @@ double sim_collective(const struct sim *s, enum op op, const int *ids, int n, do
 
 /* --- uplinks --- */
 
-/* Who shares the uplinks of a leaf (of a rack, where no leaf is known).  They carry uplink_share of
- * what its endpoints' NICs do, each way, less what is lost of them; flows that cross leaves at once
- * share them evenly, and one flow alone notices nothing. */
+/* Flows that share the uplinks of a leaf (of a rack, if no leaf is known).  The uplinks carry
+ * uplink_share of the rate of the endpoints' NICs, each way, less the lost ones.  Flows that cross
+ * leaves at the same time share them evenly; a single flow is not slowed. */
 
-/* Groups of endpoints that share uplinks: what flows up from and down to each in one round, and what
- * it carries, in whole NICs of an endpoint. */
+/* Groups of endpoints that share uplinks: traffic up from and down to each in one round, and the
+ * capacity, in units of an endpoint's NIC. */
 struct sim_load {
-    int level, of; /* so many groups of a level in a row are one; level -1: each NIC is */
-    int lanes;     /* hashed uplinks of a group, each with a number of its own; 0: they share all */
+    int level, of; /* `of` consecutive groups of a level are one; level -1: each NIC is one */
+    int lanes;     /* hashed uplinks per group, each with its own number; 0: one shared */
     double *up, *down, *room;
 };
 
@@ -262,7 +266,7 @@ struct sim_uplinks {
     int loads;
 };
 
-/* The group that an endpoint belongs to; -1: none. */
+/* Group of an endpoint; -1: none. */
 static int load_group(const struct topo *t, const struct sim_load *l, int id)
 {
     int at = l->level < 0 ? id : topo_at(t, id, l->level);
@@ -270,7 +274,7 @@ static int load_group(const struct topo *t, const struct sim_load *l, int id)
     return at < 0 || l->of == 1 ? at : at / l->of;
 }
 
-/* True if a flow uses these uplinks: *x and *y are the places that it is counted at. */
+/* True if a flow uses these uplinks; *x and *y are the indices at which it is counted. */
 static bool climbs(const struct sim *s, const struct sim_load *l, int a, int b, int *x, int *y)
 {
     const struct topo *t = s->truth;
@@ -314,7 +318,7 @@ static double room_for_flow(const void *of, const struct topo *t, int a, int b, 
     return least;
 }
 
-/* The same where leaves are all there is: all_to_all asks for n^2 flows. */
+/* The same if there are only leaves: fast, because all_to_all has n^2 flows. */
 static inline bool climbs_leaf(const struct sim_load *l, const struct topo *t, int a, int b, int *x,
                                int *y)
 {
@@ -362,7 +366,7 @@ void sim_free(struct sim *s)
     memset(s, 0, sizeof(*s));
 }
 
-/* What is left of the uplinks of a leaf. */
+/* Remaining share of the uplinks of a leaf. */
 static double uplinks_left(const struct sim *s, int leaf)
 {
     double left = 1;
@@ -374,7 +378,7 @@ static double uplinks_left(const struct sim *s, int leaf)
     return left;
 }
 
-/* Room for `groups` groups of which each endpoint brings `share` of its NIC. */
+/* Add room for `groups` groups; each endpoint adds `share` of its NIC. */
 static struct sim_load *add_load(struct sim_uplinks *u, struct sim_load l, int groups, double share)
 {
     const struct sim *s = u->sim;
@@ -390,7 +394,7 @@ static struct sim_load *add_load(struct sim_uplinks *u, struct sim_load l, int g
     return &u->load[u->loads++];
 }
 
-/* The uplinks of leaves as the preset has them, less what is lost. */
+/* Add the uplinks of leaves as in the preset, less the lost ones. */
 static void add_leaves(struct sim_uplinks *u)
 {
     const struct sim *s = u->sim;
@@ -403,7 +407,7 @@ static void add_leaves(struct sim_uplinks *u)
         l->room[i] *= uplinks_left(s, i);
 }
 
-/* Hashed: each uplink carries one NIC, or its share where there are fewer of them than NICs. */
+/* Hashed: each uplink carries one NIC, or its share if there are fewer uplinks than NICs. */
 static void add_lanes(struct sim_uplinks *u, int lanes)
 {
     const struct topo *t = u->sim->truth;
@@ -486,16 +490,16 @@ double sim_share(struct sim *s, const struct round *r, int group, enum op op)
 extern const struct transport_calls transport_sim;
 
 struct sim_ctx {
-    struct sim sim; /* borrows all of it */
+    struct sim sim; /* copy; the original owns everything */
     struct group group;
-    double share; /* of the uplinks */
-    enum op op;   /* what one message takes without noise, s, was asked last of these; 0 bytes: */
-    size_t bytes; /* not yet */
+    double share; /* share of the uplinks */
+    enum op op;   /* arguments of the last exact time; bytes 0: */
+    size_t bytes; /* none yet */
     double exact;
-    unsigned calls; /* run()s so far: each draws its own numbers */
-    /* Where the simulation varies: */
+    unsigned calls; /* number of run() calls: each draws its own numbers */
+    /* Used if the simulation varies: */
     struct sim_luck luck;
-    double busy_until; /* s of sending until a fault of ON_AFTER begins; INFINITY: none does */
+    double busy_until; /* s of sending until a fault of ON_AFTER begins; INFINITY: none */
 };
 
 static int host_of(const struct sim *s, int id)
@@ -503,7 +507,7 @@ static int host_of(const struct sim *s, int id)
     return s->truth->endpoint[id].place.at[LEVEL_HOST];
 }
 
-/* A dead host answers nobody. */
+/* A dead host does not answer. */
 static int answer(const struct sim *s, const struct group *g, struct err *err)
 {
     for (int f = 0; f < s->faults; f++)
@@ -513,7 +517,7 @@ static int answer(const struct sim *s, const struct group *g, struct err *err)
     return 0;
 }
 
-/* Retests of a pass come after it, and the pass through NICs after the other. */
+/* Blocks of retests follow those of their pass, and the NIC pass follows the other pass. */
 static struct sim_now now_of(const struct group *g)
 {
     const enum stage stage = g->round->stage;
@@ -530,7 +534,7 @@ static int sim_open(void **out, const struct group *g, size_t max_bytes, struct 
     struct sim *s = g->comm;
 
     (void)max_bytes;
-    if (g->index + 1 < g->round->groups) /* which is asked for next */
+    if (g->index + 1 < g->round->groups) /* needed next */
         topo_fetch(s->truth, g->round->group[g->index + 1].members[0],
                    g->round->group[g->index + 1].members[1]);
     if (s->varies) {
@@ -539,7 +543,7 @@ static int sim_open(void **out, const struct group *g, size_t max_bytes, struct 
     }
     if (answer(s, g, err) < 0)
         return -1;
-    struct sim_ctx *ctx = mem_realloc(NULL, 1, sizeof(*ctx)); /* nothing is to be zero before */
+    struct sim_ctx *ctx = mem_realloc(NULL, 1, sizeof(*ctx)); /* not zeroed: every field is set */
     *ctx = (struct sim_ctx){.sim = *s, .group = *g, .luck = {1, 1}, .busy_until = INFINITY};
     ctx->sim.by_nic = stage_by_nic(g->round->stage);
     ctx->share = sim_share(s, g->round, g->index, g->round->op);
@@ -559,7 +563,7 @@ static double message_time(const struct sim_ctx *ctx, enum op op, size_t bytes)
                 : sim_collective(&ctx->sim, op, g->members, g->size, (double)bytes, share));
 }
 
-/* When the next fault begins that waits for the group to have sent for a while. */
+/* Sending time at which the next fault of ON_AFTER begins. */
 static double next_throttle(const struct sim *s)
 {
     double next = INFINITY;
@@ -570,7 +574,7 @@ static double next_throttle(const struct sim *s)
     return next;
 }
 
-/* Seconds without noise, of which many runs in turn are asked. */
+/* Seconds without noise; kept, because many consecutive runs need the same value. */
 static double exact_time(struct sim_ctx *ctx, enum op op, size_t bytes)
 {
     struct sim *s = &ctx->sim;
@@ -589,7 +593,8 @@ static double exact_time(struct sim_ctx *ctx, enum op op, size_t bytes)
     return ctx->exact;
 }
 
-/* Seconds of one sample without noise: with the worst of the faults that slow it alone. */
+/* Seconds of one sample without noise, with the worst of the faults that affect this sample
+ * only. */
 static double sample_time(struct sim_ctx *ctx, enum op op, size_t bytes, struct rng *rng)
 {
     struct sim *s = &ctx->sim;
@@ -605,7 +610,8 @@ static double sample_time(struct sim_ctx *ctx, enum op op, size_t bytes, struct 
     return sec;
 }
 
-/* The samples sec[], which are noise alone, in a world and beside faults with states. */
+/* Multiply sec[], which holds noise alone, by the time of each sample in a world and under faults
+ * with states. */
 static void run_varied(struct sim_ctx *ctx, enum op op, size_t bytes, struct rng *rng, int n,
                        double *sec)
 {

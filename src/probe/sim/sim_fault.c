@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Faults as they are typed, and whom they concern. */
+/* sim_fault.c - parse faults, and find the flows that they concern. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,10 +8,10 @@
 #include "base/units.h"
 #include "probe/sim/sim.h"
 
-/* What the ends of a fault are numbers or names of. */
+/* Kinds of ends; numbers or names. */
 enum end { NO_END, ENDPOINT, HOST, LEAF, LEAF_OR_RACK, RACK, RACK_OR_DOMAIN };
 
-/* The states that a fault can have, as bits of enum fault_state. */
+/* States that a kind of fault can have, as bits of enum fault_state. */
 enum {
     WHEN = 1 << ON_TIME | 1 << ON_SINCE,
     SIZES = 1 << ON_FROM | 1 << ON_TO,
@@ -20,7 +20,7 @@ enum {
     WRONG = WHEN | SIZES | 1 << ON_LOAD | 1 << ON_CHECKS
 };
 
-/* How each is written: NAME=A[-B][:F[:side]][@states]; F alone where it has no end. */
+/* Syntax of each: NAME=A[-B][:F[:side]][@states]; only F if there is no end. */
 static const struct {
     const char *name;
     enum end end;
@@ -82,7 +82,7 @@ static int find_end(const struct topo *t, enum end end, const char *text, int *o
     return 0;
 }
 
-/* The next piece of "a-b:f:side" up to one of `ends`; cuts it out of *rest. */
+/* Cut the next piece of "a-b:f:side" up to one of `ends` out of *rest. */
 static char *piece(char **rest, const char *ends)
 {
     char *here = *rest, *end = here + strcspn(here, ends);
@@ -92,7 +92,7 @@ static char *piece(char **rest, const char *ends)
     return here;
 }
 
-/* "A-B": names have hyphens, too, so it is cut where both halves are ends. */
+/* Split "A-B".  Names contain hyphens, too, so it is split where both halves are ends. */
 static int find_two(const struct topo *t, enum end end, char *text, struct sim_fault *f,
                     struct err *err)
 {
@@ -127,7 +127,7 @@ static int find_kind(const char *name, struct err *err)
     return err_usage(err, "no fault \"%s\"%s; known:%s", name, near_text(&near), known);
 }
 
-/* No cable lies between endpoints that do not meet over NICs. */
+/* Endpoints that are not connected over NICs have no cable between them. */
 static int check_cable(const struct sim *s, const struct sim_fault *f, struct err *err)
 {
     int tier = topo_tier(s->truth, f->a, f->b);
@@ -195,7 +195,7 @@ static int state_value(double *out, int state, const char *text, struct err *err
     }
 }
 
-/* "NAME[=VALUE]", which is cut into both. */
+/* Parse "NAME[=VALUE]" in place. */
 static int parse_state(struct sim_fault *f, char *text, struct err *err)
 {
     struct near near = {.word = text};
@@ -230,7 +230,7 @@ static int parse_states(struct sim_fault *f, char *rest, struct err *err)
     return 0;
 }
 
-/* F and the side, or the time, behind the ends. */
+/* Parse F and the side, or the time, after the ends. */
 static int parse_size(struct sim_fault *f, char **rest, struct err *err)
 {
     const char *name = forms[f->kind].name;
@@ -283,7 +283,7 @@ int sim_fault(struct sim *s, const char *text, struct err *err)
     return rc;
 }
 
-/* --- whom it concerns --- */
+/* --- concerned flows --- */
 
 static bool between(int x, int y, int a, int b)
 {
@@ -295,7 +295,7 @@ static bool goes_both_ways(enum op op)
     return op == OP_PAIR_BIBW || !op_is_pair(op);
 }
 
-/* A number in [0, 1) of this fault: for `what` at `when`. */
+/* Number in [0, 1) of this fault: for `what` at `when`. */
 static double draw(const struct sim *s, const struct sim_fault *f, enum fault_state what, int when)
 {
     unsigned long long key = sim_mix(s->seed, (unsigned)(f - s->fault) * ON_COUNT + what);
@@ -329,7 +329,7 @@ static bool holds(const struct sim *s, const struct sim_fault *f, enum fault_sta
         return (double)now->bytes <= v;
     case ON_ONE_OF:
         return sim_lane(s, src, dst, (int)v) == 0;
-    case ON_CHECKS: /* a turn verifies once */
+    case ON_CHECKS: /* once per turn */
         return sim_uniform(sim_mix(sim_mix(s->seed, (unsigned)now->turn), (unsigned)dst)) < v;
     default:
         return true;
@@ -344,7 +344,7 @@ bool sim_fault_on(const struct sim *s, const struct sim_fault *f, int src, int d
     return true;
 }
 
-/* True if the fault lies on the way of the flow src -> dst, whatever its states are. */
+/* True if the fault is on the path of the flow src -> dst, whatever its states. */
 static inline bool lies_on(const struct sim *s, const struct sim_fault *f, int src, int dst,
                            bool nic)
 {
@@ -378,7 +378,7 @@ static inline bool lies_on(const struct sim *s, const struct sim_fault *f, int s
     }
 }
 
-/* Apart, so that the common path needs no registers saved. */
+/* Separate function, so that the common path saves no registers. */
 static __attribute__((noinline)) bool lies_on_now(const struct sim *s, const struct sim_fault *f,
                                                   int src, int dst, bool nic)
 {

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sim_noise.c - what a world does to points and samples.
+/* sim_noise.c - effect of a world on points and samples.
  *
  * Seconds of a point without noise are multiplied by
  *
  *   exp(sum over kinds of sigma N(0,1))        point, ladder, group-epoch, pair, turn
- *   exp(-sum over its hosts of sigma N(0,1))   host-epoch; of a collective the slowest host
+ *   exp(-sum over its hosts of sigma N(0,1))   host-epoch; for a collective the slowest host
  *   exp(-least of its members)                 endpoint + host: ends are in series
- *   exp(largest of its hosts |sigma N(0,1)|)   host-latency, of pair_latency alone
+ *   exp(largest of its hosts |sigma N(0,1)|)   host-latency, for pair_latency alone
  *   1 / factor                                 stray
  *   1 / (1 - drift * turn / turns)             all but pair_latency
  *
  * The rate between leaves is multiplied by least + (1 - least) * U at each end where another job
- * runs, and a sample by what sim_noise_sample() says.  Each draw has a key of its own, made of the
- * campaign's seed or the machine's and of what it is drawn for. */
+ * runs, and a sample by sim_noise_sample().  Each draw has its own key, made of the seed (campaign
+ * or machine) and the purpose of the draw. */
 #include <math.h>
 
 #include "probe/plan.h"
 #include "probe/sim/sim.h"
 
-/* What a number is drawn for: the first value of its key. */
+/* Purpose of a draw: the first value of its key. */
 enum draw {
     DRAW_POINT = 1000, /* apart from the numbers of rounds */
     DRAW_LADDER,
@@ -49,7 +49,7 @@ static unsigned long long key_of(unsigned long long seed, enum draw what, int a,
     return sim_mix(sim_mix(sim_mix(seed, what), (unsigned)a), (unsigned)b);
 }
 
-/* Both passes of a plan number their turns from 0. */
+/* Number of a moment; both passes of a plan number their turns from 0. */
 static int moment(const struct sim *s)
 {
     return 2 * s->now.turn + s->by_nic;
@@ -80,14 +80,14 @@ int sim_sender(const struct sim *s, int src, int dst)
     return src;
 }
 
-/* --- of a point --- */
+/* --- noise of a point --- */
 
 static int host_of(const struct sim *s, int id)
 {
     return topo_at(s->truth, id, LEVEL_HOST);
 }
 
-/* Log of the rate of a part that the machine keeps. */
+/* Log of the rate of a part, which the machine keeps. */
 static double kept(const struct sim *s, int id)
 {
     const struct sim_world *w = s->world;
@@ -119,7 +119,7 @@ static double hosts_minute(const struct sim *s, const struct group *g)
     return g->size > 2 ? least : sum;
 }
 
-/* Log of the time that parts add, or take away. */
+/* Log of the time that parts add or save. */
 static double parts(const struct sim *s, const struct group *g)
 {
     const struct sim_world *w = s->world;
@@ -137,7 +137,7 @@ static double parts(const struct sim *s, const struct group *g)
     return w->host_epoch > 0 ? y - hosts_minute(s, g) : y;
 }
 
-/* Log of the time of what a group meets whoever is in it. */
+/* Log of the time from noise that does not depend on parts. */
 static double luck(const struct sim *s, const struct group *g)
 {
     const struct sim_world *w = s->world;
@@ -164,7 +164,7 @@ static double luck(const struct sim *s, const struct group *g)
     return y;
 }
 
-/* What other jobs leave to a flow over the uplinks of this leaf. */
+/* Share of the rate that other jobs leave to a flow over the uplinks of this leaf. */
 static double beside_jobs(const struct sim *s, int leaf, int a)
 {
     const struct sim_world *w = s->world;
@@ -176,7 +176,8 @@ static double beside_jobs(const struct sim *s, int leaf, int a)
     return w->jobs.least + (1 - w->jobs.least) * u;
 }
 
-/* True if a flow goes from one leaf to another.  NVLink passes no leaf, though both ends have NICs there. */
+/* True if a flow goes from one leaf to another.  NVLink crosses no leaf, although both ends have
+ * NICs there. */
 static bool between_leaves(const struct sim *s, int a, int b)
 {
     const int level = (int)sim_uplink_level(s->truth), x = topo_at(s->truth, a, level);
@@ -185,7 +186,7 @@ static bool between_leaves(const struct sim *s, int a, int b)
            s->fabric->tier[topo_tier_by(s->truth, a, b, s->by_nic)].nic;
 }
 
-/* A flow between leaves, or a collective over several, meets the jobs of each. */
+/* A flow between leaves, or a collective over several, is slowed by the jobs of each leaf. */
 static double jobs_leave(const struct sim *s, const struct group *g)
 {
     const int level = (int)sim_uplink_level(s->truth);
@@ -218,7 +219,7 @@ struct sim_luck sim_noise_point(const struct sim *s, const struct group *g)
     return out;
 }
 
-/* --- of a sample --- */
+/* --- noise of a sample --- */
 
 /* True if the pair, or some members of the group, send from one leaf to another. */
 static bool crosses(const struct sim *s, const struct group *g)

@@ -14,7 +14,7 @@
 enum { VERSION = 1, FIELDS = 4 };
 static const char folder[] = "topo/worlds";
 
-/* --- the table of kinds --- */
+/* --- table of kinds --- */
 
 static const char *const rehash_words[] = {
     [REHASH_EPOCH] = "epoch", [REHASH_CAMPAIGN] = "campaign", NULL};
@@ -24,12 +24,12 @@ static const char *const level_words[] = {[TAPER_LEAF] = "leaf",
                                           [TAPER_SPINE] = "spine",
                                           NULL};
 
-/* A number of a kind, or one of some words. */
+/* A number of a kind, or a choice of words. */
 struct field {
     const char *name;
     double lo, hi;
-    size_t at; /* of the double in struct sim_world; of oversubscription in struct sim_taper */
-    const char *const *words; /* NULL ends them */
+    size_t at; /* offset in struct sim_world; for oversubscription in struct sim_taper */
+    const char *const *words; /* ends with NULL */
     bool whole;
 };
 
@@ -102,7 +102,7 @@ static int read_word(const struct field *f, json_t *value, const char *where, do
     return err_data(err, "%s: unknown %s \"%s\"%s", where, f->name, text, near_text(&near));
 }
 
-/* The numbers of one entry of "noise", which has no other keys. */
+/* Read the numbers of one entry of "noise"; other keys are errors. */
 static int read_fields(const struct kind *k, json_t *entry, const char *where, void *into,
                        struct err *err)
 {
@@ -206,7 +206,7 @@ static int unknown(const char *name, struct err *err)
     return -1;
 }
 
-/* Opened and read; *root stays for the caller, who also frees it after a failure. */
+/* Open and read a world.  The caller frees *root, also after a failure. */
 static int load(struct sim_world *w, json_t **root, const char *name, struct err *err)
 {
     char *path = file_data_named(folder, name);
@@ -234,7 +234,7 @@ void sim_world_each(name_taker *take, void *to)
     file_data_each(folder, take, to);
 }
 
-/* "  stray          share 0.05  factor 0.8: source" */
+/* Append "  stray          share 0.05  factor 0.8: source". */
 static char *list_entry(char *text, json_t *entry)
 {
     const char *name, *sep = " ";
