@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hf_model.c - config.json of Hugging Face Transformers in the words of jobs/training/models: its
- * keys are those of transformers/models/NAME/configuration_NAME.py. */
+/* hf_model.c - convert config.json of Hugging Face Transformers to the terms of
+ * jobs/training/models.  Keys are those of transformers/models/NAME/configuration_NAME.py. */
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@ enum { HF_LAYERS_MAX = 100000 };
 
 #define HF_EXPERTS "n_routed_experts|num_experts|num_local_experts|moe_num_experts"
 
-/* The first of these keys ("a|b") that is a whole number; def: none is. */
+/* Value of the first of these keys ("a|b") that is a whole number; def: none is. */
 static int hf_int(const json_t *c, const char *keys, int def)
 {
     char key[48];
@@ -37,7 +37,7 @@ static bool hf_is(const json_t *c, const char *types)
     return false;
 }
 
-/* Adds what is above zero. */
+/* Add a value above zero. */
 static void hf_put(json_t *o, const char *key, int value)
 {
     if (value > 0)
@@ -95,7 +95,7 @@ static json_t *hf_mlp(const json_t *c, bool sparse)
     return p;
 }
 
-/* Does layer i see a window only? */
+/* True if layer i has windowed attention. */
 static bool hf_windowed(const json_t *c, int i)
 {
     const char *type =
@@ -121,7 +121,7 @@ static bool hf_sparse(const json_t *c, int i)
     return hf_is(c, "deepseek_v2 deepseek_v3") ? i % step == 0 : (i + 1) % step == 0;
 }
 
-/* What this reader cannot say in layers of ours; NULL: nothing. */
+/* First feature that this reader cannot express in layers; NULL: none. */
 static const char *hf_strange(const json_t *c)
 {
     static const char *const keys[] = {"hybrid_override_pattern",

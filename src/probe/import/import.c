@@ -11,15 +11,15 @@
 
 enum { NOTE = 64 };
 
-/* --- the ranks of a table as groups of endpoints.  A rank is its host's device: the endpoint of
- * the given topology, which must have it, or else one that is made when it is first met --- */
+/* --- ranks of a table as groups of endpoints.  A rank is a device of its host: the endpoint of the
+ * given topology, which must have it, or an endpoint made at its first appearance --- */
 
 enum { DEVICES_MAX = 1024 };
 
 struct import_gpu {
     int device, endpoint;
 };
-/* Which endpoint is which device of one host, in the order in which they were met. */
+/* Devices of one host and their endpoints, in order of appearance. */
 struct import_host {
     struct import_gpu *gpu;
     int gpus;
@@ -32,7 +32,7 @@ static void note_gpu(struct import *im, int host, int device, int endpoint)
     MEM_PUSH(h->gpu, h->gpus) = (struct import_gpu){device, endpoint};
 }
 
-/* Those of im->topo. */
+/* Fill in the hosts of im->topo. */
 static void fill_hosts(struct import *im)
 {
     im->hosts = im->topo.hosts;
@@ -48,7 +48,7 @@ static void free_hosts(struct import *im)
     free(im->host);
 }
 
-/* The host's index and room for its devices; -1: the given topology does not have it. */
+/* Index of the host, with room for its devices; -1: not in the given topology. */
 static int host_of(struct import *im, const char *name)
 {
     int before = im->topo.hosts, host = topo_add_host(&im->topo, name);
@@ -108,7 +108,7 @@ static int by_group(const void *a, const void *b)
     return x->group == y->group ? by_rank(a, b) : (x->group > y->group) - (x->group < y->group);
 }
 
-/* `ranks` of them in blocks on the hosts, devices from 0. */
+/* Add `ranks` ranks in blocks on the hosts, devices from 0. */
 static int deal_ranks(struct recording_table *t, const struct recording *r, char *const *host,
                       int hosts, int ranks, struct err *err)
 {
@@ -126,7 +126,7 @@ static int deal_ranks(struct recording_table *t, const struct recording *r, char
     return 0;
 }
 
-/* Recordings without rank lines. */
+/* Ranks of recordings without rank lines. */
 static int ranks_of_options(struct recording_table *t, const struct recording *r,
                             const struct import_opts *o, struct err *err)
 {
@@ -145,7 +145,7 @@ static int ranks_of_options(struct recording_table *t, const struct recording *r
     return rc;
 }
 
-/* Ranks must be 0..n-1, each on a GPU that can be said; endpoints are made in their order. */
+/* Check that ranks are 0..n-1, each on an identified GPU, and make endpoints in their order. */
 static int check_ranks(struct import *im, const struct recording *r, struct recording_table *t,
                        struct err *err)
 {
@@ -165,7 +165,7 @@ static int check_ranks(struct import *im, const struct recording *r, struct reco
     return 0;
 }
 
-/* Group g is member[at[g]] .. member[at[g + 1] - 1]: endpoints in the order of ranks. */
+/* Group g is member[at[g]] .. member[at[g + 1] - 1]: endpoints in rank order. */
 struct import_groups {
     int *member, *at, count;
 };
@@ -183,7 +183,7 @@ static int check_sizes(const struct import_groups *g, const struct recording *r,
                                     r->path, t->line);
 }
 
-/* Is one endpoint a member twice?  mark[] has room for every endpoint. */
+/* Check that no endpoint is a member twice.  mark[] has room for every endpoint. */
 static int check_members(const struct import_groups *g, const struct import *im,
                          const struct recording *r, const struct recording_table *t,
                          struct err *err)
@@ -200,8 +200,8 @@ static int check_members(const struct import_groups *g, const struct import *im,
     return rc;
 }
 
-/* Sorts t's ranks by group; where there are none, those of im->opts.  Groups are of one size, at
- * least 2, and no endpoint is in two: EXIT_DATA.  free_groups() also after an error. */
+/* Sort t's ranks by group, or use those of im->opts if there are none.  EXIT_DATA unless groups are
+ * of equal size, at least 2, and no endpoint is in two.  Call free_groups() also after an error. */
 static int make_groups(struct import_groups *g, struct import *im, const struct recording *r,
                        struct recording_table *t, struct err *err)
 {
@@ -244,7 +244,7 @@ void import_say(struct import *im, char *sentence)
     MEM_PUSH(im->said, im->saids) = sentence;
 }
 
-/* The operation of a table; said: that of the options, -1: none. */
+/* Operation of a table; said: from the options, -1: none. */
 static int op_of(const struct recording *r, const struct recording_table *t, int said,
                  struct err *err)
 {
@@ -276,7 +276,7 @@ static bool same_kind(const struct recording_row *a, const struct recording_row 
     return !strcmp(a->type, b->type) && !strcmp(a->redop, b->redop) && a->root == b->root;
 }
 
-/* How often this size came before, in rows that count. */
+/* Number of earlier rows with this size that count. */
 static int epoch_of(const struct import *im, int round, size_t bytes)
 {
     int n = 0;
@@ -304,12 +304,12 @@ static void fill(struct point_row *row, const struct recording_half *h, int grou
         point_note(p, "%s", note);
 }
 
-/* What of a table did not become a point. */
+/* Parts of tables that did not become points. */
 struct import_left {
     int empty, half, kind, cycles;
 };
 
-/* Another operation or number of ranks would have another busbw / algbw. */
+/* Check busbw / algbw, which would differ for another operation or number of ranks. */
 static int check_factor(const struct recording *r, const struct recording_row *row,
                         const struct recording_half *h, const struct round *round, struct err *err)
 {

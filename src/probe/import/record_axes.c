@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* record_axes.c - which communicators of a job are the groups of one axis. */
+/* record_axes.c - find the communicators of a job that are the groups of one axis. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "probe/import/record_job_impl.h"
 
-/* The distance of neighbours, where all are the same; 0: they are not. */
+/* Distance of neighbours if it is the same for all; else 0. */
 static int stride_of(const struct record_job *j, const struct record_team *c)
 {
     int stride = 0, before = -1;
@@ -63,7 +63,7 @@ static struct record_axis *axis_for(struct record_job *j, const struct record_te
 
 void record_axes_make(struct record_job *j)
 {
-    bool **used = NULL; /* of each axis: which processes are in it */
+    bool **used = NULL; /* [axis][process]: process is in the axis */
     int known = 0;
 
     for (int i = 0; i < j->teams; i++) {

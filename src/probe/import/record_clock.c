@@ -9,9 +9,9 @@
 #include "base/stats.h"
 
 enum {
-    CLOCK_CALLS = 300, /* looked at of each operation of each communicator */
+    CLOCK_CALLS = 300, /* calls used per operation and communicator */
     CLOCK_TURNS = 10,
-    CLOCK_LINE = 12 /* ends, from which on drift is looked for */
+    CLOCK_LINE = 12 /* number of ends from which on drift is fitted */
 };
 
 struct clock_end {
@@ -19,7 +19,7 @@ struct clock_end {
     double own; /* s since the job's first start */
 };
 
-static const double DRIFT_MAX = 1e-2; /* no clock is so bad */
+static const double DRIFT_MAX = 1e-2; /* no clock is worse */
 
 /* Differences of clocks, by process. */
 struct clock_difference {
@@ -29,18 +29,18 @@ struct clock_difference {
 
 struct clock_work {
     struct record_job *j;
-    struct clock_end *end; /* call by call */
+    struct clock_end *end; /* ordered by call */
     int ends, *at, calls;  /* call i: at[i] .. at[i + 1] - 1 */
     int *block, blocks;    /* calls of one lane: block[b] .. block[b + 1] - 1 */
     double *offset, *drift;
-    int *joined; /* by process: 1 + the process whose clock is common to them; 0: not yet */
+    int *joined; /* by process: 1 + the process of the common clock; 0: not connected yet */
     struct clock_difference *d;
     int ds;
-    int *place; /* of each end in d, when that is by process and time */
+    int *place; /* position of each end in d, sorted by process and time */
     double *buf;
 };
 
-/* --- what is looked at --- */
+/* --- calls that are used --- */
 
 static int lane_of(const struct record_job *j, int call)
 {
@@ -61,7 +61,7 @@ static void take_call(struct clock_work *w, int call)
     }
 }
 
-/* Calls of a lane stand side by side; those that are in no lane do not part them. */
+/* Calls of a lane are adjacent; calls without a lane do not separate them. */
 static void take_calls(struct clock_work *w)
 {
     const struct record_job *j = w->j;
@@ -91,9 +91,9 @@ static int by_process(const void *a, const void *b)
                                     : (x->t > y->t) - (x->t < y->t);
 }
 
-/* --- a first guess, along the communicators --- */
+/* --- first guess, along the communicators --- */
 
-/* A member of the block whose clock is known; -1: none is, or all are. */
+/* Member of the block with a known clock; -1: none, or all are known. */
 static int known_of(const struct clock_work *w, int block)
 {
     int known = -1;
@@ -107,7 +107,7 @@ static int known_of(const struct clock_work *w, int block)
     return all ? -1 : known;
 }
 
-/* The median of what each new member of these calls says beside `known`. */
+/* Set each new member to the median of its differences from `known` in these calls. */
 static void guess_block(struct clock_work *w, int block, int known)
 {
     w->ds = 0;
@@ -150,7 +150,7 @@ static void guess(struct clock_work *w)
     }
 }
 
-/* --- in turns --- */
+/* --- iteration --- */
 
 static double common(const struct clock_work *w, int process, double own)
 {
@@ -159,7 +159,7 @@ static double common(const struct clock_work *w, int process, double own)
     return t - w->drift[process] * t / (1 + w->drift[process]);
 }
 
-/* Where each end is among those of its process, by time. */
+/* Position of each end among those of its process, by time. */
 static void find_places(struct clock_work *w)
 {
     for (int i = 0; i < w->ends; i++)
@@ -170,7 +170,7 @@ static void find_places(struct clock_work *w)
         w->place[(int)w->d[i].s] = i;
 }
 
-/* What each process' end differs by from the median end of its call. */
+/* Difference of each process' end from the median end of its call. */
 static void differences(struct clock_work *w)
 {
     for (int c = 0; c < w->calls; c++) {
@@ -228,9 +228,9 @@ static void turn(struct clock_work *w, bool last)
     }
 }
 
-/* --- what comes of it --- */
+/* --- results --- */
 
-/* The clock of the first of those that are joined is the common one. */
+/* The clock of the first connected process is the common one. */
 static void set_common(struct clock_work *w)
 {
     for (int p = w->j->processes - 1; p >= 0; p--) {
@@ -255,7 +255,7 @@ static double median_of(struct clock_work *w, const double *of, const int *proce
     return median;
 }
 
-/* Processes of one host have one clock, unless they say otherwise. */
+/* Processes of one host share a clock, unless they contradict each other. */
 static void share_hosts(struct clock_work *w)
 {
     struct record_job *j = w->j;

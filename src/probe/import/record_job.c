@@ -13,8 +13,8 @@
 struct record_lane {
     int comm, src, dst;
     enum op op;
-    uint32_t least, most; /* numbers */
-    int entries, base;    /* base: the call of the least number */
+    uint32_t least, most; /* range of numbers */
+    int entries, base;    /* base: call of the smallest number */
 };
 
 void record_job_init(struct record_job *j)
@@ -61,7 +61,7 @@ void record_job_say(struct record_job *j, const char *fmt, ...)
     va_end(ap);
 }
 
-/* --- what the reader tells --- */
+/* --- input from the reader --- */
 
 struct record_process *record_job_process(struct record_job *j, const char *path, const char *host)
 {
@@ -145,7 +145,7 @@ static bool same_lane(const void *wanted, int value)
            l->dst == w->kind->dst;
 }
 
-/* A kind that is new. */
+/* Add a new kind. */
 static int new_kind(struct record_job *j, const struct record_what *kind)
 {
     struct kind_wanted wanted = {j, kind};
@@ -171,7 +171,7 @@ static int kind_of(struct record_job *j, const struct record_what *kind)
     struct kind_wanted wanted = {j, kind};
     uint64_t key = map_mix(lane_key(kind), kind->bytes);
 
-    /* Apart from the keys of `like`. */
+    /* Distinguish from the keys of `like`. */
     key = map_mix(map_mix(key, 1 + (uint64_t)kind->algorithm * 1000 + (uint64_t)kind->protocol),
                   (uint64_t)kind->channels);
     int found = map_find(&j->kind_at, key, same_kind, &wanted);
@@ -201,9 +201,9 @@ void record_job_add(struct record_job *j, const struct record_what *kind, uint32
     j->process[j->processes - 1].entries++;
 }
 
-/* --- processes in the order of their ranks --- */
+/* --- processes, sorted by rank --- */
 
-/* Ranks of the largest communicator where the files do not say them. */
+/* Use the ranks of the largest communicator if the files have none. */
 static void find_ranks(struct record_job *j)
 {
     int most = -1;
@@ -231,7 +231,7 @@ static int by_rank(const void *a, const void *b)
 {
     const struct record_process *x = ((const struct placed *)a)->p,
                                 *y = ((const struct placed *)b)->p;
-    unsigned rx = (unsigned)x->rank, ry = (unsigned)y->rank; /* unknown ones last */
+    unsigned rx = (unsigned)x->rank, ry = (unsigned)y->rank; /* unknown ranks last */
     int host = rx == ry ? strcmp(x->host, y->host) : 0;
 
     if (rx != ry || host)
@@ -292,7 +292,7 @@ static void order_entries(struct record_job *j)
 
 /* --- calls --- */
 
-/* Numbers of a lane become calls: one range each. */
+/* Turn the numbers of each lane into a range of calls. */
 static int number_calls(struct record_job *j, struct err *err)
 {
     long long all = 0;
@@ -322,7 +322,7 @@ static int number_calls(struct record_job *j, struct err *err)
     return 0;
 }
 
-/* Entry e into its call, process by process; false: its process is in it already. */
+/* Add entry e to its call, process by process; false: the process has an entry already. */
 static bool fill(struct record_job *j, int e)
 {
     struct record_entry *x = &j->entry[e];
@@ -359,7 +359,7 @@ static void fill_calls(struct record_job *j)
                        twice);
 }
 
-/* Calls whose ranks do not agree what was called are of no use. */
+/* Drop calls whose ranks disagree on the kind of call. */
 static void drop_unlike(struct record_job *j)
 {
     for (int i = 0; i < j->calls; i++) {

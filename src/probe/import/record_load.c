@@ -20,8 +20,8 @@
 #include "probe/record/record.h"
 #include "topo/topo.h"
 
-/* --- one file of probe/record/record.h, open and checked: header and table of communicators are in memory, the ring is read
- * piece by piece --- */
+/* --- one file of probe/record/record.h, opened and checked: header and table of communicators are
+ * in memory, the ring is read in pieces --- */
 
 struct record_ring {
     const char *path;
@@ -32,8 +32,8 @@ struct record_ring {
         char text[RECORD_HEAD_BYTES];
     };
     struct record_comm *comm;
-    int *slot; /* of each communicator: which of the file's ranks it is of */
-    int *team; /* and its index in the job, -1: none */
+    int *slot; /* per communicator: index of the rank in this file */
+    int *team; /* per communicator: index in the job; -1: none */
     int slots;
 };
 
@@ -56,7 +56,7 @@ static int record_ring_read(const struct record_ring *f, void *to, size_t bytes,
     return 0;
 }
 
-/* What record_wrong() has no numbers for. */
+/* Message for a file that record_wrong() rejects. */
 static int wrong(const struct record_ring *f, const char *why, struct err *err)
 {
     const struct record_head *h = &f->head;
@@ -90,8 +90,8 @@ static int check_head(struct record_ring *f, struct err *err)
     return topo_host_name_check(f->head.host, f->path, err);
 }
 
-/* EXIT_NOINPUT, or EXIT_DATA: no such file, cut short, of another version.  record_ring_close() also
- * after an error.  path is kept. */
+/* EXIT_NOINPUT, or EXIT_DATA: wrong kind of file, cut short, of another version.  Call
+ * record_ring_close() also after an error.  path is kept. */
 static int record_ring_open(struct record_ring *f, const char *path, struct err *err)
 {
     struct stat st;
@@ -122,7 +122,7 @@ static void record_ring_close(struct record_ring *f)
 }
 
 enum {
-    LOAD_CHUNK = 4096,         /* records read at once */
+    LOAD_CHUNK = 4096,         /* records read at a time */
     LOAD_MEMBERS_MAX = 1 << 24 /* ranks of all communicators together */
 };
 
@@ -133,14 +133,14 @@ static bool in_use(const struct record_comm *c)
     return c->state == RECORD_COMM_OPEN || c->state == RECORD_COMM_CLOSED;
 }
 
-/* Ranks of each communicator by its hash: what a file says, or one more than the highest rank that any has
- * (NCCL told it from interface 4 on). */
+/* Size of each communicator by its hash: as declared in a file, else the highest rank plus one
+ * (NCCL declares it from interface 4 on). */
 struct load_sizes {
     struct map at;
     int *size, sizes;
     long long members;
-    char *first, *job; /* the first file, and its job */
-    bool lost;         /* a file's oldest records were overwritten */
+    char *first, *job; /* path of the first file, and its job */
+    bool lost;         /* the oldest records of a file were overwritten */
 };
 
 static int note_size(struct load_sizes *s, const struct record_ring *f, const struct record_comm *c,
@@ -176,8 +176,8 @@ static int note_sizes(struct load_sizes *s, const struct record_ring *f, struct 
     return 0;
 }
 
-/* A process with several GPUs is in a communicator several times: its ranks there, in ascending
- * order, are the slots of the file, and single ones go to the first. */
+/* A process with several GPUs is in a communicator several times.  Its ranks there, in ascending
+ * order, are the slots of the file; single ranks use the first slot. */
 static void find_slots(struct record_ring *f)
 {
     f->slots = 1;
@@ -206,21 +206,21 @@ static int join_teams(struct record_job *j, struct record_ring *f, int slot,
 
 /* --- records --- */
 
-/* What one rank's records are, before they become entries. */
+/* Records of one rank, before they become entries. */
 struct load_rank {
     struct record_job *j;
     const struct record_ring *f;
     int slot;
     struct record_raw *raw;
     int raws;
-    double *ahead; /* of the GPU's timer, the host's clock; ns */
+    double *ahead; /* time of the GPU's timer ahead of the host's clock, ns */
     int aheads;
     struct record_messages messages;
     long under_way, untimed, unknown, torn, alone;
-    uint64_t first_under_way; /* number of its record */
+    uint64_t first_under_way; /* number of its first record under way */
 };
 
-/* "AllReduce" as op.h calls it; -1: nothing there. */
+/* enum op of "AllReduce" and so on; -1: none. */
 static int op_of(const char *name)
 {
     char low[RECORD_NAME_LEN];
@@ -247,7 +247,7 @@ static bool under_way(const struct record_ring *f, const struct record *r)
     return r->channels_started > r->channels_stopped || r->proxy_started > r->proxy_stopped;
 }
 
-/* Start and end, and on whose clock; false: not known. */
+/* Start and end, and their clock; false: not known. */
 static bool times_of(struct record_raw *e, struct load_rank *k, const struct record *r)
 {
     const uint64_t most = (uint64_t)1 << 62;
@@ -306,7 +306,7 @@ static void take_record(struct load_rank *k, const struct record *r)
     }
 }
 
-/* One record as it lies at `place` of the ring. */
+/* Process the record at `place` of the ring. */
 static void look_at(struct load_rank *k, const struct record *r, uint64_t place)
 {
     if (!(r->word >> 16))
@@ -339,7 +339,8 @@ static int read_ring(struct load_rank *k, struct err *err)
 
 /* --- entries --- */
 
-/* ns that the host's real time is ahead of its monotonic clock: one figure for all files of a host. */
+/* ns by which the host's real time is ahead of its monotonic clock: one value for all files of a
+ * host. */
 static int64_t wall_of(const struct record_job *j, const struct record_ring *f)
 {
     int64_t wall = (int64_t)(f->head.wall_ns - f->head.mono_ns);
@@ -350,7 +351,7 @@ static int64_t wall_of(const struct record_job *j, const struct record_ring *f)
     return wall;
 }
 
-/* Beyond nine years beside the first host's clock nothing is a time. */
+/* Times more than nine years from the first host's clock are invalid. */
 static const int64_t TIME_MAX = (int64_t)1 << 58;
 
 static void add_entries(struct load_rank *k, struct record_process *p)
@@ -447,7 +448,7 @@ static int load_file(struct record_job *j, const char *path, const struct load_s
 
 /* --- the folder --- */
 
-/* Of one job, and how large its communicators are. */
+/* Check that a file is of the same job, and note the sizes of its communicators. */
 static int look_file(struct load_sizes *s, const char *path, struct err *err)
 {
     struct record_ring f;
@@ -479,7 +480,7 @@ static bool has_suffix(const char *name)
     return n > tail && !strcmp(name + n - tail, RECORD_SUFFIX);
 }
 
-/* The paths of dir's files, sorted. */
+/* Paths of the files in dir, sorted. */
 static int list_files(char ***path, int *paths, const char *dir, struct err *err)
 {
     DIR *d = opendir(dir);
@@ -496,7 +497,7 @@ static int list_files(char ***path, int *paths, const char *dir, struct err *err
     return 0;
 }
 
-/* Which ranks have no file, of the largest communicator that lacks some. */
+/* Report the ranks without a file, for the largest communicator that has some. */
 static void say_missing(struct record_job *j)
 {
     const struct record_team *most = NULL;

@@ -34,9 +34,10 @@ static int by_number(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-/* What was launched together: the parent, or where that is a call its parent.  Without any: NCCL starts
- * the events of all that a kernel does before the launch and stops them after it (2.23 to 2.28,
- * enqueue.cc, ncclProfilerStartTaskEvents and ncclProfilerStopTaskEvents). */
+/* Group messages that were launched together: by the parent, or by its parent if that is a call.
+ * Without a parent: NCCL starts the events of all parts of a kernel before the launch and stops
+ * them after it (2.23 to 2.28, enqueue.cc, ncclProfilerStartTaskEvents and
+ * ncclProfilerStopTaskEvents). */
 static void find_groups(struct record_messages *m)
 {
     const struct record_message *first = NULL;
@@ -69,7 +70,7 @@ static int by_group(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-/* As many bytes to each other rank and from it, once. */
+/* True if the same number of bytes goes to and comes from each other rank, once. */
 static bool is_exchange(const struct record_message *x, int n, const struct record_raw *raw,
                         int size)
 {
@@ -95,7 +96,7 @@ static bool is_ring(const struct record_message *x, int n, const struct record_r
     return send->peer == (send->me + 1) % size && recv->peer == (recv->me + size - 1) % size;
 }
 
-/* The first stands for all. */
+/* Merge n records into the first. */
 static void make_one(struct record_raw *raw, const struct record_message *x, int n, enum op op,
                      uint64_t times)
 {
@@ -108,7 +109,7 @@ static void make_one(struct record_raw *raw, const struct record_message *x, int
         one->start = r->start < one->start ? r->start : one->start;
         one->end = r->end > one->end ? r->end : one->end;
         one->wait += r->wait;
-        if (r->what.channels > one->what.channels) /* to itself it has fewer */
+        if (r->what.channels > one->what.channels) /* a message to the rank itself has fewer */
             one->what.channels = r->what.channels;
         r->what.comm = -1;
     }
@@ -126,7 +127,7 @@ static void make_messages(struct record_raw *raw, const struct record_message *x
     }
 }
 
-/* Times of the GPU and of the host do not go together. */
+/* True if all times are of the same clock, GPU or host. */
 static bool one_clock(const struct record_raw *raw, const struct record_message *x, int n)
 {
     bool one = true;
@@ -155,7 +156,7 @@ static void find_meaning(struct record_messages *m, const struct record_job *j,
     }
 }
 
-/* Between the same two, or of the same operation. */
+/* Key of messages between the same two ranks, or of the same operation. */
 static uint64_t lane_of(const struct record_what *w)
 {
     return map_mix(map_mix((uint64_t)w->comm, (uint64_t)w->op),

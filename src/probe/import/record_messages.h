@@ -1,18 +1,19 @@
-/* record_messages.h - sends and receives of one rank, as what the application meant by them.
+/* record_messages.h - recognise operations in the sends and receives of a rank.
  *
- * NCCL knows no all_to_all before 2.28 and makes one of sends and receives even then: those of one
- * communicator that were launched together (one parent, or before the launch of any of them was over) are an all_to_all where as many bytes go to each other
- * rank and come from it, a sendrecv where one goes to the next rank and one comes from the rank
- * before, else messages.  NCCL numbers none of them; they are numbered in their order, from the end
- * where files of the job have lost their beginnings. */
+ * NCCL has no all_to_all before 2.28 and makes it of sends and receives even then.  Messages of one
+ * communicator that were launched together (with one parent, or each before the launch of any other
+ * was over) are an all_to_all if the same number of bytes goes to and comes from every other rank;
+ * a sendrecv if one goes to the next rank and one comes from the previous rank; else messages.
+ * NCCL does not number them.  They are numbered in order, from the end if files of the job have
+ * lost their beginnings. */
 #ifndef RG_RECORD_MESSAGES_H
 #define RG_RECORD_MESSAGES_H
 
 #include "probe/import/record_job.h"
 
-/* A record before it is an entry. */
+/* A record before it becomes an entry. */
 struct record_raw {
-    struct record_what what; /* comm -1: another one stands for it */
+    struct record_what what; /* comm -1: merged into another record */
     uint32_t number;
     uint64_t start, end; /* ns, of the GPU's timer or the host's clock */
     bool gpu;
@@ -22,21 +23,21 @@ struct record_raw {
 struct record_messages {
     struct record_message *message;
     int count;
-    struct map call_at; /* calls by their number: index into parent */
+    struct map call_at; /* index into parent, by number of the call */
     uint64_t *parent;
     int parents;
 };
 
-/* raw[at] is this rank's, `me`, to or from peer; group: the parent, as in struct record. */
+/* raw[at] is a message of this rank, `me`, to or from peer; group: parent as in struct record. */
 struct record_message {
     int team, me, peer, at;
     bool send;
-    uint64_t number, group, from, to; /* the host launched it from .. to, ns */
+    uint64_t number, group, from, to; /* from, to: launch by the host, ns */
 };
 void record_messages_add(struct record_messages *m, struct record_message message);
-/* The application's call of this number has this parent. */
+/* Note the parent of the application's call of this number. */
 void record_messages_call(struct record_messages *m, uint64_t number, uint64_t parent);
-/* After the last of them. */
+/* Call after the last message. */
 void record_messages_end(struct record_messages *m, const struct record_job *j,
                          struct record_raw *raw, bool from_end);
 void record_messages_free(struct record_messages *m);

@@ -8,11 +8,11 @@
 #include "base/mem.h"
 #include "base/stats.h"
 
-/* --- what ran at once --- */
+/* --- concurrent operations --- */
 
 struct overlap_step {
     int64_t t;
-    int comm, by; /* one more of it runs from now on, or one fewer */
+    int comm, by; /* +1: an operation starts; -1: it ends */
 };
 
 static int by_time(const void *a, const void *b)
@@ -22,7 +22,7 @@ static int by_time(const void *a, const void *b)
     return (x->t > y->t) - (x->t < y->t);
 }
 
-/* Time up to t that several communicators were busy; t[] and busy[] have n. */
+/* Time until `at` in which several communicators were busy; t[] and busy[] have n entries. */
 static double busy_until(const int64_t *t, const double *busy, int n, int64_t at)
 {
     int lo = 0, hi = n;
@@ -45,9 +45,9 @@ static double busy_until(const int64_t *t, const double *busy, int n, int64_t at
 struct overlap {
     const struct record_job *j;
     struct overlap_step *step;
-    int64_t *t, *last; /* last: of each call's starts */
+    int64_t *t, *last; /* last: latest start of each call */
     double *busy;
-    int *running; /* by communicator */
+    int *running; /* indexed by communicator */
     float *share;
 };
 
@@ -114,7 +114,8 @@ float *record_points_overlap(const struct record_job *j)
 
 /* --- endpoints --- */
 
-/* Devices as they were recorded, where each process of the host has its own; else in their order. */
+/* Use devices as recorded if each process of the host has a different one; else number them in
+ * order. */
 static bool devices_differ(const struct record_job *j, const char *host)
 {
     bool *seen = NULL, differ = true;
@@ -169,7 +170,7 @@ struct points_work {
     const struct record_job *j;
     const int *endpoint;
     const float *overlap;
-    struct lists calls; /* of each kind, by `like`: those that are whole, in their order */
+    struct lists calls; /* per kind, by `like`: complete calls in order */
     int odd;            /* calls that end before the last rank's start */
 };
 
@@ -198,7 +199,7 @@ static int calls_of(const struct points_work *w, int kind)
     return w->calls.start[kind + 1] - w->calls.start[kind];
 }
 
-/* Who comes last most often, and how far behind the first, in the middle. */
+/* Set the process that is last most often, and the median of first to last start. */
 static void fill_late(struct point_row *row, const struct points_work *w, const int *call, int n)
 {
     double *skew = mem_calloc((size_t)n, sizeof(*skew));
@@ -245,7 +246,7 @@ static void add_point(struct points_work *w, struct round *r, int group, int epo
     free(sec);
 }
 
-enum { EPOCH_CALLS = 8 }; /* an epoch has as many, where there are several */
+enum { EPOCH_CALLS = 8 }; /* calls per epoch, if there are several epochs */
 
 static void add_size(struct points_work *w, struct round *r, int group, int kind)
 {
@@ -266,8 +267,8 @@ static void fill_group(struct plan_group *g, const struct points_work *w,
         MEM_PUSH(g->members, g->size) = w->endpoint[c->member[m]];
 }
 
-/* Those of an axis' kinds that are of this operation, as a round of the communicators that have whole
- * calls of it.  group[] is -1 for every communicator, before and after. */
+/* Add a round: this operation, of the kinds of an axis, on the communicators with complete calls.
+ * group[] is -1 for every communicator, before and after. */
 static void add_round(struct points_work *w, const int *kind, int kinds, enum op op, int *group)
 {
     const struct record_job *j = w->j;

@@ -10,13 +10,13 @@
 #include "base/stats.h"
 #include "probe/import/record_points.h"
 
-/* --- the period of one communicator on one of its processes --- */
+/* --- period of one communicator on one of its processes --- */
 
 struct beat {
     int comm, process;
-    int period, first, count; /* entries of it: from `first` on `count` repeat */
-    double sec;               /* of a period */
-    double share;             /* of its process' busy time */
+    int period, first, count; /* entries: `count` entries from `first` on repeat */
+    double sec;               /* time of a period, s */
+    double share;             /* share of its process' busy time */
 };
 
 enum { BEAT_CONTEXT = 4, BEAT_LEAST = 3, BEAT_ENTRIES = 1 << 14 };
@@ -26,7 +26,7 @@ struct beat_sequence {
     int *like, n;
 };
 
-/* The last BEAT_ENTRIES of them. */
+/* Take the last BEAT_ENTRIES entries. */
 static void sequence_of(struct beat_sequence *s, const struct record_job *j, int process, int comm)
 {
     const struct record_process *p = &j->process[process];
@@ -43,7 +43,7 @@ static void sequence_of(struct beat_sequence *s, const struct record_job *j, int
         }
 }
 
-/* From where to where like[i] == like[i + p] around `at`; how many, 0: not even there. */
+/* Find the run of like[i] == like[i + p] around `at`.  Returns its length; 0: not equal at `at`. */
 static int run_around(const struct beat_sequence *s, int p, int at, int *first)
 {
     int lo = at, hi = at;
@@ -59,7 +59,7 @@ static int run_around(const struct beat_sequence *s, int p, int at, int *first)
     return hi - lo;
 }
 
-/* The shortest period that holds about as long as any. */
+/* Find the shortest period that covers about as many entries as any other. */
 static bool find_period(struct beat *b, const struct beat_sequence *s)
 {
     int at = s->n / 4, best = 0;
@@ -108,7 +108,7 @@ static double share_of(const struct record_job *j, int process, const struct bea
     return all > 0 ? own / all : 0;
 }
 
-/* The communicator of an axis of which most was recorded, on its first process. */
+/* Use the communicator of an axis with most entries, on its first process. */
 static bool beat_of_axis(struct beat *b, const struct record_job *j, const struct record_axis *a,
                          const int *entries, struct beat_sequence *s)
 {
@@ -128,7 +128,7 @@ static bool beat_of_axis(struct beat *b, const struct record_job *j, const struc
     return b->sec > 0;
 }
 
-/* The longest of those that matter, and what it is a whole part of. */
+/* Take the longest period of those that matter, or a multiple of it. */
 static bool find_beat(struct beat *found, const struct record_job *j, struct beat_sequence *s)
 {
     struct beat *beat = mem_calloc((size_t)j->axes + 1, sizeof(*beat));
@@ -155,9 +155,9 @@ static bool find_beat(struct beat *found, const struct record_job *j, struct bea
     return best != NULL;
 }
 
-/* --- where steps begin --- */
+/* --- start of steps --- */
 
-/* The pause before an entry on its process, of whatever communicator. */
+/* Pause before an entry on its process, over all communicators. */
 static double pause_before(const struct record_job *j, const struct record_entry *e)
 {
     int at = (int)(e - j->entry);
@@ -165,7 +165,7 @@ static double pause_before(const struct record_job *j, const struct record_entry
     return at > j->process[e->process].first ? (double)(e->start - e[-1].start) : 0;
 }
 
-/* The begins of steps, one more than there are; their number. */
+/* Set the starts of steps and the end of the last.  Returns their number. */
 static int find_begins(int64_t *begin, const struct record_job *j, struct beat *b,
                        const struct beat_sequence *s)
 {
@@ -207,7 +207,7 @@ static bool same_row(const void *wanted, int value)
            a->algorithm == b->algorithm && a->protocol == b->protocol && a->channels == b->channels;
 }
 
-/* What a kind is; false: a rank of the message is not there. */
+/* Fill in the kind; false: a rank of the message is missing. */
 static bool describe(struct record_row *r, const struct record_job *j, const struct record_what *k)
 {
     const struct record_team *c = &j->team[k->comm];
@@ -259,7 +259,7 @@ static void make_rows(struct steps_work *w)
     map_free(&w->row_at);
 }
 
-/* The step that a time lies in; -1: before the first or after the last. */
+/* Step that contains a time; -1: before the first or after the last. */
 static int step_at(const struct steps_work *w, int64_t t)
 {
     int lo = 0, hi = w->s->steps;
@@ -348,7 +348,7 @@ static void fill_rows(struct steps_work *w)
     free(buf);
 }
 
-/* --- all of it --- */
+/* --- complete analysis --- */
 
 static void find_steps(struct steps_work *w)
 {
@@ -393,7 +393,7 @@ void record_steps_free(struct record_steps *s)
     memset(s, 0, sizeof(*s));
 }
 
-/* --- from rank to rank --- */
+/* --- bytes from rank to rank --- */
 
 struct steps_flow {
     int src, dst;
@@ -416,7 +416,7 @@ static void add_flow(struct steps_flows *f, int src, int dst, double bytes)
     f->flow[*at].bytes += bytes;
 }
 
-/* Of one kind in a step. */
+/* Add the bytes of one kind per step. */
 static void add_kind(struct steps_flows *f, const struct record_job *j, const struct record_what *k,
                      double count)
 {

@@ -11,11 +11,11 @@
 #include "base/mem.h"
 #include "base/units.h"
 
-/* --- the columns of the table: which holds what, and a row read by them --- */
+/* --- columns of the table, and reading a row with them --- */
 
 enum { WORDS = 40 };
 
-/* What a column holds; from COLUMN_TIME on they come twice, out of place first. */
+/* Contents of a column.  From COLUMN_TIME on each occurs twice, out of place first. */
 enum recording_column {
     COLUMN_SIZE,
     COLUMN_COUNT,
@@ -32,8 +32,8 @@ enum recording_column {
 };
 
 struct recording_columns {
-    int at[2][COLUMNS]; /* of each kind in each half, -1: none */
-    int words;          /* of a row */
+    int at[2][COLUMNS]; /* column of each kind in each half; -1: none */
+    int words;          /* words per row */
 };
 
 static const struct {
@@ -47,7 +47,7 @@ static const struct {
     [COLUMN_MOST] = {"i_max", ""},
 };
 
-/* Words of a line into at most `max` of word[]; how many there are. */
+/* Split a line into at most `max` words.  Returns their number. */
 static int split_words(char *text, char **word, int max)
 {
     char *save = NULL;
@@ -69,7 +69,7 @@ static int kind_of(const char *column)
     return k;
 }
 
-/* From "size count type ..." on this line of r; text is cut up. */
+/* Read the column names of this line, "size count type ...".  text is modified. */
 static int columns_read(struct recording_columns *c, const struct recording *r, int line,
                         char *text, struct err *err)
 {
@@ -87,7 +87,7 @@ static int columns_read(struct recording_columns *c, const struct recording *r, 
                             "collective",
                             r->path, line);
         if (!strcmp(word[i], "timestamp"))
-            c->words++; /* a day and a time of day */
+            c->words++; /* two words: date and time of day */
         int kind = kind_of(word[i]);
         half += kind == COLUMN_TIME;
         if (kind < COLUMNS && half < 2)
@@ -103,7 +103,7 @@ static int columns_read(struct recording_columns *c, const struct recording *r, 
     return 0;
 }
 
-/* One line below the names. */
+/* A line below the names. */
 struct recording_cells {
     const struct recording_columns *columns;
     const struct recording *r;
@@ -116,7 +116,7 @@ static const char *cell(const struct recording_cells *in, int half, enum recordi
     return in->word[in->columns->at[half][kind]];
 }
 
-/* *out stays as it is where there is no such column. */
+/* *out is not changed if there is no such column. */
 static int number(const struct recording_cells *in, int half, enum recording_column kind,
                   double max, double *out, struct err *err)
 {
@@ -149,7 +149,8 @@ static int read_half(const struct recording_cells *in, struct recording_row *row
     if (us <= 0)
         return err_data(err, "%s:%d: time %s us is not positive", in->r->path, in->line,
                         cell(in, half, COLUMN_TIME));
-    /* Before 2.11 the column is the largest difference, which rounding makes: nothing is wrong. */
+    /* Before 2.11 this column is the largest difference, a result of rounding: not a count of
+     * errors. */
     if (checked && count == floor(count))
         h->wrong = count > 1e9 ? 1000000000 : (int)count;
     int rc = recording_set(in->r, row, h, us / 1e6, rate, in->iters, err);
@@ -158,7 +159,7 @@ static int read_half(const struct recording_cells *in, struct recording_row *row
     return rc;
 }
 
-/* Size, type, reduction and root. */
+/* Read size, type, reduction and root. */
 static int read_kind(const struct recording_cells *in, struct recording_row *row, struct err *err)
 {
     const int *at = in->columns->at[0];
@@ -184,8 +185,9 @@ static bool digits(const char *text)
     return *text && !text[strspn(text, "0123456789")];
 }
 
-/* A line below the names into *row, whose `line` is set; its times are means of `iters`.  1: it is
- * a row; 0: it does not begin with two whole numbers, -1: it does and is wrong.  text is cut up. */
+/* Parse a line below the names into *row, whose `line` is set; times are means of `iters`.  Returns
+ * 1: a row; 0: does not begin with two whole numbers; -1: it does and is wrong.  text is
+ * modified. */
 static int columns_row(const struct recording_columns *c, struct recording_row *row,
                        const struct recording *r, int iters, char *text, struct err *err)
 {
@@ -206,19 +208,19 @@ static int columns_row(const struct recording_columns *c, struct recording_row *
     return 1;
 }
 
-/* --- what a program of nccl-tests printed, line by line --- */
+/* --- output of a program of nccl-tests, line by line --- */
 
 enum { HOST_MAX = 255, RANKS_MAX = 1 << 20 };
 
 struct recording_reader {
     struct recording *r;
-    struct recording_table *t; /* the last one; NULL: none yet */
+    struct recording_table *t; /* current table; NULL: none yet */
     int line;
-    bool rows; /* between a line of column names and the end of the table */
+    bool rows; /* between the column names and the end of the table */
     struct recording_columns columns;
 };
 
-/* A new run begins: the table that has no row yet goes on. */
+/* Start a new run; a table without rows is continued. */
 static struct recording_table *table(struct recording_reader *in)
 {
     if (!in->t || in->t->rows || in->t->ended)
@@ -227,7 +229,7 @@ static struct recording_table *table(struct recording_reader *in)
     return in->t;
 }
 
-/* The number behind "name" in a line of settings; 0: it is not there. */
+/* Number after "name" in a line of settings; 0: not found. */
 static size_t setting(const char *text, const char *name)
 {
     const char *at = strstr(text, name);
@@ -252,7 +254,7 @@ static void read_settings(struct recording_reader *in, const char *text)
     t->factor = strstr(text, "(factor)") ? setting(text, "step: ") : 0;
 }
 
-/* The text behind " NAME "; *text moves on behind the word there. */
+/* Find " NAME " and the word after it; *text moves past this word. */
 static bool word_after(char **text, const char *name, char **word)
 {
     size_t n = strlen(name);
@@ -277,8 +279,8 @@ static int number_after(char **text, const char *name, int *out)
     return word_after(text, name, &word) ? units_int(out, word, 0, 1 << 30, NULL) : -1;
 }
 
-/* "Rank 0 Group 0 Pid 812 on node01 device 0 [0000:19:00] NVIDIA H100" behind the '#', cut up;
- * "Group N" is not always there.  *host and *model lie in text. */
+/* Parse "Rank 0 Group 0 Pid 812 on node01 device 0 [0000:19:00] NVIDIA H100" after the '#'; "Group
+ * N" is optional.  text is modified; *host and *model point into it. */
 static int split_rank(struct recording_rank *k, char *text, char **host, char **model)
 {
     char *rest = text, *end;
@@ -328,7 +330,7 @@ static int read_rank(struct recording_reader *in, char *text, struct err *err)
     return 0;
 }
 
-/* "size count type ...": which column is what. */
+/* Read the line of column names. */
 static int read_columns(struct recording_reader *in, char *text, struct err *err)
 {
     table(in);
@@ -336,7 +338,7 @@ static int read_columns(struct recording_reader *in, char *text, struct err *err
     return columns_read(&in->columns, in->r, in->line, text, err);
 }
 
-/* A line below the column names; whatever is no row is passed over. */
+/* Read a line below the column names; lines that are not rows are skipped. */
 static int read_row(struct recording_reader *in, char *text, struct err *err)
 {
     struct recording_row row = {.line = in->line};
@@ -347,7 +349,7 @@ static int read_row(struct recording_reader *in, char *text, struct err *err)
     return got < 0 ? -1 : 0;
 }
 
-/* What launchers put before a line: "[1,0]<stdout>: " (mpirun --tag-output), "0: " (srun -l). */
+/* Remove prefixes of launchers: "[1,0]<stdout>: " (mpirun --tag-output), "0: " (srun -l). */
 static char *strip(char *line)
 {
     char *at = line + strspn(line, " "), *end = at;

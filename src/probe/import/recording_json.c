@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The file that nccl-tests writes with -J (versions 1 to 3 of it, nccl-tests 2.17.5 to 2.19.6): one
- * run.  Booleans and the root are texts there, "nan" is a text, a number that was not measured is
- * null.  "env", every variable of the run's environment, is not looked at. */
+/* recording_json.c - file that nccl-tests writes with -J (versions 1 to 3 of it, nccl-tests 2.17.5
+ * to 2.19.6): one run.  Booleans and the root are strings, "nan" is a string, a number that was not
+ * measured is null.  "env", the environment of the run, is ignored. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -62,7 +62,7 @@ static int word(const struct recording_json *in, const json_t *o, const char *ke
     return 0;
 }
 
-/* "times_us" of every iteration, else the figures made of them; -I 1 writes both. */
+/* Use "times_us" of every iteration, else the statistics; -I 1 writes both. */
 static int read_iterations(const struct recording_json *in, const json_t *o,
                            struct recording_half *h, struct err *err)
 {
@@ -142,7 +142,7 @@ static int read_row(const struct recording_json *in, const json_t *o, struct err
     return 0;
 }
 
-/* The file names the first GPU of each process; the others follow it, as ranks do. */
+/* The file names the first GPU of each process; the others follow it, like ranks. */
 static int read_device(struct recording_json *in, const json_t *o, int each, struct err *err)
 {
     struct recording_rank k = {.line = in->item};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What both readers need: a new table, and what may stand in it. */
+/* recording_table.c - shared by both readers: new tables, and checks of their values. */
 #include "probe/import/recording.h"
 
 #include <math.h>
@@ -68,7 +68,7 @@ int recording_set(const struct recording *r, const struct recording_row *row,
                               .p95 = NAN,
                               .max = NAN,
                               .mad = NAN};
-    /* Rates have two decimals, times at least two digits. */
+    /* Tolerance: rates have two decimals, times at least two digits. */
     if (fabs(rate[0] - want) <= 0.011 + 0.06 * want)
         return 0;
     return err_data(err, "%s: algbw %g GB/s is not %zu bytes in %g us, which are %.4g GB/s",

@@ -34,7 +34,7 @@ enum fault_kind {
     FAULT_SLOW_GPU,     /* slow-gpu=E:F         endpoint E on other tiers (its NVLink port) */
     FAULT_SLOW_HOST,    /* slow-host=H:F        every endpoint of host H, all tiers */
     FAULT_SLOW_LEAF,    /* slow-leaf=L:F        all traffic of the ports of leaf L */
-    FAULT_SLOW_UPLINKS, /* slow-uplinks=L:F[:tx|rx] each flow that leaves leaf L (tx), enters it */
+    FAULT_SLOW_UPLINKS, /* slow-uplinks=L:F[:tx|rx] each flow that leaves (tx) or enters leaf L */
     FAULT_LOST_UPLINKS, /* lost-uplinks=L:F     the same uplinks, F of them left */
     FAULT_SLOW_RACK,    /* slow-rack=R:F        all traffic of the NICs of rack R */
     FAULT_SLOW_RACK_UPLINKS, /* slow-rack-uplinks=R:F[:tx|rx] leaving or entering rack R */

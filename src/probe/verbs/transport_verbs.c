@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* transport_verbs.c - RDMA verbs between the ranks' NICs; what is measured is in verbs_ops.h. */
+/* transport_verbs.c - RDMA verbs between the ranks' NICs; the operations are described in
+ * verbs_ops.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,11 +23,11 @@
 
 extern const struct transport_calls transport_verbs;
 
-/* One port and one piece of memory a process, for all groups. */
+/* One port and one piece of memory per process, for all groups. */
 static struct verbs_port port;
 static struct verbs_memory memory;
-static double connecting; /* s, in all */
-static int connections;   /* groups that were opened */
+static double connecting; /* s, total */
+static int connections;   /* number of groups opened */
 
 struct verbs_ctx {
     struct verbs_conn conn;
@@ -41,7 +42,7 @@ static int time_job(struct verbs_conn *c, const struct verbs_job *j, int n, doub
     int who = verbs_job_clock(c, j->op);
 
     verbs_job_ready(c, j, n);
-    if (verbs_conn_together(c, err) < 0) /* and all begin at once */
+    if (verbs_conn_together(c, err) < 0) /* start all at the same time */
         return -1;
     watch_enter("%s of %zu bytes", op_name(j->op), j->bytes);
     verbs_job_time(c, j, n, sec);
@@ -86,7 +87,7 @@ static size_t extent(const struct verify_piece *p, int n)
     return end;
 }
 
-/* This half of the memory, or a copy of it where that is a GPU's. */
+/* Half of the memory; a copy if it is GPU memory. */
 static unsigned char *view(size_t half, size_t bytes)
 {
     return memory.gpu ? mem_calloc(bytes ? bytes : 1, 1) : memory.at + half;
@@ -114,8 +115,8 @@ static int fill(const struct verify_moved *m, unsigned seed, struct err *err)
     return rc;
 }
 
-/* What arrived is looked for where nothing right was before; a block to this rank itself is not
- * moved by a NIC. */
+/* Overwrite the receive half, so that old correct data is not accepted.  A rank's own block is
+ * filled in, because no NIC moves it. */
 static int clear(const struct verify_moved *m, unsigned seed, struct err *err)
 {
     int n, rc = 0, me = m->member[m->self];
@@ -232,7 +233,7 @@ static int verbs_open(void **ctx, const struct group *g, size_t max_bytes, struc
 
 enum { NIC_NAME = sizeof(((struct nic *)0)->name) };
 
-/* The topology's name of a port: "mlx5_0" of mlx5_0:1, "mlx5_0:2". */
+/* Name of a port in the topology: "mlx5_0" for mlx5_0:1, "mlx5_0:2". */
 static void nic_name(char name[NIC_NAME], const char *port_name)
 {
     snprintf(name, NIC_NAME, "%s", port_name);
@@ -251,7 +252,7 @@ static void nearest_names(char *all, const struct topo *t)
     }
 }
 
-/* Collective: of the topology that the campaign will have. */
+/* Collective.  Uses the topology that the campaign will have. */
 static int find_nearest(char nearest[NIC_NAME], const struct probe_args *a, struct world *w,
                         struct err *err)
 {
@@ -312,7 +313,7 @@ static void note_ports(void)
     free(text);
 }
 
-/* Each way of choosing addresses once, with the first rank that has it. */
+/* Record each way of choosing addresses once, with the first rank that uses it. */
 static void note_ways(void)
 {
     char *text = NULL;
@@ -359,7 +360,7 @@ static void use_ports(void)
     }
 }
 
-/* Whether and how memory can be registered shows now, and not with the first point. */
+/* Register memory now, so that failures show before the first point. */
 static int start_memory(struct world *w, struct err *err)
 {
     int rc = verbs_memory_take(&memory, &port, verbs_opts_asked.memory, 1, 1, err);
@@ -394,7 +395,7 @@ static int verbs_start(const struct probe_args *a, struct world *w, struct err *
     return start_memory(w, err);
 }
 
-/* --- what was used goes into the topology --- */
+/* --- results for the topology --- */
 
 static int find_nic(const struct topo *t, int host, const char *port_name)
 {
@@ -407,7 +408,7 @@ static int find_nic(const struct topo *t, int host, const char *port_name)
     return -1;
 }
 
-/* As sysfs writes it. */
+/* In the format of sysfs. */
 static void write_gid(struct nic *n, const struct verbs_path *path)
 {
     n->gid[0] = '\0';

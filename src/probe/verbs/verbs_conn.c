@@ -14,7 +14,7 @@
 
 /* --- connect --- */
 
-/* One member's part of what all trade, with a card for each member behind it. */
+/* Part of a member in the exchange, followed by a card for each member. */
 struct part {
     uint64_t at, room;
     uint32_t rkey, landing_rkey;
@@ -37,7 +37,7 @@ static struct part *part_of(const struct verbs_conn *c, char *all, int i)
     return at;
 }
 
-/* What member `from` told member `to`. */
+/* Card from member `from` to member `to`. */
 static struct verbs_card *card_of(const struct verbs_conn *c, char *all, int from, int to)
 {
     void *at = (char *)(part_of(c, all, from) + 1) + (size_t)to * card_bytes(c);
@@ -77,9 +77,9 @@ static bool offers(const struct verbs_conn *c, char *all, int i, int k)
     return card_of(c, all, i, k)->ece.vendor && card_of(c, all, k, i)->ece.vendor;
 }
 
-/* Of one order of the members: those before me (turn 0) or behind me (1) are connected now.  In a
- * pair whose devices both know ECE the first offers, the second takes what it can and says so, and
- * the first sets that (rdma_cma's order, librdmacm ucma_set_ece()). */
+/* Connect to the members before this one (turn 0) or after it (1).  If both devices of a pair
+ * support ECE, the first offers, the second takes what it supports and returns it, and the first
+ * sets that (rdma_cma's order, librdmacm ucma_set_ece()). */
 static int connect_turn(struct verbs_conn *c, char *all, int turn, struct err *err)
 {
     static const struct verbs_ece none;
@@ -90,7 +90,7 @@ static int connect_turn(struct verbs_conn *c, char *all, int turn, struct err *e
         struct verbs_card *theirs = card_of(c, all, i, c->self);
         if (verbs_link_stands(l, theirs))
             continue;
-        if (l->lane[0].theirs) /* half of a connection that the peer gave up */
+        if (l->lane[0].theirs) /* half of a connection that the peer has given up */
             rc = verbs_link_reset(l, c->port, err);
         if (rc == 0)
             rc = verbs_link_connect(l, c->port, c->how, card_of(c, all, c->self, i), theirs,
@@ -99,7 +99,7 @@ static int connect_turn(struct verbs_conn *c, char *all, int turn, struct err *e
     return rc;
 }
 
-/* Does any pair of members speak of ECE? */
+/* True if any pair of members uses ECE. */
 static bool any_offers(const struct verbs_conn *c, char *all)
 {
     for (int i = 0; i < c->size; i++)
@@ -170,7 +170,7 @@ void verbs_conn_close(struct verbs_conn *c)
 {
     struct err ignored;
 
-    /* The next group must not find links that have failed. */
+    /* Drop failed links, so that the next group does not find them. */
     for (int i = 0; i < c->size && c->broken && c->link; i++)
         if (c->link[i])
             verbs_link_reset(c->link[i], c->port, &ignored);
@@ -202,7 +202,7 @@ struct outcome {
     struct err err;
 };
 
-/* The member nearest to the cause, the lowest of several. */
+/* Member nearest to the cause, the lowest of several. */
 static const struct outcome *first_cause(const struct verbs_conn *c, const struct outcome *all)
 {
     const struct outcome *best = NULL;
@@ -247,10 +247,10 @@ int verbs_conn_together(struct verbs_conn *c, struct err *err)
 /* --- waits --- */
 
 enum { LOOKS = 256, LEFT = 9, LATE = 7 };
-/* What idle_long() asks of kernel and MPI takes longer than a message. */
+/* idle_long() calls kernel and MPI, which takes longer than a message. */
 static const double awake = 50e-6, pause_between = 20e-3;
 
-/* The watch's verdict comes first; this is for those whom nobody watches. */
+/* The watch decides earlier; this limit is for ranks without a watch. */
 static int too_late(struct verbs_conn *c, double waited)
 {
     const struct verbs_end me = verbs_port_end(c->port, c->port->rank);
@@ -269,7 +269,7 @@ static int idle_long(struct verbs_conn *c, double waited)
         return verbs_conn_fail(c, LATE);
     if (verbs_port_events(c->port, &c->err) < 0)
         return verbs_conn_fail(c, 0);
-    for (int i = 0; i < c->size; i++) /* who waits for one may hear of another */
+    for (int i = 0; i < c->size; i++) /* an error of any link ends the wait */
         if (c->link[i] && verbs_conn_look(c, c->link[i]) < 0)
             return -1;
     if (world_mpi_alarm_heard(c->comm) != ALARM_NONE) {
@@ -299,7 +299,7 @@ int verbs_conn_idle(struct verbs_conn *c, struct verbs_wait *w)
 
 /* --- requests --- */
 
-/* What a request's id says. */
+/* Bits of a request's id. */
 static const uint64_t id_recv = (uint64_t)1 << 63, id_counts = (uint64_t)1 << 62;
 
 static uint64_t id_of(int lane, unsigned retires)
@@ -312,7 +312,7 @@ static int lane_of(uint64_t id)
     return (int)(id >> 32 & 0xffff);
 }
 
-/* Nobody answers where one's own port is down. */
+/* If the own port is down, no peer answers: say so. */
 static void say_own_port(const struct verbs_conn *c, struct err *words)
 {
     struct verbs_port_attr now = {0};
@@ -335,7 +335,7 @@ static int wc_failed(struct verbs_conn *c, const struct verbs_link *l, const str
     verbs_words_fail(wc->status, wc->vendor_error, recv ? &peer : &me, recv ? &me : &peer, &words);
     if (rank == verbs_words_rank(VERBS_WC_RETRY_EXCEEDED))
         say_own_port(c, &words);
-    /* Where everything is flushed the device has told why. */
+    /* If every request is flushed, a device event has the reason. */
     if (wc->status == VERBS_WC_FLUSHED && verbs_port_events(c->port, &words) < 0)
         rank = 0;
     if (!c->failed || c->failed > rank + 1)
@@ -410,7 +410,7 @@ int verbs_conn_look(struct verbs_conn *c, struct verbs_link *l)
 
     if (n < 0)
         return post_failed(c, l, "a look at what is done", n == -1 ? 5 : -n);
-    for (int i = 0; i < n; i++) /* all of them: the first is not always the cause */
+    for (int i = 0; i < n; i++) /* look at all: the first one is not always the cause */
         rc |= take(c, l, &wc[i]);
     return rc ? -1 : n;
 }
@@ -427,8 +427,8 @@ static int wait_room(struct verbs_conn *c, struct verbs_link *l, const struct ve
     return 0;
 }
 
-/* One request of a message; some of those without an own completion are given one, so that their
- * room is known to be free again. */
+/* Post one request of a message.  Some that need no completion get one, so that their room is known
+ * to be free. */
 static int post_piece(struct verbs_conn *c, struct verbs_link *l, int lane,
                       const struct verbs_message *m, size_t at, size_t len, bool last)
 {

@@ -34,9 +34,9 @@ static enum family family_of(const union verbs_gid *gid)
                                                                  : GLOBAL_IPV6;
 }
 
-/* --- a port's table --- */
+/* --- table of a port --- */
 
-/* Rules 1, 2 and 4: what a row is worth by itself. */
+/* Rules 1, 2 and 4: rating of a single row. */
 static int worth(const struct verbs_gid_row *r)
 {
     return (r->type == VERBS_GID_ROCE_V2) * 100 + (int)family_of(&r->gid) * 10 + !r->other;
@@ -74,8 +74,8 @@ static bool same_bits(const union verbs_gid *a, const union verbs_gid *b, int bi
     return true;
 }
 
-/* The prefix counts from the address's own first bit; what an interface does not tell is taken for
- * a network of its usual size. */
+/* The prefix counts from the first bit of the address; if the interface has none, assume the usual
+ * size of a network. */
 static bool same_subnet(const struct verbs_gid_row *x, const struct verbs_gid_row *y)
 {
     bool ipv4 = verbs_gid_is_ipv4(&x->gid);
@@ -89,7 +89,7 @@ static bool fit(const struct verbs_gid_row *x, const struct verbs_gid_row *y)
     return x->type == y->type && family_of(&x->gid) == family_of(&y->gid);
 }
 
-/* What two rows are worth together, by the rules in their order; 0: no packet would arrive. */
+/* Rating of two rows together, by the rules in order; 0: no packet would arrive. */
 static int worth_pair(const struct verbs_gid_row *x, const struct verbs_gid_row *y)
 {
     if (!fit(x, y))
@@ -98,8 +98,8 @@ static int worth_pair(const struct verbs_gid_row *x, const struct verbs_gid_row 
            same_subnet(x, y) * 10 + !x->other + !y->other;
 }
 
-/* Both ends must find the same two, so one order of the ends holds for both; names of hosts may be
- * alike in containers. */
+/* Both ends must find the same two rows, so use one order for both; host names may be equal in
+ * containers. */
 static bool turned(const struct verbs_address *one, const struct verbs_address *two)
 {
     int order = strcmp(one->host, two->host);
@@ -139,7 +139,7 @@ static void say_row(char *out, size_t size, const struct verbs_gid_row *r)
     snprintf(out, size, "%s %s", verbs_gid_type_text(r->type), verbs_gid_text(gid, &r->gid));
 }
 
-/* The entries that the user asked for do not meet. */
+/* The entries that the user requested do not match. */
 static int refuse_asked(const struct verbs_address *mine, const struct verbs_address *theirs,
                         struct err *err)
 {

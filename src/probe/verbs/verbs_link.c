@@ -12,17 +12,17 @@
 enum {
     SENDS = 128,
     RECVS = 256,
-    INLINE = 220,  /* as perftest's programs for latency ask for */
-    RNR_TIMER = 1, /* 10 us until a peer that had no receive posted is tried again */
+    INLINE = 220,  /* as requested by perftest's latency programs */
+    RNR_TIMER = 1, /* 10 us until a retry if the peer had no receive posted */
     RNR_FOREVER = 7,
     HOPS = 64,
     READS = 16
 };
 
-static struct verbs_link **pool; /* by peer */
+static struct verbs_link **pool; /* indexed by peer */
 static int pooled;
 
-/* --- make and unmake --- */
+/* --- create and destroy --- */
 
 long verbs_link_pieces(const struct verbs_link *l, size_t bytes)
 {
@@ -95,7 +95,7 @@ static struct verbs_qp *create_qp(struct verbs_link *l, const struct verbs_port 
     return verbs.create_qp(p->pd, &init);
 }
 
-/* A device that has no room for small messages in its requests refuses them. */
+/* Retry without inline data if a device has no room for small messages in its requests. */
 static int create_lanes(struct verbs_link *l, const struct verbs_port *p, int lanes,
                         struct err *err)
 {
@@ -190,7 +190,7 @@ void verbs_link_tell(const struct verbs_link *l, struct verbs_card *c)
 {
     static uint32_t times;
 
-    c->psn = ++times * 4099 & 0xffffff; /* late packets of before have other numbers */
+    c->psn = ++times * 4099 & 0xffffff; /* distinct from numbers of late packets */
     c->ece = l->ece;
     for (int i = 0; i < l->lanes; i++) {
         c->lane[i].number = l->lane[i].qp->number;

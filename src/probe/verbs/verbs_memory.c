@@ -17,8 +17,8 @@ static const int rights =
 
 /* --- registration --- */
 
-/* With relaxed ordering where the library has the call that says so; providers that do not know it
- * ignore it. */
+/* Register with relaxed ordering if the library has the call; providers that do not support the
+ * flag ignore it. */
 static struct verbs_mr *register_memory(struct verbs_memory *m, const struct verbs_port *p)
 {
     struct verbs_mr *mr = NULL;
@@ -53,14 +53,14 @@ static int take_host(struct verbs_memory *m, const struct verbs_port *p, struct 
                       units_bytes_text(size, (double)m->bytes));
     m->at = at;
     m->how = "host memory";
-    memset(m->at, 0, m->bytes); /* every page is there before it is locked */
+    memset(m->at, 0, m->bytes); /* touch every page before it is locked */
     m->mr = register_memory(m, p);
     if (m->mr)
         m->landing = verbs.reg_mr(p->pd, m->at + verbs_memory_landing(m), VERBS_LANDING, rights);
     return m->mr && m->landing ? 0 : refused(p, m->bytes, errno, err);
 }
 
-/* --- of the GPU --- */
+/* --- GPU memory --- */
 
 static int by_dma_buf(struct verbs_memory *m, const struct verbs_port *p, struct err *err)
 {
@@ -109,9 +109,9 @@ static int take_gpu(struct verbs_memory *m, const struct verbs_port *p, struct e
                       first.text, second.text);
 }
 
-/* --- take and free --- */
+/* --- allocate and free --- */
 
-/* Linux promises memory that it does not have and kills whoever touches it. */
+/* Linux overcommits memory and kills processes that touch it. */
 static int see_room(size_t bytes, int sharers, struct err *err)
 {
     double have = (double)sysconf(_SC_AVPHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);

@@ -1,9 +1,10 @@
-/* verbs_memory.h - what a rank sends from and what arrives, registered with its NIC.
+/* verbs_memory.h - send and receive memory of a rank, registered with its NIC.
  *
- * One piece of memory of the host or of the GPU: `room` bytes that are sent, `room` that arrive,
- * and in host memory a landing place for small messages whose last byte the CPU waits for.  That
- * place is registered apart: with relaxed ordering, which the rest has where the library knows it,
- * PCI Express may pass the last byte before the others (PCI Express Base Specification, 2.4.1). */
+ * One piece of memory, of the host or of the GPU: `room` bytes to send, `room` bytes to receive
+ * and, in host memory, a landing place for small messages whose last byte the CPU polls.  That
+ * place is registered separately, because with relaxed ordering, which the rest uses if the library
+ * supports it, PCI Express may deliver the last byte before the others (PCI Express Base
+ * Specification, 2.4.1). */
 #ifndef RG_VERBS_MEMORY_H
 #define RG_VERBS_MEMORY_H
 
@@ -14,7 +15,7 @@ enum { VERBS_LANDING = 64 << 10 };
 
 struct verbs_memory {
     unsigned char *at;
-    size_t room, bytes; /* of one half; of all */
+    size_t room, bytes; /* bytes of one half; of all */
     bool gpu;
     struct verbs_mr *mr, *landing;
     const char *how; /* "dma-buf", "nvidia-peermem", "host memory" */
@@ -23,12 +24,12 @@ struct verbs_memory {
     gpu_stream stream;
 };
 
-/* Room for messages of `bytes`, taken anew when it is not enough; `sharers` ranks of this host do
- * the same at once. */
+/* Make room for messages of `bytes`; memory that is too small is replaced.  `sharers` ranks of this
+ * host do the same at the same time. */
 int verbs_memory_take(struct verbs_memory *m, const struct verbs_port *p, bool gpu, size_t bytes,
                       int sharers, struct err *err);
 void verbs_memory_free(struct verbs_memory *m);
-/* From and to the memory of this program, at `at` bytes of it. */
+/* Copy between memory of this program and offset `at` of the registered memory. */
 int verbs_memory_put(const struct verbs_memory *m, size_t at, const void *from, size_t bytes,
                      struct err *err);
 int verbs_memory_get(const struct verbs_memory *m, size_t at, void *to, size_t bytes,

@@ -9,10 +9,10 @@
 
 enum {
     SPLIT = 4096, /* a block is split over queue pairs in multiples of this */
-    PARTS = 4     /* of a window are a sample's messages */
+    PARTS = 4     /* a sample is this part of a window */
 };
 
-/* --- who moves what --- */
+/* --- transfers of each member --- */
 
 static int right_of(const struct verbs_conn *c, int by)
 {
@@ -85,7 +85,7 @@ static bool sends(const struct verbs_conn *c)
     return c->how->verb == VERBS_BY_SEND;
 }
 
-/* As a writer or sender of j->to, or a reader of j->from. */
+/* Message for a writer or sender of j->to, or a reader of j->from. */
 static struct verbs_message message_of(const struct verbs_conn *c, const struct verbs_flow *f,
                                        bool tells)
 {
@@ -102,7 +102,7 @@ static struct verbs_message message_of(const struct verbs_conn *c, const struct 
                                   .counts = true};
 }
 
-/* Looks at this link until `*what` is at least `least`. */
+/* Poll this link until `*what` is at least `least`. */
 static int wait_for(struct verbs_conn *c, struct verbs_link *l, const unsigned long *what,
                     unsigned long least)
 {
@@ -118,7 +118,7 @@ static int wait_for(struct verbs_conn *c, struct verbs_link *l, const unsigned l
 
 /* --- streams --- */
 
-/* As many messages as the window has are under way until the last one is posted. */
+/* Keep a full window of messages under way until the last one is posted. */
 static int top_up(struct verbs_conn *c, struct verbs_link *l, const struct verbs_job *j,
                   const struct verbs_message *m, unsigned long *posted, unsigned long all)
 {
@@ -129,8 +129,8 @@ static int top_up(struct verbs_conn *c, struct verbs_link *l, const struct verbs
     return rc;
 }
 
-/* The messages that this member asks for.  When each of several was done that one look found, nobody
- * knows: they share its time. */
+/* Time the messages that this member requests.  Samples found complete by the same poll share its
+ * time, because their individual times are unknown. */
 static int time_stream(struct verbs_conn *c, const struct verbs_job *j, int n, double *sec)
 {
     struct verbs_link *l = c->link[1 - c->self];
@@ -156,7 +156,7 @@ static int time_stream(struct verbs_conn *c, const struct verbs_job *j, int n, d
     return 0;
 }
 
-/* What the other one's n samples fill here. */
+/* Number of receives for the n samples of the peer. */
 static unsigned long stream_receives(const struct verbs_conn *c, const struct verbs_job *j, int n)
 {
     const struct verbs_link *l = c->link[1 - c->self];
@@ -188,9 +188,9 @@ static int stream(struct verbs_conn *c, const struct verbs_job *j, int n, double
     return rc;
 }
 
-/* --- there and back --- */
+/* --- ping-pong --- */
 
-/* Is the last byte the last to arrive? */
+/* True if the last byte arrives last. */
 static bool lands(const struct verbs_conn *c, const struct verbs_job *j)
 {
     const struct verbs_link *l = c->link[1 - c->self];
@@ -204,7 +204,7 @@ static volatile unsigned char *last_landed(const struct verbs_conn *c, const str
     return c->memory->at + verbs_memory_landing(c->memory) + j->bytes - 1;
 }
 
-/* A look at the queue now and then: that is where errors are. */
+/* Poll the completion queue now and then, because errors show there. */
 static int wait_landed(struct verbs_conn *c, const struct verbs_job *j, unsigned char mark)
 {
     volatile unsigned char *byte = last_landed(c, j);
@@ -311,14 +311,14 @@ static int expect_pings(struct verbs_conn *c, const struct verbs_job *j, int n)
     return verbs_conn_expect(c, l, 0, j->from->mine, sends(c) ? j->bytes : 0, n);
 }
 
-/* --- with all at once --- */
+/* --- all peers at once --- */
 
 static int lanes_for(const struct verbs_link *l, size_t bytes)
 {
     return bytes >= (size_t)l->lanes * SPLIT ? l->lanes : 1;
 }
 
-/* Part `lane` of so many of a flow. */
+/* Part `lane` of `lanes` of a flow. */
 static struct verbs_flow part_of(const struct verbs_flow *f, int lane, int lanes)
 {
     size_t each = (f->bytes / (size_t)lanes + SPLIT - 1) / SPLIT * SPLIT;
@@ -373,7 +373,7 @@ static int expect_flows(struct verbs_conn *c, const struct verbs_job *j, int n)
     return rc;
 }
 
-/* After `times` exchanges, of which this is the last. */
+/* Wait for `times` exchanges, of which this is the last. */
 static int wait_flows(struct verbs_conn *c, const struct verbs_job *j, unsigned long times)
 {
     const struct verbs_flow *own = reads(c) ? j->from : j->to;
@@ -409,7 +409,7 @@ static int exchange(struct verbs_conn *c, const struct verbs_job *j, int n, doub
     return rc;
 }
 
-/* --- one face for all --- */
+/* --- common interface --- */
 
 static void count_anew(struct verbs_conn *c)
 {

@@ -18,7 +18,7 @@
 #include "kernels/verbs_api.h"
 #include "probe/gpu_binding.h"
 
-/* --- which --- */
+/* --- choice of the port --- */
 
 const char *verbs_port_state(int state)
 {
@@ -28,7 +28,7 @@ const char *verbs_port_state(int state)
     return state >= 0 && state < (int)(sizeof(name) / sizeof(*name)) ? name[state] : "unknown";
 }
 
-/* "mlx5_0:1 (ACTIVE), mlx5_1:1 (DOWN)" */
+/* Write "mlx5_0:1 (ACTIVE), mlx5_1:1 (DOWN)". */
 static void list_ports(char *out, size_t size, const struct verbs_candidate *c, int n)
 {
     size_t used = 0;
@@ -39,7 +39,7 @@ static void list_ports(char *out, size_t size, const struct verbs_candidate *c, 
                                  c[i].device, c[i].port, verbs_port_state(c[i].state));
 }
 
-/* The port of this name; without a number the first active one, else the first.  -1: none. */
+/* Port of this name; without a number the first active one, else the first.  -1: none. */
 static int find_port(const struct verbs_candidate *c, int n, const char *name)
 {
     size_t len = strcspn(name, ":");
@@ -65,7 +65,7 @@ static int active(const struct verbs_candidate *c, int at, const char *why, stru
                       verbs_port_state(c[at].state), why);
 }
 
-/* Entry `local` of a list with commas, from the front again behind its end. */
+/* Entry `local` of a list with commas, counted cyclically. */
 static char *entry_of(const char *list, int local)
 {
     char *copy = mem_strdup(list), *save = NULL, *out = NULL;
@@ -128,11 +128,11 @@ int verbs_port_choose(const struct verbs_candidate *c, int n, const struct verbs
                    : choose_turn(c, n, w->local, err);
 }
 
-/* --- what there is --- */
+/* --- available ports --- */
 
 struct found {
     struct verbs_candidate *c;
-    struct verbs_device **of; /* each candidate's device */
+    struct verbs_device **of; /* device of each candidate */
     int n;
 };
 
@@ -214,9 +214,9 @@ static int open_wished(struct verbs_port *p, const struct verbs_wish *wish, stru
     return rc;
 }
 
-/* --- the table of addresses --- */
+/* --- table of addresses --- */
 
-/* Bits of the subnet of an address that an interface of this host has; 0: not known. */
+/* Prefix length, bits, of an address on an interface of this host; 0: not known. */
 static int prefix_of(const union verbs_gid *gid, const struct ifaddrs *all)
 {
     bool ipv4 = verbs_gid_is_ipv4(gid);
@@ -239,7 +239,7 @@ static int prefix_of(const union verbs_gid *gid, const struct ifaddrs *all)
     return 0;
 }
 
-/* Before libibverbs 1.11: the type from sysfs. */
+/* Before libibverbs 1.11: read the type from sysfs. */
 static int old_gid(const struct verbs_port *p, int index, struct verbs_gid_entry *e)
 {
     static const union verbs_gid none;
@@ -339,8 +339,8 @@ int verbs_port_mtu(const struct verbs_told *a, const struct verbs_told *b, int a
     return asked ? asked : least->mtu;
 }
 
-/* Each with the next and with the first: what is wrong everywhere is said before anything is
- * measured. */
+/* Check each rank with the next and with the first, so that general mistakes are reported before
+ * any measurement. */
 static int try_paths(const struct verbs_port *p, const struct verbs_opts *o, struct err *err)
 {
     int rc = 0;

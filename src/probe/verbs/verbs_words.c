@@ -5,8 +5,8 @@
 
 #include "kernels/verbs_api.h"
 
-/* The statuses are those of ibv_poll_cq(3) and of the InfiniBand Architecture Specification, 11.6.2;
- * what they usually mean is what the people who run fabrics found. */
+/* Statuses are those of ibv_poll_cq(3) and of the InfiniBand Architecture Specification, 11.6.2;
+ * the usual causes are from operators' experience. */
 static const struct {
     int status, rank;
     const char *words, *hint;

@@ -1,4 +1,4 @@
-/* verbs_words.h - what a queue pair's end means: words for people. */
+/* verbs_words.h - messages for failures of queue pairs. */
 #ifndef RG_VERBS_WORDS_H
 #define RG_VERBS_WORDS_H
 
@@ -12,15 +12,16 @@ struct verbs_end {
     const char *host, *port; /* "node03", "mlx5_2:1" */
 };
 
-/* "retry exceeded" of a completion's status (enum verbs_wc_status); "status 42" goes into out. */
+/* Text of a completion's status (enum verbs_wc_status), "retry exceeded"; "status 42" is written to
+ * out. */
 const char *verbs_words(int status, char out[32]);
-/* How near it is to the cause, of several members' errors; 0 is the cause itself. */
+/* Distance of this status from the cause, to compare errors of several members; 0 is the cause. */
 int verbs_words_rank(int status);
-/* "retry exceeded: rank 3 (node03 mlx5_2:1) to rank 7 (node07 mlx5_2:1): path down, or PFC deadlock";
- * -1, EXIT_IO. */
+/* Set "retry exceeded: rank 3 (node03 mlx5_2:1) to rank 7 (node07 mlx5_2:1): path down, or PFC
+ * deadlock".  Returns -1 with EXIT_IO. */
 int verbs_words_fail(int status, unsigned vendor, const struct verbs_end *from,
                      const struct verbs_end *to, struct err *err);
-/* The same of an event that the device told; NULL: nothing that ends a measurement. */
+/* Text of a device event; NULL: the event does not end a measurement. */
 const char *verbs_words_event(int type);
 
 #endif

@@ -19,16 +19,16 @@
 #include "probe/watch/watch_listen.h"
 
 static struct watch_self self = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1, .wake = -1};
-static int depth; /* of ops inside ops */
+static int depth; /* depth of nested ops */
 static double hang_limit = 30;
-static char *verdict_dir; /* where the verdict and reports go; NULL: nowhere */
+static char *verdict_dir; /* directory of verdict and reports; NULL: none */
 
 double watch_hang_after(void)
 {
     return hang_limit;
 }
 
-/* --- the rank's own thread --- */
+/* --- watch thread of the rank --- */
 
 static void add_one(_Atomic uint64_t *counter)
 {
@@ -61,7 +61,7 @@ int watch_verdict_now(struct err *err)
     return watch_verdict(err);
 }
 
-/* The thread is woken: who dies at once is to be named with what it died in. */
+/* Wake the thread, so that a rank that dies at once is reported with this op. */
 static void begin(const char *words)
 {
     pthread_mutex_lock(&self.lock);
@@ -178,8 +178,7 @@ static int connect_to(const char *text, const struct world *w, struct err *err)
     return watch_thread_start(&self, &where, &hello, err);
 }
 
-/* Rank 0 alone: what the environment says, or a listener of our own; "" when there is to be none.
- */
+/* Rank 0 only: address from the environment, or of a new listener; "" for no listener. */
 static char *choose(char *const *hosts, int n, double hang_after, const char *dir, struct err *err)
 {
     const char *given = getenv("RAILGAUGE_WATCH"), *address = getenv("RAILGAUGE_WATCH_ADDRESS");
@@ -220,7 +219,7 @@ void watch_report(const char *file, char *(*ask)(double sec))
     free(self.report.path);
     self.report.path = file_join(verdict_dir, file);
     self.report.ask = ask;
-    unlink(self.report.path); /* of an earlier campaign */
+    unlink(self.report.path); /* from an earlier campaign */
 }
 
 void watch_start(struct world *w, double hang_after, const char *dir)

@@ -1,23 +1,24 @@
-/* watch.h - who hangs, who died: the side channel beside MPI, a rank's side of it.
+/* watch.h - detection of hung and dead ranks: side channel beside MPI, the rank's part.
  *
- * Every rank has a watch thread with a TCP connection to one listener.  Ten times a second it sends
- * what its rank is doing and how often that changed (the op counter: the one that stays behind
- * names a rank that hangs, where durations name its victims).  The listener is never a rank, so
- * that it outlives each of them: it is `railgauge run` (RAILGAUGE_WATCH=ADDRESS:PORT:TOKEN in the
- * environment of the ranks), or else a process of its own that rank 0 starts (watch_listen.h).
- * RAILGAUGE_WATCH=off: nobody watches.  Verdicts, first match rules (watch_judge.h):
+ * Every rank has a watch thread with a TCP connection to one listener.  Ten times per second the
+ * thread sends the current op of its rank and the op counter, the number of changes.  (The counter
+ * that stays behind identifies a rank that hangs, where durations would point to its victims.)  The
+ * listener is never a rank, so that it outlives each of them: it is `railgauge run`
+ * (RAILGAUGE_WATCH=ADDRESS:PORT:TOKEN in the environment of the ranks), or else a process that rank
+ * 0 starts (watch_listen.h).  RAILGAUGE_WATCH=off turns the watch off.  Verdicts, the first
+ * matching rule applies (watch_judge.h):
  *
  *   connection closed before goodbye           dead      "rank 3 (host n1, pid 812) died in ..."
  *   no heartbeat for 1.6 s (loaded host: more)  silent    stopped, or its node is gone
- *   a symptom                                  gpu       told by the rank itself
- *   nobody moved for hang_after and one rank is behind the others              hung
- *   nobody moved for hang_after, no one behind stalled   no culprit
+ *   a symptom                                  gpu       reported by the rank itself
+ *   no rank moved for hang_after, one rank is behind the others                hung
+ *   no rank moved for hang_after, none behind  stalled   no culprit
  *
- * A verdict goes to every rank: waits that can be given up are given up (watch_verdict()), and
- * ranks that are still there half a second later are ended by their own watch thread with EXIT_CUT.
- * What was measured is in the file already (points_commit() after every size).
+ * A verdict is sent to every rank.  Waits that can be given up are given up (watch_verdict()), and
+ * ranks that still exist half a second later are ended by their own watch thread with EXIT_CUT.
+ * Completed measurements are in the file already (points_commit() after every size).
  *
- * The calls of a rank's side are for its measuring thread alone (the counter has one writer). */
+ * The functions for ranks are for the measuring thread only (the counter has one writer). */
 #ifndef RG_WATCH_H
 #define RG_WATCH_H
 
@@ -27,49 +28,50 @@
 #include "base/err.h"
 #include "probe/world.h"
 
-/* --- a rank's side; every call is cheap and allowed when nothing watches --- */
+/* --- rank's side; every call is cheap, and allowed without a watch --- */
 
-/* A new op begins.  Ranks that work together say the same words and nobody else does: who is behind
- * is found among them.  An op inside an op counts as a step of the outer one. */
+/* Start an op.  Ranks that work together must use the same words, and other ranks different ones:
+ * the rank that is behind is found among ranks with the same words.  An op inside an op counts as a
+ * step of the outer one. */
 void watch_enter(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void watch_step(void);          /* it moved: the counter goes up by one (about 1 ns) */
-void watch_expect(double sec);  /* one step of this op may rightly take this much longer */
-double watch_expected(void);    /* what was said last, for tests of the rank's own */
-void watch_leave(void);         /* done with it: this rank is between two ops */
-void watch_waiting(bool waits); /* ... and waits for other ranks: nobody's hang */
-/* A word on why this rank cannot go on ("GPU 0000:1b:00.0 does not answer"): it becomes the
- * verdict, so it is for the rank that is ill, not for those that wait for it.  Returns when the
- * verdict is there, a second later at most: before the caller tells others to give up, whose points
- * would fail without need. */
+void watch_step(void);          /* progress: increments the counter (about 1 ns) */
+void watch_expect(double sec);  /* this step may take `sec` longer */
+double watch_expected(void);    /* last value, for a rank's own tests */
+void watch_leave(void);         /* end of an op: this rank is between two ops */
+void watch_waiting(bool waits); /* waits for other ranks: not its hang */
+/* Report why this rank cannot continue ("GPU 0000:1b:00.0 does not answer").  This becomes the
+ * verdict, so call it on the faulty rank, not on ranks that wait for it.  Returns when the verdict
+ * is there, after a second at most, so that the caller tells others to give up only afterwards;
+ * their points would otherwise fail without need. */
 void watch_symptom(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void watch_points(int kept, int total); /* rank 0: what is safe in the file */
-/* Returns when the listener was sent what this rank does now, a second later at most. */
+void watch_points(int kept, int total); /* rank 0: points safe in the file */
+/* Returns when the listener has the current state of this rank, after a second at most. */
 void watch_flush(void);
-/* Was a verdict told?  Then -1 with its text and EXIT_CUT, else 0. */
+/* Returns -1 with text and EXIT_CUT if there is a verdict, else 0. */
 int watch_verdict(struct err *err);
-/* The same for a rank that may have been stopped and woken again, by whoever ends the campaign: the
- * watch thread is given time to hear of that first. */
+/* The same for a rank that may have been stopped and continued by the process that ends the
+ * campaign: the watch thread gets time to receive the verdict first. */
 int watch_verdict_now(struct err *err);
-/* After this long without movement something hangs; transports ask it to time their own tests. */
+/* Seconds without progress that count as a hang; transports use it to time their own tests. */
 double watch_hang_after(void);
-/* What else is to be known of a hang: `ask` is called once in a thread of its own, some time before
- * there would be a verdict, has 2 s, and returns text that it allocated, or NULL.  That becomes
- * `file` beside verdict.json; when the ranks move on after all it is removed. One rank is enough,
- * rank 0, and a verdict never waits for it. */
+/* Register a source of further information on a hang.  `ask` is called once in its own thread, some
+ * time before a verdict is due, has 2 s, and returns allocated text or NULL.  The text becomes
+ * `file` beside verdict.json, and is removed if the ranks move on.  One rank is enough, rank 0; a
+ * verdict never waits for it. */
 void watch_report(const char *file, char *(*ask)(double sec));
-/* In a signal handler that ends the campaign: an end of this rank is no death from here on. */
+/* For a signal handler that ends the campaign: from now on the end of this rank is not a death. */
 void watch_stopping(void);
 
-/* Did railgauge run ask for the end?  It knows then how the campaign ended, and a launcher takes
- * seconds to end after any exit code but 0. */
+/* True if railgauge run asked for the end.  It then knows how the campaign ended, and a launcher
+ * would take seconds to end after an exit code other than 0. */
 bool watch_asked(void);
 
 /* --- start and end --- */
 
-/* Collective.  Connects this rank to the listener that the environment names, else to one that rank
- * 0 starts; verdict.json then goes into `dir` (NULL: it is not written).  What fails here is warned
- * about by rank 0, and the ranks go on unwatched; a world of one rank has no watch. */
+/* Collective.  Connect this rank to the listener named in the environment, else to one that rank 0
+ * starts; verdict.json is then written to `dir` (NULL: not written).  If that fails, rank 0 warns
+ * and the ranks continue without a watch.  A world of one rank has no watch. */
 void watch_start(struct world *w, double hang_after, const char *dir);
-void watch_stop(void); /* says goodbye; harmless when nothing was started */
+void watch_stop(void); /* says goodbye; allowed if nothing was started */
 
 #endif

@@ -14,15 +14,15 @@
 /* "none", "dead", ... */
 static const char *const verdict_kind_name[] = {"none", "dead", "silent", "gpu", "hung", "stalled"};
 
-/* Seconds: between two beats, until a death or a symptom is believed (others may follow at once:
- * the launcher ends the rest a second after the first), of silence at most, and that a rank's own
- * test of its GPU may take longer than the listener's patience. */
+/* Seconds: interval between two beats; delay before a death or a symptom is believed (others may
+ * follow at once, because the launcher ends the rest a second after the first); silence allowed;
+ * time by which a rank's own test of its GPU may exceed the listener's patience. */
 static const double beat = 0.1, wait_death = 0.1, wait_symptom = 0.3, silence = 1.6, patience = 0.7;
-/* ... and of silence more at the start. */
+/* Additional silence allowed at the start. */
 static const double loading = 4.4;
-/* What is kept is rank 0's to say: a death waits for its next beat, so long at most. */
+/* Rank 0 reports what is kept, so a death waits for its next beat, at most this long. */
 static const double wait_kept = 0.5;
-/* And how long before a verdict judge_soon() is true, at most half of the patience. */
+/* Time before a verdict at which judge_soon() becomes true, at most half of the patience. */
 static const double notice = 2.2;
 
 void judge_open(struct judge *j, double hang_after)
@@ -114,9 +114,9 @@ int judge_left(const struct judge *j)
     return n;
 }
 
-/* --- words --- */
+/* --- messages --- */
 
-/* How what is kept is said at the end of every verdict. */
+/* Append what is kept, at the end of every verdict. */
 static void add_kept(const struct judge *j, char *text, size_t size)
 {
     size_t n = strlen(text);
@@ -132,7 +132,7 @@ static void name_rank(const struct judge *j, int rank, char out[128])
     snprintf(out, 128, "rank %d (host %s, pid %d)", rank, j->rank[rank].host, j->rank[rank].pid);
 }
 
-/* ", ranks 4, 5 and 3 more with it" for the others that fulfil the same; "" for none. */
+/* ", ranks 4, 5 and 3 more with it" for other ranks with the same condition; "" for none. */
 static void name_others(const struct judge *j, int culprit,
                         bool (*is)(const struct judge *j, int i), char out[96])
 {
@@ -191,14 +191,14 @@ static bool decide(struct judge *j, enum verdict_kind kind, int rank, double sin
     return true;
 }
 
-/* --- the rules, in their order --- */
+/* --- rules, in order --- */
 
 static bool is_here(const struct watched *r)
 {
     return r->known && !r->bye && !r->gone;
 }
 
-/* Was rank 0 heard since, as far as it can be? */
+/* True if rank 0 was heard since then, or cannot be waited for any longer. */
 static bool kept_is_told(const struct judge *j, double since, double now)
 {
     return !is_here(&j->rank[0]) || j->rank[0].heard > since || now - since >= wait_kept;
@@ -218,15 +218,15 @@ static bool look_dead(struct judge *j, double now)
     return decide(j, VERDICT_DEAD, first, now - j->rank[first].heard);
 }
 
-/* Who wants hangs to be told sooner has hosts to themselves: a rank that is stopped is said to be
- * so before it is said to hang. */
+/* With a short --hang-after, report a stopped rank as stopped before it counts as hung.  Users who
+ * set it run on dedicated hosts, so that a shorter silence is safe. */
 static double least_silence(const struct judge *j)
 {
     return fmax(1, fmin(silence, j->hang_after));
 }
 
-/* A host that lets beats come late lets all of them come late: eight times the worst lateness of
- * the last seconds is added, 10 s at most. */
+/* A loaded host delays the beats of all its ranks.  Therefore eight times the worst recent lateness
+ * is added, at most 10 s. */
 static double silence_limit(const struct judge *j)
 {
     double late = 0;
@@ -237,8 +237,8 @@ static double silence_limit(const struct judge *j)
     return least_silence(j) + fmin(8 * late, 10);
 }
 
-/* When all are silent at once it is the listener's network, or a scheduler that suspends the job.
- */
+/* If all ranks are silent at once, the cause is the listener's network, or a scheduler that
+ * suspends the job. */
 static bool look_silent(struct judge *j, double now)
 {
     double limit = silence_limit(j);
@@ -249,7 +249,7 @@ static bool look_silent(struct judge *j, double now)
         if (!is_here(r))
             continue;
         here++;
-        /* Libraries are loaded at the start, on all ranks of a host at once. */
+        /* At the start libraries are loaded, on all ranks of a host at once. */
         if (now - r->heard > limit + (r->beat.state == WATCH_STARTING ? loading : 0)) {
             silent++;
             worst = worst < 0 || r->heard < j->rank[worst].heard ? i : worst;
@@ -258,14 +258,13 @@ static bool look_silent(struct judge *j, double now)
     return silent && silent < here && decide(j, VERDICT_SILENT, worst, now - j->rank[worst].heard);
 }
 
-/* Do these two ranks work on the same op? */
+/* True if two ranks work on the same op. */
 static bool same_op(const struct watched *a, const struct watched *b)
 {
     return !strcmp(a->beat.words, b->beat.words);
 }
 
-/* A rank that works is behind when it is alone in what it does, or has made fewer steps than
- * everybody else there. */
+/* True if a working rank is alone in its op, or has made fewer steps than all others in it. */
 static bool is_behind(const struct judge *j, int rank)
 {
     const struct watched *me = &j->rank[rank];
@@ -279,7 +278,8 @@ static bool is_behind(const struct judge *j, int rank)
     return true;
 }
 
-/* The only rank that is behind, or else -1; also when a rank is not watched: it may be that one. */
+/* The only rank that is behind, else -1; also -1 if a rank is not watched, because it may be that
+ * one. */
 static int find_behind(const struct judge *j)
 {
     int found = -1;
@@ -295,7 +295,7 @@ static int find_behind(const struct judge *j)
     return found;
 }
 
-/* Of several that complain the one that is behind, else the first. */
+/* If several ranks report symptoms, take the one that is behind, else the first. */
 static bool look_ill(struct judge *j, double now)
 {
     int first = -1;
@@ -311,7 +311,8 @@ static bool look_ill(struct judge *j, double now)
     return decide(j, VERDICT_GPU, first, now - j->rank[first].moved);
 }
 
-/* How long may nobody move, and since when has nobody?  False: nothing hangs here. */
+/* Find the allowed time without progress, and the time of the last progress.  False: a hang is not
+ * possible now. */
 static bool find_still(const struct judge *j, double *limit, double *since)
 {
     double moved = 0, expect = 0;
@@ -335,7 +336,7 @@ static bool find_still(const struct judge *j, double *limit, double *since)
     return here > 0;
 }
 
-/* Has this rank been silent for long while another one was heard? */
+/* True if this rank has been silent for long while another one was heard. */
 static bool alone_silent(const struct judge *j, int rank, double now)
 {
     double last = 0;
@@ -346,8 +347,8 @@ static bool alone_silent(const struct judge *j, int rank, double now)
     return now - j->rank[rank].heard > least_silence(j) && now - last <= least_silence(j);
 }
 
-/* Late beats let the silence of a rank that is stopped last longer than the patience with hangs: it
- * is still said to be stopped. */
+/* With late beats, a stopped rank may be silent for longer than the patience with hangs; report it
+ * as stopped, not as hung. */
 static bool look_hung(struct judge *j, double now)
 {
     double limit, moved;
@@ -376,7 +377,7 @@ bool judge_look(struct judge *j, double now)
            look_ill(j, now) || look_hung(j, now);
 }
 
-/* --- verdict.json: what the listener knew of every rank when it decided --- */
+/* --- verdict.json: the listener's knowledge of every rank at the decision --- */
 
 static const char *state_name(const struct watched *r)
 {

@@ -22,7 +22,7 @@
 #include "base/units.h"
 #include "probe/watch/watch_wire.h"
 
-/* STRANGERS: connections that have not said hello yet, at most so many and so long. */
+/* STRANGERS, STRANGER_SEC: limits on connections that have not said hello yet. */
 enum { STRANGERS = 4096, STRANGER_SEC = 5, CROWD = 64 };
 
 struct listen_client {
@@ -36,14 +36,14 @@ struct listener {
     char where[WATCH_WHERE];
     struct watch_where self;
     char *dir;
-    struct listen_client **client; /* each at its own place, as streams are large */
+    struct listen_client **client; /* allocated one by one, because streams are large */
     int clients;
     struct pollfd *poll;
     int room;
     struct judge judge;
-    double last, met_at; /* end of the last turn; first hello */
+    double last, met_at; /* end of the last turn; time of the first hello */
     bool told, warned, counted;
-    bool speaks; /* says its verdict on stderr itself */
+    bool speaks; /* prints its verdict on stderr itself */
 };
 
 static void raise_file_limit(void)
@@ -153,7 +153,7 @@ static void let_in(struct listener *l, double now)
     }
 }
 
-/* Every byte is looked at, so that the time says nothing about how many were right. */
+/* Compare every byte, so that the time does not depend on how many were right. */
 static bool same_token(const char *a, const char *b)
 {
     unsigned differ = 0;
@@ -178,7 +178,7 @@ static int take_hello(struct listener *l, struct listen_client *c, const struct 
     return 0;
 }
 
-/* -1: this connection is over. */
+/* Receive from a connection; -1: it is over. */
 static int hear(struct listener *l, struct listen_client *c, double now)
 {
     char text[WATCH_LINE];
@@ -198,10 +198,10 @@ static int hear(struct listener *l, struct listen_client *c, double now)
 
 static void hear_all(struct listener *l, int polled, double now)
 {
-    for (int i = polled - 1; i >= 0; i--) { /* backwards: drop() puts the last one here */
+    for (int i = polled - 1; i >= 0; i--) { /* backwards, because drop() moves the last one here */
         struct listen_client *c = l->client[i];
         bool over = l->poll[i + 1].revents && hear(l, c, now) < 0;
-        /* Late only now: a hello may have lain there while it was we who were held up. */
+        /* Check for lateness only now: a hello may have waited while the listener was delayed. */
         if (!over && (c->rank >= 0 || now - c->since <= STRANGER_SEC))
             continue;
         if (c->rank >= 0)
@@ -210,7 +210,7 @@ static void hear_all(struct listener *l, int polled, double now)
     }
 }
 
-/* A line to rank `only`; -1: to all of them. */
+/* Send a line to rank `only`; -1: to all. */
 static void say(struct listener *l, int only, const char *line)
 {
     for (int i = 0; i < l->clients; i++)
@@ -218,8 +218,8 @@ static void say(struct listener *l, int only, const char *line)
             send(l->client[i]->fd, line, strlen(line), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* The ranks come last: once they know they leave, and the launcher takes with it what was not yet
- * said. */
+/* The ranks come last: they end when they know, and the launcher then ends this process before
+ * other output is done. */
 static void tell(struct listener *l, double now)
 {
     struct err err = {0, ""};
@@ -239,7 +239,7 @@ void listen_stop(struct listener *l)
     say(l, -1, "stop\n");
 }
 
-/* Rank 0, once, before a hang becomes a verdict: it may find out more. */
+/* Warn rank 0 once, before a hang becomes a verdict, so that it can collect more information. */
 static void warn_of_hang(struct listener *l, double now)
 {
     bool soon = judge_soon(&l->judge, now);
@@ -249,7 +249,8 @@ static void warn_of_hang(struct listener *l, double now)
     l->warned = soon;
 }
 
-/* Those that cannot reach us are said once: a fault of theirs would have no name. */
+/* Warn once of ranks that cannot reach the listener, because their faults could not be
+ * attributed. */
 static void count_in(struct listener *l, double now)
 {
     int here = 0;
@@ -289,14 +290,13 @@ int listen_turn(struct listener *l, int ms)
         warn_of_hang(l, now);
     if (!l->told && judge_look(&l->judge, now))
         tell(l, now);
-    if (n > CROWD) /* one look at many connections serves many lines */
+    if (n > CROWD) /* wait, so that one poll of many connections serves many lines */
         poll(NULL, 0, 5);
     l->last = now;
     return judge_left(&l->judge);
 }
 
-/* Turn until nobody is connected any more (each rank ends within a second of a verdict), at most so
- * long. */
+/* Continue until no rank is connected (each ends within a second of a verdict), at most `sec`. */
 static void drain(struct listener *l, double sec)
 {
     double end = log_now() + sec;
@@ -305,7 +305,7 @@ static void drain(struct listener *l, double sec)
         ;
 }
 
-/* Is this process (still) a rank of ours?  Its number may have been given away. */
+/* True if this process is (still) a rank of the campaign; its pid may have been reused. */
 static bool is_probe(int pid)
 {
     char path[64], name[32] = "";
@@ -346,14 +346,13 @@ void listen_address(char *const *host, int hosts, char out[64])
         snprintf(out, 64, "127.0.0.1");
 }
 
-/* --- a listener in a process of its own --- */
+/* --- a listener in its own process --- */
 
 extern char **environ;
 
-enum { SOCKET = 3 }; /* the descriptor that the listener finds its socket on */
+enum { SOCKET = 3 }; /* descriptor on which the listener finds its socket */
 
-/* Ours with RAILGAUGE_WATCH: a token does not belong on a command line, where everybody reads it.
- */
+/* Environment with RAILGAUGE_WATCH, because a token must not be visible on a command line. */
 static char **listener_environment(const char *where)
 {
     char **env = NULL;
@@ -415,7 +414,7 @@ int listen_spawn(const char *address, char *const *hosts, int n, double hang_aft
     return rc;
 }
 
-/* What rank 0 has open is not ours: its MPI's sockets would stay open when it dies. */
+/* Close rank 0's descriptors: otherwise its MPI sockets would stay open when it dies. */
 static void close_others(void)
 {
     long max = sysconf(_SC_OPEN_MAX);
@@ -426,8 +425,8 @@ static void close_others(void)
     fcntl(SOCKET, F_SETFL, O_NONBLOCK);
 }
 
-/* Until everybody has come and gone.  Those that died together with the last one still have their
- * verdict. */
+/* Listen until all ranks have come and gone.  Ranks that died together with the last one still get
+ * their verdict. */
 static void listen_to_all(struct listener *l)
 {
     double begun = log_now(), alone = 0;

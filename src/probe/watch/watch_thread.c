@@ -16,18 +16,19 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-/* Seconds between two beats, at least (when a new op begins), to connect, from a verdict to the
- * end (earlier when the launcher wants it), and for a goodbye to arrive. */
+/* Seconds: interval between two beats; minimum interval (when a new op starts); time to connect;
+ * from a verdict to the end (asked_grace: when the launcher asked for it); for a goodbye to
+ * arrive. */
 static const double beat = 0.1, soon = 0.01, connect_sec = 2, grace = 0.5, asked_grace = 0.2,
                     farewell = 0.3;
-static const double report_sec = 2; /* that a question may take */
+static const double report_sec = 2; /* limit of a report */
 
-/* What the thread knows itself. */
+/* State of the thread. */
 struct watch_talk {
     struct watch_self *self;
     struct watch_stream in;
     bool welcome, led, said_stop, lost;
-    char ill[WATCH_WORDS]; /* the symptom that was told */
+    char ill[WATCH_WORDS]; /* symptom already sent */
     double told_at;
 };
 
@@ -49,17 +50,17 @@ bool watch_thread_behind(const struct watch_self *s)
 void watch_thread_wake(const struct watch_self *s)
 {
     uint64_t one = 1;
-    int saved = errno; /* also from a signal handler */
+    int saved = errno; /* also called in a signal handler */
 
     if (s->wake >= 0 && write(s->wake, &one, sizeof(one)) < 0)
         errno = saved;
     errno = saved;
 }
 
-/* --- telling --- */
+/* --- send --- */
 
-/* A whole line, however long the listener takes: half a line would end the connection.  -1: it is
- * gone. */
+/* Send a whole line, however long the listener takes, because half a line would end the
+ * connection.  -1: connection lost. */
 static int say(struct watch_self *s, const char *line, size_t n)
 {
     double end = log_now() + 1;
@@ -117,8 +118,8 @@ static void take_verdict(struct watch_talk *t, const char *text)
     atomic_store(&s->told, true);
 }
 
-/* What leads the campaign is gone, and whoever waits for its result with it; a listener that only
- * watches is no reason to stop. */
+/* If the listener leads the campaign, its loss ends the campaign; a listener that only watches is
+ * no reason to stop. */
 static void lose(struct watch_talk *t)
 {
     static const char led[] =
@@ -157,9 +158,9 @@ static void say_goodbye(struct watch_self *s)
             return;
 }
 
-/* --- a question that is asked when a verdict is near, and the file of its answer --- */
+/* --- report: requested when a verdict is near, and written to a file --- */
 
-/* Whatever cannot be written is missing: the verdict is worth more than a word about that. */
+/* Errors are ignored, because the verdict is more important than a message about them. */
 static void save_report(const char *path, const char *text)
 {
     FILE *f = fopen(path, "we");
@@ -170,8 +171,8 @@ static void save_report(const char *path, const char *text)
     }
 }
 
-/* The file is there as soon as the answer is known, so that a verdict finds it and waits for
- * nothing; when the ranks move on it is removed. */
+/* The file is written as soon as the report is known, so that a verdict does not wait; it is
+ * removed if the ranks move on. */
 static void *ask_for_report(void *self)
 {
     const struct timespec pause = {0, 20000000};
@@ -199,7 +200,7 @@ static void join_report(struct watch_self *s)
     s->report.started = false;
 }
 
-/* Signals are for the thread that measures. */
+/* Start a thread without signals; they are for the measuring thread. */
 static int start_deaf(pthread_t *thread, void *(*run)(void *), void *arg)
 {
     sigset_t all, old;
@@ -211,7 +212,7 @@ static int start_deaf(pthread_t *thread, void *(*run)(void *), void *arg)
     return why;
 }
 
-/* Unless there is nothing to ask or a question is open. */
+/* Start it unless nothing is registered or a request is pending. */
 static void start_report(struct watch_self *s)
 {
     if (!s->report.ask || atomic_load(&s->report.open))
@@ -224,7 +225,7 @@ static void start_report(struct watch_self *s)
         atomic_store(&s->report.open, false);
 }
 
-/* --- hearing --- */
+/* --- receive --- */
 
 static void hear(struct watch_talk *t)
 {
@@ -237,7 +238,7 @@ static void hear(struct watch_talk *t)
             t->led = line[7] != '\0';
         } else if (!strcmp(line, "stop")) {
             atomic_store(&t->self->asked, true);
-            kill(getpid(), SIGTERM); /* the measuring thread knows what to do */
+            kill(getpid(), SIGTERM); /* handled by the measuring thread */
         } else if (!strcmp(line, "soon"))
             start_report(t->self);
         else if (!strncmp(line, "verdict ", 8) && !t->told_at)
@@ -269,7 +270,7 @@ static double until_next(const struct watch_self *s)
     return atomic_load(&s->news) ? soon : beat;
 }
 
-/* Once the listener is gone only a verdict that was told keeps the thread. */
+/* After the listener is lost, the thread stays only to enforce a verdict. */
 static void *talk(void *self)
 {
     struct watch_self *s = self;
@@ -322,7 +323,7 @@ int watch_thread_start(struct watch_self *s, const struct watch_where *where,
         return err_io(err, "%s:%s hung up", where->address, where->port);
     if (start_thread(s, err) == 0)
         return 0;
-    say(s, "bye\n", 4); /* a rank without beats would be taken for a silent one */
+    say(s, "bye\n", 4); /* leave, because a rank without beats would be judged silent */
     return -1;
 }
 

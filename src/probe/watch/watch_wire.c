@@ -23,7 +23,7 @@ void watch_clean(char *words)
             *c = '?';
 }
 
-/* The next word up to a blank into out[size]; false when there is none or it is too long. */
+/* Copy the next word up to a blank to out[size]; false: none, or too long. */
 static bool take_word(const char **at, char *out, size_t size)
 {
     size_t len = strcspn(*at, " ");
@@ -125,7 +125,7 @@ int watch_beat_format(char *out, const struct watch_beat *b)
 int watch_stream_read(struct watch_stream *s, int fd)
 {
     if (s->used == sizeof(s->data))
-        return 1; /* lines are to be taken out first */
+        return 1; /* remove lines first */
     ssize_t n = recv(fd, s->data + s->used, sizeof(s->data) - s->used, MSG_DONTWAIT);
     if (n > 0)
         s->used += (size_t)n;
@@ -213,7 +213,7 @@ int wire_bind(const char *address, char where[WATCH_WHERE], struct err *err)
     return -1;
 }
 
-/* A connect() in progress has ended; its errno. */
+/* Wait until a connect() in progress has ended.  Returns its errno. */
 static int finish_connect(int fd, double sec)
 {
     struct pollfd p = {.fd = fd, .events = POLLOUT};
@@ -261,7 +261,7 @@ int wire_address(const char *host, char out[64])
     socklen_t len = sizeof(own);
     int rc = -1;
 
-    /* 192.0.2.1 is nobody's (RFC 5737): the route to it is the default route. */
+    /* 192.0.2.1 is unassigned (RFC 5737), so the route to it is the default route. */
     if (resolve(*host ? host : "192.0.2.1", "9", 0, SOCK_DGRAM, &a, NULL) < 0)
         return -1;
     int fd = socket(a->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);

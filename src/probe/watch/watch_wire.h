@@ -1,17 +1,17 @@
-/* watch_wire.h - the side channel: its lines, addresses and sockets.
+/* watch_wire.h - lines, addresses and sockets of the side channel.
  *
  *   rank      hello TOKEN RANK RANKS PID PATIENCE HOST     first, or the connection is dropped
- *             beat MOVES STEPS STATE EXPECT KEPT TOTAL WORDS     ten times a second
+ *             beat MOVES STEPS STATE EXPECT KEPT TOTAL WORDS     ten times per second
  *             symptom WORDS
- *             stop       a signal ended the campaign: what follows is no death
+ *             stop       a signal ended the campaign: the end of this rank is not a death
  *             bye        this rank is done
- *   listener  welcome    after a good hello; "welcome led": and when I am gone, so is the campaign
+ *   listener  welcome    after a valid hello; "welcome led": the campaign ends with the listener
  *             stop       end in good order, as after SIGTERM
- *             soon       nobody has moved for long: to rank 0, about 2 s before a verdict
+ *             soon       no rank has moved for long: to rank 0, about 2 s before a verdict
  *             verdict WORDS
  *
- * A line ends with \n and is shorter than WATCH_LINE.  WORDS go to the end of the line; control
- * characters in them are shown as '?'. */
+ * A line ends with \n and is shorter than WATCH_LINE.  WORDS extend to the end of the line; control
+ * characters in them are replaced by '?'. */
 #ifndef RG_WATCH_WIRE_H
 #define RG_WATCH_WIRE_H
 
@@ -25,16 +25,16 @@ enum { WATCH_LINE = 768, WATCH_WORDS = 160, WATCH_HOST = 65, WATCH_TOKEN = 33 };
 enum { WATCH_RANKS = 1 << 20 };
 
 enum watch_state {
-    WATCH_STARTING, /* no op yet: it may take its time */
+    WATCH_STARTING, /* no op yet: may take long */
     WATCH_BUSY,     /* in an op or between two */
-    WATCH_WAITING,  /* for other ranks */
+    WATCH_WAITING,  /* waits for other ranks */
 };
 
 struct watch_beat {
     uint64_t moves; /* ops entered and left, steps and waits since the start */
-    uint64_t steps; /* of this op */
+    uint64_t steps; /* steps of this op */
     enum watch_state state;
-    double expect; /* s */
+    double expect; /* allowed time of this step, s */
     int kept, total;
     char words[WATCH_WORDS];
 };
@@ -42,7 +42,7 @@ struct watch_beat {
 struct watch_hello {
     char token[WATCH_TOKEN];
     int rank, ranks, pid;
-    int patience_ms; /* --hang-after as this rank has it */
+    int patience_ms; /* --hang-after of this rank */
     char host[WATCH_HOST];
 };
 
@@ -51,30 +51,30 @@ enum watch_kind { WATCH_HELLO, WATCH_BEAT, WATCH_SYMPTOM, WATCH_STOP, WATCH_BYE 
 struct watch_line {
     enum watch_kind kind;
     struct watch_hello hello;
-    struct watch_beat beat; /* its words hold those of a symptom too */
+    struct watch_beat beat; /* its words also hold those of a symptom */
 };
 
-/* One line without its \n, from anybody; -1 when it is none of the above. */
+/* Parse a line without its \n, from any sender; -1: none of the above. */
 int watch_line_parse(struct watch_line *l, const char *text);
 
-/* Both write a whole line with its \n into out[WATCH_LINE] and return its length. */
+/* Write a line with its \n into out[WATCH_LINE].  Return its length. */
 int watch_hello_format(char *out, const struct watch_hello *h);
 int watch_beat_format(char *out, const struct watch_beat *b);
 
-/* What is no printable ASCII becomes '?', in place. */
+/* Replace all but printable ASCII by '?', in place. */
 void watch_clean(char *words);
 
-/* Lines out of a stream: bytes are appended, whole lines taken from the front. */
+/* Split a stream into lines: bytes are appended, complete lines removed from the front. */
 struct watch_stream {
     char data[4 * WATCH_LINE];
     size_t used;
 };
-/* Read once from a socket that does not block.  1: something came, 0: nothing now, -1: closed. */
+/* Read once from a nonblocking socket.  Returns 1: data, 0: nothing now, -1: closed. */
 int watch_stream_read(struct watch_stream *s, int fd);
-/* 1: the next line without its \n; 0: none is whole yet; -1: a line that is too long. */
+/* Returns 1: the next line without its \n; 0: no complete line yet; -1: a line that is too long. */
 int watch_stream_line(struct watch_stream *s, char line[WATCH_LINE]);
 
-/* "ADDRESS:PORT:TOKEN" of RAILGAUGE_WATCH; the address may hold colons.  -1 when it is not that. */
+/* Parse "ADDRESS:PORT:TOKEN" of RAILGAUGE_WATCH; the address may contain colons.  -1: invalid. */
 struct watch_where {
     char address[64], port[8], token[WATCH_TOKEN];
 };
@@ -82,18 +82,18 @@ int watch_where_parse(struct watch_where *w, const char *text);
 
 enum { WATCH_WHERE = 128 }; /* room for "ADDRESS:PORT:TOKEN" */
 
-/* A listening socket (not blocking, closed on exec) on a free port of this numeric address, and
- * where it is, with a token that nobody can guess (128 bits of getrandom).  -1 with EXIT_CONFIG. */
+/* Open a listening socket (nonblocking, close-on-exec) on a free port of this numeric address.
+ * where: address, port and a random token (128 bits of getrandom).  -1 with EXIT_CONFIG. */
 int wire_bind(const char *address, char where[WATCH_WHERE], struct err *err);
 
-/* A connection to a within `sec`, not blocking; -1 with its errno. */
+/* Connect to a within `sec`; the socket is nonblocking.  -1 with the errno in *why. */
 struct addrinfo;
 int wire_open(const struct addrinfo *a, double sec, int *why);
-/* A connection there within `sec`, not blocking from then on; -1 with the reason. */
+/* Connect within `sec`; the socket is nonblocking afterwards.  -1 with the reason. */
 int wire_connect(const struct watch_where *w, double sec, struct err *err);
 
-/* The address of this machine that reaches `host` ("": whatever lies beyond the default route), as
- * a number; -1 when there is no way. No packet is sent. */
+/* Numeric address of this machine that reaches `host` ("": hosts beyond the default route); -1: no
+ * route.  No packet is sent. */
 int wire_address(const char *host, char out[64]);
 
 #endif
