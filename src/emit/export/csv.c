@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every measured pair with its names, for spreadsheets and data frames: RFC 4180, a header, units in
- * the names of columns, an empty cell where something is not known. */
+/* csv.c - every measured pair with names, for spreadsheets and data frames: RFC 4180, a header,
+ * units in the column names, an empty cell for unknown values. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static const char *group_name(const struct topo *t, int endpoint, enum level lev
     return at >= 0 ? t->group[level].name[at] : "";
 }
 
-/* host, gpu, bus id, nic, rack: as the topology of the campaign knows them. */
+/* Write host, gpu, bus id, nic and rack from the topology of the campaign. */
 static void put_end(FILE *out, const struct topo *t, int id)
 {
     const struct endpoint *e = &t->endpoint[id];
@@ -55,7 +55,7 @@ static void put_end(FILE *out, const struct topo *t, int id)
     put_text(out, group_name(t, id, LEVEL_RACK));
 }
 
-/* --- latencies: of a ping-pong, so one number for both ways --- */
+/* --- latencies: from a ping-pong, so a single number for both directions --- */
 
 struct latency {
     int a, b; /* a < b */
@@ -73,7 +73,7 @@ static int by_ends(const void *x, const void *y)
     return p->sec < q->sec ? -1 : p->sec > q->sec;
 }
 
-/* Of each pair the median of its epochs at the smallest size; sorted, how many. */
+/* Median over epochs for each pair, at the smallest size; sorted.  Returns their number. */
 static int latencies(struct latency **out, const struct points *p)
 {
     size_t least = SIZE_MAX;

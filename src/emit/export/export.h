@@ -1,9 +1,8 @@
-/* export.h - the cost matrix in the formats of other tools: one table, one call each.
+/* export.h - export a cost matrix to the formats of other tools: one table, one function each.
  *
- * A writer refuses what the reader of its format would refuse (EXIT_DATA or EXIT_USAGE, naming the
- * rule and its source) and writes nothing that it does not know.  Units are those of the format,
- * through base/units.h.  Names of hosts are checked where the format gives characters a meaning.
- */
+ * A writer refuses what the reader of its format would refuse (EXIT_DATA or EXIT_USAGE with the
+ * rule and its source) and writes nothing that is not known.  Units are those of the format,
+ * through base/units.h.  Host names are checked if the format gives characters a meaning. */
 #ifndef RG_EXPORT_H
 #define RG_EXPORT_H
 
@@ -13,22 +12,27 @@
 #include "cost/matrix.h"
 #include "emit/export/pair_cost.h"
 
-/* As typed; nothing is owned; zeros are defaults.  A format ignores what it has no use for. */
+/* Options as typed; all pointers are borrowed; zeros are defaults.  A format ignores options that
+ * do not apply. */
 struct export_ask {
-    double bytes;           /* size at which one number per pair is taken; 0: 64 MiB */
-    bool endpoints;         /* a node is an endpoint, else a host (its first endpoint) */
-    int hosts_per_rack;     /* only the first ones of each rack; 0: all */
-    enum quantity quantity; /* QUANTITY_OWN: the format's */
-    const char *release;    /* of the reader: "24.11" for Slurm; NULL: the newest known */
-    const char *name;     /* of the object that is made (Kueue topology, SimGrid zone); NULL: own */
-    const char *campaign; /* folder of points.tsv and sweep/, when the input is one; NULL */
-    bool partial;         /* write without the hosts that there is no place for */
-    char **left;          /* then: who they are and why, owned by the caller; NULL: untold */
+    double bytes;           /* message size for one number per pair; 0: 64 MiB */
+    bool endpoints;         /* a node is an endpoint; else a host, with its first endpoint */
+    int hosts_per_rack;     /* use only the first hosts of each rack; 0: all */
+    enum quantity quantity; /* QUANTITY_OWN: default of the format */
+    const char *release;    /* release of the reader: "24.11" for Slurm; NULL: the newest known */
+    const char *name;       /* name of the object (Kueue topology, SimGrid zone); NULL: default */
+    const char *campaign;   /* campaign directory with points.tsv and sweep/; NULL: none */
+    bool partial;           /* leave out hosts that have no place in the file */
+    /* with partial: left-out hosts and the reason, owned by the caller; NULL: not wanted */
+    char **left;
 };
 
-/* What the format is made from.  TIERS: the curves of healthy tiers, it has no place for slow parts
- * (the command says so when there are some).  CAMPAIGN: the folder alone, the matrix is empty.
- * POINTS: what was measured, of a campaign's folder.  VERDICT: the matrix as accept judges it. */
+/* Input that a format needs.
+ *
+ *   TIERS     curves of healthy tiers; slow parts have no place in it (the command warns of them)
+ *   CAMPAIGN  the campaign directory only; the matrix is empty
+ *   POINTS    measured points of a campaign directory
+ *   VERDICT   the matrix as judged by accept */
 enum export_needs {
     EXPORT_PLACES,
     EXPORT_TIERS,
@@ -42,18 +46,18 @@ struct points;
 struct accept;
 struct parts;
 
-/* Streams may fail: the caller checks them.  second is NULL unless asked for. */
+/* The caller checks the streams for errors.  second is NULL unless requested. */
 struct export
 {
     FILE *out, *second;
     const struct matrix *m;
     const struct export_ask *ask;
-    const struct topo *topo;     /* in detail where there is a topology.json, else the matrix's */
-    const struct points *points; /* of POINTS and, where they are, of VERDICT; else NULL */
-    const struct accept *accept; /* of VERDICT */
-    const struct parts *parts;   /* of VERDICT */
-    const struct matrix *reference; /* NULL: none is known */
-    const char *against;            /* its name */
+    const struct topo *topo;     /* detailed one of topology.json if present, else the matrix's */
+    const struct points *points; /* for POINTS, and if present for VERDICT; else NULL */
+    const struct accept *accept; /* for VERDICT */
+    const struct parts *parts;   /* for VERDICT */
+    const struct matrix *reference; /* NULL: none known */
+    const char *against;            /* name of the reference */
 };
 typedef int export_writer(const struct export *e, struct err *err);
 
@@ -61,15 +65,15 @@ struct exporter {
     const char *name; /* "slurm-block" */
     const char *help; /* "topology.conf of topology/block" */
     enum export_needs needs;
-    const char *second; /* what a second file holds: "node names in rank order"; NULL: none */
+    const char *second; /* contents of a second file: "node names in rank order"; NULL: none */
     export_writer *write;
 };
 extern const struct exporter exporters[];
 extern const int exporter_count;
 
-/* By name; unknown: NULL and EXIT_USAGE with the known ones. */
+/* Find by name.  Unknown: NULL and EXIT_USAGE with the known names. */
 const struct exporter *exporter_find(const char *name, struct err *err);
-/* A topology alone as a matrix without a number, for EXPORT_PLACES. */
-void export_wrap(struct matrix *m, struct topo *t); /* takes t over */
+/* Make a matrix without numbers from a topology alone, for EXPORT_PLACES. */
+void export_wrap(struct matrix *m, struct topo *t); /* takes ownership of t */
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* export_nodes.c - which endpoints and hosts stand in an export, and what they are called. */
+/* export_nodes.c - choice and names of endpoints and hosts in an export. */
 #include "emit/export/export_impl.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "base/yaml.h"
 
-/* The how-manieth host of its rack each host is. */
+/* Index of each host within its rack. */
 static int count_in_racks(const struct topo *t, int *in_rack, struct err *err)
 {
     int *seen = mem_calloc((size_t)t->group[LEVEL_RACK].count + 1, sizeof(*seen)), rc = 0;

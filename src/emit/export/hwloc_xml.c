@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hwloc_xml.c - the machine as an hwloc 2 topology (XML version 2.0, which 2.x and 3.x read;
- * include/hwloc.dtd) with our numbers as distances between its PUs.
+ * include/hwloc.dtd), with the cost matrix as distances between its PUs.
  *
- * hwloc knows no machines of several hosts: here a host is a Package (info "HostName") and a rack a
- * Group (subtype "Rack"), a node of the export is a PU with the info "Name".  Distances
+ * hwloc has no machines of several hosts.  Therefore a host is a Package (info "HostName"), a rack
+ * a Group (subtype "Rack"), and a node of the export a PU with the info "Name".  Distances
  * "RailgaugeBandwidth" (kind 10, user and bandwidth, MB/s) and "RailgaugeLatency" (kind 6, user and
- * latency, ns) are whole numbers; the diagonal is the largest bandwidth and 0 ns.
- * The second file is one of them as text for `hwloc-annotate FILE OUT root distances TEXT`:
- * name=, kind, number of objects, objects, values. */
+ * latency, ns) are whole numbers; the diagonal is the largest bandwidth and 0 ns. The second file
+ * is one of them as text for `hwloc-annotate FILE OUT root distances TEXT`: name=, kind, number of
+ * objects, objects, values. */
 #include "emit/export/export_impl.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@
 
 enum { HWLOC_XML_MAX = 1024 };
 
-/* Kinds of hwloc/distances.h: from the user 2, with latency 4 or bandwidth 8. */
+/* Kinds of hwloc/distances.h: 2 from the user, plus 4 latency or 8 bandwidth. */
 static const struct {
     const char *name;
     int kind;
@@ -31,9 +31,9 @@ struct hwloc_draw {
     FILE *f;
     const struct matrix *m;
     struct export_nodes nodes;
-    int *order;                    /* PU -> index into nodes: by rack, then host, then rank */
-    bool racks;                    /* every node's rack is known */
-    int objects;                   /* so far, for gp_index */
+    int *order;                    /* PU -> index into nodes, sorted by rack, host and rank */
+    bool racks;                    /* the rack of every node is known */
+    int objects;                   /* objects so far, for gp_index */
     double *value[QUANTITY_COUNT]; /* [row * count + column]; PUs */
 };
 
@@ -90,7 +90,7 @@ static int read_values(struct hwloc_draw *d, enum quantity quantity, double byte
 
 /* --- objects --- */
 
-/* PUs from .. to - 1 as hwloc writes sets: words of 32 bits, the highest first. */
+/* Write PUs from .. to - 1 in hwloc's format of sets: words of 32 bits, the highest first. */
 static void put_set(FILE *f, const char *name, int from, int to)
 {
     fprintf(f, " %s=\"", name);
@@ -124,7 +124,7 @@ static void put_info(struct hwloc_draw *d, const char *name, const char *value)
     free(text);
 }
 
-/* The first PU after pu that differs at the level. */
+/* First PU after pu with a different coordinate at this level. */
 static int run_end(const struct hwloc_draw *d, int pu, enum level level)
 {
     int end = pu + 1;
@@ -187,7 +187,8 @@ static void put_machine(struct hwloc_draw *d)
 
 /* --- distances --- */
 
-/* Whole numbers with a space behind each; the reader wants to know how many characters. */
+/* Write whole numbers, each with a space after it, and the number of characters, which the reader
+ * needs. */
 static void put_numbers(FILE *f, const char *tag, const double *v, int n)
 {
     int length = 0;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The verdict as test cases for what shows JUnit's XML: Jenkins, GitLab, ReFrame's readers.
+/* junit.c - the verdict as test cases for readers of JUnit's XML: Jenkins, GitLab, ReFrame's
+ * readers.
  *
- * One suite of the checks: FAIL is a failure, UNKNOWN an error, or skipped where it does not count;
- * a warning is a good case with words.  One suite of the hosts and, behind them, of what belongs to no
- * host alone (leaves, racks, cables): a part that fails its check is the failure of its host.
- * Attributes are those that Jenkins' and GitLab's parsers look at (testmoapp/junitxml). */
+ * A suite of the checks: FAIL is a failure; UNKNOWN is an error, or skipped if it does not count; a
+ * warning is a passed case with output.  A suite of the hosts, followed by parts that do not belong
+ * to a single host (leaves, racks, cables): a part that fails its check is the failure of its
+ * host.  Attributes are those that Jenkins' and GitLab's parsers read (testmoapp/junitxml). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +15,11 @@
 #include "verdict/accept.h"
 #include "verdict/parts.h"
 
-/* A case, and what ends it: NULL, or the element with type and message. */
+/* A test case and its result: NULL, or the element with type and message. */
 struct junit_case {
     char *class, *name;
-    const char *element, *type; /* "failure", "error", "skipped"; NULL: good */
-    char *message;              /* of a good case: what it prints, or NULL */
+    const char *element, *type; /* "failure", "error", "skipped"; NULL: passed */
+    char *message;              /* output of a passed case, or NULL */
 };
 
 struct junit {
@@ -129,9 +130,9 @@ static void add_check(struct junit *j, const struct accept_row *r)
     free(text);
 }
 
-/* --- hosts, and parts of no host alone --- */
+/* --- hosts, and parts of no single host --- */
 
-/* Does a check fail because of this part?  What is dead, wrong or the fabric itself, does. */
+/* True if the part fails a check, or is dead, wrong or the fabric itself. */
 static bool is_fault(const struct export *e, const struct part_row *p)
 {
     if (p->state == STATE_DEAD || p->state == STATE_WRONG || p->exception < 0)

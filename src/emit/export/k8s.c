@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* k8s.c - a topology as Kubernetes can hold it: names of nodes, levels as labels, trees.
+/* k8s.c - a topology in Kubernetes' terms: names of nodes, levels as labels, trees.
  *
  * Names of nodes are RFC 1123 subdomains (lower case, digits, '-', '.', at most 253 characters):
- * upper case becomes lower case, anything else is refused.  Values of labels have at most 63
- * characters [A-Za-z0-9._-] that begin and end with a letter or digit: runs of other characters
- * become one '-'; what is longer then, or not unique, becomes "x" and the FNV-1a 64 of the name in
- * hexadecimal, as topograph writes long names (NVIDIA/topograph 1.0, pkg/engines/k8s/labeler.go).
+ * upper case becomes lower case, any other character is refused.  Values of labels have at most 63
+ * characters [A-Za-z0-9._-] and begin and end with a letter or digit: runs of other characters
+ * become one '-'; a result that is too long or not unique becomes "x" and the FNV-1a 64 of the name
+ * in hexadecimal, as topograph writes long names (NVIDIA/topograph 1.0,
+ * pkg/engines/k8s/labeler.go).
  *
- * Labels are topograph's: accelerator.topograph.run/domain and sub-domain (racks that lie inside
- * NVLink domains), fabric.topograph.run/tier-0 (leaf, or racks where no leaf is known) and tier-1
- * (spine); before 1.0 network.topology.nvidia.com/{accelerator,leaf,spine}. */
+ * Labels are topograph's: accelerator.topograph.run/domain and sub-domain (racks inside NVLink
+ * domains), fabric.topograph.run/tier-0 (leaf, or rack if no leaf is known) and tier-1 (spine);
+ * before 1.0 network.topology.nvidia.com/{accelerator,leaf,spine}. */
 #include "emit/export/export_impl.h"
 
 #include <ctype.h>
@@ -31,7 +32,7 @@ static bool allowed(char c, bool object)
     return isalnum((unsigned char)c) || c == '-' || c == '_' || c == '.';
 }
 
-/* Runs of characters that are not allowed become one '-', and none stands at an end. */
+/* Replace runs of disallowed characters by one '-', and remove it at the ends. */
 static char *slug(const char *name, bool object)
 {
     char *text = mem_strdup(name);
@@ -54,7 +55,8 @@ static char *slug(const char *name, bool object)
     return text;
 }
 
-/* name as it may be written; taken[] interns what others have.  exact: only if it is as it was. */
+/* Make a valid and unique name; taken[] holds the names in use.  exact: NULL unless the name can
+ * stay unchanged. */
 static char *fit(struct names *taken, const char *name, bool object, bool exact)
 {
     char *text = slug(name, object);
@@ -72,7 +74,7 @@ static char *fit(struct names *taken, const char *name, bool object, bool exact)
     return text;
 }
 
-/* Names that need no change keep theirs, whatever stands before them. */
+/* Names that need no change are fitted first, so that no other name takes them. */
 static void fit_all(struct names *taken, char **out, char *const *name, int count, bool object)
 {
     for (int pass = 0; pass < 2; pass++)
@@ -137,7 +139,7 @@ void k8s_name_objects(struct k8s *k)
         struct k8s_level *v = &k->level[l];
         char **longer = mem_calloc((size_t)v->groups + 1, sizeof(*longer));
         v->object = mem_calloc((size_t)v->groups + 1, sizeof(*v->object));
-        for (int g = 0; g < v->groups; g++) /* level and name are unique together */
+        for (int g = 0; g < v->groups; g++) /* level and name together are unique */
             longer[g] = mem_printf("%s-%s", level_name[v->level], v->name[g]);
         for (int g = 0; g < v->groups; g++)
             v->object[g] = fit(&taken, v->name[g], true, true);
@@ -176,8 +178,8 @@ static struct k8s_level *find(struct k8s *k, enum level level)
     return NULL;
 }
 
-/* The first host of a group of `near` that is in another group of `far` than those before it; -1:
- * each group of near lies in one of far.  all: hosts must have a group in far. */
+/* First host of a group of `near` whose group of `far` differs from that of earlier hosts; -1: each
+ * group of near lies in a single group of far.  all: hosts must have a group in far. */
 static int stray(const struct k8s *k, const struct k8s_level *near, const struct k8s_level *far,
                  bool all)
 {
@@ -265,7 +267,7 @@ static bool groups_any(const struct k8s *k, const struct k8s_level *v)
     return any;
 }
 
-/* Why this level has no place above `near` (NULL: above hosts); NULL: it has one. */
+/* Reason why this level cannot be above `near` (NULL: above hosts); NULL: it can. */
 static char *no_place(const struct k8s *k, const struct k8s_level *v, const struct k8s_level *near,
                       bool labels)
 {

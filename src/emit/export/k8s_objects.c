@@ -11,10 +11,9 @@
 
 /* --- labels ---
  *
- * Labels for nodes, as a List that kubectl applies.
- *
- * Every visible level that has a label (k8s.c), of every host that has a group there.  Applied on
- * the server's side nothing else of a node changes; nodes that the cluster lacks would be made. */
+ * Labels for nodes, as a List for kubectl apply: every visible level that has a label (k8s.c), for
+ * every host that has a group there.  With server-side apply nothing else of a node changes; nodes
+ * missing in the cluster would be created. */
 
 /* Labels of host h, the nearest level first. */
 static int labels_of(const struct k8s *k, int h, struct k8s_label label[K8S_LEVELS])
@@ -63,11 +62,11 @@ int k8s_labels_write(const struct export *e, struct err *err)
  *
  * Rules (kueue.x-k8s.io_topologies.yaml and _resourceflavors.yaml of kubernetes-sigs/kueue 0.17,
  * kai.scheduler_topologies.yaml of NVIDIA/KAI-Scheduler): 1..16 levels from the widest to the
- * nearest, each label once, kubernetes.io/hostname only as the last one; a flavor that names a
- * topology needs a node label.  Levels are a tree (k8s_tree()) below topograph's labels, which
- * format k8s-labels writes.  The flavor takes nodes with GPUs (nvidia.com/gpu.present, written by
- * GPU feature discovery); without GPUs nodes with kubernetes.io/os: linux.
- * release of Kueue: 0.15 and later speak v1beta2, 0.14 v1beta1, 0.9 to 0.13 v1alpha1. */
+ * nearest, each label once, kubernetes.io/hostname only as the last; a flavor that names a topology
+ * needs a node label.  Levels are a tree (k8s_tree()) of topograph's labels, which format
+ * k8s-labels writes.  The flavor selects nodes with GPUs (nvidia.com/gpu.present, written by GPU
+ * feature discovery); without GPUs nodes with kubernetes.io/os: linux.  release is that of Kueue:
+ * 0.15 and later use v1beta2, 0.14 v1beta1, 0.9 to 0.13 v1alpha1. */
 
 static void put_topology(FILE *out, const struct k8s *k, const char *api, const char *name)
 {
@@ -78,7 +77,7 @@ static void put_topology(FILE *out, const struct k8s *k, const char *api, const 
     fputs("  - nodeLabel: kubernetes.io/hostname\n", out);
 }
 
-/* A tree below labels.  k8s_free() also after an error. */
+/* Make a tree of labels.  Call k8s_free() also after an error. */
 static int make(struct k8s *k, const struct export *e, const char **name, struct err *err)
 {
     *k = (struct k8s){.t = &e->m->topo};
@@ -94,7 +93,7 @@ struct versions {
     const char *topology, *flavor;
 };
 
-/* "0.13" is not 0.2: the part after the dot is a number of its own. */
+/* "0.13" is not 0.2: the part after the dot is a whole number. */
 static int version_of(struct versions *v, const char *release, struct err *err)
 {
     static const struct {
@@ -171,7 +170,7 @@ int kai_write(const struct export *e, struct err *err)
  * Rules (topology.volcano.sh_hypernodes.yaml and pkg/webhooks of volcano-sh/volcano of 2026-08): at
  * least one member each, of type Node or HyperNode, with exactly one selector; names of nodes and
  * HyperNodes are RFC 1123 subdomains.  HyperNodes are a tree (k8s_tree()); hosts whose nearest
- * group is not known are members of the wider one.  A tier has an order and no distance. */
+ * group is not known are members of the wider group.  Tiers are ordered but have no distance. */
 
 static void put_member(FILE *out, const char *type, const char *name)
 {
@@ -179,8 +178,8 @@ static void put_member(FILE *out, const char *type, const char *name)
     export_yaml(out, "    selector:\n      exactMatch:\n        name: ", name, "\n");
 }
 
-/* The level whose groups stand for host h among the members of its group at level l: the widest
- * below l where it has one; -1: the node itself. */
+/* Level whose group represents host h among the members of its group at level l: the widest below l
+ * in which h has a group; -1: the node itself. */
 static int below(const struct k8s *k, int l, int h)
 {
     while (--l >= 0 && k->level[l].of[h] < 0)
@@ -200,7 +199,7 @@ static void put_group(FILE *out, const struct k8s *k, int l, int g, const int *h
     for (int i = 0; i < hosts; i++) {
         int b = below(k, l, host[i]);
         const struct k8s_level *inner = &k->level[b < 0 ? 0 : b];
-        /* A group below is written at its first host: hosts of a group stand side by side. */
+        /* A group below is written at its first host, because hosts of a group are adjacent. */
         if (b < 0)
             put_member(out, "Node", k->node[host[i]]);
         else if (!i || below(k, l, host[i - 1]) != b ||
@@ -214,7 +213,8 @@ struct volcano_order {
     int level;
 };
 
-/* By group at the level, then those below it from the widest to the nearest, then by host. */
+/* Order by group at the level, then at the levels below from the widest to the nearest, then by
+ * host. */
 static int by_groups(const void *x, const void *y, void *order)
 {
     const struct volcano_order *o = order;

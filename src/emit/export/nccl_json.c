@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One collective of a campaign as the file of nccl-tests -J, for what reads that: its own
- * analyze_perf_json.py, CI, railgauge import.  --name says which one. */
+/* nccl_json.c - one collective of a campaign as the file of nccl-tests -J, for its readers:
+ * analyze_perf_json.py of nccl-tests, CI, railgauge import.  --name selects the collective. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@ static const char *option(const json_t *options, const char *name)
     return json_string_value(json_array_get(json_object_get(options, name), 0));
 }
 
-/* What the campaign's options said of types and buffers; defaults where there is no such file. */
+/* Types and buffers from the campaign's options; defaults if there is no such file. */
 static int read_options(struct nccl_tests_how *how, struct nccl_opts *o, const char *dir,
                         struct err *err)
 {
@@ -42,7 +42,7 @@ static int read_options(struct nccl_tests_how *how, struct nccl_opts *o, const c
     return rc;
 }
 
-/* "2026-11-22 16:01:00" of "2026-11-22T16:01:00Z"; NULL: not told. */
+/* "2026-11-22 16:01:00" for "2026-11-22T16:01:00Z"; NULL: not known. */
 static const char *time_of(const struct matrix *m, char buf[24])
 {
     const char *text = json_string_value(json_object_get(m->provenance, "time_utc"));

@@ -15,10 +15,10 @@
 #include "emit/export/export_impl.h"
 #include "emit/text/epochs.h"
 
-/* What the files of a campaign say together. */
+/* Common data of the campaign's files. */
 struct origin {
     struct topo topo;
-    bool placed; /* topo is there */
+    bool placed; /* topo is loaded */
 };
 
 static const char *tuner_algo(int combo)
@@ -87,7 +87,7 @@ static void note_refusal(struct tuner *t, const struct point *p, int nodes, int 
     MEM_PUSH(t->refusal, t->refusals) = r;
 }
 
-/* Of several groups of one shape the slowest counts.  combo -1: as NCCL chose. */
+/* If there are several groups of one shape, the slowest counts.  combo -1: NCCL's choice. */
 static void take(struct tuner *t, const struct origin *s, const struct plan *plan,
                  const struct points *points, int combo)
 {
@@ -111,7 +111,7 @@ static void take(struct tuner *t, const struct origin *s, const struct plan *pla
     free(series);
 }
 
-/* One points file with its plan; one that is not there is nothing to say. */
+/* Read a points file with its plan; a missing file is not an error. */
 static int take_file(struct tuner *t, const struct origin *s, const char *path,
                      const char *plan_path, int combo, struct err *err)
 {
@@ -226,8 +226,8 @@ static void print_row(struct table *table, const struct tuner_row *r, bool first
               r->sec[best] / r->own - 1, second >= 0 ? next : NULL);
 }
 
-/* What was refused of each operation, with one of the reasons: they differ in the names of rank,
- * algorithm and protocol. */
+/* Print the refused combinations of each operation, with one of the reasons, because they differ
+ * only in the names of rank, algorithm and protocol. */
 static void print_refusals(FILE *out, const struct tuner *t)
 {
     const struct tuner_refusal *r = t->refusal;
@@ -286,13 +286,13 @@ json_t *tuner_report(FILE *out, const struct tuner *t)
     return NULL;
 }
 
-/* The plugin's words, by the order of nccl_algo_name and nccl_proto_name. */
+/* The plugin's words, in the order of nccl_algo_name and nccl_proto_name. */
 static const char *const csv_algo[TUNER_ALGOS] = {
     "ring", "tree", "nvls", "nvls_tree", "pat", "collnet_direct", "collnet_chain"};
 static const char *const csv_proto[TUNER_PROTOS] = {"ll", "ll128", "simple"};
 
-/* Ranges meet halfway (on the ladder's scale) between two measured sizes; the first begins at 0 and
- * the last has no end. */
+/* Two ranges meet halfway (on the ladder's scale) between two measured sizes; the first begins at 0
+ * and the last has no end. */
 void tuner_csv(FILE *out, const struct tuner *t)
 {
     size_t from = 0;
@@ -313,17 +313,17 @@ void tuner_csv(FILE *out, const struct tuner *t)
         if (last && r->bytes > to)
             to = SIZE_MAX;
         if (!last && tuner_best(&t->row[k]) == best)
-            continue; /* the next line begins where this one would */
+            continue; /* merged with the next line */
         fprintf(out, "%s,%zu,%zu,%s,%s,-1,%d,%d,-1,-1\n", op_table[r->op].tuner, from, to,
                 csv_algo[best / TUNER_PROTOS], csv_proto[best % TUNER_PROTOS], r->nodes, r->ranks);
         from = to + 1;
     }
 }
 
-/* Every measured combination, as the plugin's scripts/optimize_config.py reads it:
+/* Write every measured combination in the format of the plugin's scripts/optimize_config.py:
  *   collective,size_bytes,algorithm,protocol,channels,nodes,ranks,pipeOps,regBuff,cost_metric,
  *   bandwidth_gbps,latency_us
- * bandwidth is busbw in GB/s, cost_metric the time in us once more (lower is better). */
+ * bandwidth is busbw in GB/s; cost_metric repeats the time in us (lower is better). */
 static void put_records(FILE *out, const struct tuner *t)
 {
     fprintf(out, "collective,size_bytes,algorithm,protocol,channels,nodes,ranks,pipeOps,regBuff,"

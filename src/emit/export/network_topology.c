@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* network_topology.c - NetworkTopology of the NetworkOverhead plug-in of kubernetes-sigs/
- * scheduler-plugins: the measured cost between blocks of hosts.
+/* network_topology.c - NetworkTopology of the NetworkOverhead plug-in of
+ * kubernetes-sigs/scheduler-plugins: the measured cost between blocks of hosts.
  *
- * Fields are those of manifests/networktopology/crd.yaml (v1alpha1: configmapName, weights[].
- * topologyList[].originList[].costList[]); the example beside it has older names that the CRD does
- * not know.  The plug-in looks at two labels only (pkg/networkaware/util): zone inside a region,
- * region between regions; the second file holds these labels for the nodes, and replaces what a
- * cloud wrote there.  A zone is a block (cost/blocks.h); regions are spines where zones lie inside
+ * Fields are those of manifests/networktopology/crd.yaml (v1alpha1: configmapName,
+ * weights[].topologyList[].originList[].costList[]); the example beside it has older names that the
+ * CRD does not accept.  The plug-in uses two labels only (pkg/networkaware/util): zone inside a
+ * region, region between regions.  The second file holds these labels for the nodes and replaces
+ * those set by a cloud.  A zone is a block (cost/blocks.h); regions are spines if zones lie inside
  * them.
  *
  * networkCost is proportional to the time of moving `bytes` both ways between two hosts of the
- * blocks, the largest is 100 and the least 2: inside a zone the plug-in counts 1, for pairs that it
- * does not know 100 (networkoverhead.go: SameZone, MaxCost).  bandwidthCapacity is in bit/s, as
- * Kubernetes counts bandwidth.  Unknown pairs are left out.  What is larger than an object that
- * etcd takes (1.5 MiB) is refused. */
+ * blocks; the largest is 100 and the smallest 2.  The plug-in uses 1 inside a zone and 100 for
+ * unknown pairs (networkoverhead.go: SameZone, MaxCost).  bandwidthCapacity is in bit/s, as usual
+ * for Kubernetes.  Unknown pairs are left out.  A result larger than an object of etcd (1.5 MiB) is
+ * refused. */
 #include "emit/export/export_impl.h"
 
 #include <math.h>
@@ -28,17 +28,18 @@
 #define REGION "topology.kubernetes.io/region"
 
 static const double etcd_bytes = 1.5 * 1048576;
-enum { COST_MAX = 100, COST_MIN = 2, COST_BYTES = 80 }; /* of an entry as JSON, besides its name */
+/* COST_BYTES: of an entry as JSON, without its name */
+enum { COST_MAX = 100, COST_MIN = 2, COST_BYTES = 80 };
 
 struct net_costs {
     const struct matrix *m;
     struct k8s k;
     struct blocks zone;
-    const struct k8s_level *in; /* spines that are regions, or NULL */
-    int *region;                /* of each zone; 0 without regions */
+    const struct k8s_level *in; /* spines used as regions, or NULL */
+    int *region;                /* region of each zone; 0 without regions */
     int regions;
-    const char **zone_name; /* as values of labels */
-    double *between;        /* [regions][regions] seconds, median of their zones' */
+    const char **zone_name; /* names as values of labels */
+    double *between;        /* [regions][regions], s, median over their zones */
     double bytes, longest;
 };
 
@@ -47,7 +48,7 @@ static double *zone_sec(const struct net_costs *n, int a, int b)
     return &n->zone.sec[(size_t)a * (size_t)n->zone.count + (size_t)b];
 }
 
-/* Values of the blocks' names as labels: those of the level they were made from. */
+/* Names of the blocks as label values, from the level of the blocks. */
 static int name_zones(struct net_costs *n, struct err *err)
 {
     const struct k8s_level *v = NULL;
@@ -64,7 +65,7 @@ static int name_zones(struct net_costs *n, struct err *err)
     return 0;
 }
 
-/* Spines are regions when each zone lies inside one of them. */
+/* Use spines as regions if each zone lies inside a single spine. */
 static void find_regions(struct net_costs *n)
 {
     n->region = mem_calloc((size_t)n->zone.count + 1, sizeof(*n->region));
@@ -85,12 +86,12 @@ static void find_regions(struct net_costs *n)
         n->region[z] = n->in->of[n->zone.block[z].host[0]];
 }
 
-/* The zones of each region. */
+/* Zones of each region. */
 struct region_zones {
     int *zone, zones;
 };
 
-/* The upper median over pairs of zones that are known; NAN: none is. */
+/* Upper median over the known pairs of zones; NAN: none. */
 static double usual(const struct net_costs *n, const struct region_zones *a,
                     const struct region_zones *b)
 {
@@ -147,7 +148,7 @@ static void put_cost(FILE *out, const struct net_costs *n, const char *to, doubl
             8 * n->bytes / sec / 1e6, cost > COST_MIN ? cost : COST_MIN);
 }
 
-/* Between zones of one region, or between regions; NAN: no cost of these two is written. */
+/* Time between zones of one region, or between regions; NAN: no cost is written. */
 static double seconds(const struct net_costs *n, bool regions, int a, int b)
 {
     double sec =
@@ -157,7 +158,7 @@ static double seconds(const struct net_costs *n, bool regions, int a, int b)
     return apart && isfinite(sec) ? sec : NAN;
 }
 
-/* A key and an origin stand only where there is a cost: an empty list would be null. */
+/* Write a key and an origin only if there is a cost, because an empty list would be null. */
 static void put_list(FILE *out, const struct net_costs *n, bool regions)
 {
     int count = regions ? n->regions : n->zone.count;
@@ -198,7 +199,7 @@ static int check_size(const struct net_costs *n, struct err *err)
                     costs, n->zone.count, bytes / 1048576);
 }
 
-/* The labels that the plug-in looks for. */
+/* Write the labels that the plug-in uses. */
 static void put_labels(FILE *out, const struct net_costs *n)
 {
     k8s_comment(out, &n->k,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What was measured and judged as metrics: a .prom file for the textfile collector of Prometheus'
- * node_exporter, which is as well what OpenMetrics reads.
+/* openmetrics.c - measurements and verdict as metrics: a .prom file for the textfile collector of
+ * Prometheus' node_exporter, which OpenMetrics readers accept as well.
  *
- *   names     prometheus.io/docs/practices/naming: base units (bytes, seconds, ratio), a family's
- *             samples together
- *   values    gauges: what the last campaign found; when it was is a gauge of its own, because the
+ *   names     prometheus.io/docs/practices/naming: base units (bytes, seconds, ratio), samples of a
+ *             family together
+ *   values    gauges: results of the last campaign; its time is a gauge of its own, because the
  *             collector refuses timestamps
- *   text      prometheus.io/docs/instrumenting/exposition_formats; HELP has no quote, so that the two
+ *   text      prometheus.io/docs/instrumenting/exposition_formats; HELP has no quote, so that both
  *             formats escape alike */
 #include <math.h>
 #include <stdarg.h>
@@ -45,7 +45,7 @@ static void put_label(FILE *out, const char *before, const char *name, const cha
     putc('"', out);
 }
 
-/* A value with its labels, names and texts in turn; what is not known is left out. */
+/* Write a value with its labels, names and texts in turn; unknown values are left out. */
 #define sample(...) put_sample(__VA_ARGS__, (const char *)NULL)
 static void put_sample(struct metrics *s, double value, ...)
 {
@@ -72,7 +72,7 @@ static void put_sample(struct metrics *s, double value, ...)
 
 /* --- the verdict --- */
 
-/* Seconds since 1970 of "2026-11-22T16:01:00Z"; NAN: not told. */
+/* Seconds since 1970 of "2026-11-22T16:01:00Z"; NAN: not known. */
 static double when(const struct matrix *m)
 {
     const char *text = json_string_value(json_object_get(m->provenance, "time_utc"));
@@ -285,7 +285,7 @@ static void put_collective(struct metrics *s, const struct collective *c, double
            "bytes", size);
 }
 
-/* Curves that differ in what no label says: the first is shown. */
+/* True if an earlier curve has the same labels; only the first is shown. */
 static bool again(const struct matrix *m, int at)
 {
     const struct collective *c = &m->collective[at];
@@ -330,7 +330,7 @@ static void put_collectives(struct metrics *s)
     free(f);
 }
 
-/* --- what was seen --- */
+/* --- findings --- */
 
 static void put_points(struct metrics *s)
 {

@@ -82,20 +82,19 @@ int pair_cost_line(struct pair_line *l, const struct matrix *m, int tier, double
     return 0;
 }
 
-/* --- every pair, written ---
+/* --- formats with every pair ---
  *
- * Every pair's number in the formats of numeric tools: Matrix Market, NumPy, a long
- * table.
+ * The number of every pair in the formats of numeric tools: Matrix Market, NumPy, a long table.
  *
  * Rows are sources, columns destinations, in rank order.  Units are SI (bytes/s, s); the table has
- * the units of people (us, GB/s) in its header.  Without --bytes messages are 64 MiB.
- * The numbers of `railgauge cost`: bandwidth = bytes / time.  A dead pair takes for ever (inf) and
- * has bandwidth 0; a pair that is not known is nan, and refused by Matrix Market. */
+ * us and GB/s, given in its header.  Without --bytes messages are 64 MiB.  The numbers are those of
+ * `railgauge cost`: bandwidth = bytes / time.  A dead pair has time inf and bandwidth 0; an unknown
+ * pair is nan, which Matrix Market refuses. */
 
-/* Files of 8 GiB for npy, some GiB of text for the others. */
+/* Largest files: 8 GiB for npy, some GiB of text for the others. */
 enum { DENSE_NPY_MAX = 32768, DENSE_TEXT_MAX = 8192 };
 
-/* A job of writing: nodes chosen, numbers ready. */
+/* State of a writer: chosen nodes and their numbers. */
 struct dense {
     struct export_nodes nodes;
     struct pair_cost q;
@@ -131,7 +130,7 @@ static double number(struct dense *d, int row, int column)
 
 /* --- Matrix Market --- */
 
-/* How many entries there are, and whether all can be written. */
+/* Count the entries; fails if one cannot be written. */
 static int count_entries(struct dense *d, long *entries, struct err *err)
 {
     const struct export_nodes *n = &d->nodes;
@@ -155,8 +154,8 @@ static int count_entries(struct dense *d, long *entries, struct err *err)
 static const char *const quantity_unit[QUANTITY_COUNT] = {NULL, "bytes/s", "s", "s"};
 
 /* %%MatrixMarket matrix coordinate real general (math.nist.gov/MatrixMarket/formats.html): pairs of
- * bandwidth 0 and the diagonal are left out; names in comments.  EXIT_DATA: unknown pairs, and dead
- * ones unless bandwidth is asked for. */
+ * bandwidth 0 and the diagonal are left out; names are in comments.  EXIT_DATA: unknown pairs, and
+ * dead ones unless bandwidth is requested. */
 int dense_matrix_market_write(const struct export *e, struct err *err)
 {
     const struct export_limit limit = {"matrix-market", 2, DENSE_TEXT_MAX, 24, ':'};
@@ -189,7 +188,7 @@ int dense_matrix_market_write(const struct export *e, struct err *err)
 
 /* --- NumPy --- */
 
-/* Magic, version, length, dictionary: together a multiple of 64 bytes, ending in a new line. */
+/* Magic, version, length, dictionary: together a multiple of 64 bytes, ending with a newline. */
 static void put_npy_head(FILE *out, int n)
 {
     char text[128];
@@ -234,7 +233,7 @@ int dense_npy_write(const struct export *e, struct err *err)
 
 /* --- a table --- */
 
-/* src dst op bytes us GB/s; op is "pair", as `railgauge cost --json` calls it. */
+/* Columns src dst op bytes us GB/s; op is "pair", as in `railgauge cost --json`. */
 int dense_tsv_write(const struct export *e, struct err *err)
 {
     const struct export_limit limit = {"tsv", 2, DENSE_TEXT_MAX, 48, ':'};

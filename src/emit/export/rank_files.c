@@ -9,16 +9,16 @@
 #include "base/mem.h"
 #include "emit/export/export_impl.h"
 
-/* --- who runs where --- */
+/* --- ranks of each node --- */
 
 struct host_runs {
     const struct rank_map *map;
     struct host_run {
         const char *node;
-        int ranks; /* one after another */
+        int ranks; /* consecutive ranks */
     } * run;
     int count;
-    int back; /* the first rank that comes back to a node that others followed; -1: none */
+    int back; /* first rank that returns to a node after ranks on others; -1: none */
 };
 
 static int host_of(const struct rank_map *s, int rank)
@@ -50,7 +50,7 @@ static void runs_of(struct host_runs *v, const struct rank_map *s)
     free(seen);
 }
 
-/* Each node once, in the order in which ranks meet it. */
+/* Each node once, in order of its first rank. */
 static char **nodes_of(const struct rank_map *s, int *count)
 {
     bool *seen = mem_calloc((size_t)s->topo->hosts + 1, sizeof(bool));
@@ -81,7 +81,8 @@ static int gcd(int a, int b)
     return b ? gcd(b, a % b) : a;
 }
 
-/* Of each group of a level, the nodes of the job; their greatest common divisor; 0: not known. */
+/* Greatest common divisor of the numbers of the job's nodes in the groups of a level; 0: not
+ * known. */
 static int common_at(const struct rank_map *s, enum level level)
 {
     int groups = s->topo->group[level].count, common = 0;
@@ -111,10 +112,10 @@ int rank_map_segment(const struct rank_map *s)
     return common > 1 ? common : 1;
 }
 
-/* --- what a form cannot say --- */
+/* --- limits of the formats --- */
 
-/* Node names hold letters, digits, '-', '.' and '_' only: everything else means something to some
- * of these formats. */
+/* Check that node names hold letters, digits, '-', '.' and '_' only; other characters have a
+ * meaning in some of these formats. */
 static int check_names(const struct rank_map *s, struct err *err)
 {
     for (int r = 0; r < s->ranks; r++) {
@@ -126,7 +127,7 @@ static int check_names(const struct rank_map *s, struct err *err)
     return 0;
 }
 
-/* Label values: letters, digits, '-', '_' and '.', 63 at most, a letter or digit at both ends
+/* Check label values: letters, digits, '-', '_' and '.', at most 63, a letter or digit at both ends
  * (kubernetes.io, "Labels and Selectors"). */
 static int check_labels(const struct rank_map *s, struct err *err)
 {
@@ -140,7 +141,7 @@ static int check_labels(const struct rank_map *s, struct err *err)
     return 0;
 }
 
-/* Does the k-th rank of every node run on its k-th device? */
+/* Check that the k-th rank of every node runs on its k-th device. */
 static int check_in_turn(const struct rank_map *s, const char *what, struct err *err)
 {
     int *next = mem_calloc((size_t)s->topo->hosts + 1, sizeof(int)), rc = 0;
@@ -157,7 +158,7 @@ static int check_in_turn(const struct rank_map *s, const char *what, struct err 
     return rc;
 }
 
-/* Is each node filled before the next? */
+/* Check that each node is filled before the next. */
 static int check_whole(const struct host_runs *v, const char *what, struct err *err)
 {
     if (v->back < 0)
@@ -181,7 +182,7 @@ static int check_even(const struct host_runs *v, struct err *err)
     return 0;
 }
 
-/* --- the forms --- */
+/* --- formats --- */
 
 static void write_order(FILE *out, const struct host_runs *v)
 {
@@ -357,7 +358,7 @@ int rank_file_write(const struct rank_file *f, FILE *out, const struct rank_map 
 {
     char *body, *use = rank_file_use(f, "FILE", s->ranks);
     size_t len;
-    FILE *held = mem_stream(&body, &len); /* all of it or nothing */
+    FILE *held = mem_stream(&body, &len); /* write all or nothing */
     int rc = write_checked(f, held, s, err);
 
     mem_stream_end(held);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* scotch.c - the machine as a target architecture of Scotch (PT-Scotch, PaStiX; user's guide 7.0,
- * section "Target graph files"), which maps weighted graphs of communication onto it.
+ * section "Target graph files"), which maps weighted communication graphs onto it.
  *
- * Distances are whole numbers: 10 is the nearest pair, at the size that is asked for.
- * tleaf: a tree of equal groups.  A link's value counts on the way up and again for what is below:
- * the distance of two leaves is the sum of the values from where their ways part down (atst shows
- * 11 for "tleaf 2 2 10 4 1"), so each level writes how much further it is than the one inside.
- * deco 0: every pair has its distance, of both ways the slower one; the decomposition halves the
- * nodes in the order of their places.  Terminals are numbered as the second file lists them. */
+ * Distances are whole numbers: 10 is the nearest pair, at the requested size. tleaf: a tree of
+ * equal groups.  The distance of two leaves is the sum of the values from the level where their
+ * paths part down to the leaves (atst shows 11 for "tleaf 2 2 10 4 1").  Therefore each level holds
+ * the distance beyond that of the level inside it. deco 0: every pair has its own distance, that of
+ * the slower direction.  The decomposition halves the nodes, sorted by location.  Terminals are
+ * numbered as in the second file. */
 #include "emit/export/export_impl.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@
 #include "emit/export/pair_cost.h"
 
 enum { SCOTCH_DECO_MAX = 4096 };
-static const double nearest = 10; /* what the smallest distance is called */
+static const double nearest = 10; /* value of the smallest distance */
 
 /* --- tleaf --- */
 
@@ -26,7 +26,8 @@ struct rung {
     long distance;
 };
 
-/* The dimensions with their distances; those of equal distance are one.  Returns how many, -1. */
+/* Dimensions with their distances; dimensions of equal distance are merged.  Returns their number,
+ * or -1. */
 static int climb(struct rung *rung, const struct uniform_tree *n, const struct matrix *m,
                  double bytes, struct err *err)
 {
@@ -52,7 +53,7 @@ static int climb(struct rung *rung, const struct uniform_tree *n, const struct m
     return kept;
 }
 
-/* EXIT_DATA: uneven groups (uniform_tree.c), an outer tier that is nearer than an inner one. */
+/* EXIT_DATA: uneven groups (uniform_tree.c), or an outer tier nearer than an inner one. */
 int scotch_tleaf_write(const struct export *e, struct err *err)
 {
     bool latency = export_quantity(e, QUANTITY_TIME) == QUANTITY_LATENCY;
@@ -81,8 +82,9 @@ int scotch_tleaf_write(const struct export *e, struct err *err)
 struct deco {
     const struct pair_cost *q;
     const struct export_nodes *nodes;
-    int *order;  /* nodes by place */
-    long *label; /* number of each node's terminal domain; 1 is the whole, 2k and 2k + 1 are k's */
+    int *order; /* nodes sorted by location */
+    /* number of each node's terminal domain; 1 is the whole, 2k and 2k + 1 are the halves of k */
+    long *label;
     long most;
 };
 
@@ -94,7 +96,7 @@ static const int *place(const struct deco *d, int i)
     return d->q->m->topo.endpoint[d->nodes->id[i]].place.at;
 }
 
-/* How wide a gap lies before order[i]: WIDEST where spines differ, 0 inside a host. */
+/* Size of the gap before order[i]: WIDEST if spines differ, 0 inside a host. */
 static int gap(const struct deco *d, int i)
 {
     for (int l = 0; l < WIDEST; l++)
@@ -103,7 +105,8 @@ static int gap(const struct deco *d, int i)
     return 0;
 }
 
-/* Halve order[from..to) at the widest gap of its middle half (the nearest to the middle). */
+/* Halve order[from..to) at the widest gap of its middle half; of equal gaps at the one nearest to
+ * the middle. */
 static void halve(struct deco *d, int from, int to, long domain)
 {
     int n = to - from, best = from + n / 2;
@@ -122,7 +125,7 @@ static void halve(struct deco *d, int from, int to, long domain)
     halve(d, best, to, 2 * domain + 1);
 }
 
-/* The slower way; NAN and dead are errors. */
+/* Time of the slower direction; NAN and dead are errors. */
 static int slower(const struct deco *d, int i, int k, double *sec, struct err *err)
 {
     int a = d->nodes->id[i], b = d->nodes->id[k];

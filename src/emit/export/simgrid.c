@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* simgrid.c - a cost matrix as a platform of SimGrid (https://simgrid.org, version 3.32 and later),
- * so that MPI programs can be run on the measured or published machine with smpirun.
+ * so that smpirun can run MPI programs on the measured or published machine.
  *
- * Every host has one full-duplex port per class of tiers, for traffic that crosses NICs and for
- * traffic that does not, as fast as its fastest healthy pair: flows of one host share it.  A pair's
- * route is its source's port, the latency of the pair, its destination's port, and a link of its
- * own where the pair is slower than the ports.  Latency and bandwidth of each pair equal
- * matrix_pair() under smpirun --cfg=network/model:CM02 --cfg=network/crosstraffic:0 (these, and the
- * removal of TCP's window limit, stand in the platform file as well). */
+ * Every host has two full-duplex ports, for traffic that crosses NICs and for traffic that does
+ * not, each as fast as its fastest healthy pair; flows of one host share a port.  The route of a
+ * pair is the port of its source, its latency, the port of its destination and, if the pair is
+ * slower than the ports, a link of its own.  Latency and bandwidth of each pair equal matrix_pair()
+ * under smpirun --cfg=network/model:CM02 --cfg=network/crosstraffic:0 (the platform file contains
+ * these settings, and the removal of TCP's window limit). */
 #include "emit/export/export_impl.h"
 
 #include <math.h>
@@ -19,15 +19,14 @@
 #include "base/units.h"
 #include "emit/export/pair_cost.h"
 
-/* A platform has a route for each pair: more nodes make files of hundreds of megabytes. */
+/* A platform has a route for each pair, so more nodes make files of hundreds of megabytes. */
 enum { SIMGRID_NODES_MAX = 2048 };
 
-/* Bandwidth is the slope between the last two sizes: the part of the time that latency does not
- * explain. */
+/* Bandwidth is the slope between the last two sizes, where latency has no influence. */
 enum { SIZES = 3 };
 static const double size[SIZES] = {1, 512.0 * (1 << 20), 1024.0 * (1 << 20)};
 
-/* A port that is this little faster than a pair does not need to be narrowed for it. */
+/* A port faster than a pair by less than this needs no link of its own for the pair. */
 #define NARROWER (1 - 1e-6)
 
 struct simgrid_pair {
@@ -39,14 +38,14 @@ struct simgrid_draw {
     FILE *f;
     const struct matrix *m;
     struct export_nodes nodes;
-    char **name; /* of each node, as XML has it */
+    char **name; /* name of each node, escaped for XML */
     struct pair_cost quote[SIZES];
     double *port[2]; /* B/s of each node, without and with NICs; 0: none */
-    double *latency; /* distinct ones */
+    double *latency; /* distinct values */
     int latencies;
 };
 
-/* Of nodes a and b. */
+/* Latency and bandwidth between nodes a and b. */
 static int pair_of(const struct simgrid_draw *d, int a, int b, struct simgrid_pair *p,
                    struct err *err)
 {
@@ -76,7 +75,7 @@ static int latency_index(struct simgrid_draw *d, double alpha)
     return d->latencies - 1;
 }
 
-/* First pass over the pairs: how fast the ports must be, and which latencies there are. */
+/* First pass over the pairs: find the speed of the ports, and the distinct latencies. */
 static int survey(struct simgrid_draw *d, struct err *err)
 {
     struct simgrid_pair p;
@@ -125,7 +124,7 @@ static void put_port(struct simgrid_draw *d, const struct simgrid_pair *p, int n
             way);
 }
 
-/* Is the pair slower than what its ports leave it?  Then it has a link of its own. */
+/* True if the pair is slower than its ports, and needs a link of its own. */
 static bool is_narrow(const struct simgrid_draw *d, const struct simgrid_pair *p, int a, int b)
 {
     return p->Bps < fmin(d->port[p->nic][a], d->port[p->nic][b]) * NARROWER;
@@ -144,7 +143,7 @@ static void put_pair_link(struct simgrid_draw *d, const struct simgrid_pair *p, 
                 both ? "SPLITDUPLEX" : "SHARED");
 }
 
-/* a -> b, and back the same way when `both`. */
+/* Route a -> b; `both`: also back. */
 static void put_route(struct simgrid_draw *d, const struct simgrid_pair *p, int a, int b, bool both)
 {
     fprintf(d->f, "    <route src=\"%s\" dst=\"%s\" symmetrical=\"%s\">", d->name[a], d->name[b],
@@ -162,7 +161,7 @@ static bool same_pair(const struct simgrid_pair *p, const struct simgrid_pair *q
     return p->alpha == q->alpha && p->Bps == q->Bps && p->nic == q->nic;
 }
 
-/* The platform's grammar wants every link before the first route, hence two passes. */
+/* Two passes, because the platform's grammar needs every link before the first route. */
 static int put_pairs(struct simgrid_draw *d,
                      void (*put)(struct simgrid_draw *, const struct simgrid_pair *, int, int,
                                  bool),
@@ -196,7 +195,7 @@ static void put_head(struct simgrid_draw *d)
           d->f);
 }
 
-/* Names that stand as words in smpirun's host file, which knows no quotes. */
+/* Check for names that are single words, because smpirun's host file has no quotes. */
 static int check_names(const struct export_nodes *n, struct err *err)
 {
     for (int i = 0; i < n->count; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* simulators.c - the network as simulators of training and serving read it: ASTRA-sim, Calculon,
- * aiconfigurator. */
+/* simulators.c - the network in the formats of simulators of training and serving: ASTRA-sim,
+ * Calculon, aiconfigurator. */
 #include "emit/export/export_impl.h"
 
 #include <jansson.h>
@@ -14,12 +14,12 @@
 
 /* --- ASTRA-sim ---
  *
- * The network file of ASTRA-sim 2's analytical back end (astra-network-analytical,
+ * Network file of ASTRA-sim 2's analytical back end (astra-network-analytical,
  * common/network-parser/NetworkParser.cpp): lists of topology, npus_count (> 1), bandwidth (> 0)
- * and latency (>= 0), one entry a dimension, the innermost first; an NPU is an endpoint.
+ * and latency (>= 0), one entry per dimension, the innermost first; an NPU is an endpoint.
  *
- * Every dimension is a Switch, where a message passes two links: latency is half of a pair's.
- * Its "GB/s" are 2^30 bytes/s (common/NetworkFunction.cpp).  It has no place for slow parts. */
+ * Every dimension is a Switch, where a message crosses two links, so latency is half of a pair's.
+ * Its "GB/s" are 2^30 bytes/s (common/NetworkFunction.cpp).  Slow parts have no place in it. */
 
 enum { LINKS = 2 }; /* of a Switch: up and down */
 
@@ -47,7 +47,7 @@ static void put_head(FILE *out, const struct matrix *m, const struct uniform_tre
     fputs("]\n", out);
 }
 
-/* Its groups are of endpoints, whatever a node is of other formats. */
+/* Groups are always of endpoints here, whatever --endpoints says. */
 static int endpoint_tree(struct uniform_tree *n, const struct export *e, const char *format,
                          bool hosts, struct err *err)
 {
@@ -59,7 +59,7 @@ static int endpoint_tree(struct uniform_tree *n, const struct export *e, const c
     return uniform_tree_make(n, &each, format, hosts, err);
 }
 
-/* EXIT_DATA: the machine is no tree of equal groups, or a tier was not measured. */
+/* EXIT_DATA: the machine is not a tree of equal groups, or a tier was not measured. */
 int astra_write(const struct export *e, struct err *err)
 {
     double count[TIER_MAX + 1], bandwidth[TIER_MAX + 1], latency[TIER_MAX + 1];
@@ -85,16 +85,15 @@ int astra_write(const struct export *e, struct err *err)
 
 /* --- Calculon ---
  *
- * The "networks" of a system file of Calculon (calculon-ai/calculon,
- * calculon/network.py): one per level of equal groups, the innermost first; a processor is an
- * endpoint.  The rest of a system file (matrix, vector, mem1, mem2) is no matter of a network.
+ * The "networks" of a system file of Calculon (calculon-ai/calculon, calculon/network.py): one per
+ * level of equal groups, the innermost first; a processor is an endpoint.  The other sections of a
+ * system file (matrix, vector, mem1, mem2) are not about the network.
  *
  * Calculon's time is latency + S * scalar * (1 + offset / n) / (bandwidth * efficiency).  Bandwidth
- * is the data sheet's where one is known and efficiency what was measured of it, else efficiency is
- * 1.  Scalars are those that give the matrix's time for S = bytes on the first group of each level,
- * with offset -1 (a ring passes on (n - 1) / n of S; its all_reduce has scalar 2).
- * processor_usage is written 0: it is not measured.  It has no place for slow parts: all
- * numbers are of healthy groups. */
+ * is that of the data sheet if known, with the measured share as efficiency; else efficiency is 1.
+ * Scalars give the matrix's time for S = bytes on the first group of each level, with offset -1 (a
+ * ring passes on (n - 1) / n of S; its all_reduce has scalar 2).  processor_usage is 0, because it
+ * is not measured.  Slow parts have no place in it: all numbers are of healthy groups. */
 
 static const struct {
     const char *name;
@@ -104,12 +103,12 @@ static const struct {
                    {"all_reduce", OP_ALL_REDUCE}};
 
 struct calculon_net {
-    const struct matrix *m; /* without its exceptions */
+    const struct matrix *m; /* matrix without its exceptions */
     const struct uniform_tree *tree;
     double bytes;
 };
 
-/* scalar of one collective among the members of dimension d. */
+/* Scalar of one collective among the members of dimension d. */
 static int scalar(const struct calculon_net *t, int d, enum op op, const struct pair_line *l,
                   double *out, struct err *err)
 {
@@ -161,10 +160,10 @@ static int add_network(json_t *list, const struct calculon_net *t, int d, struct
     return 0;
 }
 
-/* EXIT_DATA: the machine is no tree of equal groups, or a number is not known. */
+/* EXIT_DATA: the machine is not a tree of equal groups, or a number is not known. */
 int calculon_write(const struct export *e, struct err *err)
 {
-    struct matrix healthy = *e->m; /* borrows all from it */
+    struct matrix healthy = *e->m; /* borrows all contents */
     struct uniform_tree tree;
     struct calculon_net t = {&healthy, &tree, export_bytes(e)};
     json_t *list = json_array();
@@ -186,17 +185,17 @@ int calculon_write(const struct export *e, struct err *err)
 
 /* --- aiconfigurator ---
  *
- * What NVIDIA's aiconfigurator (ai-dynamo/aiconfigurator; aisimulate reads the
- * same keys) knows of a network: the "node" section of systems/NAME.yaml in bytes/s and s, and as
- * the second file nccl_perf.txt, one row for each collective that the matrix has a curve of.
+ * Network data of NVIDIA's aiconfigurator (ai-dynamo/aiconfigurator; aisimulate reads the same
+ * keys): the "node" section of systems/NAME.yaml in bytes/s and s, and as second file nccl_perf.txt
+ * with a row for each collective of which the matrix has a curve.
  *
- * num_gpus_per_rack and inter_rack_* are written where the machine has a level between host and
- * whole.  nccl_perf: message_size counts elements of half (2 bytes) of the size that op.h calls S,
- * latency is in ms; of several shapes with as many GPUs the one in the fewest domains counts, for
- * the file knows no shapes.  The "gpu" section is the data sheet's, where a preset is known; "misc"
- * and data_dir are left to the user.  No place for slow parts. */
+ * num_gpus_per_rack and inter_rack_* are written if the machine has a level between host and
+ * whole.  nccl_perf: message_size counts elements of half (2 bytes) of op.h's S; latency is in ms.
+ * If several shapes have the same number of GPUs, the one in the fewest domains is used, because
+ * the file has no shapes.  The "gpu" section is from the data sheet if a preset is known; "misc"
+ * and data_dir are left to the user.  Slow parts have no place in it. */
 
-/* Its names of our operations; collectors write these four. */
+/* aiconfigurator's names of operations; collectors write these four. */
 static const struct {
     enum op op;
     const char *name;
@@ -301,7 +300,7 @@ static void put_csv(FILE *out, const char *text)
         fputc('"', out);
 }
 
-/* Is there a curve of the same op and ranks that comes before c? */
+/* True if an earlier curve has the same op and ranks. */
 static bool hidden(const struct matrix *m, int c)
 {
     const struct collective *x = &m->collective[c];
@@ -354,8 +353,8 @@ static int put_perf(FILE *out, const struct matrix *m, struct err *err)
                                 "or all_reduce");
 }
 
-/* EXIT_DATA: hosts with one endpoint, no tree of equal groups, tiers that were not measured; with a
- * second file: no collective curve. */
+/* EXIT_DATA: hosts with one endpoint, not a tree of equal groups, tiers that were not measured;
+ * with a second file: no collective curve. */
 int aiconfigurator_write(const struct export *e, struct err *err)
 {
     if (put_system(e, err) < 0)

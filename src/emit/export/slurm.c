@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* slurm.c - topology.conf and topology.yaml from what was measured.
+/* slurm.c - topology.conf and topology.yaml from measurements.
  *
- * slurm-tree    topology.conf of topology/tree: leaves, what is above them, one root
- * slurm-block   topology.conf of topology/block
- * slurm-yaml    topology.yaml: blocks, the tree and a flat topology for measuring, as far as known
+ *   slurm-tree    topology.conf of topology/tree: leaves, the switches above them, one root
+ *   slurm-block   topology.conf of topology/block
+ *   slurm-yaml    topology.yaml: blocks, the tree and a flat topology for measuring, as far as known
  *
  * Rules of the releases (block_record.c, switch_record.c and data_parser of 24.11 to 26.05; 24.11.5
  * and 26.05.5 are run in tests/slurm):
  *   24.11   no topology.yaml; a block has at least the base size of BlockSizes ("children count
  *           lower than bblock_node_cnt"), none is empty ("lacks children")
- *   25.05+  topology.yaml; shorter and empty blocks are taken
- *   all     sizes are the base size times a power of two, 16 levels at most ("Invalid BlockSizes
- *           value"); blocks are joined with the next in the file, so their order counts; a name is
- *           there once; a switch's name has at most 64 characters */
+ *   25.05+  topology.yaml; shorter and empty blocks are accepted
+ *   all     sizes are the base size times a power of two, at most 16 levels ("Invalid BlockSizes
+ *           value"); a block is joined with the next in the file, so the order matters; names are
+ *           unique; a switch name has at most 64 characters */
 #include "emit/export/export_impl.h"
 
 #include <ctype.h>
@@ -60,7 +60,7 @@ bool slurm_folds(const char *name)
            strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == len;
 }
 
-/* The numbered name that no name of the list is. */
+/* Numbered name that is not in the list. */
 static char *numbered(char *const *name, int count, const char *word, int i)
 {
     char *made = mem_printf("%s%0*d", word, count > 999 ? 4 : count > 99 ? 3 : 2, i + 1);
@@ -70,7 +70,7 @@ static char *numbered(char *const *name, int count, const char *word, int i)
             free(made);
             made = mem_printf("%sx%d", word, i + 1);
             k = -1;
-            word = "railgauge"; /* nobody's name twice */
+            word = "railgauge"; /* start over with another word */
         }
     return made;
 }
@@ -118,9 +118,9 @@ char *slurm_fold(const struct topo *t, const int *host, int hosts)
     return list;
 }
 
-/* --- what a file is made from --- */
+/* --- contents of a file --- */
 
-/* A sentence in comments; texts from outside lose what would end the line. */
+/* Write a comment line; characters that would end the line are removed from external texts. */
 void slurm_comment(FILE *f, const char *fmt, ...)
 {
     va_list ap;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* slurm_block.c - topology.conf of topology/block: which blocks, in which order, and at which sizes
- * Slurm shall join them.
+/* slurm_block.c - topology.conf of topology/block: the blocks, their order, and the sizes at which
+ * Slurm should join them.
  *
- * Slurm joins 2, 4, 8 ... blocks that follow each other in the file.  Time between blocks says
- * which belong together: where it has gaps, blocks on the near side of a gap form runs.  A run that
- * is no power of two long is filled up with empty blocks, or its level is left out where the
- * release knows none. */
+ * Slurm joins 2, 4, 8 ... consecutive blocks of the file.  The times between blocks show which
+ * belong together: if the times have gaps, blocks on the near side of a gap form runs.  A run whose
+ * length is not a power of two is padded with empty blocks, or its level is left out if the release
+ * does not accept them. */
 #include "emit/export/export_impl.h"
 
 #include <math.h>
@@ -21,15 +21,16 @@
 #include "topo/groups.h"
 #include "topo/sched/slurm.h"
 
-/* --- runs of neighbours that are near each other --- */
+/* --- runs of blocks near each other --- */
 
 struct slurm_runs {
-    int *run; /* of each block, from 0 */
+    int *run; /* run of each block, from 0 */
     int runs;
-    double near, far; /* s: at most that inside of a run, at least that between; NAN: by spines */
+    double near, far; /* s: largest time inside a run, smallest between runs; NAN: by spines */
 };
 
-/* Times apart by less than this are one class: matrices are good to a few percent. */
+/* Times that differ by less than this are one class, because matrices are accurate to a few
+ * percent. */
 static const double gap = 1.15;
 
 static double sec(const struct blocks *b, int i, int k)
@@ -37,8 +38,8 @@ static double sec(const struct blocks *b, int i, int k)
     return b->sec[(size_t)i * (size_t)b->count + (size_t)k];
 }
 
-/* Blocks up to `limit` apart, in runs; false unless that is what the blocks are: near inside of
- * runs, far between them. */
+/* Form runs of blocks up to `limit` apart.  False unless blocks are near inside all runs and far
+ * between them. */
 static bool split_at(struct slurm_runs *p, const struct blocks *b, double limit)
 {
     p->run = mem_calloc((size_t)b->count + 1, sizeof(*p->run));
@@ -57,7 +58,7 @@ static bool split_at(struct slurm_runs *p, const struct blocks *b, double limit)
     return p->runs > 1 && p->runs < b->count;
 }
 
-/* Every gap between sorted times that makes runs, the near ones first. */
+/* Try every gap between sorted times, the near ones first. */
 static void by_time(struct slurm_runs **p, int *parts, const struct blocks *b)
 {
     size_t room = (size_t)b->count * (size_t)b->count / 2 + 1;
@@ -81,7 +82,7 @@ static void by_time(struct slurm_runs **p, int *parts, const struct blocks *b)
     free(v);
 }
 
-/* The spine of each block, -1 unless all of its hosts share one. */
+/* Spine of each block; -1 unless all of its hosts share one. */
 static int *spines_of(const struct blocks *b, const struct topo *t)
 {
     int groups, *spine = mem_calloc((size_t)b->count + 1, sizeof(*spine));
@@ -99,7 +100,7 @@ static int *spines_of(const struct blocks *b, const struct topo *t)
     return spine;
 }
 
-/* Without times: blocks of a spine side by side, in the order in which spines appear. */
+/* Without times: put blocks of a spine side by side, in order of appearance of the spines. */
 static void by_spine(struct slurm_runs **p, int *parts, const struct blocks *b, int *order,
                      const struct topo *t)
 {
@@ -128,8 +129,8 @@ static void by_spine(struct slurm_runs **p, int *parts, const struct blocks *b, 
 }
 
 /* Partitions of the blocks, the finest first, *parts of them: at every gap of the times between
- * blocks where near blocks are neighbours in one run and far ones are not.  Where times say
- * nothing: blocks below one spine; order[] (indices of blocks) then puts them side by side. */
+ * blocks at which near blocks are neighbours in one run and far ones are not.  Without usable
+ * times: blocks of one spine; order[] (indices of blocks) then puts them side by side. */
 static struct slurm_runs *runs_make(int *parts, const struct blocks *b, int *order,
                                     const struct topo *t)
 {
@@ -199,8 +200,8 @@ static int too_short(const struct slurm_layout *l, int base, int least,
     return 0;
 }
 
-/* As asked; else what most blocks have.  A release that wants all blocks to have it gets the
- * smallest, unless that would waste more than a quarter of the others. */
+/* Use the requested size, else that of most blocks.  A release that needs all blocks to have it
+ * gets the smallest, unless that would waste more than a quarter of the others. */
 static int choose_base(struct slurm_layout *l, int asked, const struct slurm_release *release,
                        struct err *err)
 {
@@ -226,7 +227,7 @@ static int choose_base(struct slurm_layout *l, int asked, const struct slurm_rel
     return 0;
 }
 
-/* --- slots: blocks and the empty ones between them --- */
+/* --- slots: blocks, and empty ones between them --- */
 
 static int power_of_two(int n)
 {
@@ -237,13 +238,13 @@ static int power_of_two(int n)
     return p;
 }
 
-/* Slots of each run; the longest in units of the level below, rounded up.  *even: all runs but the
- * last are that long already. */
+/* Length of the longest run in units of the level below, rounded up to a power of two.  *even: all
+ * runs but the last have this length already. */
 static int run_units(const struct slurm_layout *l, const struct slurm_runs *p, int unit, bool *even)
 {
     int longest = 0, *units = mem_calloc((size_t)p->runs + 1, sizeof(*units));
 
-    for (int s = 0; s < l->slots; s += unit) /* the first of a unit is never empty */
+    for (int s = 0; s < l->slots; s += unit) /* the first slot of a unit is never empty */
         units[p->run[l->slot[s]]]++;
     for (int r = 0; r < p->runs; r++)
         longest = units[r] > longest ? units[r] : longest;
@@ -275,7 +276,7 @@ static void fill_up(struct slurm_layout *l, const struct slurm_runs *p, int want
     l->slots = slots;
 }
 
-/* Is every run of `fine` inside one of p? */
+/* True if every run of `fine` lies inside a single run of p. */
 static bool holds(const struct slurm_runs *p, const struct slurm_runs *fine, int count)
 {
     for (int i = 1; i < count; i++)
@@ -298,7 +299,7 @@ static void say_level(struct slurm_layout *l, const struct slurm_runs *p, int bl
              units_seconds_text(far, p->far));
 }
 
-/* The level of one partition above units of `unit` slots; returns the new unit. */
+/* Add the level of a partition above units of `unit` slots.  Returns the new unit. */
 static int add_level(struct slurm_layout *l, const struct slurm_runs *p, int unit, double bytes,
                      const struct slurm_release *release)
 {
@@ -372,7 +373,7 @@ void slurm_layout_free(struct slurm_layout *l)
 
 /* --- the file --- */
 
-/* Names of blocks for the file. */
+/* Names of the blocks in the file. */
 static char **block_names(const struct blocks *b)
 {
     char **was = mem_calloc((size_t)b->count + 1, sizeof(*was));

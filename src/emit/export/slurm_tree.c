@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* slurm_tree.c - topology.conf of topology/tree, and topology.yaml.
  *
- * The lowest switches are the finest groups of hosts that are known: leaves, or racks and NVLink
- * domains where rails make the leaves larger than these.  Every coarser grouping that holds each of
- * them whole, and several, becomes a layer above, as deep as they nest. */
+ * The lowest switches are the finest known groups of hosts: leaves, or racks and NVLink domains if
+ * rails make the leaves larger than these.  Every coarser grouping whose groups each hold several
+ * of them, undivided, becomes a layer above, to any depth. */
 #include "emit/export/export_impl.h"
 
 #include <stdlib.h>
@@ -15,18 +15,18 @@
 
 enum { SLURM_LAYERS = LEVEL_COUNT + 2 * GROUP_ABOVE_MAX };
 
-/* The leaves first; one root above the last layer when that has several. */
+/* Layers, the leaves first; a root is added if the last layer has several switches. */
 struct slurm_tree {
     struct blocks leaf;
     struct slurm_layer {
-        char **was, **name; /* the topology's, the file's */
+        char **was, **name; /* names in the topology; names in the file */
         int count;
-        int *up; /* of each, in the next layer; NULL in the last */
+        int *up; /* parent of each in the next layer; NULL in the last */
     } layer[SLURM_LAYERS];
     int layers;
-    char **left; /* "spine+1 (slurm x.conf): ...": what is known and has no place in a tree */
+    char **left; /* "spine+1 (slurm x.conf): ...": known, but without a place in a tree */
     int lefts;
-    char root[24]; /* a name that no other switch has */
+    char root[24]; /* unique name */
 };
 
 static void slurm_tree_free(struct slurm_tree *t)
@@ -42,7 +42,7 @@ static void slurm_tree_free(struct slurm_tree *t)
     t->layers = t->lefts = 0;
 }
 
-/* Leaves, unless other groups of hosts are finer. */
+/* Use leaves, unless other groups of hosts are finer. */
 static int choose_leaf(struct slurm_tree *t, const struct matrix *m, double bytes, struct err *err)
 {
     struct blocks leaf;
@@ -59,14 +59,14 @@ static int choose_leaf(struct slurm_tree *t, const struct matrix *m, double byte
     return 0;
 }
 
-/* A grouping of hosts that may be a layer. */
+/* Grouping of hosts that may become a layer. */
 struct slurm_above {
     int *of, groups;
     char **name;
 };
 
-/* The group of every switch of the last layer, told by its hosts that are in one: top[host] is the
- * switch.  *stray: a switch that is in none, or in several; -1. */
+/* Group of every switch of the last layer, derived from its hosts with a group; top[host] is the
+ * switch.  *stray: a switch in no group or in several; -1: none. */
 static int *whole(const struct topo *t, const int *top, int count, const struct slurm_above *a,
                   int *stray)
 {
@@ -86,7 +86,7 @@ static int *whole(const struct topo *t, const int *top, int count, const struct 
     return up;
 }
 
-/* How many of the groups hold a switch of the last layer; the others are left out of a. */
+/* Drop groups without a switch of the last layer from a.  Returns the number that remain. */
 static int in_use(struct slurm_above *a, int *up, int count)
 {
     int *to = mem_calloc((size_t)a->groups + 1, sizeof(*to)), kept = 0;
@@ -106,8 +106,8 @@ static int in_use(struct slurm_above *a, int *up, int count)
     return a->groups = kept;
 }
 
-/* What is coarser than the last layer and holds each of its switches whole goes above it; top[]
- * and a's names are taken along.  what: "spine (ibnet)". */
+/* Add a layer if the grouping is coarser than the last layer and divides none of its switches.
+ * top[] then refers to the new layer, which owns a's names.  what: "spine (ibnet)". */
 static void add_layer(struct slurm_tree *t, const struct topo *topo, int *top,
                       struct slurm_above *a, const char *what)
 {
@@ -142,7 +142,7 @@ static void add_level(struct slurm_tree *t, const struct topo *topo, int *top, e
     free(what);
 }
 
-/* What is wider than spines, as each source says. */
+/* Add layers wider than spines, from each source. */
 static void add_above(struct slurm_tree *t, const struct topo *topo, int *top)
 {
     int sets;
@@ -171,7 +171,7 @@ static bool taken(const struct slurm_tree *t, const struct slurm_layer *before, 
     return false;
 }
 
-/* No switch is called as one of another layer. */
+/* Make the names of switches unique over all layers. */
 static void name_layers(struct slurm_tree *t)
 {
     static const char *const word[] = {"leaf", "spine", "core", "top"};
@@ -215,7 +215,7 @@ static int slurm_tree_make(struct slurm_tree *t, const struct matrix *m, double 
     return 0;
 }
 
-/* Switches of a layer that hang below `up`, or all of them (-1), as a list. */
+/* Switches of a layer below `up`, or all of them (-1), as a list. */
 static char *below(const struct slurm_layer *l, int up)
 {
     char **name = NULL;
@@ -229,7 +229,7 @@ static char *below(const struct slurm_layer *l, int up)
     return list;
 }
 
-/* Calls put() for each switch from the root down; of children and nodes one is NULL. */
+/* Call put() for each switch from the root down; either children or nodes is NULL. */
 static void slurm_tree_put(const struct export *e, const struct slurm_tree *t,
                            void (*put)(FILE *f, const char *name, const char *children,
                                        const char *nodes))
@@ -319,7 +319,7 @@ static void put_yaml(const struct export *e, const struct slurm_layout *l,
     put_topology(e->out, name, true);
     slurm_groups_from(e->out, &l->blocks, "block");
     put_yaml_blocks(e, l);
-    if (t->layers > 1) { /* else it would be the blocks again */
+    if (t->layers > 1) { /* otherwise it equals the blocks */
         put_topology(e->out, "tree", false);
         slurm_groups_from(e->out, &t->leaf, "leaf switch");
         fputs("  tree:\n    switches:\n", e->out);

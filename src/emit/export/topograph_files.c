@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* topograph_files.c - what NVIDIA/topograph would have found: its graph (JSON) and a simulation
- * model (YAML), so that whatever takes topograph's files takes ours.
+/* topograph_files.c - files of NVIDIA/topograph: its graph (JSON) and a simulation model (YAML),
+ * for programs that read them.
  *
- * Formats and their rules: topo/sched/topograph.h, which reads both back.  Leaf and spine are the
- * two tiers of switches; NVLink domain and rack are domain and sub-domain.  In a model a switch has
- * one parent: a leaf below two spines is refused, and so is a switch that is both.  Blocks of a
- * model stand in the order of cost/blocks.h: near ones side by side. */
+ * Formats and rules: topo/sched/topograph.h, which reads both.  Leaf and spine are the two tiers of
+ * switches; NVLink domain and rack are domain and sub-domain.  A switch of a model has one parent,
+ * so a leaf below two spines is refused, as is a switch that is both.  Blocks of a model are in the
+ * order of cost/blocks.h: near ones side by side. */
 #include "emit/export/export_impl.h"
 
 #include <jansson.h>
@@ -21,7 +21,7 @@
 static const enum level used[] = {LEVEL_LEAF, LEVEL_SPINE, LEVEL_DOMAIN, LEVEL_RACK};
 enum { LEAF, SPINE, DOMAIN, RACK, USED };
 
-struct topograph_groups { /* of hosts, at the four levels */
+struct topograph_groups { /* groups of hosts, at the four levels */
     const struct topo *t;
     struct {
         int *of;
@@ -52,7 +52,7 @@ static void groups_free(struct topograph_groups *g)
     }
 }
 
-/* Its name, NULL when not known. */
+/* Name of the host's group; NULL: not known. */
 static const char *group_of(const struct topograph_groups *g, int l, int host)
 {
     int i = g->at[l].of[host];
@@ -62,7 +62,7 @@ static const char *group_of(const struct topograph_groups *g, int l, int host)
 
 /* --- graph --- */
 
-/* What is wider than a spine: sets of one source, the narrowest first. */
+/* Groups wider than a spine: sets of one source, the narrowest first. */
 struct wide {
     struct group_set *set;
     int **of, sets;
@@ -92,7 +92,7 @@ static void add_wide(json_t *layers, const struct wide *w, int h)
             json_array_append_new(layers, json_string(w->set[i].group[w->of[i][h]]->name));
 }
 
-/* A spine counts only behind a leaf: the first layer is the nearest switch. */
+/* A spine is used only above a leaf, because the first layer is the nearest switch. */
 static json_t *instance(const struct topograph_groups *g, const struct wide *w, int h)
 {
     const char *leaf = group_of(g, LEAF, h), *spine = group_of(g, SPINE, h);
@@ -138,7 +138,7 @@ int topograph_graph_write(const struct export *e, struct err *err)
 
 /* --- model --- */
 
-/* parent[leaf]: its spine, -1 unknown. */
+/* parent[leaf]: its spine; -1: unknown. */
 static int parents(const struct topograph_groups *g, int *parent, struct err *err)
 {
     for (int i = 0; i < g->at[LEAF].count; i++)
@@ -179,12 +179,13 @@ static void put_switches(FILE *out, const struct topograph_groups *g, const int 
             export_yaml(out, "    - ", g->at[LEAF].name[i], "\n");
         }
     }
-    for (int i = 0; i < g->at[LEAF].count; i++) /* others are made by their parents */
+    for (int i = 0; i < g->at[LEAF].count; i++) /* the others are created by their parents */
         if (parent[i] < 0)
             export_yaml(out, "  ", g->at[LEAF].name[i], ": {}\n");
 }
 
-/* Ranges of a list of hosts, one item of the list each: topograph reads one bracket an item. */
+/* Write ranges of hosts as list items, one bracket each, because topograph reads only one per
+ * item. */
 static void put_nodes(FILE *out, char **name, int count)
 {
     char *text = hostlist_fold(name, count), *item = text;
@@ -226,7 +227,7 @@ static void put_block(FILE *out, const struct topograph_groups *g, const int *ho
         export_yaml(out, "    " TOPOGRAPH_SUB_DOMAIN ": ", rack, "\n");
 }
 
-/* Hosts in the order of blocks, near blocks side by side; without blocks as they are. */
+/* Hosts in the order of blocks, near blocks side by side; without blocks in the given order. */
 static int *host_order(const struct matrix *m, double bytes)
 {
     int hosts = m->topo.hosts, n = 0, *order = mem_calloc((size_t)hosts + 1, sizeof(*order));
@@ -252,7 +253,8 @@ static bool same_block(const struct topograph_groups *g, int a, int b)
            g->at[RACK].of[a] == g->at[RACK].of[b];
 }
 
-/* One entry per leaf, domain and rack: hosts that share all three need not be neighbours. */
+/* Write an entry per combination of leaf, domain and rack; hosts with the same combination need not
+ * be neighbours. */
 static void put_blocks(FILE *out, const struct topograph_groups *g, const int *order)
 {
     int hosts = g->t->hosts, *block = mem_calloc((size_t)hosts + 1, sizeof(*block));

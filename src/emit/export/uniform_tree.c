@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* uniform_tree.c - a machine as equal groups of equal groups, for programs that know no other
+/* uniform_tree.c - the machine as equal groups of equal groups, for programs that support no other
  * shape.
  *
- * The tiers make the groups: whom the first tier joins is the innermost dimension 0, whom the next
- * one joins of these groups is dimension 1, and so on; each group stands for itself by its first
- * node.  So what lies between groups is taken between members at the same place: same rail, not
- * across rails. */
+ * The tiers give the groups: endpoints joined by the first tier are the innermost dimension 0;
+ * groups of these joined by the next tier are dimension 1, and so on.  Each group is represented by
+ * its first node.  Values between groups are therefore taken between members at the same position:
+ * on the same rail, not across rails. */
 #include "emit/export/export_impl.h"
 
 #include <stdio.h>
@@ -21,9 +21,9 @@ struct tree_work {
     const struct matrix *m;
     const struct export_nodes *nodes;
     struct uniform_tree *tree;
-    unsigned same; /* levels that the tier at hand compares */
-    int *of;       /* group of each node so far, in order of appearance */
-    int *first;    /* node of each group */
+    unsigned same; /* levels compared by the current tier */
+    int *of;       /* current group of each node, in order of appearance */
+    int *first;    /* first node of each group */
     int groups;
 };
 
@@ -32,7 +32,7 @@ static const int *place(const struct tree_work *w, int node)
     return w->m->topo.endpoint[w->nodes->id[node]].place.at;
 }
 
-/* The first of the levels that the tier compares, -1: none. */
+/* First of the levels that the tier compares; -1: none. */
 static int level_of(unsigned same)
 {
     for (int l = 0; l < LEVEL_COUNT; l++)
@@ -41,7 +41,7 @@ static int level_of(unsigned same)
     return -1;
 }
 
-/* A level that the tier compares and that is not known of this node, -1: all are known. */
+/* Compared level that is not known for this node; -1: all are known. */
 static int unknown(const struct tree_work *w, int node)
 {
     for (int l = 0; l < LEVEL_COUNT; l++)
@@ -50,7 +50,7 @@ static int unknown(const struct tree_work *w, int node)
     return -1;
 }
 
-/* Groups by the places that the tier compares, then as they are. */
+/* Order groups by the compared coordinates, then by index. */
 static int by_places(const void *a, const void *b, void *arg)
 {
     const struct tree_work *w = arg;
@@ -72,7 +72,7 @@ static bool joined(const struct tree_work *w, int a, int b)
     return unknown(w, w->first[a]) < 0 && unknown(w, w->first[b]) < 0;
 }
 
-/* into[g]: the lowest group that g belongs together with.  Returns how many remain. */
+/* into[g]: lowest group that g is joined with.  Returns the number of groups that remain. */
 static int join(const struct tree_work *w, int *into)
 {
     int *sorted = mem_calloc((size_t)w->groups, sizeof(*sorted)), left = w->groups;
@@ -119,7 +119,7 @@ static int uneven(const struct tree_work *w, int node, int holds, int node0, int
                     why);
 }
 
-/* Every joined group holds as many of the groups so far. */
+/* Check that every joined group holds the same number of groups. */
 static int check_even(const struct tree_work *w, const int *into, struct err *err)
 {
     int *holds = mem_calloc((size_t)w->groups, sizeof(*holds)), rc = 0;
@@ -133,7 +133,7 @@ static int check_even(const struct tree_work *w, const int *into, struct err *er
     return rc;
 }
 
-/* The joined groups become the groups; number[] in order of appearance. */
+/* Replace the groups by the joined ones; number[] is in order of appearance. */
 static void regroup(struct tree_work *w, const int *into)
 {
     int *number = mem_calloc((size_t)w->groups, sizeof(*number)), groups = 0;
@@ -149,7 +149,7 @@ static void regroup(struct tree_work *w, const int *into)
     free(number);
 }
 
-/* A dimension of those that are equal in `same`, if there are any. */
+/* Add a dimension of groups that are equal in `same`, if there are any. */
 static int add_dim(struct tree_work *w, unsigned same, int tier, struct err *err)
 {
     int *into = mem_calloc((size_t)w->groups, sizeof(*into)), before = w->groups, rc = 0, left;
@@ -170,7 +170,7 @@ static int add_dim(struct tree_work *w, unsigned same, int tier, struct err *err
     return rc;
 }
 
-/* The hosts, and the tier inside them. */
+/* Add the hosts, and the tier inside them. */
 static int add_hosts(struct tree_work *w, struct err *err)
 {
     const struct topo *t = &w->m->topo;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The page from top to bottom: head, band, sections, files, signatures, data. */
+/* page.c - the page from top to bottom: head, band, sections, files, signatures, data. */
 #include "emit/page/page.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "emit/page/page_impl.h"
 
-/* The style and the script as they are beside this file (Makefile). */
+/* Embed style and script from the files beside this one (Makefile). */
 #define EMBED(name, file)                                                                          \
     __asm__(".section .rodata\n" #name ":\n.incbin \"" file "\"\n.byte 0\n.previous\n");           \
     extern const char name[]
@@ -54,7 +54,7 @@ static void head(FILE *out, const struct page_facts *f, const char *title)
     html(out, "</style>\n</head>\n");
 }
 
-/* --- the band --- */
+/* --- band with the verdict --- */
 
 static void fact(FILE *out, const char *name, const char *value)
 {
@@ -135,7 +135,7 @@ static void facts(FILE *out, const struct page_facts *f)
 static const char *const verdict_sign[ACCEPT_IS_COUNT] = {"\u2713", "!", "\u2715", "?"};
 static const char *const verdict_class[ACCEPT_IS_COUNT] = {"pass", "warn", "fail", "unknown"};
 
-/* The sentence without the word that stands beside it. */
+/* The sentence without its first word, which is shown beside it. */
 static const char *sentence(const char *line)
 {
     const char *colon = strchr(line, ':');
@@ -143,7 +143,7 @@ static const char *sentence(const char *line)
     return colon && colon[1] == ' ' ? colon + 2 : line;
 }
 
-/* The first parts by name, each a link to its card. */
+/* First parts by name, each a link to its card. */
 static void to_act_on(FILE *out, const struct parts *p)
 {
     enum { MOST = 4 };

@@ -1,9 +1,9 @@
-/* page.h - the report of a campaign as one HTML file that needs nothing else: verdict, parts, checks,
- * pictures, tables and the data behind them.
+/* page.h - report of a campaign as one self-contained HTML file: verdict, parts, checks, pictures,
+ * tables and their data.
  *
- * Everything but hover, sorting and zooming is in the HTML itself, so that it reads, prints and is
- * searched without scripts.  Every text passes html() (page_impl.h), and the page's own policy lets
- * no script run but page.js as it was built in, and nothing be loaded. */
+ * Everything but hover, sorting and zooming is in the HTML itself, so that the page can be read,
+ * printed and searched without scripts.  Every text passes html() (page_impl.h), and the page's own
+ * policy allows no script but page.js as built in, and no loading. */
 #ifndef RG_PAGE_H
 #define RG_PAGE_H
 
@@ -16,33 +16,34 @@
 #include "verdict/history.h"
 #include "verdict/parts.h"
 
-/* What the page is of; nothing is owned. */
+/* Input of the page; all pointers are borrowed. */
 struct page {
-    const char *path;  /* the campaign's folder, or a matrix file */
-    const char *title; /* NULL: made of the machine */
+    const char *path;  /* campaign directory, or a matrix file */
+    const char *title; /* NULL: made from the machine */
     const struct matrix *m;
-    const struct topo *t;   /* its devices: topology.json where that is, else the matrix's */
-    const struct points *p; /* NULL: there are none */
+    /* topology for the devices: topology.json if present, else the matrix's */
+    const struct topo *t;
+    const struct points *p; /* NULL: none */
     const struct accept *accept;
-    const struct parts *parts; /* of the same matrix */
-    const char *line;          /* the verdict in one sentence */
-    json_t *checks, *told;     /* rows of the verdict and parts, as accept prints them */
-    const char *against;       /* what shares of limits are of, or NULL */
+    const struct parts *parts; /* parts of the same matrix */
+    const char *line;          /* verdict as a sentence */
+    json_t *checks, *told;     /* rows of the verdict, and parts, as printed by accept */
+    const char *against;       /* reference of the limits' shares, or NULL */
     const char *limits_name;
-    const struct history *history; /* that ends with this campaign; NULL: none was asked for */
+    const struct history *history; /* history that ends with this campaign; NULL: not requested */
 };
 
 #define PAGE_FORMAT "railgauge-report"
 enum { PAGE_VERSION = 1 };
 
-/* What the page shows, computed once: page_facts_free(). */
+/* Contents of the page, computed once.  Free with page_facts_free(). */
 struct page_facts;
 struct page_facts *page_facts(const struct page *page);
 void page_facts_free(struct page_facts *f);
 
-/* src/schema/report.schema.json; new reference. */
+/* JSON as in src/schema/report.schema.json; a new reference. */
 json_t *page_data(const struct page_facts *f);
-/* data is embedded as it is. */
+/* data is embedded unchanged. */
 void page_write(FILE *out, const struct page_facts *f, json_t *data);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Curves.  Collectives: bus bandwidth against size, a small picture an operation and shape, beside what a
- * healthy fabric would give.  History: figures over campaigns. */
+/* page_curves.c - curves.  Collectives: bus bandwidth over size, a small picture per operation and
+ * shape, with the curve of a healthy fabric.  History: figures over campaigns. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ struct curves {
     struct shape shape[SHAPES];
     int shapes, all;
     double from, to, lo, hi; /* bytes, B/s */
-    double least, most;      /* shares of the reference at the largest sizes; NAN: there are none */
+    double least, most;      /* shares of the reference at the largest sizes; NAN: none */
     const struct collective *last;
 };
 
@@ -36,7 +36,7 @@ static double rate(const struct collective *c, double bytes, double sec)
     return sec > 0 ? bytes / sec * op_bus_factor(c->op, c->shape.ranks) : NAN;
 }
 
-/* What a healthy fabric takes at each point of a curve, in s; NAN: nobody knows.  The caller frees. */
+/* Time on a healthy fabric at each point of a curve, s; NAN: not known.  The caller frees. */
 static double *expected(const struct curves *v, const struct collective *c, char words[80])
 {
     int n = c->curve.points, *ids = shape_group(&v->f->m->topo, &c->shape);
@@ -71,7 +71,7 @@ static int by_shape(const void *x, const void *y)
     return a->domains - b->domains;
 }
 
-/* Shapes from small to large; of many both ends and some evenly between. */
+/* Choose shapes from small to large; if there are many, both ends and some evenly between. */
 static void choose(struct curves *v)
 {
     struct shape *all = NULL;
@@ -130,13 +130,13 @@ static double y_of(const struct curves *v, double Bps)
     return Bps >= v->lo ? Y1 + (Y0 - Y1) * log(Bps / v->lo) / log(v->hi / v->lo) : NAN;
 }
 
-/* Of a share of the reference, 50 % to 150 %. */
+/* Vertical position of a share of the reference, 50 % to 150 %. */
 static double y_of_share(double share)
 {
     return isfinite(share) ? S1 + (S0 - S1) * (fmax(0.5, fmin(1.5, share)) - 0.5) : NAN;
 }
 
-/* bottom: of the share, or where no reference is known of the bandwidth. */
+/* bottom: lower edge of the share or, if no reference is known, of the bandwidth. */
 static void axes(FILE *out, const struct curves *v, int bottom)
 {
     static const double mark[] = {1024, 1 << 20, 1 << 30};
@@ -159,7 +159,7 @@ static void axes(FILE *out, const struct curves *v, int bottom)
          units_bytes_text(text, v->to));
 }
 
-/* What is to be seen of a curve: places on the page by size, NAN where there is nothing. */
+/* Visible part of a curve: positions on the page by size, NAN where nothing is visible. */
 struct trace {
     int n;
     double *x, *got, *lo, *hi, *want, *share;
@@ -299,7 +299,7 @@ static const char *const change_word[CHANGE_COUNT] = {"same", "worse", "better",
 static const char *const drift_word[CHANGE_COUNT] = {"none", "falling", "rising", "unsure"};
 static const char *const change_class[CHANGE_COUNT] = {"pass", "fail", "pass", "unknown"};
 
-/* A figure's speed over the campaigns, 90 % to 110 % of its baseline, with its intervals. */
+/* Draw a figure's speed over the campaigns, 90 % to 110 % of its baseline, with intervals. */
 static void speed_picture(FILE *out, const struct history *h, const struct history_figure *g)
 {
     enum { WIDE = 160, HIGH = 30 };
@@ -394,7 +394,7 @@ void page_history(FILE *out, const struct page_facts *f)
         plot_count(n, h->campaigns - 1, "campaign"));
     html_table(out, "historytable", "Figures of points that all campaigns have",
                "Now|Drift|Figure|#Baseline|#Last|#Speed|Campaigns");
-    for (int i = 0; i < 2 * h->figures; i++) { /* what got worse first */
+    for (int i = 0; i < 2 * h->figures; i++) { /* figures that got worse come first */
         const struct history_figure *g = &h->figure[i % h->figures];
         bool worse = g->now == CHANGE_WORSE || g->drift == CHANGE_WORSE;
         if (worse == (i < h->figures))

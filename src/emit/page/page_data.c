@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a page shows as JSON (report.schema.json); page.js draws the map from it. */
+/* page_data.c - contents of a page as JSON (report.schema.json); page.js draws the map from it. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #include "topo/host/nic.h"
 
 enum {
-    BLOCKS_MOST = 256, /* between which the least shares are told */
-    /* Beside a share, beside its lower end; the largest share; what stands instead of one. */
+    BLOCKS_MOST = 256, /* blocks, up to which the smallest shares between them are included */
+    /* Flag in a share; flag in its lower end; largest share; codes instead of a share. */
     SHARE_ALONE = 0x8000,
     LOW_BY_NIC = 0x8000,
     SHARE_MOST = 0x7ffd,
@@ -68,7 +68,7 @@ static json_t *shares(const struct page_facts *f, enum page_way way)
     return list;
 }
 
-/* NICs by their distinct names. */
+/* Indices into a list of distinct NIC names. */
 static json_t *nics(const struct page_facts *f, json_t **list)
 {
     json_t *at = json_object(), *column = json_array();
@@ -165,8 +165,8 @@ static json_t *pairs(const struct page_facts *f)
     return out;
 }
 
-/* The least share between two blocks, row by row: -1 none was measured, -2 wrong data; of very many
- * blocks nothing. */
+/* Smallest share between each two blocks, row by row: -1 not measured, -2 wrong data.  Omitted for
+ * too many blocks. */
 static json_t *worst(const struct page_facts *f)
 {
     size_t n = f->blocks <= BLOCKS_MOST ? (size_t)f->blocks : 0;
@@ -232,7 +232,7 @@ static json_t *blocks(const struct page_facts *f)
     return list;
 }
 
-/* What slows which way, for pairs that were not measured. */
+/* Exceptions with tiers and directions, for pairs that were not measured. */
 static json_t *exceptions(const struct page_facts *f)
 {
     json_t *list = json_array();

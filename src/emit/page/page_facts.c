@@ -19,8 +19,8 @@ const struct page_mark_look page_mark_look[MARKS] = {
     {"dead", "\u2205", "dead"},  {"wrong data", "\u2715", "wrong"}};
 
 enum {
-    BLOCK_ENDPOINTS = 64, /* that stand together where racks are not visible */
-    PAIRS_MOST = 80000    /* in a page: 10 bytes each, 13.3 as base64 */
+    BLOCK_ENDPOINTS = 64, /* adjacent endpoints per block if racks are not visible */
+    PAIRS_MOST = 80000    /* per page: 10 bytes each, 13.3 as base64 */
 };
 
 static const char *host_of(const struct page_facts *f, int endpoint)
@@ -36,7 +36,7 @@ char *page_endpoint(const struct page_facts *f, int endpoint, char buf[300])
 
 /* --- pairs --- */
 
-/* Of a pair that was measured twice the probe that ran alone counts. */
+/* If a pair was measured twice, the probe that ran alone counts. */
 static bool same_pair(const struct obs *a, const struct obs *b)
 {
     return a->op == b->op && a->src == b->src && a->dst == b->dst && a->bytes == b->bytes &&
@@ -107,7 +107,8 @@ static void count_pairs(struct page_facts *f)
     }
 }
 
-/* All odd ones and a sample of the others; where even the odd ones are too many, a sample of them. */
+/* Keep all odd pairs and a sample of the others; if there are too many odd pairs, a sample of
+ * them. */
 static void sample(struct page_facts *f)
 {
     f->all[true] = f->slow + f->wrong + f->failed;
@@ -135,7 +136,7 @@ static struct page_share summed_up(double *v, int n)
     return s;
 }
 
-/* Shares of all endpoints in their four ways, each a run of one array. */
+/* Shares of all endpoints in four directions, each a range of one array. */
 static void share_ends(struct page_facts *f)
 {
     int ends = f->t->endpoints, slots = ends * WAYS, *first = mem_ints(slots + 1, 0);
@@ -173,7 +174,7 @@ enum page_mark page_mark_of(const struct part_row *r)
                                     : MARK_SLOW;
 }
 
-/* Is this endpoint to blame for it?  For what lies between leaves or racks none is. */
+/* True if its endpoints are to blame.  For parts between leaves or racks none is. */
 static bool blames(const struct exception *e)
 {
     return e->part == PART_ENDPOINT || e->part == PART_HOST || e->part == PART_PAIR ||
@@ -219,7 +220,7 @@ static int row_of(struct page_block *b, int host)
     return b->hosts - 1;
 }
 
-/* The slot that the GPUs of a host tell; -1: they tell none. */
+/* Slot of a host according to its GPUs; -1: not known. */
 static int slot_of(const struct page_facts *f, int host)
 {
     for (int i = 0; i < f->hw->gpus; i++)
@@ -228,7 +229,7 @@ static int slot_of(const struct page_facts *f, int host)
     return -1;
 }
 
-/* Rows by their slots, where all of them tell one. */
+/* Order rows by slot if every row has one. */
 static void order_rows(struct page_facts *f, struct page_block *b)
 {
     int(*row)[2] = mem_calloc((size_t)b->hosts + 1, sizeof(*row));
@@ -286,9 +287,9 @@ static void make_blocks(struct page_facts *f)
     }
 }
 
-/* --- the whole --- */
+/* --- all facts --- */
 
-/* What the points say of how they were measured: the second line of points.tsv. */
+/* Provenance in the points file: the second line of points.tsv. */
 static json_t *points_provenance(const char *dir)
 {
     char *path = file_join(dir, "points.tsv"), *line = NULL;
@@ -318,7 +319,8 @@ static void read_map(struct page_facts *f)
 {
     struct pair_map map;
 
-    if (pair_map_init(&map, f->m, f->in->p, NULL, NULL) < 0) { /* no pairs: as they are numbered */
+    if (pair_map_init(&map, f->m, f->in->p, NULL, NULL) < 0) {
+        /* without pairs: in numerical order */
         f->order = mem_ints(f->t->endpoints, 0);
         f->place = mem_ints(f->t->endpoints, 0);
         for (int i = 0; i < f->t->endpoints; i++)

@@ -10,7 +10,7 @@
 
 /* --- text --- */
 
-/* Bytes of the UTF-8 character at s, 0: it is none, or none that HTML may have. */
+/* Length of the UTF-8 character at s; 0: invalid, or not allowed in HTML. */
 static int character(const unsigned char *s)
 {
     int n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
@@ -45,7 +45,7 @@ static void escaped(FILE *out, const char *text)
     }
 }
 
-/* One conversion that is no %s, as fprintf() has it. */
+/* Write a conversion other than %s, like fprintf(). */
 static void converted(FILE *out, const char *spec, va_list *ap)
 {
     size_t len = strlen(spec);
@@ -166,7 +166,7 @@ static uint32_t turned(uint32_t x, int n)
     return x >> n | x << (32 - n);
 }
 
-/* Fractions of the roots of the first primes, as the standard has them: made once, not typed. */
+/* Fractions of the roots of the first primes, as in the standard: computed once, not typed. */
 static const uint32_t *sha_constants(uint32_t start[8])
 {
     static uint32_t k[64];

@@ -1,4 +1,4 @@
-/* page_impl.h - what the files of a page share. */
+/* page_impl.h - shared by the files of a page. */
 #ifndef RG_PAGE_IMPL_H
 #define RG_PAGE_IMPL_H
 
@@ -10,25 +10,25 @@
 
 /* --- page_html.c --- */
 
-/* As fprintf(), and every %s is escaped: the only way from text to HTML.  Characters that HTML has no
- * place for become U+FFFD. */
+/* Like fprintf(), but every %s is escaped: the only way from text to HTML.  Characters that HTML
+ * does not allow become U+FFFD. */
 void html(FILE *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* JSON inside a script element: no "<" is left. */
+/* Write JSON inside a script element: no "<" remains. */
 void html_json(FILE *out, json_t *data);
-/* The SHA-256 (FIPS 180-4) of a text in base64, as content security policies have it. */
+/* SHA-256 (FIPS 180-4) of a text in base64, as in content security policies. */
 enum { HTML_HASH = 48, HTML_HEX = 65 };
 char *html_hash(char buf[HTML_HASH], const char *text, size_t len);
-char *html_hex(char buf[HTML_HEX], const char *text, size_t len); /* as sha256sum prints it */
+char *html_hex(char buf[HTML_HEX], const char *text, size_t len); /* as printed by sha256sum */
 char *html_base64(const unsigned char *in, size_t len);           /* the caller frees */
 
-/* A section with its heading, which says what was found; it is open until html_end(). */
+/* Start a section with a heading that states the result; html_end() closes it. */
 void html_section(FILE *out, const char *id, char *heading);
 static inline void html_end(FILE *out)
 {
     fputs("</section>\n", out);
 }
-/* A table whose heads are separated by "|"; a "#" before one: of numbers.  Open until
- * html_table_end(). */
+/* Start a table; heads are separated by "|", "#" before a head marks numbers.  html_table_end()
+ * closes it. */
 void html_table(FILE *out, const char *id, const char *caption, const char *heads);
 static inline void html_table_end(FILE *out)
 {
@@ -39,7 +39,7 @@ char *percent_text(char buf[PERCENT_TEXT], double share); /* "98.4 %", "-" */
 
 /* --- page_facts.c --- */
 
-/* A share of expected: median over partners with its 95 % interval. */
+/* Share of expected speed: median over partners with its 95 % interval. */
 struct page_share {
     double mid, lo, hi;
     int n; /* 0: no pair */
@@ -47,7 +47,7 @@ struct page_share {
 enum page_way { WAY_NEAR_TX, WAY_NEAR_RX, WAY_NIC_TX, WAY_NIC_RX, WAYS };
 extern const char *const way_name[WAYS]; /* "inside, sends", ... "network, receives" */
 
-/* MARK_BEHIND: its traffic passes a leaf, uplinks or what lies between racks that is slow. */
+/* MARK_BEHIND: its traffic crosses a slow leaf, slow uplinks or a slow connection between racks. */
 enum page_mark { MARK_NONE, MARK_BEHIND, MARK_LATE, MARK_SLOW, MARK_DEAD, MARK_WRONG, MARKS };
 extern const struct page_mark_look {
     const char *word, *sign, *class;
@@ -56,64 +56,64 @@ enum page_mark page_mark_of(const struct part_row *r);
 
 struct page_end {
     struct page_share way[WAYS];
-    double least;        /* of the medians; NAN: not measured */
-    int partners;        /* it was measured with, in either direction */
-    int wrong;           /* pairs whose data arrived wrong at it or from it */
-    enum page_mark mark; /* by the worst part that it is in */
-    int part;            /* that one, -1 */
-    int block, row;      /* where it is drawn */
+    double least;        /* smallest of the medians; NAN: not measured */
+    int partners;        /* number of partners, in either direction */
+    int wrong;           /* pairs with wrong data at or from this endpoint */
+    enum page_mark mark; /* by its worst part */
+    int part;            /* that part; -1: none */
+    int block, row;      /* position in pictures */
 };
 
 struct page_pair {
     int src, dst, tier;
     double share, lo, hi; /* NAN: no data */
     bool alone, wrong;
-    bool by_nic; /* with NVLink left, where the two have it */
-    bool clean;  /* no part at fault is on its way */
+    bool by_nic; /* with NVLink bypassed, if the two have NVLink */
+    bool clean;  /* no faulty part is on its path */
 };
 
-/* A rack, or where none is visible endpoints that stand together. */
+/* A rack or, if no rack is visible, adjacent endpoints. */
 struct page_block {
     char *name;
-    int first, count; /* in order[] */
-    int *host;        /* its rows, from below */
+    int first, count; /* range in order[] */
+    int *host;        /* host of each row, from below */
     int hosts;
-    int marked, behind; /* endpoints at fault; behind a part that is */
-    double least;       /* share of an endpoint in it; NAN: none */
-    bool slots;         /* rows are in the order of their slots, else of names */
+    int marked, behind; /* endpoints at fault; endpoints behind a faulty part */
+    double least;       /* smallest share of an endpoint; NAN: none */
+    bool slots;         /* rows are ordered by slot, else by name */
 };
 
 struct page_facts {
     const struct page *in;
     const struct matrix *m;
-    const struct topo *t;  /* places, as the matrix has them: some are found by measuring */
-    const struct topo *hw; /* devices */
+    const struct topo *t;  /* topology of the matrix; some of it was found by measuring */
+    const struct topo *hw; /* topology with devices */
     bool simulated;
-    json_t *provenance; /* of the points where there are some, else of the matrix; owned */
-    double bytes;       /* of the pairs below; 0: there are none */
+    json_t *provenance; /* from the points if there are any, else from the matrix; owned */
+    double bytes;       /* message size of the pairs below; 0: no pairs */
     double expected[TIER_MAX];
-    double limit; /* share below which a pair is slow */
-    int *order;   /* place in pictures -> endpoint */
+    double limit; /* pairs below this share are slow */
+    int *order;   /* position in pictures -> endpoint */
     int *place;
-    struct page_end *end; /* by endpoint */
+    struct page_end *end; /* indexed by endpoint */
     struct page_pair *pair;
     int pairs, slow, wrong, failed;
-    int slow_clean; /* slow ones that no part at fault explains */
+    int slow_clean; /* slow pairs that no faulty part explains */
     int by_nic;
-    /* How many pairs there are and how many of them the page keeps: those that are well, the others. */
+    /* Number of pairs, and number kept in the page: [0] good pairs, [1] the others. */
     int all[2], keep[2];
     struct page_block *block;
     int blocks;
     bool racks; /* blocks are racks */
 };
 
-/* Of n things m are kept, evenly: is the k-th? */
+/* True if element k is kept when m of n elements are kept, evenly. */
 static inline bool page_keeps(int k, int m, int n)
 {
     return (long)(k + 1) * m / n != (long)k * m / n;
 }
 
-/* Worth a look: slow, wrong or without data. */
+/* True for a slow or wrong pair, or one without data. */
 static inline bool page_odd(const struct page_facts *f, const struct page_pair *p)
 {
     return !(p->share >= f->limit);
@@ -122,16 +122,16 @@ static inline bool page_odd(const struct page_facts *f, const struct page_pair *
 /* "r00n04:1" */
 char *page_endpoint(const struct page_facts *f, int endpoint, char buf[300]);
 
-/* The slot of a row; -1: not told. */
+/* Slot of a row; -1: not known. */
 int page_slot(const struct page_facts *f, const struct page_block *b, int row);
 
-/* --- sections, in their order --- */
+/* --- sections, in order --- */
 void page_parts(FILE *out, const struct page_facts *f);
 void page_racks(FILE *out, const struct page_facts *f);
 void page_map(FILE *out, const struct page_facts *f);
 void page_curves(FILE *out, const struct page_facts *f);
 void page_checks(FILE *out, const struct page_facts *f);
-void page_history(FILE *out, const struct page_facts *f); /* nothing without one */
+void page_history(FILE *out, const struct page_facts *f); /* writes nothing without a history */
 void page_coverage(FILE *out, const struct page_facts *f);
 void page_counters(FILE *out, const struct page_facts *f);
 void page_compute(FILE *out, const struct page_facts *f);

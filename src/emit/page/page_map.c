@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pairs: the map of shares, the slowest as a table, and the tail of each tier. */
+/* page_map.c - pairs: the map of shares, the slowest pairs as a table, and the tail of each
+ * tier. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 enum { ENDS_MOST = 96, HOSTS_MOST = 200, WORST_ROWS = 20, OF_PART = 5, TAIL_TIERS = 6 };
 enum { STILL_LEFT = 84, STILL_TOP = 20, STILL_SIDE = 640 };
 
-/* Shares from which a colour begins; the first begins at 0, the sixth is as expected. */
+/* Shares at which a colour begins; the first begins at 0, the sixth is the expected range. */
 static const double step[] = {0.5, 0.6, 0.7, 0.8, 0.9, 1.05, 1.15};
 enum { STEP_NORMAL = 5, STEPS = sizeof(step) / sizeof(*step), STEP_WRONG, STEP_DEAD };
 
@@ -24,15 +25,15 @@ static int step_of(double share)
     return k;
 }
 
-/* --- the map without a script: groups that are all endpoints, hosts or blocks --- */
+/* --- map without a script: groups are endpoints, hosts or blocks --- */
 
 struct still {
-    int *group; /* by endpoint */
+    int *group; /* indexed by endpoint */
     int groups;
-    signed char *at; /* step of the worst pair, -1: none was measured */
+    signed char *at; /* colour step of the worst pair; -1: not measured */
 };
 
-/* Wrong data before none before slow. */
+/* Order of badness: wrong data, no data, slow. */
 static int badness(int k)
 {
     return k == STEP_WRONG ? STEPS + 2 : k == STEP_DEAD ? STEPS + 1 : STEPS - k;
@@ -44,7 +45,7 @@ static void make_still(struct still *s, const struct page_facts *f)
 
     s->group = mem_ints(n, 0);
     bool ends = n <= ENDS_MOST, hosts = !ends && f->t->hosts <= HOSTS_MOST;
-    for (int i = 0, host = -1; i < n; i++) { /* as they stand in pictures */
+    for (int i = 0, host = -1; i < n; i++) { /* in the order of pictures */
         int id = f->order[i], at = topo_at(f->t, id, LEVEL_HOST);
         s->groups += ends || (hosts && at != host) ||
                      (!ends && !hosts && f->block[f->end[id].block].first == i);
@@ -65,7 +66,7 @@ static void make_still(struct still *s, const struct page_facts *f)
     }
 }
 
-/* Cells of a step in runs along their rows; what is as expected is the ground. */
+/* Draw the cells of a step as runs along their rows; the expected range is the background. */
 static void draw_step(FILE *out, const struct still *s, int k)
 {
     int n = 0;
@@ -85,7 +86,7 @@ static void draw_step(FILE *out, const struct still *s, int k)
         html(out, "\"/>\n");
 }
 
-/* Blocks' names where they begin, as far as there is room for them. */
+/* Draw the names of blocks at their starts, as far as there is room. */
 static void still_names(FILE *out, const struct still *s, const struct page_facts *f, double cell)
 {
     double row = -1e9, col = -1e9;
@@ -148,7 +149,7 @@ static void legend(FILE *out, const struct page_facts *f)
     html(out, "</div>\n");
 }
 
-/* --- the slowest --- */
+/* --- slowest pairs --- */
 
 static int by_share(const void *x, const void *y)
 {
@@ -204,14 +205,14 @@ static void slowest(FILE *out, const struct page_facts *f)
     free(v);
 }
 
-/* --- the tail --- */
+/* --- tail of each tier --- */
 
 enum { WIDTH = 320, HEIGHT = 200, X0 = 44, X1 = 310, Y0 = 16, Y1 = 166 };
 
 struct tail {
     double *v;
     int n;
-    double from, to, floor; /* shares at the sides; the least part that the axis has */
+    double from, to, floor; /* range of shares; smallest fraction on the vertical axis */
 };
 
 static double x_of(const struct tail *t, double share)
@@ -224,7 +225,7 @@ static double y_of(const struct tail *t, double part)
     return Y1 + (Y0 - Y1) * (1 - log10(fmax(part, t->floor)) / log10(t->floor));
 }
 
-/* Ranks 1, 2, 3 ... with ever larger steps: a log axis shows no more. */
+/* Draw ranks 1, 2, 3 ... with increasing steps, because a log axis cannot show more. */
 static void tail_line(FILE *out, const struct tail *t, double *v, int n, const char *kind)
 {
     if (n == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The parts to act on, what needs it most first, a card each; and the racks that they are in. */
+/* page_parts.c - the parts to act on, the most important first, a card each; and their racks. */
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "emit/page/page_impl.h"
 
-/* An endpoint's four ways below each other. */
+/* Show the four directions of an endpoint below each other. */
 static void ways(FILE *out, const struct page_facts *f, int endpoint)
 {
     char share[PERCENT_TEXT], lo[PERCENT_TEXT], hi[PERCENT_TEXT], n[PLOT_TEXT];
@@ -81,7 +81,7 @@ static void evidence(FILE *out, const struct page_facts *f, const struct part_ro
         ways(out, f, r->place[0].endpoint);
 }
 
-/* The button that shows its row of the map; for scripts. */
+/* Button that shows the endpoint's row of the map; needs scripts. */
 static void show(FILE *out, const struct page_facts *f, const struct part_row *r)
 {
     int endpoint = r->places ? r->place[0].endpoint : -1;
@@ -131,25 +131,25 @@ void page_parts(FILE *out, const struct page_facts *f)
     html_end(out);
 }
 
-/* --- racks in elevation: a row a host, from below; a cell an endpoint.  Of many racks those without
- * a marked part are a tile each. --- */
+/* --- racks in elevation: a row per host, from below; a cell per endpoint.  If there are many
+ * racks, those without a marked part are shown as tiles --- */
 
 enum {
-    RACKS_DRAWN = 16,  /* when there are more, those without a mark are tiles */
-    RACKS_MARKED = 24, /* of the marked ones are drawn */
+    RACKS_DRAWN = 16,  /* with more racks, unmarked ones are tiles */
+    RACKS_MARKED = 24, /* largest number of marked racks drawn */
     LEFT = 30,
     CELLS = 120,
-    NAME_MOST = 5, /* bytes of a row's name */
+    NAME_MOST = 5, /* length of a row's name */
     ROW = 13
 };
 
 struct rack_picture {
     const struct page_facts *f;
     const struct page_block *b;
-    int cols, *used; /* cells of a row so far */
+    int cols, *used; /* number of cells per row so far */
 };
 
-/* What the names of a block's hosts begin with alike, up to their number. */
+/* Length of the common start of a block's host names, up to their number. */
 static size_t common(const struct page_facts *f, const struct page_block *b)
 {
     const char *first = f->t->host[b->host[0]].name;
@@ -179,7 +179,7 @@ static int columns(const struct page_facts *f, const struct page_block *b)
     return most;
 }
 
-/* Cells that are alike are one path, so that a rack is small; marked ones carry their sign. */
+/* Draw equal cells as one path, to keep a rack small; marked cells carry their sign. */
 static void cells(FILE *out, struct rack_picture *p, enum page_mark mark, bool seen)
 {
     const double w = (double)CELLS / p->cols, gap = w > 4 ? 1 : 0.3;
@@ -213,7 +213,7 @@ static void signs(FILE *out, struct rack_picture *p)
     }
 }
 
-/* Slots, or what tells the names of hosts apart. */
+/* Name rows by slot, or by the differing part of the host names. */
 static void row_names(FILE *out, const struct rack_picture *p)
 {
     size_t skip = common(p->f, p->b);

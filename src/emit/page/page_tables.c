@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a page says in tables: checks, coverage, counters, rates of GPUs, environment. */
+/* page_tables.c - tables of a page: checks, coverage, counters, rates of GPUs, environment. */
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 static const char *const is_class[ACCEPT_IS_COUNT] = {"pass", "warn", "fail", "unknown"};
 static const char *const is_sign[ACCEPT_IS_COUNT] = {"\u2713", "!", "\u2715", "?"};
 
-/* The interval on a scale of its own: the bound in the middle, a fifth of it to either side. */
+/* Draw the interval on its own scale: the bound in the centre, 20 % of it to either side. */
 static bool interval_picture(FILE *out, const struct accept_row *r)
 {
     enum { WIDTH = 96, MIDDLE = WIDTH / 2 };
@@ -158,7 +158,7 @@ static void verified(FILE *out, const struct points *p)
                   "which of their data was verified.</p>\n");
 }
 
-/* What met enough others to be judged. */
+/* Numbers of parts with enough partners to be judged. */
 static void seen_rows(FILE *out, const struct matrix *m)
 {
     char judged[PLOT_TEXT], parts[PLOT_TEXT], share[PERCENT_TEXT];
@@ -215,7 +215,7 @@ void page_coverage(FILE *out, const struct page_facts *f)
     html_end(out);
 }
 
-/* --- counters and what else was found --- */
+/* --- counters and other findings --- */
 
 static bool is_taint(const struct finding *g)
 {
@@ -356,7 +356,7 @@ static void value_row(FILE *out, const char *key, const json_t *value)
     free(text);
 }
 
-/* Distinct texts of GPUs with how many have each: "570.86 (72)". */
+/* Distinct texts of the GPUs with their counts: "570.86 (72)". */
 static void gpu_row(FILE *out, const struct page_facts *f, const char *key, size_t at)
 {
     struct names seen = {0};

@@ -13,7 +13,8 @@ struct anchor {
     unsigned rgb;
 };
 
-/* Viridis by nine anchors (matplotlib's table, public domain), and our ramp for shares of 50 to 105 percent. */
+/* Viridis by nine anchors (matplotlib's table, public domain), and an own ramp for shares of 50 to
+ * 105 percent. */
 static const struct anchor amount_rgb[] = {
     {0, 0x440154},      {1 / 8., 0x472c7a}, {2 / 8., 0x3b518b},
     {3 / 8., 0x2c718e}, {4 / 8., 0x21908d}, {5 / 8., 0x27ad81},
@@ -50,9 +51,9 @@ char *heat_number(char buf[HEAT_NUMBER], double v)
 enum { NUMBERS_MAX = 16, LABEL_MAX = 20, ROWS_CAP = 4096 };
 
 enum style {
-    STYLE_NUMBERS, /* one value a cell, written out */
-    STYLE_WIDE,    /* two characters a cell: nearly square */
-    STYLE_HALF     /* one character, two rows a line by the upper half block; colour only */
+    STYLE_NUMBERS, /* one number per cell */
+    STYLE_WIDE,    /* two characters per cell: nearly square */
+    STYLE_HALF     /* one character for two rows, by the upper half block; needs colour */
 };
 
 struct grid {
@@ -76,8 +77,8 @@ static int block_first(const struct heat *h, int blocks, int b)
     return first < h->n ? (int)first : h->n;
 }
 
-/* Which rows stand for block b: at most HEAT_LOOK / blocks even samples (at least 4), plus special
- * ones.  Returns how many, ROWS_CAP at most. */
+/* Choose the rows that represent block b: at most HEAT_LOOK / blocks even samples (at least 4),
+ * plus special ones.  Returns their number, at most ROWS_CAP. */
 static int rows_of(const struct heat *h, int blocks, int b, int *rows)
 {
     int first = block_first(h, blocks, b), end = block_first(h, blocks, b + 1), count = 0;
@@ -85,7 +86,7 @@ static int rows_of(const struct heat *h, int blocks, int b, int *rows)
     int span = end - first, step = (span + look - 1) / look;
 
     for (int i = first; i < end && count < ROWS_CAP; i++) {
-        /* The second row too: the first two are neighbours on one host, the closest tier. */
+        /* Include the second row: the first two are neighbours on one host, the closest tier. */
         bool even = (i - first) % step == 0 || i - first == 1;
         if (even || (h->special && h->special(h->arg, i)))
             rows[count++] = i;
@@ -93,7 +94,7 @@ static int rows_of(const struct heat *h, int blocks, int b, int *rows)
     return count;
 }
 
-/* The worst of some values; missing: those without data. */
+/* Worst of some values; missing: number without data. */
 struct worst {
     double value;
     int missing;
@@ -107,13 +108,13 @@ static inline void worse(struct worst *w, double v)
         w->value = v;
 }
 
-/* A block that is mostly without data is shown so: its few values would hide a dead host. */
+/* A block mostly without data is shown as such; its few values would hide a dead host. */
 static double settled(const struct worst *w, int pairs)
 {
     return 2 * w->missing > pairs ? NAN : w->value;
 }
 
-/* What heat_cells() looks at: the rows that stand for block b from start[b] on. */
+/* Input of heat_cells(): the rows that represent block b, from start[b] on. */
 struct look {
     const struct heat *h;
     int blocks, *row, *start;
@@ -126,7 +127,7 @@ static void look_at(struct look *l, const struct heat *h, int blocks)
         l->start[b + 1] = l->start[b] + rows_of(h, blocks, b, l->row + l->start[b]);
 }
 
-/* The values of the i-th row that is looked at are of the cells w. */
+/* Add the values of sampled row i to the cells w. */
 static void add_row(const struct look *l, int i, const double *v, struct worst *w)
 {
     for (int c = 0; c < l->blocks; c++) {
@@ -138,7 +139,7 @@ static void add_row(const struct look *l, int i, const double *v, struct worst *
     }
 }
 
-/* The cells of block r's rows in both tables. */
+/* Compute the cells of block row r in both tables. */
 static void add_block(const struct look *l, int r, double *v, struct worst *w)
 {
     const int count = l->start[l->blocks];
@@ -256,7 +257,7 @@ static const char *label_of(const struct grid *g, int row)
     return label ? label : "";
 }
 
-/* A label's columns: its bytes that do not continue a UTF-8 character, at most LABEL_MAX. */
+/* Columns of a label: bytes that do not continue a UTF-8 character, at most LABEL_MAX. */
 static int text_width(const char *s)
 {
     int width = 0;

@@ -11,10 +11,11 @@
 #include "base/stats.h"
 #include "emit/plot/heat.h"
 
-/* What is marked of an endpoint: an exception may slow its pairs; that differs from its neighbours. */
+/* Marks of an endpoint: an exception may slow its pairs; ODD_ROW: differently from its
+ * neighbours. */
 enum { ODD_PAIRS = 1, ODD_ROW = 2 };
 
-/* Of two different endpoints whose tier gives this rate, where nothing was measured. */
+/* Rate of two different endpoints that were not measured; expected: rate of their tier. */
 static double modelled(const struct pair_map *ps, int src, int dst, double expected)
 {
     bool odd = ps->odd[src] | ps->odd[dst];
@@ -29,7 +30,7 @@ static void put_pair(double *GBps, double *percent, double Bps, double expected)
     *percent = 100 * (Bps / expected);
 }
 
-/* What was measured of a sender, among those that are asked for. */
+/* Set the measured values of a sender, for the wanted columns. */
 static void put_samples(const struct pair_map *ps, int src, const int *col, int n, double *GBps,
                         double *percent)
 {
@@ -42,12 +43,12 @@ static void put_samples(const struct pair_map *ps, int src, const int *col, int 
     }
 }
 
-/* GB/s, and percent of the expected. */
+/* GB/s, and percent of expected. */
 static void rates(void *arg, int row, const int *col, int n, double *GBps, double *percent)
 {
     const struct pair_map *ps = arg;
     const int src = ps->order[row];
-    double rate[TIER_MAX] = {0}, share[TIER_MAX] = {0}; /* of a pair that nothing slows */
+    double rate[TIER_MAX] = {0}, share[TIER_MAX] = {0}; /* values of a pair without exceptions */
 
     for (int i = 0; i < ps->m->tiers; i++)
         put_pair(&rate[i], &share[i], ps->expected[i], ps->expected[i]);
@@ -136,7 +137,7 @@ json_t *pair_map_json(const struct pair_map *ps)
     return out;
 }
 
-static const double default_bytes = 64 << 20; /* where nothing was measured */
+static const double default_bytes = 64 << 20; /* used if nothing was measured */
 
 /* --- order --- */
 
@@ -145,7 +146,7 @@ static int by_place(const void *x, const void *y, void *arg)
     const struct topo *t = arg;
     int a = *(const int *)x, b = *(const int *)y;
     const int *p = t->endpoint[a].place.at, *q = t->endpoint[b].place.at;
-    /* The leaves of a rail-optimised fabric cross the hosts; elsewhere they group them. */
+    /* Leaves of a rail-optimised fabric cross the hosts; in others they group hosts. */
     bool leaves = t->group[LEVEL_RAIL].count == 0;
     const enum level level[] = {LEVEL_RACK, LEVEL_DOMAIN, leaves ? LEVEL_LEAF : LEVEL_HOST,
                                 LEVEL_HOST};
@@ -186,7 +187,8 @@ static void mark_odd(struct pair_map *ps)
     }
 }
 
-/* The number of those that are at one place at all these levels; nobody else's where one is not known. */
+/* Number shared by endpoints with equal coordinates at all these levels; unique if one is not
+ * known. */
 static int key_of(const struct topo *t, int id, unsigned same, struct map *numbers)
 {
     int key = 0;
@@ -216,9 +218,9 @@ static void make_keys(struct pair_map *ps)
     }
 }
 
-/* --- what was measured --- */
+/* --- measured values --- */
 
-/* The size that most points of the op have, the larger of equals; 0: none. */
+/* Most frequent size of the op's points, in a tie the larger; 0: none. */
 static size_t common_size(const struct points *p, enum op op)
 {
     struct map points = {0};
@@ -229,7 +231,7 @@ static size_t common_size(const struct points *p, enum op op)
         size_t bytes = p->point[i].bytes;
         if (p->point[i].op != op)
             continue;
-        if (!n || bytes != last) /* few are not as large as the one before */
+        if (!n || bytes != last) /* mostly the same size as the previous point */
             n = map_at(&points, last = bytes, NULL, NULL);
         *n = *n == MAP_NONE ? 1 : *n + 1;
         if (*n > most || (*n == most && bytes > best))
@@ -245,7 +247,7 @@ static bool same_pair(const struct pair_sample *a, const struct pair_sample *b)
     return a->src == b->src && a->dst == b->dst;
 }
 
-/* The samples s[0..n) of one pair as one: the median of those of the best rank. */
+/* Merge the samples s[0..n) of one pair: the median of those with the best rank. */
 static struct pair_sample one_sample(const struct pair_sample *s, int n)
 {
     struct pair_sample out = s[0];
@@ -264,7 +266,7 @@ static struct pair_sample one_sample(const struct pair_sample *s, int n)
     return out;
 }
 
-/* Where each sender's samples begin. */
+/* Find the start of each sender's samples. */
 static void index_samples(struct pair_map *ps)
 {
     int endpoints = ps->m->topo.endpoints;
@@ -277,7 +279,7 @@ static void index_samples(struct pair_map *ps)
         ps->first[e + 1] += ps->first[e];
 }
 
-/* Of the samples that lie by sender, from first[] on, one a pair in the order of receivers. */
+/* Reduce samples, grouped by sender from first[] on, to one per pair in the order of receivers. */
 static void reduce(struct pair_map *ps)
 {
     int kept = 0;
@@ -308,7 +310,7 @@ static struct pair_sample sample_of(const struct point *q)
                                 good ? (double)q->bytes / q->sec.median : NAN};
 }
 
-/* Counted, then put where they belong: there are millions, and room for them once. */
+/* Counting sort, because there are millions of samples and room for a single copy. */
 static void collect(struct pair_map *ps, const struct points *p, enum op op)
 {
     int *next = mem_ints(ps->n, 0);
@@ -340,7 +342,7 @@ static void measured(struct pair_map *ps, const struct points *p)
     index_samples(ps);
 }
 
-/* --- questions --- */
+/* --- queries --- */
 
 const struct pair_sample *pair_map_sample(const struct pair_map *ps, int src, int dst)
 {
@@ -350,7 +352,7 @@ const struct pair_sample *pair_map_sample(const struct pair_map *ps, int src, in
              : NULL;
 }
 
-/* Of two different endpoints whose tier gives this rate. */
+/* Rate of two different endpoints; expected: rate of their tier. */
 static double rate_of(const struct pair_map *ps, int src, int dst, double expected)
 {
     const struct pair_sample *s = pair_map_sample(ps, src, dst);
@@ -371,7 +373,7 @@ static double tier_rate(const struct tier *t, enum direction dir, double bytes)
     return t->curve[DIR_ONEWAY].points ? bytes / curve_time(&t->curve[DIR_ONEWAY], bytes) : NAN;
 }
 
-/* --- some of them --- */
+/* --- selected tiers and racks --- */
 
 static bool named(const struct pair_only *o, const char *name)
 {
@@ -457,7 +459,7 @@ static int keep(struct pair_map *ps, const struct pair_only *o, struct err *err)
                             n == 1 ? "" : "s");
 }
 
-/* --- the whole --- */
+/* --- complete map --- */
 
 int pair_map_init(struct pair_map *ps, const struct matrix *m, const struct points *p,
                   const struct pair_only *only, struct err *err)

@@ -1,9 +1,8 @@
-/* pair_map.h - the bandwidth of every pair, in the order in which pictures show endpoints.
+/* pair_map.h - bandwidth of every pair, in the order of endpoints in pictures.
  *
- * What was measured of a pair is used first: the probe that ran alone (retest, isolated) before the
- * one that ran beside others, the median over epochs.  Pairs that were not measured get what the
- * cost matrix says.  "Expected" is the curve of the pair's tier: what a healthy pair of its kind
- * gives. */
+ * Measured values come first: the probe that ran alone (retest, isolated) before the one under
+ * load, the median over epochs.  Pairs that were not measured get the value of the cost matrix.
+ * "Expected" is the curve of the pair's tier: the speed of a healthy pair of its kind. */
 #ifndef RG_PAIR_MAP_H
 #define RG_PAIR_MAP_H
 
@@ -16,43 +15,47 @@
 
 struct pair_sample {
     int src, dst;
-    int rank;   /* 1: ran alone; such a sample hides the others of its pair */
-    double Bps; /* NAN: failed, or its data was wrong */
+    int rank;   /* 1: ran alone, which hides other samples of the pair */
+    double Bps; /* NAN: failed, or wrong data */
 };
 
 struct pair_map {
     const struct matrix *m;
-    double bytes;               /* message size of everything below */
-    enum direction dir;         /* DIR_UNI or DIR_BI (each direction while both run) */
-    int n;                      /* places */
-    int *order;                 /* place in pictures -> endpoint id */
-    int *place;                 /* endpoint id -> place in pictures; -1: not in them */
-    struct pair_sample *sample; /* sorted by (src, dst), one a pair */
+    double bytes;               /* message size of all values below */
+    enum direction dir;         /* DIR_UNI, or DIR_BI (each direction while both run) */
+    int n;                      /* number of positions */
+    int *order;                 /* position in pictures -> endpoint id */
+    int *place;                 /* endpoint id -> position in pictures; -1: not shown */
+    struct pair_sample *sample; /* sorted by (src, dst), one per pair */
     int samples;
-    int *first; /* by sender, one more than there are endpoints: its samples begin there */
+    int *first; /* by sender, one entry more than endpoints: index of the first sample */
     double expected[TIER_MAX]; /* B/s; NAN: tier without a curve */
-    unsigned char *odd;        /* by id: is it of a part that an exception slows? */
-    int *key; /* by id, one for each tier but the last: the first that two share is their tier */
+    unsigned char *odd;        /* by id: true if the endpoint belongs to a part with an exception */
+    /* by id, an entry per tier except the last: the first tier with equal keys is the tier of a
+     * pair */
+    int *key;
 };
 
-/* Names of tiers and racks: pairs of these alone, where any is named.  Nothing is owned. */
+/* Names of tiers and racks: show only their pairs, if any is named.  All pointers are borrowed. */
 struct pair_only {
     const char **name;
     int names;
 };
-/* Every name is a tier or a rack of the matrix: else EXIT_USAGE with what there is. */
+/* Check that every name is a tier or a rack of the matrix.  EXIT_USAGE with the existing names if
+ * not. */
 int pair_only_check(const struct pair_only *o, const struct matrix *m, struct err *err);
-/* Is it named, or is none? */
+/* True if the tier is named, or none is. */
 bool pair_only_tier(const struct pair_only *o, const struct matrix *m, int tier);
 
-/* p may be NULL.  m must outlive it.  only: these alone are in the map, others have no place (-1), or no
- * expected rate; NULL: all.  Fewer than two endpoints, a matrix without a pair curve, or no pair that is
- * left: EXIT_DATA. */
+/* Make the map.  p may be NULL.  m must outlive ps.  only: show only these; others have no position
+ * (-1) or no expected rate; NULL: all.  EXIT_DATA: fewer than two endpoints, a matrix without a
+ * pair curve, or no pair left. */
 int pair_map_init(struct pair_map *ps, const struct matrix *m, const struct points *p,
                   const struct pair_only *only, struct err *err);
 void pair_map_free(struct pair_map *ps);
 
-/* topo_tier() of two that are not one, at every turn in the same few steps: millions are asked for. */
+/* topo_tier() of two different endpoints, in a constant number of steps, because it is called
+ * millions of times. */
 static inline int pair_map_tier(const struct pair_map *ps, int src, int dst)
 {
     const int last = ps->m->topo.tiers - 1;
@@ -67,22 +70,22 @@ static inline int pair_map_tier(const struct pair_map *ps, int src, int dst)
 /* B/s; NAN: no data (failed, dead part, tier without a curve, src == dst). */
 double pair_map_rate(const struct pair_map *ps, int src, int dst);
 
-/* of the expected rate */
+/* share of the expected rate */
 static inline double pair_map_share(const struct pair_map *ps, int src, int dst, double rate)
 {
     return rate / ps->expected[pair_map_tier(ps, src, dst)];
 }
 
-/* The measured sample of a pair, or NULL. */
+/* Measured sample of a pair, or NULL. */
 const struct pair_sample *pair_map_sample(const struct pair_map *ps, int src, int dst);
 
-/* A list of all directed pairs, endpoints by id; new reference. */
-enum { PAIR_MAP_LIST_MAX = 4096 }; /* endpoints; more are too long a list */
+/* List of all directed pairs, endpoints by id; a new reference. */
+enum { PAIR_MAP_LIST_MAX = 4096 }; /* endpoints; the list would be too long for more */
 json_t *pair_map_json(const struct pair_map *ps);
-/* The share of expected (percent) or the bandwidth (GB/s; the share is then its second table) of every
- * pair; *ps must outlive it. */
+/* Share of expected (percent) or bandwidth (GB/s; the share is then the second table) of every
+ * pair; *ps must outlive the result. */
 struct heat pair_map_heat(const struct pair_map *ps, enum heat_palette palette);
-/* Both maps, share of expected and GB/s, in the terminal (see heat.h). */
+/* Print both maps, share of expected and GB/s, in the terminal (see heat.h). */
 void pair_map_print(FILE *out, const struct pair_map *ps, int columns, bool colour);
 
 #endif

@@ -24,13 +24,13 @@ const char *const plot_name[PLOT_FIGURES] = {"busbw",   "heat",  "dist",    "ste
                                              "scaling", "score", "history", "compare"};
 const char *const plot_extension[PLOT_FORMATS] = {"png", "svg", "pdf"};
 
-/* A figure on its way: its tables are written, and gnuplot draws. */
+/* State of a figure: its tables are written, and gnuplot draws. */
 struct drawing {
     enum plot_figure figure;
     char *script, *temp, *picture;
-    FILE *log; /* what gnuplot says */
+    FILE *log; /* messages of gnuplot */
     pid_t pid;
-    int failed; /* errno: it could not be started */
+    int failed; /* errno if it could not be started */
 };
 
 static void start_gnuplot(struct drawing *d, const char *data, const char *format)
@@ -46,7 +46,7 @@ static void start_gnuplot(struct drawing *d, const char *data, const char *forma
     posix_spawn_file_actions_destroy(&files);
 }
 
-/* The last line that gnuplot said that is no warning, one line, without control characters. */
+/* Last message of gnuplot that is not a warning, as one line without control characters. */
 static void last_words(char *buf, size_t size, FILE *log)
 {
     char line[400];
@@ -66,7 +66,7 @@ static void last_words(char *buf, size_t size, FILE *log)
     }
 }
 
-/* Does the file end as its format must? */
+/* True if the file ends as its format requires. */
 static bool whole(const char *path, const char *format)
 {
     static const char png[] = "IEND\xae\x42\x60\x82";
@@ -85,8 +85,8 @@ static bool whole(const char *path, const char *format)
     return found;
 }
 
-/* Draw plots/SCRIPT.gp from the tables in `data`, until drawing_end().  -1: the script is not
- * installed (EXIT_CONFIG), or there is no place for what it says. */
+/* Start plots/SCRIPT.gp on the tables in `data`; drawing_end() waits for it.  -1: the script is not
+ * installed (EXIT_CONFIG), or there is no file for its messages. */
 static int drawing_begin(struct drawing *d, const char *data, const char *format, struct err *err)
 {
     char *name = mem_printf("plots/%s.gp", plot_name[d->figure]);
@@ -102,8 +102,8 @@ static int drawing_begin(struct drawing *d, const char *data, const char *format
     } else if (!(d->log = tmpfile())) {
         err_io(err, "cannot make a temporary file: %s", strerror(errno));
     } else {
-        /* Absolute, so that no file name is read as an option or a command; beside the data, whose
-         * folder is ours. */
+        /* Absolute, so that no file name is read as an option or a command; beside the data, in a
+         * directory of this program. */
         d->temp = mem_printf("%s/.%s.%ld.%s", in, plot_name[d->figure], (long)getpid(), format);
         start_gnuplot(d, in, format);
         rc = 0;
@@ -113,8 +113,8 @@ static int drawing_begin(struct drawing *d, const char *data, const char *format
     return rc;
 }
 
-/* 0: drawn.  1: there is no gnuplot in PATH.  -1: it failed (EXIT_DATA, with its own words), or the
- * picture is not whole (EXIT_IO). */
+/* Returns 0: drawn.  1: no gnuplot in PATH.  -1: gnuplot failed (EXIT_DATA, with its message), or
+ * the picture is incomplete (EXIT_IO). */
 static int drawing_judge(const struct drawing *d, const char *format, struct err *err)
 {
     char words[400];
@@ -141,7 +141,7 @@ static int drawing_judge(const struct drawing *d, const char *format, struct err
     return 0;
 }
 
-/* The picture stands, replaced at once, or r or err says why not; d is empty then. */
+/* Put the picture in place atomically, or report the reason in r or err; d is empty afterwards. */
 static int drawing_end(struct drawing *d, const char *format, struct plot_result *r,
                        struct err *err)
 {
@@ -169,7 +169,7 @@ static plot_writer *const plot_tables[PLOT_FIGURES] = {
     plot_data_busbw,   plot_data_heat,  plot_data_dist,    plot_data_step,
     plot_data_scaling, plot_data_score, plot_data_history, plot_data_compare};
 
-/* 1: d is on its way; 0: skipped with a reason in r; -1: failed. */
+/* Returns 1: started; 0: skipped with a reason in r; -1: failed. */
 static int begin_figure(struct drawing *d, const struct plot_source *s, const char *out,
                         enum plot_figure figure, const char *format, struct plot_result *r,
                         struct err *err)
@@ -192,7 +192,7 @@ static int begin_figure(struct drawing *d, const struct plot_source *s, const ch
     return rc;
 }
 
-/* --- how it looks --- */
+/* --- appearance --- */
 
 enum { SIZE_LEAST = 300, SIZE_MOST = 20000, COLOURS = 6 };
 
@@ -218,7 +218,7 @@ int plot_size(struct plot_look *l, const char *text, struct err *err)
     return 0;
 }
 
-/* The row of a palette; the first without a name.  What is there is said when it is not. */
+/* Row of a palette; name NULL: the first.  An error lists the existing names. */
 static const struct tsv_row *find_palette(const struct tsv *t, const char *name, struct err *err)
 {
     struct near near = {.word = name ? name : ""};
@@ -253,7 +253,7 @@ static int put_look(FILE *out, const struct tsv *t, const struct plot_look *look
     return 0;
 }
 
-/* look.tsv, which style.gp reads. */
+/* Write look.tsv for style.gp. */
 static int write_look(const char *data, const struct plot_look *look, struct err *err)
 {
     char *path = file_data("plots/palettes.tsv"), *to = file_join(data, "look.tsv");
@@ -279,7 +279,7 @@ static int write_look(const char *data, const struct plot_look *look, struct err
     return rc;
 }
 
-/* What is drawn of pairs comes last: while points are read, the others are drawn. */
+/* Figures of pairs come last: the others are drawn while points are read. */
 static const enum plot_figure turns[PLOT_FIGURES] = {PLOT_BUSBW, PLOT_STEP,    PLOT_SCALING,
                                                      PLOT_SCORE, PLOT_HISTORY, PLOT_COMPARE,
                                                      PLOT_HEAT,  PLOT_DIST};
@@ -297,7 +297,7 @@ static int read_points(struct plot_source *s, enum plot_figure figure, struct po
     return 0;
 }
 
-/* As plot_draw(), with reasons that may be in r already.  Figures are drawn side by side. */
+/* Like plot_draw(), with reasons that may already be in r.  Figures are drawn in parallel. */
 static int draw(const struct plot_source *s, const char *out, unsigned figures,
                 enum plot_format format, const struct plot_look *look, struct plot_result *r,
                 struct err *err)
@@ -323,7 +323,7 @@ static int draw(const struct plot_source *s, const char *out, unsigned figures,
         made += n > 0;
         why = n == 0 && r->why[i] ? r->why[i] : why;
     }
-    for (int i = 0; i < PLOT_FIGURES; i++) /* those before one that failed are finished, too */
+    for (int i = 0; i < PLOT_FIGURES; i++) /* figures before a failed one are finished, too */
         if (drawing_end(&d[i], kind, r, rc == 0 ? err : NULL) < 0)
             rc = -1;
     pair_map_free(&pairs);
@@ -340,7 +340,8 @@ int plot_draw(const struct plot_source *s, const char *out, unsigned figures,
     return draw(s, out, figures, format, look, r, err);
 }
 
-/* What a folder has there, else NULL; of a file that it is alone there is nothing else.  The caller frees. */
+/* Path of this file in a directory; NULL if it is missing or path is not a directory.  The caller
+ * frees. */
 static char *file_in(const char *path, const char *name)
 {
     struct stat st;
@@ -385,8 +386,8 @@ char *plot_folder(const char *path)
     return mem_printf("%.*s-plots", (int)(dot > name ? (size_t)(dot - path) : strlen(path)), path);
 }
 
-/* The predicted steps of a campaign, when they are asked for; a file without one takes the figure
- * away with its reason, like any other without data. */
+/* Load the predicted steps of a campaign if requested.  If the file has none, the figure is skipped
+ * with a reason, like any other without data. */
 static int load_steps(struct step_bars *b, const char *path, unsigned *figures,
                       struct plot_result *r, struct err *err)
 {

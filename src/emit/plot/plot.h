@@ -1,10 +1,10 @@
 /* plot.h - pictures of a campaign, a matrix or predictions: tables from plot_data.h, drawn by
  * gnuplot.
  *
- * OUT/data gets the tables, OUT/NAME.FORMAT the pictures.  gnuplot is started without a shell,
- * writes to a temporary name, and the picture is renamed into place only when gnuplot succeeded and
- * the file has its end marker (gnuplot leaves half a file after an error and says nothing on a full
- * disk). */
+ * Tables are written to OUT/data, pictures to OUT/NAME.FORMAT.  gnuplot is started without a shell
+ * and writes to a temporary name.  The picture is renamed into place only if gnuplot succeeded and
+ * the file has its end marker, because gnuplot leaves half a file after an error and does not
+ * report a full disk. */
 #ifndef RG_PLOT_H
 #define RG_PLOT_H
 
@@ -25,48 +25,48 @@ enum plot_figure {
     PLOT_FIGURES
 };
 extern const char *const plot_name[PLOT_FIGURES]; /* "busbw", "heat", "dist", "step", ... */
-enum { PLOT_ALL = (1 << PLOT_SCALING) - 1 };      /* that a campaign can have */
+enum { PLOT_ALL = (1 << PLOT_SCALING) - 1 };      /* all figures of a campaign */
 
 enum plot_format { PLOT_PNG, PLOT_SVG, PLOT_PDF, PLOT_FORMATS };
 extern const char *const plot_extension[PLOT_FORMATS]; /* "png", "svg", "pdf" */
 
-/* How every picture looks; zeros: as its script likes it. */
+/* Appearance of every picture; zeros: default of its script. */
 struct plot_look {
-    const char *title;   /* instead of its own */
-    int width, height;   /* pixels, of pdf 1/200 inch; height 0: in its own proportions */
+    const char *title;   /* replaces the default title */
+    int width, height;   /* pixels, for pdf 1/200 inch; height 0: default proportions */
     const char *palette; /* a name of plots/palettes.tsv */
 };
 /* "slide" (2560 x 1440), "paper" (1400 wide: 7 inches of pdf), or "1600x900". */
 int plot_size(struct plot_look *l, const char *text, struct err *err);
 
 struct plot_result {
-    char *file[PLOT_FIGURES]; /* the picture, or NULL */
-    char *why[PLOT_FIGURES];  /* why there is none, or NULL */
+    char *file[PLOT_FIGURES]; /* path of the picture, or NULL */
+    char *why[PLOT_FIGURES];  /* reason why there is none, or NULL */
     bool gnuplot;             /* gnuplot was found */
 };
 
-/* The figures whose bits are set, into the folder out (made if absent).  A figure without data is
- * skipped with a reason; with none at all, EXIT_DATA.  Without gnuplot the tables are written,
- * r->gnuplot is false, and 0 is returned.  plot_result_free() in every case. */
+/* Draw the figures whose bits are set, into the directory out (created if missing).  A figure
+ * without data is skipped with a reason; EXIT_DATA if all are skipped.  Without gnuplot the tables
+ * are written, r->gnuplot is false, and the result is 0.  Call plot_result_free() in every case. */
 int plot_draw(const struct plot_source *s, const char *out, unsigned figures,
               enum plot_format format, const struct plot_look *look, struct plot_result *r,
               struct err *err);
-/* The same for a campaign folder (matrix.json and, if there, points.tsv and prediction.json) or a
- * matrix file; points NULL: those of the folder; out NULL: plot_folder().  Of PLOT_ALL the step is left out when nothing was
- * predicted. */
+/* The same for a campaign directory (matrix.json and, if present, points.tsv and prediction.json)
+ * or a matrix file.  points NULL: those of the directory; out NULL: plot_folder().  With PLOT_ALL
+ * the step is left out if there is no prediction. */
 int plot_campaign(const char *path, const struct points *points, const char *out, unsigned figures,
                   enum plot_format format, const struct pair_only *only,
                   const struct plot_look *look, struct plot_result *r, struct err *err);
-/* Where the pictures of path go: "DIR/plots" of a campaign folder or of its matrix.json; of any
- * other file a folder of its own beside it ("best-plots" of best.json), so that nothing is drawn
- * into a folder "plots" that somebody else made.  The caller frees. */
+/* Directory for the pictures of path: "DIR/plots" for a campaign directory or its matrix.json; for
+ * any other file a directory of its own beside it ("best-plots" for best.json), so that an
+ * unrelated directory "plots" is not used.  The caller frees. */
 char *plot_folder(const char *path);
 void plot_result_free(struct plot_result *r);
 
-/* What two campaigns (s->pair) give, beside each other. */
+/* Print the two campaigns (s->pair) side by side. */
 int plot_text_compare(FILE *out, const struct plot_source *s, struct err *err);
 
-/* What plot_campaign() reads: *points is NULL when there are none.  The caller frees both. */
+/* Read the input of plot_campaign(): *points is NULL if there are none.  The caller frees both. */
 int plot_load(const char *path, struct matrix *m, struct points **points, struct err *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Bus bandwidth against size: one panel an op, one line a group shape. */
+/* plot_busbw.c - bus bandwidth over size: a panel per op, a line per group shape. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,14 +9,14 @@
 #include "emit/plot/heat.h"
 #include "emit/plot/plot_data.h"
 
-enum { LINES = 6 /* shapes that get a colour */, SIZES = 96 };
+enum { LINES = 6 /* LINES: shapes with a colour */, SIZES = 96 };
 
 struct busbw_line {
     const struct collective *c;
     double size[SIZES];
-    struct cost *want; /* of a healthy fabric at each size; sec NAN: there is no reference */
+    struct cost *want; /* cost on a healthy fabric at each size; sec NAN: no reference */
     int sizes;
-    double peak; /* GB/s, NAN: not known */
+    double peak; /* GB/s; NAN: not known */
 };
 
 struct busbw_panel {
@@ -29,20 +29,20 @@ struct busbw_panel {
 struct busbw_figure {
     const struct matrix *m;
     struct reference reference;
-    struct matrix ideal; /* the same fabric with every tier at its data-sheet rate */
+    struct matrix ideal; /* same fabric with every tier at its data-sheet rate */
     struct shape shape[LINES];
     int shapes;
     struct group {
         struct shape shape;
         int *ids;
         bool known;
-    } group[LINES]; /* of each shape, the last that was asked for */
+    } group[LINES]; /* last group used for each shape */
     struct busbw_panel panel[OP_COUNT];
     int panels;
     double from, to; /* bytes */
 };
 
-/* --- which shapes --- */
+/* --- choice of shapes --- */
 
 static int by_shape(const void *x, const void *y)
 {
@@ -53,7 +53,8 @@ static int by_shape(const void *x, const void *y)
     return a->domains != b->domains ? (a->domains < b->domains ? -1 : 1) : 0;
 }
 
-/* Distinct shapes from small to large; of many, LINES evenly with both ends. */
+/* Choose distinct shapes from small to large; if there are many, LINES of them evenly, with both
+ * ends. */
 static void choose_shapes(struct busbw_figure *f)
 {
     struct shape *all = NULL;
@@ -75,7 +76,7 @@ static void choose_shapes(struct busbw_figure *f)
     free(all);
 }
 
-/* 1.., 0: none */
+/* 1..; 0: none */
 static int colour_of(const struct busbw_figure *f, const struct shape *s)
 {
     for (int i = 0; i < f->shapes; i++)
@@ -92,7 +93,7 @@ static double rate(enum op op, int ranks, double bytes, double sec)
     return sec > 0 ? bytes / sec / 1e9 * op_bus_factor(op, ranks) : NAN;
 }
 
-/* A measured curve at its sizes; a published one, which has no samples, at powers of two. */
+/* Sizes of a measured curve; powers of two for a published one, which has no samples. */
 static void choose_sizes(struct busbw_line *l)
 {
     const struct curve *c = &l->c->curve;
@@ -107,7 +108,7 @@ static void choose_sizes(struct busbw_line *l)
         l->size[l->sizes++] = c->point[i].bytes;
 }
 
-/* What a healthy fabric would take at its sizes (see reference.h). */
+/* Expected cost on a healthy fabric at these sizes (see reference.h). */
 static void expect(const struct busbw_figure *f, struct busbw_line *l, const int *ids)
 {
     l->want = mem_calloc((size_t)l->sizes + 1, sizeof(*l->want));
@@ -117,7 +118,7 @@ static void expect(const struct busbw_figure *f, struct busbw_line *l, const int
             l->want[i].sec = NAN;
 }
 
-/* GB/s of that at l->size[i] */
+/* Expected GB/s at l->size[i]. */
 static double expected_at(const struct busbw_line *l, int i)
 {
     return rate(l->c->op, l->c->shape.ranks, l->size[i], l->want[i].sec);
@@ -125,7 +126,7 @@ static double expected_at(const struct busbw_line *l, int i)
 
 static double peak(const struct busbw_figure *f, const struct busbw_line *l, const int *ids)
 {
-    static const double huge = 1e15; /* bytes: no latency is left */
+    static const double huge = 1e15; /* bytes: latency is negligible */
     struct cost cost;
 
     if (!ids)
@@ -134,13 +135,13 @@ static double peak(const struct busbw_figure *f, const struct busbw_line *l, con
     return rate(l->c->op, l->c->shape.ranks, huge, cost.sec);
 }
 
-/* GB/s at l->size[i] */
+/* Measured GB/s at l->size[i]. */
 static double value_at(const struct busbw_line *l, int i)
 {
     return rate(l->c->op, l->c->shape.ranks, l->size[i], curve_time(&l->c->curve, l->size[i]));
 }
 
-/* Some group of that shape, NULL: there is none.  Its collectives ask for it one after the other. */
+/* Any group of this shape; NULL: none.  Kept, because its collectives need it one after another. */
 static const int *group_of(struct group *g, const struct topo *t, const struct shape *s)
 {
     if (!g->known || memcmp(&g->shape, s, sizeof(*s))) {
@@ -186,7 +187,7 @@ static void add_panel(struct busbw_figure *f, enum op op)
         }
     if (!p->lines)
         return;
-    /* Five decades are enough; the slow end of small messages may leave the picture. */
+    /* Show five decades at most; the slow end of small messages may leave the picture. */
     p->hi = plot_nice(p->hi * 1.15, true);
     p->lo = plot_nice(fmax(p->lo, p->hi / 1e5), false);
     f->panels++;
@@ -293,10 +294,10 @@ static int by_value(const void *x, const void *y)
 struct busbw_top {
     double GBps;
     const struct busbw_line *line;
-    int lines; /* that share it */
+    int lines; /* lines with this peak */
 };
 
-/* The peaks of a panel, ascending; those closer than a line of text count as one. */
+/* Peaks of a panel, ascending; those closer than a line of text are merged. */
 static int tops_of(const struct busbw_panel *p, struct busbw_top *top)
 {
     const struct busbw_line *l[LINES] = {0};
@@ -334,7 +335,7 @@ static int by_end(const void *x, const void *y)
     return u < v ? -1 : u > v;
 }
 
-/* Labels at the ends of the lines, moved apart on the logarithmic axis. */
+/* Put labels at the ends of the lines, moved apart on the logarithmic axis. */
 static void print_labels(FILE *out, const struct busbw_figure *f, int panel)
 {
     const struct busbw_panel *p = &f->panel[panel];
@@ -384,7 +385,8 @@ static const struct plot_table tables[] = {
      "expected_from",
      put_lines},
     {"busbw_panel.tsv", "panel\top\tfrom_bytes\tto_bytes\tlo_GBps\thi_GBps\tpeaks", put_panels},
-    {"busbw_label.tsv", "panel\tcolour\tlabel\tvalue\tat_GBps", put_labels}, /* at a line's end */
+    /* at the end of a line */
+    {"busbw_label.tsv", "panel\tcolour\tlabel\tvalue\tat_GBps", put_labels},
     {"busbw_peak.tsv", "panel\tGBps\ttext", put_peaks},
     {NULL, NULL, NULL},
 };

@@ -15,7 +15,7 @@ enum {
     LINE_PIXELS = 14
 };
 
-/* A run of places that share one coordinate; level -1: single endpoints. */
+/* Consecutive positions with the same coordinate; level -1: single endpoints. */
 struct run {
     int first, end;
 };
@@ -47,7 +47,7 @@ static bool grouped(const struct pair_map *ps, enum level level)
     return t->group[level].count > 1 && (level != LEVEL_LEAF || t->group[LEVEL_RAIL].count == 0);
 }
 
-/* Where lines are drawn: the widest groups that there are. */
+/* Level of the lines: the widest groups that exist. */
 static int line_level(const struct pair_map *ps)
 {
     static const enum level order[] = {LEVEL_RACK, LEVEL_DOMAIN, LEVEL_LEAF, LEVEL_HOST};
@@ -88,7 +88,7 @@ static void run_name(char *buf, size_t size, const struct pair_map *ps, int leve
         snprintf(buf, size, "%s", at < 0 ? "?" : ps->m->topo.group[level].name[at]);
 }
 
-/* Bytes that all names share and that can go: up to the last letter before a number. */
+/* Length of the common start of all names, up to the last letter before a number. */
 static size_t common_prefix(char (*name)[256], int n)
 {
     size_t len = strlen(name[0]);
@@ -120,7 +120,7 @@ static void add_ticks(struct plot_axis *a, const struct pair_map *ps, const stru
     }
     if (widest > NAME_MAX_CHARS)
         widest = NAME_MAX_CHARS;
-    /* Every k-th name, so that they stay apart. */
+    /* Every k-th name, so that names do not touch. */
     int step = 1;
     while ((double)step * pixels / n < (double)(widest + 1) * CHAR_PIXELS)
         step = (int)plot_nice(step + 1, true);
@@ -134,7 +134,7 @@ static void add_ticks(struct plot_axis *a, const struct pair_map *ps, const stru
     char text[PLOT_TEXT];
     const char *what = level < 0 ? "rank" : level_name[level];
     plot_text(text, name[0], 40);
-    bool says = shared && !strncmp(text, what, strlen(what)); /* "rack-" says what it is */
+    bool says = shared && !strncmp(text, what, strlen(what)); /* "rack-" already names the level */
     snprintf(a->title, sizeof(a->title), "%s%s%.60s%s", says ? "" : what,
              shared && !says ? " " : "", text, shared ? "…" : "");
     free(name);
@@ -147,7 +147,7 @@ void plot_axis_of(struct plot_axis *a, const struct pair_map *ps, int span, int 
 
     memset(a, 0, sizeof(*a));
     n = level < 0 ? 0 : runs_of(ps, level, &run);
-    if (n * LINE_PIXELS > pixels) /* lines so close would hide what they order */
+    if (n * LINE_PIXELS > pixels) /* closer lines would hide the map */
         n = 0;
     for (int i = 1; i < n; i++)
         MEM_PUSH(a->line, a->lines) = (double)run[i].first / span - 0.5;
@@ -218,7 +218,7 @@ static void part_text(char buf[PLOT_TEXT], const struct topo *t, const struct ex
     }
 }
 
-/* Of a pair the rows are those of its first end. */
+/* The rows of a pair are those of its first end. */
 static bool belongs(const struct matrix *m, const struct exception *e, int id)
 {
     struct exception first = *e;
@@ -227,7 +227,7 @@ static bool belongs(const struct matrix *m, const struct exception *e, int id)
     return matrix_touches(m, &first, id);
 }
 
-/* The middle of the rows that the part has. */
+/* Centre of the rows of a part. */
 static double part_place(const struct pair_map *ps, const struct exception *e, int span)
 {
     double sum = 0;
@@ -241,7 +241,7 @@ static double part_place(const struct pair_map *ps, const struct exception *e, i
     return n ? (sum / n + 0.5) / span - 0.5 : NAN;
 }
 
-/* One part may be slow on several tiers: its worst is called out once. */
+/* A part may be slow on several tiers; only its worst is shown. */
 static void add_call(struct found *f, const struct plot_call *c)
 {
     for (int i = 0; i < f->count; i++)
@@ -253,7 +253,7 @@ static void add_call(struct found *f, const struct plot_call *c)
     MEM_PUSH(f->call, f->count) = *c;
 }
 
-/* Of --only: is any of the tiers that it slows in the map? */
+/* With --only: true if a tier slowed by the exception is in the map. */
 static bool tier_shown(const struct pair_map *ps, const struct exception *e)
 {
     bool nics = false;
@@ -308,7 +308,7 @@ static bool known(const struct found *f, double from, double to)
     return false;
 }
 
-/* Runs of rows without any data that no exception names. */
+/* Add runs of rows without data that no exception names. */
 static void add_silent(struct found *f, const struct pair_map *ps, const float *rate, int blocks,
                        int span)
 {
@@ -372,7 +372,7 @@ void plot_calls_of(struct plot_calls *c, const struct pair_map *ps, const float 
     qsort(c->call, (size_t)c->count, sizeof(*c->call), by_place);
     for (int i = 0; i < c->count; i++)
         at[i] = c->call[i].place;
-    /* Two lines of text each; the last label leaves room for "and N more". */
+    /* Labels have two lines of text; the last one leaves room for "and N more". */
     plot_spread(at, c->count, 0.085 * blocks, -0.5 + 0.03 * blocks, 0.92 * blocks - 0.5);
     for (int i = 0; i < c->count; i++)
         c->call[i].at = at[i];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two campaigns, of one machine or of two, in one picture: tiers by size, shares of all pairs,
- * collectives. */
+/* plot_compare.c - two campaigns, of one machine or of two, in one picture: tiers by size, shares
+ * of all pairs, collectives. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,14 +15,14 @@
 
 enum { BARS = 14, TIERS = 6, STEPS = 600, OCTAVE_PARTS = 4 };
 
-/* A tier that both have; -1: one has none of that name. */
+/* A tier of both; -1: missing in one. */
 struct compare_tier {
     const char *name;
     int at[2];
 };
 
-/* A collective at the largest size that both know: of groups of the same shape, else of the largest of
- * each. */
+/* A collective at the largest common size, of groups with the same shape, else of the largest
+ * groups. */
 struct compare_bar {
     enum op op;
     struct shape shape[2];
@@ -48,7 +48,8 @@ static const struct matrix *matrix_of(const struct compare_plot *p, int side)
 
 /* --- tiers --- */
 
-/* Is the size among those that the curve rests on?  A published line holds for all. */
+/* True if the size is within the measured range of the curve.  A published line holds for all
+ * sizes. */
 static bool measured_at(const struct curve *c, double bytes)
 {
     return !c->point[0].n ||
@@ -68,7 +69,7 @@ static double tier_rate(const struct compare_plot *p, int side, int tier, double
     return bytes / curve_time(&matrix_of(p, side)->tier[tier].curve[DIR_UNI], bytes) / 1e9;
 }
 
-/* GB/s of all its measured pairs, not only those of its curve; NAN: has no such tier. */
+/* GB/s over all measured pairs of the tier, not only those of its curve; NAN: no such tier. */
 static double whole_rate(const struct compare_plot *p, int side, const struct compare_tier *t)
 {
     return t->at[side] < 0 ? NAN : matrix_rate(matrix_of(p, side), t->at[side], DIR_UNI) / 1e9;
@@ -156,7 +157,7 @@ static double change_of(const struct compare_bar *b)
     return b->rate[1] / b->rate[0];
 }
 
-/* By operation, large groups first. */
+/* Order by operation, large groups first. */
 static int by_op(const void *x, const void *y)
 {
     const struct compare_bar *a = x, *b = y;
@@ -185,7 +186,7 @@ static const struct collective *largest_group(const struct matrix *m, enum op op
     return best;
 }
 
-/* Two machines may have no shape in common. */
+/* Used if the two machines have no shape in common. */
 static void add_unlike_bars(struct compare_plot *p)
 {
     for (int op = 0; op < OP_COUNT; op++) {
@@ -196,7 +197,7 @@ static void add_unlike_bars(struct compare_plot *p)
     }
 }
 
-/* Of too many those that differ most. */
+/* If there are too many, keep those that differ most. */
 static void add_bars(struct compare_plot *p)
 {
     const struct matrix *m = matrix_of(p, 0);
@@ -240,7 +241,7 @@ static char *ratio_words(char buf[PLOT_TEXT], double ratio)
     return buf;
 }
 
-/* "749 → 730 GB/s, -2.5 %", or of one side only. */
+/* "749 → 730 GB/s, -2.5 %", or the value of one side. */
 static char *tier_words(char buf[PLOT_TEXT], const struct compare_plot *p,
                         const struct compare_tier *t)
 {
@@ -329,7 +330,8 @@ static void put_labels(FILE *out, const void *figure)
     }
 }
 
-/* Each share with how many are at or below; of many, evenly but for the slow end. */
+/* Write each share with the number at or below it; if there are many, evenly except for the slow
+ * end. */
 static void put_shares(FILE *out, const void *figure)
 {
     const struct compare_plot *p = figure;
@@ -394,7 +396,7 @@ static void put_meta(FILE *out, const void *figure)
 
 static const struct plot_table tables[] = {
     {"compare.tsv", "tier\tcampaign\tname\tbytes\tGBps\tmeasured", put_tiers},
-    {"compare_label.tsv", "tier\tname\twords\tat_GBps", put_labels}, /* at a line's end */
+    {"compare_label.tsv", "tier\tname\twords\tat_GBps", put_labels}, /* at the end of a line */
     {"compare_share.tsv", "campaign\tshare_percent\tat_or_below", put_shares},
     {"compare_bar.tsv", "row\tcampaign\tname\tbusbw_GBps\tlo_GBps\thi_GBps\twords", put_bars},
     {"compare_meta.tsv", "key\tvalue", put_meta},

@@ -32,7 +32,7 @@ int plot_tables_write(const struct plot_table *table, const void *figure, const 
     return 0;
 }
 
-/* Bytes of a UTF-8 text that hold `most` characters. */
+/* Length of the first `most` characters of a UTF-8 text, bytes. */
 static size_t prefix(const char *text, int most)
 {
     size_t n = 0;
@@ -83,10 +83,10 @@ double plot_nice(double v, bool up)
 
 void plot_spread(double *y, int n, double gap, double lo, double hi)
 {
-    /* Too many for the room: evenly. */
+    /* Too many for the room: space them evenly. */
     if (n > 1 && (n - 1) * gap > hi - lo)
         gap = (hi - lo) / (n - 1);
-    /* Up from below, then back down from the top: a few rounds settle any cluster. */
+    /* Push up from below, then down from above; a few rounds settle any cluster. */
     for (int round = 0; round < 50; round++) {
         for (int i = 1; i < n; i++) {
             double lack = gap - (y[i] - y[i - 1]);

@@ -1,12 +1,11 @@
-/* plot_data.h - the tables that the scripts in plots/ draw: TSV with a header line, square matrices of
- * 32-bit floats (gnuplot's "binary matrix": the count, the column places, then each row with its place
- * first), and pictures of bytes red, green, blue.
+/* plot_data.h - tables for the scripts in plots/: TSV with a header line, square matrices of 32-bit
+ * floats (gnuplot's "binary matrix": the count, the column positions, then each row after its
+ * position), and pictures of bytes red, green, blue.
  *
- * Everything that needs a decision (order, ranges, which lines are drawn, where labels go so that
- * none cover each other) is decided here; the scripts only draw.  Which tables a figure has, with
- * their columns, stands at the end of its file; NAME_meta.tsv has keys and values.  Text cells have
- * no tab, control character, double quote or backslash: gnuplot would read those.
- */
+ * All decisions (order, ranges, choice of lines, label positions without overlap) are made here;
+ * the scripts only draw.  The tables of a figure with their columns are listed at the end of its
+ * file; NAME_meta.tsv has keys and values.  Text cells have no tab, control character, double quote
+ * or backslash, because gnuplot would interpret them. */
 #ifndef RG_PLOT_DATA_H
 #define RG_PLOT_DATA_H
 
@@ -21,26 +20,26 @@
 #include "probe/point.h"
 #include "verdict/history.h"
 
-/* What is drawn; only what the asked figures need must be there.  Nothing is owned. */
+/* Input; only parts needed by the requested figures must be set.  All pointers are borrowed. */
 struct plot_source {
-    const struct matrix *matrix; /* busbw, heat, dist */
-    const struct points *points; /* heat, dist; NULL: everything comes from the matrix */
-    const char *points_file;     /* read before the first of these asks; NULL: they are not */
-    struct pair_only only;       /* of pairs: heat, dist, history, compare */
-    struct pair_map *pairs; /* heat, dist: zero, made by the first that asks; the caller frees it */
+    const struct matrix *matrix; /* for busbw, heat, dist */
+    const struct points *points; /* for heat, dist; NULL: all data comes from the matrix */
+    const char *points_file;     /* read before first use; NULL: no file */
+    struct pair_only only;       /* pairs shown: heat, dist, history, compare */
+    struct pair_map *pairs;      /* for heat, dist: zero, made at first use; the caller frees it */
     const struct step_bars *steps;
-    int top; /* of the steps; 0: STEP_TOP */
+    int top; /* number of steps shown; 0: STEP_TOP */
     const struct scaling *scaling;
     const struct tsv *score;
     const struct history *history;
-    const struct campaign *pair; /* two that are compared */
+    const struct campaign *pair; /* two campaigns to compare */
     const char *pair_name[2];
     const char *
-        by; /* column by which the score is coloured; NULL: hardware, else family, else all are alike */
+        by; /* column that gives the score's colours; NULL: hardware, else family, else a single one */
 };
 
-/* The tables of a figure into the existing folder dir; nothing to draw is EXIT_DATA with the reason.
- */
+/* Write the tables of a figure into the existing directory dir.  EXIT_DATA with the reason if there
+ * is nothing to draw. */
 typedef int plot_writer(const struct plot_source *s, const char *dir, struct err *err);
 plot_writer plot_data_busbw, plot_data_heat, plot_data_dist;
 plot_writer plot_data_step, plot_data_scaling, plot_data_score;
@@ -48,7 +47,7 @@ plot_writer plot_data_history, plot_data_compare;
 
 /* --- shared by the figures --- */
 
-/* The pairs of heat and dist; NULL: there is nothing to draw. */
+/* Pairs of heat and dist; NULL: nothing to draw. */
 static inline const struct pair_map *plot_pairs(const struct plot_source *s, struct err *err)
 {
     bool made = s->pairs->n || pair_map_init(s->pairs, s->matrix, s->points, &s->only, err) == 0;
@@ -57,20 +56,19 @@ static inline const struct pair_map *plot_pairs(const struct plot_source *s, str
 }
 
 struct plot_table {
-    const char *name, *header; /* NULL: a matrix has none */
+    const char *name, *header; /* NULL: a matrix has no header */
     void (*put)(FILE *out, const void *figure);
 };
-/* One table after the other, up to the one without a name. */
+/* Write the tables in order, up to the one without a name. */
 int plot_tables_write(const struct plot_table *table, const void *figure, const char *dir,
                       struct err *err);
 
-/* Text made safe for a cell, in a buffer of the caller's; cut to `most` characters with an
- * ellipsis. */
+/* Make text safe for a cell, in the caller's buffer; cut to `most` characters with an ellipsis. */
 enum { PLOT_TEXT = 128 };
 char *plot_text(char buf[PLOT_TEXT], const char *text, int most);
-/* A tab and v, "NaN" for what is no finite number. */
+/* Write a tab and v; "NaN" unless v is finite. */
 void plot_number(FILE *out, double v);
-/* The colour of letters that can be read on this one: white or black. */
+/* Text colour that is readable on rgb: white or black. */
 static inline unsigned plot_ink_on(unsigned rgb)
 {
     unsigned light = (rgb >> 16 & 255) * 3 + (rgb >> 8 & 255) * 6 + (rgb & 255);
@@ -78,12 +76,12 @@ static inline unsigned plot_ink_on(unsigned rgb)
     return light < 1280 ? 0xffffff : 0x1a1a1a;
 }
 
-/* v in the 1-2-5 series: the next one up, or down. */
+/* Next value of the 1-2-5 series: above v, or below. */
 double plot_nice(double v, bool up);
-/* Move the sorted places y[0..n) apart to at least `gap` inside [lo, hi], each as little as
+/* Move the sorted positions y[0..n) apart to at least `gap` inside [lo, hi], each as little as
  * possible. */
 void plot_spread(double *y, int n, double gap, double lo, double hi);
-/* "1,440", and "3 racks", "1 host": count with its noun. */
+/* "1,440", or with a noun "3 racks", "1 host". */
 char *plot_count(char buf[PLOT_TEXT], long n, const char *noun);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The share of expected bandwidth over all pairs, tier by tier: quantiles, density, tail. */
+/* plot_dist.c - share of expected bandwidth over all pairs, by tier: quantiles, density, tail. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,18 +16,20 @@ enum {
     BODY_ROWS = 3000,
     ALL_PAIRS_MAX = 512,
     PARTNERS = 64,
-    DOTS_MAX = 40 /* pairs that are drawn one by one: a density of so few says more than they do */
+    /* up to this many pairs are drawn as dots; a density would show more than is known */
+    DOTS_MAX = 40
 };
 
-static const double accept_share = 90; /* percent; below it a pair is worth a look */
+static const double accept_share = 90; /* percent; pairs below it are marked */
 
 struct group {
     int tier;
-    double expected, *rate;    /* B/s; sorted */
-    int count, missing;        /* directions */
-    int pairs;                 /* each once, as the tables count them */
-    int same_rack, other_rack; /* pairs */
-    /* Rows of the tables: each stands for n sorted rates, rate[i + n / 2] for their share. */
+    double expected, *rate;    /* B/s; rate is sorted */
+    int count, missing;        /* number of directions */
+    int pairs;                 /* number of pairs, as counted in the tables */
+    int same_rack, other_rack; /* number of pairs */
+    /* Row of the tables: it represents n sorted rates by the share of the middle one, rate[i + n /
+     * 2]. */
     struct row {
         double share;
         int n;
@@ -41,7 +43,7 @@ struct dist {
     int groups;
 };
 
-/* Percent of the expected. */
+/* Share in percent of expected. */
 static double share(const struct group *g, int i)
 {
     return 100 * (g->rate[i] / g->expected);
@@ -66,8 +68,8 @@ static void add_pair(struct dist *d, int src, int dst, double rate)
         (*(a == b ? &g->same_rack : &g->other_rack))++;
 }
 
-/* Without measured pairs, what the matrix says: of all pairs, or of PARTNERS partners near and far.
- */
+/* Without measured pairs, use the matrix: all pairs, or PARTNERS partners near and far for each
+ * endpoint. */
 static void add_modelled(struct dist *d)
 {
     const struct pair_map *ps = d->ps;
@@ -97,8 +99,8 @@ static int by_tier(const void *x, const void *y)
     return a->tier - b->tier;
 }
 
-/* The slow tail in full, the rest in runs of equal length shown by their middle; of more than dots, what
- * is equal is one row. */
+/* The slow tail in full, the rest in runs of equal length represented by their middle; with more
+ * pairs than dots, equal values are one row. */
 static void make_rows(struct group *g)
 {
     int body = g->count > TAIL_ROWS ? g->count - TAIL_ROWS : 0;
@@ -139,11 +141,11 @@ static double quantile(const struct group *g, double q)
     return share(g, k) + (at - k) * (share(g, k + 1) - share(g, k));
 }
 
-/* Dots that would cover each other stand side by side: the k-th of those that are closer than a
- * dot's height goes right, left, further right ... */
+/* Place overlapping dots side by side: the k-th of those closer than the height of a dot goes
+ * right, left, further right ... */
 static double dot_aside(const struct group *g, int i)
 {
-    static const double height = 0.35, width = 0.07; /* percent; share of a column's half */
+    static const double height = 0.35, width = 0.07; /* percent; share of half a column */
     int k = 0;
 
     if (g->count > DOTS_MAX)
@@ -170,8 +172,8 @@ static void put_values(FILE *out, const void *figure)
 }
 
 /* Silverman's rule, 0.9 sd n^-1/5 (Density Estimation, 1986, eq. 3.31), with the spread from the
- * median absolute deviation, so that a slow tail does not blur the rest; the floor keeps equal
- * values visible. */
+ * median absolute deviation, so that a slow tail does not blur the rest.  The lower limit keeps
+ * equal values visible. */
 static double bandwidth(const struct group *g)
 {
     double median = quantile(g, 0.5), *off = mem_calloc((size_t)g->count, sizeof(*off));
@@ -183,8 +185,8 @@ static double bandwidth(const struct group *g)
     return fmin(3, fmax(0.35, 0.9 * 1.4826 * mad * pow(g->count, -0.2)));
 }
 
-/* The density's outline, its highest point 1: a normal kernel on every row, from the smallest share
- * to the largest, since nothing was measured beyond. */
+/* Outline of the density, its highest point 1: a normal kernel on every row, from the smallest
+ * share to the largest, because nothing was measured beyond. */
 static void print_density(FILE *out, const struct group *g, int series)
 {
     enum { STEPS = 400 };
@@ -233,7 +235,7 @@ static int below(const struct group *g)
     return n;
 }
 
-/* first: its first row of dist.tsv. */
+/* first: first row of the tier in dist.tsv. */
 static void print_tier(FILE *out, const struct dist *d, int index, int first)
 {
     static const double q[] = {0, 0.05, 0.25, 0.5, 0.75, 0.95, 1};
@@ -295,7 +297,8 @@ static void put_meta(FILE *out, const void *figure)
 }
 
 static const struct plot_table tables[] = {
-    /* A row stands for that many pairs; aside: where its dot stands, NaN beside an outline. */
+    /* pairs: number that a row represents; aside: horizontal place of its dot, NaN with an
+     * outline. */
     {"dist.tsv", "series\ttier\tshare_percent\tGBps\tpairs\taside", put_values},
     {"dist_density.tsv", "series\tshare_percent\tdensity", put_densities},
     {"dist_tier.tsv",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The pair maps: bandwidth and share of expected, blocks of endpoints beyond BLOCKS_MAX. */
+/* plot_heat.c - pair maps: bandwidth and share of expected, with blocks of endpoints beyond
+ * BLOCKS_MAX. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,19 +17,19 @@ enum {
     SELF_MAX = 128,
     MAP_PIXELS = 1200,
     SHARE_LO = 50,
-    SHARE_HI = 105 /* ends of its scale, percent */
+    SHARE_HI = 105 /* ends of the scale of shares, percent */
 };
 
 struct heat_map {
     const struct pair_map *ps;
     int blocks, span;
-    /* blocks x blocks, the worst of each; GB/s and percent, NAN: no data */
+    /* blocks x blocks, the worst value of each; GB/s and percent, NAN: no data */
     float *rate, *share;
     bool *seen; /* measured (or nothing was at all); else from the cost matrix */
     long pairs, missing;
     struct scale {
         enum heat_palette palette;
-        double lo, hi, wide; /* its ends, and what lies between them */
+        double lo, hi, wide; /* ends of the scale, and their distance */
         bool log;
     } of_rate, of_share; /* GB/s; percent */
     struct plot_axis axis;
@@ -40,7 +41,7 @@ static size_t cells_of(const struct heat_map *g)
     return (size_t)g->blocks * (size_t)g->blocks;
 }
 
-/* As the tables have them; cell is gone. */
+/* Convert to the type of the tables; frees cell. */
 static float *narrow(const struct heat_map *g, double *cell)
 {
     float *out = mem_calloc(cells_of(g), sizeof(*out));
@@ -67,7 +68,7 @@ static size_t cell_of(const struct heat_map *g, const struct pair_sample *s)
            (size_t)(g->ps->place[s->dst] / g->span);
 }
 
-/* Sampling looks at few pairs of a large block; what was measured is looked at in full. */
+/* Sampling covers few pairs of a large block, so add all measured pairs. */
 static void add_samples(struct heat_map *g)
 {
     for (int i = 0; i < g->ps->samples; i++) {
@@ -79,7 +80,7 @@ static void add_samples(struct heat_map *g)
     }
 }
 
-/* Cells of which no pair was measured; where no pair was, there is nothing to tell apart. */
+/* Mark cells without a measured pair; if no pair was measured, mark none. */
 static void mark_seen(struct heat_map *g)
 {
     for (size_t i = 0; i < cells_of(g); i++)
@@ -103,7 +104,7 @@ static int choose_scales(struct heat_map *g, struct err *err)
     if (by_decade) {
         hi = plot_nice(hi, true);
         lo = plot_nice(lo, false);
-    } else { /* whole steps, over a third of the scale at least: noise must not fill it */
+    } else { /* whole steps over at least a third of the scale, so that noise does not fill it */
         double from = fmin(lo, 0.67 * hi), step = plot_nice((hi - from) / 4, false);
         hi = ceil(hi / step) * step;
         lo = floor(from / step) * step;
@@ -145,15 +146,15 @@ static void put_shares(FILE *out, const void *figure)
     put_matrix(out, g, g->share);
 }
 
-/* With that much of 255 white over it. */
+/* Mix rgb with white, in 255ths. */
 static void paint(unsigned char to[3], unsigned rgb, unsigned white)
 {
     for (int k = 0; k < 3; k++, rgb <<= 8)
         to[k] = (unsigned char)(((rgb >> 16 & 255) * (255 - white) + 255 * white + 127) / 255);
 }
 
-/* The colours of a scale, as many as the eye can tell apart, and what they are under white where nothing was
- * measured. */
+/* The colours of a scale, as many as can be distinguished, and their mix with white for cells that
+ * were not measured. */
 enum { SHADES = 2048, VEIL = 110 };
 struct shades {
     unsigned char measured[SHADES + 1][3], pale[SHADES + 1][3], missing[3], self[3];
@@ -173,7 +174,7 @@ static struct shades *mix(enum heat_palette palette)
     return s;
 }
 
-/* 0 at the low end, 1 at the high one. */
+/* Position on the scale: 0 at the low end, 1 at the high end. */
 static double place_of(const struct scale *s, double v)
 {
     return (s->log ? log(v / s->lo) : v - s->lo) / s->wide;
@@ -183,7 +184,8 @@ static void put_colours(FILE *out, const struct heat_map *g, const struct scale 
                         const float *v)
 {
     const size_t n = (size_t)g->blocks;
-    /* A rank with itself is no pair; where it can be seen it must not look like missing data. */
+    /* The diagonal is not a pair; if single cells are visible, it must not look like missing
+     * data. */
     const bool alone = g->span == 1 && g->blocks <= SELF_MAX;
     unsigned char(*row)[3] = mem_calloc(n, sizeof(*row));
     struct shades *s = mix(scale->palette);
@@ -202,8 +204,8 @@ static void put_colours(FILE *out, const struct heat_map *g, const struct scale 
     free(s);
 }
 
-/* Red, green and blue of each cell, white over what was not measured: bandwidth, then share.  Colours that
- * gnuplot would have to find itself cost it twice as much. */
+/* Write red, green and blue of each cell, with white over cells that were not measured: bandwidth,
+ * then share.  gnuplot would take twice as long to find the colours itself. */
 static void put_maps(FILE *out, const void *figure)
 {
     const struct heat_map *g = figure;
@@ -212,7 +214,7 @@ static void put_maps(FILE *out, const void *figure)
     put_colours(out, g, &g->of_share, g->share);
 }
 
-/* The colours of a scale, at so many steps: what lies between is linear. */
+/* Write the colours of a scale at this number of steps; between them it is linear. */
 static void put_palette(FILE *out, enum heat_palette palette, int steps)
 {
     for (int i = 0; i <= steps; i++) {
@@ -234,7 +236,7 @@ static void put_share_palette(FILE *out, const void *figure)
     put_palette(out, HEAT_SHARE, SHARE_HI - SHARE_LO);
 }
 
-/* Numbers in the cells of small tables. */
+/* Write numbers for the cells of small tables. */
 static void put_cells(FILE *out, const void *figure)
 {
     const struct heat_map *g = figure;
@@ -280,7 +282,7 @@ static void put_calls(FILE *out, const void *figure)
                 c->call[i].what);
 }
 
-/* Cells that come from the cost matrix are drawn pale. */
+/* True if some cells come from the cost matrix; they are drawn pale. */
 static bool some_unseen(const struct heat_map *g)
 {
     for (size_t i = 0; i < cells_of(g); i++)
@@ -308,7 +310,7 @@ static void subtitle(const struct heat_map *g, FILE *out)
     putc('\n', out);
 }
 
-/* The worst part that is called out, or the shape of the fabric where none is. */
+/* The worst annotated part; NULL: show the shape of the fabric instead. */
 static const struct plot_call *worst_call(const struct plot_calls *calls)
 {
     const struct plot_call *worst = NULL;
@@ -319,7 +321,7 @@ static const struct plot_call *worst_call(const struct plot_calls *calls)
     return worst;
 }
 
-/* How many groups of a level the map has. */
+/* Number of groups of a level in the map. */
 static int groups_of(const struct pair_map *ps, enum level level)
 {
     const struct topo *t = &ps->m->topo;
@@ -374,7 +376,8 @@ static void put_meta(FILE *out, const void *figure)
 
 /* --- cells --- */
 
-/* How many endpoints in a row share a coordinate, where all such runs are equally long; else 0. */
+/* Number of consecutive endpoints with one coordinate if all such runs have the same length; else
+ * 0. */
 static int even_run(const struct pair_map *ps, enum level level)
 {
     int run = 0, length = 0;
@@ -392,8 +395,8 @@ static int even_run(const struct pair_map *ps, enum level level)
     return run;
 }
 
-/* Endpoints of a cell: a cell never holds parts of two racks (else hosts) where these are of one
- * size, or the border between them would be drawn where it is not. */
+/* Endpoints per cell.  A cell never holds parts of two racks (else hosts) if these have equal
+ * sizes; otherwise the border between them would be drawn at the wrong place. */
 static int span_of(const struct pair_map *ps)
 {
     int least = (ps->n + BLOCKS_MAX - 1) / BLOCKS_MAX;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Campaigns over time: tiers and collectives as a share of their baseline, when versions changed, and
- * when parts were there. */
+/* plot_history.c - campaigns over time: tiers and collectives as a share of their baseline, changes
+ * of versions, and parts over time. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "emit/plot/plot_data.h"
 
 enum {
-    LINES = 6 /* of a panel: as many as there are colours */,
+    LINES = 6 /* lines per panel: as many as there are colours */,
     PANELS = 2,
     PARTS = 12,
     NOTES = 4
@@ -35,14 +35,14 @@ struct history_plot {
     const struct pair_only *only;
     struct history_panel panel[PANELS];
     int panels;
-    double from, to; /* s since 1970, with room at both ends */
+    double from, to; /* s since 1970, with a margin at both ends */
     struct history_note note[NOTES];
     int notes, changes;
     const struct history_part *part[PARTS];
     int parts;
 };
 
-/* --- which lines --- */
+/* --- choice of lines --- */
 
 static double change_of(const struct history_figure *f)
 {
@@ -50,7 +50,7 @@ static double change_of(const struct history_figure *f)
            (f->drift == CHANGE_WORSE || f->drift == CHANGE_BETTER);
 }
 
-/* Rates before times, what changed before what did not, then in the order of the history. */
+/* Order: rates before times, changed before unchanged, then as in the history. */
 static int by_interest(const void *x, const void *y)
 {
     const struct history_figure *a = *(const struct history_figure *const *)x,
@@ -104,7 +104,7 @@ static void add_panel(struct history_plot *p, bool tier, const char *title)
 
 /* --- versions, parts --- */
 
-/* One mark a campaign: the first that changed, and how many more. */
+/* One mark per campaign: the first change, and the number of others. */
 static void add_notes(struct history_plot *p)
 {
     const struct versions *v = &p->h->versions;
@@ -127,7 +127,7 @@ static void add_notes(struct history_plot *p)
 
 static void add_parts(struct history_plot *p)
 {
-    for (int pass = 0; pass < 2; pass++) /* what is gone comes last */
+    for (int pass = 0; pass < 2; pass++) /* parts that are gone come last */
         for (int i = 0; i < p->h->parts && p->parts < PARTS; i++)
             if ((p->h->part[i].is == PART_GONE) == (pass == 1))
                 p->part[p->parts++] = &p->h->part[i];
@@ -252,7 +252,7 @@ static void put_notes(FILE *out, const void *figure)
     }
 }
 
-/* A bar from each campaign that has the part to the next one, the last to the end. */
+/* Draw a bar from each campaign with the part to the next one, from the last to the end. */
 static void put_parts(FILE *out, const void *figure)
 {
     const struct history_plot *p = figure;
@@ -274,7 +274,7 @@ static void put_parts(FILE *out, const void *figure)
     }
 }
 
-/* At most ten dates, each at a campaign and far enough from the one before. */
+/* At most ten dates, each at a campaign and far enough from the previous one. */
 static void put_ticks(FILE *out, const void *figure)
 {
     const struct history_plot *p = figure;
@@ -313,7 +313,7 @@ static const struct plot_table tables[] = {
     {"history.tsv", "panel\tline\tfigure\tbegun\tspeed_percent\tlo_percent\thi_percent\tvalue",
      put_lines},
     {"history_panel.tsv", "panel\ttitle\tlo\thi\tlines", put_panels},
-    {"history_label.tsv", "panel\tline\tname\twords\tat", put_labels}, /* at a line's end */
+    {"history_label.tsv", "panel\tline\tname\twords\tat", put_labels}, /* at the end of a line */
     {"history_version.tsv", "row\tbegun\ttext\tleft", put_notes},      /* left of its line */
     {"history_part.tsv", "row\tfrom\tto\tname\tspeed", put_parts},
     {"history_tick.tsv", "begun\ttext", put_ticks},
@@ -321,7 +321,7 @@ static const struct plot_table tables[] = {
     {NULL, NULL, NULL},
 };
 
-/* Figures are of tiers; a rack by itself has none. */
+/* Figures are of tiers; a single rack has none. */
 static int check_only(const struct pair_only *o, const struct matrix *m, struct err *err)
 {
     if (pair_only_check(o, m, err) < 0)
@@ -341,7 +341,7 @@ int plot_data_history(const struct plot_source *s, const char *dir, struct err *
         return -1;
     double first = h->campaign[0]->begun, last = h->campaign[h->campaigns - 1]->begun;
     p.from = first - fmax(0.02 * (last - first), 1);
-    p.to = last + fmax(0.06 * (last - first), 1); /* room for a part of the last one */
+    p.to = last + fmax(0.06 * (last - first), 1); /* room for a part of the last campaign */
     add_panel(&p, true, "Pairs of each tier");
     add_panel(&p, false, "Collectives");
     add_notes(&p);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Predicted steps as stacked bars: tables and a terminal's lines. */
+/* plot_step_bars.c - predicted steps as stacked bars: tables, and lines for a terminal. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -9,34 +9,34 @@
 #include "base/units.h"
 #include "emit/plot/plot_data.h"
 
-/* Blues and greens compute, warm colours send, greys wait; inside a family light and dark, so that
- * neighbours differ in lightness too. */
+/* Blues and greens are compute, warm colours messages, greys waits; within a family light and dark
+ * alternate, so that neighbours differ in lightness. */
 struct step_look {
     const char *name;
     unsigned rgb;
-    const char *fill; /* in a terminal */
+    const char *fill; /* character in a terminal */
 };
 
-/* What is drawn of all bars. */
+/* Common data of all bars. */
 struct step_scene {
     const struct step_bars *all;
-    struct step_bar bar[STEP_TOP_MAX]; /* those that are drawn, their times made comparable; nothing
-                                          in it is owned */
+    /* bars drawn, with comparable times; contents are borrowed */
+    struct step_bar bar[STEP_TOP_MAX];
     int bars;
-    int alike;     /* so many from the first on cannot be told apart from it; 0: none */
-    double tokens; /* of one GPU behind the times, where steps have different numbers; else NAN */
+    int alike;     /* number of first bars not distinguishable from the fastest; 0: none */
+    double tokens; /* tokens per GPU that the times refer to if steps differ in tokens; else NAN */
     double part[STEP_TOP_MAX][STEP_PARTS];
     bool shown[STEP_PARTS];
     bool same_model, same_ranks, same_how, measured, intervals, hidden;
     double to; /* s, end of the axis */
 };
 
-/* Which bars cannot be told apart, and what was made equal; "" where neither. */
+/* Text on bars that are not distinguishable, and on times made comparable; "": neither. */
 enum { STEP_NOTES = 320 };
 
 enum { LABEL_CHARS = 56 };
 
-static const double worth_showing = 0.02; /* of any bar; a smaller part joins "other" */
+static const double worth_showing = 0.02; /* share of a bar; smaller parts join "other" */
 
 static const struct step_look step_look[STEP_PARTS] = {
     [STEP_LINEAR] = {"matrix products", 0x00527f, "█"},
@@ -56,7 +56,7 @@ static const struct step_look step_look[STEP_PARTS] = {
     [STEP_WHOLE] = {"step", 0x3f97cf, "█"},
 };
 
-/* --- choosing --- */
+/* --- choice of bars --- */
 
 static void choose_parts(struct step_scene *s)
 {
@@ -73,14 +73,15 @@ static void choose_parts(struct step_scene *s)
         }
 }
 
-/* --- comparing --- */
+/* --- comparison --- */
 
-/* Predictions from which the common errors are gone (by an anchor) are still off by 1.6 %, the
- * median of `railgauge plot score` over published steps: less between two layouts says nothing. */
+/* Without common errors (with an anchor) predictions are still off by 1.6 %, the median of
+ * `railgauge plot score` over published steps.  A smaller difference between two layouts is not
+ * significant. */
 static const double told_apart = 0.02;
 
-/* Their order holds: the difference is not lost in what a prediction is good for, nor turned round
- * when messages take more or less time by as much as the step may be off. */
+/* True if the order of two steps is certain: the difference exceeds the accuracy of predictions,
+ * and does not change sign if messages are slower or faster by as much as the step may be off. */
 static bool apart(const struct step_bar *a, const struct step_bar *b)
 {
     double x = step_messages(a), y = step_messages(b), ratio = a->sec / b->sec, r = log(ratio);
@@ -90,7 +91,8 @@ static bool apart(const struct step_bar *a, const struct step_bar *b)
            r * log(step_ratio_if(ratio, x, y, 1 / f)) > 0;
 }
 
-/* A search has compared without the errors that its layouts share; anything else is judged here. */
+/* A search has compared without the errors that its layouts share; other steps are compared
+ * here. */
 static bool differs(const struct step_bar *a, const struct step_bar *first)
 {
     bool said = a->alike >= 0 && first->alike == 1 && !strcmp(a->file, first->file);
@@ -107,13 +109,13 @@ static int alike_of(const struct step_scene *s)
     return n > 1 ? n : 0;
 }
 
-/* What its times were multiplied with. */
+/* Factor of its times. */
 static double step_times(const struct step_bar *b)
 {
     return b->times > 0 ? b->times : 1;
 }
 
-/* Tokens of a GPU, or of all with of_all, in one step. */
+/* Tokens per GPU in one step, or of all GPUs with of_all. */
 static double tokens_of(const struct step_bar *b, bool of_all)
 {
     return b->tokens_per_gpu * b->sec * (of_all ? b->ranks : 1);
@@ -138,8 +140,8 @@ static void multiply(struct step_bar *b, double times)
     b->times = times;
 }
 
-/* Steps of different batches: the time that each takes for as many tokens of a GPU as the first.
- * The shorter bar is then the faster layout.  (A step of the same global batch on more GPUs is
+/* Steps with different batches: use the time that each takes for the tokens per GPU of the first,
+ * so that the shorter bar is the faster layout.  (A step of the same global batch on more GPUs is
  * compared as it is.) */
 static void make_comparable(struct step_scene *s)
 {
@@ -175,7 +177,7 @@ static double at_most(double x, double y)
     return isnan(y) ? x : fmax(x, y);
 }
 
-/* The first `top` bars (0: STEP_TOP); they must outlive the scene.  No bars: EXIT_DATA. */
+/* Choose the first `top` bars (0: STEP_TOP), which must outlive the scene.  EXIT_DATA: no bars. */
 static int step_scene_of(struct step_scene *s, const struct step_bars *b, int top, struct err *err)
 {
     *s = (struct step_scene){.all = b, .same_model = true, .same_ranks = true, .same_how = true};
@@ -219,13 +221,13 @@ static const char *devices(char buf[PLOT_TEXT], const struct step_bar *b)
     return buf;
 }
 
-/* Words of one bar, "" where there is nothing to say. */
+/* Label of a bar; "": none. */
 static char *step_label(char out[PLOT_TEXT], const struct step_bar *b)
 {
     return plot_text(out, b->given ? b->given : *b->layout ? b->layout : "one GPU", LABEL_CHARS);
 }
 
-/* What the bars do not have in common. */
+/* Properties in which the bars differ. */
 static char *step_detail(char out[PLOT_TEXT], const struct step_scene *s, const struct step_bar *b)
 {
     char all[PLOT_TEXT] = "", count[PLOT_TEXT];
@@ -273,7 +275,7 @@ static char *step_speed(char out[PLOT_TEXT], const struct step_bar *b)
     return out;
 }
 
-/* Lines of the table of words: title and subtitle. */
+/* Write title and subtitle to the table of texts. */
 static void step_title(FILE *out, const struct step_scene *s)
 {
     const struct step_bar *b = &s->bar[0];
@@ -295,13 +297,13 @@ static void step_title(FILE *out, const struct step_scene *s)
         fprintf(out, "; the first %d of %d", s->bars, s->all->bars);
     step_notes(notes, s);
     fputc('\n', out);
-    if (*notes) /* of an empty cell gnuplot gives the text of the line before */
+    if (*notes) /* gnuplot reads the previous line's text for an empty cell */
         fprintf(out, "notes\t%s\n", notes);
 }
 
 enum {
     AREA_PIXELS = 1100,
-    KEY_PIXELS = 70, /* square and gaps of an entry of the legend */
+    KEY_PIXELS = 70, /* square and gaps of a legend entry */
     NUMBER_PIXELS = 64
 };
 
@@ -326,8 +328,8 @@ static void put_bars(FILE *out, const void *figure)
     }
 }
 
-/* Where the share of a part can stand without being crossed by the interval or the measured mark;
- * NAN: nowhere. */
+/* Position at which the share of a part does not touch the interval or the measured mark; NAN:
+ * none. */
 static double place_for_number(const struct step_scene *s, const struct step_bar *b, double from,
                                double to)
 {
@@ -382,7 +384,7 @@ static void put_texts(FILE *out, const void *figure)
     }
 }
 
-/* About as wide as DejaVu Sans sets it in the labels' size. */
+/* Approximate width in DejaVu Sans at the size of the labels. */
 static int pixels_of(const char *text)
 {
     double em = 0;
@@ -393,7 +395,7 @@ static int pixels_of(const char *text)
     return (int)(em * 22);
 }
 
-/* Of the longest label. */
+/* Width of the longest label. */
 static int widest(const struct step_scene *s)
 {
     char text[PLOT_TEXT];
@@ -408,7 +410,8 @@ static int widest(const struct step_scene *s)
     return most;
 }
 
-/* The legend fills lines as wide as labels and bars together; out may be NULL.  How many lines. */
+/* Write the legend, in lines as wide as labels and bars together; out may be NULL.  Returns the
+ * number of lines. */
 static int print_key(FILE *out, const struct step_scene *s)
 {
     int room = AREA_PIXELS + widest(s), at = 0, line = 0;
@@ -457,9 +460,10 @@ static void put_meta(FILE *out, const void *figure)
             AREA_PIXELS, print_key(NULL, s), s->measured);
 }
 
-/* gnuplot takes an empty last cell for the one of the row before: empty ones are in the middle. */
+/* gnuplot takes the previous row's value for an empty last cell, so empty cells are in the
+ * middle. */
 static const struct plot_table tables[] = {
-    /* The numbers that are drawn, NaN where there is none. */
+    /* The numbers that are drawn; NaN: none. */
     {"step.tsv",
      "row\tlabel\tdetail\tmodel\tlayout\tranks\tstep_s\tlo_s\thi_s\tmeasured_s\thidden_s\t"
      "tokens_per_s_per_gpu\tmfu",
@@ -482,7 +486,7 @@ int plot_data_step(const struct plot_source *from, const char *dir, struct err *
 
 /* --- terminal --- */
 
-/* Characters as long as the step is: computing, sending, the rest. */
+/* A bar of characters as long as the step: compute, messages, the rest. */
 static void strip(char *out, size_t size, const struct step_scene *s, int i, int width)
 {
     double upto = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Predicted steps from the files that hold some. */
+/* plot_step_read.c - read predicted steps from files. */
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -10,14 +10,14 @@
 #include "base/units.h"
 #include "emit/plot/plot_step.h"
 
-static const double longest = 1e9; /* s, of any step */
+static const double longest = 1e9; /* s, longest accepted step */
 
-/* Where a file of this format keeps its steps, and what it calls them. */
+/* Where a file of this format keeps its steps, and their names. */
 struct source {
     const char *format;
     const char *list; /* NULL: the file is one step */
     const char *sec;
-    const char *status; /* entries with another "status" are none */
+    const char *status; /* skip entries with another "status" */
 };
 
 static const struct source source[] = {
@@ -28,7 +28,7 @@ static const struct source source[] = {
 };
 enum { SOURCES = sizeof(source) / sizeof(*source) };
 
-/* What a term counts as: the first row whose kind and word fit. */
+/* Part of the step for a term: the first row with matching kind and word. */
 static const struct {
     const char *kind, *word; /* in the label of compute, in the axes of a message; "": any */
     enum step_part part;
@@ -60,7 +60,7 @@ static enum step_part sort(const char *kind, const char *text)
     return sorting[i].part;
 }
 
-/* A number that may be absent or null. */
+/* Read a number that may be absent or null. */
 static int number(json_t *o, const char *where, const char *key, double min, double *out,
                   struct err *err)
 {
@@ -85,7 +85,7 @@ static int take_term(struct step_bar *b, json_t *term, const char *where, struct
     if (json_number(term, where, "s", 0, longest, 0, &sec, err) < 0 ||
         number(term, where, "hidden_s", 0, &hidden, err) < 0)
         return -1;
-    if (!strcmp(kind, "message")) /* a search's terms have no more of it than that */
+    if (!strcmp(kind, "message")) /* terms of a search have only this */
         label = text(json_object_get(term, "message") ? json_object_get(term, "message") : term,
                      "axes");
     b->part[sort(kind, label)] += sec;
@@ -94,7 +94,7 @@ static int take_term(struct step_bar *b, json_t *term, const char *where, struct
     return 0;
 }
 
-/* Terms add up to the step, or the picture would show another one. */
+/* Terms must add up to the step; otherwise the picture would show a different one. */
 static int take_terms(struct step_bar *b, json_t *terms, const char *where, struct err *err)
 {
     double sum = 0;
@@ -138,11 +138,11 @@ static int take_numbers(struct step_bar *b, json_t *o, const struct source *s, c
     if (b->lo > b->sec || b->hi < b->sec)
         return err_data(err, "%s: the step of %.6g s is outside its interval %.6g..%.6g", where,
                         b->sec, b->lo, b->hi);
-    b->hidden = NAN; /* of its terms, so that both agree */
+    b->hidden = NAN; /* set from the terms, so that both agree */
     return 0;
 }
 
-/* Settings that tell steps apart, and what is not worth saying. */
+/* Settings that distinguish steps; usual: not worth mentioning. */
 static const struct {
     const char *key, *usual;
     const char *before, *after;
@@ -188,7 +188,7 @@ static char *how(json_t *o)
     return all;
 }
 
-/* root: of the file, which has what all its entries share. */
+/* root: root of the file, with values common to all entries. */
 static int take(struct step_bars *b, const struct source *s, json_t *root, json_t *o,
                 const char *label, const char *path, const char *where, struct err *err)
 {
@@ -212,8 +212,7 @@ static int take(struct step_bars *b, const struct source *s, json_t *root, json_
     return take_terms(one, json_object_get(o, "terms"), where, err);
 }
 
-/* The row of the format that a file says it has; without a known one the first, whose reader then
- * says what is wrong. */
+/* Row of the format named in the file; if unknown, the first, whose reader reports the error. */
 static const struct source *source_of(const char *path)
 {
     json_t *root = json_load_file(path, 0, NULL);

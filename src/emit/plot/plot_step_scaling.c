@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Speed of a GPU against how many there are: series from a table or from predictions. */
+/* plot_step_scaling.c - speed per GPU over the number of GPUs: series from a table or from
+ * predictions. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@ static struct scaling_series *series_named(struct scaling *s, const char *name)
     return one;
 }
 
-/* Insert in order of size. */
+/* Insert a point in order of size. */
 static int add(struct scaling *s, const char *name, struct scaling_point p, const char *where,
                const char *advice, struct err *err)
 {
@@ -68,7 +69,7 @@ static int find_columns(struct columns *c, const struct tsv *t, struct err *err)
     return 0;
 }
 
-/* A cell that may be absent, empty or "-". */
+/* Read a cell that may be absent, empty or "-". */
 static int optional(const struct tsv *t, int row, int col, double *out, struct err *err)
 {
     const char *text = col < 0 ? "" : t->row[row].cell[col];
@@ -97,7 +98,7 @@ static int read_row(struct scaling *s, const struct tsv *t, int row, const struc
         rc = err_data(err, "%s: \"gpus\" is %g, no whole number", where, p.gpus);
     else if (p.lo > p.value || p.hi < p.value)
         rc = err_data(err, "%s: %g is outside its interval %g..%g", where, p.value, p.lo, p.hi);
-    if (c->seconds) { /* the longest time is the slowest */
+    if (c->seconds) { /* the longest time is the lowest speed */
         double each = isnan(tokens) ? 1 : tokens / p.gpus, lo = p.lo;
         p.value = each / p.value;
         p.lo = each / p.hi;
@@ -131,7 +132,7 @@ int scaling_load(struct scaling *s, const char *path, struct err *err)
 
 /* --- from predictions --- */
 
-/* "dp_shard=8,tp=4" is "tp=4" at any size. */
+/* "dp_shard=8,tp=4" becomes "tp=4", which is the same for any size. */
 static char *without_dp(const char *layout)
 {
     char *copy = mem_strdup(layout), *rest = copy, *word, *out = mem_strdup("");
@@ -183,12 +184,12 @@ void scaling_free(struct scaling *s)
     *s = (struct scaling){0};
 }
 
-/* --- tables: lines, what is written at their ends, the range of the axes --- */
+/* --- tables: lines, texts at their ends, ranges of the axes --- */
 
 enum { AREA_H_PIXELS = 900, LABEL_PIXELS = 62, NAME_CHARS = 40, TICKS_MAX = 64 };
 
-/* What 100 % is: the predicted speed of the smallest job; of measured ones, the measured speed of
- * that job where there is one. */
+/* Speed that is 100 %: the predicted speed of the smallest job; for measured points its measured
+ * speed, if known. */
 static double base_of(const struct scaling_series *one, bool measured)
 {
     double v = one->point[0].measured;
@@ -201,7 +202,7 @@ static double efficiency(const struct scaling_series *one, double v, bool measur
     return 100 * v / base_of(one, measured);
 }
 
-/* Half the width of an interval on a logarithmic scale; 0 where there is none. */
+/* Half the width of an interval on a logarithmic scale; 0: no interval. */
 static double width_of(const struct scaling_point *p)
 {
     double w = log(p->hi / p->lo) / 2;
@@ -209,16 +210,16 @@ static double width_of(const struct scaling_point *p)
     return isfinite(w) ? w : 0;
 }
 
-/* Efficiency if all messages took f times as long, in p as in the smallest job. */
+/* Efficiency if all messages took f times as long, in p and in the smallest job. */
 static double if_messages(const struct scaling_series *one, const struct scaling_point *p, double f)
 {
     return step_ratio_if(efficiency(one, p->value, false), one->point[0].messages, p->messages, f);
 }
 
-/* The interval of p's efficiency, one end of it: sign -1 or 1.  A factor that is wrong in the whole
- * step of both jobs cancels.  What stays: messages that are off against computing by as much as the
- * whole step may be, and what p's interval has beyond that of the smallest job (in squares, as
- * independent errors add up). */
+/* One end of the interval of p's efficiency: sign -1 or 1.  A factor that is wrong in the whole
+ * step of both jobs cancels.  Two errors remain: messages that are off relative to compute by as
+ * much as the whole step may be, and the part of p's interval that exceeds that of the smallest job
+ * (in squares, as independent errors add up). */
 static double ratio_end(const struct scaling_series *one, const struct scaling_point *p, int sign)
 {
     double w = width_of(p), w0 = width_of(&one->point[0]), eff = efficiency(one, p->value, false);
@@ -261,7 +262,7 @@ static struct range range_of(const struct scaling *s)
         }
     r.lo = fmax(0, 10 * floor((r.lo - 0.5) / 10));
     r.hi = r.hi > 104 ? 5 * ceil(r.hi / 5) : r.hi;
-    if (r.from == r.to) { /* one size: in the middle */
+    if (r.from == r.to) { /* a single size: centre it */
         r.from /= 2;
         r.to *= 2;
     }
@@ -312,7 +313,7 @@ static void end_words(char out[PLOT_TEXT], const struct scaling *s,
              s->tokens ? ", " : "", s->tokens ? rate : "", s->tokens ? " tokens/s/GPU" : "");
 }
 
-/* Labels beside the right border, in the order of the lines' ends, apart from each other. */
+/* Put labels beside the right border, in the order of the lines' ends, without overlap. */
 static void put_labels(FILE *out, const void *figure)
 {
     const struct scaling *s = figure;
@@ -341,7 +342,7 @@ static void put_labels(FILE *out, const void *figure)
     }
 }
 
-/* The sizes that there are, those too near another left out. */
+/* Sizes in the data, without those too near another. */
 static void put_ticks(FILE *out, const void *figure)
 {
     const struct scaling *s = figure;
@@ -385,8 +386,8 @@ static void put_meta(FILE *out, const void *figure)
 }
 
 static const struct plot_table tables[] = {
-    /* The last four are percent of the series' smallest job; lo and hi without the errors that both
-     * share. */
+    /* The last four columns are percent of the series' smallest job; lo and hi are without the
+     * errors that both share. */
     {"scaling.tsv", "line\tseries\tgpus\ttokens_per_s_per_gpu\tefficiency\tlo\thi\tmeasured",
      put_lines},
     {"scaling_label.tsv", "line\tseries\tvalue\tat", put_labels},

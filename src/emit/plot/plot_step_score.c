@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Predicted against measured steps: points, the groups that they belong to, how far they are off.
- */
+/* plot_step_score.c - predicted against measured steps: points, their groups, and their errors. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +26,7 @@ static void print_cell(FILE *out, json_t *v)
         fputs(plot_text(text, json_string_value(v), 110), out);
 }
 
-/* The rows of the JSON as the table that `predict --batch` prints without --json. */
+/* Convert the rows of the JSON to the table that `predict --batch` prints without --json. */
 static int from_json(struct tsv *t, const char *path, struct err *err)
 {
     json_t *root, *list, *row;
@@ -85,7 +84,7 @@ struct scatter {
     const struct tsv *t;
     struct score_dot *point;
     int points;
-    struct score_group *group; /* most points first; those from COLOURS on are drawn as one */
+    struct score_group *group; /* most points first; groups from COLOURS on are drawn as one */
     int groups;
     int by, test_column, id;
     int panels, left_out, tests;
@@ -93,7 +92,7 @@ struct scatter {
     double ratio_lo, ratio_hi; /* predicted / measured */
 };
 
-/* --- choosing --- */
+/* --- choice of points --- */
 
 static int find_by(const struct tsv *t, const char *by, int *column, struct err *err)
 {
@@ -121,7 +120,8 @@ static const char *cell(const struct scatter *s, int row, int column)
     return column < 0 ? "" : s->t->row[row].cell[column];
 }
 
-/* A row's point in a panel; a row that was not predicted has none, an anchor none beside itself. */
+/* Add a row's point to a panel.  Rows without prediction have none, and an anchor none for
+ * itself. */
 static int add_point(struct scatter *s, int row, int panel, int measured, int predicted,
                      struct err *err)
 {
@@ -144,7 +144,7 @@ static int add_point(struct scatter *s, int row, int panel, int measured, int pr
     return 0;
 }
 
-/* The largest groups first; points follow theirs. */
+/* Sort groups by size, largest first; points follow. */
 static void order_groups(struct scatter *s)
 {
     int *place = mem_calloc((size_t)s->groups + 1, sizeof(*place));
@@ -163,7 +163,7 @@ static void order_groups(struct scatter *s)
     s->group = sorted;
 }
 
-/* Equal room for too fast and too slow, a quarter off at least. */
+/* Equal room for too fast and too slow, at least a quarter. */
 static void range_of(struct scatter *s)
 {
     double most = 1.25;
@@ -176,7 +176,7 @@ static void range_of(struct scatter *s)
         s->hi = fmax(s->hi, p->measured * 1.25);
         most = fmax(most, fmax(ratio, 1 / ratio) * 1.04);
     }
-    double more = sqrt(fmax(1, 10 / (s->hi / s->lo))); /* a decade at least */
+    double more = sqrt(fmax(1, 10 / (s->hi / s->lo))); /* at least a decade */
     s->lo /= more;
     s->hi *= more;
     s->ratio_lo = 1 / most;
@@ -218,18 +218,18 @@ static double error_of(const struct score_dot *p)
     return fabs(p->predicted / p->measured - 1);
 }
 
-/* Groups that have no colour of their own are one. */
+/* Colour of a group; those without their own share one. */
 static int colour_of(const struct scatter *s, int group)
 {
     return s->groups > COLOURS && group >= COLOURS - 1 ? COLOURS - 1 : group;
 }
 
 struct score_figure {
-    int n, near; /* points; within 10 % */
+    int n, near; /* points; points within 10 % */
     double median;
 };
 
-/* colour -1: all. */
+/* colour -1: all colours. */
 static struct score_figure figure_of(const struct scatter *s, int panel, int colour)
 {
     double *v = mem_calloc((size_t)s->points, sizeof(*v));

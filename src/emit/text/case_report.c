@@ -79,7 +79,7 @@ static void case_text(FILE *out, const struct casefile *c)
     fputc('\n', out);
 }
 
-/* A bar would end the cell. */
+/* Print text without bars, which would end the cell. */
 static void bar_free(FILE *out, const char *text)
 {
     for (; *text; text++)
@@ -113,7 +113,7 @@ static void case_markdown(FILE *out, const struct casefile *c)
         fprintf(out, "| all of these together | | | %s |\n", together(all, c));
 }
 
-/* "12 reproduced, 3 consistent"; NULL: no claim is of this kind. */
+/* "12 reproduced, 3 consistent"; NULL: no claim has a verdict. */
 static char *counted(char buf[COUNTED], const int of[CASE_VERDICTS])
 {
     size_t used = 0;

@@ -36,7 +36,7 @@ static void value_text(char buf[UNITS_TEXT], enum device_kind kind, double v)
         snprintf(buf, UNITS_TEXT, "%.4g TF/s", v / 1e12);
 }
 
-/* A kind (and, of products, a dtype) over all devices and shapes. */
+/* Values of a kind (for products also a dtype) over all devices and shapes. */
 struct line {
     double *v;
     int n;

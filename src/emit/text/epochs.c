@@ -24,7 +24,7 @@ static bool same_key(const struct point *a, const struct point *b)
     return a->round == b->round && a->group == b->group && a->bytes == b->bytes;
 }
 
-/* n epochs of one key. */
+/* Merge n epochs of one key. */
 static struct epochs_point merge(const struct point *const *p, int n)
 {
     struct epochs_point s = {.first = p[0], .bytes = p[0]->bytes, .sec = NAN, .lo = NAN, .hi = NAN};

@@ -66,8 +66,8 @@ static char *value_text(char buf[UNITS_TEXT], bool rate, double x)
     return rate ? units_rate_text(buf, x) : units_seconds_text(buf, x);
 }
 
-/* The drift in a week, in a day where the whole is shorter than two weeks, and in all where it is shorter than a
- * day: minutes say nothing of a day. */
+/* Unit of the drift: a week; a day if the history is shorter than two weeks; the whole if it is
+ * shorter than a day, because minutes cannot be extrapolated to a day. */
 struct pace {
     double weeks;
     const char *name;
@@ -241,7 +241,7 @@ static json_t *campaigns(const struct history *h)
     return list;
 }
 
-/* --- both --- */
+/* --- combined --- */
 
 enum { TABLES = 4 };
 

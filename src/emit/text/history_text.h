@@ -7,9 +7,10 @@
 
 #include "verdict/history.h"
 
-/* Figures that changed, and all tiers; all: the others too.  Parts, versions and what was left out. */
+/* Print changed figures and all tiers (all: also the other figures), parts, versions and what was
+ * left out. */
 void history_print(FILE *out, const struct history *h, bool all);
-/* "campaigns", "left_out", "figures", "parts", "versions"; new reference. */
+/* Return "campaigns", "left_out", "figures", "parts", "versions" as a new reference. */
 json_t *history_json(const struct history *h);
 
 #endif

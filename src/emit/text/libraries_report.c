@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* libraries_report.c - railgauge discover --libraries: what is found of the libraries and programs
- * that are used where they are, by what, and what each is for. */
+/* libraries_report.c - railgauge discover --libraries: optional libraries and programs, how each
+ * was found, and its use. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 #include "probe/gpu/cublaslt_api.h"
 #include "topo/host/nvml_api.h"
 
-/* One row: what was found, or why not. */
+/* One row: the result, or the reason why nothing was found. */
 struct row {
     bool there;
     char version[200], file[520];
@@ -34,7 +34,7 @@ static void found_at(struct row *r, const char *file, const char *by)
     r->by = by;
 }
 
-/* The file, and the numbers behind ".so." in the name that it really has. */
+/* Path of the file, and the numbers after ".so." in its real name. */
 static bool open_file(struct row *r, enum library_id id)
 {
     struct library_found found;
@@ -97,7 +97,7 @@ static void look_ibverbs(struct row *r)
     r->there = open_file(r, LIBRARY_IBVERBS);
 }
 
-/* Its lines; NULL: it does not start, or not in time. */
+/* Output lines of a program; NULL: does not start, or takes too long. */
 static char *ask(struct row *r, const char *const *argv)
 {
     char *text = NULL;
@@ -124,7 +124,7 @@ static void look_gnuplot(struct row *r)
     free(file);
 }
 
-/* The second line of the program's own --version is its MPI, the third its kernels. */
+/* Read railgauge-probe --version: the second line has its MPI, the third its kernels. */
 static void look_probe(struct row *mpi, struct row *kernels, const char *probe)
 {
     static const char built[] = "GPU kernels: ";
@@ -149,7 +149,7 @@ static void look_probe(struct row *mpi, struct row *kernels, const char *probe)
     free(text);
 }
 
-/* Those of the GPU first: which cuBLASLt suits is known once the driver is there. */
+/* GPU libraries first, because the driver decides which cuBLASLt fits. */
 enum { PROBE_MPI, PROBE_KERNELS, FIRST_LOOKED, ROWS = 8 };
 static const struct {
     const char *name, *gives, *helps;

@@ -17,7 +17,7 @@
 #include "emit/text/term.h"
 #include "verdict/parts.h"
 
-/* Printed for people, and NULL, or its rows for programs. */
+/* Print the table and return NULL, or return its rows as JSON. */
 static json_t *end(struct table *t, FILE *out)
 {
     if (!out)
@@ -67,7 +67,7 @@ json_t *matrix_report_tiers(FILE *out, const struct matrix *m, double bytes)
         const struct curve *one = &x->curve[DIR_ONEWAY];
         double uni = matrix_rate(m, i, DIR_UNI), peak = if_positive(x->peak_Bps);
         if (out && !x->pairs && x->basis == BASIS_MEASURED)
-            continue; /* a kind of pair that this machine has none of */
+            continue; /* this machine has no pair of this kind */
         table_add(&table, x->rule.name, tier_pairs(x), one->points ? one->alpha : NAN,
                   if_positive(x->latency_spread), uni,
                   x->curve[DIR_BI].points ? matrix_rate(m, i, DIR_BI) : NAN,
@@ -79,7 +79,7 @@ json_t *matrix_report_tiers(FILE *out, const struct matrix *m, double bytes)
     return end(&table, out);
 }
 
-/* One size: what it takes, and beside it the reference. */
+/* Add one size: its cost, and the reference. */
 static json_t *view_size(const struct reference *r, const struct collective *c, double bytes,
                          const struct cost *want)
 {
@@ -150,8 +150,8 @@ static json_t *view_findings(const struct matrix *m)
     return json_pack("{s:o, s:o}", "exceptions", parts, "findings", findings);
 }
 
-/* "fitted; 12.0 ms with NIC mlx5_1 of r00n04 (GPU 1)": the curve is of a healthy group, and the part says what it
- * makes of it; "fails" with a dead one, or one that gives wrong data. */
+/* "fitted; 12.0 ms with NIC mlx5_1 of r00n04 (GPU 1)": the curve is of a healthy group; the part
+ * gives the time with it, "fails" if it is dead or gives wrong data. */
 static char *basis_words(const struct matrix *m, const struct collective *c, const int *ids,
                          double bytes)
 {
@@ -160,7 +160,8 @@ static char *basis_words(const struct matrix *m, const struct collective *c, con
 
     if (ids && m->exceptions && c->basis == BASIS_FITTED)
         matrix_collective(m, c->op, ids, c->shape.ranks, bytes, &now);
-    bool slower = now.sec > 1.01 * curve_time(&c->curve, bytes); /* else it is rounding */
+    /* smaller differences are rounding */
+    bool slower = now.sec > 1.01 * curve_time(&c->curve, bytes);
     return now.exception < 0 || !slower
                ? mem_strdup(basis_name[c->basis])
                : mem_printf("%s; %s with %s", basis_name[c->basis],
@@ -196,7 +197,7 @@ static void collective_rows(struct table *table, const struct reference *r,
     free(ids);
 }
 
-/* Is this the largest group of one of the four collectives that sharded training lives on? */
+/* True for the largest group of the four collectives of sharded training. */
 static bool is_brief(const struct matrix *m, const struct collective *c)
 {
     bool wanted = op_table[c->op].share != OP_WHOLE && !op_is_rooted(c->op);
@@ -243,20 +244,20 @@ static void count_rest(FILE *out, int shown, int all, const char *section)
         fprintf(out, "... and %d more: railgauge show MATRIX %s\n", all - shown, section);
 }
 
-/* As show parts prints them, without what they cost: that takes predictions. */
+/* Print the parts like show parts, without their cost, which would take predictions. */
 static void text_exceptions(FILE *out, const struct matrix *m, int most)
 {
     struct parts parts;
     struct err err;
 
-    /* Without jobs/repairs.json the parts have no next step, and are printed nevertheless. */
+    /* Without jobs/repairs.json the parts lack a next step, but are still printed. */
     parts_list(&parts, &(struct parts_input){.m = m, .no_cost = true}, &err);
     parts_report(out, &parts, most, most);
     count_rest(out, most ? most : parts.rows, parts.rows, "parts");
     parts_free(&parts);
 }
 
-/* What was not measured was not looked at. */
+/* State how many pairs were measured. */
 static void no_part(FILE *out, const struct matrix *m)
 {
     double measured = 0, possible = 0;
@@ -272,7 +273,7 @@ static void no_part(FILE *out, const struct matrix *m)
         fputs("no slow part: none stands out from its tier\n", out);
 }
 
-/* Is it one of many that another finding says in one sentence? */
+/* True if another finding already summarises this one with others. */
 static bool said_at_once(const struct matrix *m, const struct finding *f)
 {
     bool busy = false;
@@ -287,7 +288,7 @@ json_t *matrix_report_findings(FILE *out, const struct matrix *m, int most)
     if (!out)
         return view_findings(m);
     int faults = matrix_faults(m);
-    int columns = isatty(fileno(out)) ? term_columns(out) : INT_MAX; /* programs read lines */
+    int columns = isatty(fileno(out)) ? term_columns(out) : INT_MAX; /* programs read whole lines */
     int findings = 0;
     char *seen = matrix_seen_text(m);
 

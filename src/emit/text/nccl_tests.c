@@ -8,7 +8,7 @@
 #include "emit/text/epochs.h"
 #include "probe/transport.h"
 
-/* What nccl-tests calls the types of NCCL. */
+/* nccl-tests' names of NCCL's types. */
 static const char *const type_name[NCCL_DTYPES] = {
     [NCCL_INT8] = "int8",         [NCCL_UINT8] = "uint8",       [NCCL_INT32] = "int32",
     [NCCL_UINT32] = "uint32",     [NCCL_INT64] = "int64",       [NCCL_UINT64] = "uint64",
@@ -16,7 +16,7 @@ static const char *const type_name[NCCL_DTYPES] = {
     [NCCL_BFLOAT16] = "bfloat16", [NCCL_FLOAT8E4M3] = "f8e4m3", [NCCL_FLOAT8E5M2] = "f8e5m2",
 };
 
-/* As many decimals, at most two, as the width has room for. */
+/* Print as many decimals, at most two, as fit the width. */
 static void print_number(FILE *out, double v, int width)
 {
     char text[64];
@@ -138,7 +138,7 @@ static void print_columns(FILE *out)
     }
 }
 
-/* The n sizes of one group. */
+/* Print the n sizes of one group. */
 static void print_table(FILE *out, const struct epochs_point *s, int n, const struct plan *plan,
                         const struct topo *topo, const struct nccl_tests_how *how)
 {
@@ -248,7 +248,7 @@ static json_t *config_json(const struct epochs_point *s, int n, const struct pla
                      devices_json(g, t));
 }
 
-/* The n sizes of one group. */
+/* Convert the n sizes of one group. */
 static json_t *run_json(const struct epochs_point *s, int n, const struct plan *plan,
                         const struct topo *topo, const struct nccl_tests_how *how, const char *when)
 {

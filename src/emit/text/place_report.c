@@ -103,7 +103,7 @@ static const struct term *same_term(const struct prediction *p, const struct ter
     return NULL;
 }
 
-/* The first message of each set of axes. */
+/* True for the first message of each set of axes. */
 static bool is_first(const struct prediction *p, int i)
 {
     for (int k = 0; k < i; k++)
@@ -128,7 +128,7 @@ static bool same_shape(const struct shape *a, const struct shape *b)
            a->racks == b->racks;
 }
 
-/* A line for each set of axes, and one below where the default order is another matter. */
+/* Print a line for each set of axes, and another if the default order differs. */
 static void axes_lines(FILE *out, const struct place_answer *a)
 {
     static const struct table_column columns[] = {{NULL, "axes", "text"},
@@ -158,7 +158,7 @@ static void axes_lines(FILE *out, const struct place_answer *a)
     table_free(&t);
 }
 
-/* A line of 80 columns: a list of thousands of nodes is for --write. */
+/* Print a line of 80 columns; a list of thousands of nodes needs --write. */
 static void nodes_line(FILE *out, const struct place_answer *a)
 {
     enum { WHOLE = 72, CUT = 30 };

@@ -62,7 +62,7 @@ static void group_line(FILE *out, const struct term *t, const struct matrix *m)
     wrap(out, INDENT, text);
 }
 
-/* "memory 61.3 of 80.0 GB (54.1 to 68.5): fits, 18.7 GB free", and its parts. */
+/* Print "memory 61.3 of 80.0 GB (54.1 to 68.5): fits, 18.7 GB free", and its parts. */
 static void memory_lines(FILE *out, const struct memory *m, bool explain)
 {
     double room = (m->capacity - m->total) / 1e9, e = memory_error(m, MEMORY_DEVICE);
@@ -112,8 +112,8 @@ static void line(FILE *out, const struct term *t, const struct prediction *p)
     fprintf(out, "%s\n", basis_name[t->basis]);
 }
 
-/* The slow part of each message that has one, also without --explain: an answer that rests on a bad
- * NIC must say so. */
+/* Print the slow part of each affected message, also without --explain, because the user must learn
+ * that the result depends on a bad NIC. */
 static void exceptions(FILE *out, const struct prediction *p, const struct matrix *m)
 {
     char text[320];
@@ -126,7 +126,7 @@ static void exceptions(FILE *out, const struct prediction *p, const struct matri
     }
 }
 
-/* "placement: ep groups of 64 straddle racks: 26.7 s; --segment 16: 18.3 s on 16 racks" */
+/* Print "placement: ep groups of 64 straddle racks: 26.7 s; --segment 16: 18.3 s on 16 racks". */
 static void placement(FILE *out, const struct prediction *p)
 {
     char here[UNITS_TEXT], there[UNITS_TEXT], racks[32] = "", text[320];
@@ -149,8 +149,8 @@ static void note(FILE *out, const char *text)
     wrap(out, 0, line);
 }
 
-/* What was fitted to this model, software and GPU; the interval has the errors, and of what is not
- * known the deviations of its factor. */
+/* Print the fitted effects of model, software and GPU.  The interval includes their errors and, for
+ * unknown levels, the deviation of the factor. */
 static void effect_lines(FILE *out, const struct prediction *p)
 {
     fprintf(out, "\n%-38s %8s %8s %6s\n", "effect on compute", "%", "error, %", "rows");
@@ -192,9 +192,9 @@ void predict_text(FILE *out, const struct prediction *p, const struct matrix *m,
         note(out, p->note[i]);
 }
 
-/* --- a run of such steps --- */
+/* --- a run of these steps --- */
 
-/* "36.2 million (30.1 .. 43.5)" */
+/* Print "36.2 million (30.1 .. 43.5)". */
 static void amount(FILE *out, const struct budget_range *r, const char *what)
 {
     static const struct {
@@ -277,7 +277,7 @@ void budget_text(FILE *out, const struct budget *b)
 
 /* --- several GPU counts and machines --- */
 
-/* Why a row has no step, in full below the table. */
+/* Print below the table why rows have no step. */
 static void reasons(FILE *out, const struct variants *v)
 {
     for (int i = 0; i < v->rows; i++) {
@@ -355,7 +355,7 @@ static bool is_lossy(const struct variant *r)
     return r->budgeted && r->budget.asked->checkpoint > 0;
 }
 
-/* Columns of what nobody asked for have no head. */
+/* Columns without data have no head. */
 static void rows_text(FILE *out, const struct variants *v)
 {
     bool what = any_of(v, is_changed), scaled = any_of(v, is_scaled);

@@ -9,10 +9,10 @@
 
 struct row {
     const char *label;
-    double predicted, measured; /* seconds of a step that are seen */
-    double bubble;              /* of them, predicted: the pipeline's, which is no message */
-    double one;                 /* measured seconds of one message; 0: not timed */
-    const struct term *term;    /* of messages */
+    double predicted, measured; /* exposed seconds of a step */
+    double bubble;           /* pipeline bubble, predicted; part of the above, but not a message */
+    double one;              /* measured s of a message; 0: not timed */
+    const struct term *term; /* term of the messages */
 };
 
 enum { ROWS = TRAFFIC_MAX + 1 };
@@ -22,14 +22,14 @@ struct both {
     double predicted, measured;
 };
 
-/* What a replay is judged by: all messages of a step together. */
+/* Sums that a replay is judged by: all messages of a step. */
 struct messages {
-    struct both seen;  /* on the main stream, without the bubble */
-    struct both calls; /* inside their calls, seen or hidden; of those that are timed */
-    struct both timed; /* what is seen of those */
+    struct both seen;  /* exposed on the main stream, without the bubble */
+    struct both calls; /* duration of the timed calls, exposed or hidden */
+    struct both timed; /* exposed part of the timed calls */
 };
 
-enum { SAYS_NOTHING = 100 }; /* a hundredth of the step is too short for an error */
+enum { SAYS_NOTHING = 100 }; /* below 1/100 of the step no error is given */
 
 static double bubble(const struct prediction *p)
 {
@@ -39,7 +39,7 @@ static double bubble(const struct prediction *p)
     return 0;
 }
 
-/* A rank that waits for its pipeline neighbour cannot tell the bubble from the message. */
+/* A rank that waits for its pipeline neighbour cannot separate the bubble from the message. */
 static int make_rows(struct row row[ROWS], const struct replay_case *c,
                      const struct replay_result *r)
 {
@@ -83,14 +83,14 @@ static struct messages sum_up(const struct row *row, int n)
     return m;
 }
 
-/* predicted / measured - 1; NAN where either is too small a part of the step. */
+/* predicted / measured - 1; NAN if either is too small a part of the step. */
 static double error_of(const struct both *b, double step)
 {
     return fmin(b->predicted, b->measured) * SAYS_NOTHING > step ? b->predicted / b->measured - 1
                                                                  : NAN;
 }
 
-/* What did not have to be waited for; NAN: nothing is timed. */
+/* Share of hidden time; NAN: nothing was timed. */
 static double hidden(double calls, double seen)
 {
     return calls > 0 ? fmax(0, 1 - seen / calls) : NAN;
@@ -125,7 +125,7 @@ static void range(const struct replay_result *r, double *lo, double *hi)
     }
 }
 
-/* Below the table: how much is hidden, and what the figures prove. */
+/* Print below the table the hidden share, and how far the figures prove it. */
 static void say_hidden(FILE *out, const struct messages *m)
 {
     if (m->calls.measured > 0)

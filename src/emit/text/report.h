@@ -1,4 +1,4 @@
-/* report.h - what the two programs tell people of what they found, as text and as JSON. */
+/* report.h - results of the two programs, as text and as JSON. */
 #ifndef RG_REPORT_H
 #define RG_REPORT_H
 
@@ -17,60 +17,61 @@
 #include "step/score/score.h"
 #include "topo/topo.h"
 
-/* One line per figure: the slowest, the middle and the fastest device, and the middle's share of
- * what the hardware allows; products by dtype, with the shape that is fastest. */
+/* Print a line per figure: the slowest, median and fastest device, and the median's share of the
+ * hardware limit; products by dtype, with the fastest shape. */
 void device_text(FILE *out, const struct device_table *t);
 
-/* What railgauge discover says of a topology. */
+/* Output of railgauge discover for a topology. */
 struct discover_report {
     bool quiet; /* no picture */
-    bool json;  /* {"format": "railgauge-discover", ...} with the verdicts instead of the picture */
-    bool check; /* a bad verdict is EXIT_BELOW, none possible EXIT_UNJUDGED */
+    bool json;  /* {"format": "railgauge-discover", ...} with the verdicts, without a picture */
+    bool check; /* a bad verdict is EXIT_BELOW, a missing one EXIT_UNJUDGED */
 };
 
 int discover_report(FILE *out, const struct topo *t, const struct discover_report *what,
                     struct err *err);
 
-/* The libraries and programs that are used where they are, which were found and what for; for those
- * that were not, why and what helps.  probe: file of railgauge-probe, or NULL and `why`. */
+/* Print the optional libraries and programs: found ones with their use; missing ones with reason
+ * and remedy.  probe: path of railgauge-probe, or NULL and `why`. */
 int libraries_report(FILE *out, const char *probe, const char *why, bool json, struct err *err);
 
-/* A predicted step: total, one line per term, notes; with `explain` each term's source, group and
- * formula below it. */
+/* Print a predicted step: total, one line per term, notes; with `explain` the source, group and
+ * formula below each term. */
 void predict_text(FILE *out, const struct prediction *p, const struct matrix *m,
                   const struct recipe *r, bool explain);
-/* A run of such steps, below it. */
+/* Print a run of these steps, after the step. */
 void budget_text(FILE *out, const struct budget *b);
-/* A question of several GPU counts and machines: a table, and what moved. */
+/* Print a table of several GPU counts and machines, and what changed. */
 void variants_text(FILE *out, const struct variants *v, const struct job_opts *o);
-/* The line that comes before all others where the job does not fit; nothing where it does. */
+/* Print a line if the job does not fit into memory; call it first. */
 void predict_unfit(FILE *out, const struct memory *m);
 
-/* A table of predicted steps beside measured ones: how good the predictions were as tables on
- * `score`, each of them as TSV on `tsv` (NULL: not so), and all of it as JSON; new reference. */
+/* Print predicted beside measured steps: accuracy as tables on `score`, each step as TSV on `tsv`
+ * (NULL: none).  Returns all of it as JSON; a new reference. */
 json_t *score_report(FILE *score, FILE *tsv, const struct batch *b);
 
-/* The claims of publications, what became of them, and at the foot how many of each kind. */
+/* Print the claims of publications with their results, and the number of each kind at the end. */
 void cases_text(FILE *out, const struct casefile *c, int n);
-/* The same as a Markdown table: claim, published, ours, verdict. */
+/* Print them as a Markdown table: claim, published, ours, verdict. */
 void cases_markdown(FILE *out, const struct casefile *c, int n);
 
-/* A replay beside its prediction, on standard output as text or JSON, and as JSON into `output`
- * unless that is NULL. */
+/* Write a replay beside its prediction to standard output as text or JSON, and as JSON to `output`
+ * unless NULL. */
 int replay_report(const struct replay_outcome *o, const char *output, bool json, struct err *err);
 
-/* What railgauge place found; nothing is owned. */
+/* Result of railgauge place; all pointers are borrowed. */
 struct place_answer {
     const struct placed *placed;
     const struct matrix *matrix;
-    const struct prediction *now, *before; /* in the order found, in the default one; NULL: traffic,
-                                             or it needs a part of no use */
-    const char *traffic;                   /* file, or NULL */
+    /* with the order found, and with the default order; NULL: traffic, or the job needs an unusable
+     * part */
+    const struct prediction *now, *before;
+    const char *traffic; /* name of the file, or NULL */
     int free_hosts;
 };
 
 void place_text(FILE *out, const struct place_answer *a);
-/* JSON has no infinity: a dead part on the way is null.  New reference. */
+/* JSON has no infinity: the time over a dead part is null.  A new reference. */
 json_t *place_json(const struct place_answer *a);
 
 #endif

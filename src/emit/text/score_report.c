@@ -7,7 +7,7 @@
 #include "base/table.h"
 #include "emit/text/report.h"
 
-/* What is printed goes to `out`, unless that is NULL; what is returned is the same as JSON. */
+/* Output goes to `out`, unless NULL; the result is the same as JSON. */
 
 static void print(FILE *out, const struct table *t)
 {
@@ -17,7 +17,7 @@ static void print(FILE *out, const struct table *t)
     fputc('\n', out);
 }
 
-/* Errors of one cut: for people all of its predictions in a row, else a row each. */
+/* Errors of one cut: text has all of its predictions in a row, JSON a row for each. */
 static void error_rows(struct table *row, struct table *each, const struct batch *b,
                        struct score_cut cut)
 {
@@ -106,7 +106,7 @@ static void memory_rows(struct table *t, const struct batch *b, struct score_cut
                   s.max, s.bias, s.inside);
 }
 
-/* What was read of GPUs, where the table has it. */
+/* Accuracy of memory, if the table has measured values. */
 static void memory(FILE *out, const struct batch *b)
 {
     static const struct table_column columns[] = {{NULL, "memory, error %", "text"},
@@ -269,7 +269,7 @@ static int by_size(const void *a, const void *b)
     return x->size != y->size ? (x->size < y->size ? 1 : -1) : x->row - y->row;
 }
 
-/* The rows that are farthest off. */
+/* Rows with the largest errors. */
 static void worst(FILE *out, const struct batch *b, enum score_with with, int count)
 {
     struct far *far = mem_calloc((size_t)b->rows + 1, sizeof(*far));
@@ -305,7 +305,7 @@ static void not_predicted(FILE *out, const struct batch *b, enum batch_status st
     fputc('\n', out);
 }
 
-/* Every row; to `out` as TSV. */
+/* All rows; written to `out` as TSV. */
 static json_t *rows(FILE *out, const struct batch *b)
 {
     static const struct table_column columns[] = {{"id", "id", "text"},
