@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* accept.c - railgauge accept: one verdict of a campaign, against limits and a reference. */
+/* accept.c - railgauge accept: the verdict on a campaign, against limits and a reference. */
 #include <stdio.h>
 #include <string.h>
 
@@ -51,7 +51,7 @@ static const struct opt_line command = {
                "1 a check fails, 2 could not judge, ", ""),
 };
 
-/* --- what is printed --- */
+/* --- output --- */
 
 static json_t *report(const struct judged *j, const struct args *args, const struct table *t)
 {

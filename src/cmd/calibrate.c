@@ -37,7 +37,7 @@ static void constants_table(FILE *out, const struct calibration *k)
     table_free(&t);
 }
 
-/* Median absolute error and bias in percent of a model's rows (NULL: of all) that took part. */
+/* Median absolute error and bias in percent, over the used rows of a model (NULL: of all). */
 static int errors_of(const struct batch *b, const double *error, const char *model, double *median,
                      double *bias)
 {
@@ -91,7 +91,7 @@ static void residuals_table(FILE *out, const struct batch *b, const struct calib
     table_free(&t);
 }
 
-/* Largest first, so many of each factor. */
+/* Largest effects first, a limited number per factor. */
 static void effects_table(FILE *out, const struct effects *e)
 {
     enum { SHOWN = 5 };
@@ -167,7 +167,7 @@ static void calibrate_text(FILE *out, const struct batch *b, const struct calibr
 struct args {
     struct batch_tables batch;
     const char *constants, *output;
-    char **only; /* own texts */
+    char **only; /* owned strings */
     int onlys;
     double limit;
     bool dry_run;

@@ -17,7 +17,7 @@ struct opened_campaign {
     struct plan plan;
 };
 
-/* --- when --- */
+/* --- start times --- */
 
 static double time_of(json_t *provenance)
 {
@@ -28,7 +28,8 @@ static double time_of(json_t *provenance)
     return end && !*end ? (double)timegm(&tm) : 0;
 }
 
-/* The points' second line is the provenance of their first writer; a matrix may be fitted again. */
+/* The second line of the points is the provenance of their first writer; a matrix may have been
+ * fitted later. */
 static double begun(const char *dir, const struct matrix *m)
 {
     char *path = file_join(dir, "points.tsv"), *line = NULL;
@@ -50,12 +51,12 @@ static double begun(const char *dir, const struct matrix *m)
     return when > 0 ? when : time_of(m->provenance);
 }
 
-/* --- one after the other --- */
+/* --- opening --- */
 
 static const struct input_ask points = {INPUT_MATRIX, INPUT_MATRIX | INPUT_POINTS, INPUT_TOPO},
                               any = {INPUT_MATRIX, INPUT_MATRIX, INPUT_TOPO | INPUT_POINTS};
 
-/* A plan that is not that of the points tells nothing of them. */
+/* A plan that differs from that of the points is not used. */
 static bool has_plan(struct opened_campaign *o, const char *dir)
 {
     char *path = file_join(dir, "plan.tsv");

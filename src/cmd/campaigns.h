@@ -1,5 +1,5 @@
-/* campaigns.h - the directories of campaigns that are looked at together: what compare, plot and the
- * page ask of history. */
+/* campaigns.h - several campaign directories, opened together: input of compare, plot and the page
+ * for a history. */
 #ifndef RG_CAMPAIGNS_H
 #define RG_CAMPAIGNS_H
 
@@ -7,14 +7,15 @@
 #include "verdict/figure.h"
 
 struct campaigns {
-    struct campaign *campaign; /* as given; point into what follows */
+    struct campaign *campaign; /* in the given order; point into the rest */
     int count;
     struct opened_campaign *opened;
 };
 
-/* Matrix and points of each, its topology (else that of the matrix), its plan where it fits the points,
- * and when its points were begun.  What is no campaign's directory is EXIT_DATA where `measured`; else
- * it may also be a matrix or the name of a preset, and points NULL.  campaigns_free() in any case. */
+/* Open each directory: matrix and points, topology (else that of the matrix), plan if it fits the
+ * points, and the start time of the points.  A path that is not a campaign directory is EXIT_DATA
+ * if `measured`; else it may also be a matrix or the name of a preset, with points NULL.  Call
+ * campaigns_free() in any case. */
 int campaigns_open(struct campaigns *c, const char *const *dir, int dirs, bool measured,
                    struct err *err);
 void campaigns_free(struct campaigns *c);

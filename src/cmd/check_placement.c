@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_placement.c - railgauge check-placement: at a job's start, are its nodes where its segments
- * need them? */
+/* check_placement.c - railgauge check-placement: at a job's start, check that its nodes are where
+ * its segments need them. */
 #include <errno.h>
 #include <jansson.h>
 #include <limits.h>
@@ -22,11 +22,11 @@
 #include "place/segments.h"
 #include "topo/groups.h"
 
-/* --- asking the nodes of this job --- */
+/* --- query of the job's nodes --- */
 
 enum { TEXT_MAX = 64 << 20, NODES_MAX_DIGITS = 8 };
 
-/* srun with its words; options of the command line rule over those in the job's environment. */
+/* srun with its words; command line options override those in the job's environment. */
 static int srun_words(struct words *w, const char *label, const char *nodes, struct err *err)
 {
     static const char *const fixed[] = {
@@ -64,10 +64,10 @@ static int judge_srun(const struct process *p, struct err *err)
     return p->status ? err_config(err, "srun failed (exit %d)", WEXITSTATUS(p->status)) : 0;
 }
 
-/* srun starts this program once on each of the job's nodes with --tell; *text is what they print
- * (topo/host/self_report.h), the caller frees.  label: variable with a label, or NULL.  No srun, or one that
- * fails: EXIT_CONFIG with its exit code (its own words go to stderr); no answer within `patience`
- * seconds: EXIT_UNJUDGED, and srun is ended. */
+/* Let srun start this program once on each of the job's nodes with --tell; *text is their output
+ * (topo/host/self_report.h).  label: variable with a label, or NULL.  EXIT_CONFIG with its exit
+ * code if srun is missing or fails (its own messages go to stderr).  EXIT_UNJUDGED without an
+ * answer within `patience` seconds; srun is then ended.  The caller frees *text. */
 static int ask_each_node(char **text, const char *label, double patience, struct err *err)
 {
     const char *nodes = getenv("SLURM_JOB_NUM_NODES");
@@ -87,7 +87,7 @@ static int ask_each_node(char **text, const char *label, double patience, struct
     return judge_srun(&p, err);
 }
 
-/* --- the answer --- */
+/* --- result --- */
 
 /* New reference. */
 static json_t *placement_json(const struct segments *s, const struct segment_verdict *v)
@@ -236,7 +236,7 @@ static int read_told(struct self_report **list, int *count, const struct args *a
 
 static const struct input_ask ask = {INPUT_TOPO | INPUT_MATRIX, INPUT_TOPO, 0};
 
-/* A topology, or the matrix that holds one; files of others beside it. */
+/* A topology, or a matrix that holds one, and external files. */
 static int read_files(struct segments *s, const struct args *a, struct err *err)
 {
     const char *slash = a->in.file ? strrchr(a->in.file, '/') : NULL;
@@ -291,7 +291,7 @@ static int cmd_check_placement(int argc, char **argv, struct err *err)
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
     if (a.tell)
         return tell(a.label);
-    /* As a step with many tasks: the first one asks for all. */
+    /* In a step with many tasks, the first one asks for all. */
     if (!a.hosts && step && rank && strcmp(rank, "0") != 0)
         return EXIT_GOOD;
     int rc = check(&a, err);

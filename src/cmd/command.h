@@ -1,15 +1,15 @@
-/* command.h - the subcommands: one file and one row each.
+/* command.h - subcommands: one file and one row each.
  *
- * A command parses its own argv (opt.h; argv[0] is "railgauge NAME" for messages), calls the library
- * and prints.  It returns an exit code of err.h, or -1 with err, which main.c prints.  Its file ends
- * with `const struct command NAME_command = {&its line, its function};`.  To add one: a file here, a
- * row below, a section in the man page and a test in tests/cli. */
+ * A command parses its own argv (opt.h; argv[0] is "railgauge NAME" for messages), calls the
+ * library and prints.  It returns an exit code of err.h, or -1 with err, which main.c prints.  Its
+ * file ends with `const struct command NAME_command = {&its line, its function};`.  To add a
+ * command: a file here, a row below, a section in the man page and a test in tests/cli. */
 #ifndef RG_COMMAND_H
 #define RG_COMMAND_H
 
 #include "base/opt.h"
 
-/* What one wants of them, as railgauge --help groups them. */
+/* Purposes of commands, which are the groups of railgauge --help. */
 #define COMMAND_GROUPS(ROW)                                                                        \
     ROW(MEASURE, "measure")                                                                        \
     ROW(JUDGE, "judge what was measured")                                                          \
@@ -20,7 +20,7 @@
 enum command_group { COMMAND_GROUPS(COMMAND_GROUP) COMMAND_GROUP_COUNT };
 #undef COMMAND_GROUP
 
-/* ROW(x, name, group, help): x_command is what is typed as `name`. */
+/* ROW(x, name, group, help): x_command is typed as `name`. */
 // clang-format off
 #define COMMANDS(ROW)                                                                              \
     ROW(run, "run", MEASURE, "the whole chain: discover, plan, probe, fit, predict, plot")         \

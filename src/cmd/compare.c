@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* compare.c - railgauge compare: what changed between campaigns on the same machine. */
+/* compare.c - railgauge compare: changes between campaigns on the same machine. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,7 +100,7 @@ static const char *value_text(char buf[UNITS_TEXT], bool rate, double x)
 
 enum { CHANGE_TEXT = 48 };
 
-/* "-" where there were too few epochs for an interval. */
+/* "-" if there were too few epochs for an interval. */
 static void interval_text(char buf[CHANGE_TEXT], const struct figure_change *f)
 {
     if (isnan(f->lo))
@@ -213,7 +213,7 @@ static int show(const struct compare *c, const struct args *a, struct err *err)
     return rc;
 }
 
-/* --- two, or many --- */
+/* --- two campaigns, or many --- */
 
 static int compare_two(const struct campaigns *c, const struct args *a, struct err *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* completion.c - railgauge completion: a script that lets bash, zsh or fish complete commands, their
- * options and, where a row knows its names, their values.  It is made of the tables that the commands
- * themselves are parsed by. */
+/* completion.c - railgauge completion: a script with which bash, zsh or fish complete commands,
+ * their options and, if a row knows its names, their values.  It is generated from the tables with
+ * which the commands themselves are parsed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,13 +32,13 @@ static int take_shell(void *into, char *name, struct err *err)
     return err_usage(err, "no shell \"%s\"; known are bash, zsh and fish", name);
 }
 
-/* --- what there is to complete --- */
+/* --- completions --- */
 
 struct spec_option {
     const char *name, *arg;
     int letter;
     char *help;
-    bool strict; /* nothing but its words */
+    bool strict; /* only these words */
     char *words; /* "a b c"; NULL: not known */
 };
 
@@ -46,10 +46,10 @@ struct spec {
     const char *name, *help;
     struct spec_option *option;
     int options;
-    char *words; /* of what is no option; NULL: files */
+    char *words; /* words that are not options; NULL: files */
 };
 
-/* Names that every shell takes as they are. */
+/* Names that no shell needs to quote. */
 static void take_word(void *to, const char *name)
 {
     char **words = to;
@@ -60,7 +60,7 @@ static void take_word(void *to, const char *name)
         *words = *words ? mem_append(*words, " %s", name) : mem_strdup(name);
 }
 
-/* Of the row itself; "host|endpoint" of its ARG are names as well. */
+/* Words of the row itself; "host|endpoint" in its ARG is a list, too. */
 static char *words_of(const struct opt *o, bool *strict)
 {
     char *words = NULL, *arg = o->arg ? mem_strdup(o->arg) : NULL, *save = NULL;
@@ -78,7 +78,7 @@ static char *words_of(const struct opt *o, bool *strict)
     return words;
 }
 
-/* The first thing that its help says: up to a bracket or semicolon, one line. */
+/* First part of the help: up to a bracket or semicolon, one line. */
 static char *short_help(const char *help)
 {
     const char *bracket = strstr(help, " (");
@@ -134,8 +134,8 @@ static void done(struct spec *s)
     free(s->words);
 }
 
-/* `text` between single quotes; what closes them, and `more` characters, get a backslash or, in zsh
- * and bash, the quotes are left for one. */
+/* Write `text` for use between single quotes.  A single quote is escaped by a backslash or, with
+ * leave (zsh and bash), by leaving the quotes; characters of `more` by a backslash. */
 static void put_quoted(FILE *out, const char *text, const char *more, bool leave)
 {
     for (; *text; text++)
@@ -145,7 +145,7 @@ static void put_quoted(FILE *out, const char *text, const char *more, bool leave
             fprintf(out, "%s%c", strchr(more, *text) ? "\\" : "", *text);
 }
 
-/* --- bash: one function over two questions, what was before the word and which command it is --- */
+/* --- bash: one function with two cases, by the previous word and by the command --- */
 
 static void bash_names(FILE *out, const struct spec *s, const struct spec_option *o)
 {

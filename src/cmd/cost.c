@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost.c - railgauge cost: what one transfer or one collective costs. */
+/* cost.c - railgauge cost: cost of a transfer or a collective. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,14 +16,14 @@
 struct cost_answer {
     const char *op; /* "pair", "all_gather", "ep_dispatch" */
     bool bus;       /* the rate is a bus bandwidth */
-    double factor;  /* bytes to those of the rate */
+    double factor;  /* factor from bytes to the bytes of the rate */
     size_t bytes;
     int ranks;
     struct cost cost, healthy; /* healthy.sec NAN: not known */
-    char reference[80];        /* what healthy rests on, in words */
+    char reference[80];        /* source of healthy, in words */
 };
 
-/* NAN: nothing is sent, or to itself. */
+/* NAN: nothing is sent, or source and destination are the same. */
 static double rate(const struct cost_answer *a)
 {
     return a->bytes > 0 && a->cost.sec > 0 ? (double)a->bytes * a->factor / a->cost.sec : NAN;
@@ -34,7 +34,7 @@ static double share(const struct cost_answer *a)
     return reference_share(&a->healthy, a->cost.sec);
 }
 
-/* New reference; m names the part that slows it. */
+/* New reference; m names the slowing part. */
 static json_t *cost_json(const struct cost_answer *a, const struct matrix *m)
 {
     const struct cost *c = &a->cost;
@@ -83,7 +83,7 @@ static void cost_text(FILE *out, const struct cost_answer *a)
 struct args {
     const char *ranks, *src, *dst, *word[4];
     int op;
-    const char *kernel; /* of expert parallelism, run by all ranks: "ep_dispatch"; NULL */
+    const char *kernel; /* expert-parallel kernel, run by all ranks: "ep_dispatch"; NULL */
     size_t bytes;
     struct input_args in;
 };
@@ -130,7 +130,7 @@ static const struct opt words[] = {{"matrix", OPT_INTO(struct args, word[0])},
                                    {"bytes", OPT_INTO(struct args, word[3])},
                                    {0}};
 
-/* What the words mean: [MATRIX] SRC DST BYTES, [MATRIX] OP RANKS BYTES, or [MATRIX] with --op. */
+/* Assign the words: [MATRIX] SRC DST BYTES, [MATRIX] OP RANKS BYTES, or [MATRIX] with --op. */
 static int sort_words(void *args, struct err *err)
 {
     struct args *a = args;

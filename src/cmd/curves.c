@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* curves.c - railgauge curves: leave points of measured curves out and predict them from the rest.
- */
+/* curves.c - railgauge curves: leave out points of measured curves and predict them from the
+ * rest. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,14 +15,14 @@
 #include "cmd/input.h"
 #include "cost/ladder.h"
 
-/* What was predicted, the worst first, and how the answer is shown. */
+/* Predictions, the worst first, and options of the output. */
 struct curves {
     struct ladders ladders;
     struct miss *miss;
     int misses;
     const char *file;
     double every; /* 0: each point alone */
-    int worst;    /* how many are listed */
+    int worst;    /* number of listed points */
 };
 
 /* Errors in percent of one system and op; NULL: of all. */
@@ -59,7 +59,7 @@ static void judge(struct row *r, const struct curves *c)
     free(error);
 }
 
-/* One row a system and op in the order of the table, then one for all. */
+/* One row per system and op in table order, then one for all. */
 static int rows_of(struct row **rows, const struct curves *c)
 {
     int count = 0;

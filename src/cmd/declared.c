@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* declared.c - railgauge declared: what sources declare beside what was measured. */
+/* declared.c - railgauge declared: structure declared by sources, compared with measurements. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,10 +51,10 @@ static const struct opt_line command = {
             "1 they differ, 2 there is nothing to compare, ", ", 78 configuration"),
 };
 
-/* Of a directory its points are clustered; of a matrix alone, what the fit found counts. */
+/* For a directory the points are clustered; for a matrix alone, the results of the fit are used. */
 static const struct input_ask ask = {INPUT_MATRIX, INPUT_TOPO | INPUT_POINTS, 0};
 
-/* Declarations of files are collected apart, so that no coordinate is filled in from them. */
+/* Collect declarations of files separately, so that no coordinate is filled in from them. */
 static int collect(struct declared *d, struct input *in, const struct args *a, struct err *err)
 {
     struct topo more, base;
@@ -100,7 +100,7 @@ static void print_measured(const struct declared *d, const struct grouping *g)
     free(title);
 }
 
-/* A file that speaks of several levels names its strangers once. */
+/* A file with several levels lists its unknown hosts once. */
 static bool same_file(const struct grouping *g, const struct grouping *before, int i)
 {
     return i > 0 && g->source == before->source && !strcmp(g->origin, before->origin);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* discover.c - railgauge discover: what this machine, a preset or a recorded machine is. */
+/* discover.c - railgauge discover: describe this machine, a preset or a recorded machine. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,7 +107,7 @@ static const struct opt_line command = {
             ", 78 configuration"),
 };
 
-/* Sources of one preset in the order in which they are first named. */
+/* Sources of a preset in order of first mention. */
 struct sources {
     const char **text;
     int count;
@@ -192,12 +192,12 @@ static int list_worlds(struct err *err)
     return 0;
 }
 
-/* GPUs of hosts of which only declarations speak. */
+/* Add GPUs to hosts known from declarations only. */
 static void add_gpus(struct topo *t, int per_host)
 {
     for (int h = 0; h < t->hosts; h++)
         for (int g = 0; t->host[h].endpoints == g && g < per_host; g++) {
-            int id = topo_add_endpoint(t, h, ENDPOINT_GPU); /* moves them all */
+            int id = topo_add_endpoint(t, h, ENDPOINT_GPU); /* moves the array */
             t->endpoint[id].source[LEVEL_HOST] = SOURCE_USER;
         }
 }
@@ -214,7 +214,7 @@ static int no_host(const struct topo *t, struct err *err)
     return err_data(err, "no host in what was given");
 }
 
-/* What others say: beside FILE or a preset, or all there is. */
+/* Add declarations of others: to FILE or a preset, or alone. */
 static int add_sources(struct topo *t, const struct args *a, struct err *err)
 {
     if (input_sources_read(&a->in.sources, t, err) < 0)
@@ -232,7 +232,7 @@ static int add_sources(struct topo *t, const struct args *a, struct err *err)
 
 static const struct input_ask ask = {INPUT_TOPO, INPUT_TOPO, 0};
 
-/* This machine is read by the MPI program, which knows hwloc; it also runs without a launcher. */
+/* This machine is read by the MPI program, which has hwloc; it also runs without a launcher. */
 static int exec_probe(const struct args *a, struct err *err)
 {
     struct words w = {NULL, 0};

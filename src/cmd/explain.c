@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* explain.c - railgauge explain: one pair in words. */
+/* explain.c - railgauge explain: a pair in words. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ struct args {
     struct input_args in;
 };
 
-/* Without --fabric the first word is what is looked at, and `word` becomes the two others. */
+/* Without --fabric the first word is the input, and `word` keeps the two others. */
 static int check(void *args, struct err *err)
 {
     struct args *a = args;
@@ -80,7 +80,7 @@ static void print_measured(const struct explain *e)
     }
 }
 
-/* Curves of tiers without a pair behind them are those of a preset. */
+/* Curves of tiers without a measured pair come from a preset. */
 static bool told_only(const struct explain *e)
 {
     for (int i = 0; i < e->count; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* export.c - railgauge export: the matrix in formats of other tools. */
+/* export.c - railgauge export: write the matrix in formats of other tools. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -144,7 +144,7 @@ static int list_formats(void)
     return EXIT_GOOD;
 }
 
-/* Both files appear, or neither does. */
+/* Write both files or none. */
 static int write_files(const struct judged *j, const struct args *a, struct err *err)
 {
     struct file_out out = {0}, second = {0};
@@ -185,7 +185,8 @@ static void keep_wide(struct topo *to, const struct topo *from)
             group_copy(to, &from->declared_group[i]);
 }
 
-/* A matrix, or the one of a campaign's folder; where places are enough, a topology as well. */
+/* A matrix, or that of a campaign directory; also a topology if the format needs only
+ * coordinates. */
 static int open_input(struct input *in, struct args *a, struct err *err)
 {
     const enum export_needs needs = a->format->needs;
@@ -205,12 +206,12 @@ static int open_input(struct input *in, struct args *a, struct err *err)
     a->ask.campaign = in->dir ? a->of.in.file : NULL;
     if (in->has == INPUT_TOPO)
         export_wrap(&in->m, &in->t);
-    else if (in->dir && in->has & INPUT_TOPO) /* what is wider than spines is not in a matrix */
+    else if (in->dir && in->has & INPUT_TOPO) /* a matrix lacks groups wider than spines */
         keep_wide(&in->m.topo, &in->t);
     return 0;
 }
 
-/* What the format cannot say is said here. */
+/* Warn of data that the format cannot express. */
 static void warn(const struct matrix *m, const struct args *a)
 {
     char part[256];

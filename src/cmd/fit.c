@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fit.c - railgauge fit: topology, plan and points become the cost matrix. */
+/* fit.c - railgauge fit: make the cost matrix from topology, plan and points. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,7 +57,7 @@ static const struct opt_line command = {
                "1 a part is named (in any state; not with --no-verdict), ", ""),
 };
 
-/* Paths of the three inputs, of the output, and of compute.tsv or NULL; the caller frees all. */
+/* Paths of the three inputs, the output, and compute.tsv or NULL.  The caller frees all. */
 static void find_files(const struct args *a, char *path[5])
 {
     static const char *const names[] = {"topology.json", "plan.tsv", "points.tsv", "matrix.json"};

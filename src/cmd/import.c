@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* import.c - railgauge import: what nccl-tests printed, or a job recorded, becomes a campaign. */
+/* import.c - railgauge import: make a campaign from output of nccl-tests or from records of a
+ * job. */
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -151,7 +152,7 @@ static int read_records(struct import *im, struct recorded *r, struct err *err)
     return rc;
 }
 
-/* A new file, never the continuation of one that is there. */
+/* Write a new file; an existing one is never continued. */
 static int write_points(const struct import *im, const char *path, struct err *err)
 {
     struct points_log *log;

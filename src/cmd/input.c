@@ -79,7 +79,7 @@ void input_args_free(struct input_args *a)
     free(a->sources.given);
 }
 
-/* --- what is read --- */
+/* --- input --- */
 
 void input_init(struct input *in)
 {
@@ -198,7 +198,7 @@ int input_open(struct input *in, const struct input_args *a, const struct input_
     return rc;
 }
 
-/* --- what lies below --- */
+/* --- lower-layer campaign --- */
 
 void input_below_init(struct input_below *b)
 {
@@ -206,7 +206,7 @@ void input_below_init(struct input_below *b)
     input_init(&b->in);
 }
 
-/* The campaign that a points.tsv is of: its ids mean nothing without the topology beside it. */
+/* Directory of the campaign of a points.tsv, because ids need the topology beside the file. */
 static char *dir_of_points(const char *path)
 {
     size_t len = strlen(path), name = strlen("points.tsv");
@@ -218,7 +218,7 @@ static char *dir_of_points(const char *path)
                          : mem_printf("%.*s", (int)(len - name - 1), path);
 }
 
-/* DIR/below is one where it has a matrix. */
+/* DIR/below is used if it has a matrix. */
 static char *own_below(const struct input_args *a, const struct input *in)
 {
     char *matrix = in->dir ? file_join(a->file, "below/matrix.json") : NULL;
@@ -273,7 +273,7 @@ static int no_host(const struct topo *t, const char *name, struct err *err)
     struct near near = {.word = name};
 
     near_host(&near, t);
-    op_each(near_try, &near); /* where commands take either */
+    op_each(near_try, &near); /* for commands that accept either */
     return err_usage(err, "\"%s\" is no endpoint and no host here%s", name, near_text(&near));
 }
 

@@ -1,5 +1,5 @@
-/* input.h - the machine that a command looks at: a topology.json, a cost matrix, the directory of a
- * campaign or a preset, and files of others beside it; and the options that say so. */
+/* input.h - input of a command: a topology.json, a cost matrix, a campaign directory or a preset,
+ * and external files; with the options for them. */
 #ifndef RG_INPUT_H
 #define RG_INPUT_H
 
@@ -11,8 +11,8 @@
 
 /* --- options --- */
 
-/* --slurm FILE, --ibnet FILE ... of the table in topo/sources.h, in the order given; nothing is owned
- * but `given` itself. */
+/* --slurm FILE, --ibnet FILE ... of the table in topo/sources.h, in the given order; only `given`
+ * itself is owned. */
 struct input_sources {
     struct given_source {
         const struct source_file *file;
@@ -21,17 +21,17 @@ struct input_sources {
     int count;
 };
 
-/* Nothing is owned but the list of sources: input_args_free(). */
+/* Only the list of sources is owned: input_args_free(). */
 struct input_args {
     const char *file, *fabric;
     int racks;
-    bool blind; /* of the preset host names only; for commands that set it themselves */
+    bool blind; /* of a preset only host names are visible; for commands that set it */
     bool json, quiet;
-    const char *below; /* a campaign that lies below; NULL: that of the directory, if it has one */
+    const char *below; /* lower-layer campaign; NULL: that of the directory, if any */
     struct input_sources sources;
 };
 
-/* Those options for a command line whose struct input_args is this member of its arguments. */
+/* Options for a command line that has its struct input_args as this member. */
 extern const struct opt input_preset_options[];
 const struct opt *input_source_options(void);
 int input_preset_check(void *into, struct err *err);
@@ -45,7 +45,7 @@ int input_preset_check(void *into, struct err *err);
         .make = input_source_options, .at = offsetof(type, member),                                \
         .title = "What others say of the machine:", .group = 1                                     \
     }
-/* Rows of a command's own. */
+/* Rows of single commands. */
 #define INPUT_BELOW(type, member)                                                                  \
     {                                                                                              \
         "below", 0, "DIR|MATRIX",                                                                  \
@@ -62,35 +62,37 @@ int input_preset_check(void *into, struct err *err);
         "quiet", 'q', NULL, "print nothing: the exit code says it", OPT_INTO(type, member)         \
     }
 void input_args_free(struct input_args *a);
-/* Read all of them into t, in order; sources_done() is the caller's. */
+/* Read all sources into t, in order.  The caller calls sources_done(). */
 int input_sources_read(const struct input_sources *a, struct topo *t, struct err *err);
 
-/* --- what is read --- */
+/* --- input --- */
 
 enum { INPUT_TOPO = 1, INPUT_MATRIX = 2, INPUT_POINTS = 4 };
 
-/* What a command can work on.  A file that may be either is a matrix when its head says so. */
+/* Kinds of input that a command accepts.  A file that may be either is a matrix if its head says
+ * so. */
 struct input_ask {
-    unsigned file;      /* kinds that a file may be: TOPO, MATRIX */
-    unsigned need, may; /* of a directory: what must be there, what is read where it is */
+    unsigned file;      /* allowed kinds of a file: TOPO, MATRIX */
+    unsigned need, may; /* directory: required contents, optional contents */
 };
 
 struct input {
     struct matrix m;
-    struct topo t; /* in any case: topology.json, else that of the matrix */
+    struct topo t; /* always set: topology.json, else that of the matrix */
     struct points p;
-    unsigned has; /* what was read; a preset is MATRIX where that was asked for, else TOPO */
+    unsigned has; /* contents read; a preset is MATRIX if accepted, else TOPO */
     bool dir;
 };
 
-/* The preset, else the file, else nothing at all.  Parts that are not of the same endpoints are
- * EXIT_DATA.  input_free() in any case, after input_init(). */
+/* Open the preset, else the file, else nothing.  EXIT_DATA if the contents are of different
+ * endpoints.  Call input_free() in any case, after input_init(). */
 void input_init(struct input *in);
 int input_open(struct input *in, const struct input_args *a, const struct input_ask *ask,
                struct err *err);
 void input_free(struct input *in);
 
-/* --below, else the directory's own: beside `in`, which lives as long.  NULL where there is none. */
+/* Lower-layer campaign: --below, else that of the directory.  It refers to `in`, which must live as
+ * long. */
 struct input_below {
     struct input in;
     struct below b;
@@ -101,11 +103,11 @@ int input_below_open(struct input_below *b, const struct input_args *a, const st
                      struct err *err);
 void input_below_free(struct input_below *b);
 
-/* The endpoint "HOST:INDEX", "HOST" (its first one) or its id. */
+/* Find an endpoint: "HOST:INDEX", "HOST" (its first one) or an id. */
 int input_endpoint(const struct topo *t, const char *text, int *id, struct err *err);
 
-/* The hosts of "n[01-18],login" in that order, all of t without a list (NULL).  A message
- * (EXIT_USAGE) begins with the option.  The caller frees *host. */
+/* Hosts of "n[01-18],login" in that order; list NULL: all of t.  A message (EXIT_USAGE) begins with
+ * the option.  The caller frees *host. */
 int input_hosts(int **host, int *hosts, const struct topo *t, const char *option, const char *list,
                 struct err *err);
 

@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "base/units.h"
 
-/* --- what shares are of --- */
+/* --- reference --- */
 
 static int preset_reference(struct matrix *ref, char **name, const char *preset,
                             const struct matrix *m, struct err *err)
@@ -45,7 +45,7 @@ static bool is_matrix(const char *path)
     return is;
 }
 
-/* The GPU of a matrix as its preset calls it, or NULL; the caller frees. */
+/* Preset name of the matrix's GPU, or NULL.  The caller frees. */
 static char *gpu_preset(const struct matrix *m)
 {
     const struct topo *t = &m->topo;
@@ -55,7 +55,7 @@ static char *gpu_preset(const struct matrix *m)
                : NULL;
 }
 
-/* Figures of other GPUs say nothing of these. */
+/* Refuse figures of other GPUs, which are not comparable. */
 static int refuse_other(const struct matrix *m, const struct matrix *ref, const char *name,
                         struct err *err)
 {
@@ -71,7 +71,7 @@ static int refuse_other(const struct matrix *m, const struct matrix *ref, const 
     return rc;
 }
 
-/* *name stays NULL where nothing is known to compare with. */
+/* *name stays NULL if there is no reference. */
 static int open_reference(struct matrix *ref, char **name, const struct judged_args *a,
                           const struct matrix *m, struct err *err)
 {
@@ -91,9 +91,9 @@ static int open_reference(struct matrix *ref, char **name, const struct judged_a
     return rc == 0 && a->against ? refuse_other(m, ref, a->against, err) : rc;
 }
 
-/* --- what is said of it --- */
+/* --- verdict in words --- */
 
-/* The first row that the verdict rests on. */
+/* First row that decides the verdict. */
 static const struct accept_row *reason(const struct accept *a)
 {
     for (int i = 0; i < a->rows; i++)
@@ -103,7 +103,7 @@ static const struct accept_row *reason(const struct accept *a)
     return NULL;
 }
 
-/* The verdict in one sentence: how many checks, and the worst of them; the caller frees. */
+/* The verdict in one sentence: number of checks, and the worst of them.  The caller frees. */
 static char *verdict_line(const struct accept *a)
 {
     static const struct {
@@ -138,7 +138,7 @@ static char *interval_text(char buf[2 * LIMIT_TEXT + 4], enum limit_unit unit,
     return buf;
 }
 
-/* What needs a person comes first. */
+/* The most urgent come first. */
 static const enum accept_is order[] = {ACCEPT_FAIL, ACCEPT_WARN, ACCEPT_UNKNOWN, ACCEPT_PASS};
 enum { SORTED = sizeof(order) / sizeof(*order) };
 
@@ -170,7 +170,7 @@ void judged_table(struct table *t, const struct accept *a, bool brief)
 
 const char *const judged_style[] = {"railgauge", "nagios", NULL};
 
-/* label=value;warn;crit as the guidelines of monitoring plugins have it; "N:" is from N on. */
+/* label=value;warn;crit as in the guidelines of monitoring plugins; "N:" is the range from N on. */
 void judged_nagios(enum accept_is verdict, const char *line, const struct accept *a)
 {
     static const char *const word[] = {"OK", "WARNING", "CRITICAL", "UNKNOWN"};
@@ -186,7 +186,7 @@ void judged_nagios(enum accept_is verdict, const char *line, const struct accept
     putchar('\n');
 }
 
-/* --- the whole --- */
+/* --- complete --- */
 
 static const struct input_ask ask = {INPUT_MATRIX, INPUT_MATRIX, INPUT_POINTS | INPUT_TOPO};
 

@@ -1,5 +1,5 @@
-/* judged.h - a campaign, what it is compared with, and its verdict: what accept says of it and report
- * draws. */
+/* judged.h - a campaign, its reference, and its verdict, for accept (which prints it) and report
+ * (which draws it). */
 #ifndef RG_JUDGED_H
 #define RG_JUDGED_H
 
@@ -10,7 +10,7 @@
 
 struct judged_args {
     struct input_args in;
-    const char *against, *limits; /* options; NULL: what goes with the machine */
+    const char *against, *limits; /* options; NULL: default for the machine */
 };
 
 #define JUDGED_AGAINST(type, member)                                                               \
@@ -24,7 +24,7 @@ struct judged_args {
             OPT_INTO(type, member.limits)                                                          \
     }
 
-/* Of exit codes: ours, or those of monitoring plugins, which are the verdict's number. */
+/* Exit codes: the project's own, or those of monitoring plugins, the number of the verdict. */
 enum judged_style { JUDGED_OWN, JUDGED_NAGIOS };
 extern const char *const judged_style[];
 #define JUDGED_STYLE(type, member)                                                                 \
@@ -36,30 +36,30 @@ extern const char *const judged_style[];
 enum { JUDGED_STEPS = 5 }; /* next steps printed: more would push the checks off the screen */
 
 struct judged {
-    struct input in; /* matrix and topology; points where they are */
+    struct input in; /* matrix and topology; points if present */
     struct input_below below;
     struct matrix reference;
-    char *against; /* name of the reference; NULL: none is known */
+    char *against; /* name of the reference; NULL: none known */
     struct limits limits;
-    const char *limits_name; /* the file, else the title of the built-in ones */
+    const char *limits_name; /* file, else the title of the built-in limits */
     struct accept accept;
     struct parts parts;
-    char *line; /* the verdict in one sentence: how many checks, and the worst of them */
+    char *line; /* verdict in one sentence: number of checks, and the worst of them */
 };
 
-/* judged_free() in any case, after judged_init(). */
+/* Call judged_free() in any case, after judged_init(). */
 void judged_init(struct judged *j);
 int judged_open(struct judged *j, const struct judged_args *a, struct err *err);
 void judged_free(struct judged *j);
 
-/* The one line of monitoring plugins on standard output: "PASS: text" without its first word, and
- * the figures of `a` unless that is NULL. */
+/* Print the line of monitoring plugins on standard output: "PASS: text" without the first word, and
+ * the figures of `a` unless NULL. */
 void judged_nagios(enum accept_is verdict, const char *line, const struct accept *a);
 
-/* The first lines for people: the verdict, what it is against, what was looked at. */
+/* Print the first lines: verdict, reference, and coverage. */
 void judged_print(const struct judged *j, const char *campaign);
-json_t *judged_seen(const struct judged *j); /* what was looked at, a list; new reference */
-/* A row a check, what needs a person first; brief: only those. */
+json_t *judged_seen(const struct judged *j); /* coverage as a list; new reference */
+/* Add a row per check, the most urgent first; brief: only failures, warnings and unknown ones. */
 void judged_table(struct table *t, const struct accept *a, bool brief);
 extern const char *const judged_unit[]; /* "count", "share", "Bps", "s", by enum limit_unit */
 

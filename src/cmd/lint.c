@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lint.c - railgauge lint: what is odd about machines before anything is measured. */
+/* lint.c - railgauge lint: find anomalies of machines before anything is measured. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,7 +84,7 @@ static json_t *lint_json(const struct lint *l)
                      lint_bad(l), "findings", list);
 }
 
-/* Told by the driver, or by name only. */
+/* Number of GPUs, from the driver or from their names only. */
 static int gpus(const struct topo *t)
 {
     int n = 0;
@@ -108,7 +108,7 @@ static void print_text(const struct lint *l, const struct topo *t)
            t->net ? ", a network" : "", lint_bad(l), l->findings - lint_bad(l));
 }
 
-/* One host alone has no peers, but its GPUs and a network have. */
+/* A single host has no peers, but its GPUs, or a network, do. */
 static bool comparable(const struct topo *t)
 {
     return t->hosts > 1 || t->gpus > 1 || t->net;

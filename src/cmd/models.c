@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* models.c - railgauge models: the architectures that predict knows, and what one is made of. */
+/* models.c - railgauge models: the architectures known to predict, and their parts. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,10 +42,10 @@ static const struct opt_line command = {
            "  railgauge models ./mine.json --json\n\n" EXIT_CODES("", ""),
 };
 
-/* --- what one model is made of --- */
+/* --- parts of a model --- */
 
-/* Parameters that exist, that a token meets, and FLOPs per token (training, causal).  The parts are
- * those of weights, then norms, embedding, head and the attention core; they add up to the model
+/* Parameters in total, parameters used per token, and FLOPs per token (training, causal).  Parts
+ * are those of weights, then norms, embedding, head and the attention core; their sum is the model
  * without mtp. */
 struct model_part {
     const char *name;
@@ -201,7 +201,7 @@ static void add_part(struct table *t, const struct model_part *p)
               count_text(active, p->active), flops_text(flops, p->flops));
 }
 
-/* One row a part; for people those that the model has, and their sum. */
+/* One row per part; people: only parts that the model has, and their sum. */
 static void parts_table(struct table *t, const struct model *m, int seq, bool people)
 {
     static const struct table_column columns[] = {

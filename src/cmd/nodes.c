@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* nodes.c - railgauge nodes: what a job costs on a list of nodes, and which free ones are best. */
+/* nodes.c - railgauge nodes: cost of a job on a list of nodes, and the best of the free nodes. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,12 +14,12 @@
 #include "cmd/input.h"
 #include "place/place.h"
 
-/* The answers; a table of their seconds, segment where that is asked, and nodes. */
+/* Results; a table of seconds, segment if requested, and nodes. */
 struct rows {
     struct table table;
     bool segments;
     bool exact;  /* no other set is better */
-    long priced; /* sets; 0: not counted */
+    long priced; /* number of sets; 0: not counted */
 };
 
 static const struct table_column columns[] = {
@@ -29,7 +29,7 @@ static const struct table_column segment_columns[] = {{"seconds", "seconds", "ex
                                                       {"nodes", "nodes", "text"},
                                                       {0}};
 
-/* What is chosen of the free hosts, in words as typed. */
+/* Choice among the free hosts, as typed. */
 struct rows_ask {
     const char *free_nodes; /* NULL: all */
     int need, best;
@@ -51,7 +51,7 @@ static void add(struct rows *rows, const struct topo *t, double sec, int segment
     free(name);
 }
 
-/* Segments of this size as wide as they may lie; 0 when the racks have no room for them. */
+/* Add segments of this size, spread as widely as possible; 0 if the racks have no room for them. */
 static int add_segment(struct rows *rows, const struct place_job *j, const struct rows_ask *a,
                        int segment, struct err *err)
 {
@@ -82,7 +82,7 @@ static int rows_segments(struct rows *rows, const struct place_job *j, const str
         if (a->need % segment == 0 && add_segment(rows, j, a, segment, err) < 0)
             return -1;
     rows->exact = true;
-    return json_array_size(rows->table.rows) ? 0 : -1; /* err is of the last one */
+    return json_array_size(rows->table.rows) ? 0 : -1; /* err is that of the last one */
 }
 
 static int rows_sets(struct rows *rows, const struct place_job *j, const struct rows_ask *a,
@@ -99,8 +99,8 @@ static int rows_sets(struct rows *rows, const struct place_job *j, const struct 
     return rc;
 }
 
-/* Each adds rows; -1 with err.  The listed hosts; the best sets of them; each size of segment, as
- * wide as it may lie. */
+/* Each of these adds rows, or returns -1 with err: the listed hosts; the best sets of them; each
+ * size of segment, spread as widely as possible. */
 static int rows_price(struct rows *rows, const struct place_job *j, const int *host, int hosts,
                       struct err *err)
 {
@@ -216,7 +216,7 @@ static int open_and_answer(struct rows *rows, const struct args *a, struct err *
     return rc;
 }
 
-/* As JSON, or a header and a line per row, with tabs. */
+/* Print JSON, or a header and a line per row, separated by tabs. */
 static int print(struct rows *rows, const struct args *a, struct err *err)
 {
     if (!a->in.json) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* place.c - railgauge place: which nodes, and which rank where. */
+/* place.c - railgauge place: choose nodes, and the node of each rank. */
 #include <jansson.h>
 #include <limits.h>
 #include <math.h>
@@ -23,7 +23,7 @@
 /* --- options --- */
 
 struct place_args {
-    struct job_opts job; /* place.nodes: the free ones, from --nodes or --nodes-file */
+    struct job_opts job; /* place.nodes: free nodes, from --nodes or --nodes-file */
     const char *nodes_file, *exclude, *traffic, *jobs, *output;
     struct written {
         const struct rank_file *form;
@@ -164,16 +164,16 @@ static const struct opt_line command = {
 
 enum { NODES_MAX = 16 << 20 };
 
-/* A question whole, and what came out. */
+/* A complete question and its result. */
 struct placing {
     struct place_args args;
     struct job job;
     struct demand demand;
-    char *listed; /* what --nodes-file holds, as one list */
+    char *listed; /* contents of --nodes-file, as one list */
     int *host, hosts;
     struct placed placed;
     struct prediction now, before;
-    bool compares; /* before is there */
+    bool compares; /* `before` is set */
 };
 
 /* "n1\nn[2-3] # rack 7\n" becomes "n1,n[2-3]". */
@@ -215,7 +215,7 @@ static int open_job(struct placing *p, struct err *err)
     return job_open_ranks(&p->job, &a->job, &ranks, err);
 }
 
-/* The free hosts in the order given, without those that are excluded. */
+/* Free hosts in the given order, without excluded ones. */
 static int free_hosts(struct placing *p, struct err *err)
 {
     const struct topo *t = &p->job.matrix.topo;
@@ -261,7 +261,7 @@ static int run(struct placing *p, struct err *err)
     q.order = p->placed.order;
     if (predict_step(&p->now, &q, err) < 0)
         return -1;
-    if (isinf(p->placed.in_order)) /* it needs a part that is of no use: nothing to compare with */
+    if (isinf(p->placed.in_order)) /* it needs an unusable part: nothing to compare with */
         return 0;
     q.order = p->placed.given;
     p->compares = true;
@@ -298,7 +298,7 @@ static int show(const struct placing *p, struct err *err)
                                   .traffic = a->traffic,
                                   .free_hosts = p->hosts};
     struct rank_map map = {&p->job.matrix.topo, p->placed.order, p->placed.ranks};
-    FILE *says = a->json ? NULL : stdout; /* prices go beside a form that standard output has */
+    FILE *says = a->json ? NULL : stdout; /* no text beside a form on standard output */
     int rc = json_answer(place_json(&answer), a->output, a->json, err);
 
     for (int i = 0; i < a->writes; i++)
@@ -448,7 +448,8 @@ static int cmd_place(int argc, char **argv, struct err *err)
     if (rc == 0)
         rc = p.args.jobs ? run_jobs(&p, err) : run_one(&p, err);
     bool fits =
-        memory_fit(&p.now.memory) != MEMORY_UNFIT; /* traffic: nothing is known, so it does */
+        /* traffic: nothing is known, so assume that it fits */
+        memory_fit(&p.now.memory) != MEMORY_UNFIT;
     prediction_free(&p.now);
     prediction_free(&p.before);
     placed_free(&p.placed);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* plan.c - railgauge plan: topology.json to plan.tsv. */
+/* plan.c - railgauge plan: make plan.tsv from topology.json. */
 #include <stdio.h>
 #include <stdlib.h>
 

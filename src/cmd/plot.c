@@ -17,7 +17,7 @@
 #include "emit/text/history_text.h"
 #include "emit/text/term.h"
 
-/* A picture from PLOT_STEP on and what it is drawn of.  A path that is no file but LABEL=FILE names its
+/* A picture from PLOT_STEP on and its files.  A path that is not a file but LABEL=FILE names its
  * steps, or the campaign. */
 struct plot_files {
     enum plot_figure figure;
@@ -27,7 +27,7 @@ struct plot_files {
     const char *measured, *by; /* or NULL */
 };
 
-/* What the files held. */
+/* Contents of the files. */
 struct held {
     struct step_bars steps;
     struct scaling scaling;
@@ -38,7 +38,7 @@ struct held {
     char *name[2];
 };
 
-/* The file of LABEL=FILE; a name with "=" that is there is only a name. */
+/* File of LABEL=FILE; if a file with this whole name exists, it is the file. */
 static const char *file_of(const char *word)
 {
     const char *equal = strchr(word, '=');
@@ -74,7 +74,7 @@ static int load_scaling(struct held *h, const struct plot_files *f, struct err *
     return scaling_of_steps(&h->scaling, &h->steps, err);
 }
 
-/* LABEL, else the last part of a path; of DIR/matrix.json that of DIR.  The caller frees. */
+/* LABEL, else the last part of a path; for DIR/matrix.json that of DIR.  The caller frees. */
 static char *name_of(const char *word)
 {
     static const char matrix[] = "/matrix.json";
@@ -94,7 +94,7 @@ static char *name_of(const char *word)
 
 static int load_campaigns(struct held *h, const struct plot_files *f, struct err *err)
 {
-    static const double tolerance = 0.01; /* as compare has it */
+    static const double tolerance = 0.01; /* same as in compare */
     const char **dir = mem_calloc((size_t)f->paths, sizeof(*dir));
 
     for (int i = 0; i < f->paths; i++)
@@ -148,7 +148,7 @@ static struct plot_source source_of(const struct held *h, const struct plot_file
                                 .pair_name = {h->name[0], h->name[1]}};
 }
 
-/* Of several campaigns with the last that was named. */
+/* With several campaigns, use the directory of the last. */
 static char *folder_of(const struct plot_files *f)
 {
     return plot_folder(file_of(f->path[f->figure >= PLOT_HISTORY ? f->paths - 1 : 0]));
@@ -200,7 +200,7 @@ struct args {
     struct plot_look look;
     struct pair_only only;
     bool terminal, json;
-    struct plot_files files; /* figure: step, scaling or score of files; else of path */
+    struct plot_files files; /* figure: step, scaling or score from files; else from path */
     bool of_files;
 };
 
@@ -240,7 +240,8 @@ static int take_only(void *args, char *names, struct err *err)
     return 0;
 }
 
-/* A first word that names a picture of predictions or of several campaigns makes the others files. */
+/* If the first word names a picture of predictions or of several campaigns, the others are
+ * files. */
 static int take_word(void *args, char *word, struct err *err)
 {
     struct near near = {.word = word};
@@ -398,7 +399,7 @@ static int print_terminal(const struct args *a, struct err *err)
     return rc;
 }
 
-/* What --terminal shows of a campaign: its pair maps, or its predicted steps. */
+/* Print for --terminal the pair maps of a campaign, or its predicted steps. */
 static int print_figures(const struct args *a, struct err *err)
 {
     struct plot_files steps = {.figure = PLOT_STEP};
@@ -416,7 +417,7 @@ static int print_figures(const struct args *a, struct err *err)
     return rc;
 }
 
-/* Drawn, or printed where gnuplot is not. */
+/* Draw, or print if gnuplot is missing. */
 static int draw(const struct args *a, struct err *err)
 {
     struct plot_result r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* predict.c - railgauge predict: the step time of a model with a layout on a fabric. */
+/* predict.c - railgauge predict: step time of a model with a layout on a fabric. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 #include "step/score/case.h"
 #include "step/search/flags.h"
 
-/* What was typed. */
+/* Options as typed. */
 struct predict_args {
     struct job_opts job;
     struct budget_opts budget;
@@ -31,7 +31,7 @@ struct predict_args {
     int flags; /* enum framework + 1; 0: none */
     const char *anchor, *save_anchor, *release;
     double measured;    /* s; 0: not given */
-    const char **cases; /* --case: predict their jobs instead of one from the options */
+    const char **cases; /* --case: predict the jobs of these cases, not one from the options */
     int case_count;
     bool json, explain, score, markdown;
 };
@@ -43,7 +43,7 @@ static bool is_table(const char *name)
     return n > 4 && !strcmp(name + n - 4, ".tsv");
 }
 
-/* The matrix, or one more table of --batch. */
+/* The matrix, or a further table of --batch. */
 static int take_word(void *args, char *arg, struct err *err)
 {
     struct predict_args *a = args;
@@ -57,7 +57,7 @@ static int take_word(void *args, char *arg, struct err *err)
     return 0;
 }
 
-/* A file has a "/" or ends in ".tsv"; anything else is the setting of recipe.h. */
+/* A file has a "/" or ends with ".tsv"; any other text is the setting of recipe.h. */
 static int take_batch(void *args, char *arg, struct err *err)
 {
     struct predict_args *a = args;
@@ -69,7 +69,7 @@ static int take_batch(void *args, char *arg, struct err *err)
     }
     if (recipe_set(&a->job.recipe, "batch", arg, &why) == 0)
         return 0;
-    return err_usage(err, "%s", why.text + strlen("batch: ")); /* it begins with the key */
+    return err_usage(err, "%s", why.text + strlen("batch: ")); /* the text begins with the key */
 }
 
 static int take_measured(void *args, char *arg, struct err *err)
@@ -93,7 +93,7 @@ static void each_case(name_taker *take, void *to)
     free(names);
 }
 
-/* One more than the framework, 0: not given. */
+/* The framework plus one; 0: not given. */
 static int take_flags(void *args, char *arg, struct err *err)
 {
     struct predict_args *a = args;
@@ -221,7 +221,7 @@ static const struct opt_line command = {
     .doc = doc,
 };
 
-/* A note says where the picture is not the prediction. */
+/* A note tells in which way the picture differs from the prediction. */
 static int draw(const struct job *j, const struct predict_args *a, struct prediction *p,
                 struct err *err)
 {
@@ -262,7 +262,7 @@ static int print(const struct job *j, const struct predict_args *a, struct predi
     return rc;
 }
 
-/* p: the prediction from the anchor, with what it changed. */
+/* p: the prediction from the anchor, with the changes. */
 static int from_anchor(struct prediction *p, struct question *q, const struct predict_args *a,
                        const char *name, struct err *err)
 {
@@ -283,7 +283,7 @@ static int from_anchor(struct prediction *p, struct question *q, const struct pr
     return rc;
 }
 
-/* *fits: into the memory of a GPU, or it may. */
+/* *fits: the job fits into GPU memory, or may fit. */
 static int answer(const struct job *j, const struct predict_args *a, bool *fits, struct err *err)
 {
     struct question q = job_question(j, &a->job);
@@ -320,7 +320,7 @@ static int ask_one(void *args, struct prediction *p, struct question *q, struct 
     return a->anchor ? from_anchor(p, q, a, a->anchor, err) : predict_step(p, q, err);
 }
 
-/* Every row is answered for itself; that none has a step is an error of the last one's kind. */
+/* Every row has its own result; if no row has a step, the error is that of the last. */
 static int predict_variants(struct predict_args *a, struct err *err)
 {
     const struct variants_opts o = {
@@ -343,7 +343,8 @@ static int predict_variants(struct predict_args *a, struct err *err)
 
 /* --- --batch TABLE --- */
 
-/* Rows as TSV, with --json all of it as JSON, with --score how good the predictions were. */
+/* Print rows as TSV, with --json all of it as JSON, with --score the accuracy of the
+ * predictions. */
 static int print_batch(const struct predict_args *a, const struct batch *b, struct err *err)
 {
     FILE *text = a->json ? NULL : stdout;
@@ -402,7 +403,7 @@ static int predict_batch(const struct predict_args *a, struct err *err)
 
 /* --- --case FILE --- */
 
-/* Names as typed, with "all" in full; the caller frees each and the list. */
+/* Names as typed, with "all" expanded.  The caller frees each name and the list. */
 static int expand(char ***names, const struct predict_args *a)
 {
     int n = 0;
@@ -483,7 +484,7 @@ static int cmd_predict(int argc, char **argv, struct err *err)
         free(a.cases);
         return verdict;
     }
-    if (a.asked.counts == 1) { /* the job's */
+    if (a.asked.counts == 1) { /* a count given for the job itself */
         a.job.gpus = a.asked.gpus[0];
         a.asked.counts = 0;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* probe.c - railgauge probe: measure a plan; in this process for sim, else as railgauge-probe. */
+/* probe.c - railgauge probe: measure a plan, for sim in this process, else by railgauge-probe. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,11 +87,12 @@ static bool asks_for_help(int argc, char **argv)
     return false;
 }
 
-/* Look at the words without a sound: is this one for the simulated fabric? */
+/* Parse the words silently to find out if they are for the simulated fabric. */
 static bool is_sim(int argc, char **argv)
 {
     struct args a = {.probe = {.output = NULL}};
-    char **copy = mem_calloc((size_t)argc + 1, sizeof(*copy)); /* argp sorts the words */
+    /* copy, because argp sorts the words */
+    char **copy = mem_calloc((size_t)argc + 1, sizeof(*copy));
 
     memcpy(copy, argv, (size_t)argc * sizeof(*copy));
     probe_args_defaults(&a.probe);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* replay.c - railgauge replay: start the MPI program that runs a step's messages. */
+/* replay.c - railgauge replay: start the MPI program that runs the messages of a step. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +30,7 @@ static const struct opt_line command = {.options = options,
                                         .doc = replay_doc,
                                         .set = {REPLAY_SETS(offsetof(struct args, replay))}};
 
-/* Are we one rank of many already? */
+/* True if this process is already a rank of a launcher. */
 static bool under_launcher(void)
 {
     static const char *const sign[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"};
@@ -41,7 +41,7 @@ static bool under_launcher(void)
     return false;
 }
 
-/* One rank for each endpoint up to the last that the job uses. */
+/* One rank per endpoint, up to the last one that the job uses. */
 static int count_ranks(int *ranks, struct args *a, struct err *err)
 {
     struct job job = {.order = NULL};
@@ -56,7 +56,7 @@ static int count_ranks(int *ranks, struct args *a, struct err *err)
     return rc;
 }
 
-/* The words for the MPI program: "replay", the matrix and all but our own options. */
+/* Words for the MPI program: "replay", the matrix and all options except those of this command. */
 static void pass_on(struct words *w, int argc, char **argv, const struct args *a)
 {
     words_add(w, "replay");

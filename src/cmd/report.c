@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* report.c - railgauge report: a campaign as one HTML file, and its first screen here. */
+/* report.c - railgauge report: a campaign as an HTML file, with a summary on the terminal. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +72,7 @@ static const struct opt_line command = {
             "1 a check fails, 2 could not judge, ", ""),
 };
 
-/* Beside what it is of. */
+/* Path beside the input. */
 static char *page_path(const struct args *a)
 {
     struct stat st;
@@ -97,7 +97,7 @@ static int write_page(const struct page_facts *facts, json_t *data, const char *
     return rc;
 }
 
-/* The first screen: the verdict, and the checks that need a person. */
+/* Print the summary: the verdict, and the checks that are not passed. */
 static void print_text(const struct judged *j, const struct args *a, const char *path)
 {
     struct table t;
@@ -154,7 +154,7 @@ static int show(const struct judged *j, const struct args *a, const struct histo
 
 /* --- with a history --- */
 
-/* The campaign itself once, whatever it is called, and all others. */
+/* Keep the campaign itself once, whatever its path, and all others. */
 static void without_itself(struct args *a)
 {
     char *self = realpath(a->dir[0], NULL);

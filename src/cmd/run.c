@@ -21,17 +21,18 @@
 #include "emit/text/nccl_tests.h"
 #include "probe/campaign_files.h"
 
-/* --- campaign.json: the options that a campaign was begun with, so that --resume needs no other word,
- * and refuses those that differ --- */
+/* --- campaign.json: options with which a campaign was started, so that --resume needs no others
+ * and refuses different ones --- */
 
 #define FORMAT "railgauge-campaign"
 enum { VERSION = 1 };
 
-/* What may differ from start to start: where it runs and what is shown, not what is measured. */
+/* Options that may differ between starts: place and display, not the measurement. */
 static const char *const free_now[] = {
     "output", "resume", "dry-run",       "no-plots",   "format",  "no-verdict", "trust-owner",
     "launch", "model",  "watch-address", "hang-after", "max-run", "budget",     NULL};
-/* The first of them are not remembered; one more is, but no command is ever taken from a file. */
+/* The first FORGOTTEN are not stored.  Another is stored, but a command is never taken from a
+ * file. */
 enum { FORGOTTEN = 7, TYPED_AGAIN };
 
 static bool is_among(const char *name, const char *const *names, int count)
@@ -55,7 +56,7 @@ static void collect(void *options, const char *name, const char *value)
     json_array_append_new(values, text ? text : json_null());
 }
 
-/* The options of this command line into DIR/campaign.json. */
+/* Save the options of this command line to DIR/campaign.json. */
 static int campaign_save(const struct opt_line *c, int argc, char **argv, const char *dir,
                          struct err *err)
 {
@@ -75,7 +76,7 @@ static int campaign_save(const struct opt_line *c, int argc, char **argv, const 
     return rc;
 }
 
-/* "4%", "a, b", or "given" of a flag; "not given" of NULL. */
+/* "4%", "a, b", or "given" for a flag; "not given" for NULL. */
 static char *values_text(const json_t *values)
 {
     char *text = mem_strdup(values ? "" : "not given");
@@ -101,7 +102,8 @@ static int differs(const char *dir, const char *name, json_t *now, json_t *then,
     return -1;
 }
 
-/* Commands are not taken from files: who wrote campaign.json would have them run as us. */
+/* Commands are not taken from files, because the author of campaign.json could run them as this
+ * user. */
 static int check_launch(json_t *now, json_t *then, const char *dir, struct err *err)
 {
     json_t *was = json_object_get(then, "launch");
@@ -133,8 +135,8 @@ static int check(json_t *now, json_t *then, const char *dir, struct err *err)
     return 0;
 }
 
-/* Those that are not given now go between the program's name and its words, which are kept until the
- * program ends. */
+/* Insert options that are not given now between the program's name and its words; they are kept
+ * until the program ends. */
 static void put_before(int *argc, char ***argv, json_t *then, json_t *now)
 {
     static char **all;
@@ -178,9 +180,9 @@ static int check_options(json_t *options, const char *path, struct err *err)
     return 0;
 }
 
-/* The command line *argv with what DIR/campaign.json remembers put before its options; without that
- * file (of an older version) as it is.  An option given now that is not as it was then is refused
- * (EXIT_USAGE, with both), but for those that change no measurement. */
+/* Insert the options stored in DIR/campaign.json before those of the command line *argv; without
+ * that file (of an older version) nothing changes.  EXIT_USAGE with both values if an option given
+ * now differs, unless it does not affect measurements. */
 static int campaign_recall(const struct opt_line *c, int *argc, char ***argv, const char *dir,
                            struct err *err)
 {
@@ -277,7 +279,7 @@ static const struct opt_line command = {
                ", 75 cut short (--resume continues), 78 configuration"),
 };
 
-/* --- the summary: one screen about a campaign --- */
+/* --- summary: one screen about a campaign --- */
 
 enum { PARTS_SHOWN = 5 };
 
@@ -303,7 +305,7 @@ static void print_head(const char *dir, const struct matrix *m)
     fputs("\n\n", stdout);
 }
 
-/* What a campaign may leave in its directory, in the order of the chain. */
+/* Possible files of a campaign directory, in the order of the chain. */
 static void print_files(const char *dir)
 {
     static const char *const files[] = {
@@ -320,7 +322,7 @@ static void print_files(const char *dir)
     printf("\nas one page: railgauge report %s\n", dir);
 }
 
-/* Tiers, what stands out, collectives, predicted steps, files. */
+/* Print tiers, outliers, collectives, predicted steps, files. */
 static void summarise(const struct chain *c)
 {
     static const char *const unfit[] = {"", "; may not fit in memory", "; DOES NOT FIT in memory"};
@@ -350,7 +352,7 @@ static void summarise(const struct chain *c)
 
 /* --- the chain --- */
 
-/* Pictures are a view: what cannot be drawn is said and ends nothing. */
+/* Pictures are optional: failures are reported but do not end the run. */
 static int draw(struct args *a, struct err *err)
 {
     struct plot_result r = {0};
@@ -370,7 +372,7 @@ static int draw(struct args *a, struct err *err)
     return rc;
 }
 
-/* --format nccl-tests: the table that existing parsers read, before the summary. */
+/* --format nccl-tests: the table for existing parsers, before the summary. */
 static int print_format(const struct args *a, struct err *err)
 {
     const struct chain *c = &a->chain;
@@ -397,7 +399,7 @@ static int chain(struct args *a, struct err *err)
         return -1;
     if (c->trouble && !matrix_faults(&c->matrix))
         return err_set(err, "%s: %s", c->dir, c->trouble);
-    if (c->trouble) /* who is to blame is told above */
+    if (c->trouble) /* the cause is reported above */
         log_warn("%s: %s", c->dir, c->trouble);
     return 0;
 }
@@ -409,7 +411,8 @@ static void parse(struct args *a, int argc, char **argv)
     opt_parse(&command, argc, argv, OPT_EXITS, a);
 }
 
-/* --resume: with the words that the campaign was begun with; `last` is where it is without -o. */
+/* --resume: add the words with which the campaign was started; `last` is its directory without
+ * -o. */
 static int parse_again(struct args *a, int argc, char **argv, const char *last, struct err *err)
 {
     const char *dir = a->chain.dir ? a->chain.dir : last;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* seal.c - railgauge seal: make the checksum of files that were changed by hand what it should be.
- */
+/* seal.c - railgauge seal: correct the checksum of files that were edited by hand. */
 #include "base/file.h"
 
 #include <stdio.h>
@@ -37,7 +36,7 @@ static const struct opt_line command = {
            "  railgauge seal campaign/topology.json\n\n" EXIT_CODES("", ""),
 };
 
-/* Readable as one of the two? */
+/* Check that the file is readable as one of the two formats. */
 static int check(const char *text, size_t len, const char *path, struct err *err)
 {
     json_t *root;
@@ -57,7 +56,7 @@ static int check(const char *text, size_t len, const char *path, struct err *err
     return rc;
 }
 
-/* The file and its checksum into the list, or printed where that is NULL. */
+/* Add the file and its checksum to the list; NULL: print them. */
 static int seal(json_t *list, const char *path, struct err *err)
 {
     char *text, *sealed;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* search.c - railgauge search: the best layouts of a model on so many GPUs. */
+/* search.c - railgauge search: best layouts of a model on a number of GPUs. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 
 struct search_args {
     struct job_opts job;
-    const char **constraint; /* as typed, in order */
+    const char **constraint; /* as typed, in the given order */
     int constraints;
     int top, flags;
     const char *output, *tsv;
@@ -28,7 +28,7 @@ struct search_args {
     bool json;
 };
 
-/* One more than the framework, 0: not given. */
+/* The framework plus one; 0: not given. */
 static int take_flags(void *args, char *arg, struct err *err)
 {
     struct search_args *a = args;
@@ -112,7 +112,7 @@ static void head(FILE *out, const struct search *s, const struct job *j)
             s->priced + s->bounded, s->sec, s->priced, s->bounded);
 }
 
-/* What varies and is no axis: "zero1, v=4, micro batch 2, recompute full". */
+/* Settings besides the axes: "zero1, v=4, micro batch 2, recompute full". */
 static char *recipe_words(char buf[160], const struct recipe *r)
 {
     static const bool odd[SCHEDULE_COUNT] = {
@@ -130,7 +130,7 @@ static char *recipe_words(char buf[160], const struct recipe *r)
     return buf;
 }
 
-/* "= +0.8 +- 24 %": of the fastest's time; = where the two cannot be told apart. */
+/* "= +0.8 +-24 %": of the fastest's time; = if the two are not distinguishable. */
 static char *over_words(char buf[48], const struct search_finalist *f)
 {
     int used = snprintf(buf, 48, "%s %+.1f", f->alike ? "=" : " ", 100 * (f->over - 1));
@@ -172,7 +172,7 @@ static void list(FILE *out, const struct search_finalist *f, int n)
         fputs("?: may not fit, the interval of its memory reaches beyond the GPU's\n", out);
 }
 
-/* "1-7, 9" of those that are alike. */
+/* Ranges "1-7, 9" of equal ones. */
 static void alike_ranges(FILE *out, const struct search *s)
 {
     const char *joint = "";
@@ -187,7 +187,7 @@ static void alike_ranges(FILE *out, const struct search *s)
     }
 }
 
-/* What is alike, and why the first is first where that is not its time. */
+/* Print the ties, and why the first is first if not by its time. */
 static void ties(FILE *out, const struct search *s)
 {
     int alike = 0, equals = search_equals(s);
@@ -238,7 +238,7 @@ static void why(FILE *out, const struct search *s)
     }
 }
 
-/* What takes twice as long as the best saves memory for other questions: --json has it. */
+/* Layouts slower than twice the best save memory, which only --json shows. */
 static void front(FILE *out, const struct search *s)
 {
     int shown = 0;
@@ -279,7 +279,8 @@ static void dropped(FILE *out, const struct search *s)
         fprintf(out, "the memory of this GPU is not known: nothing was dropped for it\n");
 }
 
-/* The best, why the first wins, memory against time, what was dropped, how to repeat it. */
+/* Print the best, why the first wins, memory against time, what was dropped, and how to repeat
+ * it. */
 static void search_text(FILE *out, const struct search *s, const struct job *j, const char *again)
 {
     head(out, s, j);
@@ -291,7 +292,7 @@ static void search_text(FILE *out, const struct search *s, const struct job *j, 
     fprintf(out, "\nthe first with every term:\n  %s\n", again);
 }
 
-/* The best as a TSV with a header line; bytes and seconds. */
+/* Print the best as a TSV with a header line; bytes and seconds. */
 static void search_tsv(FILE *out, const struct search *s)
 {
     fprintf(out,
@@ -312,7 +313,7 @@ static void search_tsv(FILE *out, const struct search *s)
     }
 }
 
-/* A word that the shell leaves as it is, or one in single quotes. */
+/* Write a word, in single quotes if the shell would change it. */
 static void put_word(FILE *out, const char *word)
 {
     if (*word && word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -340,7 +341,7 @@ static void put_option(FILE *out, const char *key, const char *value)
 static void put_job(FILE *out, const struct job_opts *o, const struct argument *a)
 {
     const void *at = (const char *)o + a->at;
-    char text[64]; /* of a word or a number: what was typed may be longer */
+    char text[64]; /* for a word or a number: typed text may be longer */
 
     if (argument_given(o, a))
         put_option(out, a->key,
@@ -348,8 +349,7 @@ static void put_job(FILE *out, const struct job_opts *o, const struct argument *
                                             : argument_get(text, sizeof(text), o, a));
 }
 
-/* "railgauge predict ..." that gives the candidate's step; words of the shell are quoted.  The
- * caller frees. */
+/* "railgauge predict ..." with the candidate's step, quoted for the shell.  The caller frees. */
 static char *predict_words(const struct search_args *a, const struct search_candidate *c)
 {
     const struct job_opts *o = &a->job;

@@ -26,7 +26,7 @@ struct show {
     double bytes;
 };
 
-/* --- sections: each to `out` for people or, where that is NULL, as *json; new reference --- */
+/* --- sections: each prints to `out` or, if NULL, sets *json to a new reference --- */
 
 static int tiers(const struct show *s, FILE *out, json_t **json, struct err *err)
 {
@@ -97,7 +97,7 @@ static int pairs(const struct show *s, FILE *out, json_t **json, struct err *err
     return 0;
 }
 
-/* What NCCL built is in the campaign's topology.json, or in a topology.json by itself. */
+/* Read what NCCL built, from the topology.json of the campaign or a single one. */
 static int nccl(const struct show *s, FILE *out, json_t **json, struct err *err)
 {
     struct nccl_profile p = {.lines = 0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tune.c - railgauge tune: the best algorithm and protocol per size, for NCCL's tuner plugin. */
+/* tune.c - railgauge tune: best algorithm and protocol per size, for NCCL's tuner plugin. */
 #include <stdio.h>
 
 #include "base/file.h"

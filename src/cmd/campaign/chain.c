@@ -21,9 +21,9 @@
 #include "step/job.h"
 #include "topo/host/nic.h"
 
-/* --- the steps that the MPI program takes --- */
+/* --- steps by the MPI program --- */
 
-/* The program with these words, called `what` in the error. */
+/* Run the program with these words; `what` names it in the error. */
 static int chain_mpi(struct chain *c, const struct words *args, const char *what, struct err *err)
 {
     int code;
@@ -38,15 +38,15 @@ static int chain_mpi(struct chain *c, const struct words *args, const char *what
     return code ? err_code(err, code, "%s ended with exit code %d", what, code) : 0;
 }
 
-/* NULL ends them. */
+/* The list ends with NULL. */
 static void add_words(struct words *w, const char *const *word)
 {
     for (int i = 0; word[i]; i++)
         words_add(w, "%s", word[i]);
 }
 
-/* "probe" over the transport, then what is fixed (NULL ends it), then all options that were given
- * and that the MPI program may be given with this transport; "auto" may become mpi or nccl. */
+/* "probe" with the transport, then fixed words (ending with NULL), then all given options that the
+ * MPI program accepts with this transport; "auto" may become mpi or nccl. */
 static struct words probe_words(const struct chain *c, const char *const *fixed)
 {
     const struct transport *asked = transport_find(c->transport);
@@ -63,7 +63,7 @@ static struct words probe_words(const struct chain *c, const char *const *fixed)
     return w;
 }
 
-/* What each GPU does alone, into path. */
+/* Measure what each GPU does alone; write it to path. */
 static int mpi_compute(struct chain *c, const char *path, bool dry_run, struct err *err)
 {
     struct words w = {NULL, 0};
@@ -144,7 +144,7 @@ int chain_open(struct chain *c, struct err *err)
     return 0;
 }
 
-/* What "auto" became is in the topology's provenance. */
+/* Read from the topology's provenance what "auto" became. */
 static int learn_transport(struct chain *c, const char *path, struct err *err)
 {
     json_t *root, *word;
@@ -160,8 +160,8 @@ static int learn_transport(struct chain *c, const char *path, struct err *err)
     return 0;
 }
 
-/* Ranks without GPUs go on with the plan that they make, unless it depends on more than what was typed
- * for them. */
+/* Ranks without GPUs continue with a plan of their own, unless the plan depends on more than their
+ * options. */
 static int mpi_discover(struct chain *c, struct err *err)
 {
     const char *ends = c->jobs || c->until > 0 ? "all" : "gpus";
@@ -169,33 +169,32 @@ static int mpi_discover(struct chain *c, struct err *err)
     struct words w = probe_words(c, (const char *[]){"--discover", ends, "-o", path, NULL});
     int rc = chain_mpi(c, &w, "probe", err);
 
-    c->probed = exists(c, "points.tsv"); /* chain_open() has seen none */
+    c->probed = exists(c, "points.tsv"); /* chain_open() found none */
     words_free(&w);
     free(path);
     return rc;
 }
 
-/* What was seen, what "auto" became, and a name for a directory that was given none. */
+/* Load the topology, resolve "auto", and name a new directory. */
 static int learn_topology(struct chain *c, const char *path, struct err *err)
 {
     if (!chain_is_sim(c) && learn_transport(c, path, err) < 0)
         return -1;
-    if (chain_is_sim(c) &&
-        !c->resume) { /* what was just saved; a copy is 90 MB for 100,000 endpoints */
+    if (chain_is_sim(c) && !c->resume) { /* just saved; a copy costs 90 MB for 100,000 endpoints */
         c->topo = c->bed.seen;
         c->bed.given = true;
     } else if (topo_load(&c->topo, path, err) < 0)
         return -1;
     if (c->resume && !c->launch.hosts && !c->launch.ranks)
         c->launch.ranks =
-            c->topo.endpoints; /* the default is this machine's, which may have changed */
+            c->topo.endpoints; /* the default comes from this machine, which may have changed */
     if (c->made && campaign_files_name_dir(&c->made, &c->topo, err) < 0)
         return -1;
     c->dir = c->made ? c->made : c->dir;
     return 0;
 }
 
-/* topology.json.  Points that failed are no reason to end, nor to forget the others. */
+/* Step topology.json.  Failed points do not end the chain, nor discard the others. */
 static int discover(struct chain *c, struct err *err)
 {
     char *path = file_join(c->dir, "topology.json");
@@ -211,14 +210,14 @@ static int discover(struct chain *c, struct err *err)
     if (rc < 0 && c->made)
         campaign_files_drop_dir(c->made);
     free(path);
-    malloc_trim(0); /* what was read as JSON was many times the size */
+    malloc_trim(0); /* the JSON took many times the memory */
     return rc;
 }
 
-enum { BLOCKS_LEAST = 3 }; /* in which a bad minute is told from a bad part */
+enum { BLOCKS_LEAST = 3 }; /* blocks needed to tell a bad minute from a bad part */
 
-/* A plan that takes longer than there is time for measures less: in three blocks of time, then in one, then
- * pairs alone, then each of them for a shorter time. */
+/* Shorten a plan that takes longer than the time left: three blocks of time, then one, then only
+ * pairs, then a shorter time for each. */
 static int shorten(struct chain *c, const struct topo *t, struct err *err)
 {
     static const unsigned pairs = 1u << OP_PAIR_LATENCY | 1u << OP_PAIR_BW | 1u << OP_PAIR_BIBW;
@@ -252,7 +251,7 @@ static int make_plan(struct chain *c, const struct topo *t, struct err *err)
     return rc;
 }
 
-/* plan.tsv */
+/* Step plan.tsv. */
 static int plan(struct chain *c, struct err *err)
 {
     char *path = file_join(c->dir, "plan.tsv");
@@ -272,14 +271,14 @@ static void stop(int sig)
     measure_stop = 1;
 }
 
-/* The simulated campaign runs in this process; a signal ends it after the point in flight. */
+/* Measure a simulated campaign in this process; a signal ends it after the current point. */
 static int probe_sim(struct chain *c, const char *path, const struct measure_opts *how,
                      struct err *err)
 {
     struct points_log *log;
     struct signals before;
 
-    /* Before there are points: who sees the file may rely on it. */
+    /* Before there are points: a reader of the file relies on it. */
     signals_catch(&before, stop);
     int rc = points_open(&log, path, plan_crc(&c->plan), &c->topo, c->transport, err);
     if (rc == 0) {
@@ -292,7 +291,7 @@ static int probe_sim(struct chain *c, const char *path, const struct measure_opt
     return rc;
 }
 
-/* With NVLink left, the program starts once more: NCCL reads its variables once. */
+/* With NVLink bypassed, the program is started again, because NCCL reads its variables once. */
 static void add_nic_words(struct words *w, const struct chain *c, const struct measure_opts *how)
 {
     const struct nic *nic = &c->topo.nic[c->topo.endpoint[0].nic];
@@ -329,7 +328,8 @@ static int probe_pass(struct chain *c, const char *path, const struct measure_op
     return chain_is_sim(c) ? probe_sim(c, path, how, err) : probe_mpi(c, path, how, err);
 }
 
-/* Points that failed or were wrong end nothing: what was measured is fitted, and run says so. */
+/* Failed or wrong points do not end the chain: the measurements are fitted, and run reports
+ * them. */
 static int look_for_trouble(struct chain *c, const char *path, int rc, struct err *err)
 {
     struct points *p = &c->points;
@@ -355,8 +355,8 @@ static bool has_nic_points(const char *path)
     return has;
 }
 
-/* Where NVLink joins everybody.  A machine whose NICs NCCL cannot use loses no more than what this
- * pass would tell; what was measured over something else may not stay. */
+/* Second pass, if NVLink connects all endpoints.  If NCCL cannot use the NICs, only the results of
+ * this pass are missing.  Measurements over another path must not be kept. */
 static int probe_nics(struct chain *c, const char *path, double spent, struct err *err)
 {
     struct measure_opts how = c->probe.measure;
@@ -376,8 +376,8 @@ static int probe_nics(struct chain *c, const char *path, double spent, struct er
                     why.code == EXIT_CONFIG ? "; --no-nic-pass and another -o leave it out" : "");
 }
 
-/* points.tsv; rc: of the start that discovered.  Where the second pass has begun the first is over, and
- * a start of it would only find that nothing proves its path any more. */
+/* Step points.tsv; rc: of the start for discovery.  If the second pass has begun, the first is
+ * complete, and starting it again would fail because nothing proves its path any more. */
 static int probe(struct chain *c, int rc, struct err *err)
 {
     char *path = file_join(c->dir, "points.tsv");
@@ -409,7 +409,7 @@ static bool computes(const struct chain *c)
     return !c->no_compute && t && t->memory == TRANSPORT_GPU;
 }
 
-/* compute.tsv, where ranks have GPUs */
+/* Step compute.tsv, if ranks have GPUs. */
 static int compute(struct chain *c, struct err *err)
 {
     char *path = file_join(c->dir, "compute.tsv");
@@ -419,7 +419,8 @@ static int compute(struct chain *c, struct err *err)
     return rc;
 }
 
-/* What the ranks learned of MPI meanwhile; a simulation has none, and a large topology. */
+/* Load what the ranks learned of MPI meanwhile.  Not for a simulation, which learns nothing and has
+ * a large topology. */
 static int learn_mpi(struct chain *c, struct err *err)
 {
     if (chain_is_sim(c))
@@ -438,13 +439,14 @@ static int learn_mpi(struct chain *c, struct err *err)
 
 static int take_steps(struct chain *c, struct err *err)
 {
-    /* Tables of millions go back when they are freed: else those of one step stay beside the next's. */
+    /* Return tables of millions of rows to the system when they are freed; otherwise those of one
+     * step would stay beside the next step's. */
     mallopt(M_MMAP_THRESHOLD, 1 << 20);
     int rc = discover(c, err);
 
     if ((rc < 0 && !(c->probed && err->code == EXIT_UNJUDGED)) || plan(c, err) < 0)
         return -1;
-    if (chain_is_sim(c)) { /* ranks say it with what it will take */
+    if (chain_is_sim(c)) { /* ranks print it with their estimate */
         log_info("%s: %d endpoint%s, %d round%s over %s", c->dir, c->topo.endpoints,
                  units_s(c->topo.endpoints), c->plan.rounds, units_s(c->plan.rounds), c->transport);
         plan_sees_log(&c->plan, &c->topo);
@@ -454,11 +456,11 @@ static int take_steps(struct chain *c, struct err *err)
     plan_forget_pairs(&c->plan);
     if (chain_is_sim(c))
         sim_bed_free(&c->bed);
-    malloc_trim(0); /* of small pieces, which stay else while points are many */
+    malloc_trim(0); /* free small pieces, which would stay while points are loaded */
     return chain_fit(c, err);
 }
 
-/* How to go on, where there is something to go on with and it was not said. */
+/* Add how to continue, if there is something to continue and it is not mentioned yet. */
 static void add_way(const struct chain *c, struct err *err)
 {
     char *topology = file_join(c->dir ? c->dir : "", "topology.json");
@@ -478,7 +480,7 @@ int chain_run(struct chain *c, struct err *err)
     return rc;
 }
 
-/* What the plan costs is known when the ranks are started; on other hosts they are not. */
+/* The cost of the plan is known only once ranks are started, which a dry run does not do. */
 static int dry_run_mpi(struct chain *c, FILE *out, struct err *err)
 {
     const char *fixed[] = {"--dry-run", NULL};

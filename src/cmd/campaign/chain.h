@@ -1,4 +1,5 @@
-/* chain.h - a campaign directory and the steps that fill it; every arrow is a file. */
+/* chain.h - a campaign directory and the steps that fill it; each step passes its result on as a
+ * file. */
 #ifndef RG_CHAIN_H
 #define RG_CHAIN_H
 
@@ -13,42 +14,43 @@
 #include "probe/transport.h"
 #include "step/predict.h"
 
-enum { CHAIN_LAYOUTS = 2 }; /* of one model, in the summary */
+enum { CHAIN_LAYOUTS = 2 }; /* layouts of one model in the summary */
 
 struct chain {
-    const struct opt_line *line; /* what was typed: the MPI program is given the same options */
+    const struct opt_line *line; /* command line as typed: the MPI program gets the same options */
     int argc;
     char **argv;
-    const char *dir;       /* NULL: one of its own is made (campaign_files_dir) */
-    char *made;            /* that one; owned */
-    const char *transport; /* "sim", "mpi", "nccl"; "auto": until the ranks say what they have */
+    const char *dir;       /* NULL: a new directory is made (campaign_files_dir) */
+    char *made;            /* name of the new directory; owned */
+    const char *transport; /* "sim", "mpi", "nccl"; "auto": until the ranks report their hardware */
     struct probe_opts probe;
     struct device_choice device;
     bool no_compute;
-    double until; /* log_now() by which measuring is over, whatever is missing then, and a shorter
-                   * plan; no prediction; 0: none */
-    bool spent;   /* it was over before the plan was */
-    const char *model; /* of predictions; its products are measured too */
+    /* log_now() at which measuring ends, complete or not; the plan is shortened and there is no
+     * prediction; 0: none */
+    double until;
+    bool spent;        /* the time ended before the plan did */
+    const char *model; /* model of predictions; its products are measured, too */
     struct sim_opts sim;
     struct launch launch;
-    const char **job; /* words of --for-job; owned, the words are not */
+    const char **job; /* words of --for-job; the array is owned, the words are not */
     int jobs;
     bool resume;
-    bool trust;  /* folders and files of other users are used, too */
-    bool probed; /* the start that discovered has measured the plan, too */
+    bool trust;  /* also use directories and files of other users */
+    bool probed; /* the start for discovery has measured the plan, too */
     int lock;    /* descriptor of the locked directory */
-    /* what the steps leave behind */
+    /* results of the steps */
     struct sim_bed bed;
-    struct topo topo; /* until it is fitted: of a simulation it is the matrix's then */
+    struct topo topo; /* valid until the fit, which moves it to the matrix in a simulation */
     struct plan plan;
-    struct points points; /* as the file has them */
+    struct points points; /* as in the file */
     struct matrix matrix;
     struct prediction predicted[CHAIN_LAYOUTS];
     int predictions;
-    char *trouble; /* campaign_files_trouble(); the end is EXIT_UNJUDGED */
+    char *trouble; /* campaign_files_trouble(); the exit code is EXIT_UNJUDGED */
 };
 
-/* Is it simulated, in this process? */
+/* True if the campaign is simulated, in this process. */
 static inline bool chain_is_sim(const struct chain *c)
 {
     const struct transport *t = transport_find(c->transport);
@@ -56,8 +58,8 @@ static inline bool chain_is_sim(const struct chain *c)
     return t && !t->ranks;
 }
 
-/* What "auto" is where no rank has to be asked: sim with a fabric.  Refuses what does not go
- * together. */
+/* Replace "auto" if no rank need be started for it: sim with a fabric.  Refuses options that
+ * exclude each other. */
 int chain_transport(struct chain *c, struct err *err);
 #define CHAIN_TRUST(type, member)                                                                  \
     {                                                                                              \
@@ -65,28 +67,29 @@ int chain_transport(struct chain *c, struct err *err);
             "use folders, links and files although they belong to another user",                   \
             OPT_INTO(type, member.trust), .group = 1                                               \
     }
-/* EXIT_CONFIG where `path`, a link or a folder, or a file in it belongs to another user than us and
- * root, unless that is fine (--trust-owner). */
+/* EXIT_CONFIG if `path`, a link or a directory, or a file in it belongs to a user other than the
+ * caller and root, unless allowed (--trust-owner). */
 int chain_trusts(const struct chain *c, const char *path, struct err *err);
-/* Make the directory, which a campaign without one names after what it measures, lock it (EXIT_IO when another run holds it), and refuse one that already
- * holds a campaign unless resume (EXIT_CONFIG), or is another user's (chain_trusts). */
+/* Make the directory (default: named after the measured machine) and lock it.  EXIT_IO if another
+ * run holds it.  EXIT_CONFIG if it already holds a campaign, unless resume, or belongs to another
+ * user (chain_trusts()). */
 int chain_open(struct chain *c, struct err *err);
-/* Every step in turn, each leaving its file: topology.json, plan.tsv, points.tsv, compute.tsv where
- * ranks have GPUs, matrix.json, prediction.json. */
+/* Run all steps in order, each writing its file: topology.json, plan.tsv, points.tsv, compute.tsv
+ * if ranks have GPUs, matrix.json, prediction.json. */
 int chain_run(struct chain *c, struct err *err);
-/* matrix.json and prediction.json of what was measured until then; for who goes on after chain_run()
- * was cut short. */
+/* Write matrix.json and prediction.json from the measurements so far; for callers that continue
+ * after chain_run() was interrupted. */
 int chain_fit(struct chain *c, struct err *err);
 void chain_close(struct chain *c);
 
-/* What the plan costs, and the command that would run, without writing anything. */
+/* Print the cost of the plan and the command that would run, without writing anything. */
 int chain_dry_run(struct chain *c, FILE *out, struct err *err);
 
-/* topology.json, plan.tsv and points.tsv must belong together (EXIT_DATA).  Adds what no point
- * tells: what devices do alone, from `compute` (compute.tsv, NULL: not measured), the data-sheet
- * peaks of the preset that the topology names, and on hosts without GPUs the compute rate of this
- * host, measured.  Points that are there are not read again.  The caller frees m with matrix_free() and
- * points, also after a failure. */
+/* Fit files that belong together: topology.json, plan.tsv and points.tsv (EXIT_DATA if not).  Adds
+ * data that points lack: `compute` (compute.tsv with the speed of devices alone, NULL: not
+ * measured), the data-sheet peaks of the topology's preset, and on hosts without GPUs the measured
+ * compute rate of this host.  Points already loaded are not read again.  The caller frees m with
+ * matrix_free(), and points, also after a failure. */
 int chain_fit_files(struct matrix *m, const char *topology, const char *plan_path,
                     const char *points_path, struct points *points, const char *compute,
                     const struct fit_opts *o, struct err *err);

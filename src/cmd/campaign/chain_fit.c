@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* chain_fit.c - the files of a campaign become a cost matrix, with what no point tells, and
- * predictions. */
+/* chain_fit.c - make a cost matrix and predictions from the files of a campaign, with data that
+ * points lack. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +14,8 @@
 #include "cost/reference.h"
 #include "step/compute.h"
 
-/* Tiers that the preset knows by name get its peak, unless a NIC that was seen told one or they outrun
- * it. */
+/* Tiers with the name of a preset tier get its peak, unless a visible NIC gave one or they are
+ * faster. */
 static void note_peaks(struct matrix *m, const struct fabric *f)
 {
     for (int i = 0; i < m->tiers; i++)
@@ -25,8 +25,7 @@ static void note_peaks(struct matrix *m, const struct fabric *f)
                 m->tier[i].peak_Bps = f->tier[k].peak.value;
 }
 
-/* What the preset of this machine says: rates of tiers, and peaks that measured products are shares
- * of. */
+/* Add the preset of this machine: rates of tiers, and peaks for the shares of measured products. */
 static int note_preset(struct matrix *m, const struct device_table *alone, struct err *err)
 {
     struct fabric f = {0};
@@ -45,7 +44,7 @@ static int note_preset(struct matrix *m, const struct device_table *alone, struc
     return rc;
 }
 
-/* What a core of this host computes stands for a device, and says so. */
+/* The compute rate of a core of this host represents a device, and is marked as such. */
 static int note_compute(struct matrix *m, struct err *err)
 {
     struct compute rate;
@@ -61,7 +60,7 @@ static int note_compute(struct matrix *m, struct err *err)
     return 0;
 }
 
-/* These are of each other: the matrix, and what no point tells. */
+/* Fit inputs that belong together, and add data that points lack. */
 static int fit_these(struct matrix *m, struct topo *t, const struct plan *plan,
                      const struct points *points, const char *compute, const struct fit_opts *o,
                      struct err *err)
@@ -109,7 +108,7 @@ int chain_fit_files(struct matrix *m, const char *topology, const char *plan_pat
     return rc;
 }
 
-/* The largest power of two up to 8 that divides the endpoints of every host. */
+/* Largest power of two up to 8 that divides the endpoints of every host. */
 static int tensor_size(const struct topo *t)
 {
     int *per = mem_calloc((size_t)t->hosts, sizeof(*per)), size = 8;
@@ -123,10 +122,10 @@ static int tensor_size(const struct topo *t)
     return size;
 }
 
-/* prediction.json: the step time of the model sharded over everything (FSDP), and with tensor
- * parallelism inside a host where that divides; what does not divide is left out with a note.
- * Every layout at the same global batch, one sequence an endpoint, so that the shorter step is the
- * faster layout.  CPUs train nothing unless a model is asked for. */
+/* Write prediction.json: the step time of the model sharded over everything (FSDP), and with tensor
+ * parallelism inside a host if its size divides the model; otherwise that layout is left out with a
+ * note.  All layouts have the same global batch, one sequence per endpoint, so that the shorter
+ * step is the faster layout.  CPUs have a prediction only if a model is given. */
 static int predict(struct chain *c, struct err *err)
 {
     const char *model = c->model ? c->model : "llama3.1-8b";
@@ -163,8 +162,8 @@ static int predict(struct chain *c, struct err *err)
     return rc;
 }
 
-/* Of a simulation that was just measured everything is here; the ranks of other transports may have
- * learned more of the topology, in its file. */
+/* After a simulation everything is in memory.  The ranks of other transports may have added to the
+ * topology in its file, so the files are read. */
 static int fit_campaign(struct chain *c, const char *compute, const struct fit_opts *o,
                         struct err *err)
 {

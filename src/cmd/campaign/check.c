@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check.c - railgauge check: a campaign of bounded minutes, judged, and what it said last. */
+/* check.c - railgauge check: a campaign with a time limit and its verdict; --last repeats the last
+ * verdict. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,13 +59,14 @@ static const struct opt options[] = {
 
 static const struct opt words[] = {{"host", OPT_INTO(struct args, host)}, {0}};
 
-/* What is measured in so little time, before what was typed: each part of a host with some partners,
- * and one collective. */
+/* Options for a short measurement, placed before the typed ones: each part of a host with some
+ * partners, and one collective. */
 static char *const small[] = {"--op=pair_latency,pair_bw,all_reduce", "--stepfactor=16",
                               "--epochs=3", "--matchings=4"};
 enum { SMALL = sizeof(small) / sizeof(*small) };
 
-/* s: ranks that do not leave are ended within 4 s (launch.c), what they measured is judged after that. */
+/* s: ranks that do not leave are ended within 4 s (launch.c), and then their measurements are
+ * judged. */
 enum { LEAST = 10, RESERVE = 5 };
 
 static int refuse(void *args, struct err *err)
@@ -100,7 +102,7 @@ static const struct opt_line command = {
                "1 a check fails, 2 could not judge, ", ", 75 cut short, 78 configuration"),
 };
 
-/* --- the state --- */
+/* --- state directory --- */
 
 /* The caller frees. */
 static char *state_dir(const struct args *a, bool writes)
@@ -135,7 +137,7 @@ static void print_reason(const struct health *h)
 
 /* --- --last --- */
 
-/* Slurm's name of this node, where it is one; else its own. */
+/* Slurm's name of this node, if any; else its own. */
 static const char *this_host(char buf[256])
 {
     const char *node = getenv("SLURMD_NODENAME");
@@ -170,7 +172,7 @@ static void print_last(const struct args *a, const struct health *h)
     free(line);
 }
 
-/* What cannot be read is a verdict, too. */
+/* An unreadable state is a verdict, too. */
 static int answer_last(const struct args *a, struct err *err)
 {
     char buf[256], *dir = state_dir(a, false);
@@ -197,7 +199,7 @@ static int answer_last(const struct args *a, struct err *err)
     return rc < 0 ? -1 : code;
 }
 
-/* --- where it is measured --- */
+/* --- choice of hosts --- */
 
 static int gpus_here(void)
 {
@@ -221,8 +223,8 @@ static int number_of(const char *variable)
     return text && units_int(&n, text, 1, 1 << 20, &err) == 0 ? n : 0;
 }
 
-/* A rank for each GPU, on the nodes of the job where there is one; a prolog or an epilog, which has
- * a job's variables as well, speaks of its own node. */
+/* One rank per GPU, on the nodes of the job if there is one.  A prolog or an epilog has a job's
+ * variables, too, but checks its own node only. */
 static void choose_hosts(struct args *a)
 {
     struct launch *l = &a->chain.launch;
@@ -243,8 +245,8 @@ static void choose_hosts(struct args *a)
         l->ranks = each;
 }
 
-/* A chain that the limit cut short has measured something; what is missing is unknown.  A rank that
- * died or hangs is no verdict either. */
+/* If the limit interrupted the chain, what was measured counts and the rest is unknown.  A rank
+ * that died or hangs does not prevent a verdict. */
 static int measure(struct chain *c, struct err *err)
 {
     int rc = chain_transport(c, err);
@@ -265,7 +267,7 @@ static int measure(struct chain *c, struct err *err)
     return rc;
 }
 
-/* --- the answer --- */
+/* --- result --- */
 
 struct answer {
     const struct judged *judged;
@@ -273,10 +275,10 @@ struct answer {
     int hosts;
     const char *state;
     double took;
-    char *cut; /* why not all was measured; NULL: it was */
+    char *cut; /* reason for an incomplete measurement; NULL: complete */
 };
 
-/* What is missing may be what is bad. */
+/* The missing part may be the bad one, so only FAIL remains certain. */
 static void doubt(struct answer *w, struct judged *j, const struct chain *c)
 {
     if (!c->spent)
@@ -335,7 +337,7 @@ static json_t *report(const struct answer *w, const struct args *a)
     return root;
 }
 
-/* Hosts of which the same is said in one line. */
+/* Print hosts with the same result in one line. */
 static void print_hosts(const struct answer *w)
 {
     bool *told = mem_calloc((size_t)w->hosts + 1, sizeof(*told));
@@ -415,7 +417,7 @@ static int judge(struct args *a, const char *dir, double begin, int *code, struc
     return rc;
 }
 
-/* The chain, in a directory of its own unless one is named. */
+/* Run the chain, in a directory of its own unless one is given. */
 static int run(struct args *a, int *code, struct err *err)
 {
     double begin = log_now();
@@ -426,7 +428,7 @@ static int run(struct args *a, int *code, struct err *err)
     int rc = -1;
 
     if (lock >= 0)
-        close(lock); /* chain_open() takes it */
+        close(lock); /* chain_open() locks it again */
     a->chain.until = begin + a->limit - RESERVE;
     a->chain.no_compute = true;
     a->chain.dir = kept ? kept : dir;
@@ -453,7 +455,7 @@ static int cmd_check(int argc, char **argv, struct err *err)
     memcpy(all + 1, small, sizeof(small));
     memcpy(all + 1 + SMALL, argv + 1, (size_t)(argc - 1) * sizeof(*all));
     probe_opts_defaults(&a.chain.probe);
-    log_setup(argv[0], LOG_WARN); /* nobody waits for what is said on the way */
+    log_setup(argv[0], LOG_WARN); /* progress messages have no reader */
     opt_parse(&command, argc + SMALL, all, OPT_EXITS, &a);
     a.chain.line = &command;
     a.chain.argc = argc + SMALL;
@@ -462,7 +464,8 @@ static int cmd_check(int argc, char **argv, struct err *err)
     chain_close(&a.chain);
     free(all);
     rc = rc < 0 ? -1 : code;
-    if (rc < 0 && a.style == JUDGED_NAGIOS) { /* whatever the reason: a plugin has four codes */
+    if (rc < 0 && a.style == JUDGED_NAGIOS) {
+        /* whatever the reason, because a plugin has only four codes */
         char *line = mem_printf("%s: %s", accept_name[ACCEPT_UNKNOWN], err->text);
         judged_nagios(ACCEPT_UNKNOWN, line, NULL);
         free(line);

@@ -91,7 +91,7 @@ static void add_split(struct words *w, const char *text)
     free(copy);
 }
 
-/* More ranks than cores would measure how the cores are shared. */
+/* One rank per core; with more, the sharing of cores would be measured. */
 static int ranks_here(void)
 {
     cpu_set_t set;
@@ -100,7 +100,7 @@ static int ranks_here(void)
     return cores < 2 ? 2 : cores > 4 ? 4 : cores;
 }
 
-/* Inside an allocation of a scheduler mpirun uses all hosts that it has. */
+/* Inside a scheduler's allocation mpirun uses all of its hosts. */
 static bool in_allocation(void)
 {
     static const char *const scheduled[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", NULL};
@@ -111,7 +111,7 @@ static bool in_allocation(void)
     return false;
 }
 
-/* -H host:ranks,... of --hosts; *ranks is how many that are. */
+/* -H host:ranks,... for --hosts; *ranks is their sum. */
 static int add_hosts(struct words *w, const char *hosts, int *ranks, struct err *err)
 {
     struct hostfile s;
@@ -131,10 +131,10 @@ static int add_hosts(struct words *w, const char *hosts, int *ranks, struct err 
     return rc;
 }
 
-/* All ranks are on this host, and nobody has told Open MPI what to take: without networks it starts
- * sooner, and Open MPI 5 does not print a line of its tcp module for each pair of interfaces.  All of
- * them are named, because this takes the place of what Debian's openmpi-mca-params.conf leaves out:
- * the end of ofi is a sleep(1). */
+/* True if all ranks are on this host and the user has not configured Open MPI.  Without networks it
+ * starts sooner, and Open MPI 5 does not print a line of its tcp module for each pair of
+ * interfaces.  All networks are named, because this setting replaces the exclusions of Debian's
+ * openmpi-mca-params.conf: ofi would end with a sleep(1). */
 #define NO_NETWORKS "^tcp,ofi,openib,uct"
 static bool needs_no_networks(const struct launch *l)
 {
@@ -147,7 +147,8 @@ static bool stays_here(const struct launch *l)
     return !l->command && !l->hosts && !in_allocation();
 }
 
-/* mpirun of Open MPI.  Ranks may outnumber cores: they yield while they wait and are not bound. */
+/* Words for Open MPI's mpirun.  Ranks may outnumber cores, so they yield while waiting and are not
+ * bound. */
 static int add_mpirun(struct words *w, const struct launch *l, struct err *err)
 {
     struct words hosts = {NULL, 0};
@@ -202,22 +203,23 @@ int launch_print(const struct launch *l, const struct words *args, FILE *out, st
     return rc;
 }
 
-/* --- private folders for what an MPI leaves on a host while it runs: the session folder of mpirun,
- * sockets and files of PMIx, files of shared memory ---
+/* --- private directories for files of MPI on a host while it runs: the session directory of
+ * mpirun, sockets and files of PMIx, shared memory files ---
  *
- * Their usual names below /tmp and /dev/shm can be guessed.  Another user who makes one beforehand, as
- * a link, has root write to or empty what the link leads to (Open MPI 4.1: orte/util/session_dir.c). */
+ * Their usual names below /tmp and /dev/shm are predictable.  If another user creates one
+ * beforehand as a link, root would write to or empty the target of the link (Open MPI 4.1:
+ * orte/util/session_dir.c). */
 
-/* Of mode 0700; NULL: none, the environment stays as it is. */
+/* Directories with mode 0700; NULL: none, the environment is unchanged. */
 struct session {
-    char *dir;    /* TMPDIR of the launcher: Open MPI 4 and 5, PMIx and MPICH take it */
-    char *shared; /* NULL: /dev/shm is not there, or ranks are on other hosts too */
-    int lock[2];  /* of both: in use; -1: none */
+    char *dir;    /* TMPDIR of the launcher, used by Open MPI 4 and 5, PMIx and MPICH */
+    char *shared; /* NULL: no /dev/shm, or ranks on other hosts, too */
+    int lock[2];  /* locks of both while in use; -1: none */
 };
 
-/* Below the runtime folder of the service or of the user, of root below /run, else below TMPDIR or /tmp.
- * The runtime folder of a user need not be there on other hosts; Open MPI makes what TMPDIR names there
- * if a scheduler passes that on. */
+/* Make them below the runtime directory of the service or of the user, for root below /run, else
+ * below TMPDIR or /tmp.  The user's runtime directory may not exist on other hosts; Open MPI
+ * creates TMPDIR there if a scheduler passes it on. */
 static int session_open(struct session *s, bool here, struct err *err)
 {
     const char *const base[] = {here ? getenv("RUNTIME_DIRECTORY") : NULL,
@@ -231,8 +233,8 @@ static int session_open(struct session *s, bool here, struct err *err)
     return s->dir ? 0 : -1;
 }
 
-/* In the child that becomes the launcher.  Other hosts do not have these folders: mpirun takes TMPDIR for
- * itself and does not pass it on. */
+/* Called in the child that becomes the launcher.  Other hosts lack these directories, which is
+ * harmless, because mpirun does not pass its own TMPDIR on. */
 static void session_enter(const struct session *s)
 {
     static const char *const shared[] = {"OMPI_MCA_btl_vader_backing_directory",
@@ -259,8 +261,8 @@ static void session_close(struct session *s)
 static volatile pid_t child;
 static volatile sig_atomic_t stopped, passes_on;
 
-/* Watched ranks are asked over the side channel: launchers take seconds to pass a signal on.  Who
- * asks again wants it at once. */
+/* Watched ranks are asked over the side channel, because launchers take seconds to pass a signal
+ * on.  A second signal ends them at once. */
 static void take_signal(int sig)
 {
     if (child > 0 && (passes_on || stopped))
@@ -268,8 +270,8 @@ static void take_signal(int sig)
     stopped = 1;
 }
 
-/* In the child.  A process group of its own, so that all of it can be ended, and that must not read
- * the terminal; when we die it does not stay behind. */
+/* Called in the child.  It gets its own process group, so that all of it can be ended; that group
+ * must not read the terminal.  The child dies with the parent. */
 static void become(char **word, const struct session *session, const sigset_t *mask, pid_t parent,
                    int said)
 {
@@ -308,7 +310,7 @@ static int spawn(pid_t *pid, char **word, const struct session *session, const s
     return why ? err_config(err, "cannot start %s: %s", word[0], strerror(why)) : 0;
 }
 
-/* Has the launcher ended?  Waits at most `ms` for that or for words of the ranks. */
+/* True if the launcher has ended.  Waits at most `ms` for that, or for messages of the ranks. */
 static bool has_ended(pid_t pid, struct listener *watch, int ms, int *status)
 {
     if (watch)
@@ -316,18 +318,17 @@ static bool has_ended(pid_t pid, struct listener *watch, int ms, int *status)
     return waitpid(pid, status, watch ? WNOHANG : 0) == pid;
 }
 
-/* Why a launcher is ended before it ends by itself. */
+/* Reason to end a launcher before it ends by itself. */
 enum reason { GOES_ON, HAS_VERDICT, IS_STOPPED, IS_LATE };
 
-/* What is done about it, s after the reason came up: the ranks have some time to leave by
- * themselves, then the launcher is asked to end them, then nobody is asked any more, also what is
- * stopped (SIGSTOP). */
+/* Seconds after the reason arose: the ranks may leave by themselves; then the launcher is asked to
+ * end them; then all are killed, also stopped ones (SIGSTOP). */
 static const struct {
     double ask_ranks, ask, end;
 } patience[] = {
     [HAS_VERDICT] = {1e9, 0.7, 3.7}, [IS_STOPPED] = {0, 0.7, 3.7}, [IS_LATE] = {1e9, 0, 1}};
 
-/* s from the last goodbye of a rank until its launcher is not waited for any more */
+/* s between the last goodbye of a rank and the end of the wait for its launcher */
 static const double late_after = 5;
 
 static void end_launcher(pid_t pid, struct listener *watch, enum reason why, int *status)
@@ -363,7 +364,7 @@ static enum reason look(const struct listener *watch, double *over_since)
     return log_now() - *over_since > late_after ? IS_LATE : GOES_ON;
 }
 
-/* At that time of log_now() the ranks are asked to leave, as by a signal; 0: no more. */
+/* At this time of log_now() the ranks are asked to leave, as by a signal; 0: never. */
 static void set_alarm(double until)
 {
     double left = until > 0 ? fmax(until - log_now(), 0.001) : 0;
@@ -375,14 +376,15 @@ static void set_alarm(double until)
     setitimer(ITIMER_REAL, &t, NULL);
 }
 
-/* The launcher's end shall end a wait for words of the ranks. */
+/* The end of the launcher must end a wait for messages of the ranks. */
 static void wake(int sig)
 {
     (void)sig;
 }
 
-/* Until the launcher has ended, by itself or because of a verdict.  When it ends first, what the
- * ranks said last is heard.  Signals are held until there is a launcher, then as in `mask`. */
+/* Wait until the launcher has ended, by itself or because of a verdict.  If it ends first, the last
+ * messages of the ranks are still received.  Signals are blocked until there is a launcher, then as
+ * in `mask`. */
 static enum reason wait_for(pid_t pid, struct listener *watch, const sigset_t *mask, double until,
                             int *status)
 {
@@ -412,7 +414,7 @@ static enum reason wait_for(pid_t pid, struct listener *watch, const sigset_t *m
     return why;
 }
 
-/* Are all hosts known?  A launcher of the user's or an allocation may have others. */
+/* Choose by the hosts if all are known; a user's launcher or an allocation may have others. */
 static void choose_address(const struct launch *l, char out[64], struct err *err)
 {
     struct hostfile s = {NULL, NULL, 0};
@@ -425,7 +427,7 @@ static void choose_address(const struct launch *l, char out[64], struct err *err
     hostfile_free(&s);
 }
 
-/* The ranks learn from the environment where to go.  Without a watch the campaign goes on. */
+/* The ranks get the address through the environment.  A failure leaves the campaign unwatched. */
 static struct listener *open_watch(const struct launch *l)
 {
     const char *given = getenv("RAILGAUGE_WATCH");
@@ -450,7 +452,7 @@ static void close_watch(struct listener *watch)
     listen_close(watch);
 }
 
-/* Codes that the ranks give themselves stay; others are the launcher's. */
+/* Codes of the ranks are kept; other codes are the launcher's. */
 static int judge_end(const struct launch *l, const char *launcher, int code, bool met,
                      struct err *err)
 {
@@ -469,7 +471,7 @@ static int judge_end(const struct launch *l, const char *launcher, int code, boo
                       launcher, code, l->hosts ? l->hosts : "this machine");
 }
 
-/* mpirun crashes or hangs where it cannot open files. */
+/* mpirun crashes or hangs if it cannot open enough files. */
 static int check_files(struct err *err)
 {
     enum { FILES = 128 };
@@ -487,8 +489,8 @@ static int check_files(struct err *err)
                       (unsigned long long)r.rlim_max, FILES);
 }
 
-/* srun and its like have their own daemons make these folders, and pass all variables on to hosts that
- * lack ours. */
+/* srun and similar launchers let their own daemons make these directories, and pass all variables
+ * on to hosts that lack the private ones. */
 static bool is_mpirun(const char *word)
 {
     static const char *const names[] = {"mpirun", "mpiexec", "orterun", "prterun"};
@@ -513,7 +515,7 @@ int launch_run(const struct launch *l, const struct words *args, int *code, stru
     if (check_files(err) < 0 || make_words(&w, l, args, err) < 0 ||
         (is_mpirun(w.word[0]) && session_open(&session, stays_here(l), err) < 0))
         goto out;
-    /* The ranks' own stderr is a pipe of the launcher. */
+    /* The ranks' own stderr is a pipe to the launcher. */
     setenv("RAILGAUGE_PROGRESS", isatty(STDERR_FILENO) ? "1" : "0", 0);
     watch = open_watch(l);
     signals_hold(&mask);
@@ -523,7 +525,8 @@ int launch_run(const struct launch *l, const struct words *args, int *code, stru
     }
     enum reason why = wait_for(pid, watch, &mask, l->until, &status);
     *code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-    if (stopped && (*code || watch)) /* mpirun says 1 where the ranks said 75, or 0 as asked */
+    /* mpirun returns 1 for 75 of the ranks, or 0 if it was asked to end */
+    if (stopped && (*code || watch))
         *code = EXIT_CUT;
     verdict = watch && !stopped ? listen_verdict(watch) : NULL;
     if (verdict)

@@ -229,7 +229,7 @@ static void priced_table(struct table *t, const struct recorded *r, const struct
     }
 }
 
-/* --- what is said --- */
+/* --- printed results --- */
 
 static void print_table(struct table *t, const char *title)
 {

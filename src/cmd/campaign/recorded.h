@@ -1,5 +1,5 @@
-/* recorded.h - what railgauge import makes of a job's own records, beside the campaign: its clocks,
- * traffic and late ranks, and what a prediction and a matrix say of the same. */
+/* recorded.h - results of railgauge import for a job's own records, besides the campaign: its
+ * clocks, traffic and late ranks, and comparisons with a prediction and a matrix. */
 #ifndef RG_RECORDED_H
 #define RG_RECORDED_H
 
@@ -12,7 +12,7 @@
 #include "verdict/job/priced.h"
 #include "verdict/job/sent.h"
 
-/* As typed. */
+/* Options as typed. */
 struct recorded_args {
     const char *dir, *job, *against, *traffic;
 };
@@ -27,14 +27,14 @@ struct recorded {
     struct priced priced;
 };
 
-/* Reads the folder into r and im, to whose sentences it adds.  recorded_free() in any case, after
- * recorded_init(). */
+/* Read the directory into r and im, and add to its sentences.  Call recorded_free() in any case,
+ * after recorded_init(). */
 void recorded_init(struct recorded *r, const struct recorded_args *a);
 int recorded_open(struct recorded *r, struct import *im, struct err *err);
 void recorded_free(struct recorded *r);
 
 void recorded_print(const struct recorded *r, const struct import *im);
-/* Members of import's answer; new reference. */
+/* Members of import's output; new reference. */
 json_t *recorded_json(const struct recorded *r, const struct import *im);
 
 #endif
