@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_placement.c - railgauge check-placement: at a job's start, check that its nodes are where
- * its segments need them. */
+/* check_placement.c - railgauge check-placement: at a job's start, check that the nodes are where
+ * the segments need them. */
 #include <errno.h>
 #include <jansson.h>
 #include <limits.h>

@@ -1,7 +1,7 @@
-/* command.h - subcommands: one file and one row each.
+/* command.h - subcommands: a file and a row each.
  *
  * A command parses its own argv (opt.h; argv[0] is "railgauge NAME" for messages), calls the
- * library and prints.  It returns an exit code of err.h, or -1 with err, which main.c prints.  Its
+ * library and prints.  It returns an exit code of err.h, or -1 with err, printed by main.c.  The
  * file ends with `const struct command NAME_command = {&its line, its function};`.  To add a
  * command: a file here, a row below, a section in the man page and a test in tests/cli. */
 #ifndef RG_COMMAND_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* completion.c - railgauge completion: a script with which bash, zsh or fish complete commands,
- * their options and, if a row knows its names, their values.  It is generated from the tables with
- * which the commands themselves are parsed. */
+ * options and, if a row knows the names, values.  Generated from the same tables with which the
+ * commands are parsed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -59,7 +59,7 @@ static void judge(struct row *r, const struct curves *c)
     free(error);
 }
 
-/* One row per system and op in table order, then one for all. */
+/* A row per system and op in table order, then a row for all. */
 static int rows_of(struct row **rows, const struct curves *c)
 {
     int count = 0;

@@ -25,7 +25,8 @@ struct input_sources {
 struct input_args {
     const char *file, *fabric;
     int racks;
-    bool blind; /* of a preset only host names are visible; for commands that set it */
+    /* the preset's coordinates are hidden, except host names; for commands that set it */
+    bool blind;
     bool json, quiet;
     const char *below; /* lower-layer campaign; NULL: that of the directory, if any */
     struct input_sources sources;
@@ -91,7 +92,7 @@ int input_open(struct input *in, const struct input_args *a, const struct input_
                struct err *err);
 void input_free(struct input *in);
 
-/* Lower-layer campaign: --below, else that of the directory.  It refers to `in`, which must live as
+/* Lower-layer campaign: --below, else that of the directory.  It refers to `in`, to be kept as
  * long. */
 struct input_below {
     struct input in;

@@ -1,5 +1,5 @@
-/* judged.h - a campaign, its reference, and its verdict, for accept (which prints it) and report
- * (which draws it). */
+/* judged.h - a campaign with reference and verdict, for accept (prints the verdict) and report
+ * (draws it). */
 #ifndef RG_JUDGED_H
 #define RG_JUDGED_H
 
@@ -24,7 +24,7 @@ struct judged_args {
             OPT_INTO(type, member.limits)                                                          \
     }
 
-/* Exit codes: the project's own, or those of monitoring plugins, the number of the verdict. */
+/* Exit codes: the project's own, or the number of the verdict as in monitoring plugins. */
 enum judged_style { JUDGED_OWN, JUDGED_NAGIOS };
 extern const char *const judged_style[];
 #define JUDGED_STYLE(type, member)                                                                 \
@@ -59,7 +59,8 @@ void judged_nagios(enum accept_is verdict, const char *line, const struct accept
 /* Print the first lines: verdict, reference, and coverage. */
 void judged_print(const struct judged *j, const char *campaign);
 json_t *judged_seen(const struct judged *j); /* coverage as a list; new reference */
-/* Add a row per check, the most urgent first; brief: only failures, warnings and unknown ones. */
+/* Add a row per check, the most urgent first; brief: only failures, warnings and unknown
+ * results. */
 void judged_table(struct table *t, const struct accept *a, bool brief);
 extern const char *const judged_unit[]; /* "count", "share", "Bps", "s", by enum limit_unit */
 

@@ -51,7 +51,7 @@ static void add(struct rows *rows, const struct topo *t, double sec, int segment
     free(name);
 }
 
-/* Add segments of this size, spread as widely as possible; 0 if the racks have no room for them. */
+/* Add segments of this size, spread as widely as possible; 0 if the racks lack the room. */
 static int add_segment(struct rows *rows, const struct place_job *j, const struct rows_ask *a,
                        int segment, struct err *err)
 {
@@ -82,7 +82,7 @@ static int rows_segments(struct rows *rows, const struct place_job *j, const str
         if (a->need % segment == 0 && add_segment(rows, j, a, segment, err) < 0)
             return -1;
     rows->exact = true;
-    return json_array_size(rows->table.rows) ? 0 : -1; /* err is that of the last one */
+    return json_array_size(rows->table.rows) ? 0 : -1; /* err is from the last size */
 }
 
 static int rows_sets(struct rows *rows, const struct place_job *j, const struct rows_ask *a,
@@ -99,8 +99,8 @@ static int rows_sets(struct rows *rows, const struct place_job *j, const struct 
     return rc;
 }
 
-/* Each of these adds rows, or returns -1 with err: the listed hosts; the best sets of them; each
- * size of segment, spread as widely as possible. */
+/* Add rows; -1 with err.  The functions: the listed hosts; the best sets of hosts; each size of
+ * segment, spread as widely as possible. */
 static int rows_price(struct rows *rows, const struct place_job *j, const int *host, int hosts,
                       struct err *err)
 {

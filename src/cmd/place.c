@@ -215,7 +215,7 @@ static int open_job(struct placing *p, struct err *err)
     return job_open_ranks(&p->job, &a->job, &ranks, err);
 }
 
-/* Free hosts in the given order, without excluded ones. */
+/* Free hosts in the given order, without the excluded hosts. */
 static int free_hosts(struct placing *p, struct err *err)
 {
     const struct topo *t = &p->job.matrix.topo;
@@ -261,7 +261,7 @@ static int run(struct placing *p, struct err *err)
     q.order = p->placed.order;
     if (predict_step(&p->now, &q, err) < 0)
         return -1;
-    if (isinf(p->placed.in_order)) /* it needs an unusable part: nothing to compare with */
+    if (isinf(p->placed.in_order)) /* an unusable part is needed: nothing to compare with */
         return 0;
     q.order = p->placed.given;
     p->compares = true;

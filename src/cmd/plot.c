@@ -17,7 +17,7 @@
 #include "emit/text/history_text.h"
 #include "emit/text/term.h"
 
-/* A picture from PLOT_STEP on and its files.  A path that is not a file but LABEL=FILE names its
+/* A picture from PLOT_STEP on, with files.  A path that is not a file but LABEL=FILE names the
  * steps, or the campaign. */
 struct plot_files {
     enum plot_figure figure;

@@ -154,7 +154,7 @@ static int show(const struct judged *j, const struct args *a, const struct histo
 
 /* --- with a history --- */
 
-/* Keep the campaign itself once, whatever its path, and all others. */
+/* Keep the campaign only once, whatever its path, and all others. */
 static void without_itself(struct args *a)
 {
     char *self = realpath(a->dir[0], NULL);

@@ -21,8 +21,8 @@
 #include "emit/text/nccl_tests.h"
 #include "probe/campaign_files.h"
 
-/* --- campaign.json: options with which a campaign was started, so that --resume needs no others
- * and refuses different ones --- */
+/* --- campaign.json: options with which a campaign was started, so that --resume needs no options
+ * and refuses different values --- */
 
 #define FORMAT "railgauge-campaign"
 enum { VERSION = 1 };
@@ -31,8 +31,8 @@ enum { VERSION = 1 };
 static const char *const free_now[] = {
     "output", "resume", "dry-run",       "no-plots",   "format",  "no-verdict", "trust-owner",
     "launch", "model",  "watch-address", "hang-after", "max-run", "budget",     NULL};
-/* The first FORGOTTEN are not stored.  Another is stored, but a command is never taken from a
- * file. */
+/* The first FORGOTTEN are not stored.  The next, "launch", is stored but must be typed again,
+ * because a command is never taken from a file. */
 enum { FORGOTTEN = 7, TYPED_AGAIN };
 
 static bool is_among(const char *name, const char *const *names, int count)
@@ -135,7 +135,7 @@ static int check(json_t *now, json_t *then, const char *dir, struct err *err)
     return 0;
 }
 
-/* Insert options that are not given now between the program's name and its words; they are kept
+/* Insert options that are not given now between the program's name and its words; the array is kept
  * until the program ends. */
 static void put_before(int *argc, char ***argv, json_t *then, json_t *now)
 {
@@ -181,8 +181,8 @@ static int check_options(json_t *options, const char *path, struct err *err)
 }
 
 /* Insert the options stored in DIR/campaign.json before those of the command line *argv; without
- * that file (of an older version) nothing changes.  EXIT_USAGE with both values if an option given
- * now differs, unless it does not affect measurements. */
+ * that file (of an older version) *argv stays.  EXIT_USAGE with both values if an option given now
+ * differs, unless it does not affect measurements. */
 static int campaign_recall(const struct opt_line *c, int *argc, char ***argv, const char *dir,
                            struct err *err)
 {
@@ -411,7 +411,7 @@ static void parse(struct args *a, int argc, char **argv)
     opt_parse(&command, argc, argv, OPT_EXITS, a);
 }
 
-/* --resume: add the words with which the campaign was started; `last` is its directory without
+/* --resume: add the words with which the campaign was started; `last` is the directory without
  * -o. */
 static int parse_again(struct args *a, int argc, char **argv, const char *last, struct err *err)
 {

@@ -36,7 +36,7 @@ static const struct opt_line command = {
            "  railgauge seal campaign/topology.json\n\n" EXIT_CODES("", ""),
 };
 
-/* Check that the file is readable as one of the two formats. */
+/* Check that the file can be read in either format. */
 static int check(const char *text, size_t len, const char *path, struct err *err)
 {
     json_t *root;
@@ -56,7 +56,7 @@ static int check(const char *text, size_t len, const char *path, struct err *err
     return rc;
 }
 
-/* Add the file and its checksum to the list; NULL: print them. */
+/* Add the file and its checksum to the list; NULL: print both. */
 static int seal(json_t *list, const char *path, struct err *err)
 {
     char *text, *sealed;

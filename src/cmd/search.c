@@ -130,7 +130,7 @@ static char *recipe_words(char buf[160], const struct recipe *r)
     return buf;
 }
 
-/* "= +0.8 +-24 %": of the fastest's time; = if the two are not distinguishable. */
+/* "= +0.8 +- 24 %": of the fastest's time; = if the two are not distinguishable. */
 static char *over_words(char buf[48], const struct search_finalist *f)
 {
     int used = snprintf(buf, 48, "%s %+.1f", f->alike ? "=" : " ", 100 * (f->over - 1));
@@ -172,7 +172,7 @@ static void list(FILE *out, const struct search_finalist *f, int n)
         fputs("?: may not fit, the interval of its memory reaches beyond the GPU's\n", out);
 }
 
-/* Ranges "1-7, 9" of equal ones. */
+/* Ranges "1-7, 9" of equal layouts. */
 static void alike_ranges(FILE *out, const struct search *s)
 {
     const char *joint = "";
@@ -279,8 +279,8 @@ static void dropped(FILE *out, const struct search *s)
         fprintf(out, "the memory of this GPU is not known: nothing was dropped for it\n");
 }
 
-/* Print the best, why the first wins, memory against time, what was dropped, and how to repeat
- * it. */
+/* Print the best, why the first wins, memory against time, dropped layouts, and how to repeat the
+ * search. */
 static void search_text(FILE *out, const struct search *s, const struct job *j, const char *again)
 {
     head(out, s, j);

@@ -82,7 +82,8 @@ static int save_inputs(const struct campaign_files *f, const struct probe_args *
     return rc;
 }
 
-/* Open the log first: it refuses the points of another plan before that plan's file is replaced. */
+/* Open the log first, because it refuses the points of a different plan before the plan file is
+ * replaced. */
 int campaign_files_open(struct campaign_files *f, const struct probe_args *a, struct world *w,
                         const char *transport, struct err *err)
 {
@@ -259,7 +260,7 @@ char *campaign_files_dir(time_t now, struct err *err)
     return first_free(stem, make_dir, NULL, err);
 }
 
-/* Make the new link beside the old one and rename it, so that "last" always exists. */
+/* Make the new link beside the old link and rename, so that "last" always exists. */
 static void link_last(const char *dir)
 {
     char *temp = mem_printf("." CAMPAIGN_LAST ".%ld", (long)getpid());

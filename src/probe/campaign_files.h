@@ -20,8 +20,8 @@ struct campaign_files {
 int campaign_files_plan(struct campaign_files *f, const struct probe_args *a, struct world *w,
                         struct err *err);
 
-/* Collective.  Rank 0 opens the points log of a->output (default points.tsv).  A topology and a
- * plan that were not read from files are written beside it, where fit looks for them. */
+/* Collective.  Rank 0 opens the points log of a->output (default points.tsv).  Topology and plan
+ * are written beside the log, where fit looks for them, unless they were read from files. */
 int campaign_files_open(struct campaign_files *f, const struct probe_args *a, struct world *w,
                         const char *transport, struct err *err);
 
@@ -32,8 +32,8 @@ char *campaign_files_trouble(const struct points *all);
  * transport. */
 bool campaign_files_failed(const struct points *all);
 
-/* Close the log after a campaign that ended with rc; local.  Points that failed or held wrong data
- * become its error (-1) unless it has one; tainted points become a warning: "points.tsv: data were
+/* Close the log after a campaign that ended with rc; local.  Failed or wrong points become the
+ * error (-1) of a campaign that had none; tainted points become a warning: "points.tsv: data were
  * wrong in 2 of 40 points ...". */
 int campaign_files_close(struct campaign_files *f, int rc, struct err *err);
 
@@ -43,8 +43,8 @@ int campaign_files_close(struct campaign_files *f, int rc, struct err *err);
 int campaign_files_note_time(const struct campaign_files *f, const struct measure_time *t,
                              struct err *err);
 
-/* Write topology.json beside the points, where fit looks for it.  If the topology was read from a
- * file of another name or place, that file belongs to the user and stays as it is. */
+/* Write topology.json beside the points, where fit looks for it.  A topology file of another name
+ * or place belongs to the user and stays as it is. */
 int campaign_files_save_topology(const struct campaign_files *f, struct err *err);
 
 /* Let SIGTERM, SIGINT and SIGUSR1 set measure_stop.  (mpirun passes SIGUSR1 on to its ranks and
@@ -66,7 +66,7 @@ char *campaign_files_dir(time_t now, struct err *err);
 int campaign_files_name_dir(char **dir, const struct topo *t, struct err *err);
 /* Target of the link "last", without its directory.  NULL with EXIT_NOINPUT.  The caller frees. */
 char *campaign_files_last_dir(struct err *err);
-/* Remove a directory if it holds nothing but campaign.json. */
+/* Remove a directory that holds only campaign.json. */
 void campaign_files_drop_dir(const char *dir);
 
 #endif

@@ -18,11 +18,10 @@ struct gpu_binding {
 int gpu_binding_trade(struct world *w, struct gpu_binding **all, struct err *err);
 bool gpu_binding_same(const struct gpu_binding *a, const struct gpu_binding *b);
 
-/* Collective: open this rank's GPU.  It is number (place of this rank on its host, as the launcher
- * declares it, else by rank) modulo (number of GPUs it may use).  gpu_close() closes it.
- * EXIT_CONFIG if there is no GPU.  Two ranks on one GPU are refused with both names, unless
- * `share`, which is recorded in the provenance.  *one_host unless NULL: true if all ranks are on
- * this host. */
+/* Collective: open this rank's GPU; close with gpu_close().  GPU number: place of this rank on its
+ * host (as the launcher declares, else by rank) modulo the number of usable GPUs.  EXIT_CONFIG if
+ * there is no GPU.  Two ranks on one GPU are refused with both names, unless `share`, which is
+ * recorded in the provenance.  *one_host unless NULL: true if all ranks are on this host. */
 int gpu_binding_take(struct world *w, bool share, bool *one_host, struct err *err);
 
 #endif

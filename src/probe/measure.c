@@ -48,14 +48,14 @@ struct worst_pair {
     char text[64]; /* "17>89 0.60x"; "": no outlier */
 };
 
-/* Every rank has one, but only rank 0, which has the points log, uses its contents.  The functions
- * below run on rank 0 only, unless they say otherwise. */
+/* Every rank has this struct, but only rank 0, with the points log, uses the contents.  The
+ * functions below run on rank 0 only, unless stated otherwise. */
 struct campaign_log {
     struct points_log *points; /* owned by the caller; NULL on other ranks */
     const struct topo *topo;
     int ranks;
     struct campaign_record
-        *inbox;         /* one per rank, zeros where nothing was reported; NULL on other ranks */
+        *inbox;         /* a record per rank, zeros without a report; NULL on other ranks */
     int *heard, heards; /* ranks that reported */
     struct worst_pair worst;
     struct progress progress;
@@ -229,7 +229,7 @@ static bool first_epoch(const struct round *r, int epoch)
     return epoch == __builtin_ctz(r->epochs);
 }
 
-/* Announce what this rank does now, in words common to its group only. */
+/* Announce the current work of this rank, in words common to its group only. */
 static void announce(const struct round *r, int g, size_t bytes, size_t reach)
 {
     char size[UNITS_TEXT], group[32] = "";
@@ -293,7 +293,7 @@ static int cut(const struct campaign *c, struct err *err)
     return 0;
 }
 
-/* --- one size of one round --- */
+/* --- a size of a round --- */
 
 static int solo_size(struct campaign *c, const struct round *r, int epoch, int step, size_t after,
                      int *slow, struct err *err)
@@ -335,7 +335,7 @@ static int hear_turn(struct campaign *c, const struct round *r, size_t bytes, bo
 }
 
 /* The single exchange of a turn: records of all ranks to rank 0, its decision to all.  `after` is
- * the next size, 0: none; *slow: it would take too long. */
+ * the next size, 0: last; *slow: the next size would take too long. */
 static int exchange(struct campaign *c, const struct round *r, int epoch, size_t bytes,
                     size_t after, struct campaign_record *rec, int *slow, struct err *err)
 {
@@ -426,8 +426,8 @@ static int measure_round(struct campaign *c, const struct round *r, int epoch, s
     int mine = c->world->solo ? -1 : my_group(r, c->world->rank), n = plan_steps(r), rc = 0;
     int i = next_step(c, r, epoch, 0), slow = 0, next;
 
-    /* Keep a sampler only for rounds with the same members.  Otherwise one member would open it
-     * anew while another still uses the old one. */
+    /* Keep a sampler only for rounds with the same members.  Otherwise a member would open the
+     * group again while the others still use the old sampler. */
     if (mine < 0 || !sample_same(&c->sampler, &r->group[mine]))
         sample_close(&c->sampler);
     if (i > 0 && i < n) { /* continues where an earlier campaign was interrupted */
@@ -505,7 +505,7 @@ static int share_done(struct campaign *c, struct err *err)
 
 /* --- estimate --- */
 
-/* First epoch of the round in which something is missing; none: PLAN_EPOCHS. */
+/* First epoch with missing points of the round; PLAN_EPOCHS if the round is complete. */
 static int next_epoch(const struct campaign *c, const struct round *r)
 {
     int e = 0;

@@ -64,7 +64,7 @@ static bool may_come_first(const struct round *r, int epoch)
     return plan_steps(r) > 1 || r->epochs >> epoch & 1;
 }
 
-/* True if round i is one of the few rounds of its kind, spread over the plan, that are tried. */
+/* True if round i is tried: few rounds of each kind are, spread over the plan. */
 static bool is_tried(const struct plan *p, const double (*kind)[KIND], int epoch, int i)
 {
     int all = 0, before = 0, wanted = 1;
@@ -123,8 +123,8 @@ struct plan measure_clock_some(const struct plan *plan, const int *at, int n)
 
 /* --- expected time of other turns --- */
 
-/* Trial turns of one size: their mean time, and the median time for opening, because the first turn
- * also pays for what is new to the ranks. */
+/* Trial turns of equal size: the mean time, and the median time for opening, because the first turn
+ * includes initialisation of the ranks. */
 struct at_size {
     double bytes, sec, once[TRIED_ROUNDS];
     int count;

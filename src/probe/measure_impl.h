@@ -1,5 +1,5 @@
-/* measure_impl.h - one point for measure_plan(): the stop rule on one open group (sample.c), and
- * the time of turns (measure_clock.c). */
+/* measure_impl.h - internals of measure_plan(): the stop rule for a point on an open group
+ * (sample.c), and the time of turns (measure_clock.c). */
 #ifndef RG_MEASURE_IMPL_H
 #define RG_MEASURE_IMPL_H
 
@@ -41,8 +41,8 @@ static inline double sample_now(const struct sampler *s)
     return s->world->solo ? 0 : log_now();
 }
 
-/* Open the transport on group g of round r.  Collective over its members, which succeed or fail
- * together. */
+/* Open the transport on group g of round r.  Collective over the members; succeeds or fails on
+ * all. */
 int sample_open(struct sampler *s, const struct round *r, int g, int epoch, size_t max_bytes,
                 struct err *err);
 /* True if open on exactly these members in this order. */
@@ -50,14 +50,14 @@ bool sample_same(const struct sampler *s, const struct plan_group *g);
 void sample_close(struct sampler *s); /* keeps the room for samples; see sample_free() */
 void sample_free(struct sampler *s);
 
-/* Report, once per turn, that this rank's points of the turn are precise enough or that it has
- * none. */
+/* Report, once per turn, that this rank's points of the turn are precise enough, or that the rank
+ * has no points. */
 int sample_ready(struct sampler *s, struct err *err);
 
 /* Measure a point: fill times, stop, slowest, skew, late, checked, wrong and note of a row.
- * Collective over the group.  If the transport fails or data is wrong, the member that saw it has
- * the message in its note; the notes of the others are "".  Such a point has stop = STOP_FAILED;
- * the return value is -1 only if the members could not even agree on that. */
+ * Collective over the group.  If the transport fails or data is wrong, the message is in the note
+ * of the member that saw it; the notes of the other members are "".  A failed point has stop =
+ * STOP_FAILED; the return value is -1 only if the members could not even agree on that. */
 int sample_point(struct sampler *s, struct point_row *row, const struct measure_opts *o, bool check,
                  struct err *err);
 
@@ -95,8 +95,8 @@ static inline void measure_clock_open(struct measure_clock *k, const struct topo
  * *count must be 0.  The caller frees. */
 int *measure_clock_choose(const struct measure_clock *k, const struct plan *plan, int epoch,
                           int *count);
-/* Return a plan of these n rounds.  If the plan has many turns, it keeps only every second size and
- * the last.  The groups belong to `plan`: free only the rounds. */
+/* Return a plan of n rounds.  If the plan has many turns, only every second size and the last are
+ * kept.  The groups belong to `plan`: free only the rounds. */
 struct plan measure_clock_some(const struct plan *plan, const int *at, int n);
 /* Add what the first member of a group reports of this turn. */
 static inline void measure_clock_hear(struct measure_clock *k, const struct measure_turn *group)

@@ -24,11 +24,12 @@ enum {
 }; /* epochs of a plan; epochs in which curves are measured */
 
 /* Up to PLAN_DENSE_TO endpoints, each endpoint is paired with 8 partners in each tier, and each two
- * racks by 4 pairs in at most 16 rounds.  Above it: 4 partners, 2 pairs and 8 rounds, which cover
- * the same number of rack pairs.  A tier has thousands of pairs in both cases.  A part is judged
- * from its own pairs, at least PLAN_PARTNERS = 3 (cost/fit/coverage.c): an endpoint keeps 4 pairs
- * in each tier and 8 more over its NIC, both ways, and two racks keep 4 values, in several epochs.
- * In the dense plan, more than half of the class pairs concern no part that lacks other pairs. */
+ * racks by 4 pairs in at most 16 rounds.  Above: 4 partners, 2 pairs and 8 rounds, which cover the
+ * same number of rack pairs.  A tier has thousands of pairs either way.  A part is judged from at
+ * least PLAN_PARTNERS = 3 pairs of its own (cost/fit/coverage.c): an endpoint keeps 4 pairs in each
+ * tier and 8 more over its NIC, in both directions, and two racks keep 4 values, in several
+ * epochs.  In the dense plan, more than half of the class pairs concern only parts with other
+ * pairs. */
 enum { PLAN_DENSE_TO = 4608, PLAN_PARTNERS = 3 };
 static inline bool plan_is_sparse(const struct topo *t)
 {
@@ -92,7 +93,7 @@ struct round {
     unsigned epochs; /* bit e: measured in epoch e */
     struct plan_group *group;
     int groups;
-    int *block; /* common array of all members of its pairs; NULL: each group has its own */
+    int *block; /* common array for all pairs of the round; NULL: each group has its own */
 };
 
 struct plan {
@@ -128,8 +129,8 @@ void plan_fill_auto(struct plan_opts *o, const struct topo *t);
 /* Find the preset of these GPUs.  None if the user gave sizes or ranks share GPUs. */
 struct fabric;
 void plan_known(struct fabric *known, const struct topo *t, bool sized);
-/* Last size of a collective's ladder: `usual`, or the largest size published for such a group
- * (acceptance texts ask for it) if GPU memory holds four of them. */
+/* Last size of a collective's ladder: `usual`, or the largest size published for the same kind of
+ * group (acceptance texts ask for it) if GPU memory holds four buffers of that size. */
 size_t plan_last_size(const struct fabric *known, const struct topo *t, enum op op,
                       const struct plan_group *g, size_t usual);
 
@@ -153,13 +154,12 @@ int plan_save(const struct plan *p, const char *path, struct err *err);
  * malloc). */
 int plan_parse(struct plan *p, const char *path, char *text, int endpoints, struct err *err);
 char *plan_text(const struct plan *p); /* the caller frees */
-/* Collective: send rank 0's plan, which may be empty, to all ranks.  `what` names it in
- * messages. */
+/* Collective: send rank 0's plan, possibly empty, to all ranks; `what` is its name in messages. */
 int plan_share(struct plan *p, const char *what, struct world *w, int endpoints, struct err *err);
 /* Bit mask of the epochs in which ladders and collectives are measured: PLAN_CURVE_EPOCHS of
  * `epochs`, spread evenly. */
 unsigned plan_curve_epochs(int epochs);
-/* Append one round with room for `groups` groups; the plan owns it. */
+/* Append a round with room for `groups` groups, owned by the plan. */
 struct round *plan_add(struct plan *p, enum stage stage, enum op op, int groups);
 /* The same for pairs at one size; the first of each pair sends to the second. */
 void plan_add_pairs(struct plan *p, enum stage stage, enum op op, size_t bytes, unsigned epochs,
@@ -210,11 +210,12 @@ json_t *plan_cost_json(const struct plan *p, const struct topo *t, const struct 
 json_t *plan_sees(const struct plan *p, const struct topo *t);
 void plan_sees_log(const struct plan *p, const struct topo *t);
 
-/* Seconds to make the pair communicators of this pass, each when it is needed, while `pool` of them
- * are kept; 0 for CPUs. */
+/* Seconds to make the pair communicators of this pass on demand, while `pool` communicators are
+ * kept; 0 for CPUs. */
 enum { PLAN_POOL = 16 };
 double plan_connect_seconds(const struct plan *p, const struct topo *t, int pool, bool by_nic);
-/* Seconds of one round of NIC pairs, both ways: connecting, and messages at the NIC's rate. */
+/* Seconds of a round of NIC pairs in both directions: connecting, and messages at the NIC's
+ * rate. */
 double plan_cable_seconds(const struct topo *t, size_t bytes);
 
 /* Number of pairs that cross NICs (all), and of those that the plan measures (seen). */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* plan_cost.c - expected cost of a plan, and what it can detect. */
+/* plan_cost.c - expected cost and detection limits of a plan. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,16 +88,16 @@ struct guess {
     double bytes;
 };
 
-/* Seconds of one size of `one` seconds per message. */
+/* Seconds for a size, with `one` seconds per message. */
 static double messages_of(const struct measure_opts *o, double cap, const struct pace *pace,
                           double one)
 {
     return o->iters ? o->iters : fmin(fmax(cap / one, 3), pace->runs);
 }
 
-/* Seconds of one size of a round by the stop rule, with `one` seconds per message, on an
- * undisturbed machine: the first batches give a narrow interval, but a parallel round lasts a
- * quarter of its time cap. */
+/* Seconds for a size of a round by the stop rule, with `one` seconds per message, on an undisturbed
+ * machine: the first batches give a narrow interval, but a parallel round lasts a quarter of its
+ * time cap. */
 static double quiet_turn(const struct round *r, const struct measure_opts *o, double cap,
                          const struct pace *pace, double one)
 {
@@ -188,9 +188,8 @@ static void print_sight(FILE *out, const struct plan *p, const struct topo *t)
     json_decref(words);
 }
 
-/* Second stage between GPUs if it measures all that it may: half of the looks alone, one pair per
- * turn, the others at least two per turn; single pairs and one normal pair in two tiers, once per
- * block. */
+/* Second stage between GPUs at its full extent: half of the looks alone, a pair per turn, the
+ * others at least two per turn; single pairs and a normal pair in two tiers, once per block. */
 static double again_seconds(const struct plan *p, const struct topo *t,
                             const struct measure_opts *o)
 {
@@ -262,8 +261,8 @@ static bool is_open(int *with, const struct round *r)
     return open;
 }
 
-/* Communicators are made when they are needed, those of a round at once.  They are kept while a
- * rank has no more partners than its pool has room for. */
+/* Communicators are made on demand, all those of a round at once, and kept while a rank has no more
+ * partners than its pool has room for. */
 double plan_connect_seconds(const struct plan *p, const struct topo *t, int pool, bool by_nic)
 {
     int steps[PLAN_EPOCHS] = {0}, first = 0, all = 0, *with = mem_ints(t->endpoints, -1);
@@ -379,8 +378,8 @@ double plan_exact_seconds(const struct topo *t, size_t bytes)
 
 /* --- what the plan can and cannot detect, in words --- */
 
-/* Probabilities behind "is noticed": one point in twenty is slow by chance, a healthy NIC is
- * suspected in one of fifty campaigns, and a bad NIC is missed in one of twenty. */
+/* Probabilities behind "is noticed": 1 point in 20 is slow by chance, a healthy NIC is suspected in
+ * 1 of 50 campaigns, and a bad NIC is missed in 1 of 20. */
 static const double stray = 0.05, suspected = 0.02, missed = 0.05;
 /* Two bad blocks of three decide.  With fewer blocks, a bad minute looks like a bad part. */
 enum { BLOCKS_LEAST = 3 };

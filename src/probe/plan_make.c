@@ -17,9 +17,9 @@ enum {
     /* Pairs of up to this many endpoints are measured in every block, because few other pairs
      * cover their endpoints. */
     EVERY_BLOCK_TO = 4,
-    /* Number of turns both ways and at each further size.  Among three turns, two disturbed ones
-     * decide; five turns tolerate them.  With many endpoints three, because five would add an
-     * eighth to the plan. */
+    /* Number of turns in both directions and at each further size.  Among three turns, two
+     * disturbed turns decide; five turns tolerate two.  With many endpoints three, because five
+     * would add an eighth to the plan. */
     EXTRA_TURNS = 5,
     EXTRA_TURNS_SPARSE = 3,
     SMALL_BYTES = 64 << 10, /* still limited by the time per message, not by the rate */
@@ -57,8 +57,8 @@ struct maker {
     int *order;
     struct rng rng;
     struct fabric known; /* preset of the GPUs; name NULL: none */
-    /* Index of the first round of each unit.  A unit is the turns that share pairs; they stay
-     * together because they share communicators. */
+    /* Index of the first round of each unit.  Turns that share pairs, and so communicators, form a
+     * unit and stay together. */
     int *unit, units;
 };
 
@@ -162,8 +162,8 @@ static int nic_tier(const struct maker *m, int n)
 
 enum extra { EXTRA_BOTH_WAYS, EXTRA_SMALL, EXTRA_LARGE, EXTRAS };
 
-/* True if matching k of this tier is one of the few that measure this extra.  They are spread over
- * matchings, and so over blocks, and over the tiers in turn. */
+/* True if matching k of this tier measures this extra.  The few such matchings are spread over the
+ * plan, and so over blocks, and over the tiers in turn. */
 static bool has_extra(const struct maker *m, enum extra extra, int k, int tier)
 {
     const int most = plan_is_sparse(m->topo) ? EXTRA_TURNS_SPARSE : EXTRA_TURNS;
@@ -195,8 +195,8 @@ static void add_extras(struct maker *m, enum stage stage, const struct pairs *p,
         add_pairs(m, stage, OP_PAIR_BW, p, false, large, large, when);
 }
 
-/* Add some of these pairs, randomly chosen, alone.  They also run in parallel in the same block, so
- * they show the effect of load on pairs that were not selected by a measurement. */
+/* Add some of these pairs, randomly chosen, alone.  The same pairs run in parallel in the same
+ * block, which shows the effect of load on pairs that were not selected by a measurement. */
 static void add_random(struct maker *m, enum stage stage, const struct pairs *p, unsigned when)
 {
     const enum stage alone = stage_by_nic(stage) ? STAGE_NIC_RANDOM : STAGE_RANDOM;
@@ -401,9 +401,9 @@ static void add_racks(struct maker *m)
     }
 }
 
-/* Use all NICs of a group at once, in both directions, to measure its uplinks.  Leaves (racks, if
- * leaves are not known) get several partners, because a partner may be the bad one, in several
- * blocks, because another job may pass; wider groups get one. */
+/* Use all NICs of a group at once, in both directions, to measure the uplinks.  Leaves (racks, if
+ * leaves are not known) get several partners, because a partner may be bad, in several blocks,
+ * because another job may pass; wider groups get a single partner. */
 static void add_uplinks(struct maker *m)
 {
     static const enum level levels[] = {LEVEL_LEAF, LEVEL_RACK, LEVEL_SPINE};
@@ -462,7 +462,7 @@ static void add_pair_matrix(struct maker *m)
         s = n <= ISOLATED_TO ? STAGE_ISOLATED : n <= TOURNAMENT_TO ? STAGE_TOURNAMENT : STAGE_CLASS;
     if (s == STAGE_ISOLATED) {
         add_circle(m, s, m->order, n, true, false);
-        if (n > 3) /* speed of one pair while the others run too */
+        if (n > 3) /* speed of a pair under load */
             add_circle(m, STAGE_TOURNAMENT, m->order, n, false, true);
         add_few(m, STAGE_TOURNAMENT, false);
     } else if (s == STAGE_TOURNAMENT) {
@@ -512,9 +512,9 @@ static void every_second(struct round *r)
     r->factor *= r->factor;
 }
 
-/* Measure a few pairs of each tier, alone, over all sizes: the tier's curves.  Bandwidth both ways
- * is measured for every NIC at one size, so its curve needs only every second size, unless the user
- * gave sizes. */
+/* Measure a few pairs of each tier, alone, over all sizes: the tier's curves.  Simultaneous
+ * bandwidth in both directions is measured for every NIC at the main size, so that curve needs only
+ * every second size, unless the user gave sizes. */
 static void add_ladders(struct maker *m, enum stage stage)
 {
     const struct topo *t = m->topo;
@@ -545,8 +545,8 @@ static void add_ladders(struct maker *m, enum stage stage)
 
 /* --- order of turns --- */
 
-/* Rounds of a unit and its position: in its block or, if it is measured in several blocks, beside
- * the units of one of them. */
+/* Rounds of a unit and the position of the unit: in its block; if measured in several blocks,
+ * beside the units of one of these blocks. */
 struct unit {
     double block, chance;
     int first, rounds;
@@ -694,7 +694,7 @@ static void add_prefix(struct maker *m, const int *ids, int n)
         add_collectives(m, &one);
 }
 
-/* Outermost level with more than one group; "growing" and "one of each" refer to it. */
+/* Outermost level with several groups, used for "growing" and "one of each". */
 static int outer_level(const struct topo *t)
 {
     static const enum level order[] = {LEVEL_RACK, LEVEL_DOMAIN, LEVEL_HOST};

@@ -77,8 +77,8 @@ _Static_assert(sizeof(struct point) == 64, "millions are held");
 _Static_assert(PLAN_EPOCHS <= 8 && STAGE_COUNT < 128 && OP_COUNT < 128, "it has no room for more");
 
 /* Return log(sec_p95 / sec) in steps of 1/POINT_TAIL_STEPS, plus one, at most POINT_TAIL_MOST; 0:
- * not known.  It is computed from the digits of the file, so that a file gives the same value as
- * its campaign held. */
+ * not known.  Computed from the digits of the file, so that a file gives the same value as the
+ * campaign. */
 enum { POINT_TAIL_STEPS = 1024, POINT_TAIL_MOST = 4095, POINT_FLOWS_MOST = (1 << 20) - 1 };
 unsigned point_tail(double p95, double median);
 /* Inverse of point_tail(), log(sec_p95 / sec); NAN: not known. */
@@ -144,10 +144,10 @@ int points_check(const struct points *p, const char *path, const struct topo *t,
                  const char *topology, struct err *err);
 void points_free(struct points *p);
 
-/* Append points.  points_open() creates the file or continues it (cutting a torn tail), locks it,
- * and refuses a file of another plan or topology (EXIT_DATA) or one that another process writes
- * (EXIT_IO).  points_commit() writes the rows added since the last commit; they then survive the
- * death of any process and are on disk within 0.2 s (points_close(): at once). */
+/* Append points.  points_open() creates or continues the file (cutting a torn tail), locks the
+ * file, and refuses a file of a different plan or topology (EXIT_DATA) or one in use by another
+ * process (EXIT_IO).  points_commit() writes the rows added since the last commit; these rows
+ * survive the death of any process and are on disk within 0.2 s (points_close(): at once). */
 struct points_log;
 int points_open(struct points_log **log, const char *path, unsigned plan_crc, const struct topo *t,
                 const char *transport, struct err *err);
@@ -173,7 +173,7 @@ struct point_written {
     size_t len;                       /* 0: no row yet */
     unsigned short at[POINT_COLUMNS]; /* offset of each cell */
 };
-/* Write a row as text; it becomes *last.  Returns its length, newline included. */
+/* Write a row as text and store it in *last.  Returns the length, newline included. */
 size_t point_row(char buf[POINT_TEXT], const struct point_row *row, struct point_written *last);
 /* Column names, newline included.  The caller frees. */
 char *points_header(void);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* points_log.c - write points.tsv while it grows.
  *
- * A row is in the file as soon as it is committed, so that the death of a process loses none.  It
- * is on disk KEEP_MS later, which protects against power cuts.  A flush takes milliseconds, on a
- * busy disk many, so a thread does it and no rank waits.  A campaign of sim can be repeated in
- * seconds and is flushed once, at the end. */
+ * A row is in the file as soon as it is committed, so that no row is lost if a process dies, and on
+ * disk KEEP_MS later, as protection against power cuts.  A flush takes milliseconds, on a busy disk
+ * many, so a thread does it and no rank waits.  A campaign of sim can be repeated in seconds and is
+ * flushed only at the end. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -39,8 +39,8 @@ struct points_log {
     pthread_t keeper;
 };
 
-/* Thread: flush what was written within KEEP_MS.  It does not read a clock, because under SimGrid
- * the clock is simulated. */
+/* Thread: flush the data written within KEEP_MS.  The thread does not read a clock, because under
+ * SimGrid the clock is simulated. */
 static void *keep(void *arg)
 {
     struct points_log *log = arg;
@@ -105,8 +105,8 @@ static int write_text(struct points_log *log, const char *text, size_t len, stru
     return why ? err_io(err, "%s: cannot keep what was written: %s", log->path, strerror(why)) : 0;
 }
 
-/* CRC32C of the transport and of hosts, kinds and numbers of the endpoints, which ties points to
- * them.  Coordinates are not included, because they may become known later. */
+/* CRC32C of the transport and of hosts, kinds and numbers of the endpoints: the identity of the
+ * measured machine.  Coordinates are not included, because a later source may add coordinates. */
 static unsigned points_topology(const struct topo *t, const char *transport)
 {
     unsigned crc = file_crc32c(0, transport, strlen(transport));

@@ -127,7 +127,7 @@ static bool has_subject(const struct ask *a, int id)
     return false;
 }
 
-/* Add a suspect if there is room for it and its control. */
+/* Add a suspect if there is also room for its control. */
 static void add_suspect(struct retest *r, int ask, struct subject s)
 {
     struct ask *a = &r->ask[ask];
@@ -257,8 +257,8 @@ static bool may_meet(const struct retest *r, int ask, const struct subject *s, i
     return s->tier >= 0 ? tier == s->tier : r->in->crosses[tier] != is_inside(ask);
 }
 
-/* True for a partner outside suspected groups.  Only members of a suspected group may get a near
- * partner from it, because such a pair tells the group from its uplinks. */
+/* True for a partner outside suspected groups.  Only members of a suspected group may have a near
+ * partner inside the group, because such a pair tells the group from its uplinks. */
 static bool may_meet_clean(const struct retest *r, int ask, const struct subject *s, int id)
 {
     return !(r->mark[id] & GROUPED) && may_meet(r, ask, s, id);
@@ -293,8 +293,8 @@ static enum stage stage_of(const struct retest *r, bool receives)
                       : STAGE_FRESH_TX;
 }
 
-/* Add look k of all subjects of an ask: alone or all at once, sending or receiving, changing every
- * two looks. */
+/* Add look k of all subjects of an ask.  Looks are alternately alone and all at once, and change
+ * between sending and receiving every two looks. */
 static void add_look(struct retest *r, int ask, int k, unsigned epochs)
 {
     const struct ask *a = &r->ask[ask];

@@ -10,8 +10,8 @@
 #include "probe/schedule.h"
 
 /* A pair stands out if it is slower than its ends explain by this share and this many standard
- * deviations.  Both are equal at 2 % noise; a smaller excess cannot be detected in a single
- * point. */
+ * deviations.  The two limits are equal at 2 % noise; a smaller excess cannot be detected in a
+ * single point. */
 static const double least_excess = 0.1, least_sigmas = 5;
 
 enum { CLASSES = TIER_MAX * 2 };
@@ -169,8 +169,8 @@ static bool two_racks(const struct topo *t, int a, int b, const int *pair)
     return x >= 0 && y >= 0 && x != y && ((x == p && y == q) || (x == q && y == p));
 }
 
-/* True if the pair is already chosen, or if enough other pairs of one of its ends or of its two
- * racks are.  Then the cause is not a single pair. */
+/* True if the pair is already chosen, or if enough other pairs of the same end or the same two
+ * racks are: then the cause is not a single pair. */
 static bool is_enough(const struct chosen *c, int a, int b)
 {
     int end[2] = {0, 0}, racks = 0;

@@ -138,8 +138,8 @@ static bool is_chained(const struct sampler *s, enum op op)
     return !s->world->solo && !op_is_pair(op) && (s->transport->stream || !op_is_rooted(op));
 }
 
-/* Time allowed for one run, s: eight times the last run of this operation; without one, the time at
- * 25 MB/s. */
+/* Time allowed for a run, s: eight times the last run of this operation; without a last run, the
+ * time at 25 MB/s. */
 static double slow_run(const struct sampler *s, const struct point *p)
 {
     bool known = s->pace > 0 && s->pace_op == p->op;
@@ -321,7 +321,7 @@ static int verify(struct state *st, struct err *err)
     return 0;
 }
 
-/* Encode a count with the index of its member, so that maximum() finds both. */
+/* Encode a count with the index of its member, so that maximum() finds count and member. */
 static double with_name(const struct sampler *s, int count)
 {
     return (double)count * s->group.size + s->group.self;

@@ -183,8 +183,7 @@ static void meet_groups(struct pairs *out, const struct topo *t, const struct le
     free(meet.pair);
 }
 
-/* Shift between the members of two rails with the same hosts; it skips the members of one
- * domain. */
+/* Shift between the members of two rails with the same hosts, beyond the members of a domain. */
 static int rails_apart(const struct topo *t, const struct leaf *l, int r)
 {
     int domain = topo_at(t, l->member[0], LEVEL_DOMAIN), same = 1;
@@ -194,8 +193,8 @@ static int rails_apart(const struct topo *t, const struct leaf *l, int r)
     return same + (l->members - 2 * same) * (1 + r % UPLINK_PARTNERS) / (UPLINK_PARTNERS + 1);
 }
 
-/* The same for leaves that are one rail each of the same hosts: half of them send, each to all that
- * receive. */
+/* The same for leaves that are a rail each of the same hosts: half of the leaves send, each to all
+ * that receive. */
 static void meet_rails(struct pairs *out, const struct topo *t, const struct leaf *leaf,
                        const int *at, int n, int r)
 {
@@ -498,8 +497,8 @@ static bool swap_in(struct pairs *out, const struct topo *t, int tier, bool by_n
     return false;
 }
 
-/* Pair the endpoints that the scan left over because their last candidates were taken (often a
- * tenth).  Without this they would miss a block. */
+/* Pair the endpoints left over by the scan because their last candidates were taken (often a
+ * tenth); unpaired endpoints would miss a block. */
 static void match_rest(struct pairs *out, const struct topo *t, const int *order, int tier,
                        bool by_nic, const struct slot *slot, int n, int first, const int *skip)
 {

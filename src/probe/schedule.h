@@ -44,17 +44,17 @@ void schedule_find(struct pairs *out, const int *v, int n, int r);
 void schedule_matching(struct pairs *out, const struct topo *t, const int *order, int tier,
                        bool by_nic, int turn, struct rng *rng);
 
-/* Append round r of the circle method over the groups of a level.  Each endpoint of one group is
- * paired with one of the other, because only when all NICs of a group send at once do thinner
- * uplinks show.
+/* Append round r of the circle method over the groups of a level.  Each endpoint of a group is
+ * paired with an endpoint of the partner group, because thinner uplinks show only when all NICs of
+ * a group send at once.
  *
- *   leaves  are paired with others of their rail (any leaf if rails are not known), then with
+ *   leaves  are paired with leaves of the same rail (any leaf if rails are not known), then with
  *           leaves of other rails and the same hosts, half of them sending to all others
- *   both    leaves and racks are paired within their spine, so that nothing beyond it is loaded
+ *   both    leaves and racks are paired within their spine, so that no load goes beyond the spine
  *
- * Nothing is appended if the level is not visible, if each of its groups equals one of the level
- * below in this order, or beyond the last round.  With UPLINK_PARTNERS partners, the uplinks of one
- * leaf can be told from what two partners reach with each other. */
+ * Empty if the level is not visible, if each group equals a group of the level below in this order,
+ * or beyond the last round.  UPLINK_PARTNERS partners are enough to tell a slow leaf from a slow
+ * partner, because the partners are paired with each other as well. */
 enum { UPLINK_PARTNERS = 3 };
 void schedule_uplinks(struct pairs *out, const struct topo *t, const int *order, enum level level,
                       int r);
@@ -93,10 +93,10 @@ enum {
 };
 
 /* Plan the second stage.  Suspects of the first stage (noise_suspects()) are measured again and
- * judged by these new looks alone, because the looks that chose them are slow by selection.
+ * judged by the new looks alone, because the looks that chose a suspect are slow by selection.
  *
  *   suspects   for a group, 8 random members; only the kinds of look that raised the suspicion
- *   controls   one per suspect on its own leaf (elsewhere if the leaf is suspected), and 6 from
+ *   controls   per suspect, one on the same leaf (elsewhere if the leaf is suspected), and 6 from
  *              anywhere
  *   looks      equally many for each, at most 48, each with another random partner that is neither
  *              suspect nor control; half of the partners on the same leaf, half of the looks alone,

@@ -11,22 +11,22 @@
 
 enum { TAINT_TEXT = 96 };
 
-/* Things that a rank watches while it measures.
+/* Devices that a rank watches while it measures.
  *
- * GPU: NVML is read before and after each size.  These taint a point: clocks lowered by heat or the
+ * GPU: NVML is read before and after each size.  Causes of taint: clocks lowered by heat or the
  * power brake, an Xid, new NVLink errors, PCIe replays, uncorrected memory errors.  Power capping
- * by software does not, because a GPU under full load normally works that way.  If NVML or the GPU
- * is not visible, nothing is tainted.
+ * by software is no taint, because a GPU under full load normally works that way.  If NVML or the
+ * GPU is not visible, no point is tainted.
  *
  * Network ports: the error counters of port_counters.h are read before and after each size, once
  * per host: the ports of a host are distributed over its ranks.  Watched are the compute NICs of
- * the topology (all NICs that are up if it knows none) and those that the transport reports in use,
- * and only if a campaign has several hosts.  An error on a host taints each group that has this
- * host and another one, because the port of a message is not known.  RAILGAUGE_COUNTERS names the
+ * the topology (all NICs that are up if none is declared) and NICs that the transport reports in
+ * use, and only if a campaign has several hosts.  An error on a host taints each group of this host
+ * and other hosts, because the port of a message is not known.  RAILGAUGE_COUNTERS names the
  * directory that holds sys/; "off": counters are not read. */
 struct taint; /* NULL in a world of one process: nothing is watched */
 
-/* Report of one rank on one size; sent as bytes between ranks. */
+/* Report of a rank on a size; sent as bytes between ranks. */
 struct taint_said {
     char gpu[TAINT_TEXT]; /* "": no event */
     char port[40];        /* "mlx5_2 port 1"; "": no event */
@@ -44,8 +44,8 @@ void taint_close(struct taint *t);
 void taint_begin(struct taint *t, bool measures);
 /* Collective.  All ranks first wait for the one that measures longest. */
 int taint_end(struct taint *t, struct taint_said *said, struct err *err);
-/* On rank 0: with the reports of all ranks (stride bytes apart; they must stay until points are
- * marked), taint the point of these members if one of them was affected. */
+/* On rank 0: with the reports of all ranks (stride bytes apart; to be kept until points are
+ * marked), taint the point of these members if a member was affected. */
 void taint_hear(struct taint *t, const struct taint_said *first, size_t stride);
 void taint_mark(const struct taint *t, struct point *p, const int *members, int n);
 /* Collective: rank 0 warns of every event at a GPU or port during the whole campaign, also between

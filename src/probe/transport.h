@@ -1,9 +1,9 @@
 /* transport.h - interface of the transports, which run an operation on a group and time it, and the
  * table of all transports.
  *
- * Warm-up, sample counts and output are decided by measure.c; a transport does not know them.  It
- * owns the clock (MPI_Wtime, CUDA events, a formula).  open(), run() and check() are collective
- * over the group: every member calls them in the same order. */
+ * Warm-up, sample counts and output are decided by measure.c, not by a transport.  A transport owns
+ * the clock (MPI_Wtime, CUDA events, a formula).  open(), run() and check() are collective over the
+ * group: every member calls them in the same order. */
 #ifndef RG_TRANSPORT_H
 #define RG_TRANSPORT_H
 
@@ -21,11 +21,10 @@ struct group {
     int size;
     int self;   /* index of this rank in members; sim plays every member and has 0 */
     void *comm; /* MPI_Comm * of these members, or the handle of sim's world */
-    /* All groups that run at the same time.  sim models contention with it; other transports ignore
-     * it. */
+    /* All groups that run at the same time.  Only sim uses them, to model contention. */
     const struct round *round;
     int index, epoch; /* index of this group in round->group; epoch of the campaign */
-    /* turn: number of this turn (one size of one round in one epoch) in plan order, the same after
+    /* turn: number of this turn (a size of a round in an epoch) in plan order, the same after
      * --resume; turns: number of turns in the plan.  Retests come later: turn >= turns. */
     int turn, turns;
 };
@@ -47,8 +46,8 @@ struct transport_calls { /* no fifth call per group without removing code elsewh
                  struct err *err); /* verify every received byte once; may be NULL */
     void (*close)(void *ctx);
 
-    /* Once per campaign, collective over w.  start() runs before the topology is made: it finds the
-     * ranks' GPUs and libraries and what the options need. */
+    /* Once per campaign, collective over w.  start() runs before the topology is made and finds the
+     * ranks' GPUs, libraries, and devices needed by the options. */
     int (*start)(const struct probe_args *a, struct world *w, struct err *err);
     /* Before the points files are created: measure what decides how to measure. */
     int (*prepare)(const struct transport *tr, const struct probe_args *a, struct world *w,
@@ -69,7 +68,8 @@ struct transport_calls { /* no fifth call per group without removing code elsewh
 
 enum transport_memory { TRANSPORT_HOST, TRANSPORT_GPU };
 
-/* Description of a transport.  A new one needs a file with its calls and a row in transport.c. */
+/* Description of a transport.  To add a transport, write a file with its calls and a row in
+ * transport.c. */
 struct transport {
     const char *name, *help;
     const char *words; /* common name of the library that carries the data; NULL: use name */
@@ -80,7 +80,7 @@ struct transport {
     unsigned ops;                 /* bit mask of the supported enum op */
     const char *only;             /* reason why operations are missing */
     enum transport_memory memory; /* location of the buffers */
-    bool ranks;      /* MPI starts one process per endpoint; else one process plays all */
+    bool ranks;      /* MPI starts a process per endpoint; else one process plays all */
     bool automatic;  /* candidate for "auto"; the last one of those with a GPU per rank */
     bool stream;     /* operations run back to back in a stream, also broadcast and reduce */
     bool threads;    /* the library has its own threads, so MPI is started thread-safe */

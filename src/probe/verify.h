@@ -56,13 +56,13 @@ int verify_flip(const struct verify *v, void *recv, size_t len, struct err *err)
 /* --- data movement: pieces that a rank fills in before an operation is checked, and pieces that
  * must have arrived afterwards --- */
 
-/* One operation of one member. */
+/* An operation of a member. */
 struct verify_moved {
     enum op_flow flow;
     bool to_root;      /* only index 0 receives the result */
     const int *member; /* endpoint ids */
     int size, self;
-    size_t block;  /* bytes that go from one rank to another, or are added */
+    size_t block;  /* bytes from a rank to another, or added */
     size_t slice;  /* FLOW_SCATTER: bytes of every block in one slice; others: the block */
     size_t stride; /* FLOW_FIRST and FLOW_LEFT: distance between messages of a window */
     int slots;     /* number of messages with a slot of their own */

@@ -1,9 +1,9 @@
 /* world.h - processes of a campaign and their collective calls.
  *
  * Two implementations: world_solo (one process plays every endpoint: sim) and world_mpi
- * (world_mpi.c, one process per endpoint).  Waiting ranks sleep between polls, because with
- * spinning idle ranks an oversubscribed host would measure the scheduler.  If every rank has a core
- * of its own, they yield for 0.2 ms first, because a sleep takes longer than most turns of a
+ * (world_mpi.c, a process per endpoint).  Waiting ranks sleep between polls, because with spinning
+ * idle ranks an oversubscribed host would measure the scheduler.  If every rank has a core of its
+ * own, waiting ranks yield for 0.2 ms first, because a sleep takes longer than most turns of a
  * campaign. */
 #ifndef RG_WORLD_H
 #define RG_WORLD_H
@@ -28,9 +28,9 @@ struct world {
     /* Gather fixed-size records of all ranks on rank 0, where out has size*len bytes. */
     int (*gather)(struct world *w, const void *mine, size_t len, void *out, struct err *err);
     /* Send any number of bytes from any rank to rank 0, through a tree; a rank without data sends
-     * an empty message.  On rank 0, hear() gets the data of each rank that has some, valid until it
-     * returns.  With tell() after it, this is one exchange: every rank waits for all others
-     * once. */
+     * an empty message.  On rank 0, hear() gets the data of each rank with data, valid until hear()
+     * returns.  Followed by tell(), this is a single exchange: every rank waits once for all
+     * ranks. */
     int (*report)(struct world *w, const void *mine, size_t len, world_hear *hear, void *ctx,
                   struct err *err);
     /* Send rank 0's value to every rank; it must be small enough to be buffered. */

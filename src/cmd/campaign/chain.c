@@ -63,7 +63,7 @@ static struct words probe_words(const struct chain *c, const char *const *fixed)
     return w;
 }
 
-/* Measure what each GPU does alone; write it to path. */
+/* Measure each GPU alone; write the results to path. */
 static int mpi_compute(struct chain *c, const char *path, bool dry_run, struct err *err)
 {
     struct words w = {NULL, 0};
@@ -160,8 +160,8 @@ static int learn_transport(struct chain *c, const char *path, struct err *err)
     return 0;
 }
 
-/* Ranks without GPUs continue with a plan of their own, unless the plan depends on more than their
- * options. */
+/* Ranks without GPUs continue with a plan made by themselves, unless the plan depends on more than
+ * the options passed to them. */
 static int mpi_discover(struct chain *c, struct err *err)
 {
     const char *ends = c->jobs || c->until > 0 ? "all" : "gpus";
@@ -278,7 +278,7 @@ static int probe_sim(struct chain *c, const char *path, const struct measure_opt
     struct points_log *log;
     struct signals before;
 
-    /* Before there are points: a reader of the file relies on it. */
+    /* Catch signals before the file exists, because an observer that sees the file relies on it. */
     signals_catch(&before, stop);
     int rc = points_open(&log, path, plan_crc(&c->plan), &c->topo, c->transport, err);
     if (rc == 0) {
@@ -328,8 +328,8 @@ static int probe_pass(struct chain *c, const char *path, const struct measure_op
     return chain_is_sim(c) ? probe_sim(c, path, how, err) : probe_mpi(c, path, how, err);
 }
 
-/* Failed or wrong points do not end the chain: the measurements are fitted, and run reports
- * them. */
+/* Failed or wrong points do not end the chain: the measurements are fitted, and run reports the
+ * failures. */
 static int look_for_trouble(struct chain *c, const char *path, int rc, struct err *err)
 {
     struct points *p = &c->points;
@@ -377,7 +377,7 @@ static int probe_nics(struct chain *c, const char *path, double spent, struct er
 }
 
 /* Step points.tsv; rc: of the start for discovery.  If the second pass has begun, the first is
- * complete, and starting it again would fail because nothing proves its path any more. */
+ * complete; starting the first again would fail, because no message would prove the path. */
 static int probe(struct chain *c, int rc, struct err *err)
 {
     char *path = file_join(c->dir, "points.tsv");
@@ -419,8 +419,8 @@ static int compute(struct chain *c, struct err *err)
     return rc;
 }
 
-/* Load what the ranks learned of MPI meanwhile.  Not for a simulation, which learns nothing and has
- * a large topology. */
+/* Load facts that the ranks learned of MPI meanwhile.  Not for a simulation, without such facts and
+ * with a large topology. */
 static int learn_mpi(struct chain *c, struct err *err)
 {
     if (chain_is_sim(c))
@@ -439,8 +439,8 @@ static int learn_mpi(struct chain *c, struct err *err)
 
 static int take_steps(struct chain *c, struct err *err)
 {
-    /* Return tables of millions of rows to the system when they are freed; otherwise those of one
-     * step would stay beside the next step's. */
+    /* Return tables of millions of rows to the system when freed; otherwise tables of a step would
+     * stay beside those of the next step. */
     mallopt(M_MMAP_THRESHOLD, 1 << 20);
     int rc = discover(c, err);
 
@@ -456,11 +456,11 @@ static int take_steps(struct chain *c, struct err *err)
     plan_forget_pairs(&c->plan);
     if (chain_is_sim(c))
         sim_bed_free(&c->bed);
-    malloc_trim(0); /* free small pieces, which would stay while points are loaded */
+    malloc_trim(0); /* free small pieces; otherwise they stay while points are loaded */
     return chain_fit(c, err);
 }
 
-/* Add how to continue, if there is something to continue and it is not mentioned yet. */
+/* Add how to continue, if a campaign exists and the message lacks it. */
 static void add_way(const struct chain *c, struct err *err)
 {
     char *topology = file_join(c->dir ? c->dir : "", "topology.json");

@@ -1,5 +1,4 @@
-/* chain.h - a campaign directory and the steps that fill it; each step passes its result on as a
- * file. */
+/* chain.h - a campaign directory and the steps that fill it; each step passes on a file. */
 #ifndef RG_CHAIN_H
 #define RG_CHAIN_H
 
@@ -71,8 +70,8 @@ int chain_transport(struct chain *c, struct err *err);
  * caller and root, unless allowed (--trust-owner). */
 int chain_trusts(const struct chain *c, const char *path, struct err *err);
 /* Make the directory (default: named after the measured machine) and lock it.  EXIT_IO if another
- * run holds it.  EXIT_CONFIG if it already holds a campaign, unless resume, or belongs to another
- * user (chain_trusts()). */
+ * run holds the lock.  EXIT_CONFIG if the directory already holds a campaign, unless resume, or
+ * belongs to another user (chain_trusts()). */
 int chain_open(struct chain *c, struct err *err);
 /* Run all steps in order, each writing its file: topology.json, plan.tsv, points.tsv, compute.tsv
  * if ranks have GPUs, matrix.json, prediction.json. */
@@ -82,7 +81,7 @@ int chain_run(struct chain *c, struct err *err);
 int chain_fit(struct chain *c, struct err *err);
 void chain_close(struct chain *c);
 
-/* Print the cost of the plan and the command that would run, without writing anything. */
+/* Print the cost of the plan and the command that would run, without writing files. */
 int chain_dry_run(struct chain *c, FILE *out, struct err *err);
 
 /* Fit files that belong together: topology.json, plan.tsv and points.tsv (EXIT_DATA if not).  Adds

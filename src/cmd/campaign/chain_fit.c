@@ -14,8 +14,8 @@
 #include "cost/reference.h"
 #include "step/compute.h"
 
-/* Tiers with the name of a preset tier get its peak, unless a visible NIC gave one or they are
- * faster. */
+/* Tiers with the name of a preset tier get its peak, unless a visible NIC gave a peak or the tier
+ * is faster. */
 static void note_peaks(struct matrix *m, const struct fabric *f)
 {
     for (int i = 0; i < m->tiers; i++)
@@ -44,7 +44,7 @@ static int note_preset(struct matrix *m, const struct device_table *alone, struc
     return rc;
 }
 
-/* The compute rate of a core of this host represents a device, and is marked as such. */
+/* The compute rate of a core of this host represents a device, with a note. */
 static int note_compute(struct matrix *m, struct err *err)
 {
     struct compute rate;
@@ -162,8 +162,8 @@ static int predict(struct chain *c, struct err *err)
     return rc;
 }
 
-/* After a simulation everything is in memory.  The ranks of other transports may have added to the
- * topology in its file, so the files are read. */
+/* After a simulation all data is in memory.  The ranks of other transports may have added to the
+ * topology file, so the files are read. */
 static int fit_campaign(struct chain *c, const char *compute, const struct fit_opts *o,
                         struct err *err)
 {

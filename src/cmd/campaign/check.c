@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check.c - railgauge check: a campaign with a time limit and its verdict; --last repeats the last
+/* check.c - railgauge check: a campaign with a time limit, and the verdict; --last repeats the last
  * verdict. */
 #include <math.h>
 #include <stdio.h>
@@ -59,14 +59,13 @@ static const struct opt options[] = {
 
 static const struct opt words[] = {{"host", OPT_INTO(struct args, host)}, {0}};
 
-/* Options for a short measurement, placed before the typed ones: each part of a host with some
- * partners, and one collective. */
+/* Options for a short measurement, placed before the typed options: each part of a host with some
+ * partners, and a single collective. */
 static char *const small[] = {"--op=pair_latency,pair_bw,all_reduce", "--stepfactor=16",
                               "--epochs=3", "--matchings=4"};
 enum { SMALL = sizeof(small) / sizeof(*small) };
 
-/* s: ranks that do not leave are ended within 4 s (launch.c), and then their measurements are
- * judged. */
+/* s: ranks that do not leave are ended within 4 s (launch.c); then the measurements are judged. */
 enum { LEAST = 10, RESERVE = 5 };
 
 static int refuse(void *args, struct err *err)
@@ -223,8 +222,8 @@ static int number_of(const char *variable)
     return text && units_int(&n, text, 1, 1 << 20, &err) == 0 ? n : 0;
 }
 
-/* One rank per GPU, on the nodes of the job if there is one.  A prolog or an epilog has a job's
- * variables, too, but checks its own node only. */
+/* A rank per GPU, on the nodes of the job if there is a job.  A prolog or an epilog has a job's
+ * variables, too, but checks only its own node. */
 static void choose_hosts(struct args *a)
 {
     struct launch *l = &a->chain.launch;
@@ -417,7 +416,7 @@ static int judge(struct args *a, const char *dir, double begin, int *code, struc
     return rc;
 }
 
-/* Run the chain, in a directory of its own unless one is given. */
+/* Run the chain, in a new directory unless a directory is given. */
 static int run(struct args *a, int *code, struct err *err)
 {
     double begin = log_now();

@@ -100,7 +100,7 @@ static int ranks_here(void)
     return cores < 2 ? 2 : cores > 4 ? 4 : cores;
 }
 
-/* Inside a scheduler's allocation mpirun uses all of its hosts. */
+/* Inside a scheduler's allocation mpirun uses all allocated hosts. */
 static bool in_allocation(void)
 {
     static const char *const scheduled[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", NULL};
@@ -111,7 +111,7 @@ static bool in_allocation(void)
     return false;
 }
 
-/* -H host:ranks,... for --hosts; *ranks is their sum. */
+/* -H host:ranks,... for --hosts; *ranks is the sum. */
 static int add_hosts(struct words *w, const char *hosts, int *ranks, struct err *err)
 {
     struct hostfile s;
@@ -147,7 +147,7 @@ static bool stays_here(const struct launch *l)
     return !l->command && !l->hosts && !in_allocation();
 }
 
-/* Words for Open MPI's mpirun.  Ranks may outnumber cores, so they yield while waiting and are not
+/* Words for Open MPI's mpirun.  Ranks may outnumber cores, so ranks yield while waiting and are not
  * bound. */
 static int add_mpirun(struct words *w, const struct launch *l, struct err *err)
 {
@@ -203,10 +203,10 @@ int launch_print(const struct launch *l, const struct words *args, FILE *out, st
     return rc;
 }
 
-/* --- private directories for files of MPI on a host while it runs: the session directory of
- * mpirun, sockets and files of PMIx, shared memory files ---
+/* --- private directories for files of MPI on a host during a run: the session directory of mpirun,
+ * sockets and files of PMIx, shared memory files ---
  *
- * Their usual names below /tmp and /dev/shm are predictable.  If another user creates one
+ * The usual names below /tmp and /dev/shm are predictable.  If another user creates such a name
  * beforehand as a link, root would write to or empty the target of the link (Open MPI 4.1:
  * orte/util/session_dir.c). */
 
@@ -233,8 +233,8 @@ static int session_open(struct session *s, bool here, struct err *err)
     return s->dir ? 0 : -1;
 }
 
-/* Called in the child that becomes the launcher.  Other hosts lack these directories, which is
- * harmless, because mpirun does not pass its own TMPDIR on. */
+/* Called in the child that becomes the launcher.  Other hosts lack the directories, without harm,
+ * because mpirun does not pass TMPDIR on. */
 static void session_enter(const struct session *s)
 {
     static const char *const shared[] = {"OMPI_MCA_btl_vader_backing_directory",
@@ -270,8 +270,8 @@ static void take_signal(int sig)
     stopped = 1;
 }
 
-/* Called in the child.  It gets its own process group, so that all of it can be ended; that group
- * must not read the terminal.  The child dies with the parent. */
+/* Called in the child.  A separate process group allows to end the launcher with all its children,
+ * and must not read the terminal.  The child dies with the parent. */
 static void become(char **word, const struct session *session, const sigset_t *mask, pid_t parent,
                    int said)
 {
@@ -318,17 +318,17 @@ static bool has_ended(pid_t pid, struct listener *watch, int ms, int *status)
     return waitpid(pid, status, watch ? WNOHANG : 0) == pid;
 }
 
-/* Reason to end a launcher before it ends by itself. */
+/* Reason to end a launcher early. */
 enum reason { GOES_ON, HAS_VERDICT, IS_STOPPED, IS_LATE };
 
-/* Seconds after the reason arose: the ranks may leave by themselves; then the launcher is asked to
- * end them; then all are killed, also stopped ones (SIGSTOP). */
+/* Seconds after the reason arose: the ranks may leave on their own; then the launcher is asked to
+ * end; then all are killed, also stopped processes (SIGSTOP). */
 static const struct {
     double ask_ranks, ask, end;
 } patience[] = {
     [HAS_VERDICT] = {1e9, 0.7, 3.7}, [IS_STOPPED] = {0, 0.7, 3.7}, [IS_LATE] = {1e9, 0, 1}};
 
-/* s between the last goodbye of a rank and the end of the wait for its launcher */
+/* s between the last goodbye of a rank and the end of the wait for the launcher */
 static const double late_after = 5;
 
 static void end_launcher(pid_t pid, struct listener *watch, enum reason why, int *status)
@@ -414,7 +414,7 @@ static enum reason wait_for(pid_t pid, struct listener *watch, const sigset_t *m
     return why;
 }
 
-/* Choose by the hosts if all are known; a user's launcher or an allocation may have others. */
+/* Choose by the hosts if all are known; a user's launcher or an allocation may have more hosts. */
 static void choose_address(const struct launch *l, char out[64], struct err *err)
 {
     struct hostfile s = {NULL, NULL, 0};
@@ -489,8 +489,8 @@ static int check_files(struct err *err)
                       (unsigned long long)r.rlim_max, FILES);
 }
 
-/* srun and similar launchers let their own daemons make these directories, and pass all variables
- * on to hosts that lack the private ones. */
+/* srun and similar launchers use own daemons to make the directories, and pass all variables on to
+ * hosts without private directories. */
 static bool is_mpirun(const char *word)
 {
     static const char *const names[] = {"mpirun", "mpiexec", "orterun", "prterun"};

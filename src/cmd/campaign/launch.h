@@ -1,4 +1,4 @@
-/* launch.h - start the MPI program: find it, choose the launcher, and judge how it ended.  No shell
+/* launch.h - start the MPI program: find the program, choose the launcher, judge the end.  No shell
  * is used. */
 #ifndef RG_LAUNCH_H
 #define RG_LAUNCH_H
@@ -20,15 +20,16 @@ struct launch {
 /* --hosts --ranks --launch --watch-address, into a struct launch. */
 extern const struct opt launch_options[];
 
-/* Run railgauge-probe with these words (without argv[0]) under the launcher and wait.  *code is its
- * exit code, one of the program's own.  A launcher that ends with another code is an error:
- * EXIT_CONFIG before a rank started, EXIT_CUT after.  SIGTERM, SIGINT, SIGHUP and SIGQUIT to this
- * process end the ranks, with EXIT_CUT; the death of this process ends the launcher.  A launcher
- * that still runs 5 s after its ranks have said goodbye is ended.
+/* Run railgauge-probe with these words (without argv[0]) under the launcher and wait.  *code is the
+ * exit code of the program, from its own list.  A launcher that ends with a different code is an
+ * error: EXIT_CONFIG before a rank started, EXIT_CUT after.  SIGTERM, SIGINT, SIGHUP and SIGQUIT to
+ * this process end the ranks, with EXIT_CUT; the death of this process ends the launcher.  A
+ * launcher that still runs 5 s after the ranks have said goodbye is ended.
  *
  * With l->dir the ranks are watched (probe/watch/watch.h): a rank that hangs or dies causes an
  * error of EXIT_CUT with the verdict's text, after the launcher, its process group and the ranks on
- * this host are gone.  A retry without the culprit would start here: verdict.json names it. */
+ * this host are gone.  A retry without the culprit would start here: verdict.json names the
+ * culprit. */
 int launch_run(const struct launch *l, const struct words *args, int *code, struct err *err);
 
 /* Print the command that launch_run() would start, for --dry-run. */

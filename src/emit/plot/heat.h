@@ -40,8 +40,8 @@ void heat_print(FILE *out, const struct heat *h, int columns, bool colour);
  * data.  The caller frees. */
 double *heat_cells(const struct heat *h, int blocks, double *other, long *pairs, long *missing);
 
-/* Colour at pos 0..1 as 0xRRGGBB; shares from 50 to 105 percent.  Linear between steps of one
- * eighth (amounts) and one percent (shares). */
+/* Colour at pos 0..1 as 0xRRGGBB; shares from 50 to 105 percent.  Linear between multiples of 1/8
+ * (amounts) or of one percent (shares). */
 unsigned heat_rgb(enum heat_palette palette, double pos);
 enum { HEAT_MISSING = 0x8b8f98 }; /* no data */
 

@@ -121,7 +121,7 @@ static bool hf_sparse(const json_t *c, int i)
     return hf_is(c, "deepseek_v2 deepseek_v3") ? i % step == 0 : (i + 1) % step == 0;
 }
 
-/* First feature that this reader cannot express in layers; NULL: none. */
+/* First feature that this reader cannot express in layers; NULL: all are expressible. */
 static const char *hf_strange(const json_t *c)
 {
     static const char *const keys[] = {"hybrid_override_pattern",

@@ -11,15 +11,15 @@
 
 enum { NOTE = 64 };
 
-/* --- ranks of a table as groups of endpoints.  A rank is a device of its host: the endpoint of the
- * given topology, which must have it, or an endpoint made at its first appearance --- */
+/* --- ranks of a table as groups of endpoints.  A rank is a device of a host: an existing endpoint
+ * of the given topology, or an endpoint made at the first appearance of the rank --- */
 
 enum { DEVICES_MAX = 1024 };
 
 struct import_gpu {
     int device, endpoint;
 };
-/* Devices of one host and their endpoints, in order of appearance. */
+/* Devices of a host with their endpoints, in order of appearance. */
 struct import_host {
     struct import_gpu *gpu;
     int gpus;
@@ -48,7 +48,7 @@ static void free_hosts(struct import *im)
     free(im->host);
 }
 
-/* Index of the host, with room for its devices; -1: not in the given topology. */
+/* Index of the host, with room for devices; -1: not in the given topology. */
 static int host_of(struct import *im, const char *name)
 {
     int before = im->topo.hosts, host = topo_add_host(&im->topo, name);
@@ -200,8 +200,8 @@ static int check_members(const struct import_groups *g, const struct import *im,
     return rc;
 }
 
-/* Sort t's ranks by group, or use those of im->opts if there are none.  EXIT_DATA unless groups are
- * of equal size, at least 2, and no endpoint is in two.  Call free_groups() also after an error. */
+/* Sort t's ranks by group; default: the groups of im->opts.  EXIT_DATA unless groups are of equal
+ * size, at least 2, and without a common endpoint.  Call free_groups() also after an error. */
 static int make_groups(struct import_groups *g, struct import *im, const struct recording *r,
                        struct recording_table *t, struct err *err)
 {

@@ -1,9 +1,9 @@
 /* import.h - make a campaign (topology, plan and points) from recordings of nccl-tests.
  *
- * Each table is a round of one group.  With NCCL_TESTS_SPLIT there are several groups: they ran at
- * the same time and only their average was printed, so each group gets the average.  A repeated
- * size is the next epoch.  Endpoints are the GPUs of the rank lines, in the order in which they
- * appear.  Only facts in the files are recorded; all others are "not visible". */
+ * Each table is a round of one group.  With NCCL_TESTS_SPLIT several groups ran at the same time
+ * and only the average was printed, so each group gets the average.  A repeated size is the next
+ * epoch.  Endpoints are the GPUs of the rank lines, in order of appearance.  Only facts in the
+ * files are recorded; all others are "not visible". */
 #ifndef RG_IMPORT_H
 #define RG_IMPORT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* record_axes.c - find the communicators of a job that are the groups of one axis. */
+/* record_axes.c - find the communicators of a job that form an axis. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "probe/import/record_job_impl.h"
 
-/* Distance of neighbours if it is the same for all; else 0. */
+/* Distance of neighbours if equal for all; else 0. */
 static int stride_of(const struct record_job *j, const struct record_team *c)
 {
     int stride = 0, before = -1;

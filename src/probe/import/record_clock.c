@@ -159,7 +159,7 @@ static double common(const struct clock_work *w, int process, double own)
     return t - w->drift[process] * t / (1 + w->drift[process]);
 }
 
-/* Position of each end among those of its process, by time. */
+/* Position of each end in the ends of the same process, by time. */
 static void find_places(struct clock_work *w)
 {
     for (int i = 0; i < w->ends; i++)
@@ -170,7 +170,7 @@ static void find_places(struct clock_work *w)
         w->place[(int)w->d[i].s] = i;
 }
 
-/* Difference of each process' end from the median end of its call. */
+/* Difference of each end from the median end of the call, by process. */
 static void differences(struct clock_work *w)
 {
     for (int c = 0; c < w->calls; c++) {
@@ -255,7 +255,7 @@ static double median_of(struct clock_work *w, const double *of, const int *proce
     return median;
 }
 
-/* Processes of one host share a clock, unless they contradict each other. */
+/* Processes on the same host share a clock, unless the data contradicts it. */
 static void share_hosts(struct clock_work *w)
 {
     struct record_job *j = w->j;

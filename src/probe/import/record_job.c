@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "probe/import/record_job_impl.h"
 
-/* Calls of one operation of one communicator, or messages between two of its ranks. */
+/* Calls of an operation on a communicator, or messages between two of the ranks. */
 struct record_lane {
     int comm, src, dst;
     enum op op;
@@ -322,7 +322,7 @@ static int number_calls(struct record_job *j, struct err *err)
     return 0;
 }
 
-/* Add entry e to its call, process by process; false: the process has an entry already. */
+/* Add entry e to its call, in order of processes; false: the process already has an entry. */
 static bool fill(struct record_job *j, int e)
 {
     struct record_entry *x = &j->entry[e];

@@ -1,16 +1,16 @@
-/* record_job.h - communication recorded by a job, combined from all its processes.
+/* record_job.h - communication recorded by a job, combined from all processes.
  *
  * A reader of files (record_load.c) adds the processes and their activity; record_job_end() then
  * finds the entries that belong to the same call:
  *
- *   process   one GPU of the job, and its clock
+ *   process   a GPU of the job, and its clock
  *   comm      a communicator: its ranks are processes
  *   kind      kind of call: communicator, operation, size, algorithm, protocol, channels
- *   entry     part of one process in a call: its own start and end
- *   call      the entries with one number of one operation of one communicator
+ *   entry     part of a process in a call: own start and end
+ *   call      the entries with the same number, operation and communicator
  *
- * Times are ns.  Until record_clock_align() they are of each process' own clock, afterwards of one
- * clock.  An entry takes 32 bytes, a call 12: 10 million entries are some 400 MB. */
+ * Times are ns.  Until record_clock_align() they are of each process' own clock, afterwards of a
+ * common clock.  An entry takes 32 bytes, a call 12: 10 million entries are some 400 MB. */
 #ifndef RG_RECORD_JOB_H
 #define RG_RECORD_JOB_H
 
@@ -43,8 +43,8 @@ struct record_team {
     int axis;    /* index into record_job.axis */
 };
 
-/* Communicators that divide the job alike: the same number of ranks at the same distances, and no
- * process in two of them; the groups of one axis of a mesh. */
+/* Communicators that divide the job alike: the same number of ranks at the same distances, without
+ * common processes; the groups of one axis of a mesh. */
 struct record_axis {
     int size, stride; /* stride 0: the distances differ */
     int *comm, comms;
@@ -117,7 +117,7 @@ __attribute__((format(printf, 2, 3))) void record_job_say(struct record_job *j, 
 /* After the last process: find ranks, axes and calls.  EXIT_DATA if there are no usable calls. */
 int record_job_end(struct record_job *j, struct err *err);
 
-/* A call on one clock. */
+/* A call on the common clock. */
 struct record_span {
     int entries;
     bool whole;           /* the part of every rank is present */

@@ -206,7 +206,7 @@ static int join_teams(struct record_job *j, struct record_ring *f, int slot,
 
 /* --- records --- */
 
-/* Records of one rank, before they become entries. */
+/* Records of a rank, to be converted to entries. */
 struct load_rank {
     struct record_job *j;
     const struct record_ring *f;
@@ -339,8 +339,8 @@ static int read_ring(struct load_rank *k, struct err *err)
 
 /* --- entries --- */
 
-/* ns by which the host's real time is ahead of its monotonic clock: one value for all files of a
- * host. */
+/* ns by which the host's real time is ahead of the monotonic clock: the same value for all files of
+ * a host. */
 static int64_t wall_of(const struct record_job *j, const struct record_ring *f)
 {
     int64_t wall = (int64_t)(f->head.wall_ns - f->head.mono_ns);

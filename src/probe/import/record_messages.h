@@ -1,11 +1,11 @@
 /* record_messages.h - recognise operations in the sends and receives of a rank.
  *
- * NCCL has no all_to_all before 2.28 and makes it of sends and receives even then.  Messages of one
- * communicator that were launched together (with one parent, or each before the launch of any other
- * was over) are an all_to_all if the same number of bytes goes to and comes from every other rank;
- * a sendrecv if one goes to the next rank and one comes from the previous rank; else messages.
- * NCCL does not number them.  They are numbered in order, from the end if files of the job have
- * lost their beginnings. */
+ * NCCL has no all_to_all before 2.28, and later ones consist of sends and receives, too.  Messages
+ * of a communicator that were launched together (with the same parent, or each before the launch of
+ * any other was over) are an all_to_all if the same number of bytes goes to and comes from every
+ * other rank; a sendrecv if a message goes to the next rank and another comes from the previous
+ * rank; else messages.  NCCL does not number messages.  Here they are numbered in order, from the
+ * end if files of the job have lost the beginning. */
 #ifndef RG_RECORD_MESSAGES_H
 #define RG_RECORD_MESSAGES_H
 

@@ -10,7 +10,7 @@
 #include "base/stats.h"
 #include "probe/import/record_points.h"
 
-/* --- period of one communicator on one of its processes --- */
+/* --- period of a communicator on one of the processes --- */
 
 struct beat {
     int comm, process;
@@ -128,7 +128,7 @@ static bool beat_of_axis(struct beat *b, const struct record_job *j, const struc
     return b->sec > 0;
 }
 
-/* Take the longest period of those that matter, or a multiple of it. */
+/* Take the longest period of the communicators that matter, or a multiple of that period. */
 static bool find_beat(struct beat *found, const struct record_job *j, struct beat_sequence *s)
 {
     struct beat *beat = mem_calloc((size_t)j->axes + 1, sizeof(*beat));
@@ -165,7 +165,7 @@ static double pause_before(const struct record_job *j, const struct record_entry
     return at > j->process[e->process].first ? (double)(e->start - e[-1].start) : 0;
 }
 
-/* Set the starts of steps and the end of the last.  Returns their number. */
+/* Set the starts of steps and the end of the last.  Returns the number of steps. */
 static int find_begins(int64_t *begin, const struct record_job *j, struct beat *b,
                        const struct beat_sequence *s)
 {

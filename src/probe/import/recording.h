@@ -39,7 +39,7 @@ struct recording_rank {
     char host[256], busid[16], model[48];
 };
 
-/* One run of one program. */
+/* A run of a program. */
 struct recording_table {
     char program[32]; /* "all_reduce_perf"; "": not printed */
     int line, iters, threads, gpus;
