@@ -104,7 +104,7 @@ struct plan {
 struct plan_opts {
     /* -b -e.  max_bytes 0: 4 MiB for CPUs, 4 GiB for GPUs (64 MiB, 8 GiB with full), divided by the
      * number of ranks that share a GPU.  If a larger size is published for a group, the ladder ends
-     * there, provided four of them fit into GPU memory. */
+     * there, provided four buffers of that size fit into GPU memory. */
     size_t min_bytes, max_bytes;
     /* end of the pair ladders; 0: max_bytes if given or full, else 256 MiB for GPUs, where a pair
      * has long reached its rate */

@@ -123,9 +123,9 @@ static int tensor_size(const struct topo *t)
 }
 
 /* Write prediction.json: the step time of the model sharded over everything (FSDP), and with tensor
- * parallelism inside a host if its size divides the model; otherwise that layout is left out with a
- * note.  All layouts have the same global batch, one sequence per endpoint, so that the shorter
- * step is the faster layout.  CPUs have a prediction only if a model is given. */
+ * parallelism inside a host; a layout that does not divide the model is left out with a note.  All
+ * layouts have the same global batch, one sequence per endpoint, so that the shorter step is the
+ * faster layout.  CPUs have a prediction only if a model is given. */
 static int predict(struct chain *c, struct err *err)
 {
     const char *model = c->model ? c->model : "llama3.1-8b";

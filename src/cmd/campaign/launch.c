@@ -270,8 +270,8 @@ static void take_signal(int sig)
     stopped = 1;
 }
 
-/* Called in the child.  A separate process group allows to end the launcher with all its children,
- * and must not read the terminal.  The child dies with the parent. */
+/* Called in the child.  The launcher gets a process group of its own, so that all of it can be
+ * ended; this group must not read the terminal.  The child dies with the parent. */
 static void become(char **word, const struct session *session, const sigset_t *mask, pid_t parent,
                    int said)
 {

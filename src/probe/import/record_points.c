@@ -114,7 +114,7 @@ float *record_points_overlap(const struct record_job *j)
 
 /* --- endpoints --- */
 
-/* Use devices as recorded if no two processes of the host share a device; else number devices in
+/* True if all processes of the host have distinct recorded devices; else devices are numbered in
  * order. */
 static bool devices_differ(const struct record_job *j, const char *host)
 {
