@@ -46,7 +46,7 @@ int input_preset_check(void *into, struct err *err);
         .make = input_source_options, .at = offsetof(type, member),                                \
         .title = "What others say of the machine:", .group = 1                                     \
     }
-/* Rows of single commands. */
+/* Options that only some commands have. */
 #define INPUT_BELOW(type, member)                                                                  \
     {                                                                                              \
         "below", 0, "DIR|MATRIX",                                                                  \

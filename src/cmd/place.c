@@ -164,7 +164,6 @@ static const struct opt_line command = {
 
 enum { NODES_MAX = 16 << 20 };
 
-/* A complete question and its result. */
 struct placing {
     struct place_args args;
     struct job job;

@@ -19,7 +19,6 @@
 #include "step/score/case.h"
 #include "step/search/flags.h"
 
-/* Options as typed. */
 struct predict_args {
     struct job_opts job;
     struct budget_opts budget;

@@ -142,7 +142,6 @@ static void campaign_log_merge(struct campaign_log *l, const struct round *r, st
     }
 }
 
-/* Empty the inbox. */
 static void campaign_log_forget(struct campaign_log *l)
 {
     for (int i = 0; i < l->heards; i++)

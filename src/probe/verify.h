@@ -56,7 +56,6 @@ int verify_flip(const struct verify *v, void *recv, size_t len, struct err *err)
 /* --- data movement: pieces that a rank fills in before an operation is checked, and pieces that
  * must have arrived afterwards --- */
 
-/* An operation of a member. */
 struct verify_moved {
     enum op_flow flow;
     bool to_root;      /* only index 0 receives the result */

@@ -12,7 +12,6 @@
 #include "verdict/job/priced.h"
 #include "verdict/job/sent.h"
 
-/* Options as typed. */
 struct recorded_args {
     const char *dir, *job, *against, *traffic;
 };

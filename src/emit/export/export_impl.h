@@ -75,7 +75,6 @@ struct export_nodes {
     int count;
 };
 
-/* Limits of a writer. */
 struct export_limit {
     const char *format; /* for messages */
     int min, max;

@@ -86,7 +86,6 @@ static void find_regions(struct net_costs *n)
         n->region[z] = n->in->of[n->zone.block[z].host[0]];
 }
 
-/* Zones of each region. */
 struct region_zones {
     int *zone, zones;
 };

@@ -3,7 +3,7 @@
  *
  *   slurm-tree    topology.conf of topology/tree: leaves, the switches above them, one root
  *   slurm-block   topology.conf of topology/block
- *   slurm-yaml    topology.yaml: blocks, the tree and a flat topology for measuring, as far as known
+ *   slurm-yaml    topology.yaml: blocks, the tree and a flat topology for measuring, if known
  *
  * Rules of the releases (block_record.c, switch_record.c and data_parser of 24.11 to 26.05; 24.11.5
  * and 26.05.5 are run in tests/slurm):

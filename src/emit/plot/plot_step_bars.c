@@ -17,7 +17,6 @@ struct step_look {
     const char *fill; /* character in a terminal */
 };
 
-/* Common data of all bars. */
 struct step_scene {
     const struct step_bars *all;
     /* bars drawn, with comparable times; contents are borrowed */

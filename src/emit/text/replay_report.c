@@ -17,7 +17,6 @@ struct row {
 
 enum { ROWS = TRAFFIC_MAX + 1 };
 
-/* Seconds of a step, predicted and measured. */
 struct both {
     double predicted, measured;
 };

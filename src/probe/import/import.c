@@ -32,7 +32,6 @@ static void note_gpu(struct import *im, int host, int device, int endpoint)
     MEM_PUSH(h->gpu, h->gpus) = (struct import_gpu){device, endpoint};
 }
 
-/* Fill in the hosts of im->topo. */
 static void fill_hosts(struct import *im)
 {
     im->hosts = im->topo.hosts;

@@ -21,7 +21,6 @@ struct clock_end {
 
 static const double DRIFT_MAX = 1e-2; /* no clock is worse */
 
-/* Differences of clocks, by process. */
 struct clock_difference {
     int process;
     double t, s;

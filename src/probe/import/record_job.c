@@ -145,7 +145,6 @@ static bool same_lane(const void *wanted, int value)
            l->dst == w->kind->dst;
 }
 
-/* Add a new kind. */
 static int new_kind(struct record_job *j, const struct record_what *kind)
 {
     struct kind_wanted wanted = {j, kind};

@@ -67,7 +67,6 @@ void recording_free(struct recording *r);
 
 /* --- shared by the two readers --- */
 int recording_parse_json(struct recording *r, const char *text, size_t len, struct err *err);
-/* Append a new table. */
 struct recording_table *recording_add(struct recording *r, int line);
 /* "0000:19:00" as in topo.h; "": any other text. */
 void recording_busid(char out[16], const char *text);

@@ -11,7 +11,6 @@
 
 enum { WORD = 64 };
 
-/* Combined facts of all ranks. */
 struct used {
     const struct topo *t;
     json_t **part; /* JSON of each rank */

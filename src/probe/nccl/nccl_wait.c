@@ -18,7 +18,6 @@
 
 static bool gpu_dead; /* found dead once; never queried again */
 
-/* State of a wait. */
 struct nccl_waiting {
     const char *what;
     double from, limit;

@@ -408,7 +408,7 @@ static int find_nic(const struct topo *t, int host, const char *port_name)
     return -1;
 }
 
-/* In the format of sysfs. */
+/* Write the GID and its type in the format of sysfs. */
 static void write_gid(struct nic *n, const struct verbs_path *path)
 {
     n->gid[0] = '\0';

@@ -23,7 +23,6 @@ static const double beat = 0.1, soon = 0.01, connect_sec = 2, grace = 0.5, asked
                     farewell = 0.3;
 static const double report_sec = 2; /* limit of a report */
 
-/* State of the thread. */
 struct watch_talk {
     struct watch_self *self;
     struct watch_stream in;
