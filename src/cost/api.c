@@ -176,6 +176,7 @@ static void compile(struct railgauge *r)
     for (int i = 0; i < r->m.tiers; i++)
         compile_tier(r->grid + (size_t)i * CELLS, &r->m.tier[i]);
     stairs_make(&r->stairs, t);
+    r->known = mem_calloc(1, sizeof(*r->known));
     /* ids ascend, so does the index on the host */
     lists_make(&r->by_host, stairs_column(&r->stairs, LEVEL_HOST), NULL, t->endpoints, t->hosts);
     compile_lists(r, &r->by_endpoint, t->endpoints, false);
@@ -309,6 +310,9 @@ void railgauge_close(struct railgauge *r)
     lists_free(&r->by_rack);
     lists_free(&r->by_host);
     stairs_free(&r->stairs);
+    if (r->known)
+        known_free(r->known);
+    free(r->known);
     free(r->odd);
     free(r);
 }

@@ -48,7 +48,7 @@ static void resolve(struct collective_quote *q, const struct railgauge *r, enum 
             all = !add_odd(&near, r, ids[i]);
     ways_of_some(&ways, &r->m, &(struct members){ids, n, NULL}, op, all ? NULL : near.at,
                  all ? r->m.exceptions : near.count);
-    collective_resolve(q, &r->m, op, &ways, false);
+    collective_resolve(q, &r->m, op, &ways, false, r->known);
 }
 
 /* --- ranges --- */
@@ -103,7 +103,7 @@ static int resolve_ranges(struct collective_quote *q, const struct railgauge *r,
     if (ways_of_some(&ways, &r->m, &(struct members){NULL, g->ranks, g}, op, all ? NULL : near.at,
                      all ? r->m.exceptions : near.count) < 0)
         return -1;
-    collective_resolve(q, &r->m, op, &ways, false);
+    collective_resolve(q, &r->m, op, &ways, false, r->known);
     return 0;
 }
 

@@ -27,7 +27,8 @@ struct railgauge {
     struct lists by_endpoint, by_rack; /* exceptions that concern it */
     struct lists by_host;              /* its endpoints by index */
     struct stairs stairs;
-    int *odd, odds; /* endpoints with KEY_ODD, ascending */
+    struct known_shapes *known; /* collectives that were asked for */
+    int *odd, odds;             /* endpoints with KEY_ODD, ascending */
     char *path;
     struct file_seen {
         uint64_t device, inode;

@@ -1,7 +1,7 @@
-/* collective.h - what a collective on one group takes: the ways of its traffic, what the tiers alone
- * make of it (model.c), and which curves answer for it and which parts slow it (collective.c),
- * resolved once.  Then any size is a few multiplications, without words and without allocation;
- * matrix_collective() is the same with words.
+/* collective.h - what a collective on one group takes: the ways of its traffic and what the tiers alone make of it
+ * (model.c), what curves of other shapes say (join.c), and which curves answer for it and which parts slow it
+ * (collective.c), resolved once.  Then any size is a few multiplications, without words and without allocation;
+ * matrix_collective() is the same with words (collective_cost.c).
  *
  * One rule for all groups, measured or not.  Inside the sizes of a curve its points answer.  Beyond
  * the largest a time goes on from its last points by the slope of the tiers' model, and the more of
@@ -18,6 +18,9 @@
  * than in as few domains as hold them, unless it was measured at that size or the tiers themselves say so. */
 #ifndef RG_COLLECTIVE_H
 #define RG_COLLECTIVE_H
+
+#include <stdatomic.h>
+#include <stdlib.h>
 
 #include "cost/algorithm.h"
 #include "cost/matrix.h"
@@ -50,6 +53,9 @@ struct members {
  * members tell. */
 int ways_of_some(struct ways *w, const struct matrix *m, const struct members *g, enum op op,
                  const int *exception, int exceptions);
+/* Ways of the same group by another operation, whose schedule crosses other parts; arguments and result as above. */
+int ways_parts(struct ways *w, const struct matrix *m, const struct members *g, enum op op,
+               const int *exception, int exceptions);
 /* With `healthy`, exceptions are not looked at. */
 static inline void ways_of(struct ways *w, const struct matrix *m, const int *ids, int n,
                            enum op op, bool healthy)
@@ -139,6 +145,12 @@ struct join {
     double weight[JOIN_KNOTS]; /* of the curves */
 };
 
+/* w: the healthy group's ways, own: their model. */
+void join_resolve(struct join *j, const struct matrix *m, enum op op, const struct ways *w,
+                  const struct ways_model *own, bool published);
+/* Seconds that the model's stand for; error: half-width of the interval of nine in ten, as a share, or NULL. */
+double join_at(const struct join *j, double sec, double *error);
+
 /* A size, what the curves say there, and what the model says of the healthy group. */
 struct curve_end {
     double bytes, sec, model;
@@ -157,8 +169,25 @@ struct collective_reading {
     double slopes;                /* the curves' there, of the model's */
 };
 
-struct collective_quote {
+/* Of the curves found, the one that answers; NULL: none. */
+static inline const struct collective *reading_answers(const struct collective_reading *r)
+{
+    return r->found.same ? r->found.same : r->found.below ? r->found.below : r->found.above;
+}
+/* The end that a size lies beyond; NULL: the curves hold it, or there are none. */
+static inline const struct curve_end *reading_beyond(const struct collective_reading *r,
+                                                     double bytes)
+{
+    return !reading_answers(r)      ? NULL
+           : bytes > r->last.bytes  ? &r->last
+           : bytes < r->first.bytes ? &r->first
+                                    : NULL;
+}
+
+/* A group with everything that its price depends on, but for the names of its parts: groups of one shape share it. */
+struct collective_priced {
     enum op op;
+    bool published;
     struct ways ways;
     struct ways_model model; /* of them, where a part is slow */
     /* near: as many ranks in one domain, or in as few as hold them */
@@ -167,13 +196,39 @@ struct collective_quote {
     double keep;  /* share of near's time that is the least */
 };
 
+/* What was resolved of a matrix, for queries by shape from any number of threads: an entry is never changed, moved or
+ * taken away before known_free().  Begins as zeros.  The matrix must not change meanwhile; what finds no room is resolved
+ * each time. */
+enum { KNOWN = 1024, KNOWN_TRIES = 8 };
+struct known_shapes {
+    _Atomic(struct collective_priced *) slot[KNOWN];
+};
+static inline void known_free(struct known_shapes *k)
+{
+    for (int i = 0; i < KNOWN; i++)
+        free(k->slot[i]);
+}
+
+struct collective_quote {
+    struct ways ways;
+    const struct collective_priced *known; /* NULL: own */
+    struct collective_priced own;
+};
+static inline const struct collective_priced *collective_of(const struct collective_quote *q)
+{
+    return q->known ? q->known : &q->own;
+}
+
 /* ways: ways_of() of the group and op, at_once set.  A collective of at least two ranks.  The
- * matrix must outlive the quote.  published: measured curves are not looked at. */
+ * matrix must outlive the quote.  published: measured curves are not looked at.  known: of this matrix, must outlive the
+ * quote; NULL: none. */
 void collective_resolve(struct collective_quote *q, const struct matrix *m, enum op op,
-                        const struct ways *ways, bool published);
-/* Seconds: what matrix_collective_at() says.  NAN when unknown, INFINITY when a part is dead.
- */
+                        const struct ways *ways, bool published, struct known_shapes *known);
+/* Seconds: what matrix_collective_at() says.  NAN when unknown, INFINITY when a part is dead. */
 double collective_time(const struct collective_quote *q, double bytes);
+/* Of the healthy group, and the reading that says so. */
+double collective_healthy(const struct collective_priced *q, double bytes,
+                          const struct collective_reading **by);
 /* The same with interval, basis and words; m: the matrix of the quote. */
 void collective_cost(const struct collective_quote *q, const struct matrix *m, double bytes,
                      struct cost *out);

@@ -103,13 +103,6 @@ double curve_time(const struct curve *c, double bytes)
     return l->at + l->slope * bytes;
 }
 
-double curve_unsure(double end, double bytes, double moving, double slopes)
-{
-    double near = fmin(bytes, end) / fmax(bytes, end);
-
-    return (0.15 + 0.6 * (1 - moving * moving) + 0.6 * fabs(log(slopes))) * (1 - near);
-}
-
 /* Relative error that the distance from the points adds. */
 static double far_error(const struct curve *c, double bytes)
 {

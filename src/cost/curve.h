@@ -78,7 +78,12 @@ static inline double curve_end(const struct curve *c, double bytes)
  * end's time that grows with the size, slopes how much steeper the curve is there than what it goes
  * on by is.  Nine of ten of 133 NCCL curves, cut at 1 to 128 MiB and met at 2 to 32 times that, lie
  * within. */
-double curve_unsure(double end, double bytes, double moving, double slopes);
+static inline double curve_unsure(double end, double bytes, double moving, double slopes)
+{
+    double near = fmin(bytes, end) / fmax(bytes, end);
+
+    return (0.15 + 0.6 * (1 - moving * moving) + 0.6 * fabs(log(slopes))) * (1 - near);
+}
 void curve_interval(const struct curve *c, double bytes, double *lo, double *hi);
 /* Where a larger size took less time and the two intervals meet, that is noise: neighbours get
  * their mean, weighted by n, until time rises with the size (pool adjacent violators: Ayer and

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cost/json_member.h"
+#include "cost/matrix_impl.h"
 
 #include <math.h>
 #include <stdio.h>

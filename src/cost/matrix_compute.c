@@ -16,13 +16,6 @@ enum { GEMMS_MAX = 65536, DEVICES_MAX = 1 << 20, NEIGHBOURS = 4 };
 static const double least_error = 0.02;  /* what a clock does from one minute to the next */
 static const double octave_error = 0.02; /* for every octave to the nearest shape */
 
-void compute_free(struct compute_rates *c)
-{
-    free(c->source);
-    free(c->gemm);
-    memset(c, 0, sizeof(*c));
-}
-
 /* --- "compute" of matrix.json --- */
 
 static const struct json_member gemm_members[] = {

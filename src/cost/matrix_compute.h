@@ -7,6 +7,7 @@
 #define RG_MATRIX_COMPUTE_H
 
 #include <jansson.h>
+#include <stdlib.h>
 
 #include "base/err.h"
 
@@ -42,7 +43,12 @@ struct compute_rates {
     int gemms;
 };
 
-void compute_free(struct compute_rates *c);
+static inline void compute_free(struct compute_rates *c)
+{
+    free(c->source);
+    free(c->gemm);
+    *c = (struct compute_rates){.source = NULL};
+}
 /* new reference; NULL when there is nothing to say */
 json_t *compute_pack(const struct compute_rates *c);
 int compute_unpack(struct compute_rates *c, json_t *value, const char *where, struct err *err);

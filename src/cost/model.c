@@ -207,10 +207,10 @@ static void slow_part(struct ways *w, const struct matrix *m, int index, int cro
         w->exception = index;
 }
 
-/* Returns -1 if members must be listed. */
-static int slow_parts(struct ways *w, const struct matrix *m, const struct members *g, enum op op,
-                      const int *exception, int exceptions)
+int ways_parts(struct ways *w, const struct matrix *m, const struct members *g, enum op op,
+               const int *exception, int exceptions)
 {
+    *w = ways_healthy(w);
     for (int i = 0; i < exceptions; i++) {
         int at = exception ? exception[i] : i;
         const struct exception *e = &m->exception[at];
@@ -365,7 +365,7 @@ int ways_of_some(struct ways *w, const struct matrix *m, const struct members *g
     if (!g->ranges)
         walk(&h, g->ids, g->n, lone);
     w->crossings = w->outer < 0 ? 0 : h.crossings[w->outer];
-    return slow_parts(w, m, g, op, exception, exceptions);
+    return ways_parts(w, m, g, op, exception, exceptions);
 }
 
 /* Endpoints of a domain. */

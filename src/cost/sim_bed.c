@@ -72,8 +72,8 @@ static double healthy_time(const void *of, enum op op, const int *ids, int n, do
     const struct sim_bed *b = of;
     struct sim_quote *quote = quote_of(b->quotes, &b->healthy, op, ids, n);
 
-    if (!quote->resolved || quote->q.op != op)
-        collective_resolve(&quote->q, &b->healthy, op, &quote->ways, true);
+    if (!quote->resolved || collective_of(&quote->q)->op != op)
+        collective_resolve(&quote->q, &b->healthy, op, &quote->ways, true, NULL);
     quote->resolved = true;
     return collective_time(&quote->q, bytes);
 }

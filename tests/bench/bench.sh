@@ -87,6 +87,7 @@ figures=(
     "lookup|group_members_s|1e3|ms||100,008 endpoints: a group of 8,192 by its members"
     "lookup|group_resolved_s|1e9|ns|<= 100|100,008 endpoints: the same, resolved"
     "lookup|group_range_s|1e6|us|<= 1|100,008 endpoints: the same, as a range"
+    "lookup|group_range_reduce_s|1e6|us|<= 1|100,008 endpoints: an all_reduce of 8,192 as a range"
     "lookup|group_range_growth|1|x|<= 2|100,008 endpoints: a range of 65,536 / of 8 ranks"
     "lookup|rank_s|1|s|<= 1|100,008 endpoints: 10,000 lists of 128 nodes, two cores"
     "lookup|swap_s|1e6|us|<= 30|100,008 endpoints: one of 128 nodes swapped"

@@ -45,7 +45,7 @@ static void bench_group(const struct matrix *m, const int *ids, int n, double *s
     }
     printf("matrix_collective,_%d_ranks %.2f us\n", n, (cpu() - from) / times * 1e6);
     ways_of(&w, m, ids, n, OP_ALL_GATHER, false);
-    collective_resolve(&q, m, OP_ALL_GATHER, &w, false);
+    collective_resolve(&q, m, OP_ALL_GATHER, &w, false, NULL);
     from = cpu();
     for (int i = 0; i < LOOKUPS; i++)
         *sum += collective_time(&q, 1e6 + 100.0 * i);

@@ -57,7 +57,7 @@ static double ask(const struct railgauge *r, double *sum)
 }
 
 /* Seconds of one look-up of a group of ranks in a row, as a range. */
-static double ask_range(const struct railgauge *r, int first, int ranks)
+static double ask_range(const struct railgauge *r, const char *op, int first, int ranks)
 {
     enum { ASKED = 200000 };
     struct railgauge_range range = {first, ranks, 1};
@@ -65,7 +65,7 @@ static double ask_range(const struct railgauge *r, int first, int ranks)
 
     for (int q = 0; q < ASKED; q++) {
         range.first = first + q % GPUS;
-        sum += railgauge_collective_ranges(r, "all_gather", &range, 1, (size_t)1 << (q % 30));
+        sum += railgauge_collective_ranges(r, op, &range, 1, (size_t)1 << (q % 30));
     }
     return sum > 0 ? (cpu() - start) / ASKED : NAN;
 }
@@ -201,7 +201,7 @@ static int ask_growth(void)
         fprintf(stderr, "lookup: %s\n", text);
         return 1;
     }
-    double few = ask_range(r, 0, 8), many = ask_range(r, 0, 65536);
+    double few = ask_range(r, "all_gather", 0, 8), many = ask_range(r, "all_gather", 0, 65536);
     printf("group_range_growth %.3g\n", many / few);
     railgauge_close(r);
     return isfinite(many / few) ? 0 : 1;
@@ -228,7 +228,8 @@ int main(void)
         rc = sum > 0 && ask_group(r, &members, &resolved) == 0 && ask_jobs(r) == 0 ? 0 : 1;
         if (rc == 0)
             printf("group_members_s %.3g\ngroup_resolved_s %.3g\n", members, resolved);
-        printf("group_range_s %.3g\n", ask_range(r, 0, 8192));
+        printf("group_range_s %.3g\ngroup_range_reduce_s %.3g\n",
+               ask_range(r, "all_gather", 0, 8192), ask_range(r, "all_reduce", 0, 8192));
         rc = rc == 0 ? ask_growth() : rc;
         railgauge_close(r);
     }

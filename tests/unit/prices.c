@@ -471,6 +471,50 @@ static void no_order_beats_the_bound(void **state)
     assert_true(getenv("RG_SEED") || met > 100);
 }
 
+/* --- shapes that are known --- */
+
+/* More groups than find room, each twice: what was resolved before, and what is resolved anew, say the same. */
+static void a_known_shape_costs_the_same(void **state)
+{
+    static const enum op ops[] = {OP_ALL_REDUCE, OP_ALL_GATHER, OP_ALL_TO_ALL, OP_SENDRECV};
+    struct known_shapes *known = calloc(1, sizeof(*known));
+    int kept = 0, met = 0;
+    struct matrix m;
+    struct err err;
+
+    (void)state;
+    assert_non_null(known);
+    assert_int_equal(matrix_open(&m, NULL, "gb200-nvl72", 20, &err), 0);
+    m.exception = calloc(1, sizeof(*m.exception));
+    m.exceptions = 1;
+    m.exception[0] =
+        (struct exception){.part = PART_ENDPOINT, .a = 5, .b = -1, .tier = -1, .factor = 0.5};
+    int *ids = calloc(1440, sizeof(*ids));
+    for (int i = 0; i < 1440; i++)
+        ids[i] = i;
+    for (int n = 2; n < 2 * 1400; n += 3)
+        for (int k = 0; k < 4; k++) {
+            struct collective_quote plain, quote;
+            struct ways w;
+            int first = n % 2 ? 0 : 6, ranks = 2 + n / 2; /* with the slow one, and without */
+            ways_of(&w, &m, ids + first, ranks, ops[k], false);
+            collective_resolve(&plain, &m, ops[k], &w, false, NULL);
+            for (int again = 0; again < 2; again++) {
+                collective_resolve(&quote, &m, ops[k], &w, false, known);
+                met += quote.known != NULL;
+                for (double bytes = 64; bytes < 1e10; bytes *= 37)
+                    assert_true(collective_time(&quote, bytes) == collective_time(&plain, bytes));
+            }
+        }
+    for (int i = 0; i < KNOWN; i++)
+        kept += known->slot[i] != NULL;
+    assert_true(kept == KNOWN && met > KNOWN && met < 2 * 4 * 1400 / 3 * 2);
+    known_free(known);
+    free(known);
+    free(ids);
+    matrix_free(&m);
+}
+
 /* --- one optimiser, one price --- */
 
 static const char *const jobs[] = {
@@ -673,6 +717,7 @@ int main(void)
         cmocka_unit_test(far_from_the_ladder_intervals_widen),
         cmocka_unit_test(the_asymptote_is_the_tiers),
         cmocka_unit_test(all_who_price_agree),
+        cmocka_unit_test(a_known_shape_costs_the_same),
         cmocka_unit_test(no_order_beats_the_bound),
         cmocka_unit_test(one_optimiser_one_price),
     };

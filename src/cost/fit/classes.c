@@ -195,12 +195,6 @@ void classes_make(struct classes *c, const struct topo *t, const struct obs *o, 
         measure(c, t, o, count, bytes, tier);
 }
 
-void classes_free(struct classes *c)
-{
-    free(c->at);
-    memset(c, 0, sizeof(*c));
-}
-
 char *classes_name(const struct classes *c, int k)
 {
     const struct device_class *d = &c->of[k];

@@ -13,6 +13,9 @@
 #ifndef RG_CLASSES_H
 #define RG_CLASSES_H
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "cost/fit/observe.h"
 #include "topo/topo.h"
 
@@ -42,7 +45,11 @@ struct classes {
  * caller's. */
 void classes_make(struct classes *c, const struct topo *t, const struct obs *o, int count,
                   double bytes);
-void classes_free(struct classes *c);
+static inline void classes_free(struct classes *c)
+{
+    free(c->at);
+    memset(c, 0, sizeof(*c));
+}
 
 static inline int classes_at(const struct classes *c, int endpoint)
 {

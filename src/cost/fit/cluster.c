@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cost/fit/cluster_impl.h"
+#include "cost/fit/cluster.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -422,10 +422,4 @@ void cluster_units(struct clusters *c, int units, const struct edge *e, int edge
     free(w.parent);
     free(w.cap);
     free(w.v);
-}
-
-void cluster_free(struct clusters *c)
-{
-    free(c->of);
-    memset(c, 0, sizeof(*c));
 }

@@ -13,6 +13,9 @@
 #ifndef RG_CLUSTER_H
 #define RG_CLUSTER_H
 
+#include <stdbool.h>
+#include <stdlib.h>
+
 /* One unordered pair of units; NAN: not measured. */
 struct edge {
     int a, b;
@@ -39,6 +42,29 @@ struct clusters {
 #define CLUSTER_GAP 0.15
 
 void cluster_units(struct clusters *c, int units, const struct edge *e, int edges);
-void cluster_free(struct clusters *c);
+static inline void cluster_free(struct clusters *c)
+{
+    free(c->of);
+    *c = (struct clusters){.of = NULL};
+}
+
+/* --- clustering under way: what bandwidth (cluster.c) and latency (latency.c) make of each pair --- */
+
+enum label { UNKNOWN, NEAR, FAR };
+
+struct clustering {
+    int units, edges;
+    const struct edge *e;
+    enum label *label;
+    int *parent; /* union-find */
+    double *cap;
+    double *v; /* scratch, one per edge */
+};
+
+/* Levels of all latencies, as stats_levels(). */
+int cluster_levels(struct clustering *w, double *level);
+/* Label edges with a latency NEAR or FAR of two levels (logarithms), UNKNOWN about the middle and
+ * where others contradict; false when they contradict too many. */
+int cluster_by_latency(struct clustering *w, double near, double far);
 
 #endif

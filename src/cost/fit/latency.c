@@ -3,7 +3,7 @@
  * add latency are named by the noise model (parts.c).
  *
  * Before there are tiers, which pairs of hosts are near and which far by their latency. */
-#include "cost/fit/cluster_impl.h"
+#include "cost/fit/cluster.h"
 #include "cost/fit/fit_impl.h"
 
 #include <math.h>

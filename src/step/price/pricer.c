@@ -45,6 +45,7 @@ struct entry {
 
 struct pricer {
     struct places places;
+    struct known_shapes known; /* shapes of other orders and spans */
     struct entry **entry;
     int entries;
     struct map index;   /* index of entries by span */
@@ -149,6 +150,7 @@ void pricer_close(struct pricer *p)
     free(p->entry);
     map_free(&p->index);
     places_close(&p->places);
+    known_free(&p->known);
     free(p);
 }
 
@@ -180,8 +182,7 @@ static struct entry *entry_of(struct pricer *p, struct span span)
     return e;
 }
 
-static struct price_curve *curve_of(const struct pricer *p, struct entry *e,
-                                    const struct message *msg)
+static struct price_curve *curve_of(struct pricer *p, struct entry *e, const struct message *msg)
 {
     const struct groups *g = &e->folded.groups;
     struct price_curve **at =
@@ -200,7 +201,8 @@ static struct price_curve *curve_of(const struct pricer *p, struct entry *e,
         const struct ways *ways = op_table[msg->op].links == OP_EXCHANGE ? &kind->across
                                   : op_table[msg->op].links == OP_NEXT   ? &kind->next
                                                                          : &kind->ring;
-        collective_resolve(&MEM_PUSH(t->quote, t->quotes), p->places.matrix, msg->op, ways, false);
+        collective_resolve(&MEM_PUSH(t->quote, t->quotes), p->places.matrix, msg->op, ways, false,
+                           &p->known);
     }
     return t;
 }
@@ -236,7 +238,7 @@ double pricer_ways(const struct matrix *m, const struct message *msg, const stru
 {
     struct collective_quote q;
 
-    collective_resolve(&q, m, msg->op, ways, false);
+    collective_resolve(&q, m, msg->op, ways, false, NULL);
     return quoted(&q, m, msg);
 }
 

@@ -249,9 +249,8 @@ static int kind_of(struct folded *f, struct places *p, int index)
     kind.ring.at_once = g->total;
     kind.next = kind.across = kind.ring;
     if (near) {
-        ways_of_some(&kind.next, p->matrix, &of, OP_SENDRECV, p->near, near);
-        ways_of_some(&kind.across, p->matrix, &of, OP_ALL_TO_ALL, p->near, near);
-        kind.next.at_once = kind.across.at_once = g->total;
+        ways_parts(&kind.next, p->matrix, &of, OP_SENDRECV, p->near, near);
+        ways_parts(&kind.across, p->matrix, &of, OP_ALL_TO_ALL, p->near, near);
     }
     uint64_t sum = ways_mix(ways_mix(ways_mix(1, &kind.ring), &kind.next), &kind.across);
     int *at = map_at(&f->kinds, sum, NULL, NULL);
