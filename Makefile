@@ -259,7 +259,8 @@ performance:
 	$(Q)sed -i -e '/^<!-- bench -->/,/^<!-- end of bench -->/{//!d}' -e '/^<!-- bench -->/r $(BUILD)/performance.md' tests/performance.md
 
 accuracy: all $(BENCH)
-	$(Q)code=0; for b in tests/bench/curves.sh tests/bench/steps.sh; do RG_BUILD='$(abspath $(BUILD))' ./$$b || code=$$?; done; exit $$code
+	$(Q)code=0; for b in tests/bench/curves.sh tests/bench/steps.sh; do RG_BUILD='$(abspath $(BUILD))' ./$$b || code=$$?; done; \
+	$(BUILD)/tests/bench/published || code=$$?; exit $$code
 
 fuzz: $(FUZZ)
 	$(Q)for f in $(notdir $(FUZZ)); do mkdir -p $(BUILD)/corpus/$$f && echo "  FUZZ $$f" && \
