@@ -7,6 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
+/* NCCL's tables have a column for one domain, one for two and one for more, which is of four.  Between two and
+ * `all_of_more` domains what changes goes from column to column by octaves: no measurement tells where it falls, and a rack
+ * more is to change a price by a quarter at most. */
+static const double all_of_more = 10;
+
 /* GPUs that NCCL has tables for.  GPU_OTHER: hops and rates as on Hopper, no multicast. */
 enum gpu_generation { GPU_OTHER, GPU_VOLTA, GPU_AMPERE, GPU_HOPPER, GPU_BLACKWELL, GPU_AMD };
 
@@ -64,12 +69,22 @@ static const double net_reached = 0.96;               /* of the NICs' rate, by t
 static const double nvls_latency = 25;                /* us [T] */
 static const double head_in = 0.5, head_out = 0.8;    /* us for each GPU of a domain beyond 8 [M] */
 static const double fill_rise = 1.5, fill_most = 4.3; /* MB a GPU of the domain, of NVLS [M] */
+/* What LL128 and Simple meet of a slower network, of what LL does [M: all_gather over EFA and TCPX, 2 to 32 hosts]; of a p5
+ * host, whose messages take 15.5 us, the plugin tells NCCL 75 us [aws-ofi-nccl at 2daf7d3, src/platform-aws.cpp]. */
+static const double channels_slower = 3;
 static const double infiniband = 5.5; /* us: latency of the network that the table's hops are of */
 static const double own_tuner = 10; /* us: of EFA 15, TCPX 29, TCP 50; InfiniBand and RoCE have 5 */
 static const double pat_share = 0.75; /* of the ring's rate [T] */
 /* As many ranks in twice as many domains are no more than so much faster.  NCCL's chain inside a domain is long in
  * an NVL72 and would say more; no measurement does. */
 static const double spread_gain = 0.9;
+
+static double of_domains(int domains, double two, double more)
+{
+    double part = fmin(1, log2(domains / 2.0) / log2(all_of_more / 2));
+
+    return domains > 2 ? two * pow(more / two, part) : two;
+}
 
 static enum gpu_generation generation_of(const char *model)
 {
@@ -133,6 +148,12 @@ static double hop_in(const struct writing *w, const double *nvlink, const double
     return w->g->hop_in > 0 ? fmin(table, w->g->hop_in) : table;
 }
 
+/* What a hop across takes longer than over InfiniBand, s. */
+static double slower(const struct writing *w, int p)
+{
+    return w->slower * (p > PROTOCOL_LL ? channels_slower : 1);
+}
+
 static void add_rings(struct writing *w, enum op op)
 {
     const struct algorithm_group *g = w->g;
@@ -141,8 +162,8 @@ static void add_rings(struct writing *w, enum op op)
     double bus = fmin(g->inside * w->gpu->ring, g->ring);
 
     for (int p = 0; p < PROTOCOLS; p++) {
-        double in = hop_in(w, nvlink_ring, pcie_ring, p), out = net_ring[p] * us + w->slower;
-        double most = d == 1 ? w->gpu->ll : ll_net[d > 2];
+        double in = hop_in(w, nvlink_ring, pcie_ring, p), out = net_ring[p] * us + slower(w, p);
+        double most = d == 1 ? w->gpu->ll : of_domains(d, ll_net[0], ll_net[1]);
         if (d > 1)
             in = fmax(in, net_post[p] * us);
         double latency = base_ring[p] * us + turns * ((n - d) * in + (d - 1) * out);
@@ -156,10 +177,10 @@ static void add_rings(struct writing *w, enum op op)
 }
 
 /* Latency of a way: `in` inside for each GPU but the first, `out` for each level of domains, there and back.  `head`:
- * for each GPU beyond eight, in each level, s. */
+ * for each GPU beyond eight, s; it was measured over one level, and heads of further levels work beside one another. */
 static double latency_of(double per, double levels, double in, double out, double head)
 {
-    return 2 * ((per - 1) * in + levels * (out + head * fmax(0, per - 8)));
+    return 2 * ((per - 1) * in + levels * out + fmin(1, levels) * head * fmax(0, per - 8));
 }
 
 /* The same; at least nearly what as few domains as hold the ranks take.  One domain is never dearer than two. */
@@ -176,16 +197,18 @@ static double spread(const struct writing *w, double in, double out, double head
 static void add_trees(struct writing *w)
 {
     const struct algorithm_group *g = w->g;
-    int d = g->domains, far = d > 2 ? 2 : d - 1;
+    int d = g->domains;
     double levels = log2(2.0 * d);
 
     for (int p = 0; p < PROTOCOLS; p++) {
-        double in = hop_in(w, nvlink_tree, pcie_tree, p), out = net_tree[p] * us + w->slower;
-        double cap = p == PROTOCOL_SIMPLE && far == 2 && w->generation == GPU_BLACKWELL
-                         ? w->nccl->tree
-                     : p == PROTOCOL_SIMPLE ? w->gpu->tree[far]
-                                            : w->gpu->tree128[far];
-        double most = p == PROTOCOL_LL ? (d == 1 ? w->gpu->ll : ll_net[d > 2]) : cap * channels;
+        double in = hop_in(w, nvlink_tree, pcie_tree, p), out = net_tree[p] * us + slower(w, p);
+        const double *cap = p == PROTOCOL_SIMPLE ? w->gpu->tree : w->gpu->tree128;
+        double more =
+            p == PROTOCOL_SIMPLE && w->generation == GPU_BLACKWELL ? w->nccl->tree : cap[2];
+        double one = p == PROTOCOL_LL ? w->gpu->ll : channels * cap[0];
+        double most = d == 1             ? one
+                      : p == PROTOCOL_LL ? of_domains(d, ll_net[0], ll_net[1])
+                                         : channels * of_domains(d, cap[1], more);
         double rate = fmin(g->inside / 2, net_reached * g->tree / algorithm_load(d));
         struct algorithm_line *x =
             add_line(w, ALGORITHM_TREE, (enum protocol)p, base_tree[p] * us + spread(w, in, out, 0),
@@ -208,8 +231,8 @@ static void add_nvls(struct writing *w, enum op op)
         (!alone && !sum))
         return;
     if (!alone) {
-        inside += spread(w, 0, w->nccl->hop * us + w->slower, head_out * us);
-        rate = fmin(rate * w->gpu->two * (g->domains > 2 ? more : 1),
+        inside += spread(w, 0, w->nccl->hop * us + slower(w, PROTOCOL_SIMPLE), head_out * us);
+        rate = fmin(rate * w->gpu->two * of_domains(g->domains, 1, more),
                     net_reached * g->tree / algorithm_load(g->domains));
     }
     struct algorithm_line *x =
@@ -223,13 +246,14 @@ static void add_nvls(struct writing *w, enum op op)
 static void add_pat(struct writing *w, enum op op)
 {
     const struct algorithm_group *g = w->g;
-    double n = g->ranks, hop = net_tree[PROTOCOL_SIMPLE] * us + w->slower;
+    double n = g->ranks, hop = net_tree[PROTOCOL_SIMPLE] * us + slower(w, PROTOCOL_SIMPLE);
 
     if (!w->nccl->pat || g->ranks != g->domains || op_table[op].share != OP_BLOCKS)
         return;
     /* as many ranks in half as many domains have only rings */
     double ring = n / 2 * net_post[0] + (n / 2 - 1) * net_ring[0];
-    double least = spread_gain * (base_ring[0] * us + ring * us + (n / 2 - 1) * w->slower);
+    double least =
+        spread_gain * (base_ring[0] * us + ring * us + (n / 2 - 1) * slower(w, PROTOCOL_LL128));
     double latency = 8 * us + log2(n) * hop / 3.5 + 2.8 * us * n;
     add_line(w, ALGORITHM_PAT, PROTOCOL_SIMPLE, g->widest > 1 ? fmax(latency, least) : latency,
              pat_share * g->ring * n / (n - 1));

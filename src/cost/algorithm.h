@@ -28,6 +28,9 @@
  *                                          from 2.23 on                                   [1]
  *   none                                   all_to_all, sendrecv: point to point (model.c)  [2]
  *
+ * A network whose messages take longer than InfiniBand's is met by each hop across with the data and with the credit
+ * back; LL128 and Simple, which send a message on each channel where LL fills one, meet it three times as often.
+ *
  * L(d) is what leaves a domain in NCCL's two binary trees, times the buffer: 1 for two domains, 1.5 for three, 2
  * from four on.  It explains three domains of 4 and 8 GPUs to 3 % [3], and why two nodes beat the wire.
  *
@@ -118,6 +121,18 @@ static inline const struct algorithm_line *algorithm_fastest(const struct algori
 enum { ALGORITHM_WORDS = 152 };
 char *algorithm_words(const struct algorithm_line *x, const struct algorithm_group *g, enum op op,
                       const char *where, char buf[ALGORITHM_WORDS]);
+
+/* --- point to point --- */
+
+/* What a connection over NICs holds of a message, B: NCCL_STEPS chunks of NCCL_P2P_NET_CHUNKSIZE [NCCL 2.30.7,
+ * src/include/device.h, src/init.cc]. */
+#define PROTOCOL_WINDOW (8 * 131072.0)
+/* Bytes that the time of a message to a peer is of.  It passes two stages, into the window and out to the network: one after
+ * the other while the window holds it all, beside one another when it is much longer. */
+static inline double algorithm_stream(double bytes)
+{
+    return bytes + bytes * PROTOCOL_WINDOW / (bytes + PROTOCOL_WINDOW);
+}
 
 /* --- groups inside one domain with more ranks than a curve has --- */
 

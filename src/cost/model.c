@@ -641,7 +641,8 @@ static double exchange_at(const struct ways_model *x, double bytes)
 
     for (int i = 0; i < x->classes; i++) {
         const struct ways_class *c = &x->class[i];
-        *(c->outside ? &across : &inside) += bytes * (n - 1) / n * c->share / c->rate;
+        double each = c->outside && x->nccl ? algorithm_stream(bytes / n) : bytes / n;
+        *(c->outside ? &across : &inside) += each * (n - 1) * c->share / c->rate;
     }
     return x->alpha + (isnan(inside) || isnan(across) ? NAN : fmax(inside, across));
 }

@@ -229,6 +229,90 @@ static void three_racks_reach_what_was_measured(void **state)
     }
 }
 
+/* What trees carry falls from two domains to ten and then no more. */
+static void more_domains_take_the_columns_of_more_step_by_step(void **state)
+{
+    struct algorithm_group g = racks;
+    double rate[14];
+
+    (void)state;
+    g.nccl = 22907;
+    for (int d = 2; d < 14; d++) {
+        struct algorithm_line line[ALGORITHM_LINES];
+        g.domains = d;
+        g.ranks = 72 * d;
+        int n = algorithm_lines(line, &g, OP_ALL_REDUCE);
+        rate[d] = 0;
+        for (int i = 0; i < n; i++)
+            if (line[i].algorithm == ALGORITHM_NVLS_TREE)
+                rate[d] = line[i].rate;
+    }
+    near(rate[2], 0.6 * 770e9 * 0.92);
+    for (int d = 3; d <= 10; d++)
+        assert_true(rate[d] < rate[d - 1] && rate[d] > rate[d - 1] * 0.8);
+    near(rate[10], rate[2] * 0.456);
+    near(rate[11], rate[10]);
+}
+
+static const struct algorithm_line *line_of(struct algorithm_line line[ALGORITHM_LINES],
+                                            const struct algorithm_group *g, enum op op,
+                                            enum algorithm a, enum protocol p)
+{
+    int n = algorithm_lines(line, g, op);
+
+    for (int i = 0; i < n; i++)
+        if (line[i].algorithm == a && line[i].protocol == p)
+            return &line[i];
+    fail();
+    return NULL;
+}
+
+/* A message over InfiniBand takes 5.5 us: what is above is met twice a hop, thrice as often by LL128 and Simple. */
+static void slower_networks_are_met_by_each_channel(void **state)
+{
+    static const enum algorithm of[] = {ALGORITHM_RING, ALGORITHM_TREE};
+    struct algorithm_line line[ALGORITHM_LINES];
+    struct algorithm_group g = racks;
+
+    (void)state;
+    for (int a = 0; a < 2; a++)
+        for (int p = 0; p < PROTOCOLS; p++) {
+            double hops = 2 * (a ? 3 : 7) * (!a && p == PROTOCOL_SIMPLE ? 1.4 : 1);
+            g.hop_out = 5.5e-6;
+            double fast = line_of(line, &g, OP_ALL_REDUCE, of[a], (enum protocol)p)->latency;
+            g.hop_out = 15.5e-6;
+            double slow = line_of(line, &g, OP_ALL_REDUCE, of[a], (enum protocol)p)->latency;
+            assert_true(fabs((slow - fast) / (hops * (p ? 60e-6 : 20e-6)) - 1) < 1e-9);
+        }
+    g.hop_out = 5.4e-6;
+    double faster = line_of(line, &g, OP_ALL_REDUCE, ALGORITHM_TREE, PROTOCOL_LL)->latency;
+    near(faster, 6.8e-6 + 2 * (71 * 0.6e-6 * 2.2 + 3 * 5e-6));
+}
+
+static void a_message_that_the_window_holds_takes_two_stages(void **state)
+{
+    (void)state;
+    assert_true(algorithm_stream(0) == 0);
+    near(algorithm_stream(PROTOCOL_WINDOW), 1.5 * PROTOCOL_WINDOW);
+    assert_true(algorithm_stream(1000) > 1999 && algorithm_stream(1000) < 2000);
+    assert_true(algorithm_stream(1e10) < 1e10 + PROTOCOL_WINDOW &&
+                algorithm_stream(1e10) > 1e10 + 0.999 * PROTOCOL_WINDOW);
+}
+
+/* Heads of an NVL72 are met once, however many racks there are. */
+static void heads_count_once(void **state)
+{
+    struct algorithm_line line[ALGORITHM_LINES];
+    struct algorithm_group g = racks;
+
+    (void)state;
+    double eight = line_of(line, &g, OP_ALL_REDUCE, ALGORITHM_NVLS_TREE, PROTOCOL_SIMPLE)->latency;
+    near(eight, (25 + 0.5 * 64 + 2 * 3 * 20.9 + 2 * 0.8 * 64) * 1e-6);
+    g.ranks = 64;
+    double narrow = line_of(line, &g, OP_ALL_REDUCE, ALGORITHM_NVLS_TREE, PROTOCOL_SIMPLE)->latency;
+    assert_true(narrow < eight);
+}
+
 /* Multicast is for Hopper and Blackwell only, PAT or not. */
 static void names_tell_generations(void **state)
 {
@@ -304,6 +388,10 @@ int main(void)
         cmocka_unit_test(versions_change_the_trees_of_three_domains_and_more),
         cmocka_unit_test(eight_racks_take_a_tree_at_64_kib_and_no_flat_ring),
         cmocka_unit_test(three_racks_reach_what_was_measured),
+        cmocka_unit_test(more_domains_take_the_columns_of_more_step_by_step),
+        cmocka_unit_test(slower_networks_are_met_by_each_channel),
+        cmocka_unit_test(a_message_that_the_window_holds_takes_two_stages),
+        cmocka_unit_test(heads_count_once),
         cmocka_unit_test(names_tell_generations),
         cmocka_unit_test(other_tuners_and_versions_are_named),
         cmocka_unit_test(an_unknown_rate_has_no_price),

@@ -11,7 +11,7 @@ from typing import NamedTuple, Sequence
 from .price import Op, inf, least, nan
 
 US, GB, MB = 1e-6, 1e9, 1e6
-HOP_LL, PEER = 1.0e-6, 0.3e-6
+HOP_LL, PEER, WINDOW = 1.0e-6, 0.3e-6, 8 * 131072.0
 NVLINK = 30e9
 _NCCL = 22809
 
@@ -86,6 +86,11 @@ def load(domains: int) -> float:
     return 1 if domains <= 2 else 1.5 if domains == 3 else 2
 
 
+def stream(bytes: float) -> float:
+    """Bytes that the time of a message to a peer over NICs is of."""
+    return bytes + bytes * WINDOW / (bytes + WINDOW)
+
+
 def version(text: object) -> int:
     """22902 of "2.29.2 (path)"; 0: not told."""
     words = text.split(" ")[0].split(".") if isinstance(text, str) else []
@@ -96,6 +101,11 @@ def version(text: object) -> int:
 def generation(model: str) -> str:
     at = [(model.find(head), i) for i, (head, _) in enumerate(_KNOWN) if head in model]
     return _KNOWN[min(at)[1]][1] if at else "other"
+
+
+def _of_domains(domains: int, two: float, more: float) -> float:
+    """Between the columns of two and of more domains."""
+    return two * (more / two) ** min(1, math.log2(domains / 2) / math.log2(5)) if domains > 2 else two
 
 
 class _Writing:
@@ -115,11 +125,15 @@ class _Writing:
         hop = table[self.g.nvlink][p] * US * (self.gpu.hop if p < 2 else 1)
         return min(hop, self.g.hop_in) if self.g.hop_in > 0 else hop
 
+    def later(self, p: int) -> float:
+        """What a hop across takes longer than over InfiniBand."""
+        return self.slower * (3 if p else 1)
+
     def rings(self, op: Op) -> None:
         g, n, d = self.g, self.g.ranks, self.g.domains
         bus = min(g.inside * self.gpu.ring, g.ring)
         for p in range(3):
-            inside, out = self.hop(_IN_RING, p), _NET_RING[p] * US + self.slower
+            inside, out = self.hop(_IN_RING, p), _NET_RING[p] * US + self.later(p)
             if d > 1:
                 inside = max(inside, _NET_POST[p] * US)
             latency = _BASE_RING[p] * US + op.turns * ((n - d) * inside + (d - 1) * out)
@@ -127,12 +141,12 @@ class _Writing:
                 latency *= _PLATEAU
             rate = bus * _RING_SHARE[p]
             if p == 0:
-                rate = min(rate, (self.gpu.ll if d == 1 else _LL_NET[d > 2]) * GB)
+                rate = min(rate, (self.gpu.ll if d == 1 else _of_domains(d, *_LL_NET)) * GB)
             self.add(latency, rate / op.bus_factor(n))
 
     def spread(self, inside: float, out: float, head: float = 0) -> float:
         def latency(per: float, levels: float) -> float:
-            return 2 * ((per - 1) * inside + levels * (out + head * max(0, per - 8)))
+            return 2 * ((per - 1) * inside + levels * out + min(1, levels) * head * max(0, per - 8))
 
         dense = min(self.g.ranks, max(self.per, self.g.widest))
         levels = math.log2(self.g.ranks / dense)
@@ -141,14 +155,14 @@ class _Writing:
 
     def trees(self) -> None:
         g, d = self.g, self.g.domains
-        far = min(d, 3) - 1
         levels = math.log2(2.0 * d)
         for p in range(3):
-            inside, out = self.hop(_IN_TREE, p), _NET_TREE[p] * US + self.slower
-            cap = self.gpu.tree128[far] if p < 2 else self.gpu.tree[far]
-            if p == 2 and far == 2 and self.generation == "blackwell":
-                cap = self.version[5]
-            best = cap * _CHANNELS if p else self.gpu.ll if d == 1 else _LL_NET[d > 2]
+            inside, out = self.hop(_IN_TREE, p), _NET_TREE[p] * US + self.later(p)
+            cap = self.gpu.tree128 if p < 2 else self.gpu.tree
+            more = self.version[5] if p == 2 and self.generation == "blackwell" else cap[2]
+            best = self.gpu.ll if not p else _CHANNELS * cap[0]
+            if d > 1:
+                best = _CHANNELS * _of_domains(d, cap[1], more) if p else _of_domains(d, *_LL_NET)
             rate = min(g.inside / 2, _NET * g.tree / load(d))
             fill = _TREE_FILL[p] * levels * levels
             self.add(_BASE_TREE[p] * US + self.spread(inside, out), min(rate * _TREE_SHARE[p], best * GB / 2), fill,
@@ -162,17 +176,17 @@ class _Writing:
         inside = (25 + 0.5 * heads) * US
         rate = (self.gpu.nvls if total else self.gpu.gather) * g.inside
         if not alone:
-            inside += self.spread(0, self.version[2] * US + self.slower, 0.8 * US)
+            inside += self.spread(0, self.version[2] * US + self.later(2), 0.8 * US)
             more = self.version[3] if self.generation == "hopper" else self.version[4]
-            rate = min(rate * self.gpu.two * (more if g.domains > 2 else 1), _NET * g.tree / load(g.domains))
+            rate = min(rate * self.gpu.two * _of_domains(g.domains, 1, more), _NET * g.tree / load(g.domains))
         self.add(inside, rate, 1.5 * MB * self.per if total else 0, 4.3 * MB * self.per if total else 0)
 
     def pat(self, name: str) -> None:
-        n, hop = self.g.ranks, _NET_TREE[2] * US + self.slower
+        n, hop = self.g.ranks, _NET_TREE[2] * US + self.later(2)
         if not self.version[1] or n != self.g.domains or name not in ("all_gather", "reduce_scatter"):
             return
         ring = n / 2 * _NET_POST[0] + (n / 2 - 1) * _NET_RING[0]
-        floor = _SPREAD * (_BASE_RING[0] * US + ring * US + (n / 2 - 1) * self.slower)
+        floor = _SPREAD * (_BASE_RING[0] * US + ring * US + (n / 2 - 1) * self.later(1))
         latency = 8 * US + math.log2(n) * hop / 3.5 + 2.8 * US * n
         self.add(max(latency, floor) if self.g.widest > 1 else latency, 0.75 * self.g.ring * n / (n - 1))
 

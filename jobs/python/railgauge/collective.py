@@ -337,12 +337,13 @@ def _all_to_all_time(m: Matrix, w: Ways, bytes: float) -> float:
     for t, tier in enumerate(m.tier):
         if not w.share[t] > 0:
             continue
-        part, rate = bytes * (n - 1) / n * w.share[t], tier.rate()
+        rate = tier.rate()
         if w.outer >= 0 and (tier.nic or t == w.outer):
             share = _share_of(m, w, tier, n * w.share[t], n)
-            across += div(part, rate * w.outer_factor * share * min(1, per_rank))
+            each = algorithm.stream(bytes / n) if _nccl(m) else bytes / n
+            across += div(each * (n - 1) * w.share[t], rate * w.outer_factor * share * min(1, per_rank))
         else:
-            inside += div(part, rate * w.inner_factor)
+            inside += div(bytes / n * (n - 1) * w.share[t], rate * w.inner_factor)
         peer = _PEER if m.of_gpus else tier.curve("uni").floor()
         alpha = most(alpha, _message_alpha(m, w, t) + peer * (n - 2))
     return alpha + w.alpha_add + (nan if math.isnan(inside) or math.isnan(across) else max(inside, across))
@@ -483,7 +484,7 @@ class Join:
         alone = 0.25 if at < 0.5 else 0.40 if at < 3 else 0.20
         weight = self.weight[self._around(sec)[0]] if self.curves else 0
         far = 0.03 * min(5, self.far) if self.curves else 0
-        return math.exp(1.28 * (alone * math.sqrt(0.35 / (0.35 + weight)) + far)) - 1
+        return math.exp(1.28 * (math.sqrt(alone * alone * 0.35 / (0.35 + weight) + 0.09 ** 2) + far)) - 1
 
     def time(self, sec: float) -> float:
         if not self.curves or not math.isfinite(sec):
