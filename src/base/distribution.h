@@ -23,7 +23,7 @@ double dist_binomial_upper(double k, double n, double q);
  * mean share a / (a + b), correlation within a group 1 / (a + b + 1).  Takes n steps. */
 double dist_beta_binomial_upper(int k, int n, double a, double b);
 
-/* Second derivative of log gamma, x > 0: variance of the log of a chi-square, 2x degrees. */
+/* Second derivative of log gamma, x > 0: variance of log chi-square, 2x degrees of freedom. */
 double dist_trigamma(double x);
 
 #endif

@@ -184,8 +184,8 @@ json_t *json_texts(char *const *text, int count)
     return list;
 }
 
-/* Integer equal to a number, or to its nine digits; else NULL.  Not beyond 9e15: not all are
- * doubles. */
+/* Integer equal to a number, or to its nine digits; else NULL.  NULL beyond 9e15, where not every
+ * whole number is a double. */
 static json_t *whole(const json_t *v)
 {
     double x = json_is_real(v) ? json_real_value(v) : NAN;

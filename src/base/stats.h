@@ -79,7 +79,7 @@ enum { STATS_LEVELS = 5 };
  * for fewer than two.  level[] (STATS_LEVELS) receives their medians, ascending. */
 int stats_levels(const double *sorted, int n, double noise, double *level);
 
-/* xoshiro256** seeded by splitmix64 (Blackman & Vigna 2018): equal runs on every machine. */
+/* xoshiro256** seeded by splitmix64 (Blackman & Vigna 2018): equal seeds, equal runs anywhere. */
 struct rng {
     unsigned long long s[4];
 };

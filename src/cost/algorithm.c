@@ -60,6 +60,9 @@ static const struct nccl_row {
     {23003, true, 20.9, 0.79, 0.83, 24}, /* NVLS tree 43.8 -> 80 GB/s a channel */
 };
 
+/* From this version on NCCL's source was not read: prices use the newest tables and say so. */
+static const int nccl_unread = 23100;
+
 static const int channels =
     16; /* of a tree: NCCL's number on 8 GPUs, which it keeps for larger domains [M] */
 static const double plateau = 1.4; /* latency of a Simple all_reduce ring across domains [T] */
@@ -323,11 +326,11 @@ char *algorithm_words(const struct algorithm_line *x, const struct algorithm_gro
                       const char *where, char buf[ALGORITHM_WORDS])
 {
     int nccl = g->nccl ? g->nccl : ALGORITHM_NCCL;
-    const char *tuner = tuner_of(g);
+    const char *tuner = tuner_of(g), *newer = nccl >= nccl_unread ? " by the tables of 2.30" : "";
     char text[24], hops[32];
 
-    snprintf(buf, ALGORITHM_WORDS, "%s, %s, %s, %s %d.%d%s%s", text_of(x, text), where,
+    snprintf(buf, ALGORITHM_WORDS, "%s, %s, %s, %s %d.%d%s%s%s", text_of(x, text), where,
              hops_of(x, g, op, hops), g->nccl ? "NCCL" : "as NCCL", nccl / 10000, nccl / 100 % 100,
-             tuner ? ", not by " : "", tuner ? tuner : "");
+             newer, tuner ? ", not by " : "", tuner ? tuner : "");
     return buf;
 }

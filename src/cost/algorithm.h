@@ -117,8 +117,8 @@ static inline const struct algorithm_line *algorithm_fastest(const struct algori
 }
 
 /* "tree, LL, mnnvl inside and fabric between 8 domains, 2 x 3 hops, NCCL 2.29": hops between domains, or inside the only
- * one; "as NCCL 2.28" where the version is assumed, and ", not by RCCL's tuner" where another chooses. */
-enum { ALGORITHM_WORDS = 152 };
+ * one; "as NCCL 2.28" where the version is assumed, "NCCL 2.31 by the tables of 2.30" where it is newer than those, and ", not by RCCL's tuner" where another chooses. */
+enum { ALGORITHM_WORDS = 176 };
 char *algorithm_words(const struct algorithm_line *x, const struct algorithm_group *g, enum op op,
                       const char *where, char buf[ALGORITHM_WORDS]);
 

@@ -354,6 +354,13 @@ static void other_tuners_and_versions_are_named(void **state)
     g.hop_out = 9.9e-6;
     price(&g, OP_ALL_GATHER, 16e9, text);
     assert_string_equal(text, "ring, Simple, there, 575 hops, NCCL 2.29");
+    g.nccl = 23099;
+    price(&g, OP_ALL_GATHER, 16e9, text);
+    assert_string_equal(text, "ring, Simple, there, 575 hops, NCCL 2.30");
+    g.nccl = 23100;
+    price(&g, OP_ALL_GATHER, 16e9, text);
+    assert_string_equal(text, "ring, Simple, there, 575 hops, NCCL 2.31 by the tables of 2.30");
+    g.nccl = 22907;
     g.hop_out = 10.1e-6;
     price(&g, OP_ALL_GATHER, 16e9, text);
     assert_non_null(strstr(text, ", not by a network plugin's tuner"));
