@@ -65,20 +65,28 @@ MPI_CFLAGS  := $(if $(MPI_PKG),$(shell $(PKG) --cflags $(MPI_PKG) hwloc))
 MPI_LIBS    := $(if $(MPI_PKG),$(shell $(PKG) --libs $(MPI_PKG) hwloc))
 $(if $(MPI_PKG),,$(info no MPI with hwloc found by $(PKG): railgauge-probe is left out))
 
-# One folder per step of the flow, one inside it per noun of many files.
-SRC     := $(wildcard kernels/*.c topo/*.c topo/*/*.c src/*/*.c src/*/*/*.c)
+# A room is a folder or a few, and one archive.  An archive is linked before those of the rooms on its left, so that a
+# call against this order does not link.
+ROOMS    := base kernels topo sources lint noise watch measure matrix fit transport step record place calibrate verdict report export
+room_dirs = $(or $(DIRS_$(1)),src/$(1) $(wildcard src/$(1)/*/))
+DIRS_kernels := kernels
+DIRS_topo    := topo topo/fabrics
+DIRS_sources := topo/sources $(wildcard topo/sources/*/)
+DIRS_lint    := topo/lint
+SRC     := $(foreach d,$(foreach r,$(ROOMS) cmd,$(call room_dirs,$r)),$(wildcard $(d:/=)/*.c))
 # The MPI program's own files; everything else builds without MPI.
-MPI_SRC := src/probe_main.c $(filter-out %/mpi_opts.c %/mpi_used.c,$(sort $(wildcard src/probe/mpi/*.c src/probe/*/transport_*.c))) \
+MPI_SRC := src/probe_main.c $(filter-out %/mpi_used.c,$(sort $(wildcard src/transport/mpi/*.c src/transport/*/transport_*.c))) \
     src/step/replay/replay_mpi.c src/step/replay/replay_player.c \
-    topo/gather.c topo/host/hwloc.c
-CMD_SRC := src/main.c $(wildcard src/cmd/*.c src/cmd/*/*.c)
+    topo/sources/gather.c topo/sources/host/hwloc.c
+CMD_SRC := src/main.c $(filter src/cmd/%,$(SRC))
 # What NCCL loads into jobs (NCCL_PROFILER_PLUGIN): of libc alone.
-PLUGIN_SRC := $(filter src/probe/record/%,$(SRC))
+PLUGIN_SRC := $(filter src/record/plugin/%,$(SRC))
 LIB_SRC := $(filter-out $(MPI_SRC) $(CMD_SRC) $(PLUGIN_SRC),$(SRC))
 
 obj   = $(patsubst %,$(BUILD)/%.o,$(1))
 bin   = $(patsubst %.c,$(BUILD)/%,$(wildcard $(1)))
-LIB   := $(BUILD)/librg.a
+reversed = $(if $(1),$(call reversed,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))
+LIB   := $(patsubst %,$(BUILD)/lib/%.a,$(call reversed,$(ROOMS)))
 PROBE := $(if $(MPI_PKG),$(BUILD)/railgauge-probe)
 PLUGIN := $(BUILD)/librailgauge-nccl.so
 UNIT  := $(call bin,tests/unit/*.c)
@@ -155,9 +163,13 @@ $(call obj,$(PLUGIN_SRC)): CFLAGS += -fvisibility=hidden
 $(BUILD)/railgauge.pc: src/railgauge.pc.in $(BUILD)/prefix
 	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' $< >$@
 
-$(LIB): $(call obj,$(LIB_SRC))
-	@echo "  AR   $@"
-	$(Q)$(RM) $@ && $(AR) rcs $@ $^
+# ROOM: its archive.
+define archive
+$(BUILD)/lib/$(1).a: $(call obj,$(filter $(foreach d,$(call room_dirs,$(1)),$(wildcard $(d:/=)/*.c)),$(LIB_SRC)))
+	@mkdir -p $$(@D) && echo "  AR   $$@"
+	$$(Q)$$(RM) $$@ && $$(AR) rcs $$@ $$^
+endef
+$(foreach r,$(ROOMS),$(eval $(call archive,$r)))
 
 $(UNIT): $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.c.o $(GPU_IMAGE) $(LIB)
 	@echo "  LINK $@"
@@ -167,7 +179,7 @@ $(GPU): $(BUILD)/tests/gpu/%: $(BUILD)/tests/gpu/%.c.o $(GPU_IMAGE) $(LIB)
 	@echo "  LINK $@"
 	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(JSON_LIBS) -lm
 
-$(BENCH): $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.c.o $(call obj,$(filter src/probe/% topo/%,$(MPI_SRC))) $(GPU_IMAGE) $(LIB)
+$(BENCH): $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.c.o $(call obj,$(filter src/transport/% topo/%,$(MPI_SRC))) $(GPU_IMAGE) $(LIB)
 	@echo "  LINK $@"
 	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(JSON_LIBS) $(MPI_LIBS) -lm
 
@@ -193,7 +205,7 @@ $(BUILD)/fuzz/%.c.o: %.c
 	    -DRG_DATADIR='"$(PREFIX)/share/railgauge"' -MMD -MP -c -o $@ $<
 
 # The page's style and script are in it as they are.
-$(BUILD)/src/emit/page/page.c.o $(BUILD)/fuzz/src/emit/page/page.c.o: src/emit/page/page.css src/emit/page/page.js
+$(BUILD)/src/report/page/page.c.o $(BUILD)/fuzz/src/report/page/page.c.o: src/report/page/page.css src/report/page/page.js
 
 # What tests compile with by themselves.
 warnings:
@@ -246,7 +258,7 @@ worlds: all
 # Unit tests with an object of another constant before the library.
 MUTANT_TESTS = noise_edges epochs history accept stats classes fit_edges
 mutants: $(filter $(MUTANT_TESTS:%=$(BUILD)/tests/unit/%),$(UNIT)) $(LIB)
-	$(Q)RG_BUILD='$(abspath $(BUILD))' RG_COMPILE='$(CC) $(compile)' RG_LIBS='$(SANFLAGS) $(LDFLAGS) -lcmocka $(JSON_LIBS) -lm' python3 tests/random/mutants.py $(MUTANTS)
+	$(Q)RG_BUILD='$(abspath $(BUILD))' RG_COMPILE='$(CC) $(compile)' RG_LIBS='$(LIB:$(BUILD)/%=$(abspath $(BUILD))/%) $(SANFLAGS) $(LDFLAGS) -lcmocka $(JSON_LIBS) -lm' python3 tests/random/mutants.py $(MUTANTS)
 
 bench: all $(BENCH)
 	$(Q)code=0; for b in tests/bench/bench.sh tests/bench/pair.sh; do RG_BUILD='$(abspath $(BUILD))' JSON='$(JSON)' ./$$b || code=$$?; done; exit $$code
@@ -351,7 +363,7 @@ clean:
 
 # --- the MPI program under SimGrid, from the same sources (tests/mpi/smpi.bats) ---
 # Only what asks for time or sleeps is compiled anew, and the table of transports; the rest is this build's library.
-SMPI_LIB = src/probe/transport.c $(shell grep -lE 'clock_gettime|gettimeofday|nanosleep|usleep' $(filter src/base/% src/probe/%,$(LIB_SRC)))
+SMPI_LIB = src/measure/transports/transport.c $(shell grep -lE 'clock_gettime|gettimeofday|nanosleep|usleep' $(filter src/base/% src/measure/% src/watch/% src/transport/% src/record/%,$(LIB_SRC)))
 $(BUILD)/smpi/librg.a: $$(patsubst %,$(BUILD)/smpi/%.o,$$(SMPI_LIB))
 	$(Q)$(RM) $@ && $(AR) rcs $@ $^
 $(BUILD)/railgauge-probe-smpi: $(MPI_SRC:%=$(BUILD)/smpi/%.o) $(BUILD)/smpi/librg.a $(LIB)
@@ -382,7 +394,7 @@ objects: $(call obj,$(CMD_SRC) $(LIB_SRC) $(PLUGIN_SRC) $(if $(MPI_PKG),$(MPI_SR
 # What installs, cross-compiles or starts simulators says nothing about lines; neither do lint-like checks.
 COVER_LEAVE := tests/install.bats tests/walls.sh tests/cli/aarch64.bats tests/cli/jobs.bats tests/mpi/smpi.bats tests/mpi/trixie.bats
 COVER       ?= $(filter-out $(COVER_LEAVE),$(foreach s,unit cli mpi,$(SUITE_$s)))
-COVER_FLOOR ?= src/probe/nccl/transport_nccl.c=90 src/probe/nccl/nccl_session.c=90 src/probe/nccl/nccl_check.c=90 src/probe/verbs/*.c=90 topo/host/nvml*.c=90
+COVER_FLOOR ?= src/transport/nccl/transport_nccl.c=90 src/transport/nccl/nccl_session.c=90 src/transport/nccl/nccl_check.c=90 src/transport/verbs/*.c=90 topo/sources/host/nvml*.c=90
 COVER_EXIT  := $(CURDIR)/build-coverage/exit.o
 coverage:
 	$(Q)mkdir -p build-coverage && find build-coverage -name '*.gcda' -delete

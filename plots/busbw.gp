@@ -1,6 +1,6 @@
 # busbw.gp - bus bandwidth against message size: one panel a collective, one line a group shape, and below
 # it each line as a share of what is expected: over many decades lines lie on top of each other.
-# gnuplot -c busbw.gp IN OUT png|svg|pdf     (tables: see src/emit/plot/plot_busbw.c)
+# gnuplot -c busbw.gp IN OUT png|svg|pdf     (tables: see src/report/plot/plot_busbw.c)
 NAME = ARG0; ARGS = ARGC; IN = ARG1; OUT = ARG2; FORMAT = ARG3
 load NAME[1 : strlen(NAME) - strlen('busbw.gp')].'style.gp'
 

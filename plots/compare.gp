@@ -1,6 +1,6 @@
 # compare.gp - two campaigns in one picture: bandwidth of pairs by size, the slow tail of all pairs, and bus
 # bandwidth of the collectives that both have.
-# gnuplot -c compare.gp IN OUT png|svg|pdf     (tables: see src/emit/plot/plot_compare.c)
+# gnuplot -c compare.gp IN OUT png|svg|pdf     (tables: see src/report/plot/plot_compare.c)
 NAME = ARG0; ARGS = ARGC; IN = ARG1; OUT = ARG2; FORMAT = ARG3
 load NAME[1 : strlen(NAME) - strlen('compare.gp')].'style.gp'
 

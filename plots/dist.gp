@@ -1,6 +1,6 @@
 # dist.gp - how the pairs of each kind are spread: violins of the share of expected (dots where there are
 # few), and their slow tail.
-# gnuplot -c dist.gp IN OUT png|svg|pdf     (tables: see src/emit/plot/plot_dist.c)
+# gnuplot -c dist.gp IN OUT png|svg|pdf     (tables: see src/report/plot/plot_dist.c)
 NAME = ARG0; ARGS = ARGC; IN = ARG1; OUT = ARG2; FORMAT = ARG3
 load NAME[1 : strlen(NAME) - strlen('dist.gp')].'style.gp'
 

@@ -1,5 +1,5 @@
 # heat.gp - the bandwidth of every pair, and its share of what that kind of pair should give.
-# gnuplot -c heat.gp IN OUT png|svg|pdf     (tables: see src/emit/plot/plot_heat.c)
+# gnuplot -c heat.gp IN OUT png|svg|pdf     (tables: see src/report/plot/plot_heat.c)
 NAME = ARG0; ARGS = ARGC; IN = ARG1; OUT = ARG2; FORMAT = ARG3
 load NAME[1 : strlen(NAME) - strlen('heat.gp')].'style.gp'
 

@@ -1,6 +1,6 @@
 # history.gp - campaigns over time: each figure as a share of its baseline, versions that changed, and the
 # parts that were there.
-# gnuplot -c history.gp IN OUT png|svg|pdf     (tables: see src/emit/plot/plot_history.c)
+# gnuplot -c history.gp IN OUT png|svg|pdf     (tables: see src/report/plot/plot_history.c)
 NAME = ARG0; ARGS = ARGC; IN = ARG1; OUT = ARG2; FORMAT = ARG3
 load NAME[1 : strlen(NAME) - strlen('history.gp')].'style.gp'
 

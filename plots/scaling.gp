@@ -1,5 +1,5 @@
 # scaling.gp - speed of a GPU against how many there are, each line relative to its smallest job.
-# gnuplot -c scaling.gp IN OUT png|svg|pdf     (tables: see src/emit/plot/plot_step_scaling.c)
+# gnuplot -c scaling.gp IN OUT png|svg|pdf     (tables: see src/report/plot/plot_step_scaling.c)
 NAME = ARG0; ARGS = ARGC; IN = ARG1; OUT = ARG2; FORMAT = ARG3
 load NAME[1 : strlen(NAME) - strlen('scaling.gp')].'style.gp'
 

@@ -1,6 +1,6 @@
 # score.gp - predicted / measured steps against the measured ones, without and with an anchor: on axes of
 # both an error of 5 % is thinner than a point.
-# gnuplot -c score.gp IN OUT png|svg|pdf     (tables: see src/emit/plot/plot_step_score.c)
+# gnuplot -c score.gp IN OUT png|svg|pdf     (tables: see src/report/plot/plot_step_score.c)
 NAME = ARG0; ARGS = ARGC; IN = ARG1; OUT = ARG2; FORMAT = ARG3
 load NAME[1 : strlen(NAME) - strlen('score.gp')].'style.gp'
 

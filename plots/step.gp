@@ -1,5 +1,5 @@
 # step.gp - predicted steps side by side: what each is made of, its interval, and what was measured.
-# gnuplot -c step.gp IN OUT png|svg|pdf     (tables: see src/emit/plot/plot_step_bars.c)
+# gnuplot -c step.gp IN OUT png|svg|pdf     (tables: see src/report/plot/plot_step_bars.c)
 NAME = ARG0; ARGS = ARGC; IN = ARG1; OUT = ARG2; FORMAT = ARG3
 load NAME[1 : strlen(NAME) - strlen('step.gp')].'style.gp'
 

@@ -6,7 +6,6 @@
 
 #include "base/host.h"
 #include "base/mem.h"
-#include "topo/net/leaf_groups.h"
 
 static bool same_set(const struct declared_group *g, const struct group_set *s)
 {

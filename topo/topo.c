@@ -11,11 +11,10 @@
 
 #include "base/host.h"
 #include "base/mem.h"
+#include "topo/gpu.h"
 #include "topo/groups.h"
-#include "topo/host/gpu.h"
-#include "topo/host/mnnvl.h"
-#include "topo/host/nic.h"
-#include "topo/net/net.h"
+#include "topo/net.h"
+#include "topo/nic.h"
 
 const char *const level_name[LEVEL_COUNT] = {"host", "domain", "leaf", "rack", "rail", "spine"};
 const char *const level_many[LEVEL_COUNT] = {"hosts", "domains", "leaves",

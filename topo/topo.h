@@ -226,10 +226,7 @@ int topo_read_sysfs_net(struct topo *t, int host, const char *root,
 int topo_read_verbs(struct topo *t, int host, const char *root, struct err *err);
 /* Set host.gdr: the module that gives NICs access to GPU memory, "dma-buf possible" or "none". */
 int topo_read_gdr(struct topo *t, int host, const char *root, struct err *err);
-/* GPUs, NVLinks, fabric and rack (topo/host/nvml.h).  Endpoints become the driver's GPUs. */
+/* GPUs, NVLinks, fabric and rack (topo/sources/host/nvml.h).  Endpoints become the driver's GPUs. */
 int topo_read_nvml(struct topo *t, int host, const char *root, struct err *err);
-
-/* Print the short summary of `railgauge discover`. */
-void topo_print(const struct topo *t, FILE *f);
 
 #endif

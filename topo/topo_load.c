@@ -6,8 +6,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "topo/nccl/nccl_profile.h"
-#include "topo/net/net.h"
+#include "topo/nccl_profile.h"
+#include "topo/net.h"
 #include "topo/topo_impl.h"
 
 #define FILE_MAX ((size_t)256 << 20)

@@ -7,9 +7,9 @@
 #include "base/host.h"
 #include "base/mem.h"
 #include "base/units.h"
+#include "topo/gpu.h"
 #include "topo/groups.h"
-#include "topo/host/mnnvl.h"
-#include "topo/host/nic.h"
+#include "topo/nic.h"
 #include "topo/topo_impl.h"
 
 enum { HOSTS_TEXT = 8 << 20 };

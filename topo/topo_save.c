@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "topo/net/net.h"
+#include "topo/net.h"
 #include "topo/topo_impl.h"
 
 /* --- the file --- */

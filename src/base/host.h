@@ -25,4 +25,7 @@ void hostlist_free(char **names, int count);
  * ranges while prefix and width stay the same.  The caller frees. */
 char *hostlist_fold(char *const *names, int count);
 
+/* The characters of host names that every exported format takes. */
+#define HOST_PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
+
 #endif

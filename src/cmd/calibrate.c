@@ -9,8 +9,8 @@
 #include "base/mem.h"
 #include "base/stats.h"
 #include "base/table.h"
+#include "calibrate/calibrate.h"
 #include "cmd/command.h"
-#include "step/score/calibrate.h"
 
 static void constants_table(FILE *out, const struct calibration *k)
 {

@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "probe/plan.h"
+#include "measure/plan.h"
 
 struct opened_campaign {
     struct input in;

@@ -65,7 +65,7 @@ static int judge_srun(const struct process *p, struct err *err)
 }
 
 /* Let srun start this program once on each of the job's nodes with --tell; *text is their output
- * (topo/host/self_report.h).  label: variable with a label, or NULL.  EXIT_CONFIG with its exit
+ * (topo/sources/host/self_report.h).  label: variable with a label, or NULL.  EXIT_CONFIG with its exit
  * code if srun is missing or fails (its own messages go to stderr).  EXIT_UNJUDGED without an
  * answer within `patience` seconds; srun is then ended.  The caller frees *text. */
 static int ask_each_node(char **text, const char *label, double patience, struct err *err)

@@ -10,7 +10,7 @@
 #include "cmd/campaigns.h"
 #include "cmd/command.h"
 #include "cmd/input.h"
-#include "emit/text/history_text.h"
+#include "report/text/history_text.h"
 #include "verdict/compare.h"
 #include "verdict/history.h"
 

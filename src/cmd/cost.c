@@ -11,7 +11,7 @@
 #include "base/units.h"
 #include "cmd/command.h"
 #include "cmd/input.h"
-#include "cost/reference.h"
+#include "matrix/reference.h"
 
 struct cost_answer {
     const char *op; /* "pair", "all_gather", "ep_dispatch" */

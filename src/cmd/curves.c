@@ -13,7 +13,7 @@
 #include "base/units.h"
 #include "cmd/command.h"
 #include "cmd/input.h"
-#include "cost/ladder.h"
+#include "matrix/ladder.h"
 
 /* Predictions, the worst first, and options of the output. */
 struct curves {

@@ -11,14 +11,14 @@
 #include "cmd/campaign/launch.h"
 #include "cmd/command.h"
 #include "cmd/input.h"
-#include "emit/text/report.h"
-#include "emit/text/term.h"
-#include "probe/nccl/nccl_path.h"
-#include "probe/sim/sim_world.h"
+#include "measure/transports/nccl_path.h"
+#include "report/text/report.h"
+#include "report/text/term.h"
 #include "topo/fabrics/fabric.h"
 #include "topo/groups.h"
-#include "topo/net/net.h"
+#include "topo/net.h"
 #include "topo/topo.h"
+#include "transport/sim/sim_world.h"
 
 struct args {
     const char *out, *root;

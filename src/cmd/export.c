@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "cmd/command.h"
 #include "cmd/judged.h"
-#include "emit/export/export.h"
+#include "export/export.h"
 #include "topo/groups.h"
 
 struct args {

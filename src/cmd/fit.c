@@ -13,7 +13,7 @@
 #include "cmd/campaign/chain.h"
 #include "cmd/command.h"
 #include "cmd/input.h"
-#include "emit/text/matrix_text.h"
+#include "report/text/matrix_text.h"
 
 struct args {
     const char *out, *file[3], *compute;

@@ -15,7 +15,7 @@
 #include "cmd/campaign/recorded.h"
 #include "cmd/command.h"
 #include "cmd/input.h"
-#include "probe/import/import.h"
+#include "record/import.h"
 
 struct args {
     const char *output, *topology, **file;

@@ -4,14 +4,14 @@
 #define RG_INPUT_H
 
 #include "base/opt.h"
-#include "cost/matrix.h"
-#include "probe/point.h"
-#include "topo/sources.h"
+#include "matrix/matrix.h"
+#include "measure/point.h"
+#include "topo/sources/sources.h"
 #include "verdict/below.h"
 
 /* --- options --- */
 
-/* --slurm FILE, --ibnet FILE ... of the table in topo/sources.h, in the given order; only `given`
+/* --slurm FILE, --ibnet FILE ... of the table in topo/sources/sources.h, in the given order; only `given`
  * itself is owned. */
 struct input_sources {
     struct given_source {

@@ -15,9 +15,9 @@
 #include "base/units.h"
 #include "cmd/command.h"
 #include "cmd/input.h"
-#include "emit/export/rank_files.h"
-#include "emit/text/report.h"
 #include "place/place.h"
+#include "place/rank_files.h"
+#include "report/text/report.h"
 #include "step/job.h"
 
 /* --- options --- */

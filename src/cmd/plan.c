@@ -5,8 +5,8 @@
 
 #include "base/json.h"
 #include "cmd/command.h"
-#include "probe/plan.h"
-#include "probe/probe_opts.h"
+#include "measure/plan.h"
+#include "measure/probe_opts.h"
 #include "step/job.h"
 
 struct args {

@@ -12,10 +12,10 @@
 #include "cmd/campaigns.h"
 #include "cmd/command.h"
 #include "cmd/input.h"
-#include "emit/plot/pair_map.h"
-#include "emit/plot/plot.h"
-#include "emit/text/history_text.h"
-#include "emit/text/term.h"
+#include "report/plot/pair_map.h"
+#include "report/plot/plot.h"
+#include "report/text/history_text.h"
+#include "report/text/term.h"
 
 /* A picture from PLOT_STEP on, with files.  A path that is not a file but LABEL=FILE names the
  * steps, or the campaign. */

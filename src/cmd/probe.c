@@ -9,9 +9,9 @@
 #include "base/mem.h"
 #include "cmd/campaign/launch.h"
 #include "cmd/command.h"
-#include "cost/sim_bed.h"
-#include "emit/text/nccl_tests.h"
-#include "probe/campaign_files.h"
+#include "measure/campaign_files.h"
+#include "report/text/nccl_tests.h"
+#include "transport/sim/sim_bed.h"
 
 struct args {
     struct probe_args probe;

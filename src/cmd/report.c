@@ -11,7 +11,7 @@
 #include "cmd/campaigns.h"
 #include "cmd/command.h"
 #include "cmd/judged.h"
-#include "emit/page/page.h"
+#include "report/page/page.h"
 
 struct args {
     struct judged_args of;

@@ -15,11 +15,11 @@
 #include "base/units.h"
 #include "cmd/campaign/chain.h"
 #include "cmd/command.h"
-#include "cost/matrix.h"
-#include "emit/plot/plot.h"
-#include "emit/text/matrix_text.h"
-#include "emit/text/nccl_tests.h"
-#include "probe/campaign_files.h"
+#include "matrix/matrix.h"
+#include "measure/campaign_files.h"
+#include "report/plot/plot.h"
+#include "report/text/matrix_text.h"
+#include "report/text/nccl_tests.h"
 
 /* --- campaign.json: options with which a campaign was started, so that --resume needs no options
  * and refuses different values --- */

@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "cmd/command.h"
 #include "cmd/input.h"
-#include "cost/matrix.h"
+#include "matrix/matrix.h"
 #include "topo/topo.h"
 
 static const size_t bytes_max = (size_t)256 << 20;

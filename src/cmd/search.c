@@ -11,10 +11,10 @@
 #include "base/mem.h"
 #include "base/table.h"
 #include "base/units.h"
+#include "calibrate/anchor.h"
 #include "cmd/command.h"
-#include "emit/text/term.h"
+#include "report/text/term.h"
 #include "step/job.h"
-#include "step/score/anchor.h"
 #include "step/search/flags.h"
 #include "step/search/search.h"
 

@@ -7,10 +7,10 @@
 #include "base/log.h"
 #include "cmd/command.h"
 #include "cmd/input.h"
-#include "emit/plot/pair_map.h"
-#include "emit/text/matrix_text.h"
-#include "emit/text/term.h"
-#include "topo/nccl/nccl_profile.h"
+#include "report/plot/pair_map.h"
+#include "report/text/matrix_text.h"
+#include "report/text/term.h"
+#include "topo/nccl_profile.h"
 #include "verdict/parts.h"
 
 struct args {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cost/matrix.h"
+#include "matrix/matrix.h"
 #include "place/place.h"
 #include "railgauge.h"
 

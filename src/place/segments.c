@@ -8,7 +8,7 @@
 #include "base/host.h"
 #include "base/mem.h"
 #include "topo/groups.h"
-#include "topo/sched/slurm.h"
+#include "topo/sources/sched/slurm.h"
 #include "topo/topo.h"
 
 static void add_node(struct segments *s, const char *node)

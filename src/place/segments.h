@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 #include "base/err.h"
-#include "topo/host/self_report.h"
+#include "topo/sources/host/self_report.h"
 #include "topo/topo.h"
 
 struct segments {

@@ -1,6 +1,6 @@
 /* effects.h - deviations that the constants do not explain: how much longer compute takes for this
  * model, software or GPU than the constants predict.  Part of the constants' file (constants.h),
- * fitted with them (step/score/calibrate.h).
+ * fitted with them (calibrate/calibrate.h).
  *
  * Each effect is the log of a factor on all compute, for one level of a factor, such as the release
  * "megatron-bridge 26.04", or a model with that release.  Effects of one factor are draws from a

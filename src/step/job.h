@@ -6,7 +6,7 @@
 #define RG_JOB_H
 
 #include "base/opt.h"
-#include "probe/plan.h"
+#include "measure/plan.h"
 #include "step/placement.h"
 #include "step/predict.h"
 

@@ -11,7 +11,6 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "probe/import/import.h"
 
 enum { MODEL_DIM_MAX = 1 << 24, MODEL_LAYERS_MAX = 100000 };
 

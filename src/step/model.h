@@ -183,4 +183,10 @@ struct routing {
  * with e experts per part: (ranks / members) (1 - C(E-e, k) / C(E, k)). */
 double routing_parts(const struct routing *r, int members);
 
+struct json_t;
+/* Convert a config.json of Hugging Face Transformers to the format of jobs/training/models.
+ * Returns a new reference.  NULL with EXIT_DATA if it has features that no layer there can express
+ * (linear attention, block lists).  path is for messages. */
+struct json_t *model_from_hf(struct json_t *config, const char *path, struct err *err);
+
 #endif

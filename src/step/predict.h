@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#include "cost/matrix.h"
+#include "matrix/matrix.h"
 #include "step/constants.h"
 #include "step/layout.h"
 #include "step/memory.h"

@@ -14,7 +14,7 @@
 
 #include <stdint.h>
 
-#include "cost/collective.h"
+#include "matrix/collective.h"
 #include "step/layout.h"
 #include "step/traffic.h"
 

@@ -12,7 +12,7 @@
 #define RG_RATE_H
 
 #include "base/err.h"
-#include "cost/matrix.h"
+#include "matrix/matrix.h"
 #include "step/constants.h"
 #include "step/work.h"
 

@@ -8,7 +8,7 @@
 #include "base/distribution.h"
 #include "base/mem.h"
 #include "base/units.h"
-#include "cost/reference.h"
+#include "matrix/reference.h"
 #include "verdict/declared.h"
 #include "verdict/epochs.h"
 

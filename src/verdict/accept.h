@@ -15,8 +15,8 @@
 
 #include <stdbool.h>
 
-#include "cost/matrix.h"
-#include "probe/point.h"
+#include "matrix/matrix.h"
+#include "measure/point.h"
 #include "verdict/limits.h"
 #include "verdict/parts.h"
 

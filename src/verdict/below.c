@@ -8,9 +8,9 @@
 #include "base/mem.h"
 #include "base/stats.h"
 #include "base/units.h"
-#include "probe/transport.h"
-#include "topo/host/gpu.h"
-#include "topo/host/nic.h"
+#include "measure/transports/transport.h"
+#include "topo/gpu.h"
+#include "topo/nic.h"
 
 /* --- which endpoint is which --- */
 

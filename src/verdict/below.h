@@ -24,9 +24,9 @@
 #ifndef RG_BELOW_H
 #define RG_BELOW_H
 
-#include "cost/fit/observe.h"
-#include "cost/matrix.h"
-#include "probe/point.h"
+#include "fit/observe.h"
+#include "matrix/matrix.h"
+#include "measure/point.h"
 
 #define BELOW_ENOUGH 0.9
 #define BELOW_LEAST 0.8

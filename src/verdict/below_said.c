@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/units.h"
-#include "topo/host/nic.h"
+#include "topo/nic.h"
 #include "verdict/below_impl.h"
 
 const char *const below_name[BELOW_COUNT] = {"not-measured", "apart",      "good", "slow",  "both",

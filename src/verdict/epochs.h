@@ -20,7 +20,7 @@
 #ifndef RG_EPOCHS_H
 #define RG_EPOCHS_H
 
-#include "probe/plan.h"
+#include "measure/plan.h"
 #include "verdict/figure.h"
 
 /* Constants of the judgement; tests/unit/epochs.c has both sides of each edge.

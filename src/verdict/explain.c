@@ -8,10 +8,10 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "topo/host/gpu.h"
-#include "topo/host/nic.h"
+#include "topo/gpu.h"
 #include "topo/lint/lint.h"
-#include "topo/nccl/nccl_profile.h"
+#include "topo/nccl_profile.h"
+#include "topo/nic.h"
 
 enum { FLAT_GPUS = 4 }; /* this many GPUs behind one host bridge are no real machine */
 

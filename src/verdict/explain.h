@@ -9,8 +9,8 @@
 
 #include <jansson.h>
 
-#include "cost/fit/observe.h"
-#include "cost/matrix.h"
+#include "fit/observe.h"
+#include "matrix/matrix.h"
 #include "verdict/below.h"
 
 struct hop {

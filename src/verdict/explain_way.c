@@ -9,10 +9,10 @@
 
 #include "base/mem.h"
 #include "base/units.h"
-#include "topo/host/gpu.h"
-#include "topo/host/nic.h"
-#include "topo/net/net.h"
-#include "topo/net/rails.h"
+#include "topo/gpu.h"
+#include "topo/net.h"
+#include "topo/nic.h"
+#include "topo/sources/net/rails.h"
 
 void explain_say(struct texts *t, const char *fmt, ...)
 {

@@ -8,9 +8,9 @@
 #ifndef RG_FIGURE_H
 #define RG_FIGURE_H
 
-#include "cost/matrix.h"
-#include "cost/shape.h"
-#include "probe/point.h"
+#include "matrix/matrix.h"
+#include "matrix/shape.h"
+#include "measure/point.h"
 
 struct campaign {
     const char *path;

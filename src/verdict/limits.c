@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "base/opt.h"
 #include "base/units.h"
-#include "cost/matrix.h"
+#include "matrix/matrix.h"
 
 static const char *const limit_of_name[LIMIT_OF_COUNT] = {"itself", "reference", "data-sheet"};
 

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/stats.h"
 #include "base/units.h"
-#include "cost/reference.h"
+#include "matrix/reference.h"
 #include "verdict/parts_impl.h"
 
 /* --- rows --- */

@@ -23,8 +23,8 @@
 #define RG_PARTS_H
 
 #include "base/table.h"
-#include "cost/matrix.h"
-#include "probe/point.h"
+#include "matrix/matrix.h"
+#include "measure/point.h"
 #include "verdict/below.h"
 
 enum confidence { CONFIDENCE_LOW, CONFIDENCE_MEDIUM, CONFIDENCE_HIGH, CONFIDENCE_COUNT };

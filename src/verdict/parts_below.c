@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "base/units.h"
-#include "cost/reference.h"
+#include "matrix/reference.h"
 #include "verdict/below.h"
 #include "verdict/parts_impl.h"
 

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "step/predict.h"
-#include "topo/host/nic.h"
+#include "topo/nic.h"
 #include "verdict/parts_impl.h"
 
 /* --- cost of a part --- */

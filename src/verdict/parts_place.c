@@ -7,9 +7,9 @@
 
 #include "base/mem.h"
 #include "base/units.h"
-#include "probe/taint.h"
-#include "topo/host/gpu.h"
-#include "topo/host/nic.h"
+#include "measure/taint.h"
+#include "topo/gpu.h"
+#include "topo/nic.h"
 #include "verdict/parts_impl.h"
 
 const char *const confidence_name[CONFIDENCE_COUNT] = {"low", "medium", "high"};

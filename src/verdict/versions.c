@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "topo/host/gpu.h"
-#include "topo/host/nic.h"
+#include "topo/gpu.h"
+#include "topo/nic.h"
 
 static const char not_told[] = "not told";
 

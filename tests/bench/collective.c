@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "base/mem.h"
-#include "cost/collective.h"
+#include "matrix/collective.h"
 
 enum { RACKS = 114, RANKS = 8192, LOOKUPS = 2000000 };
 

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "step/score/batch.h"
+#include "calibrate/batch.h"
 #include "step/search/eval.h"
 
 static const double z90 = 1.645;

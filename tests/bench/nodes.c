@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cost/matrix.h"
+#include "matrix/matrix.h"
 #include "railgauge.h"
 
 enum { RUNS = 7, NEED_MAX = 1024, BEST = 8 };

@@ -21,7 +21,7 @@
 #include "base/mem.h"
 #include "base/stats.h"
 #include "base/tsv.h"
-#include "cost/collective.h"
+#include "matrix/collective.h"
 
 enum { LEFT_SHAPE, LEFT_SOURCE, LEFT_ALL, LEFTS };
 static const char *const left_name[LEFTS] = {"shape left out", "source left out", "model alone"};

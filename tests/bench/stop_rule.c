@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "probe/measure_impl.h"
-#include "probe/mpi/world_mpi.h"
+#include "measure/measure_impl.h"
+#include "transport/mpi/world_mpi.h"
 
 extern const struct transport_calls transport_mpi;
 

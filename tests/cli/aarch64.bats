@@ -25,7 +25,7 @@ need_compiler() {
     for o in $objects; do
         [ ! -e "$ROOT/${o%.o}" ] || [ "$ROOT/build-aarch64/$o" -nt "$ROOT/${o%.o}" ] || { echo "$o is missing"; false; }
     done
-    run readelf -h "$ROOT/build-aarch64/src/probe/verify.c.o"
+    run readelf -h "$ROOT/build-aarch64/src/measure/verify.c.o"
     [[ $output == *AArch64* ]]
 }
 

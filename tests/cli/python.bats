@@ -307,7 +307,7 @@ $2"
     # what requires-python says
     python3 -c 'import ast, sys; [ast.parse(open(f).read(), f, feature_version=(3, 9)) for f in sys.argv[1:]]' jobs/python/*/*.py
     run python3 -c 'from railgauge.points import STAGES; print(*STAGES)'
-    [ "$output" = "$(sed -n '/stage_name\[/,/;/p' src/probe/plan.c | grep -o '"[a-z-]*"' | tr -d '"' | xargs)" ]
+    [ "$output" = "$(sed -n '/stage_name\[/,/;/p' src/measure/plan.c | grep -o '"[a-z-]*"' | tr -d '"' | xargs)" ]
     [ "railgauge $(python3 -c 'import railgauge; print(railgauge.__version__)')" = "$(railgauge --version | head -1)" ]
     python3 -c "
 import glob, json

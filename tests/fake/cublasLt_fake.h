@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "probe/gpu/cublaslt_api.h"
+#include "measure/device/cublaslt_api.h"
 
 struct cublaslt_context {
     int (*launch)(gpu_stream s, void (*fn)(void *), void *arg);

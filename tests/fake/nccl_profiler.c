@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "nccl_story.h"
-#include "probe/record/profiler_abi.h"
+#include "record/plugin/profiler_abi.h"
 
 enum { CHANNELS = 32, NET_STEPS = 4 };
 

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "topo/host/nvml_api.h"
+#include "topo/sources/host/nvml_api.h"
 
 enum { GPUS = 16, LINKS = 36, LINES = 64, LINE = 256 };
 enum { FUNCTION_NOT_FOUND = 13, INVALID_ARGUMENT = 2, INSUFFICIENT_SIZE = 7 };

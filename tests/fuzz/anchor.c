@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A measured step that calibrates a recipe. */
-#include "step/score/anchor.h"
+#include "calibrate/anchor.h"
 #include "fuzz.h"
 #include "step/constants.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A table of measured steps: every row is a question or has its reason. */
-#include "step/score/batch.h"
+#include "calibrate/batch.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -3,9 +3,9 @@
  * parsed, its expressions valued. */
 #include <string.h>
 
+#include "calibrate/case.h"
+#include "calibrate/case_impl.h"
 #include "fuzz.h"
-#include "step/score/case.h"
-#include "step/score/case_impl.h"
 
 /* Any text as a layout: what is accepted writes itself back as the same mesh. */
 static void layout(const char *text)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "probe/gpu/device.h"
+#include "measure/device/device.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

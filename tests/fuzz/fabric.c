@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Preset of a fabric: what was taken becomes a topology and a matrix. */
 #include "topo/fabrics/fabric.h"
-#include "cost/matrix.h"
 #include "fuzz.h"
+#include "matrix/matrix.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

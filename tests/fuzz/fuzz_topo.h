@@ -7,7 +7,7 @@
 
 #include "fuzz.h"
 #include "topo/groups.h"
-#include "topo/sources.h"
+#include "topo/sources/sources.h"
 
 static inline void fuzz_again(struct topo *t)
 {

@@ -4,10 +4,11 @@
 #include <string.h>
 
 #include "fuzz.h"
+#include "report/text/report.h"
 #include "topo/groups.h"
 #include "topo/lint/lint.h"
-#include "topo/net/ibnet.h"
-#include "topo/net/net.h"
+#include "topo/net.h"
+#include "topo/sources/net/ibnet.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

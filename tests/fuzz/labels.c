@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What kubectl prints of nodes. */
-#include "topo/sched/labels.h"
+#include "topo/sources/sched/labels.h"
 #include "fuzz_topo.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

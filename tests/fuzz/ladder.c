@@ -2,8 +2,8 @@
 /* Measured curves of many systems: what was read can be thinned and predicted from the rest. */
 #include <math.h>
 
-#include "cost/ladder.h"
 #include "fuzz.h"
+#include "matrix/ladder.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "topo/net/lldp.h"
+#include "topo/sources/net/lldp.h"
 #include "fuzz_topo.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

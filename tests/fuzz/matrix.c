@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* matrix.json: a matrix that was taken answers every question without falling over. */
-#include "cost/matrix.h"
+#include "matrix/matrix.h"
 #include "fuzz.h"
 
 /* Times are positive, infinite (a dead part) or unknown. */

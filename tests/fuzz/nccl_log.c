@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One rank's NCCL log: whatever it says becomes a profile that can be written, read, merged, judged
  * and printed. */
-#include "topo/nccl/nccl_log.h"
+#include "topo/sources/nccl/nccl_log.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* NCCL's topology file: refused with a reason, or read, and then every pair has a path type. */
-#include "topo/nccl/nccl_xml.h"
+#include "topo/sources/nccl/nccl_xml.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

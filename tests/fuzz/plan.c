@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "probe/plan.h"
+#include "measure/plan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "fuzz.h"
-#include "probe/point.h"
+#include "measure/point.h"
 
 /* Replace the last eight characters of every row by the CRC of what stands before them. */
 static void put_right(char *text, size_t len)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Predictions as pictures: bars of steps, and their scaling. */
-#include "emit/plot/plot_step.h"
 #include "fuzz.h"
+#include "report/plot/plot_step.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

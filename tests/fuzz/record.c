@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "probe/import/record_clock.h"
-#include "probe/import/record_load.h"
-#include "probe/import/record_points.h"
-#include "probe/import/record_steps.h"
+#include "record/job/late.h"
+#include "record/record_clock.h"
+#include "record/record_load.h"
+#include "record/record_points.h"
+#include "record/record_steps.h"
 #include "tests/unit/record_file.h"
-#include "verdict/job/late.h"
 
 static char dir[64];
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "probe/import/import.h"
+#include "record/import.h"
 
 static void make(const struct recording *r, const struct import_opts *o)
 {

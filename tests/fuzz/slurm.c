@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "fuzz.h"
 #include "topo/groups.h"
-#include "topo/sched/slurm.h"
+#include "topo/sources/sched/slurm.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

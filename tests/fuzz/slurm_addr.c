@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "fuzz.h"
-#include "topo/sched/slurm.h"
+#include "topo/sources/sched/slurm.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

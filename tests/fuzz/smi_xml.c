@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fuzz_topo.h"
-#include "topo/sources.h"
+#include "topo/sources/sources.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Models and graphs of topograph. */
-#include "topo/sched/topograph.h"
+#include "topo/sources/sched/topograph.h"
 #include "fuzz_topo.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* topology.json: what was read can be asked, copied, printed, saved and read again. */
 #include "fuzz_topo.h"
+#include "report/text/report.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "probe/watch/watch_wire.h"
+#include "watch/watch_wire.h"
 
 static void bounded(const char *words, size_t size)
 {

@@ -1,4 +1,4 @@
-"""record.py FILE... - what is in files of src/probe/record/record.h, a line a record, for tests.
+"""record.py FILE... - what is in files of src/record/plugin/record.h, a line a record, for tests.
 
 The layout stands here a second time, by hand, so that a field which moves is found.  Words: of a
 record KEY=VALUE, in the order of their numbers."""

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # watch.bats - a rank dies, stops, spins or complains: it is named, what was measured is kept, and a resume
-# measures the rest.  RAILGAUGE_FAULT (src/probe/fault.h) strikes at the third point of one rank.
+# measures the rest.  RAILGAUGE_FAULT (src/measure/fault.h) strikes at the third point of one rank.
 
 bats_require_minimum_version 1.5.0
 load helper

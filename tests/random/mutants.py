@@ -37,11 +37,11 @@ TARGETS = [
     ("verdict/accept.h", ["accept"], ["verdict/accept.c"], ()),
     ("verdict/accept.c", ["accept"], (), ()),
     ("base/stats.h", ["stats"], ["base/stats.c"], ("STATS_Z90", "STATS_Z95", "STATS_RANKED", "STATS_LEVELS")),
-    ("cost/fit/classes.h", ["classes"], ["cost/fit/classes.c"], ()),
-    ("cost/fit/classes.c", ["classes"], (), ()),
-    ("cost/fit/fit_impl.h", ["fit_edges"], ["cost/fit/baseline.c", "cost/fit/uplinks.c"], ()),
-    ("cost/fit/parts.c", ["fit_edges"], (), ()),
-    ("cost/fit/uplinks.c", ["fit_edges"], (), ("ABOVE_MAX",)),
+    ("fit/classes.h", ["classes"], ["fit/classes.c"], ()),
+    ("fit/classes.c", ["classes"], (), ()),
+    ("fit/fit_impl.h", ["fit_edges"], ["fit/baseline.c", "fit/uplinks.c"], ()),
+    ("fit/parts.c", ["fit_edges"], (), ()),
+    ("fit/uplinks.c", ["fit_edges"], (), ("ABOVE_MAX",)),
 ]
 
 
@@ -105,8 +105,7 @@ class Target:
             objects = self.compile_mutant(where, self.text[:span[0]] + value + self.text[span[1]:])
             for test in self.tests:
                 program = f"{where}/test-{test}"
-                subprocess.run([self.compile[0], "-o", program, f"{self.build}/tests/unit/{test}.c.o", *objects,
-                                f"{self.build}/librg.a", *self.libs], cwd=TOP, check=True)
+                subprocess.run([self.compile[0], "-o", program, f"{self.build}/tests/unit/{test}.c.o", *objects, *self.libs], cwd=TOP, check=True)
                 failed = run_tests([program])
                 if failed:
                     return failed

@@ -10,7 +10,7 @@
 
 #include "base/stats.h"
 #include "small.h"
-#include "topo/host/nic.h"
+#include "topo/nic.h"
 #include "verdict/accept.h"
 
 /* The tiers of `m` once more at these shares of its rates. */

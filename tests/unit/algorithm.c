@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* algorithm.c - lines of NCCL's algorithms: what is allowed where, what a double tree sends, and what no line may do. */
-#include "cost/algorithm.h"
+#include "matrix/algorithm.h"
 
 #include <math.h>
 #include <setjmp.h>

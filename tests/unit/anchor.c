@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "step/score/anchor.h"
+#include "calibrate/anchor.h"
 #include "step/timing.h"
 
 #include <math.h>

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/stats.h"
-#include "cost/collective.h"
+#include "matrix/collective.h"
 #include "railgauge.h"
 #include "small.h"
 

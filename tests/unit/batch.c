@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "step/score/batch.h"
-#include "step/score/anchor.h"
+#include "calibrate/batch.h"
+#include "calibrate/anchor.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
+#include "calibrate/batch_impl.h"
 #include "step/job.h"
-#include "step/score/batch_impl.h"
 
 static struct batch batch;
 static struct constants constants;

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "small.h"
-#include "topo/host/nic.h"
+#include "topo/nic.h"
 #include "verdict/below.h"
 
 static struct below_figure at(double share, double half, double Bps)

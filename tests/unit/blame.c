@@ -16,9 +16,9 @@
 #include <cmocka.h>
 
 #include "base/log.h"
-#include "cost/fit/fit.h"
-#include "probe/measure.h"
-#include "probe/sim/sim.h"
+#include "fit/fit.h"
+#include "measure/measure.h"
+#include "transport/sim/sim.h"
 
 enum { CAMPAIGNS = 20, FAULTS_MAX = 4, TEXT = 64 };
 

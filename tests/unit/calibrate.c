@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "step/score/calibrate.h"
+#include "calibrate/calibrate.h"
 
 #include <math.h>
 #include <setjmp.h>

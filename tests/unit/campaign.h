@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "cost/fit/fit.h"
-#include "cost/sim_bed.h"
-#include "probe/measure.h"
+#include "fit/fit.h"
+#include "measure/measure.h"
+#include "transport/sim/sim_bed.h"
 
 /* Where points are written, in memory if that can be: each is synced to the disk.  NULL: not made.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "step/score/case.h"
+#include "calibrate/case.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -14,8 +14,8 @@
 
 #include "base/mem.h"
 #include "base/stats.h"
-#include "cost/fit/classes.h"
-#include "topo/host/nic.h"
+#include "fit/classes.h"
+#include "topo/nic.h"
 
 enum { GPUS = 4, HOSTS = 8, NVLINK = 0, FABRIC = 1 };
 

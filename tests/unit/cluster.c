@@ -11,7 +11,7 @@
 
 #include "base/mem.h"
 #include "base/stats.h"
-#include "cost/fit/cluster.h"
+#include "fit/cluster.h"
 
 /* A shaped fabric: units in racks, a cap per unit, a trunk, a delay, noise. */
 struct truth {

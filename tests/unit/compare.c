@@ -10,7 +10,7 @@
 
 #include "base/stats.h"
 #include "small.h"
-#include "topo/host/nic.h"
+#include "topo/nic.h"
 #include "verdict/compare.h"
 #include "verdict/versions.h"
 

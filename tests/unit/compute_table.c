@@ -15,8 +15,8 @@
 
 #include "base/file.h"
 #include "base/stats.h"
-#include "cost/fit/fit.h"
-#include "cost/matrix.h"
+#include "fit/fit.h"
+#include "matrix/matrix.h"
 #include "small.h"
 #include "step/predict.h"
 #include "step/search/eval.h"

@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/units.h"
-#include "cost/collective.h"
+#include "matrix/collective.h"
 #include "tests/unit/campaign.h"
 
 static const char *const preset[] = {"gb200-nvl72", "gb300-nvl72", "hgx-h100",  "hgx-b200",

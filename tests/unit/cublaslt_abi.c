@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "probe/gpu/cublaslt_api.h"
+#include "measure/device/cublaslt_api.h"
 
 #if defined(__has_include)
 #if __has_include(<cublasLt.h>) && __has_include(<cuda_runtime.h>)

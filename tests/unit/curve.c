@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/stats.h"
-#include "cost/curve.h"
+#include "matrix/curve.h"
 
 static void add(struct curve *c, double bytes, double sec)
 {

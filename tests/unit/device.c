@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What one GPU does alone, on the stand-ins, whose rates are set here. */
-#include "probe/gpu/device.h"
+#include "measure/device/device.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -16,7 +16,7 @@
 #include "base/mem.h"
 #include "fake_gpu.h"
 #include "kernels/kernels.h"
-#include "probe/measure.h"
+#include "measure/measure.h"
 
 static const struct gemm_shape shapes[] = {
     {GEMM_BF16, 1024, 512, 256},  {GEMM_BF16, 512, 512, 512}, {GEMM_FP8, 1024, 512, 256},

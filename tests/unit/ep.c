@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cost/collective.h"
+#include "matrix/collective.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -10,9 +10,9 @@
 
 #include "base/file.h"
 #include "small.h"
-#include "topo/host/gpu.h"
-#include "topo/host/nic.h"
-#include "topo/net/net.h"
+#include "topo/gpu.h"
+#include "topo/net.h"
+#include "topo/nic.h"
 #include "verdict/explain.h"
 
 enum { HOSTS = 4, GPUS = 4 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* export_k8s.c - what Kubernetes and topograph are given keeps to the rules of their schemas. */
-#include "emit/export/export_impl.h"
+#include "export/export_impl.h"
 
 #include "exported.h"
 

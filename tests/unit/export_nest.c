@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "emit/export/export_impl.h"
+#include "export/export_impl.h"
 #include "small.h"
 
 /* A matrix with what is asked of it: AS(&m, {.endpoints = true}). */

@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "emit/export/export.h"
-#include "emit/export/pair_cost.h"
-#include "probe/point.h"
+#include "export/export.h"
+#include "export/pair_cost.h"
+#include "measure/point.h"
 #include "small.h"
 #include "verdict/accept.h"
 #include "verdict/parts.h"

@@ -1,4 +1,4 @@
-/* exported.h - what an exporter writes of a small machine, read back, for the tests of src/emit. */
+/* exported.h - what an exporter writes of a small machine, read back, for the tests of src/report. */
 #ifndef RG_TESTS_EXPORTED_H
 #define RG_TESTS_EXPORTED_H
 
@@ -14,7 +14,7 @@
 
 #include "base/mem.h"
 #include "base/yaml.h"
-#include "emit/export/export.h"
+#include "export/export.h"
 
 static inline void put(struct topo *t, int host, enum level level, const char *name)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "step/score/case_impl.h"
+#include "calibrate/case_impl.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "probe/gpu/cublaslt_api.h"
+#include "measure/device/cublaslt_api.h"
 
 enum { INVALID_VALUE = 7, NOT_SUPPORTED = 15 };
 

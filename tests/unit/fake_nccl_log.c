@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "ranks.h"
-#include "topo/nccl/nccl_log.h"
+#include "topo/sources/nccl/nccl_log.h"
 
 static char directory[] = "/tmp/fake-nccl.XXXXXX";
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "cost/fit/fit.h"
+#include "fit/fit.h"
 #include "small.h"
 
 struct truth {

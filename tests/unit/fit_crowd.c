@@ -15,7 +15,7 @@
 
 #include "base/mem.h"
 #include "base/stats.h"
-#include "cost/fit/fit.h"
+#include "fit/fit.h"
 
 enum { HOSTS = 4 };
 

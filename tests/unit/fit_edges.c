@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Both sides of the edge of each constant with which the fit makes parts and properties of what the noise model and
- * the flows of a campaign say (cost/fit: fit_impl.h, parts.c, uplinks.c). */
+ * the flows of a campaign say (src/fit: fit_impl.h, parts.c, uplinks.c). */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "cost/fit/fit_impl.h"
+#include "fit/fit_impl.h"
 #include "small.h"
 
 /* --- what is usual: pairs at once --- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probe/verify.h"
+#include "measure/verify.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

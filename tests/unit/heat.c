@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "emit/plot/heat.h"
+#include "report/plot/heat.h"
 
 /* Two groups of `half`; one bad row and, when dead >= 0, a row without data. */
 struct scene {

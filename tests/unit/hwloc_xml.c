@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "topo/host/gpu.h"
-#include "topo/host/host_devices.h"
-#include "topo/host/nic.h"
-#include "topo/sources.h"
+#include "topo/gpu.h"
+#include "topo/nic.h"
+#include "topo/sources/host/host_devices.h"
+#include "topo/sources/sources.h"
 
 #define SHARED "../shared/fixtures/hwloc/"
 

@@ -15,11 +15,11 @@
 #include "base/file.h"
 #include "base/host.h"
 #include "topo/groups.h"
-#include "topo/host/nic.h"
-#include "topo/net/ibnet.h"
-#include "topo/net/net.h"
-#include "topo/net/net_view.h"
-#include "topo/sources.h"
+#include "topo/net.h"
+#include "topo/nic.h"
+#include "topo/sources/net/ibnet.h"
+#include "topo/sources/net/net_view.h"
+#include "topo/sources/sources.h"
 
 static const char rails[] = "tests/ib/rails-hdr.net";
 static const char real[] = "../shared/fixtures/ibnetdiscover/example.out";

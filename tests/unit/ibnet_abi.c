@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "topo/net/ibnet_impl.h"
+#include "topo/sources/net/ibnet_impl.h"
 
 /* That header takes the other two, and its Debian package does not bring them. */
 #if __has_include(<infiniband/ibnetdisc.h>) && __has_include(<infiniband/mad.h>) &&               \

@@ -13,7 +13,7 @@
 #include "base/json.h"
 #include "fake_gpu.h"
 #include "kernels/pattern.h"
-#include "probe/verify.h"
+#include "measure/verify.h"
 
 /* One multiprocessor is 2048 threads: 128 KiB are one round of all of them, 512 KiB four. */
 enum { ROOM = 3 << 20, EDGE = 64 };

@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "base/stats.h"
-#include "cost/fit/layers.h"
-#include "probe/schedule.h"
+#include "fit/layers.h"
+#include "measure/schedule.h"
 #include "small.h"
 
 /* Hosts in groups of per[0], those in groups of per[1] ...; Bps[i] and sec[i] inside layer i,

@@ -11,9 +11,9 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "topo/host/gpu.h"
-#include "topo/host/nic.h"
+#include "topo/gpu.h"
 #include "topo/lint/lint.h"
+#include "topo/nic.h"
 
 enum { HOSTS = 32, GPUS = 8 };
 

@@ -12,9 +12,9 @@
 
 #include "base/mem.h"
 #include "spawn.h"
-#include "topo/host/nic.h"
-#include "topo/net/lldp.h"
-#include "topo/sources.h"
+#include "topo/nic.h"
+#include "topo/sources/net/lldp.h"
+#include "topo/sources/sources.h"
 
 static char folder[] = "/tmp/railgauge-lldp-XXXXXX";
 

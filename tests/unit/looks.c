@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "probe/looks.h"
+#include "measure/looks.h"
 
 enum { MATRIX = 64 << 20, SMALL = 64 << 10, LARGE = 256 << 20 };
 

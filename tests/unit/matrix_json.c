@@ -10,10 +10,10 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "cost/matrix.h"
-#include "cost/matrix_impl.h"
+#include "matrix/matrix.h"
+#include "matrix/matrix_impl.h"
 #include "small.h"
-#include "topo/host/nic.h"
+#include "topo/nic.h"
 
 /* One of everything. */
 static void full_matrix(struct matrix *m)

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "probe/measure.h"
-#include "probe/sim/sim.h"
+#include "measure/measure.h"
+#include "transport/sim/sim.h"
 
 static char dir[] = "/tmp/rg-measure-XXXXXX";
 static char path[64];

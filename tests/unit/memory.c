@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "step/score/batch.h"
+#include "calibrate/batch.h"
 #include "topo/fabrics/fabric.h"
 
 static const double GiB = 1073741824.0;

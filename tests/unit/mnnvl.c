@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "topo/host/gpu.h"
-#include "topo/host/mnnvl.h"
+#include "topo/gpu.h"
+#include "topo/sources/host/mnnvl.h"
 
 static const char cluster_a[] = "00000001-0000-0000-0000-00000000000a";
 static const char cluster_b[] = "00000001-0000-0000-0000-00000000000b";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* probe/mpi/mpi_used.c - what ranks read back of MPI, as one line; asked is not used. */
+/* transport/mpi/mpi_used.c - what ranks read back of MPI, as one line; asked is not used. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "probe/mpi/mpi_used.h"
 #include "small.h"
+#include "transport/mpi/mpi_used.h"
 
 static const char *const variable[] = {
     "OMPI_MCA_pml", "OMPI_MCA_mtl",    "OMPI_MCA_btl", "OMPI_MCA_btl_tcp_if_include",

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "topo/nccl/nccl_log.h"
+#include "topo/sources/nccl/nccl_log.h"
 
 #define START                                                                                      \
     "n1:70:81 [3] NCCL INFO ncclCommInitRankConfig comm 0x55d0 rank 3 nranks 16 cudaDev 3 "        \

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topo/nccl/nccl_log.h"
+#include "topo/sources/nccl/nccl_log.h"
 #include "topo/topo.h"
 
 struct job {

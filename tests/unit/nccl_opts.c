@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probe/nccl/nccl_opts.h"
+#include "measure/transports/nccl_opts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

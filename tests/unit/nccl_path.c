@@ -9,8 +9,9 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "measure/transports/nccl_path.h"
 #include "nccl_logs.h"
-#include "probe/nccl/nccl_path.h"
+#include "topo/sources/nccl/nccl_xml.h"
 
 #define IB "[0]mlx5_0:1/IB"
 #define ROCE "[0]mlx5_0:1/RoCE"

@@ -18,7 +18,7 @@
 #include <time.h>
 
 #include "base/log.h"
-#include "probe/nccl/nccl_ras.h"
+#include "transport/nccl/nccl_ras.h"
 
 /* What the server does; the words that it heard. */
 static struct {

@@ -14,7 +14,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "probe/nccl/nccl_readback.h"
+#include "transport/nccl/nccl_readback.h"
 
 static const char *const ours[] = {"NCCL_DEBUG", "NCCL_DEBUG_SUBSYS", "NCCL_DEBUG_FILE",
                                    "NCCL_TOPO_DUMP_FILE", "NCCL_TOPO_DUMP_FILE_RANK"};

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "emit/text/nccl_tests.h"
+#include "report/text/nccl_tests.h"
 
 static struct nccl_tests_how how = {.warmup = 5};
 

@@ -12,12 +12,12 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "topo/host/gpu.h"
-#include "topo/host/host_devices.h"
-#include "topo/host/mnnvl.h"
-#include "topo/host/nic.h"
+#include "topo/gpu.h"
 #include "topo/lint/lint.h"
-#include "topo/nccl/nccl_xml.h"
+#include "topo/nic.h"
+#include "topo/sources/host/host_devices.h"
+#include "topo/sources/host/mnnvl.h"
+#include "topo/sources/nccl/nccl_xml.h"
 
 static void read_file(struct topo *t, const char *path)
 {

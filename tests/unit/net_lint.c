@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "topo/lint/lint.h"
-#include "topo/net/ibnet.h"
+#include "topo/sources/net/ibnet.h"
 
 enum { GROUPS = 4, RAILS = 2, SPINES = 2, HOSTS = 4, CABLES = 2 };
 

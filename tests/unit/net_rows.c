@@ -13,9 +13,9 @@
 #include <jansson.h>
 
 #include "topo/groups.h"
-#include "topo/net/ibnet.h"
-#include "topo/net/net.h"
-#include "topo/sources.h"
+#include "topo/net.h"
+#include "topo/sources/net/ibnet.h"
+#include "topo/sources/sources.h"
 
 static const char golden[] = "tests/golden/topology-ibnet.json";
 static const char real[] = "../shared/fixtures/ibnetdiscover/example.out";

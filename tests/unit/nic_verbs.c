@@ -13,9 +13,9 @@
 
 #include "base/mem.h"
 #include "kernels/verbs_api.h"
-#include "topo/host/host_devices.h"
-#include "topo/host/nic.h"
 #include "topo/lint/lint.h"
+#include "topo/nic.h"
+#include "topo/sources/host/host_devices.h"
 #include "topo/topo.h"
 
 /* --- a library: mlx5_0 with two ports, mlx5_1 that may not be opened --- */

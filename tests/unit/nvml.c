@@ -13,9 +13,9 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "topo/host/gpu.h"
-#include "topo/host/nvml.h"
-#include "topo/host/nvml_api.h"
+#include "topo/gpu.h"
+#include "topo/sources/host/nvml.h"
+#include "topo/sources/host/nvml_api.h"
 
 static char folder[] = "/tmp/railgauge-nvml-XXXXXX";
 

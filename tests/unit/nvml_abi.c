@@ -17,7 +17,7 @@
 #endif
 
 #define NVML_SUCCESS OUR_NVML_SUCCESS
-#include "topo/host/nvml_api.h"
+#include "topo/sources/host/nvml_api.h"
 #undef NVML_SUCCESS
 
 #if defined(nvmlGpuFabricInfo_v3) && defined(nvmlPlatformInfo_v2)

@@ -10,8 +10,8 @@
 
 #include "base/stats.h"
 #include "small.h"
-#include "topo/host/gpu.h"
-#include "topo/host/nic.h"
+#include "topo/gpu.h"
+#include "topo/nic.h"
 #include "verdict/accept.h"
 #include "verdict/parts.h"
 

@@ -17,7 +17,7 @@
 
 #include "base/mem.h"
 #include "base/stats.h"
-#include "cost/collective.h"
+#include "matrix/collective.h"
 
 /* A machine and a job on it. */
 struct scene {

@@ -12,10 +12,10 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "probe/measure.h"
-#include "probe/schedule.h"
+#include "measure/measure.h"
+#include "measure/schedule.h"
 #include "topo/fabrics/fabric.h"
-#include "topo/host/nic.h"
+#include "topo/nic.h"
 
 static void flat_topo(struct topo *t, int hosts)
 {

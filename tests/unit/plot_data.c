@@ -16,8 +16,8 @@
 #include "base/mem.h"
 #include "base/stats.h"
 #include "base/tsv.h"
-#include "emit/plot/pair_map.h"
-#include "emit/plot/plot_data.h"
+#include "report/plot/pair_map.h"
+#include "report/plot/plot_data.h"
 
 enum { MIB = 1 << 20 };
 

@@ -12,7 +12,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "emit/plot/plot_data.h"
+#include "report/plot/plot_data.h"
 
 /* A folder for tables and files; what it may hold is named, so that nothing else is left in it. */
 static char dir[64];

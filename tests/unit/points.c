@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/units.h"
-#include "probe/point.h"
+#include "measure/point.h"
 
 static char dir[] = "/tmp/rg-points-XXXXXX";
 static char path[64];

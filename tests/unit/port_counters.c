@@ -14,8 +14,8 @@
 
 #include "base/mem.h"
 #include "spawn.h"
-#include "topo/host/nic.h"
-#include "topo/net/port_counters.h"
+#include "topo/nic.h"
+#include "topo/sources/net/port_counters.h"
 
 #define IB "/sys/class/infiniband/mlx5_2/ports/1/"
 #define IB2 "/sys/class/infiniband/mlx5_2/ports/2/"

@@ -13,7 +13,7 @@
 
 #include "base/mem.h"
 #include "base/stats.h"
-#include "cost/collective.h"
+#include "matrix/collective.h"
 
 enum { CASES = 4000, ENDPOINTS = 72 * 40, EACH = 8 };
 

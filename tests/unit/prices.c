@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/stats.h"
-#include "cost/collective.h"
+#include "matrix/collective.h"
 #include "place/place.h"
 #include "railgauge.h"
 #include "small.h"

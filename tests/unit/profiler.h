@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "probe/record/profiler_abi.h"
-#include "probe/record/record.h"
+#include "record/plugin/profiler_abi.h"
+#include "record/plugin/record.h"
 
 #define SURE(what)                                                                                 \
     do {                                                                                           \

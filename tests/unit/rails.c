@@ -12,9 +12,9 @@
 
 #include "base/mem.h"
 #include "topo/groups.h"
-#include "topo/host/nic.h"
-#include "topo/net/net.h"
-#include "topo/net/rails.h"
+#include "topo/net.h"
+#include "topo/nic.h"
+#include "topo/sources/net/rails.h"
 
 static struct nic *add(struct topo *t, int host, const char *name, enum link_layer layer,
                        double gbit, bool rdma)

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "probe/record/record.h"
+#include "record/plugin/record.h"
 
 struct record_file {
     struct record_head head;

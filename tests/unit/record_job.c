@@ -12,11 +12,11 @@
 
 #include <cmocka.h>
 
-#include "probe/import/record_clock.h"
-#include "probe/import/record_points.h"
-#include "probe/import/record_steps.h"
+#include "record/job/late.h"
+#include "record/record_clock.h"
+#include "record/record_points.h"
+#include "record/record_steps.h"
 #include "tests/unit/record_scene.h"
-#include "verdict/job/late.h"
 
 static unsigned long long seed;
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "base/stats.h"
-#include "probe/import/record_job.h"
+#include "record/record_job.h"
 
 enum scene_fault {
     SCENE_NOBODY,

@@ -9,7 +9,7 @@
 #include "base/host.h"
 #include "base/mem.h"
 #include "campaign.h"
-#include "cost/reference.h"
+#include "matrix/reference.h"
 
 #define OPS                                                                                        \
     (1u << OP_PAIR_BW | 1u << OP_ALL_GATHER | 1u << OP_ALL_REDUCE | 1u << OP_ALL_TO_ALL |          \

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "probe/point.h"
-#include "probe/schedule.h"
+#include "measure/point.h"
+#include "measure/schedule.h"
 #include "topo/fabrics/fabric.h"
 
 /* A machine, and points of its plan as it is in truth. */

@@ -14,8 +14,8 @@
 #include <cmocka.h>
 
 #include "base/stats.h"
-#include "cost/algorithm.h"
-#include "cost/ladder.h"
+#include "matrix/algorithm.h"
+#include "matrix/ladder.h"
 #include "small.h"
 
 static void near(double a, double b, double share)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "step/score/score.h"
+#include "calibrate/score.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/json.h"
-#include "cost/matrix.h"
+#include "matrix/matrix.h"
 #include "topo/fabrics/fabric.h"
 
 enum { FLIPS = 1500 };

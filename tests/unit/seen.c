@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "probe/plan.h"
+#include "measure/plan.h"
 
 /* Others that each endpoint meets at full bandwidth, over NICs or not. */
 struct recount {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "cost/shape.h"
+#include "matrix/shape.h"
 #include "small.h"
 
 static void hosts_are_domains_where_no_nvlink_is_known(void **state)

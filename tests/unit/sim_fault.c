@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/plan.h"
-#include "probe/sim/sim.h"
+#include "measure/plan.h"
+#include "transport/sim/sim.h"
 
 struct bed {
     struct fabric fabric;

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "base/stats.h"
-#include "probe/plan.h"
-#include "probe/sim/sim.h"
+#include "measure/plan.h"
+#include "transport/sim/sim.h"
 
 enum { PAIRS_MAX = 64, SAMPLES = 64 };
 

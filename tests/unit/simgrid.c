@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "emit/export/export_impl.h"
+#include "export/export_impl.h"
 #include "small.h"
 
 static void make(struct matrix *m, const char *name, int racks)

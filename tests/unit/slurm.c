@@ -11,7 +11,7 @@
 
 #include "base/mem.h"
 #include "topo/groups.h"
-#include "topo/sched/slurm.h"
+#include "topo/sources/sched/slurm.h"
 
 /* The claims of a text, one a line: "domain topology.conf rack1: n1 n2". */
 static char *claims(const char *text, const char *path)

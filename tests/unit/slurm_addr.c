@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "topo/sched/slurm.h"
+#include "topo/sources/sched/slurm.h"
 
 static void above(const char *addr, const char *pattern, const char *node, const char *wanted,
                   int names)

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/host.h"
-#include "emit/export/export_impl.h"
+#include "export/export_impl.h"
 #include "small.h"
 
 /* `racks` of the given sizes; rack r is below spine r / per_spine unless that is 0. */

@@ -1,4 +1,4 @@
-/* small.h - small machines built by hand for the tests of src/cost. */
+/* small.h - small machines built by hand for the tests of src/matrix. */
 #ifndef RG_TESTS_SMALL_H
 #define RG_TESTS_SMALL_H
 
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cost/matrix.h"
+#include "matrix/matrix.h"
 
 /* racks x hosts x endpoints per host; racks are told when `racks_known`. */
 static inline void small_topo(struct topo *t, int racks, int hosts, int per_host, bool racks_known,

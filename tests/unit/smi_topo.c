@@ -12,10 +12,10 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "topo/host/gpu.h"
-#include "topo/host/mnnvl.h"
-#include "topo/host/nic.h"
-#include "topo/sources.h"
+#include "topo/gpu.h"
+#include "topo/nic.h"
+#include "topo/sources/host/mnnvl.h"
+#include "topo/sources/sources.h"
 
 #define FOLDER "tests/machines/smi-topo/"
 

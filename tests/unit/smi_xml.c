@@ -12,12 +12,12 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "topo/host/gpu.h"
-#include "topo/host/host_devices.h"
-#include "topo/host/mnnvl.h"
-#include "topo/host/nic.h"
-#include "topo/host/nvml.h"
-#include "topo/sources.h"
+#include "topo/gpu.h"
+#include "topo/nic.h"
+#include "topo/sources/host/host_devices.h"
+#include "topo/sources/host/mnnvl.h"
+#include "topo/sources/host/nvml.h"
+#include "topo/sources/sources.h"
 
 static void read_file(struct topo *t, const char *host, const char *path)
 {

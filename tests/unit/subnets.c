@@ -17,14 +17,14 @@
 #include "base/host.h"
 #include "base/mem.h"
 #include "base/stats.h"
-#include "emit/export/export.h"
+#include "export/export.h"
 #include "topo/groups.h"
-#include "topo/host/nic.h"
 #include "topo/lint/lint.h"
-#include "topo/net/ibnet.h"
-#include "topo/net/net.h"
-#include "topo/sched/slurm.h"
-#include "topo/sources.h"
+#include "topo/net.h"
+#include "topo/nic.h"
+#include "topo/sources/net/ibnet.h"
+#include "topo/sources/sched/slurm.h"
+#include "topo/sources/sources.h"
 
 enum { SEEDS = 60, TIERS = 5, HOSTS = 400, RECORDS = 1 << 14 };
 

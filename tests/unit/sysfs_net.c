@@ -13,7 +13,7 @@
 
 #include "base/mem.h"
 #include "spawn.h"
-#include "topo/host/nic.h"
+#include "topo/nic.h"
 #include "topo/topo.h"
 
 static char folder[] = "/tmp/railgauge-machine-XXXXXX";

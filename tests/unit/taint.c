@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "probe/taint.h"
+#include "measure/taint.h"
 
 static const char *subject(const struct point *p)
 {

@@ -15,7 +15,7 @@
 
 #include "base/mem.h"
 #include "base/stats.h"
-#include "cost/fit/fit.h"
+#include "fit/fit.h"
 
 enum { LEAVES = 4, PODS = 2, BYTES = 1 << 20 };
 

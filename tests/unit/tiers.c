@@ -14,9 +14,9 @@
 
 #include "base/mem.h"
 #include "base/stats.h"
-#include "cost/fit/fit.h"
-#include "probe/measure.h"
-#include "probe/sim/sim.h"
+#include "fit/fit.h"
+#include "measure/measure.h"
+#include "transport/sim/sim.h"
 
 enum { SEEDS = 24, LARGE = 64 << 20 };
 

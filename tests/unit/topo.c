@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "topo/host/nic.h"
+#include "topo/nic.h"
 #include "topo/topo.h"
 
 static void the_same_host_name_gives_the_same_index(void **state)

@@ -14,9 +14,9 @@
 
 #include "base/json.h"
 #include "topo/fabrics/fabric.h"
-#include "topo/host/gpu.h"
-#include "topo/host/mnnvl.h"
-#include "topo/host/nic.h"
+#include "topo/gpu.h"
+#include "topo/nic.h"
+#include "topo/sources/host/mnnvl.h"
 #include "topo/topo_impl.h"
 
 static char path[] = "/tmp/railgauge-topo-XXXXXX.json";

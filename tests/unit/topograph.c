@@ -14,8 +14,8 @@
 #include "base/mem.h"
 #include "base/yaml.h"
 #include "topo/groups.h"
-#include "topo/host/host_devices.h"
-#include "topo/sched/topograph.h"
+#include "topo/sources/host/host_devices.h"
+#include "topo/sources/sched/topograph.h"
 
 #define SEEDS "tests/fuzz/seeds/topograph/"
 

@@ -13,10 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "probe/gpu/gpu_opts.h"
-#include "probe/measure.h"
-#include "probe/mpi/mpi_opts.h"
-#include "probe/transport.h"
+#include "measure/measure.h"
+#include "measure/transports/gpu_opts.h"
+#include "measure/transports/mpi_opts.h"
+#include "measure/transports/transport.h"
 #include "topo/fabrics/fabric.h"
 
 /* --- the file --- */

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "probe/verify.h"
+#include "measure/verify.h"
 
 static const struct verify site = {OP_ALL_GATHER, 4096, 2, "h1", 7};
 

@@ -18,9 +18,9 @@
 #include "base/file.h"
 #include "base/host.h"
 #include "base/log.h"
-#include "probe/watch/watch.h"
-#include "probe/watch/watch_listen.h"
-#include "probe/watch/watch_wire.h"
+#include "watch/watch.h"
+#include "watch/watch_listen.h"
+#include "watch/watch_wire.h"
 
 enum { N = 4 };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "topo/host/nic.h"
+#include "topo/nic.h"
 
 const char *const fabric_kind_name[KIND_COUNT] = {"measured", "stated", "spec", "inferred"};
 

@@ -6,11 +6,11 @@
 
 #include "base/mem.h"
 #include "base/units.h"
-#include "topo/host/gpu.h"
-#include "topo/host/mnnvl.h"
-#include "topo/host/nic.h"
+#include "topo/gpu.h"
+#include "topo/groups.h"
 #include "topo/lint/lint_impl.h"
-#include "topo/net/leaf_groups.h"
+#include "topo/nic.h"
+#include "topo/sources/host/mnnvl.h"
 
 /* lint_hosts.c - kinds of hosts and the parts of each, and oddities among hosts. */
 

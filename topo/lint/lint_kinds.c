@@ -7,8 +7,8 @@
 
 #include "base/host.h"
 #include "base/mem.h"
-#include "topo/host/nic.h"
 #include "topo/lint/lint_impl.h"
+#include "topo/nic.h"
 
 /* Majority of a host's endpoints: index of one, -1: no GPUs; its count; count of all. */
 struct usual {

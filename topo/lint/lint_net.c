@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "topo/lint/lint_impl.h"
-#include "topo/net/net_view.h"
+#include "topo/sources/net/net_view.h"
 
 /* --- cables --- */
 

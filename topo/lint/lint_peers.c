@@ -7,9 +7,9 @@
 
 #include "base/host.h"
 #include "base/mem.h"
-#include "topo/host/gpu.h"
-#include "topo/host/nic.h"
+#include "topo/gpu.h"
 #include "topo/lint/lint_impl.h"
+#include "topo/nic.h"
 
 /* lint_peers.c - comparable properties of hosts, GPUs, NICs and endpoints, the value of most
  * peers, and the objects that differ from it. */

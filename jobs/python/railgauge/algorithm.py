@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What NCCL's algorithms and protocols make of a collective: the arithmetic of src/cost/algorithm.c, where the tables have
+"""What NCCL's algorithms and protocols make of a collective: the arithmetic of src/matrix/algorithm.c, where the tables have
 their sources.  A line is (seconds of latency, B/s of the buffer, bytes that fill the pipeline, at most so many)."""
 
 from __future__ import annotations

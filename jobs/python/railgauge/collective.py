@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a collective costs by a cost matrix: the arithmetic of the C library (src/cost), where each formula has its
+"""What a collective costs by a cost matrix: the arithmetic of the C library (src/matrix), where each formula has its
 source.  Bytes, seconds; nan: unknown, inf: a part on the way is dead."""
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .price import OPS, Curve, Op, Part, Tier, crosses, div, inf, least, most, n
 if TYPE_CHECKING:
     from .matrix import Matrix
 
-# --- a group: its shape and the ways of its traffic (src/cost/shape.c, model.c) ---
+# --- a group: its shape and the ways of its traffic (src/matrix/shape.c, model.c) ---
 
 class Shape(NamedTuple):
     ranks: int
@@ -119,7 +119,7 @@ def _hops(w: Ways, m: Matrix, ids: Sequence[int]) -> None:
     w.crossings = sum(rack[a] != rack[b] and tier == w.outer for a, b, tier in ring)
 
 
-# --- which slow parts the schedule of an operation crosses (src/cost/model.c) ---
+# --- which slow parts the schedule of an operation crosses (src/matrix/model.c) ---
 
 def _touches(m: Matrix, e: Part, id: int) -> bool:
     at = part_at(m, e.part, id)
@@ -246,7 +246,7 @@ def _ways_few(m: Matrix, w: Ways) -> Optional[Ways]:
     return few
 
 
-# --- the model: what the tiers alone make of a collective (src/cost/model.c) ---
+# --- the model: what the tiers alone make of a collective (src/matrix/model.c) ---
 
 def _hop_alpha(m: Matrix, tier: int) -> float:
     lat = m.tier[tier].curve("oneway")
@@ -378,7 +378,7 @@ class Model:
         return times[0] if math.isnan(times[0]) else least(*times)
 
 
-# --- what curves of other shapes between domains say (struct join of src/cost/collective.h) ---
+# --- what curves of other shapes between domains say (struct join of src/matrix/collective.h) ---
 
 _KNOTS = (0, 0.5, 1, 1.5, 2, 3, 4, 6, 8)
 _VOTE, _HOLD, _REACH, _RISES, _POINTS = 0.05, 3, 1, 0.3, 12
@@ -493,7 +493,7 @@ class Join:
         return sec * 2.0 ** (self.miss[k] + part * (self.miss[k + 1] - self.miss[k]))
 
 
-# --- which curve answers: the group's own shape's, its neighbours', or the model (src/cost/collective.c) ---
+# --- which curve answers: the group's own shape's, its neighbours', or the model (src/matrix/collective.c) ---
 
 @dataclass(frozen=True)
 class Collective:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a pair costs by a cost matrix: the arithmetic of the C library (src/cost), where each formula has its source.
+"""What a pair costs by a cost matrix: the arithmetic of the C library (src/matrix), where each formula has its source.
 Bytes, seconds; nan: unknown, inf: a part on the way is dead."""
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def most(*values: float) -> float:
     return max((v for v in values if not math.isnan(v)), default=nan)
 
 
-# --- curves (src/cost/curve.c) ---
+# --- curves (src/matrix/curve.c) ---
 
 def _slope(a: tuple[float, float], b: tuple[float, float]) -> float:
     return (b[1] - a[1]) / (b[0] - a[0])
@@ -183,7 +183,7 @@ def _latency_floor(tier: Tier) -> float:
 
 
 def tier_time(tier: Tier, bytes: float, factor: float = 1) -> float:
-    """Seconds of a pair of this tier at that share of its bandwidth (src/cost/matrix.c)."""
+    """Seconds of a pair of this tier at that share of its bandwidth (src/matrix/matrix.c)."""
     if not factor > 0:
         return inf
     lat, bw = tier.curve("oneway"), tier.curve("uni")
@@ -200,7 +200,7 @@ def tier_time(tier: Tier, bytes: float, factor: float = 1) -> float:
     return most(sec, message)
 
 
-# --- parts (src/cost/matrix.c) ---
+# --- parts (src/matrix/matrix.c) ---
 
 #: part of an exception: the level of its groups; None: an endpoint, or two
 PART_LEVEL = {"endpoint": None, "host": "host", "rack_pair": "rack", "pair": None, "leaf": "leaf", "rack": "rack",

@@ -17,9 +17,9 @@
 #include "base/mem.h"
 #include "base/process.h"
 #include "base/units.h"
-#include "probe/campaign_files.h"
+#include "measure/campaign_files.h"
 #include "step/job.h"
-#include "topo/host/nic.h"
+#include "topo/nic.h"
 
 /* --- steps by the MPI program --- */
 

@@ -5,13 +5,13 @@
 #include <stdbool.h>
 
 #include "cmd/campaign/launch.h"
-#include "cost/fit/fit.h"
-#include "cost/sim_bed.h"
-#include "probe/gpu/gpu_opts.h"
-#include "probe/nccl/nccl_opts.h"
-#include "probe/probe_opts.h"
-#include "probe/transport.h"
+#include "fit/fit.h"
+#include "measure/probe_opts.h"
+#include "measure/transports/gpu_opts.h"
+#include "measure/transports/nccl_opts.h"
+#include "measure/transports/transport.h"
 #include "step/predict.h"
+#include "transport/sim/sim_bed.h"
 
 enum { CHAIN_LAYOUTS = 2 }; /* layouts of one model in the summary */
 

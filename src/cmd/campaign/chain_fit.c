@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cmd/campaign/chain.h"
-#include "cost/reference.h"
+#include "matrix/reference.h"
 #include "step/compute.h"
 
 /* Tiers with the name of a preset tier get its peak, unless a visible NIC gave a peak or the tier

@@ -17,7 +17,7 @@
 #include "cmd/campaign/chain.h"
 #include "cmd/command.h"
 #include "cmd/judged.h"
-#include "topo/sources.h"
+#include "topo/sources/sources.h"
 #include "verdict/health.h"
 
 struct args {

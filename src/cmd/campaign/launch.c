@@ -20,8 +20,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/process.h"
-#include "probe/watch/watch_listen.h"
-#include "topo/sched/hostfile.h"
+#include "topo/sources/sched/hostfile.h"
+#include "watch/watch_listen.h"
 
 const struct opt launch_options[] = {
     {"hosts", 0, "LIST|FILE",

@@ -26,7 +26,7 @@ extern const struct opt launch_options[];
  * this process end the ranks, with EXIT_CUT; the death of this process ends the launcher.  A
  * launcher that still runs 5 s after the ranks have said goodbye is ended.
  *
- * With l->dir the ranks are watched (probe/watch/watch.h): a rank that hangs or dies causes an
+ * With l->dir the ranks are watched (watch/watch.h): a rank that hangs or dies causes an
  * error of EXIT_CUT with the verdict's text, after the launcher, its process group and the ranks on
  * this host are gone.  A retry without the culprit would start here: verdict.json names the
  * culprit. */

@@ -5,12 +5,12 @@
 
 #include <jansson.h>
 
-#include "probe/import/import.h"
-#include "probe/import/record_job.h"
-#include "probe/import/record_steps.h"
-#include "verdict/job/late.h"
-#include "verdict/job/priced.h"
-#include "verdict/job/sent.h"
+#include "record/import.h"
+#include "record/job/late.h"
+#include "record/job/priced.h"
+#include "record/job/sent.h"
+#include "record/record_job.h"
+#include "record/record_steps.h"
 
 struct recorded_args {
     const char *dir, *job, *against, *traffic;

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/units.h"
-#include "cost/collective.h"
+#include "matrix/collective.h"
 
 /* --- options --- */
 

@@ -9,8 +9,8 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "probe/mpi/mpi_ops.h"
 #include "step/replay/replay_mpi.h"
+#include "transport/mpi/mpi_ops.h"
 
 /* Group, buffers and prepared call of one message on this rank. */
 struct replay_lane {

@@ -9,9 +9,9 @@
 #include "base/host.h"
 #include "base/mem.h"
 #include "base/stats.h"
-#include "probe/mpi/world_mpi.h"
-#include "probe/transport.h"
+#include "measure/transports/transport.h"
 #include "step/replay/replay_impl.h"
+#include "transport/mpi/world_mpi.h"
 
 /* Returns each rank's median over the steps, sorted.  The caller frees. */
 static double *of_ranks(const struct replay_record *r, int ranks, int steps, size_t at)

@@ -6,8 +6,8 @@
 #ifndef RG_REPLAY_MPI_H
 #define RG_REPLAY_MPI_H
 
-#include "probe/world.h"
 #include "step/replay/replay.h"
+#include "watch/world.h"
 
 struct replay_run {
     const struct replay_step *step;

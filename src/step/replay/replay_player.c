@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "probe/mpi/world_mpi.h"
+#include "transport/mpi/world_mpi.h"
 
 /* --- the side stream --- */
 

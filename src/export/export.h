@@ -1,0 +1,79 @@
+/* export.h - export a cost matrix to the formats of other tools: one table, one function each.
+ *
+ * A writer refuses what the reader of its format would refuse (EXIT_DATA or EXIT_USAGE with the
+ * rule and its source) and writes nothing that is not known.  Units are those of the format,
+ * through base/units.h.  Host names are checked if the format gives characters a meaning. */
+#ifndef RG_EXPORT_H
+#define RG_EXPORT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "export/pair_cost.h"
+#include "matrix/matrix.h"
+
+/* Options as typed; all pointers are borrowed; zeros are defaults.  A format ignores options that
+ * do not apply. */
+struct export_ask {
+    double bytes;           /* message size for one number per pair; 0: 64 MiB */
+    bool endpoints;         /* a node is an endpoint; else a host, with its first endpoint */
+    int hosts_per_rack;     /* use only the first hosts of each rack; 0: all */
+    enum quantity quantity; /* QUANTITY_OWN: default of the format */
+    const char *release;    /* release of the reader: "24.11" for Slurm; NULL: the newest known */
+    const char *name;       /* name of the object (Kueue topology, SimGrid zone); NULL: default */
+    const char *campaign;   /* campaign directory with points.tsv and sweep/; NULL: none */
+    bool partial;           /* leave out hosts that have no place in the file */
+    /* with partial: left-out hosts and the reason, owned by the caller; NULL: not wanted */
+    char **left;
+};
+
+/* Input that a format needs.
+ *
+ *   TIERS     curves of healthy tiers; slow parts have no place in it (the command warns of them)
+ *   CAMPAIGN  the campaign directory only; the matrix is empty
+ *   POINTS    measured points of a campaign directory
+ *   VERDICT   the matrix as judged by accept */
+enum export_needs {
+    EXPORT_PLACES,
+    EXPORT_TIERS,
+    EXPORT_PAIRS,
+    EXPORT_CAMPAIGN,
+    EXPORT_POINTS,
+    EXPORT_VERDICT
+};
+
+struct points;
+struct accept;
+struct parts;
+
+/* The caller checks the streams for errors.  second is NULL unless requested. */
+struct export
+{
+    FILE *out, *second;
+    const struct matrix *m;
+    const struct export_ask *ask;
+    const struct topo *topo;     /* detailed one of topology.json if present, else the matrix's */
+    const struct points *points; /* for POINTS, and if present for VERDICT; else NULL */
+    const struct accept *accept; /* for VERDICT */
+    const struct parts *parts;   /* for VERDICT */
+    const struct matrix *reference; /* NULL: none known */
+    const char *against;            /* name of the reference */
+};
+typedef int export_writer(const struct export *e, struct err *err);
+
+struct exporter {
+    const char *name; /* "slurm-block" */
+    const char *help; /* "topology.conf of topology/block" */
+    enum export_needs needs;
+    const char *second; /* contents of a second file: "node names in rank order"; NULL: none */
+    export_writer *write;
+};
+extern const struct exporter exporters[];
+extern const int exporter_count;
+
+/* Find by name.  Unknown: NULL and EXIT_USAGE with the known names. */
+const struct exporter *exporter_find(const char *name, struct err *err);
+/* Make a matrix without numbers from a topology alone, for EXPORT_PLACES. */
+void export_wrap(struct matrix *m, struct topo *t); /* takes ownership of t */
+
+#endif

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Latency spread of each tier; tiers in two heaps, and pairs nearer than their tier, as findings.  Parts that
+ * add latency are named by the noise model (parts.c).
+ *
+ * Before there are tiers, which pairs of hosts are near and which far by their latency. */
+#include "fit/cluster.h"
+#include "fit/fit_impl.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/stats.h"
+#include "base/units.h"
+
+enum { FEW = 10, FEW_PAIRS = 4 };
+
+static const double step = 0.1; /* a pair must differ by this share at least */
+
+struct latencies {
+    struct fit *f;
+    double usual[TIER_MAX], sigma[TIER_MAX]; /* s; robust standard deviation of logarithms */
+    int pairs[TIER_MAX];
+};
+
+static bool is_latency(const struct fit *f, const struct obs *o)
+{
+    return obs_is_latency(o, f->lat_bytes);
+}
+
+static void find_usual(struct latencies *l, int tier)
+{
+    struct fit *f = l->f;
+    int n = 0, count;
+    const int *of = fit_of(f, tier, OP_PAIR_LATENCY, &count);
+    double *v = mem_calloc((size_t)count + 1, sizeof(*v)), level[STATS_LEVELS],
+           *noise = mem_calloc((size_t)count + 1, sizeof(*noise));
+
+    for (int i = 0; i < count; i++)
+        if (is_latency(f, &f->obs[of[i]])) {
+            noise[n] = observe_noise(&f->obs[of[i]]);
+            v[n++] = log(f->obs[of[i]].sec);
+        }
+    l->pairs[tier] = n;
+    if (n) {
+        double median = stats_median(v, n);
+        l->usual[tier] = exp(median);
+        l->sigma[tier] = 1.4826 * stats_mad(v, n, median);
+        f->m->tier[tier].latency_spread = l->sigma[tier] / 1.4826;
+        int levels = n < FEW ? 0 : stats_levels(v, n, stats_middle(noise, n), level);
+        char a[UNITS_TEXT], b[UNITS_TEXT];
+        if (levels > 1 && l->sigma[tier] > step) /* a heap of few leaves the median's noise small */
+            matrix_find(f->m, "bimodal",
+                        "tier %s: latencies of its pairs lie around %s and %s, and no groups of "
+                        "hosts explain it; its latency is their median",
+                        f->m->tier[tier].rule.name, units_seconds_text(a, exp(level[0])),
+                        units_seconds_text(b, exp(level[levels - 1])));
+    }
+    free(v);
+    free(noise);
+}
+
+/* So far from the median that of so many pairs none is by chance. */
+static double limit(const struct latencies *l, const struct obs *o)
+{
+    double z = fmax(5, 1 + sqrt(2 * log(l->pairs[o->tier] + 1)));
+
+    return fmax(log1p(step), z * fmax(l->sigma[o->tier], observe_noise(o)));
+}
+
+/* Nearer than their tier: two heaps were too few or too mixed for groups. */
+static void say_nearer(struct latencies *l, int tier)
+{
+    struct fit *f = l->f;
+    int n = 0, best = -1, count;
+    const int *of = fit_of(f, tier, OP_PAIR_LATENCY, &count);
+    char sec[UNITS_TEXT], usual[UNITS_TEXT], a[96], b[96];
+
+    for (int i = 0; i < count; i++) {
+        const struct obs *o = &f->obs[of[i]];
+        if (!is_latency(f, o) || obs_epochs(o) < (o->alone ? 2 : 3) ||
+            log(l->usual[tier] / o->sec) < limit(l, o))
+            continue;
+        n++;
+        best = best < 0 || o->sec < f->obs[best].sec ? of[i] : best;
+    }
+    if (n)
+        matrix_find(f->m, "latency",
+                    "%d pairs of tier %s are nearer than its others, which have %s: the nearest, "
+                    "%s and %s, answer in %s",
+                    n, f->m->tier[tier].rule.name, units_seconds_text(usual, l->usual[tier]),
+                    matrix_endpoint(f->m, f->obs[best].src, a),
+                    matrix_endpoint(f->m, f->obs[best].dst, b),
+                    units_seconds_text(sec, f->obs[best].sec));
+}
+
+void fit_latency(struct fit *f)
+{
+    struct latencies l = {.f = f};
+
+    for (int tier = 0; tier < f->m->tiers; tier++) {
+        find_usual(&l, tier);
+        if (l.pairs[tier])
+            say_nearer(&l, tier);
+    }
+}
+
+/* --- near and far hosts by latency: its levels first, then what the pairs of others say --- */
+
+static const double level_sigmas = 4.5;      /* between levels, where noise is not known */
+static const double contradicted_most = 0.2; /* of the near pairs */
+static const double unclear = 0.1;           /* of the way between two levels, about its middle */
+
+/* Median over edges that know theirs; what is not known is not 0. */
+static double known_noise(struct clustering *w)
+{
+    int n = 0;
+
+    for (int i = 0; i < w->edges; i++)
+        if (w->e[i].sec > 0 && w->e[i].noise > 0)
+            w->v[n++] = w->e[i].noise;
+    return n ? stats_middle(w->v, n) : log1p(CLUSTER_GAP) / level_sigmas;
+}
+
+int cluster_levels(struct clustering *w, double *level)
+{
+    double noise = known_noise(w);
+    int n = 0;
+
+    for (int i = 0; i < w->edges; i++)
+        if (w->e[i].sec > 0)
+            w->v[n++] = log(w->e[i].sec);
+    stats_sort(w->v, n);
+    return stats_levels(w->v, n, noise, level);
+}
+
+/* One edge, as one of its units sees it. */
+struct view {
+    int other, edge;
+    enum label label;
+};
+
+/* What each unit sees: v[start[u]] .. v[start[u + 1] - 1], side by side; the caller frees. */
+static struct view *look_around(int **start, const struct clustering *w)
+{
+    struct view *v = mem_calloc(2 * (size_t)w->edges + 1, sizeof(*v));
+    int *key = mem_calloc(2 * (size_t)w->edges + 1, sizeof(*key));
+    struct lists by;
+
+    for (int i = 0; i < 2 * w->edges; i++)
+        key[i] = i % 2 ? w->e[i / 2].b : w->e[i / 2].a;
+    lists_make(&by, key, NULL, 2 * w->edges, w->units);
+    for (int k = 0; k < 2 * w->edges; k++)
+        v[k] = (struct view){key[by.at[k] ^ 1], by.at[k] / 2, w->label[by.at[k] / 2]};
+    free(key);
+    free(by.at);
+    *start = by.start;
+    return v;
+}
+
+/* Of those that two near units both met: are most near to one of them and far from the other? */
+static int contradicted(const enum label *to_first, const struct view *second, int n)
+{
+    int agree = 0, split = 0;
+
+    for (int k = 0; k < n; k++) {
+        enum label there = to_first[second[k].other], here = second[k].label;
+        agree += here == NEAR && there == NEAR;
+        split += (here == NEAR && there == FAR) || (here == FAR && there == NEAR);
+    }
+    return split > 2 * agree + 1;
+}
+
+/* Drop what one unit's near edges to later ones contradict; row: zeros, before and after. */
+static void drop_of(const struct clustering *w, int unit, const struct view *v, const int *start,
+                    enum label *row, char *drop)
+{
+    for (int k = start[unit]; k < start[unit + 1]; k++)
+        row[v[k].other] = v[k].label;
+    for (int k = start[unit]; k < start[unit + 1]; k++) {
+        int other = v[k].other;
+        if (v[k].label == NEAR && w->e[v[k].edge].a == unit)
+            drop[v[k].edge] =
+                (char)contradicted(row, v + start[other], start[other + 1] - start[other]);
+    }
+    for (int k = start[unit]; k < start[unit + 1]; k++)
+        row[v[k].other] = UNKNOWN;
+}
+
+/* How many were dropped, share of the near ones. */
+static double drop_contradicted(struct clustering *w)
+{
+    int near = 0, dropped = 0, *start;
+    struct view *v = look_around(&start, w);
+    enum label *row = mem_calloc((size_t)w->units, sizeof(*row));
+    char *drop = mem_calloc((size_t)w->edges + 1, 1);
+
+    for (int u = 0; u < w->units; u++)
+        drop_of(w, u, v, start, row, drop);
+    for (int i = 0; i < w->edges; i++) {
+        near += w->label[i] == NEAR;
+        dropped += drop[i];
+        if (drop[i])
+            w->label[i] = UNKNOWN;
+    }
+    free(v);
+    free(start);
+    free(row);
+    free(drop);
+    return near ? (double)dropped / near : 0;
+}
+
+/* Who is near to nobody may be slow itself: far pairs of it prove nothing. */
+static void drop_lonely(struct clustering *w)
+{
+    char *near = mem_calloc((size_t)w->units, 1);
+
+    for (int i = 0; i < w->edges; i++)
+        if (w->label[i] == NEAR)
+            near[w->e[i].a] = near[w->e[i].b] = 1;
+    for (int i = 0; i < w->edges; i++)
+        if (!near[w->e[i].a] || !near[w->e[i].b])
+            w->label[i] = UNKNOWN;
+    free(near);
+}
+
+/* What the pairs about this level do not know of their latencies: their median, where they are few
+ * drawn to that of all. */
+static double noise_about(struct clustering *w, double level, double within, double all)
+{
+    int n = 0;
+
+    for (int i = 0; i < w->edges; i++)
+        if (w->e[i].noise > 0 && fabs(log(w->e[i].sec) - level) < within)
+            w->v[n++] = w->e[i].noise;
+    return n ? (n * stats_middle(w->v, n) + FEW_PAIRS * all) / (n + FEW_PAIRS) : all;
+}
+
+/* Two levels of all pairs may be the luck of a few that know theirs worse than most. */
+static bool known_apart(struct clustering *w, double near, double far)
+{
+    double within = (0.5 - unclear) * (far - near), all = known_noise(w);
+
+    return far - near >=
+           level_sigmas * fmax(noise_about(w, near, within, all), noise_about(w, far, within, all));
+}
+
+int cluster_by_latency(struct clustering *w, double near, double far)
+{
+    if (!known_apart(w, near, far))
+        return 0;
+    for (int i = 0; i < w->edges; i++) {
+        double x = (log(w->e[i].sec) - near) / (far - near);
+        w->label[i] = isnan(x)            ? UNKNOWN
+                      : x < 0.5 - unclear ? NEAR
+                      : x > 0.5 + unclear ? FAR
+                                          : UNKNOWN;
+    }
+    double dropped = drop_contradicted(w);
+    drop_lonely(w);
+    return dropped < contradicted_most;
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fit/observe.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/stats.h"
+
+enum { FEW = 64 }; /* points that are sorted by moving each to its place */
+
+static int order(long a, long b)
+{
+    return (a > b) - (a < b);
+}
+
+static bool alone(const struct point *p)
+{
+    return p->flows <= 1;
+}
+
+/* Same thing?  Collectives are told apart by round and group, pairs by their endpoints. */
+static int compare(const struct point *x, const struct point *y)
+{
+    bool pair = op_is_pair(x->op);
+    int c = order(x->op, y->op);
+
+    if (!c)
+        c = pair ? order(x->src, y->src) : order(x->round, y->round);
+    if (!c)
+        c = pair ? order(x->dst, y->dst) : order(x->group, y->group);
+    if (!c)
+        c = order(stage_by_nic(x->stage), stage_by_nic(y->stage));
+    if (!c)
+        c = (x->bytes > y->bytes) - (x->bytes < y->bytes);
+    if (!c && pair)
+        c = order(alone(x), alone(y));
+    return c;
+}
+
+/* What compare() asks of a point, as one number for who and one for what they did: ten operations by
+ * rounds and groups, or endpoints, of which there are fewer. */
+static uint64_t by_thing(const void *a)
+{
+    const struct point *p = *(const struct point *const *)a;
+    const uint64_t most = (1 << 30) + 1;
+    bool pair = op_is_pair(p->op);
+
+    return ((uint64_t)p->op * most + (uint64_t)(pair ? p->src : p->round)) * most +
+           (uint64_t)(pair ? p->dst : p->group);
+}
+
+_Static_assert(OP_COUNT <= 15, "by_thing() has no room for more");
+
+static uint64_t by_size(const void *a)
+{
+    const struct point *p = *(const struct point *const *)a;
+
+    return (uint64_t)stage_by_nic(p->stage) << 60 | (uint64_t)p->bytes << 1 |
+           (op_is_pair(p->op) && alone(p));
+}
+
+/* Of the points that were no good the last one's words count. */
+static bool is_later(const struct point *p, const struct point *than)
+{
+    int c = than ? order(p->round, than->round) : 1;
+
+    return c ? c > 0 : p->epoch >= than->epoch;
+}
+
+static bool is_bad(const struct point *p)
+{
+    return p->stop == STOP_FAILED || p->wrong || !(p->sec.median > 0);
+}
+
+/* Medians of what succeeded. */
+static void combine(struct obs *o, struct obs_more *m, const struct point *const *p, int n)
+{
+    double small[3][64], *v[3];
+    const struct point *worst = NULL;
+
+    o->sec = m->lo = m->hi = NAN;
+    for (int k = 0; k < 3; k++)
+        v[k] = n <= 64 ? &small[k][0] : mem_calloc((size_t)n, sizeof(double));
+    for (int i = 0; i < n; i++) {
+        if (is_bad(p[i])) {
+            worst = is_later(p[i], worst) ? p[i] : worst;
+            continue;
+        }
+        v[0][o->n] = p[i]->sec.median;
+        v[1][o->n] = point_sec(p[i]->sec.lo);
+        v[2][o->n++] = point_sec(p[i]->sec.hi);
+        m->n += p[i]->n;
+    }
+    m->note = worst ? worst->note : NULL;
+    if (o->n) {
+        o->sec = stats_median(v[0], o->n); /* sorts */
+        m->lo = stats_median(v[1], o->n);
+        m->hi = stats_median(v[2], o->n);
+        m->range = (v[0][o->n - 1] - v[0][0]) / o->sec;
+    }
+    for (int k = 0; k < 3 && n > 64; k++)
+        free(v[k]);
+}
+
+static bool is_one(const struct point *const *p, int n)
+{
+    return n == 1 && !is_bad(p[0]);
+}
+
+/* *more: room where there is more to say than one point does; goes on. */
+static void fill(struct obs *o, struct obs_more **more, const struct point *const *p, int n)
+{
+    bool pair = op_is_pair(p[0]->op);
+
+    *o = (struct obs){.bytes = (double)p[0]->bytes,
+                      .src = pair ? p[0]->src : p[0]->round,
+                      .dst = pair ? p[0]->dst : p[0]->group,
+                      .op = p[0]->op,
+                      .by_nic = stage_by_nic(p[0]->stage),
+                      .alone = alone(p[0]),
+                      .one = is_one(p, n)};
+    for (int i = 0; i < n; i++) {
+        o->stages |= 1u << p[i]->stage;
+        o->wrong |= p[i]->wrong;
+        o->failed |= is_bad(p[i]) && !p[i]->wrong;
+    }
+    if (o->one) {
+        o->sec = p[0]->sec.median;
+        o->of.point.lo = p[0]->sec.lo;
+        o->of.point.hi = p[0]->sec.hi;
+        o->n = p[0]->n;
+    } else {
+        o->of.more = *more;
+        combine(o, (*more)++, p, n);
+    }
+}
+
+/* How many of them, which are in order, are of the same thing as the first. */
+static int of_one_thing(const struct point *const *p, int n)
+{
+    int i = 1;
+
+    while (i < n && compare(p[0], p[i]) == 0)
+        i++;
+    return i;
+}
+
+/* One block: room for as many observations as there are points, and behind it for what some have more:
+ * memory that nobody writes to is none. */
+static int fold(struct obs **out, const struct point *const *v, int n)
+{
+    size_t head = (size_t)n * sizeof(struct obs);
+    int count = 0;
+
+    *out = mem_calloc(1, head + (size_t)n * sizeof(struct obs_more) + 1);
+    struct obs_more *more = (struct obs_more *)(void *)((char *)*out + head);
+    for (int i = 0, same; i < n; i += same) {
+        same = of_one_thing(v + i, n - i);
+        fill(&(*out)[count++], &more, v + i, same);
+    }
+    return count;
+}
+
+/* Neighbours in the order of observe(): a pair in parallel, and the same alone. */
+static bool has_alone(const struct obs *o, const struct obs *end)
+{
+    return !o->alone && o + 1 < end && o[1].alone && o[1].op == o->op && o[1].src == o->src &&
+           o[1].dst == o->dst && o[1].by_nic == o->by_nic && o[1].bytes == o->bytes && o[1].sec > 0;
+}
+
+/* Where few pairs ran alone (ladders, retests) all count as before: like is compared with like. */
+static void find_outdone(struct obs *o, int count)
+{
+    double bytes = observe_size(o, count, OP_PAIR_LATENCY);
+    int alone = 0, beside = 0;
+
+    for (int i = 0; i < count; i++)
+        if (o[i].op == OP_PAIR_LATENCY && o[i].bytes == bytes) {
+            alone += o[i].alone;
+            beside += !o[i].alone && !has_alone(&o[i], o + count);
+        }
+    for (int i = 0; i < count && alone > beside; i++)
+        o[i].outdone =
+            o[i].op == OP_PAIR_LATENCY && o[i].bytes == bytes && has_alone(&o[i], o + count);
+}
+
+static bool precedes(const struct point *x, const struct point *y)
+{
+    uint64_t a = by_thing(&x), b = by_thing(&y);
+
+    return a != b ? a < b : by_size(&x) < by_size(&y);
+}
+
+/* What is equal stays as it was. */
+static void sort_few(const struct point **v, int n)
+{
+    for (int i = 1, k; i < n; i++) {
+        const struct point *p = v[i];
+        for (k = i; k > 0 && precedes(p, v[k - 1]); k--)
+            v[k] = v[k - 1];
+        v[k] = p;
+    }
+}
+
+static void sort(const struct point **v, int n)
+{
+    if (n <= FEW) {
+        sort_few(v, n);
+        return;
+    }
+    stats_sort_keys(v, n, sizeof(*v), by_size);
+    stats_sort_keys(v, n, sizeof(*v), by_thing);
+}
+
+/* Lists of points: pairs by operation and source, in their order; collectives are one.  The number of
+ * lists. */
+static int list_points(struct lists *l, const struct points *p, bool pairs)
+{
+    int *key = mem_calloc((size_t)p->count + 1, sizeof(*key)), ends = 1;
+
+    for (int i = 0; i < p->count && pairs; i++)
+        ends = p->point[i].src >= ends ? p->point[i].src + 1 : ends;
+    for (int i = 0; i < p->count; i++) {
+        const struct point *q = &p->point[i];
+        key[i] = op_is_pair(q->op) != pairs ? -1 : pairs ? (int)q->op * ends + q->src : 0;
+    }
+    int lists = pairs ? OP_COUNT * ends : 1;
+    lists_make(l, key, NULL, p->count, lists);
+    free(key);
+    return lists;
+}
+
+/* The points of a list lie all over the others: they come while those before are sorted. */
+static void fetch(const struct point *p)
+{
+    __builtin_prefetch(p);
+    __builtin_prefetch(&p->words); /* two lines, as it lies */
+}
+
+int observe(struct obs **out, const struct points *p, bool pairs)
+{
+    struct lists by;
+    int lists = list_points(&by, p, pairs), n = by.start[lists];
+    const struct point **v = mem_calloc((size_t)n + 1, sizeof(*v));
+
+    for (int i = 0; i < n; i++)
+        v[i] = &p->point[by.at[i]];
+    for (int l = 0; l < lists; l++) {
+        for (int i = by.start[l + 1]; l + 1 < lists && i < by.start[l + 2]; i++)
+            fetch(v[i]);
+        sort(v + by.start[l], by.start[l + 1] - by.start[l]);
+    }
+    lists_free(&by);
+    int count = fold(out, v, n);
+    free(v);
+    if (pairs)
+        find_outdone(*out, count);
+    return count;
+}
+
+double observe_size(const struct obs *o, int count, enum op op)
+{
+    struct size {
+        double bytes;
+        int n;
+    } *size = NULL; /* there are few */
+    int sizes = 0, at = 0, best = 0;
+
+    for (int i = 0; i < count; i++) {
+        if (o[i].op != op)
+            continue;
+        if (at == sizes || size[at].bytes != o[i].bytes)
+            for (at = 0; at < sizes && size[at].bytes != o[i].bytes; at++)
+                ;
+        if (at == sizes)
+            MEM_PUSH(size, sizes) = (struct size){o[i].bytes, 0};
+        size[at].n++;
+    }
+    for (int i = 1; i < sizes; i++)
+        if (size[i].n > size[best].n ||
+            (size[i].n == size[best].n && size[i].bytes > size[best].bytes))
+            best = i;
+    double bytes = sizes ? size[best].bytes : 0;
+    free(size);
+    return bytes;
+}
+
+double observe_noise(const struct obs *o)
+{
+    /* the range of 2 .. 5 normal values in standard deviations (Tippett 1925) */
+    static const double range[] = {1, 1, 1.13, 1.69, 2.06, 2.33};
+    int epochs = obs_epochs(o), n = epochs < 5 ? epochs : 5;
+    double within = (obs_hi(o) - obs_lo(o)) / (2 * 1.96 * o->sec), median = n > 2 ? 1.25 : 1;
+
+    return median * fmax(within, n > 1 ? obs_range(o) / range[n] : 0) /
+           sqrt(epochs > 0 ? epochs : 1);
+}

@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Do leaves, or pods of leaves, have fewer uplinks than NICs?
+ *
+ * Of every round what flows up from a group, and down to it, is counted: flows, and the median of
+ * what each gets of what it gets alone.  Their product is what the uplinks carried, in NICs; the
+ * most that was seen is their capacity, if more was asked of them once.  The plan must have rounds
+ * in which many NICs of a leaf send to other leaves at once (schedule_uplinks()), pairs of the same
+ * kind alone, and leaves must be visible.  A slow NIC counts by what it reaches below its leaf,
+ * and between two racks that are slow for one pair alone nothing counts.
+ *
+ * The load of a group is all that leaves it, but only flows that leave no wider group tell of its uplinks:
+ * flows between pods are slow for the pods' sake.  A pod is a declared spine, else the leaves of the same
+ * hosts.  Where flows of one leaf get very different shares at the same time, no uplinks are missing but
+ * flows are hashed onto the same ones. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/stats.h"
+#include "fit/fit_impl.h"
+#include "noise/constants.h"
+#include "topo/groups.h"
+
+static const double wider_less =
+    0.9; /* what a pod's uplinks carry, of what its leaves' do: else these rule */
+static const double hashed_most =
+    0.8; /* of flows: hashing leaves some alone, uplinks that are too few hardly any */
+static const double hashed_least =
+    0.05; /* share of flows that got a half: fewer are stray points */
+static const double together =
+    0.25;               /* correlation of flows of a leaf: measured 0.0 to 0.1 where flows are
+                                        hashed, 0.4 and more where other jobs or few uplinks slow a leaf */
+enum { TURNS_MIN = 3 }; /* in which flows told of a group: another job passes within one or two */
+enum {
+    FLOWS_MIN = 6,
+    TURNS_HASHED = 8
+}; /* flows of a leaf in a turn, and such turns: what a
+                                             correlation can be told from */
+
+/* Groups whose uplinks are looked at. */
+struct above {
+    enum level level;
+    const char *many; /* "leaves" */
+    int *of;          /* group of each endpoint, -1: not known */
+    int groups;
+};
+enum { ABOVE_MAX = 2 }; /* leaves, pods */
+
+enum way { UP, DOWN };
+
+/* One pair that ran alone. */
+struct lone {
+    int a, b; /* the racks or leaves of its ends, a <= b */
+    double share;
+    int host[2];
+};
+
+/* What is known of pairs of one tier that run alone. */
+struct quiet {
+    double *below; /* by endpoint: the best over its NIC without leaving the leaf; 0: none */
+    struct lone *lone;
+    int lones;
+};
+
+struct load {
+    double most;  /* flows asked at once of the uplinks while they were full */
+    double carry; /* NICs: the most that came through; 0: nothing seen */
+    int endpoints, turns;
+};
+
+/* Flows of one group in one turn, and those that got a half or less. */
+struct crowd {
+    int flows, slow;
+};
+
+struct scatter {
+    struct crowd *turn;
+    int turns, flows, slow;
+};
+
+static int leaf_of(const struct topo *t, int id)
+{
+    return topo_at(t, id, LEVEL_LEAF);
+}
+
+static void rates_below(struct quiet *q, const struct fit *f)
+{
+    const struct topo *t = &f->m->topo;
+
+    q->below = mem_calloc((size_t)t->endpoints, sizeof(*q->below));
+    for (int i = 0; i < f->count; i++) {
+        const struct obs *o = &f->obs[i];
+        if (!fit_is_bandwidth(f, o) || !f->m->tier[o->tier].nic || !(o->sec > 0) ||
+            leaf_of(t, o->src) != leaf_of(t, o->dst))
+            continue;
+        q->below[o->src] = fmax(q->below[o->src], o->bytes / o->sec);
+        q->below[o->dst] = fmax(q->below[o->dst], o->bytes / o->sec);
+    }
+}
+
+static struct lone between(const struct topo *t, int src, int dst, double share)
+{
+    enum level level = t->group[LEVEL_RACK].count > 1 ? LEVEL_RACK : LEVEL_LEAF;
+    int a = topo_at(t, src, level), b = topo_at(t, dst, level);
+
+    return (struct lone){a < b ? a : b,
+                         a < b ? b : a,
+                         share,
+                         {topo_at(t, src, LEVEL_HOST), topo_at(t, dst, LEVEL_HOST)}};
+}
+
+static void pairs_alone(struct quiet *q, const struct fit *f, int tier)
+{
+    int n;
+    const int *of = fit_of(f, tier, OP_PAIR_BW, &n);
+
+    for (int i = 0; i < n; i++) {
+        const struct obs *o = &f->obs[of[i]];
+        if (!o->alone || !fit_is_bandwidth(f, o) || !(o->sec > 0))
+            continue;
+        double share = o->bytes / o->sec / f->baseline[tier].alone;
+        MEM_PUSH(q->lone, q->lones) = between(&f->m->topo, o->src, o->dst, share);
+    }
+    stats_sort_keys(q->lone, q->lones, sizeof(*q->lone), stats_2ints);
+}
+
+/* One host that every slow pair has, among those that are left of the first one's. */
+static bool common(int host[2], const struct lone *l)
+{
+    for (int k = 0; k < 2; k++)
+        if (host[k] != l->host[0] && host[k] != l->host[1])
+            host[k] = -1;
+    return host[0] >= 0 || host[1] >= 0;
+}
+
+/* Were most pairs between these two that ran alone slow as well, and not for one host's sake? */
+static bool slow_alone(const struct quiet *q, const struct topo *t, int src, int dst)
+{
+    struct lone key = between(t, src, dst, 0);
+    int from = 0, to = q->lones, slow = 0, all = 0, host[2] = {-1, -1};
+    bool one_host = true;
+
+    while (from < to) {
+        int mid = from + (to - from) / 2;
+        if (stats_by_2ints(&q->lone[mid], &key) < 0)
+            from = mid + 1;
+        else
+            to = mid;
+    }
+    for (int i = from; i < q->lones && stats_by_2ints(&q->lone[i], &key) == 0; i++, all++) {
+        if (q->lone[i].share >= FIT_FULL)
+            continue;
+        if (!slow++)
+            memcpy(host, q->lone[i].host, sizeof(host));
+        one_host = common(host, &q->lone[i]);
+    }
+    return 2 * slow > all && !one_host;
+}
+
+static uint64_t by_turn(const void *a)
+{
+    const struct point *p = *(const struct point *const *)a;
+
+    return stats_2ints((int[]){p->epoch, p->round});
+}
+
+/* Does it leave its leaf, over this tier, side by side with others? */
+static bool is_flow(const struct fit *f, int tier, const struct quiet *q, const struct point *p)
+{
+    const struct topo *t = &f->m->topo;
+
+    if (!fit_is_crowded(f, p) || p->wrong)
+        return false;
+    int from = leaf_of(t, p->src), to = leaf_of(t, p->dst);
+    return from >= 0 && to >= 0 && from != to && fit_tier(f, p) == tier &&
+           !slow_alone(q, t, p->src, p->dst);
+}
+
+/* The flows of a tier, turn by turn. */
+static int flows_of(const struct fit *f, int tier, const struct quiet *q, const struct point ***out)
+{
+    int n = 0;
+
+    *out = NULL;
+    for (int i = 0; i < f->points->count; i++) {
+        const struct point *p = &f->points->point[i];
+        if (i + TOPO_AHEAD < f->points->count)
+            topo_fetch(&f->m->topo, p[TOPO_AHEAD].src, p[TOPO_AHEAD].dst);
+        if (is_flow(f, tier, q, p))
+            MEM_PUSH(*out, n) = p;
+    }
+    stats_sort_keys(*out, n, sizeof(**out), by_turn);
+    return n;
+}
+
+/* What a flow gets of what it gets alone. */
+static double share_of_flow(const struct fit *f, int tier, const struct quiet *q,
+                            const struct point *p)
+{
+    double alone = f->baseline[tier].alone;
+
+    if (q->below[p->src] > 0 && q->below[p->dst] > 0)
+        alone = fmin(alone, fmin(q->below[p->src], q->below[p->dst]));
+    return fmin(1, (double)p->bytes / p->sec.median / alone);
+}
+
+/* --- one level --- */
+
+static bool leaves(const struct above *a, const struct point *p)
+{
+    return a->of[p->src] != a->of[p->dst] && a->of[p->src] >= 0 && a->of[p->dst] >= 0;
+}
+
+/* Does a flow tell of these groups: does it leave no wider one? */
+static bool tells(const struct above *a, const struct above *wider, const struct point *p)
+{
+    return leaves(a, p) && (!wider || !leaves(wider, p));
+}
+
+static void note_scatter(struct scatter *s, const double *v, int n)
+{
+    int slow = 0;
+
+    for (int i = 0; i < n; i++)
+        slow += v[i] < noise_constants.collided;
+    s->flows += n;
+    s->slow += slow;
+    if (n >= FLOWS_MIN) {
+        MEM_PUSH(s->turn, s->turns) = (struct crowd){n, slow};
+    }
+}
+
+/* Are flows slow by themselves, or all of a group at the same time, as uplinks and other jobs make them?
+ * The correlation within groups, from the variance between them (Fleiss 2003, 15.2). */
+static bool is_hashed(const struct scatter *s)
+{
+    double p = s->flows ? (double)s->slow / s->flows : 0, sum = 0, flows = 0;
+
+    if (s->turns < TURNS_HASHED || p < hashed_least || p > hashed_most)
+        return false;
+    for (int i = 0; i < s->turns; i++) {
+        double x = (double)s->turn[i].slow / s->turn[i].flows - p;
+        sum += s->turn[i].flows * x * x;
+        flows += s->turn[i].flows;
+    }
+    double over = sum / ((s->turns - 1) * p * (1 - p)) - 1;
+    return over / (flows / s->turns - 1) < together;
+}
+
+/* The flows of one turn by the group that they leave or come to. */
+static void load_turn(const struct above *a, const struct above *wider, enum way way,
+                      const struct point *const *p, const double *share, int n, struct load *load,
+                      struct scatter *s)
+{
+    int *group = mem_calloc((size_t)n, sizeof(*group));
+    double *v = mem_calloc((size_t)n, sizeof(*v));
+    struct lists by;
+
+    for (int i = 0; i < n; i++)
+        group[i] = leaves(a, p[i]) ? a->of[way == UP ? p[i]->src : p[i]->dst] : -1;
+    lists_make(&by, group, NULL, n, a->groups);
+    for (int g = 0; g < a->groups; g++) {
+        int flows = by.start[g + 1] - by.start[g], telling = 0;
+        for (int k = by.start[g]; k < by.start[g + 1]; k++)
+            if (tells(a, wider, p[by.at[k]]))
+                v[telling++] = share[by.at[k]];
+        if (!telling)
+            continue;
+        double usual = stats_select(v, telling, telling / 2);
+        load[g].carry = fmax(load[g].carry, flows * usual);
+        load[g].turns++;
+        if (usual < FIT_FULL)
+            load[g].most = fmax(load[g].most, flows);
+        note_scatter(s, v, telling);
+    }
+    lists_free(&by);
+    free(group);
+    free(v);
+}
+
+static void load_groups(const struct fit *f, int tier, const struct quiet *q, const struct above *a,
+                        const struct above *wider, struct load *load, struct scatter *s)
+{
+    const struct point **p;
+    int n = flows_of(f, tier, q, &p);
+    double *share = mem_calloc((size_t)n + 1, sizeof(*share));
+
+    for (int i = 0; i < n; i++)
+        share[i] = share_of_flow(f, tier, q, p[i]);
+    for (int i = 0, j; i < n; i = j) {
+        for (j = i + 1; j < n && by_turn(&p[i]) == by_turn(&p[j]); j++)
+            ;
+        load_turn(a, wider, UP, p + i, share + i, j - i, load, s);
+        load_turn(a, wider, DOWN, p + i, share + i, j - i, load, s);
+    }
+    free(share);
+    free(p);
+}
+
+/* What the uplinks of a leaf carry of what its NICs do; NAN: they were never full. */
+static double share_of(const struct load *l)
+{
+    return l->turns >= TURNS_MIN && l->carry > 0 && l->carry < FIT_FULL * l->most &&
+                   l->carry < FIT_FULL * l->endpoints
+               ? l->carry / l->endpoints
+               : NAN;
+}
+
+/* Leaves whose uplinks carry less, by their shares; the caller frees. */
+static double *shares(const struct load *load, int leaves, int *n, int *measured, int *most)
+{
+    double *v = mem_calloc((size_t)leaves + 1, sizeof(*v));
+
+    for (int i = 0; i < leaves; i++) {
+        double s = share_of(&load[i]);
+        *measured += load[i].carry > 0;
+        if (isnan(s))
+            continue;
+        v[(*n)++] = s;
+        *most = load[i].most > *most ? (int)load[i].most : *most;
+    }
+    return v;
+}
+
+static void say(struct fit *f, int tier, const struct quiet *q, const struct above *a, double share,
+                int thin, int measured, int most)
+{
+    int all = 0;
+
+    for (int i = 0; i < q->lones; i++)
+        all += q->lone[i].share >= FIT_FULL;
+    struct property *p = matrix_property(f->m, PROPERTY_TAPER, tier, 1 / share);
+    p->level = (int)a->level;
+    p->text =
+        mem_printf("on %d of %d %s up to %d flows of tier %s at once shared less than they get "
+                   "alone, as %d pairs did",
+                   thin, measured, a->many, most, f->m->tier[tier].rule.name, all);
+    matrix_find(f->m, "uplinks",
+                "the uplinks of the %s are oversubscribed %.2g:1, they carry %.2f of what the NICs "
+                "below them do: %s: no NIC and no cable is bad",
+                a->many, 1 / share, share, p->text);
+}
+
+static void say_collisions(struct fit *f, int tier, const struct scatter *s)
+{
+    struct property *p =
+        matrix_property(f->m, PROPERTY_COLLISIONS, tier, (double)s->slow / s->flows);
+
+    p->level = LEVEL_LEAF;
+    p->text = mem_printf("%d of %d times that a pair of tier %s ran beside others it got a half or "
+                         "less, while others of its group had all",
+                         s->slow, s->flows, f->m->tier[tier].rule.name);
+    matrix_find(f->m, "collisions",
+                "a pair of tier %s under load gets a half in %.0f %% of turns, while others of its "
+                "leaf have all: flows are hashed onto the same uplinks; no NIC and no cable is bad",
+                f->m->tier[tier].rule.name, 100 * p->ratio);
+}
+
+/* The fabric's doing, not a part's: in a crowd pairs prove nothing here. */
+static void excuse(struct fit *f, int tier, double share)
+{
+    f->baseline[tier].contended = f->baseline[tier].uplinks = true;
+    f->m->tier[tier].loaded = share;
+}
+
+/* More than half of the groups: it is how the fabric was built.  inner: what the groups within carry.
+ * Returns the share that their uplinks carry, 1: all. */
+static double judge(struct fit *f, int tier, const struct quiet *q, const struct above *a,
+                    const struct load *load, double inner)
+{
+    int n = 0, measured = 0, most = 0;
+    double *v = shares(load, a->groups, &n, &measured, &most), share = 1;
+
+    if (2 * n > measured && n) {
+        double middle = stats_median(v, n);
+        excuse(f, tier, middle);
+        if (middle < wider_less * inner) {
+            share = middle;
+            say(f, tier, q, a, share, n, measured, most);
+        }
+    }
+    free(v);
+    return share;
+}
+
+static bool has_collisions(const struct matrix *m, int tier)
+{
+    for (int i = 0; i < m->properties; i++)
+        if (m->property[i].kind == PROPERTY_COLLISIONS && m->property[i].tier == tier)
+            return true;
+    return false;
+}
+
+/* One level in one tier: what its uplinks carry, 1: all; NAN: no flow tells. */
+static double look_at(struct fit *f, int tier, struct quiet *q, const struct above *a,
+                      const struct above *wider, double inner)
+{
+    struct load *load = mem_calloc((size_t)a->groups, sizeof(*load));
+    struct scatter s = {NULL, 0, 0, 0};
+    double share = 1;
+
+    q->lones = 0;
+    pairs_alone(q, f, tier);
+    for (int i = 0; i < f->m->topo.endpoints; i++)
+        if (a->of[i] >= 0)
+            load[a->of[i]].endpoints++;
+    load_groups(f, tier, q, a, wider, load, &s);
+    bool hashed = a->level == LEVEL_LEAF ? is_hashed(&s) : has_collisions(f->m, tier);
+    if (!s.flows) {
+        share = NAN;
+    } else if (hashed && !has_collisions(f->m, tier)) {
+        excuse(f, tier, f->m->tier[tier].loaded);
+        say_collisions(f, tier, &s);
+    } else if (!hashed) {
+        share = judge(f, tier, q, a, load, inner);
+    }
+    free(load);
+    free(s.turn);
+    return share;
+}
+
+/* --- the groups --- */
+
+static struct above leaves_of(const struct topo *t)
+{
+    struct above a = {LEVEL_LEAF, "leaves", mem_ints(t->endpoints, -1), t->group[LEVEL_LEAF].count};
+
+    for (int i = 0; i < t->endpoints; i++)
+        a.of[i] = leaf_of(t, i);
+    return a;
+}
+
+/* Leaves of the same hosts. */
+static struct above units_of(const struct topo *t)
+{
+    struct above a = {LEVEL_SPINE, "pods", mem_ints(t->endpoints, -1), 0};
+    struct leaf_link *link = mem_calloc((size_t)t->endpoints + 1, sizeof(*link));
+    struct leaf_groups g;
+    int n = 0;
+
+    for (int i = 0; i < t->endpoints; i++)
+        if (leaf_of(t, i) >= 0)
+            link[n++] = (struct leaf_link){topo_at(t, i, LEVEL_HOST), leaf_of(t, i)};
+    leaf_groups_make(&g, link, n);
+    for (int i = 0; i < t->endpoints; i++)
+        a.of[i] = leaf_of(t, i) >= 0 ? g.of_leaf[leaf_of(t, i)] : -1;
+    a.groups = g.groups;
+    leaf_groups_free(&g);
+    free(link);
+    return a;
+}
+
+static struct above pods_of(const struct topo *t)
+{
+    struct above a = {LEVEL_SPINE, "pods", mem_ints(t->endpoints, -1), t->group[LEVEL_SPINE].count};
+
+    for (int i = 0; i < t->endpoints; i++)
+        a.of[i] = topo_at(t, i, LEVEL_SPINE);
+    if (a.groups)
+        return a;
+    free(a.of);
+    return units_of(t);
+}
+
+/* All tiers over NICs that leave leaves: the least that is carried, NAN: no flow tells. */
+static double look_at_all(struct fit *f, struct quiet *q, const struct above *a,
+                          const struct above *wider, double inner)
+{
+    double carried = NAN;
+
+    for (int tier = 0; tier < f->m->tiers; tier++) {
+        const struct tier *t = &f->m->tier[tier];
+        bool below = t->rule.same >> LEVEL_LEAF & 1; /* its pairs leave no leaf */
+        if (t->nic && !below && f->baseline[tier].alone > 0)
+            carried = fmin(carried, look_at(f, tier, q, a, wider, inner));
+    }
+    return carried;
+}
+
+void fit_uplinks(struct fit *f)
+{
+    const struct topo *topo = &f->m->topo;
+    struct quiet q = {NULL, NULL, 0};
+    double inner = 1;
+
+    if (topo->group[LEVEL_LEAF].count < 2)
+        return;
+    struct above above[ABOVE_MAX] = {leaves_of(topo), pods_of(topo)};
+    /* Pods of one leaf each are those leaves. */
+    int count = above[1].groups > 1 && above[1].groups < above[0].groups ? 2 : 1;
+    rates_below(&q, f);
+    for (int k = 0; k < count; k++) { /* from the inside out */
+        const struct above *wider = k + 1 < count ? &above[k + 1] : NULL;
+        double carried = look_at_all(f, &q, &above[k], wider, inner);
+        /* No pair leaves a leaf inside of a pod: the two cannot be told apart, and leaves are named. */
+        if (isnan(carried))
+            carried = look_at_all(f, &q, &above[k], NULL, inner);
+        inner = fmin(inner, carried);
+    }
+    free(q.below);
+    free(q.lone);
+    for (int i = 0; i < ABOVE_MAX; i++)
+        free(above[i].of);
+}

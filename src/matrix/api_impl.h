@@ -1,0 +1,49 @@
+/* api_impl.h - what the files of the library share: a matrix compiled for queries. */
+#ifndef RG_API_IMPL_H
+#define RG_API_IMPL_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "matrix/collective.h"
+#include "railgauge.h"
+
+/* Where an endpoint is, as one number: KEY_ODD, and its group at each level that rules ask for, side by side.  What is
+ * not known has a number of its own, as it is the same as nothing.  Two endpoints share the levels whose bits are 0 in
+ * the exclusive or of their keys. */
+enum { KEY_ODD = 1 }; /* an exception may concern it */
+enum { KEY_BITS = 64, NARROW_BITS = 32 };
+
+struct railgauge {
+    struct matrix m;
+    uint64_t *key;
+    /* The same where half the bits hold it, of which a cache holds twice as many; else NULL. */
+    uint32_t *narrow;
+    uint64_t *differ;  /* [tier]: the bits that are 0 in it */
+    bool packed;       /* all levels have their bits; else keys hold KEY_ODD alone */
+    struct cell *grid; /* [tier][CELLS] of healthy pairs */
+    struct lists by_endpoint, by_rack; /* exceptions that concern it */
+    struct lists by_host;              /* its endpoints by index */
+    struct stairs stairs;
+    struct known_shapes *known; /* collectives that were asked for */
+    int *odd, odds;             /* endpoints with KEY_ODD, ascending */
+    char *path;
+    struct file_seen {
+        uint64_t device, inode;
+        int64_t size, sec, nsec; /* of what was written last */
+    } seen;
+};
+
+/* open(opening), which says why not in err; so does text, unless NULL. */
+static inline int guarded(int (*open)(void *), void *opening, struct err *err, char text[256])
+{
+    int rc = mem_guarded(open, opening, err);
+
+    if (rc < 0 && text)
+        snprintf(text, 256, "%.255s", err->text);
+    return rc;
+}
+
+#endif

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "matrix/blocks.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/host.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/stats.h"
+#include "topo/groups.h"
+
+/* Distances that differ by less are the same: averages of equal numbers are not quite equal. */
+static const double same = 1e-9;
+
+/* Times nearer to each other than this are one distance: medians of a few measured pairs differ by
+ * some percent where nothing but noise lies between the blocks. */
+static const double alike = 0.05;
+
+/* --- which hosts are one block --- */
+
+struct grouping {
+    int level;
+    int *of; /* group of each host */
+    char **name;
+    int groups;
+};
+
+static void grouping_free(struct grouping *g)
+{
+    free(g->of);
+    hostlist_free(g->name, g->groups);
+}
+
+/* The level as groups of hosts; false when no two hosts share one (HGX: each host is a domain). */
+static bool look(struct grouping *g, const struct topo *t, int level)
+{
+    g->level = level;
+    g->of = groups_of_hosts(t, (enum level)level, &g->name, &g->groups);
+    return groups_shared(g->of, t->hosts, g->groups) > 0;
+}
+
+static int choose(struct grouping *g, const struct topo *t, int level, struct err *err)
+{
+    static const int order[] = {LEVEL_DOMAIN, LEVEL_RACK, LEVEL_LEAF, LEVEL_SPINE};
+
+    for (size_t i = 0; level < 0 && i < sizeof(order) / sizeof(*order); i++) {
+        if (look(g, t, order[i]))
+            return 0;
+        grouping_free(g);
+    }
+    if (level < 0)
+        return err_set(err, "no NVLink domain, rack, leaf or spine groups hosts: there are no "
+                            "blocks");
+    look(g, t, level);
+    if (g->groups && g->groups <= BLOCKS_MAX)
+        return 0;
+    int groups = g->groups;
+    grouping_free(g);
+    return groups ? err_data(err, "%d groups of hosts at level %s, more than %d", groups,
+                             level_name[level], BLOCKS_MAX)
+                  : err_set(err, "no %s of any host is known", level_name[level]);
+}
+
+static void fill(struct blocks *b, struct grouping *g, const struct topo *t)
+{
+    b->level = (enum level)g->level;
+    b->source = groups_source(t, b->level);
+    b->count = g->groups;
+    b->block = mem_calloc((size_t)g->groups + 1, sizeof(*b->block));
+    for (int i = 0; i < g->groups; i++)
+        b->block[i].name = g->name[i];
+    for (int h = 0; h < t->hosts; h++)
+        if (g->of[h] >= 0) {
+            struct block *k = &b->block[g->of[h]];
+            MEM_PUSH(k->host, k->hosts) = h;
+        }
+    b->of = g->of;
+    free(g->name);
+}
+
+/* --- what lies between them --- */
+
+/* Both hosts send to each other at once, from their k-th endpoints (with rails: on one rail). */
+static double host_time(const struct matrix *m, const struct lists *e, int a, int b, int k,
+                        double bytes)
+{
+    int na = e->start[a + 1] - e->start[a], nb = e->start[b + 1] - e->start[b];
+    int n = na < nb ? na : nb;
+    struct cost out, back;
+
+    if (!n || !m->tiers)
+        return NAN;
+    int x = e->at[e->start[a] + k % n], y = e->at[e->start[b] + k % n];
+    matrix_pair(m, x, y, bytes, &out);
+    matrix_pair(m, y, x, bytes, &back);
+    return isnan(out.sec) || isnan(back.sec) ? NAN : fmax(out.sec, back.sec);
+}
+
+/* Median of the hosts that answer; for ever when none of them does. */
+static double usual(double *sec, int n)
+{
+    int finite = 0, dead = 0;
+
+    for (int i = 0; i < n; i++)
+        if (isfinite(sec[i]))
+            sec[finite++] = sec[i];
+        else
+            dead += isinf(sec[i]) != 0;
+    return finite ? stats_median(sec, finite) : dead ? INFINITY : NAN;
+}
+
+/* All pairs of hosts where they are few, else pairs that are spread over both blocks. */
+static double between(const struct matrix *m, const struct lists *e, const struct block *a,
+                      const struct block *b, double bytes)
+{
+    long long all = (long long)a->hosts * b->hosts;
+    double sec[BLOCKS_PAIRS];
+    int n = 0;
+
+    for (int p = 0; p < BLOCKS_PAIRS && p < all; p++) {
+        int i = all <= BLOCKS_PAIRS ? p / b->hosts : p * a->hosts / BLOCKS_PAIRS;
+        int j = all <= BLOCKS_PAIRS ? p % b->hosts : p * 5 % BLOCKS_PAIRS * b->hosts / BLOCKS_PAIRS;
+        if (a->host[i] != b->host[j])
+            sec[n++] = host_time(m, e, a->host[i], b->host[j], p, bytes);
+    }
+    return usual(sec, n);
+}
+
+static void measure(struct blocks *b, const struct matrix *m, double bytes)
+{
+    size_t n = (size_t)b->count;
+    int *host = mem_calloc((size_t)m->topo.endpoints + 1, sizeof(*host));
+    struct lists e; /* endpoints by host */
+
+    for (int i = 0; i < m->topo.endpoints; i++)
+        host[i] = topo_at(&m->topo, i, LEVEL_HOST);
+    lists_make(&e, host, NULL, m->topo.endpoints, m->topo.hosts);
+    b->sec = mem_calloc(n * n + 1, sizeof(*b->sec));
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = i; k < n; k++)
+            b->sec[i * n + k] = b->sec[k * n + i] =
+                between(m, &e, &b->block[i], &b->block[k], bytes);
+    lists_free(&e);
+    free(host);
+}
+
+/* --- near ones become neighbours --- */
+
+struct cluster {
+    int *member; /* blocks in order; NULL once it was merged into another */
+    int members;
+    int near; /* nearest cluster with a higher index, -1 */
+};
+
+struct tree {
+    struct cluster *c;
+    double *sec; /* [n][n] average over pairs of members; NAN unknown */
+    const double *leaf;
+    int n;
+};
+
+static double *cell(const struct tree *t, int i, int k)
+{
+    return &t->sec[(size_t)i * (size_t)t->n + (size_t)k];
+}
+
+/* Unknown is farther than everything. */
+static bool nearer(double a, double b)
+{
+    return !isnan(a) && (isnan(b) || a < b * (1 - same));
+}
+
+static void find_near(struct tree *t, int i)
+{
+    struct cluster *c = &t->c[i];
+
+    c->near = -1;
+    for (int k = i + 1; k < t->n; k++)
+        if (t->c[k].member && (c->near < 0 || nearer(*cell(t, i, k), *cell(t, i, c->near))))
+            c->near = k;
+}
+
+static void turn(struct cluster *c)
+{
+    for (int i = 0, k = c->members - 1; i < k; i++, k--) {
+        int x = c->member[i];
+        c->member[i] = c->member[k];
+        c->member[k] = x;
+    }
+}
+
+/* a and then b, either of them turned round where that brings nearer ends together. */
+static void join(struct tree *t, struct cluster *a, struct cluster *b)
+{
+    int best = 0;
+    double sec = NAN;
+
+    for (int way = 0; way < 4; way++) {
+        int x = a->member[way & 2 ? 0 : a->members - 1],
+            y = b->member[way & 1 ? b->members - 1 : 0];
+        double s = t->leaf[(size_t)x * (size_t)t->n + (size_t)y];
+        if (way == 0 || nearer(s, sec)) {
+            best = way;
+            sec = s;
+        }
+    }
+    if (best & 2)
+        turn(a);
+    if (best & 1)
+        turn(b);
+    for (int i = 0; i < b->members; i++)
+        MEM_PUSH(a->member, a->members) = b->member[i];
+}
+
+/* Merge k into i < k; distances to the others are averages by the number of members. */
+static void merge(struct tree *t, int i, int k)
+{
+    double wi = t->c[i].members, wk = t->c[k].members;
+
+    for (int o = 0; o < t->n; o++) {
+        double a = *cell(t, i, o), b = *cell(t, k, o);
+        if (o == i || o == k || !t->c[o].member)
+            continue;
+        *cell(t, i, o) = *cell(t, o, i) = isnan(a)   ? b
+                                          : isnan(b) ? a
+                                                     : (wi * a + wk * b) / (wi + wk);
+    }
+    join(t, &t->c[i], &t->c[k]);
+    free(t->c[k].member);
+    t->c[k] = (struct cluster){NULL, 0, -1};
+    for (int o = 0; o < k; o++) { /* only these look upwards at i or k */
+        const struct cluster *c = &t->c[o];
+        if (c->member && (o <= i || c->near == i || c->near == k))
+            find_near(t, o);
+    }
+}
+
+/* The cluster whose nearest one is nearest; the smaller index on ties. */
+static int nearest(const struct tree *t)
+{
+    int best = -1;
+
+    for (int i = 0; i < t->n; i++)
+        if (t->c[i].near >= 0 &&
+            (best < 0 || nearer(*cell(t, i, t->c[i].near), *cell(t, best, t->c[best].near))))
+            best = i;
+    return best;
+}
+
+/* Times between blocks without their noise: sorted, each that is hardly longer than the one before
+ * is as long as it.  The caller frees. */
+static double *distances(const struct blocks *b)
+{
+    size_t n = (size_t)b->count, count = 0;
+    double *sec = mem_calloc(n * n + 1, sizeof(*sec)), *step = mem_calloc(n * n + 1, sizeof(*step));
+
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = i + 1; k < n; k++)
+            if (isfinite(b->sec[i * n + k]))
+                step[count++] = b->sec[i * n + k];
+    stats_sort(step, (int)count);
+    size_t steps = 0; /* step[0 .. steps-1]: where each distance begins */
+    for (size_t i = 0; i < count; i++)
+        if (!i || step[i] > step[i - 1] * (1 + alike))
+            sec[steps++] = step[i];
+    memcpy(step, sec, steps * sizeof(*step));
+    for (size_t i = 0; i < n * n; i++) {
+        size_t lo = 0, hi = steps; /* the last beginning that is not longer */
+        while (hi - lo > 1)
+            *(step[(lo + hi) / 2] <= b->sec[i] ? &lo : &hi) = (lo + hi) / 2;
+        sec[i] = isfinite(b->sec[i]) && steps ? step[lo] : b->sec[i];
+    }
+    free(step);
+    return sec;
+}
+
+/* The order of blocks: order[new] = old; the caller frees. */
+static int *chain(const struct blocks *b)
+{
+    size_t n = (size_t)b->count;
+    struct tree t = {.n = b->count};
+
+    t.c = mem_calloc(n + 1, sizeof(*t.c));
+    t.sec = distances(b);
+    double *leaf = mem_calloc(n * n + 1, sizeof(*leaf));
+    memcpy(leaf, t.sec, n * n * sizeof(*leaf));
+    t.leaf = leaf;
+    for (int i = 0; i < b->count; i++)
+        MEM_PUSH(t.c[i].member, t.c[i].members) = i;
+    for (int i = 0; i < b->count; i++)
+        find_near(&t, i);
+    for (int i; (i = nearest(&t)) >= 0;)
+        merge(&t, i, t.c[i].near);
+    int *order = t.c[0].member;
+    free(t.c);
+    free(t.sec);
+    free(leaf);
+    return order;
+}
+
+static void arrange(struct blocks *b)
+{
+    size_t n = (size_t)b->count;
+    int *order = chain(b);
+    struct block *block = mem_calloc(n + 1, sizeof(*block));
+    double *sec = mem_calloc(n * n + 1, sizeof(*sec));
+
+    for (int i = 0; i < b->count; i++) {
+        block[i] = b->block[order[i]];
+        for (int k = 0; k < block[i].hosts; k++)
+            b->of[block[i].host[k]] = i;
+        for (int k = 0; k < b->count; k++)
+            sec[(size_t)i * n + (size_t)k] = b->sec[(size_t)order[i] * n + (size_t)order[k]];
+    }
+    free(order);
+    free(b->block);
+    free(b->sec);
+    b->block = block;
+    b->sec = sec;
+}
+
+int blocks_make(struct blocks *b, const struct matrix *m, int level, double bytes, struct err *err)
+{
+    struct grouping g;
+
+    memset(b, 0, sizeof(*b));
+    if (choose(&g, &m->topo, level, err) < 0)
+        return -1;
+    fill(b, &g, &m->topo);
+    measure(b, m, bytes);
+    arrange(b);
+    return 0;
+}
+
+void blocks_free(struct blocks *b)
+{
+    for (int i = 0; i < b->count; i++) {
+        free(b->block[i].name);
+        free(b->block[i].host);
+    }
+    free(b->block);
+    free(b->of);
+    free(b->sec);
+    memset(b, 0, sizeof(*b));
+}

@@ -1,0 +1,236 @@
+/* collective.h - what a collective on one group takes: the ways of its traffic and what the tiers alone make of it
+ * (model.c), what curves of other shapes say (join.c), and which curves answer for it and which parts slow it
+ * (collective.c), resolved once.  Then any size is a few multiplications, without words and without allocation;
+ * matrix_collective() is the same with words (collective_cost.c).
+ *
+ * One rule for all groups, measured or not.  Inside the sizes of a curve its points answer.  Beyond
+ * the largest a time goes on from its last points by the slope of the tiers' model, and the more of
+ * the last time was spent moving bytes, the more by the slope of the last two octaves.  Below the
+ * smallest size the model's ratio is kept.  Intervals there widen with the distance from the curve.
+ * What 133 NCCL curves that were cut miss by (median):
+ *
+ *   cut at      met at     this rule   constant bus bandwidth
+ *   16 MiB      128 MiB    18 %        49 %
+ *   128 MiB     512 MiB    3 %         9 %
+ *
+ * Measured and modelled shapes meet here, and may not contradict what the tiers say: a group that
+ * lies in several domains costs no less than as many ranks inside one, where one holds them, and little less
+ * than in as few domains as hold them, unless it was measured at that size or the tiers themselves say so. */
+#ifndef RG_COLLECTIVE_H
+#define RG_COLLECTIVE_H
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "matrix/algorithm.h"
+#include "matrix/matrix.h"
+
+/* --- a group's ways, and the model: used where no curve was measured or published, for the
+ * expected value, and to carry slow parts into measured curves --- */
+
+/* The ways that a group's traffic takes, O(n). */
+struct ways {
+    struct shape shape;
+    int inner, outer;       /* slowest tier inside a domain and between domains; -1: none */
+    int crossings;          /* consecutive members on tier `outer` that lie in different racks */
+    int at_once;            /* groups like this one that run at the same time */
+    double share[TIER_MAX]; /* of the other members, by tier as that one sees them which has the
+                               fewest of them in its domain */
+    double inner_factor, outer_factor; /* slowest part that the group uses; 1: healthy */
+    double alpha_add;
+    int exception; /* which one rules, -1 */
+    int spared; /* the first one inside a group of several domains that its schedule does not cross, -1 */
+};
+
+/* A group in rank order, by its members or by ranges of them. */
+struct members {
+    const int *ids;
+    int n;
+    const struct ranges *ranges; /* NULL: ids */
+};
+/* By one who knows which exceptions may concern a member: their indices, ascending; NULL: the first so
+ * many.  Of ranges to the bit what their members give, in time that grows with the blocks that they touch; -1: only
+ * members tell. */
+int ways_of_some(struct ways *w, const struct matrix *m, const struct members *g, enum op op,
+                 const int *exception, int exceptions);
+/* Ways of the same group by another operation, whose schedule crosses other parts; arguments and result as above. */
+int ways_parts(struct ways *w, const struct matrix *m, const struct members *g, enum op op,
+               const int *exception, int exceptions);
+/* With `healthy`, exceptions are not looked at. */
+static inline void ways_of(struct ways *w, const struct matrix *m, const int *ids, int n,
+                           enum op op, bool healthy)
+{
+    ways_of_some(w, m, &(struct members){ids, n, NULL}, op, NULL, healthy ? 0 : m->exceptions);
+}
+/* As many ranks inside one healthy domain; few: in as few domains as hold them, at least two.  False: these ways are of
+ * so few already, or one domain does not hold them. */
+bool ways_near(struct ways *near, const struct matrix *m, const struct ways *w, bool few);
+/* The same ways without slow parts. */
+static inline struct ways ways_healthy(const struct ways *w)
+{
+    struct ways healthy = *w;
+
+    healthy.inner_factor = healthy.outer_factor = 1;
+    healthy.alpha_add = 0;
+    healthy.exception = healthy.spared = -1;
+    return healthy;
+}
+/* What the model makes of these ways at any size, all looked up: a price is some operations then. */
+struct ways_class {
+    double share; /* of the others, that an exchange reaches so */
+    double alpha; /* s, of one hop */
+    double rate;  /* B/s */
+    bool outside;
+};
+struct ways_model {
+    enum op op;
+    int ranks;
+    bool dead;
+    double alpha; /* of an exchange, or of one hop: s that do not grow with the size */
+    int classes;
+    struct ways_class class[TIER_MAX];
+    bool nccl;                    /* GPUs and not MPI, which has algorithms of its own */
+    struct algorithm_group group; /* of what goes along rings */
+    struct algorithm_line line[ALGORITHM_LINES];
+    int lines;
+};
+void ways_model(struct ways_model *x, const struct matrix *m, const struct ways *w, enum op op);
+/* Seconds; NAN when a tier that is needed has no curve, INFINITY when a part is dead. */
+double ways_time(const struct ways_model *x, double bytes);
+/* The slowest tier inside a host or domain; -1: none. */
+int ways_inner(const struct matrix *m);
+static inline double model_time(const struct matrix *m, const struct ways *w, enum op op,
+                                double bytes)
+{
+    struct ways_model x;
+
+    ways_model(&x, m, w, op);
+    return ways_time(&x, bytes);
+}
+
+/* --- expert-parallel kernels (ep.c) --- */
+
+/* Seconds of dispatch, or of combine, for a group with these ways (of OP_ALL_TO_ALL).  NAN where no
+ * kernel is known that serves it, INFINITY when a part is dead. */
+double ep_time(const struct matrix *m, const struct ways *w, double inside, double across,
+               bool dispatch);
+/* What of `bytes`, spread evenly over the group, stays in the domain of the member that has the
+ * fewest others there. */
+static inline double ep_inside(const struct shape *s, double bytes)
+{
+    return bytes * s->per_domain / s->ranks;
+}
+
+/* --- curves resolved --- */
+
+/* Curves that may stand in for the group: same op, same domain pattern; below and above in ranks.
+ */
+struct curves_found {
+    const struct collective *same, *below, *above;
+    bool gpus; /* of a matrix of GPUs: rings are pipelined */
+    bool
+        nccl; /* as the model: between domains only the same shape answers, struct join for others */
+};
+
+/* What curves of other shapes between domains say of this group: how far off the model was for each of them, at equal
+ * times of the model over its latency, not at equal bytes.  The same bytes are a matter of latency to many ranks and of
+ * bandwidth to few; the same octaves above its latency are the same regime of each.  A level and a slope over
+ * octaves of domains are fitted to the curves, the nearer ones with more weight. */
+enum { JOIN_KNOTS = 9 };
+struct join {
+    int curves;                /* how many */
+    double far;                /* octaves of domains, of GPUs and of NICs to the nearest */
+    double base;               /* log2 s: the model's latency */
+    double miss[JOIN_KNOTS];   /* log2 of measured / modelled */
+    double weight[JOIN_KNOTS]; /* of the curves */
+};
+
+/* w: the healthy group's ways, own: their model. */
+void join_resolve(struct join *j, const struct matrix *m, enum op op, const struct ways *w,
+                  const struct ways_model *own, bool published);
+/* Seconds that the model's stand for; error: half-width of the interval of nine in ten, as a share, or NULL. */
+double join_at(const struct join *j, double sec, double *error);
+
+/* A size, what the curves say there, and what the model says of the healthy group. */
+struct curve_end {
+    double bytes, sec, model;
+    double moving; /* share of sec that grows with the size; of the first size: that does not */
+};
+
+/* One healthy group: its curves, and how they go on beyond their ends. */
+struct collective_reading {
+    struct ways ways;
+    struct ways_model model; /* of them */
+    struct curves_found found;
+    struct join join;             /* where none is found: of other shapes */
+    struct curve_end first, last; /* of all curves that answer; of no curves: not set */
+    double alone;                 /* first.model with as many groups at once as the curve had */
+    double slope;                 /* times the model's beyond the last */
+    double slopes;                /* the curves' there, of the model's */
+};
+
+/* Of the curves found, the one that answers; NULL: none. */
+static inline const struct collective *reading_answers(const struct collective_reading *r)
+{
+    return r->found.same ? r->found.same : r->found.below ? r->found.below : r->found.above;
+}
+/* The end that a size lies beyond; NULL: the curves hold it, or there are none. */
+static inline const struct curve_end *reading_beyond(const struct collective_reading *r,
+                                                     double bytes)
+{
+    return !reading_answers(r)      ? NULL
+           : bytes > r->last.bytes  ? &r->last
+           : bytes < r->first.bytes ? &r->first
+                                    : NULL;
+}
+
+/* A group with everything that its price depends on, but for the names of its parts: groups of one shape share it. */
+struct collective_priced {
+    enum op op;
+    bool published;
+    struct ways ways;
+    struct ways_model model; /* of them, where a part is slow */
+    /* near: as many ranks in one domain, or in as few as hold them */
+    struct collective_reading own, near;
+    bool floored; /* there are such domains */
+    double keep;  /* share of near's time that is the least */
+};
+
+/* What was resolved of a matrix, for queries by shape from any number of threads: an entry is never changed, moved or
+ * taken away before known_free().  Begins as zeros.  The matrix must not change meanwhile; what finds no room is resolved
+ * each time. */
+enum { KNOWN = 1024, KNOWN_TRIES = 8 };
+struct known_shapes {
+    _Atomic(struct collective_priced *) slot[KNOWN];
+};
+static inline void known_free(struct known_shapes *k)
+{
+    for (int i = 0; i < KNOWN; i++)
+        free(k->slot[i]);
+}
+
+struct collective_quote {
+    struct ways ways;
+    const struct collective_priced *known; /* NULL: own */
+    struct collective_priced own;
+};
+static inline const struct collective_priced *collective_of(const struct collective_quote *q)
+{
+    return q->known ? q->known : &q->own;
+}
+
+/* ways: ways_of() of the group and op, at_once set.  A collective of at least two ranks.  The
+ * matrix must outlive the quote.  published: measured curves are not looked at.  known: of this matrix, must outlive the
+ * quote; NULL: none. */
+void collective_resolve(struct collective_quote *q, const struct matrix *m, enum op op,
+                        const struct ways *ways, bool published, struct known_shapes *known);
+/* Seconds: what matrix_collective_at() says.  NAN when unknown, INFINITY when a part is dead. */
+double collective_time(const struct collective_quote *q, double bytes);
+/* Of the healthy group, and the reading that says so. */
+double collective_healthy(const struct collective_priced *q, double bytes,
+                          const struct collective_reading **by);
+/* The same with interval, basis and words; m: the matrix of the quote. */
+void collective_cost(const struct collective_quote *q, const struct matrix *m, double bytes,
+                     struct cost *out);
+
+#endif

@@ -1,0 +1,376 @@
+/* matrix.h - the cost matrix: what it costs to move bytes between any two endpoints, and to run a
+ * collective on any group.  matrix.json is this structure; its size grows with host ranges and
+ * exceptions, not with pairs.
+ *
+ * Seconds of a pair src -> dst of `bytes`, in the tier of the two (matrix_pair()):
+ *
+ *   max(oneway(bytes), uni(bytes)), of each what moves / factor, + alpha_add
+ *
+ *   factor      the least of the parts on the way: an endpoint's NIC (sending, receiving), a host, a
+ *               leaf, a rack, two racks, a rack's uplinks, the pair; 1 without exceptions
+ *   alpha_add   the most that one of them adds */
+#ifndef RG_MATRIX_H
+#define RG_MATRIX_H
+
+#include <jansson.h>
+#include <math.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/op.h"
+#include "matrix/curve.h"
+#include "matrix/matrix_compute.h"
+#include "matrix/shape.h"
+#include "topo/fabrics/fabric.h"
+#include "topo/part.h"
+#include "topo/topo.h"
+
+/* What was measured of a pair, one curve each: OP_PAIR_LATENCY, OP_PAIR_BW, OP_PAIR_BIBW. */
+enum direction { DIR_ONEWAY, DIR_UNI, DIR_BI, DIR_COUNT };
+extern const char *const direction_name[DIR_COUNT]; /* "oneway", "uni", "bi" */
+
+/* How a number came about; printed beside every number that is shown. */
+enum basis {
+    BASIS_MEASURED,
+    BASIS_FITTED,
+    BASIS_PRESET,
+    BASIS_MODELLED,
+    BASIS_ASSUMED,
+    BASIS_COUNT
+};
+extern const char *const basis_name[BASIS_COUNT];
+
+struct tier {
+    struct tier_rule rule;
+    struct curve curve[DIR_COUNT];
+    enum basis basis;
+    int pairs;                 /* pairs behind the curves */
+    double measured, possible; /* pairs whose bandwidth was measured, of all; 0: not told */
+    int partners;              /* that an endpoint was measured with, in the middle */
+    double spread;             /* MAD of healthy pairs' bandwidth, share of the median */
+    double latency_spread;     /* the same of their latency; 0: not measured */
+    double loaded; /* median bandwidth of parallel rounds / isolated; NAN: not measured */
+    int loaded_pairs; /* pairs behind it that were drawn at random to run alone; 0: those that ran alone
+                         had stood out, so that they say too little of all others */
+    double peak_Bps; /* data-sheet rate, 0: not known */
+    bool nic;        /* traffic of this tier crosses NICs */
+    char *source;    /* of a preset's numbers; NULL when measured */
+};
+
+/* Two things beside the shape decide how groups that span racks share what lies between: where
+ * their rings leave a rack, and how many of them run at the same time, as the groups of a mesh axis
+ * do. */
+struct collective {
+    enum op op;
+    struct shape shape;
+    int crossings; /* neighbours in rank order that lie in different racks; 0: none, or not known */
+    int at_once;   /* groups that ran side by side when this was measured; 0: not known */
+    struct curve curve;
+    enum basis basis;
+    char *source;
+};
+
+/* Dispatch and combine of an expert-parallel kernel on groups of this many ranks: see ep.c. */
+struct ep_curve {
+    char *kernel; /* "HybridEP" */
+    int ranks, domains;
+    double alpha;  /* s */
+    double Bps[2]; /* dispatch, combine; of one rank: what stays in its domain, and with several
+                      domains what crosses */
+    enum basis basis;
+    char *source;
+};
+
+/* One part that differs from its tier: measured bandwidth = factor * tier's.  factor 0: dead (no
+ * data); everything that needs it takes for ever (INFINITY).  Of several parts on a way the slowest
+ * rules. SIDE_TX of a pair or rack pair: only a -> b; SIDE_RX: only b -> a. */
+struct exception {
+    enum part part;
+    enum side side;
+    int a, b;         /* endpoint, host, leaf, rack or endpoint pair; b = -1 for single parts */
+    int tier;         /* tier concerned, -1: every tier that crosses NICs; every tier when dead */
+    double factor;    /* bandwidth, 1 = as the tier */
+    double alpha_add; /* s, added one way */
+    int evidence;     /* pairs that show it */
+    int alone;        /* of them measured while nothing else ran */
+    int partners;  /* different endpoints at the other end; of two parts, at the end with fewer */
+    double lo, hi; /* 95 % interval of factor, or of depth where that is known; 0: not known */
+    char *why;     /* "9 of 9 partners see 0.60 of rail; alone as well: link" */
+    bool wrong;    /* gives wrong data: of no use, factor is 0 */
+    enum part_state state;
+    /* Not STATE_SLOW: bandwidth relative to the tier while the state shows, and the share of the time,
+     * of the samples or of the checks in which it does.  0: not known.  Prices use factor, which is 1
+     * for states that do not concern every transfer. */
+    double depth, share;
+    double bytes; /* STATE_SMALL: slow up to this size, STATE_LARGE: from it on; 0: not known */
+    /* No fault: devices of a kind that is declared to be slower than the tier's reference.  Prices use it,
+     * nobody names it; its text is in the property. */
+    bool declared;
+};
+
+/* More than this, times its data sheet or its published rate, no tier reaches: what does is another kind of
+ * link.  NVLink's tiers carry 3.7 times and more what a NIC does; counting of headers explains 1.1. */
+#define TIER_BEYOND 1.5
+
+/* How the fabric was built. */
+enum property_kind {
+    PROPERTY_CLASS, /* devices of another kind than the tier's reference; ratio: their bandwidth / its */
+    PROPERTY_TAPER,      /* groups of a level have fewer uplinks than NICs; ratio: 2 is 2:1 */
+    PROPERTY_COLLISIONS, /* of flows on hashed ways; ratio: share of turns in which a flow gets a half */
+    PROPERTY_COUNT
+};
+
+struct property {
+    enum property_kind kind;
+    int tier;
+    int level;              /* PROPERTY_TAPER: of the groups whose uplinks these are; -1 */
+    double ratio, declared; /* measured; NAN: nothing is declared */
+    char *what;             /* PROPERTY_CLASS: "NVIDIA A100 with NICs of 200 Gb/s", or NULL */
+    int endpoints;          /* PROPERTY_CLASS: how many there are */
+    double Bps;             /* PROPERTY_CLASS: bandwidth of their pairs, the middle; NAN */
+    char *text;             /* how it was seen */
+};
+
+/* How the part is wrong: its state, or what its factor says where the state is not given. */
+static inline enum part_state matrix_state(const struct exception *e)
+{
+    if (e->wrong || e->state == STATE_WRONG)
+        return STATE_WRONG;
+    if (e->factor == 0 || e->state == STATE_DEAD)
+        return STATE_DEAD;
+    return e->state == STATE_SLOW && e->factor == 1 ? STATE_LATE : e->state;
+}
+/* Bandwidth relative to the tier while the state shows; NAN: not known, or STATE_LATE. */
+static inline double matrix_depth(const struct exception *e)
+{
+    enum part_state state = matrix_state(e);
+
+    if (state == STATE_DEAD || state == STATE_WRONG)
+        return 0;
+    if (state == STATE_LATE)
+        return NAN;
+    return e->depth > 0 ? e->depth : e->factor < 1 ? e->factor : NAN;
+}
+/* "0.60", "0.50 in 40 % of the time", "0.45 beside other traffic", "0.60 both ways at once", "0.30 up to 64
+ * KiB", "10 % of messages at 0.50", "0.50 of its uplinks", "+3.0 us", "no answer", "wrong data in 3 of 40 checks" */
+enum { MATRIX_EFFECT = 64 };
+char *matrix_effect(const struct exception *e, char buf[MATRIX_EFFECT]);
+
+/* Something worth a sentence that is no exception: declared racks differ from measured ones, trunk
+ * shared, unstable point, wrong data. */
+struct finding {
+    char *kind; /* "racks", "contention", "uplinks", "unstable", "busy", "wrong_data", "bimodal",
+                   "latency", "tainted" */
+    char *text;
+};
+
+/* Kinds of parts that a campaign may have looked at: devices, NICs, hosts, leaves, their uplinks (of
+ * racks, where no leaf is known), pairs of racks, ways between two NICs, pairs of devices. */
+enum seen {
+    SEEN_ENDPOINT,
+    SEEN_NIC,
+    SEEN_HOST,
+    SEEN_LEAF,
+    SEEN_UPLINKS,
+    SEEN_RACK_PAIR,
+    SEEN_CABLE,
+    SEEN_PAIR,
+    SEEN_COUNT
+};
+extern const char *const seen_name[SEEN_COUNT]; /* "endpoint", "nic", ..., "rack-pair" */
+
+/* How many there are of a kind, and how many of them met enough others to be judged: three partners,
+ * or all there are; hosts and racks several of the other side; uplinks half of their NICs at once.
+ * A pair or a way was measured, or not. */
+struct seen_parts {
+    enum seen kind;
+    double parts, judged;
+};
+
+struct matrix {
+    char *transport;  /* "mpi", "sim", "nccl", or "preset" */
+    char *fabric;     /* preset name or NULL */
+    struct topo topo; /* hosts, endpoints' places, tiers' rules (topo.tier equals tier[].rule) */
+    struct tier tier[TIER_MAX];
+    int tiers;
+    struct collective *collective;
+    int collectives;
+    struct ep_curve *ep;
+    int eps;
+    struct exception *exception;
+    int exceptions;
+    struct finding *finding;
+    int findings;
+    struct property *property;
+    int properties;
+    struct seen_parts
+        *seen; /* kinds of which there is none, or which are not visible, are not there */
+    int seens;
+    struct compute_rates compute; /* what predictions of compute rest on, if known */
+    json_t *provenance;
+};
+
+void matrix_init(struct matrix *m);
+void matrix_free(struct matrix *m);
+/* Where a part shows: on tiers inside a host or domain, on tiers that cross NICs. */
+struct part_shown {
+    bool inside, nics;
+};
+static inline struct part_shown matrix_shown(const struct matrix *m, const struct exception *e)
+{
+    bool nic = e->tier < 0 || m->tier[e->tier].nic;
+
+    return (struct part_shown){.inside = !nic || e->factor == 0, .nics = nic};
+}
+/* Its kind, from where all exceptions of this part show. */
+enum part_kind matrix_kind(const struct matrix *m, const struct exception *e, struct part_shown on);
+/* "NIC mlx5_1 of r00n04 (GPU 1), sending", "host n03", "racks rack-00 to rack-01", "uplinks of leaf-1"; device
+ * names from t.  The same name stands on every screen. */
+enum { MATRIX_PART = 256 };
+char *matrix_title(const struct topo *t, enum part_kind kind, const struct exception *e,
+                   char buf[MATRIX_PART]);
+/* matrix_title() of an exception by itself. */
+char *matrix_part(const struct matrix *m, const struct exception *e, char buf[256]);
+char *matrix_endpoint(const struct matrix *m, int id, char buf[96]); /* "17 (r00n04:1)" */
+/* Append a finding. */
+void matrix_find(struct matrix *m, const char *kind, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Append a property; the caller fills in the rest. */
+struct property *matrix_property(struct matrix *m, enum property_kind kind, int tier, double ratio);
+/* Exceptions that are faults: all but the declared ones. */
+static inline int matrix_faults(const struct matrix *m)
+{
+    int n = 0;
+
+    for (int i = 0; i < m->exceptions; i++)
+        n += !m->exception[i].declared;
+    return n;
+}
+/* Of a kind; NULL: not told. */
+const struct seen_parts *matrix_seen(const struct matrix *m, enum seen kind);
+/* "72 of 72 GPUs, 72 of 72 NICs, 18 of 18 hosts, cables: 16 % of 2556 pairs", NULL: not told; the
+ * caller frees. */
+char *matrix_seen_text(const struct matrix *m);
+/* How much of a matrix is read.  For prices alone topo.nics says how many NICs there are, and topo.nic is
+ * NULL: their rows are nine tenths of the memory of a large one. */
+enum matrix_depth { MATRIX_WHOLE, MATRIX_PRICES };
+/* path: a matrix.json, or the directory of a campaign that holds one. */
+int matrix_load(struct matrix *m, const char *path, enum matrix_depth depth, struct err *err);
+int matrix_save(const struct matrix *m, const char *path, struct err *err);
+
+/* The file in memory; src/schema/matrix.schema.json describes it. */
+#define MATRIX_FORMAT "railgauge-matrix"
+enum { MATRIX_VERSION = 1 };
+json_t *matrix_pack(const struct matrix *m); /* new reference; NULL: a text is not UTF-8 */
+/* m is initialised here; on failure nothing needs to be freed.  path is for messages. */
+int matrix_unpack(struct matrix *m, json_t *root, enum matrix_depth depth, const char *path,
+                  struct err *err);
+/* json_parse() and matrix_unpack(). */
+int matrix_parse(struct matrix *m, const char *text, size_t len, const char *path, struct err *err);
+json_t *coverage_pack(const struct tier *t); /* what was measured of a tier; new reference */
+
+/* A preset as a matrix: every number BASIS_PRESET with its source. */
+int matrix_from_fabric(struct matrix *m, const struct fabric *f, int racks, struct err *err);
+
+/* The preset whose data sheet goes with a matrix: `name`, else the one that the matrix names, else,
+ * where products were measured, the shipped one that has this GPU.  Without any f->name is NULL. */
+int matrix_preset(struct fabric *f, const struct matrix *m, const char *name, struct err *err);
+
+/* The matrix of a handle of railgauge.h, for what lies above src/matrix; it lives as long. */
+struct railgauge;
+const struct matrix *api_matrix(const struct railgauge *r);
+
+/* What commands work on: the preset `fabric` if that is not NULL, else the file at path. */
+int matrix_open(struct matrix *m, const char *path, const char *fabric, int racks, struct err *err);
+
+/* A cost and where it came from. */
+struct cost {
+    double sec, lo, hi; /* NAN when unknown, INFINITY when a part on the way is dead */
+    enum basis basis;
+    char source
+        [208];     /* "measured all_gather 64 ranks, 8 domains of 8 at 1 MiB", "all_gather 64 ranks,
+                         8 domains of 8 at 4 GiB, extrapolated from 256 MiB measured", "modelled: tree, LL, mnnvl inside ..." */
+    int exception; /* index of the exception that rules, -1 */
+    double from;   /* the measured or published size that the answer was extrapolated from; 0:
+                         none, the size lies between two */
+};
+
+/* One way, src -> dst: max(oneway(bytes), uni(bytes)) of the tier, slowed by exceptions.  Beyond
+ * the latency ladder only the bandwidth curve grows; below the bandwidth ladder bandwidth is
+ * constant. */
+void matrix_pair(const struct matrix *m, int src, int dst, double bytes, struct cost *out);
+/* The same without exceptions. */
+void matrix_pair_healthy(const struct matrix *m, int src, int dst, double bytes, struct cost *out);
+/* Append "; 0.6 of it by PART" to out->source; out->exception must be set. */
+void matrix_blame(const struct matrix *m, struct cost *out);
+/* Bandwidth factor of src -> dst in 0..1 (1: as its tier) and, unless NULL, the exception that sets
+ * it (-1) and the latency that is added. */
+double matrix_factor(const struct matrix *m, int src, int dst, int *exception, double *alpha_add);
+
+/* of two different endpoints */
+static inline int matrix_tier(const struct matrix *m, int src, int dst)
+{
+    return topo_tier(&m->topo, src, dst);
+}
+
+/* Where an endpoint is among parts of a kind, as exception.a counts them; -1: not visible. */
+static inline int part_at(const struct matrix *m, enum part part, int endpoint)
+{
+    return part_level[part] < 0 ? endpoint : topo_at(&m->topo, endpoint, part_level[part]);
+}
+int part_count(const struct matrix *m, enum part part); /* how many there are of a kind */
+
+/* Does src -> dst pass the part of e, whatever the tier? */
+bool matrix_passes(const struct matrix *m, const struct exception *e, int src, int dst);
+/* Does src -> dst, a pair of this tier, cross the part of e? */
+bool matrix_crosses(const struct matrix *m, const struct exception *e, int src, int dst, int tier);
+/* True if an exception of a leaf concerns only its uplinks. */
+bool matrix_beyond(const struct matrix *m, const struct exception *e);
+/* Is this endpoint in the part, or at one end of it? */
+bool matrix_touches(const struct matrix *m, const struct exception *e, int endpoint);
+/* Seconds of a pair of this tier at that factor, without added latency. */
+double matrix_tier_time(const struct tier *t, double bytes, double factor);
+/* Rate of a tier at large sizes, B/s per direction: slope of its curve; DIR_BI falls back to
+ * DIR_UNI, that to DIR_ONEWAY.  NAN when none was measured. */
+double matrix_rate(const struct matrix *m, int tier, enum direction dir);
+/* Pairs of the tier whose bandwidth was measured, each once; of a matrix that does not tell, those
+ * behind its curves. */
+static inline int tier_pairs(const struct tier *t)
+{
+    return t->measured > 0 ? (int)t->measured : t->pairs;
+}
+
+/* A collective on these endpoints in this order while `at_once` such groups run side by side.  The
+ * curve of the same (op, shape), of several the one whose ring crosses racks as often and that was
+ * as crowded.  Else, inside one domain and over MPI, between the two nearest measured shapes of the same
+ * domains and members per domain; between domains of GPUs NCCL's algorithms (algorithm.h) as curves of other
+ * shapes correct them (struct join); else modelled from the tiers.  Beyond the sizes of the curves: the rule
+ * of collective.h.  S as in op.h.  A slow part counts only where a flow of the operation's schedule crosses it.
+ *
+ * healthy: what a healthy fabric takes, as far as this matrix tells (reference.h asks further): no
+ * exceptions, and measured collective curves are not looked at (a measurement is not compared with
+ * itself): published curves, else the model over the tiers.
+ *
+ * Of many sizes the group is looked at once. */
+void matrix_collective_sizes(const struct matrix *m, enum op op, const int *ids, int n, int at_once,
+                             const double *bytes, int sizes, bool healthy, struct cost *out);
+static inline void matrix_collective_at(const struct matrix *m, enum op op, const int *ids, int n,
+                                        int at_once, double bytes, bool healthy, struct cost *out)
+{
+    matrix_collective_sizes(m, op, ids, n, at_once, &bytes, 1, healthy, out);
+}
+/* Alone, as it is. */
+static inline void matrix_collective(const struct matrix *m, enum op op, const int *ids, int n,
+                                     double bytes, struct cost *out)
+{
+    matrix_collective_at(m, op, ids, n, 1, bytes, false, out);
+}
+/* Dispatch, or else combine, of an expert-parallel kernel on these endpoints.  bytes: what a rank
+ * sends (dispatch) or receives (combine) in all, its own share and every copy counted, as S of
+ * all_to_all.  Of these a rank receives `inside` over its own domain's links (with kernels that
+ * forward: all of them) and `across` from other domains, each token once a domain; inside NAN:
+ * spread evenly over the group.  Where no kernel is known that serves the group: all_to_all, and the
+ * words say so (BASIS_ASSUMED). */
+void matrix_ep(const struct matrix *m, const int *ids, int n, double bytes, double inside,
+               double across, bool dispatch, struct cost *out);
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "measure/probe_opts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/units.h"
+#include "kernels/nccl_api.h"
+
+static int no_operation(const char *name, struct err *err)
+{
+    struct near near = {.word = name};
+
+    op_each(near_try, &near);
+    return err_usage(err, "no operation \"%s\"%s%s", name, near_text(&near),
+                     nccl_redop_find(name) >= 0 ? "; a reduction is --redop" : "");
+}
+
+static int take_ops(void *into, char *list, struct err *err)
+{
+    unsigned *ops = &((struct probe_opts *)into)->plan.ops;
+    char *copy = mem_strdup(list), *save = NULL;
+    int rc = 0;
+
+    *ops = 0;
+    for (char *t = strtok_r(copy, ",", &save); t && rc == 0; t = strtok_r(NULL, ",", &save)) {
+        int op = op_find(t), all = !strcmp(t, "pairs") ? 1 : !strcmp(t, "collectives") ? 0 : -1;
+        for (int i = 0; i < OP_COUNT && all >= 0; i++)
+            if (op_is_pair((enum op)i) == all)
+                *ops |= 1u << i;
+        if (op >= 0)
+            *ops |= 1u << op;
+        else if (all < 0)
+            rc = no_operation(t, err);
+    }
+    free(copy);
+    return rc || *ops ? rc : err_usage(err, "no operation in \"%s\"", list);
+}
+
+static int take_pairs(void *into, char *text, struct err *err)
+{
+    struct probe_opts *o = into;
+
+    for (int i = STAGE_CLASS; i <= STAGE_ISOLATED; i++)
+        if (!strcmp(text, stage_name[i])) {
+            o->plan.pairs = (enum stage)i;
+            return 0;
+        }
+    return err_usage(err, "pair schedule \"%s\" is none of class, tournament, shift, isolated",
+                     text);
+}
+
+static int take_exact(void *into, char *none, struct err *err)
+{
+    (void)none, (void)err;
+    ((struct probe_opts *)into)->plan.pairs = STAGE_TOURNAMENT;
+    return 0;
+}
+
+/* Options given explicitly, before or after --quick, take precedence. */
+static int take_quick(void *into, char *none, struct err *err)
+{
+    struct probe_opts *o = into, usual;
+    (void)none, (void)err;
+
+    probe_opts_defaults(&usual);
+    if (o->plan.ops == usual.plan.ops)
+        o->plan.ops = 1u << OP_PAIR_LATENCY | 1u << OP_PAIR_BW;
+    if (o->plan.pairs == usual.plan.pairs)
+        o->plan.pairs = STAGE_TOURNAMENT;
+    if (o->plan.epochs == usual.plan.epochs)
+        o->plan.epochs = 1;
+    if (!(o->measure.time_cap > 0))
+        o->measure.time_cap = QUICK_CAP;
+    o->plan.quick = o->measure.quick = true;
+    return 0;
+}
+
+static int take_hang_after(void *into, char *text, struct err *err)
+{
+    struct probe_opts *o = into;
+
+    if (units_seconds(&o->measure.hang_after, text, err) < 0)
+        return -1;
+    return o->measure.hang_after < 0.5 ? err_usage(err, "%s is less than 0.5 s", text) : 0;
+}
+
+static int take_check(void *into, char *text, struct err *err)
+{
+    struct probe_opts *o = into;
+    int check = 0, rc = units_int(&check, text, 0, 1, err);
+
+    o->measure.check = check;
+    return rc;
+}
+
+const struct opt probe_options[] = {
+    {.help = "What to measure:", .group = 20},
+    {"op", 0, "LIST",
+     "only these: " OP_LIST "; pairs and collectives stand for all of their kind (default: all but "
+     "reduce)",
+     OPT_CALL(take_ops), .values = op_each, .group = 20},
+    {"minbytes", 'b', "SIZE", "smallest message (default 8)",
+     OPT_INTO(struct probe_opts, plan.min_bytes), .group = 20},
+    {"maxbytes", 'e', "SIZE", "largest message (default 4M for CPUs; for GPUs 4G, pairs 256M)",
+     OPT_INTO(struct probe_opts, plan.max_bytes), .group = 20},
+    {"pair-bytes", 0, "SIZE", "message of the pair bandwidth matrix",
+     OPT_INTO(struct probe_opts, plan.pair_bytes), .group = 20},
+    {"stepfactor", 'f', "N", "size ladder factor (default 2)",
+     OPT_INT(struct probe_opts, plan.factor, 2, 1024), .group = 20},
+    {"matchings", 0, "K",
+     "class matchings: partners per endpoint and tier (default 8, of many endpoints 4)",
+     OPT_INT(struct probe_opts, plan.matchings, 1, 1000), .group = 20},
+    {"seed", 0, "N", "seed of the schedules (default 1)", OPT_INTO(struct probe_opts, plan.seed),
+     .group = 20},
+    {"pairs", 0, "HOW", "pair schedule: class, tournament, shift or isolated (default by size)",
+     OPT_CALL(take_pairs), .group = 20},
+    {"cables", 0, "TIME",
+     "also as many pairs of NICs as fit into this time, all endpoints at once, one size: bad "
+     "cables",
+     OPT_SECONDS(struct probe_opts, plan.cables), .group = 20},
+    {"exact", 0, NULL, "every pair: all rounds of the tournament, at any size",
+     OPT_CALL(take_exact), .group = 20},
+    {"quick", 0, NULL,
+     "the matrix of all pairs at a glance: latency and one bandwidth, rounds of disjoint pairs, "
+     "one "
+     "epoch, 5ms or 10 messages a point, a few suspects again",
+     OPT_CALL(take_quick), .group = 20},
+    {"no-nic-pass", 0, NULL,
+     "where NVLink joins everybody: leave out the second pass, with NVLink left, through the NICs",
+     OPT_UNSET(struct probe_opts, plan.nics), .group = 20},
+    {"full", 0, NULL, "more groups, larger sizes", OPT_INTO(struct probe_opts, plan.full),
+     .group = 20},
+    {.help = "How well to measure it:", .group = 30},
+    {"epochs", 0, "N", "blocks of time (default 8); curves and collectives take at most 5 of them",
+     OPT_INT(struct probe_opts, plan.epochs, 1, PLAN_EPOCHS), .group = 30},
+    {"half-width", 0, "SHARE",
+     "stop a point when the median's 95 % interval is within (default 5%)",
+     OPT_SHARE(struct probe_opts, measure.half_width), .group = 30},
+    {"time-cap", 0, "TIME",
+     "... or after this long per point and epoch (default: 20ms to 100ms, so that a campaign takes "
+     "some 40 s; between CPUs 5ms to 20ms, for 10 s)",
+     OPT_SECONDS(struct probe_opts, measure.time_cap), .group = 30},
+    {"max-run", 0, "TIME",
+     "end a ladder when one run would take longer (default 100ms between CPUs, 1s between GPUs)",
+     OPT_SECONDS(struct probe_opts, measure.max_run), .group = 30},
+    {"budget", 0, "TIME", "end the campaign after this long, exit 75; --resume continues",
+     OPT_SECONDS(struct probe_opts, measure.budget), .group = 30},
+    {"hang-after", 0, "TIME",
+     "without any movement for this long somebody hangs: the rank is named, exit 75 (default 30s "
+     "over MPI, 8s between GPUs)",
+     OPT_CALL(take_hang_after), .group = 30},
+    {"iters", 'n', "N", "exactly N samples instead of the stop rule",
+     OPT_INT(struct probe_opts, measure.iters, 1, 10000000), .group = 30},
+    {"warmup_iters", 'w', "N", "runs that are not counted (default 16)",
+     OPT_INT(struct probe_opts, measure.warmup, 0, 1000000), .group = 30},
+    {"check", 'c', "0|1", "verify received data (default 1)", OPT_CALL(take_check), .group = 30},
+    {"no-check", 0, NULL, "same as -c 0", OPT_UNSET(struct probe_opts, measure.check), .group = 30},
+    {"no-retest", 0, NULL, "do not measure suspects again beside controls",
+     OPT_UNSET(struct probe_opts, measure.retest), .group = 30},
+    {0},
+};

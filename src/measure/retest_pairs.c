@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* retest_pairs.c - pairs slower than their two ends: cables, or paths that only these two share. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/stats.h"
+#include "measure/schedule.h"
+#include "noise/noise.h"
+
+/* A pair stands out if it is slower than its ends explain by this share and this many standard
+ * deviations.  The two limits are equal at 2 % noise; a smaller excess cannot be detected in a
+ * single point. */
+static const double least_excess = 0.1, least_sigmas = 5;
+
+enum { CLASSES = TIER_MAX * 2 };
+
+static int class_of(const struct look *k)
+{
+    return k->tier * 2 + k->alone;
+}
+
+static bool counts(const struct look *k)
+{
+    return k->kind == LOOK_RATE && !k->fresh && isfinite(k->y);
+}
+
+/* Residuals of looks by rate against the median of their class; NAN: not used. */
+struct residuals {
+    double *r, sigma[CLASSES];
+    double *end;     /* by 2 * endpoint + end: median as sender and as receiver; 0: no looks */
+    struct lists by; /* codes 2 * look + end by the same key */
+    double *buffer;
+};
+
+/* Replace r by the distance from the median of each class. */
+static void subtract_medians(struct residuals *x, const struct noise_input *in)
+{
+    double *buffer = x->buffer;
+    bool seen[CLASSES] = {false};
+
+    for (int i = 0; i < in->looks; i++)
+        seen[class_of(&in->look[i])] |= counts(&in->look[i]);
+    for (int c = 0; c < CLASSES; c++) {
+        int n = 0;
+        for (int i = 0; seen[c] && i < in->looks; i++)
+            if (counts(&in->look[i]) && class_of(&in->look[i]) == c)
+                buffer[n++] = in->look[i].y;
+        if (!n)
+            continue;
+        const double m = stats_select(buffer, n, n / 2);
+        for (int i = 0; i < n; i++)
+            buffer[i] = fabs(buffer[i] - m);
+        x->sigma[c] = 1.4826 * stats_select(buffer, n, n / 2);
+        for (int i = 0; i < in->looks; i++)
+            if (counts(&in->look[i]) && class_of(&in->look[i]) == c)
+                x->r[i] = in->look[i].y - m;
+    }
+}
+
+static void ends_of(struct residuals *x, const struct noise_input *in)
+{
+    const int n = in->topo->endpoints;
+    int *key = mem_ints(2 * in->looks, -1);
+
+    for (int i = 0; i < in->looks; i++)
+        if (!isnan(x->r[i])) {
+            key[2 * i] = 2 * in->look[i].src;
+            key[2 * i + 1] = 2 * in->look[i].dst + 1;
+        }
+    lists_make(&x->by, key, NULL, 2 * in->looks, 2 * n);
+    for (int e = 0; e < 2 * n; e++) {
+        int count = 0;
+        for (int k = x->by.start[e]; k < x->by.start[e + 1]; k++)
+            x->buffer[count++] = x->r[x->by.at[k] / 2];
+        x->end[e] = count ? stats_select(x->buffer, count, count / 2) : 0;
+    }
+    free(key);
+}
+
+static void residuals_make(struct residuals *x, const struct noise_input *in)
+{
+    *x = (struct residuals){.r = mem_calloc((size_t)in->looks + 1, sizeof(*x->r)),
+                            .buffer = mem_calloc((size_t)in->looks + 1, sizeof(*x->buffer)),
+                            .end = mem_calloc(2 * (size_t)in->topo->endpoints, sizeof(*x->end))};
+    for (int i = 0; i < in->looks; i++)
+        x->r[i] = NAN;
+    subtract_medians(x, in);
+    ends_of(x, in);
+}
+
+static void residuals_free(struct residuals *x)
+{
+    free(x->r);
+    free(x->end);
+    free(x->buffer);
+    lists_free(&x->by);
+}
+
+/* Median of all looks of this class at the same pair; on a small machine a pair has several. */
+static double pair_median(const struct residuals *x, const struct noise_input *in,
+                          const struct look *k)
+{
+    int n = 0;
+
+    for (int i = x->by.start[2 * k->src]; i < x->by.start[2 * k->src + 1]; i++) {
+        const struct look *other = &in->look[x->by.at[i] / 2];
+        if (other->dst == k->dst && class_of(other) == class_of(k))
+            x->buffer[n++] = x->r[x->by.at[i] / 2];
+    }
+    return stats_select(x->buffer, n, n / 2);
+}
+
+/* A look, and the residual of its pair minus that of the slower end; negative. */
+struct odd_pair {
+    double excess;
+    const struct look *look;
+};
+
+static int by_excess(const void *a, const void *b)
+{
+    const struct odd_pair *x = a, *y = b;
+    const double v[] = {x->excess, x->look->src, x->look->dst, x->look->turn};
+    const double w[] = {y->excess, y->look->src, y->look->dst, y->look->turn};
+
+    return stats_order(v, w, 4);
+}
+
+static struct odd_pair *odd_pairs(const struct residuals *x, const struct noise_input *in, int *n)
+{
+    struct odd_pair *odd = NULL;
+
+    *n = 0;
+    for (int i = 0; i < in->looks; i++) {
+        const struct look *k = &in->look[i];
+        if (isnan(x->r[i]))
+            continue;
+        double ends = fmin(0, fmin(x->end[2 * k->src], x->end[2 * k->dst + 1]));
+        double limit = fmax(least_excess, least_sigmas * x->sigma[class_of(k)]);
+        if (!(x->r[i] - ends < -limit))
+            continue;
+        double excess = pair_median(x, in, k) - ends;
+        if (excess < -limit)
+            MEM_PUSH(odd, *n) = (struct odd_pair){excess, k};
+    }
+    if (*n)
+        qsort(odd, (size_t)*n, sizeof(*odd), by_excess);
+    return odd;
+}
+
+/* --- choice of pairs --- */
+
+enum { PER_ENDPOINT = 2, PER_RACKS = 2 };
+
+struct chosen {
+    struct plan *out;
+    const struct noise_input *in;
+    const struct retest_how *how;
+    int from, count; /* number of earlier rounds; number of chosen pairs */
+    bool tier[TIER_MAX];
+};
+
+static bool two_racks(const struct topo *t, int a, int b, const int *pair)
+{
+    int x = topo_at(t, a, LEVEL_RACK), y = topo_at(t, b, LEVEL_RACK),
+        p = topo_at(t, pair[0], LEVEL_RACK), q = topo_at(t, pair[1], LEVEL_RACK);
+
+    return x >= 0 && y >= 0 && x != y && ((x == p && y == q) || (x == q && y == p));
+}
+
+/* True if the pair is already chosen, or if enough other pairs of the same end or the same two
+ * racks are: then the cause is not a single pair. */
+static bool is_enough(const struct chosen *c, int a, int b)
+{
+    int end[2] = {0, 0}, racks = 0;
+
+    for (int i = c->from; i < c->out->rounds; i++) {
+        const int *pair = c->out->round[i].group[0].members;
+        if (pair[0] == a && pair[1] == b)
+            return true;
+        end[0] += pair[0] == a || pair[1] == a;
+        end[1] += pair[0] == b || pair[1] == b;
+        racks += two_racks(c->in->topo, a, b, pair);
+    }
+    return end[0] >= PER_ENDPOINT || end[1] >= PER_ENDPOINT || racks >= PER_RACKS;
+}
+
+static void choose(struct chosen *c, int a, int b, int tier)
+{
+    if (c->count >= c->how->most || is_enough(c, a, b))
+        return;
+    plan_add_pairs(c->out, c->how->stage, OP_PAIR_BW, c->how->bytes, c->how->epochs,
+                   (const int[][2]){{a, b}}, 1);
+    c->count++;
+    c->tier[tier] = true;
+}
+
+/* Add the most normal pair of a tier as a control. */
+static void add_control(struct chosen *c, const struct residuals *x, int tier)
+{
+    const struct look *best = NULL;
+    double least = INFINITY;
+
+    for (int i = 0; i < c->in->looks; i++) {
+        const struct look *k = &c->in->look[i];
+        if (k->tier != tier || !(fabs(x->r[i]) < least) || is_enough(c, k->src, k->dst))
+            continue;
+        least = fabs(x->r[i]);
+        best = k;
+    }
+    if (best)
+        plan_add_pairs(c->out, c->how->stage, OP_PAIR_BW, c->how->bytes, c->how->epochs,
+                       (const int[][2]){{best->src, best->dst}}, 1);
+}
+
+void schedule_retest_pairs(struct plan *out, const struct noise_input *in,
+                           const struct noise *noise, const struct retest_how *how)
+{
+    struct chosen c = {.out = out, .in = in, .how = how, .from = out->rounds};
+    struct residuals x;
+    int n;
+
+    residuals_make(&x, in);
+    struct odd_pair *odd = odd_pairs(&x, in, &n);
+    for (int i = 0; i < noise->suspects; i++) {
+        const struct found *f = &noise->suspect[i];
+        if (f->part == PART_PAIR && f->state != STATE_DEAD && f->tier >= 0)
+            choose(&c, f->a, f->b, f->tier);
+    }
+    for (int i = 0; i < n; i++)
+        choose(&c, odd[i].look->src, odd[i].look->dst, odd[i].look->tier);
+    for (int t = 0; t < TIER_MAX; t++)
+        if (c.tier[t])
+            add_control(&c, &x, t);
+    free(odd);
+    residuals_free(&x);
+}

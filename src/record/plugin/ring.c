@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "record/plugin/ring.h"
+
+#define PLACE(key) ((uint64_t)(key) >> RING_SEQ_BITS & ((1u << RING_PLACE_BITS) - 1))
+#define SEQ_MASK ((1ull << RING_SEQ_BITS) - 1)
+#define BUSY 0x8000u
+#define PINS 0xffu
+#define CHANNEL 0x100u /* a started channel; counts up to 127 in CHANNELS */
+#define CHANNELS 0x7f00u
+#define LOAD(p) __atomic_load_n(p, __ATOMIC_RELAXED)
+#define STORE(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
+#define ADD(p, v) __atomic_fetch_add(p, v, __ATOMIC_RELAXED)
+#define SWAP(p, o, n, order) __atomic_compare_exchange_n(p, o, n, false, order, __ATOMIC_RELAXED)
+
+uint64_t ring_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* --- records --- */
+struct record *ring_begin(struct ring *r, ring_key *key)
+{
+    uint64_t number = ADD(&r->head->next, 1) + 1, place = (number - 1) % r->capacity;
+    struct record *rec = &r->record[place];
+    uint64_t word = LOAD(&rec->word);
+
+    *key = place << RING_SEQ_BITS | (number & SEQ_MASK);
+    /* A writer that was overtaken by a full turn of the ring must not overwrite the newer
+     * record. */
+    if (word & (BUSY | PINS) || word >> 16 > number ||
+        !SWAP(&rec->word, &word, number << 16 | BUSY, __ATOMIC_ACQUIRE)) {
+        ADD(&r->head->dropped, 1);
+        return NULL;
+    }
+    /* A concurrent reader of the file must not take new fields for those of the old record. */
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    memset((char *)rec + sizeof(rec->word), 0, sizeof(*rec) - sizeof(rec->word));
+    return rec;
+}
+
+void ring_commit(struct record *rec)
+{
+    __atomic_store_n(&rec->word, LOAD(&rec->word) & ~(uint64_t)BUSY, __ATOMIC_RELEASE);
+}
+
+struct record *ring_pin(struct ring *r, ring_key key)
+{
+    uint64_t place = PLACE(key), word;
+    struct record *rec = &r->record[place];
+
+    if (place >= r->capacity)
+        return NULL;
+    word = LOAD(&rec->word);
+    do
+        if ((word >> 16 & SEQ_MASK) != (key & SEQ_MASK) || word & BUSY || (word & PINS) == PINS)
+            return NULL;
+    while (!SWAP(&rec->word, &word, word + 1, __ATOMIC_ACQUIRE));
+    return rec;
+}
+
+/* A second stop of an event must not make the number of pins negative. */
+void ring_unpin(struct record *rec)
+{
+    uint64_t word = LOAD(&rec->word);
+
+    while (word & PINS && !SWAP(&rec->word, &word, word - 1, __ATOMIC_RELEASE))
+        ;
+}
+
+/* One atomic operation per channel instead of two: the count is in the word beside the pins, and
+ * the field is a copy of it. */
+struct record *ring_pin_channel(struct ring *r, ring_key key, unsigned *started)
+{
+    uint64_t place = PLACE(key), word, next;
+    struct record *rec = &r->record[place];
+
+    if (place >= r->capacity)
+        return NULL;
+    word = LOAD(&rec->word);
+    do {
+        if ((word >> 16 & SEQ_MASK) != (key & SEQ_MASK) || word & BUSY || (word & PINS) == PINS)
+            return NULL;
+        next = word + 1 + ((word & CHANNELS) < CHANNELS ? CHANNEL : 0);
+    } while (!SWAP(&rec->word, &word, next, __ATOMIC_ACQUIRE));
+    if ((word & CHANNELS) < CHANNELS)
+        STORE(&rec->channels_started, (uint16_t)((next & CHANNELS) / CHANNEL));
+    else
+        ADD(&rec->channels_started, 1);
+    *started = LOAD(&rec->channels_started);
+    return rec;
+}
+
+unsigned ring_stop_channel(struct record *rec)
+{
+    uint16_t started = (uint16_t)((LOAD(&rec->word) & CHANNELS) / CHANNEL);
+
+    /* If two threads start channels, the slower one may have stored the smaller copy. */
+    if (LOAD(&rec->channels_started) < started)
+        STORE(&rec->channels_started, started);
+    return ADD(&rec->channels_stopped, 1) + 1u;
+}
+
+struct record *ring_pinned(const struct ring *r, ring_key key)
+{
+    struct record *rec = &r->record[PLACE(key)];
+    uint64_t word = PLACE(key) < r->capacity ? LOAD(&rec->word) : 0;
+
+    return word & PINS && (word >> 16 & SEQ_MASK) == (key & SEQ_MASK) ? rec : NULL;
+}
+
+ring_key ring_key_of(const struct ring *r, uint64_t number)
+{
+    return number ? (number - 1) % r->capacity << RING_SEQ_BITS | (number & SEQ_MASK) : 0;
+}
+
+uint64_t ring_number(const struct record *rec)
+{
+    return LOAD(&rec->word) >> 16;
+}
+
+/* --- words of NCCL --- */
+static struct {
+    pthread_mutex_t lock; /* for new words only */
+    uint64_t known[64];   /* address << 8 | index: address of the word in NCCL */
+    uint8_t size[RECORD_NAMES];
+} words = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* ncclTypeSize() of src/include/collectives.h, NCCL 2.30. */
+static unsigned size_of(const char *type)
+{
+    static const struct {
+        const char *name;
+        unsigned size;
+    } sizes[] = {{"ncclInt8", 1},    {"ncclUint8", 1},      {"ncclInt32", 4},
+                 {"ncclUint32", 4},  {"ncclInt64", 8},      {"ncclUint64", 8},
+                 {"ncclFloat16", 2}, {"ncclBfloat16", 2},   {"ncclFloat32", 4},
+                 {"ncclFloat64", 8}, {"ncclFloat8e4m3", 1}, {"ncclFloat8e5m2", 1}};
+
+    for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
+        if (!strcmp(sizes[i].name, type))
+            return sizes[i].size;
+    return 0;
+}
+
+static bool same_word(const struct record_head *h, unsigned i, const char *word)
+{
+    return !strncmp(h->name[i], word, RECORD_NAME_LEN - 1);
+}
+
+static uint8_t new_name(struct record_head *h, const char *word)
+{
+    unsigned i = 1;
+
+    pthread_mutex_lock(&words.lock);
+    while (i < h->names && !same_word(h, i, word))
+        i++;
+    if (i == h->names && i < RECORD_NAMES) {
+        snprintf(h->name[i], RECORD_NAME_LEN, "%s", word);
+        words.size[i] = (uint8_t)size_of(word);
+        __atomic_store_n(&h->names, i + 1, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&words.lock);
+    return i < RECORD_NAMES ? (uint8_t)i : 0;
+}
+
+uint8_t ring_name(struct ring *r, const char *word)
+{
+    uint64_t at = (uintptr_t)word, *known = &words.known[(at >> 3 ^ at >> 9) % 64];
+    uint64_t entry = __atomic_load_n(known, __ATOMIC_ACQUIRE);
+    uint8_t i = (uint8_t)entry;
+
+    if (!word || !*word)
+        return 0;
+    if (entry >> 8 == at << 8 >> 8 && i && i < RECORD_NAMES && same_word(r->head, i, word))
+        return i;
+    i = new_name(r->head, word);
+    __atomic_store_n(known, at << 8 | i, __ATOMIC_RELEASE);
+    return i;
+}
+
+unsigned ring_name_size(uint8_t name)
+{
+    return name < RECORD_NAMES ? words.size[name] : 0;
+}
+
+unsigned ring_comm(struct ring *r)
+{
+    uint32_t n = LOAD(&r->head->comms);
+
+    do
+        if (n >= r->head->comm_max)
+            return RECORD_NO_COMM;
+    while (!SWAP(&r->head->comms, &n, n + 1, __ATOMIC_RELAXED));
+    return n;
+}
+
+/* --- the file --- */
+static int make_dir(const char *dir)
+{
+    char path[400];
+
+    if (snprintf(path, sizeof(path), "%s", dir) >= (int)sizeof(path)) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    for (char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
+        *at = '\0';
+        if (mkdir(path, 0777) && errno != EEXIST)
+            return -1;
+        *at = '/';
+    }
+    return mkdir(path, 0777) && errno != EEXIST ? -1 : 0;
+}
+
+/* Choose an unused name, because pids are reused, and containers share them. */
+static int make_file(struct ring *r, const char *dir, const char *host)
+{
+    int fd = -1;
+
+    for (int i = 1; fd < 0 && i < 1000; i++) {
+        char more[8] = "";
+
+        if (i > 1)
+            snprintf(more, sizeof(more), "-%d", i);
+        snprintf(r->path, sizeof(r->path), "%s/%s-%d%s" RECORD_SUFFIX, dir, host, (int)getpid(),
+                 more);
+        fd = open(r->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+        if (fd < 0 && errno != EEXIST)
+            break;
+    }
+    return fd;
+}
+
+/* Allocate all blocks now: without them a mapped file raises SIGBUS on a full disk, and SIGXFSZ
+ * beyond RLIMIT_FSIZE. */
+static int allocate(int fd, size_t bytes)
+{
+    static const char nothing[65536];
+    struct rlimit limit;
+
+    if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY &&
+        limit.rlim_cur < bytes) {
+        errno = EFBIG;
+        return -1;
+    }
+    if (!fallocate(fd, 0, 0, (off_t)bytes))
+        return 0;
+    if (errno != EOPNOTSUPP && errno != ENOSYS)
+        return -1;
+    for (size_t done = 0; done < bytes;) {
+        size_t part = bytes - done < sizeof(nothing) ? bytes - done : sizeof(nothing);
+        ssize_t n = pwrite(fd, nothing, part, (off_t)done);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return -1;
+        done += (size_t)n;
+    }
+    return 0;
+}
+
+static uint64_t wall_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void fill_head(struct ring *r, const struct ring_options *o, const char *host)
+{
+    struct record_head *h = r->head;
+
+    h->order = RECORD_ORDER;
+    h->version = RECORD_VERSION;
+    h->head_bytes = sizeof(*h);
+    h->comm_bytes = sizeof(struct record_comm);
+    h->record_bytes = sizeof(struct record);
+    h->comm_max = RECORD_COMMS;
+    h->comm_at = RECORD_HEAD_BYTES;
+    h->ring_at = h->comm_at + RECORD_COMMS * sizeof(struct record_comm);
+    h->capacity = r->capacity;
+    h->pid = (uint32_t)getpid();
+    h->abi = o->abi;
+    h->nccl_version = o->nccl_version;
+    h->events = o->events;
+    h->mono_ns = ring_now();
+    h->wall_ns = wall_now();
+    h->names = 1;
+    h->job_rank = o->job_rank;
+    snprintf(h->host, sizeof(h->host), "%s", host);
+    snprintf(h->job, sizeof(h->job), "%s", o->job);
+    r->comm = (void *)((char *)h + h->comm_at);
+    r->record = (void *)((char *)h + h->ring_at);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    memcpy(h->magic, RECORD_MAGIC, sizeof(h->magic));
+}
+
+static int map_file(struct ring *r, int fd, uint64_t bytes)
+{
+    const size_t before = RECORD_HEAD_BYTES + RECORD_COMMS * sizeof(struct record_comm);
+    const uint64_t most = 1u << RING_PLACE_BITS;
+
+    r->capacity = bytes > before ? (bytes - before) / sizeof(struct record) : 0;
+    r->capacity = r->capacity < 64 ? 64 : r->capacity < most ? r->capacity : most;
+    r->bytes = before + r->capacity * sizeof(struct record);
+    if (allocate(fd, r->bytes))
+        return -1;
+    r->head = mmap(NULL, r->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+    return r->head == MAP_FAILED ? -1 : 0;
+}
+
+int ring_open(struct ring *r, const struct ring_options *o, char why[RING_WHY])
+{
+    char host[64] = "";
+    int fd, rc;
+
+    memset(r, 0, sizeof(*r));
+    memset(words.known, 0, sizeof(words.known));
+    if (gethostname(host, sizeof(host) - 1) || !*host || strchr(host, '/'))
+        snprintf(host, sizeof(host), "host");
+    if (make_dir(o->dir)) {
+        snprintf(why, RING_WHY, "%.150s cannot be made: %s", o->dir, strerror(errno));
+        return -1;
+    }
+    fd = make_file(r, o->dir, host);
+    if (fd < 0) {
+        snprintf(why, RING_WHY, "%.150s cannot be made: %s", r->path, strerror(errno));
+        return -1;
+    }
+    rc = map_file(r, fd, o->bytes);
+    if (rc) {
+        snprintf(why, RING_WHY, "%.150s: no room for %zu bytes: %s", r->path, r->bytes,
+                 strerror(errno));
+        unlink(r->path);
+        memset(r, 0, sizeof(*r));
+    } else {
+        fill_head(r, o, host);
+    }
+    close(fd);
+    return rc;
+}
+
+void ring_forget(struct ring *r)
+{
+    if (r->head)
+        munmap(r->head, r->bytes);
+    memset(r, 0, sizeof(*r));
+    pthread_mutex_init(&words.lock, NULL);
+}

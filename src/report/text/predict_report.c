@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/table.h"
+#include "base/units.h"
+#include "report/text/report.h"
+#include "report/text/term.h"
+
+enum { COLUMNS = 99, INDENT = 4 };
+
+static void wrap(FILE *out, int indent, const char *text)
+{
+    char *line = mem_printf("%*s%s", indent, "", text);
+
+    term_wrap(out, line, indent, COLUMNS);
+    free(line);
+}
+
+static void head(FILE *out, const struct prediction *p, const struct matrix *m,
+                 const struct recipe *r)
+{
+    char t[UNITS_TEXT], lo[UNITS_TEXT], hi[UNITS_TEXT], text[RATE_SOURCE + 16];
+
+    fprintf(out, "%s, %s, %s, %s: %d of %d endpoints%s%s\n", p->model, p->layout, p->strategy,
+            recipe_name.dtype[r->dtype], p->ranks, m->topo.endpoints, m->fabric ? " of " : "",
+            m->fabric ? m->fabric : "");
+    fprintf(out, "batch %d x %d tokens: %d microbatch%s of %d per pipeline, recompute %s\n\n",
+            r->global_batch, r->seq, p->microbatches, p->microbatches == 1 ? "" : "es",
+            r->micro_batch, recipe_name.recompute[r->recompute]);
+    fprintf(out, "step %s  (%s .. %s)   %.0f tokens/s per device", units_seconds_text(t, p->sec),
+            units_seconds_text(lo, p->lo), units_seconds_text(hi, p->hi), p->tokens_per_gpu);
+    if (isfinite(p->mfu))
+        fprintf(out, "   MFU %.1f %% of %.0f TFLOP/s, %s", 100 * p->mfu, p->rate.peak / 1e12,
+                r->causal ? "causal" : "not causal");
+    snprintf(text, sizeof(text), "compute at %s", p->rate.source);
+    fputc('\n', out);
+    wrap(out, 0, text);
+    fputc('\n', out);
+}
+
+static void group_line(FILE *out, const struct term *t, const struct matrix *m)
+{
+    char axes[AXES_TEXT], shape[48], text[640], slow[320], one[UNITS_TEXT];
+
+    snprintf(
+        text, sizeof(text),
+        "%s over %s, %s on %d node%s with %d NIC%s a domain; %d group%s, %d unlike; one takes %s",
+        op_name(t->op), axes_text(axes, t->axes), shape_text(shape, &t->shape), t->shape.nodes,
+        t->shape.nodes == 1 ? "" : "s", t->shape.nics, t->shape.nics == 1 ? "" : "s", t->groups,
+        t->groups == 1 ? "" : "s", t->distinct, units_seconds_text(one, t->one));
+    wrap(out, INDENT, text);
+    snprintf(text, sizeof(text), "bytes: %s", t->formula);
+    wrap(out, INDENT, text);
+    snprintf(text, sizeof(text), "slowest: %s", t->slowest);
+    wrap(out, INDENT, text);
+    if (t->exception < 0)
+        return;
+    snprintf(text, sizeof(text), "because of %s",
+             predict_exception_text(slow, sizeof(slow), m, t->exception));
+    wrap(out, INDENT, text);
+}
+
+/* Print "memory 61.3 of 80.0 GB (54.1 to 68.5): fits, 18.7 GB free", and its parts. */
+static void memory_lines(FILE *out, const struct memory *m, bool explain)
+{
+    double room = (m->capacity - m->total) / 1e9, e = memory_error(m, MEMORY_DEVICE);
+
+    fprintf(out, "memory %.1f ", m->total / 1e9);
+    if (m->capacity > 0)
+        fprintf(out, "of %.1f ", m->capacity / 1e9);
+    fprintf(out, "GB (%.1f to %.1f)", (m->total - e) / 1e9, (m->total + e) / 1e9);
+    if (m->capacity > 0)
+        fprintf(out, ": %s, %.1f GB %s", memory_fit_text(m), fabs(room),
+                room >= 0 ? "free" : "too much");
+    fputc('\n', out);
+    for (int i = 0; explain && i < MEMORY_PARTS; i++) {
+        double part = *(const double *)(const void *)((const char *)m + memory_part[i].at);
+        if (part > 0)
+            fprintf(out, "    %8.2f GB %-14s %s\n", part / 1e9, memory_part[i].name,
+                    memory_part[i].what);
+    }
+}
+
+void predict_unfit(FILE *out, const struct memory *m)
+{
+    double e = memory_error(m, MEMORY_DEVICE);
+
+    if (memory_fit(m) == MEMORY_UNFIT)
+        fprintf(out,
+                "DOES NOT FIT: %.1f GB of a GPU that has %.1f, %.1f GB too much; times are "
+                "those of one that had room\n\n",
+                m->total / 1e9, m->capacity / 1e9, (m->total - m->capacity) / 1e9);
+    else if (memory_fit(m) == MEMORY_MAY_NOT_FIT)
+        fprintf(out, "MAY NOT FIT: %.1f to %.1f GB of a GPU that has %.1f\n\n",
+                (m->total - e) / 1e9, (m->total + e) / 1e9, m->capacity / 1e9);
+}
+
+static void line(FILE *out, const struct term *t, const struct prediction *p)
+{
+    char sec[UNITS_TEXT], hidden[UNITS_TEXT], bytes[UNITS_TEXT];
+
+    fprintf(out, "%-38s %8s %5.1f %% ", t->label, units_seconds_text(sec, t->sec),
+            100 * t->sec / p->sec);
+    if (t->kind == TERM_MESSAGE)
+        fprintf(out, "%8s  %6.0f x %-9s ",
+                t->hidden > 0 ? units_seconds_text(hidden, t->hidden) : "-", t->count,
+                units_bytes_text(bytes, t->bytes));
+    else
+        fprintf(out, "%8s  %18s ", "", "");
+    fprintf(out, "%s\n", basis_name[t->basis]);
+}
+
+/* Print the slow part of each affected message, also without --explain, because the user must learn
+ * that the result depends on a bad NIC. */
+static void exceptions(FILE *out, const struct prediction *p, const struct matrix *m)
+{
+    char text[320];
+
+    for (int i = 0; i < p->terms; i++) {
+        const struct term *t = &p->term[i];
+        if (t->kind == TERM_MESSAGE && t->exception >= 0)
+            fprintf(out, "slow: %s, %s: %s\n", t->label, t->slowest,
+                    predict_exception_text(text, sizeof(text), m, t->exception));
+    }
+}
+
+/* Print "placement: ep groups of 64 straddle racks: 26.7 s; --segment 16: 18.3 s on 16 racks". */
+static void placement(FILE *out, const struct prediction *p)
+{
+    char here[UNITS_TEXT], there[UNITS_TEXT], racks[32] = "", text[320];
+    const struct faster *f = &p->faster;
+
+    if (!(f->sec > 0))
+        return;
+    if (f->racks)
+        snprintf(racks, sizeof(racks), " on %d racks", f->racks);
+    snprintf(text, sizeof(text), "placement: %s: %s; %s: %s%s", f->groups,
+             units_seconds_text(here, p->sec), f->option, units_seconds_text(there, f->sec), racks);
+    wrap(out, 0, text);
+}
+
+static void note(FILE *out, const char *text)
+{
+    char line[PREDICT_NOTE + 8];
+
+    snprintf(line, sizeof(line), "note: %s", text);
+    wrap(out, 0, line);
+}
+
+/* Print the fitted effects of model, software and GPU.  The interval includes their errors and, for
+ * unknown levels, the deviation of the factor. */
+static void effect_lines(FILE *out, const struct prediction *p)
+{
+    fprintf(out, "\n%-38s %8s %8s %6s\n", "effect on compute", "%", "error, %", "rows");
+    for (int i = 0; i < p->effects; i++) {
+        const struct effect_level *e = &p->effect[i];
+        if (e->known)
+            fprintf(out, "%-38s %+8.1f %8.1f %6d  %s\n", effect_factor_name[e->factor],
+                    100 * expm1(e->value), 100 * e->error, e->n, e->level);
+        else
+            fprintf(out, "%-38s %8s %8.1f %6s  %s\n", effect_factor_name[e->factor], "-",
+                    100 * e->error, "-", *e->level ? e->level : "(not stated)");
+    }
+}
+
+void predict_text(FILE *out, const struct prediction *p, const struct matrix *m,
+                  const struct recipe *r, bool explain)
+{
+    char exposed[UNITS_TEXT], hidden[UNITS_TEXT];
+
+    predict_unfit(out, &p->memory);
+    head(out, p, m, r);
+    fprintf(out, "%-38s %8s %7s %8s  %18s %s\n", "term", "seen", "share", "hidden",
+            "messages a rank", "numbers");
+    for (int i = 0; i < p->terms; i++) {
+        line(out, &p->term[i], p);
+        if (explain)
+            wrap(out, INDENT, p->term[i].source);
+        if (explain && p->term[i].kind == TERM_MESSAGE)
+            group_line(out, &p->term[i], m);
+    }
+    fprintf(out, "\nmessages: %s seen, %s hidden behind compute\n",
+            units_seconds_text(exposed, p->exposed), units_seconds_text(hidden, p->hidden));
+    if (explain && p->effects)
+        effect_lines(out, p);
+    memory_lines(out, &p->memory, explain);
+    exceptions(out, p, m);
+    placement(out, p);
+    for (int i = 0; i < p->notes; i++)
+        note(out, p->note[i]);
+}
+
+/* --- a run of these steps --- */
+
+/* Print "36.2 million (30.1 .. 43.5)". */
+static void amount(FILE *out, const struct budget_range *r, const char *what)
+{
+    static const struct {
+        double of;
+        const char *name;
+    } unit[] = {{1e12, " trillion"}, {1e9, " billion"}, {1e6, " million"}, {0, ""}};
+    size_t i = 0;
+
+    while (unit[i].of > r->is)
+        i++;
+    double by = unit[i].of > 0 ? unit[i].of : 1;
+    int digits = r->is / by >= 999.5 ? 0 : r->is / by >= 9.995 ? 1 : 2;
+    fprintf(out, "%.*f%s%s%s", digits, r->is / by, unit[i].name, *what ? " " : "", what);
+    if (r->lo < r->hi)
+        fprintf(out, " (%.*f .. %.*f)", digits, r->lo / by, digits, r->hi / by);
+}
+
+static void goodput(FILE *out, const struct budget *b)
+{
+    char mtbf[UNITS_TEXT], every[UNITS_TEXT], young[UNITS_TEXT];
+
+    fprintf(out, "goodput %.1f %%: checkpoints take %.1f %%", 100 * b->goodput,
+            100 * b->checkpoints);
+    if (isfinite(b->mtbf))
+        fprintf(out, ", work done again %.1f %%, restarts %.1f %%", 100 * b->rework,
+                100 * b->restarts);
+    fprintf(out, "; %.0f tokens/s\n", b->rate.is);
+    fprintf(out, "    a checkpoint after each %s of work%s", units_seconds_text(every, b->interval),
+            b->asked->every > 0 ? "" : " (Daly 2006");
+    if (!(b->asked->every > 0))
+        fprintf(out, "; Young 1974: %s)", units_seconds_text(young, b->young));
+    if (isfinite(b->mtbf))
+        fprintf(out, ", a failure each %s of %d GPUs on %d node%s",
+                units_seconds_text(mtbf, b->mtbf), b->gpus, b->nodes, b->nodes == 1 ? "" : "s");
+    if (isfinite(b->failures))
+        fprintf(out, ": %.0f in all", b->failures);
+    fputc('\n', out);
+}
+
+static void energy(FILE *out, const struct budget *b)
+{
+    const struct budget_opts *a = b->asked;
+    struct budget_range mwh = {b->joules.is / 3.6e9, b->joules.lo / 3.6e9, b->joules.hi / 3.6e9};
+
+    fprintf(out, "energy of a step %.3g kWh at %.0f W a GPU", b->step_joules / 3.6e6, a->watts);
+    if (a->pue > 0)
+        fprintf(out, " x %.3g", a->pue);
+    if (a->tokens > 0) {
+        fputs("; of the run ", out);
+        amount(out, &mwh, "MWh");
+    }
+    fputc('\n', out);
+}
+
+void budget_text(FILE *out, const struct budget *b)
+{
+    const struct budget_opts *a = b->asked;
+    const double day = 86400;
+    struct budget_range days = {b->wall.is / day, b->wall.lo / day, b->wall.hi / day};
+
+    fputc('\n', out);
+    if (a->tokens > 0) {
+        amount(out, &(struct budget_range){a->tokens, a->tokens, a->tokens}, "tokens");
+        fprintf(out, " in %.0f steps: ", b->steps);
+        amount(out, &days, "days");
+        fputs(", ", out);
+        amount(out, &b->gpu_hours, "GPU-hours");
+        fputc('\n', out);
+    }
+    if (a->price > 0) {
+        fputs("cost ", out);
+        amount(out, &b->cost, a->coin);
+        fprintf(out, " at %g a GPU-hour\n", a->price);
+    }
+    if (a->checkpoint > 0)
+        goodput(out, b);
+    if (a->watts > 0)
+        energy(out, b);
+}
+
+/* --- several GPU counts and machines --- */
+
+/* Print below the table why rows have no step. */
+static void reasons(FILE *out, const struct variants *v)
+{
+    for (int i = 0; i < v->rows; i++) {
+        const struct variant *r = &v->row[i];
+        char *line = NULL;
+        if (r->why)
+            line = mem_printf("%d GPUs%s%s: %s", r->gpus, r->what ? ", " : "",
+                              r->what ? r->what->text : "", r->why);
+        else if (memory_fit(&r->step.memory) != MEMORY_FITS)
+            line = mem_printf("%d GPUs%s%s: %s, %.1f GB of a GPU that has %.1f", r->gpus,
+                              r->what ? ", " : "", r->what ? r->what->text : "",
+                              memory_fit_text(&r->step.memory), r->step.memory.total / 1e9,
+                              r->step.memory.capacity / 1e9);
+        if (line)
+            wrap(out, 0, line);
+        free(line);
+    }
+}
+
+static void moves(FILE *out, const struct variants *v)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+
+    for (int i = 0; i < v->rows; i++) {
+        const struct variant *r = &v->row[i];
+        if (isnan(r->gain))
+            continue;
+        fprintf(out, "%s", r->what->text);
+        if (r->gpus)
+            fprintf(out, " (%d GPUs)", r->gpus);
+        fputs(r->moves ? " moves " : " moves no term by a thousandth of the step", out);
+        for (int k = 0; k < r->moves; k++)
+            fprintf(out, "%s%s %s to %s", k ? ", " : "", r->moved[k].label,
+                    units_seconds_text(a, r->moved[k].before),
+                    units_seconds_text(b, r->moved[k].after));
+        fputc('\n', out);
+    }
+}
+
+static bool any_of(const struct variants *v, bool (*is)(const struct variant *r))
+{
+    for (int i = 0; i < v->rows; i++)
+        if (is(&v->row[i]))
+            return true;
+    return false;
+}
+
+static bool is_changed(const struct variant *r)
+{
+    return r->what != NULL;
+}
+
+static bool is_scaled(const struct variant *r)
+{
+    return isfinite(r->efficiency);
+}
+
+static bool is_doubtful(const struct variant *r)
+{
+    return r->why || memory_fit(&r->step.memory) != MEMORY_FITS;
+}
+
+static bool is_trained(const struct variant *r)
+{
+    return r->budgeted && r->budget.asked->tokens > 0;
+}
+
+static bool is_priced(const struct variant *r)
+{
+    return is_trained(r) && r->budget.asked->price > 0;
+}
+
+static bool is_lossy(const struct variant *r)
+{
+    return r->budgeted && r->budget.asked->checkpoint > 0;
+}
+
+/* Columns without data have no head. */
+static void rows_text(FILE *out, const struct variants *v)
+{
+    bool what = any_of(v, is_changed), scaled = any_of(v, is_scaled);
+    bool days = any_of(v, is_trained), lossy = any_of(v, is_lossy), priced = any_of(v, is_priced);
+    const struct table_column columns[] = {{NULL, "GPUs", "count"},
+                                           {NULL, what ? "what if" : NULL, "text"},
+                                           {NULL, "layout", "text"},
+                                           {NULL, "batch", "%.0f"},
+                                           {NULL, "step", "seconds"},
+                                           {NULL, "from", "seconds"},
+                                           {NULL, "to", "seconds"},
+                                           {NULL, "tokens/s", "%.0f"},
+                                           {NULL, "per GPU", "%.0f"},
+                                           {NULL, scaled ? "efficiency" : NULL, "100*%.1f %%"},
+                                           {NULL, what ? "gain" : NULL, "%.3f"},
+                                           {NULL, lossy ? "goodput" : NULL, "100*%.1f %%"},
+                                           {NULL, days ? "days" : NULL, "%.1f"},
+                                           {NULL, days ? "GPU-hours" : NULL, "%.0f"},
+                                           {NULL, priced ? "cost" : NULL, "%.0f"},
+                                           {NULL, any_of(v, is_doubtful) ? "" : NULL, "text"},
+                                           {0}};
+    struct table t;
+
+    table_open(&t, columns);
+    for (int i = 0; i < v->rows; i++) {
+        const struct variant *r = &v->row[i];
+        const struct prediction *p = &r->step;
+        bool has = !r->why, run = has && r->budgeted;
+        table_add(&t, r->gpus, r->what ? r->what->text : "as it is", has ? p->layout : NULL,
+                  has ? (double)r->batch : NAN, has ? p->sec : NAN, has ? p->lo : NAN,
+                  has ? p->hi : NAN, has ? p->tokens / p->sec : NAN, has ? p->tokens_per_gpu : NAN,
+                  r->efficiency, r->gain, run ? r->budget.goodput : NAN,
+                  run ? r->budget.wall.is / 86400 : NAN, run ? r->budget.gpu_hours.is : NAN,
+                  run ? r->budget.cost.is : NAN,
+                  !has                                    ? "cannot be"
+                  : memory_fit(&p->memory) == MEMORY_FITS ? ""
+                                                          : memory_fit_text(&p->memory));
+    }
+    table_print(out, &t, 0);
+    table_free(&t);
+}
+
+void variants_text(FILE *out, const struct variants *v, const struct job_opts *o)
+{
+    fprintf(out, "%s, %s, %s\n\n", o->model, recipe_name.strategy[o->recipe.strategy],
+            recipe_name.dtype[o->recipe.dtype]);
+    rows_text(out, v);
+    fputc('\n', out);
+    moves(out, v);
+    reasons(out, v);
+    if (*v->note)
+        note(out, v->note);
+}

@@ -1,0 +1,80 @@
+/* report.h - results of the two programs, as text and as JSON. */
+#ifndef RG_REPORT_H
+#define RG_REPORT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/err.h"
+#include "calibrate/case.h"
+#include "calibrate/score.h"
+#include "measure/device/device.h"
+#include "place/place.h"
+#include "step/asked/variants.h"
+#include "step/predict.h"
+#include "step/replay/replay.h"
+#include "step/replay/replay_mpi.h"
+#include "topo/topo.h"
+
+/* Print a line per figure: the slowest, median and fastest device, and the median's share of the
+ * hardware limit; products by dtype, with the fastest shape. */
+void device_text(FILE *out, const struct device_table *t);
+
+/* Output of railgauge discover for a topology. */
+struct discover_report {
+    bool quiet; /* no picture */
+    bool json;  /* {"format": "railgauge-discover", ...} with the verdicts, without a picture */
+    bool check; /* a bad verdict is EXIT_BELOW, a missing one EXIT_UNJUDGED */
+};
+
+int discover_report(FILE *out, const struct topo *t, const struct discover_report *what,
+                    struct err *err);
+
+/* Print the optional libraries and programs: found ones with their use; missing ones with reason
+ * and remedy.  probe: path of railgauge-probe, or NULL and `why`. */
+int libraries_report(FILE *out, const char *probe, const char *why, bool json, struct err *err);
+
+/* Print a predicted step: total, one line per term, notes; with `explain` the source, group and
+ * formula below each term. */
+void predict_text(FILE *out, const struct prediction *p, const struct matrix *m,
+                  const struct recipe *r, bool explain);
+/* Print a run of these steps, after the step. */
+void budget_text(FILE *out, const struct budget *b);
+/* Print a table of several GPU counts and machines, and what changed. */
+void variants_text(FILE *out, const struct variants *v, const struct job_opts *o);
+/* Print a line if the job does not fit into memory; call it first. */
+void predict_unfit(FILE *out, const struct memory *m);
+
+/* Print predicted beside measured steps: accuracy as tables on `score`, each step as TSV on `tsv`
+ * (NULL: none).  Returns all of it as JSON; a new reference. */
+json_t *score_report(FILE *score, FILE *tsv, const struct batch *b);
+
+/* Print the claims of publications with their results, and the number of each kind at the end. */
+void cases_text(FILE *out, const struct casefile *c, int n);
+/* Print them as a Markdown table: claim, published, ours, verdict. */
+void cases_markdown(FILE *out, const struct casefile *c, int n);
+
+/* Write a replay beside its prediction to standard output as text or JSON, and as JSON to `output`
+ * unless NULL. */
+int replay_report(const struct replay_outcome *o, const char *output, bool json, struct err *err);
+
+/* Result of railgauge place; all pointers are borrowed. */
+struct place_answer {
+    const struct placed *placed;
+    const struct matrix *matrix;
+    /* with the order found, and with the default order; NULL: traffic, or the job needs an unusable
+     * part */
+    const struct prediction *now, *before;
+    const char *traffic; /* name of the file, or NULL */
+    int free_hosts;
+};
+
+void place_text(FILE *out, const struct place_answer *a);
+/* JSON has no infinity: the time over a dead part is null.  A new reference. */
+json_t *place_json(const struct place_answer *a);
+
+/* Print the short summary of `railgauge discover`. */
+void topo_print(const struct topo *t, FILE *f);
+
+#endif

@@ -1,0 +1,77 @@
+/* watch.h - detection of hung and dead ranks: side channel beside MPI, the rank's part.
+ *
+ * Every rank has a watch thread with a TCP connection to one listener.  Ten times per second the
+ * thread sends the current op of its rank and the op counter, the number of changes.  (The counter
+ * that stays behind identifies a rank that hangs, where durations would point to its victims.)  The
+ * listener is never a rank, so that it outlives each of them: it is `railgauge run`
+ * (RAILGAUGE_WATCH=ADDRESS:PORT:TOKEN in the environment of the ranks), or else a process that rank
+ * 0 starts (watch_listen.h).  RAILGAUGE_WATCH=off turns the watch off.  Verdicts, the first
+ * matching rule applies (watch_judge.h):
+ *
+ *   connection closed before goodbye           dead      "rank 3 (host n1, pid 812) died in ..."
+ *   no heartbeat for 1.6 s (loaded host: more)  silent    stopped, or its node is gone
+ *   a symptom                                  gpu       reported by the rank itself
+ *   no rank moved for hang_after, one rank is behind the others                hung
+ *   no rank moved for hang_after, none behind  stalled   no culprit
+ *
+ * A verdict is sent to every rank.  Waits that can be given up are given up (watch_verdict()), and
+ * ranks that still exist half a second later are ended by their own watch thread with EXIT_CUT.
+ * Completed measurements are in the file already (points_commit() after every size).
+ *
+ * The functions for ranks are for the measuring thread only (the counter has one writer). */
+#ifndef RG_WATCH_H
+#define RG_WATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "watch/world.h"
+
+/* --- rank's side; every call is cheap, and allowed without a watch --- */
+
+/* Start an op.  Ranks that work together must use the same words, and other ranks different ones:
+ * the rank that is behind is found among ranks with the same words.  An op inside an op counts as a
+ * step of the outer one. */
+void watch_enter(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void watch_step(void);          /* progress: increments the counter (about 1 ns) */
+void watch_expect(double sec);  /* this step may take `sec` longer */
+double watch_expected(void);    /* last value, for a rank's own tests */
+void watch_leave(void);         /* end of an op: this rank is between two ops */
+void watch_waiting(bool waits); /* waits for other ranks: not its hang */
+/* Report why this rank cannot continue ("GPU 0000:1b:00.0 does not answer").  This becomes the
+ * verdict, so call it on the faulty rank, not on ranks that wait for it.  Returns when the verdict
+ * is there, after a second at most, so that the caller tells others to give up only afterwards;
+ * their points would otherwise fail without need. */
+void watch_symptom(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void watch_points(int kept, int total); /* rank 0: points safe in the file */
+/* Returns when the listener has the current state of this rank, after a second at most. */
+void watch_flush(void);
+/* Returns -1 with text and EXIT_CUT if there is a verdict, else 0. */
+int watch_verdict(struct err *err);
+/* The same for a rank that may have been stopped and continued by the process that ends the
+ * campaign: the watch thread gets time to receive the verdict first. */
+int watch_verdict_now(struct err *err);
+/* Seconds without progress that count as a hang; transports use it to time their own tests. */
+double watch_hang_after(void);
+/* Register a source of further information on a hang.  `ask` is called once in its own thread, some
+ * time before a verdict is due, has 2 s, and returns allocated text or NULL.  The text becomes
+ * `file` beside verdict.json, and is removed if the ranks move on.  One rank is enough, rank 0; a
+ * verdict never waits for it. */
+void watch_report(const char *file, char *(*ask)(double sec));
+/* For a signal handler that ends the campaign: from now on the end of this rank is not a death. */
+void watch_stopping(void);
+
+/* True if railgauge run asked for the end.  It then knows how the campaign ended, and a launcher
+ * would take seconds to end after an exit code other than 0. */
+bool watch_asked(void);
+
+/* --- start and end --- */
+
+/* Collective.  Connect this rank to the listener named in the environment, else to one that rank 0
+ * starts; verdict.json is then written to `dir` (NULL: not written).  If that fails, rank 0 warns
+ * and the ranks continue without a watch.  A world of one rank has no watch. */
+void watch_start(struct world *w, double hang_after, const char *dir);
+void watch_stop(void); /* says goodbye; allowed if nothing was started */
+
+#endif

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "watch/watch_impl.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+/* Seconds: interval between two beats; minimum interval (when a new op starts); time to connect;
+ * from a verdict to the end (asked_grace: when the launcher asked for it); for a goodbye to
+ * arrive. */
+static const double beat = 0.1, soon = 0.01, connect_sec = 2, grace = 0.5, asked_grace = 0.2,
+                    farewell = 0.3;
+static const double report_sec = 2; /* limit of a report */
+
+struct watch_talk {
+    struct watch_self *self;
+    struct watch_stream in;
+    bool welcome, led, said_stop, lost;
+    char ill[WATCH_WORDS]; /* symptom already sent */
+    double told_at;
+};
+
+static uint64_t now_ms(void)
+{
+    return (uint64_t)(1e3 * log_now());
+}
+
+static void set_alive(struct watch_self *s, uint64_t ms)
+{
+    watch_put(&s->alive_ms, ms);
+}
+
+bool watch_thread_behind(const struct watch_self *s)
+{
+    return atomic_load(&s->alive_ms) + 500 < now_ms();
+}
+
+void watch_thread_wake(const struct watch_self *s)
+{
+    uint64_t one = 1;
+    int saved = errno; /* also called in a signal handler */
+
+    if (s->wake >= 0 && write(s->wake, &one, sizeof(one)) < 0)
+        errno = saved;
+    errno = saved;
+}
+
+/* --- send --- */
+
+/* Send a whole line, however long the listener takes, because half a line would end the
+ * connection.  -1: connection lost. */
+static int say(struct watch_self *s, const char *line, size_t n)
+{
+    double end = log_now() + 1;
+
+    while (n) {
+        ssize_t sent = send(s->fd, line, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent < 0 && errno != EAGAIN && errno != EINTR)
+            return -1;
+        if (sent > 0) {
+            line += sent;
+            n -= (size_t)sent;
+        } else if (log_now() > end && atomic_load(&s->ending)) {
+            return -1;
+        } else {
+            poll(&(struct pollfd){.fd = s->fd, .events = POLLOUT}, 1, 100);
+            set_alive(s, now_ms());
+        }
+    }
+    return 0;
+}
+
+static int say_beat(struct watch_talk *t)
+{
+    struct watch_self *s = t->self;
+    struct watch_beat b = {.moves = atomic_load(&s->moves),
+                           .steps = atomic_load(&s->steps),
+                           .state = (enum watch_state)atomic_load(&s->state),
+                           .expect = 1e-3 * atomic_load(&s->expect_ms),
+                           .kept = atomic_load(&s->kept),
+                           .total = atomic_load(&s->total)};
+    char line[WATCH_LINE], ill[WATCH_WORDS];
+
+    pthread_mutex_lock(&s->lock);
+    memcpy(b.words, s->words, sizeof(b.words));
+    memcpy(ill, s->symptom, sizeof(ill));
+    pthread_mutex_unlock(&s->lock);
+    if (say(s, line, (size_t)watch_beat_format(line, &b)) < 0)
+        return -1;
+    watch_put(&s->said, b.moves);
+    if (!strcmp(ill, t->ill))
+        return 0;
+    memcpy(t->ill, ill, sizeof(ill));
+    return say(s, line, (size_t)snprintf(line, sizeof(line), "symptom %s\n", ill));
+}
+
+static void take_verdict(struct watch_talk *t, const char *text)
+{
+    struct watch_self *s = t->self;
+
+    pthread_mutex_lock(&s->lock);
+    snprintf(s->verdict, sizeof(s->verdict), "%s", text);
+    watch_clean(s->verdict);
+    pthread_mutex_unlock(&s->lock);
+    t->told_at = log_now();
+    atomic_store(&s->told, true);
+}
+
+/* If the listener leads the campaign, its loss ends the campaign; a listener that only watches is
+ * no reason to stop. */
+static void lose(struct watch_talk *t)
+{
+    static const char led[] =
+        "railgauge run is gone: what was measured is kept, --resume continues";
+
+    t->lost = true;
+    if (t->told_at > 0)
+        return;
+    if (t->self->rank == 0)
+        log_warn("%s",
+                 t->led ? led
+                 : t->welcome
+                     ? "the watch is gone: from here on a rank that hangs or dies is not named"
+                     : "the watch does not know us (RAILGAUGE_WATCH): a rank that hangs or "
+                       "dies will not be named");
+    if (t->led)
+        take_verdict(t, led);
+}
+
+static void say_stop(struct watch_talk *t)
+{
+    t->said_stop = true;
+    if (say(t->self, "stop\n", 5) < 0)
+        lose(t);
+}
+
+static void say_goodbye(struct watch_self *s)
+{
+    double end = log_now() + farewell;
+    char rest[64];
+
+    if (say(s, "bye\n", 4) < 0 || shutdown(s->fd, SHUT_WR) < 0)
+        return;
+    while (log_now() < end && poll(&(struct pollfd){.fd = s->fd, .events = POLLIN}, 1, 50) >= 0)
+        if (recv(s->fd, rest, sizeof(rest), MSG_DONTWAIT) == 0)
+            return;
+}
+
+/* --- report: requested when a verdict is near, and written to a file --- */
+
+/* Errors are ignored, because the verdict is more important than a message about them. */
+static void save_report(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "we");
+
+    if (f) {
+        fputs(text, f);
+        fclose(f);
+    }
+}
+
+/* The file is written as soon as the report is known, so that a verdict does not wait; it is
+ * removed if the ranks move on. */
+static void *ask_for_report(void *self)
+{
+    const struct timespec pause = {0, 20000000};
+    struct watch_self *s = self;
+    char *text = s->report.ask(report_sec);
+
+    if (text)
+        save_report(s->report.path, text);
+    while (text && !atomic_load(&s->told)) {
+        if (atomic_load(&s->ending) || atomic_load(&s->moves) != s->report.still) {
+            unlink(s->report.path);
+            break;
+        }
+        nanosleep(&pause, NULL);
+    }
+    free(text);
+    atomic_store(&s->report.open, false);
+    return NULL;
+}
+
+static void join_report(struct watch_self *s)
+{
+    if (s->report.started)
+        pthread_join(s->report.thread, NULL);
+    s->report.started = false;
+}
+
+/* Start a thread without signals; they are for the measuring thread. */
+static int start_deaf(pthread_t *thread, void *(*run)(void *), void *arg)
+{
+    sigset_t all, old;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int why = pthread_create(thread, NULL, run, arg);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return why;
+}
+
+/* Start it unless nothing is registered or a request is pending. */
+static void start_report(struct watch_self *s)
+{
+    if (!s->report.ask || atomic_load(&s->report.open))
+        return;
+    join_report(s);
+    s->report.still = atomic_load(&s->moves);
+    atomic_store(&s->report.open, true);
+    s->report.started = start_deaf(&s->report.thread, ask_for_report, s) == 0;
+    if (!s->report.started)
+        atomic_store(&s->report.open, false);
+}
+
+/* --- receive --- */
+
+static void hear(struct watch_talk *t)
+{
+    char line[WATCH_LINE];
+    int open = watch_stream_read(&t->in, t->self->fd), got;
+
+    while ((got = watch_stream_line(&t->in, line)) > 0) {
+        if (!strcmp(line, "welcome") || !strcmp(line, "welcome led")) {
+            t->welcome = true;
+            t->led = line[7] != '\0';
+        } else if (!strcmp(line, "stop")) {
+            atomic_store(&t->self->asked, true);
+            kill(getpid(), SIGTERM); /* handled by the measuring thread */
+        } else if (!strcmp(line, "soon"))
+            start_report(t->self);
+        else if (!strncmp(line, "verdict ", 8) && !t->told_at)
+            take_verdict(t, line + 8);
+    }
+    if (open < 0 || got < 0)
+        lose(t);
+}
+
+/* --- the thread --- */
+
+static void pause_until(struct watch_talk *t, double due)
+{
+    struct pollfd p[2] = {{.fd = t->self->wake, .events = POLLIN},
+                          {.fd = t->lost ? -1 : t->self->fd, .events = POLLIN}};
+    double left = due - log_now();
+    uint64_t count;
+
+    if (poll(p, 2, left > 0 ? (int)(1e3 * left) + 1 : 0) <= 0)
+        return;
+    if (p[0].revents && read(t->self->wake, &count, sizeof(count)) < 0)
+        return;
+    if (p[1].revents)
+        hear(t);
+}
+
+static double until_next(const struct watch_self *s)
+{
+    return atomic_load(&s->news) ? soon : beat;
+}
+
+/* After the listener is lost, the thread stays only to enforce a verdict. */
+static void *talk(void *self)
+{
+    struct watch_self *s = self;
+    struct watch_talk *t = mem_calloc(1, sizeof(*t));
+    double last = 0;
+
+    t->self = s;
+    while (!atomic_load(&s->ending) && (!t->lost || t->told_at > 0)) {
+        pause_until(t, last + until_next(s));
+        set_alive(s, t->lost ? UINT64_MAX / 2 : now_ms());
+        if (!t->lost && !t->said_stop && atomic_load(&s->stopping))
+            say_stop(t);
+        if (log_now() >= last + until_next(s)) {
+            atomic_store(&s->news, false);
+            if (!t->lost && say_beat(t) < 0)
+                lose(t);
+            last = log_now();
+        }
+        if (t->told_at > 0 &&
+            log_now() - t->told_at > (atomic_load(&s->stopping) ? asked_grace : grace))
+            _exit(EXIT_CUT);
+    }
+    if (!t->lost)
+        say_goodbye(s);
+    free(t);
+    return NULL;
+}
+
+static int start_thread(struct watch_self *s, struct err *err)
+{
+    s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int why = s->wake < 0 ? errno : start_deaf(&s->thread, talk, s);
+    s->running = !why;
+    set_alive(s, now_ms());
+    return why ? err_io(err, "cannot start a thread: %s", strerror(why)) : 0;
+}
+
+int watch_thread_start(struct watch_self *s, const struct watch_where *where,
+                       struct watch_hello *hello, struct err *err)
+{
+    char line[WATCH_LINE];
+
+    memcpy(hello->token, where->token, sizeof(hello->token));
+    s->fd = wire_connect(where, connect_sec, err);
+    if (s->fd < 0)
+        return -1;
+    s->rank = hello->rank;
+    snprintf(s->words, sizeof(s->words), "the start");
+    if (say(s, line, (size_t)watch_hello_format(line, hello)) < 0)
+        return err_io(err, "%s:%s hung up", where->address, where->port);
+    if (start_thread(s, err) == 0)
+        return 0;
+    say(s, "bye\n", 4); /* leave, because a rank without beats would be judged silent */
+    return -1;
+}
+
+void watch_thread_end(struct watch_self *s)
+{
+    if (s->running) {
+        atomic_store(&s->ending, true);
+        watch_thread_wake(s);
+        pthread_join(s->thread, NULL);
+    }
+    s->running = false;
+    join_report(s);
+    free(s->report.path);
+    s->report.path = NULL;
+    s->report.ask = NULL;
+    if (s->fd >= 0)
+        close(s->fd);
+    if (s->wake >= 0)
+        close(s->wake);
+    s->fd = s->wake = -1;
+}

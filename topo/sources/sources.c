@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "topo/sources/sources.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/host.h"
+#include "base/mem.h"
+#include "base/yaml.h"
+#include "topo/groups.h"
+#include "topo/net.h"
+#include "topo/sources/host/host_devices.h"
+#include "topo/sources/nccl/nccl_xml.h"
+#include "topo/sources/net/ibnet.h"
+#include "topo/sources/net/lldp.h"
+#include "topo/sources/net/rails.h"
+#include "topo/sources/sched/labels.h"
+#include "topo/sources/sched/slurm.h"
+#include "topo/sources/sched/topograph.h"
+
+const struct source_file source_file[] = {
+    {"ibnet", "FILE|live",
+     "ibnetdiscover's text, or \"live[:DEVICE[:PORT]]\": the InfiniBand subnet itself (needs root)",
+     false, 0, NULL, ibnet_read},
+    {"labels", "FILE", "labels of Kubernetes nodes: kubectl get nodes -o json (or -o yaml)", false,
+     YAML_BYTES, labels_parse, NULL},
+    {"slurm", "FILE", "Slurm's topology.conf, topology.yaml or what scontrol show topology prints",
+     false, SLURM_BYTES_MAX, slurm_read, NULL},
+    {"topograph", "FILE", "a model (YAML) or a graph (JSON) of topograph", false, YAML_BYTES,
+     topograph_parse, NULL},
+    {"hwloc-xml", "[HOST=]FILE", "a host: XML of version 2 that hwloc's lstopo writes", true,
+     HWLOC_XML_BYTES_MAX, hwloc_xml_parse, NULL},
+    {"lldp", "[HOST=]FILE",
+     "switches at the other ends: what lldpcli -f keyvalue (json, json0) show neighbors prints, or "
+     "live",
+     true, 0, NULL, lldp_read},
+    {"nccl-topo", "[HOST=]FILE", "a topology file of NCCL or RCCL (NCCL_TOPO_DUMP_FILE)", true,
+     NCCL_XML_BYTES_MAX, nccl_topo_parse, NULL},
+    {"smi-xml", "[HOST=]FILE", "GPUs of a host: what nvidia-smi -q -x prints", true,
+     SMI_XML_BYTES_MAX, smi_xml_parse, NULL},
+    {"smi-topo", "[HOST=]FILE", "paths between GPUs and NICs: what nvidia-smi topo -m prints", true,
+     SMI_TOPO_BYTES_MAX, smi_topo_parse, NULL},
+    {NULL, NULL, NULL, false, 0, NULL, NULL},
+};
+
+/* Host that a file describes; -1: bad name.  *path is the part after "HOST=". */
+static int which_host(struct topo *t, const char *text, bool another, const char **path,
+                      struct err *err)
+{
+    const char *equal = strchr(text, '='), *slash = strchr(text, '/');
+    const char *base = strrchr(text, '/') ? strrchr(text, '/') + 1 : text;
+    char *name;
+
+    *path = text;
+    if (equal && equal != text && (!slash || equal < slash)) {
+        name = mem_printf("%.*s", (int)(equal - text), text);
+        *path = equal + 1;
+    } else if (t->hosts == 1 && !another) {
+        return 0;
+    } else if (!strcmp(text, "live")) {
+        char self[256];
+        name = mem_strdup(host_self(self, sizeof(self)));
+    } else {
+        name = mem_printf("%.*s", (int)strcspn(base, "."), base);
+    }
+    int host = topo_host_name_check(*name ? name : base, *path, err) < 0
+                   ? -1
+                   : topo_add_host(t, *name ? name : base);
+    free(name);
+    return host;
+}
+
+int sources_read(struct topo *t, const struct source_file *s, const char *text, bool another,
+                 struct err *err)
+{
+    const char *path = text;
+    int host = s->host ? which_host(t, text, another, &path, err) : -1;
+
+    if (s->host && host < 0)
+        return -1;
+    if (!*path)
+        return err_usage(err, "--%s: no file in \"%s\"", s->name, text);
+    return s->read ? s->read(t, host, path, err)
+                   : host_read(t, host, path, s->bytes, s->parse, err);
+}
+
+void sources_done(struct topo *t)
+{
+    net_apply(t);
+    rails_find(t);
+    groups_apply(t);
+}
