@@ -9,13 +9,17 @@
 
 #include <cmocka.h>
 
-#include "kernels/nccl_api.h"
-
 #if defined(__has_include)
 #if __has_include(<nccl.h>) && __has_include(<cuda_runtime.h>)
 #include <nccl.h>
 #endif
 #endif
+
+/* The tag of the handle's structure before 2.28. */
+#if defined(NCCL_VERSION_CODE) && NCCL_VERSION_CODE < 22800
+#define ncclWindow_vidmem ncclWindow
+#endif
+#include "kernels/nccl_api.h"
 
 #ifdef NCCL_VERSION_CODE
 
@@ -37,8 +41,8 @@ SAME(NCCL_UINT64, ncclUint64);
 SAME(NCCL_FLOAT16, ncclFloat16);
 SAME(NCCL_FLOAT32, ncclFloat32);
 SAME(NCCL_FLOAT64, ncclFloat64);
+#if NCCL_VERSION_CODE >= 22400 /* C has no bfloat16 in older headers */
 SAME(NCCL_BFLOAT16, ncclBfloat16);
-#if NCCL_VERSION_CODE >= 22400
 SAME(NCCL_FLOAT8E4M3, ncclFloat8e4m3);
 SAME(NCCL_FLOAT8E5M2, ncclFloat8e5m2);
 SAME(NCCL_DTYPES, ncclNumTypes);
