@@ -156,9 +156,8 @@ jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))'
     [ -x "$RG_BUILD/railgauge-probe" ] || return 0
     printf '#!/bin/sh\nexec sleep 600\n' >never
     chmod +x never
-    SECONDS=0
-    run -2 railgauge check -t mpi --launch ./never --limit 10s
+    mkdir tmp
+    TMPDIR=$PWD/tmp run -2 timeout 300 railgauge check -t mpi --launch ./never --limit 10s
     [[ $output == *"the limit was spent before there was anything to judge"* ]]
-    [ "$SECONDS" -lt 30 ]
-    [ -z "$(ls /tmp/railgauge-check-* 2>/dev/null | head -1)" ] || [ -n "${TMPDIR-}" ]
+    [ -z "$(ls tmp)" ]
 }

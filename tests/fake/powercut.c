@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* powercut.c - preloaded (LD_PRELOAD): what of points.tsv a power cut would leave.  Into the file that
- * POWERCUT names: "w SECONDS SIZE" when that much was written, "s SECONDS SIZE" when that much was
- * flushed. */
+ * POWERCUT names, in the order of what happened: "w THREAD SIZE" when that much was written, "s THREAD
+ * SIZE" when that much was flushed, "p THREAD MS" before a wait of so long.  Waits are what was asked
+ * for: how long they took is the machine's affair. */
 #include <dlfcn.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 static const char file[] = "/points.tsv";
@@ -31,16 +32,14 @@ static long long size_of(int fd)
 }
 
 /* One line, appended in one call: two threads tell. */
-static void tell(char what, long long size)
+static void tell(char what, long long number)
 {
     const char *path = getenv("POWERCUT");
-    struct timespec now;
     FILE *f = path ? fopen(path, "ae") : NULL;
 
     if (!f)
         return;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    fprintf(f, "%c %.6f %lld\n", what, (double)now.tv_sec + 1e-9 * (double)now.tv_nsec, size);
+    fprintf(f, "%c %d %lld\n", what, (int)gettid(), number);
     fclose(f);
 }
 
@@ -66,4 +65,14 @@ int fdatasync(int fd)
     if (rc == 0 && ours)
         tell('s', size);
     return rc;
+}
+
+int poll(struct pollfd *fds, nfds_t n, int ms)
+{
+    int (*real)(struct pollfd *, nfds_t, int);
+
+    *(void **)&real = dlsym(RTLD_NEXT, "poll");
+    if (ms > 0)
+        tell('p', ms);
+    return real(fds, n, ms);
 }

@@ -111,26 +111,22 @@ stop_and_resume() {
     [ "$(rows dir/points.tsv)" -gt "$had" ]
 }
 
-# Every row is on the disk 0.2 s after it was written; a machine that is busy may begin later with it.
+# Whoever flushes waits once, for 0.2 s, between a row and the flush that holds it; how long the machine takes for that
+# is its own affair.
 @test "a power cut at any moment costs the rows of the last 0.2 s" {
     [ -z "${RG_SAN:-}" ] || skip "a sanitizer's library must come first"
     [ -e "$build/fake/libpowercut.so" ] || skip "the stand-ins are not built (make check builds them)"
     POWERCUT=$PWD/cut LD_PRELOAD=$build/fake/libpowercut.so ranks 2 "$probe" probe -b 8 -e 64K -f 2 --time-cap 5ms -n 30 --no-retest \
         --op all_reduce,all_gather,pair_latency
-    written=$(grep -c '^w' cut) flushed=$(grep -c '^s' cut)
-    echo "$written writes, $flushed flushes"
-    [ "$written" -gt 100 ]
-    [ "$flushed" -lt $((written / 3)) ] # nobody waits for the disk after each
-    # The first flush that holds what was written, and how much later it was.
-    awk '$1 == "w" { at[++n] = $2; size[n] = $3 }
-        $1 == "s" { while (done < n && size[done + 1] <= $3) print $2 - at[++done] }
-        END { print n - done, "lost" }' cut >waits
-    tail -n 1 waits
-    [ "$(tail -n 1 waits)" = "0 lost" ]
-    sed '$d' waits | sort -g >late
-    echo "middle $(sed -n "$((written / 2))p" late) s, longest $(tail -n 1 late) s"
-    [ "$(awk '$1 > 0.3' late | wc -l)" -le $((written / 20)) ]
-    [ "$(awk '$1 > 2' late | wc -l)" -eq 0 ]
+    awk 'NR == FNR { if ($1 == "s") flushes[$2]; if ($1 == "w") writes[$2]; next }
+        $1 == "w" { size[++n] = $3 }
+        $1 == "p" && $2 in flushes && !($2 in writes) { waits++; longest = longest > $3 ? longest : $3; for (i = done + 1; i <= n; i++) waited[i]++ }
+        $1 == "s" { s++; while (done < n && size[done + 1] <= $3) if (waited[++done] > 1) late++ }
+        END {
+            printf "%d writes, %d flushes, %d waits of at most %d ms; %d rows late, %d lost\n", n, s, waits, longest, late, n - done
+            # nobody waits for the disk after each row: a flush has its wait before it, but for the last ones
+            exit !(n > 100 && waits > 0 && s <= waits + 2 && longest == 200 && !late && n == done)
+        }' cut cut
     # What was flushed last before a moment of our choice is a file that is continued.
     cp points.tsv whole.tsv
     size=$(awk '$1 == "s" { s[++n] = $3 } END { print s[int(n / 2)] }' cut)

@@ -85,6 +85,24 @@ preset() {
     done
 }
 
+# In simulated time nobody else has the processors. The start alone is the machine's own time, and is left out.
+@test "what it takes is what was estimated before the first round, is told in its parts and below what the plan allows" {
+    railgauge export --format simgrid --fabric gb200-nvl72 --racks 2 --hosts-per-rack 2 -o platform.xml --hostfile hosts
+    for words in '3 --op pair_bw,all_reduce -e 64K --no-retest' '2 --op pair_latency,pair_bw'; do
+        # shellcheck disable=SC2086 # words
+        set -- $words
+        rm -f points.tsv plan.tsv topology.json
+        echo '{}' >campaign.json
+        smpi "$1" probe "${@:2}"
+        railgauge plan --dry-run --json "${@:2}" topology.json >range.json
+        jq -e --slurpfile plan range.json '.measured[0] | (.took_seconds - .start_seconds) as $took | [
+            (.estimated_seconds - .start_seconds) / $took,
+            (.samples_seconds + .opening_seconds + .exchanges_seconds) / $took,
+            .warmup_seconds / .samples_seconds, $took / $plan[0].at_most_seconds] | debug
+            | .[0] > 0.8 and .[0] < 1.25 and .[1] > 0.9 and .[1] <= 1.0001 and .[2] > 0 and .[2] < 1 and .[3] < 1' campaign.json
+    done
+}
+
 # --- two orders of one job, by our price and by SimGrid ---
 
 # Two nodes more than the job needs, of a fabric in a random order, the second of them slow; the job on the first of them in turn, and as
