@@ -11,6 +11,11 @@
 
 #include "base/mem.h"
 
+/* 2.9 has deprecated what older ones have. */
+#if XML_MAJOR_VERSION < 2 || (XML_MAJOR_VERSION == 2 && XML_MINOR_VERSION < 9)
+#define XML_GetCurrentLineNumber64 XML_GetCurrentLineNumber
+#endif
+
 struct hidden {
     XML_Parser parser;
     const struct xml_reader *reader;
@@ -23,7 +28,7 @@ static int xml_line(const struct xml *x)
 {
     const struct hidden *h = x->hidden;
 
-    return (int)XML_GetCurrentLineNumber(h->parser);
+    return (int)XML_GetCurrentLineNumber64(h->parser);
 }
 
 void xml_bad(struct xml *x, const char *fmt, ...)
