@@ -62,8 +62,13 @@ find topo src/schema jobs \( -name '*.json' -o -name '*.tsv' \) -exec cp --paren
 path() { ompi_info --path "$1" --parsable | cut -d: -f3; }
 prefix=$(path prefix) plugins=$(path pkglibdir) data=$(path pkgdatadir)
 mkdir -p "$mpi/${plugins#"$prefix"/}" "$mpi/${data#"$prefix"/}"
-cp -L "$(command -v mpirun)" "$(command -v orted)" "$mpi/bin"
+# From Open MPI 5 on PRRTE starts the ranks, before that orted.
+for f in mpirun orted prterun prted; do
+    ! command -v "$f" >/dev/null || cp -L "$(command -v "$f")" "$mpi/bin/$f"
+done
 cp -rL "$data/." "$mpi/${data#"$prefix"/}"
+prte=${data%/*}/prte
+[ ! -d "$prte" ] || cp -rL "$prte" "$mpi/${prte#"$prefix"/}"
 for f in "$plugins"/*.so; do
     case ${f##*/} in
     *ucx* | *ofi* | *psm* | *openib* | *usnic* | *monitoring* | *ucc* | *hcoll* | *portals* | *gpfs*)
@@ -104,7 +109,13 @@ done
 # The carried NCCL is for a machine that has none.
 own libnccl.so.2 || [[ $folders == *nccl* ]] || folders=$folders:$carry/nccl
 export PATH=$carry/bin:$PATH LD_LIBRARY_PATH=$carry/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}$folders
-export OPAL_PREFIX=$carry OMPI_MCA_plm=isolated PMIX_MCA_pcompress_base_silence_warning=1
+export OPAL_PREFIX=$carry PMIX_MCA_pcompress_base_silence_warning=1
+# No other machine is reached, and ssh need not be there.
+if [ -e "$carry/bin/orted" ]; then
+    export OMPI_MCA_plm=isolated
+else
+    export PRTE_PREFIX=$carry PRTE_MCA_plm_ssh_agent=true
+fi
 [ ! -d "$carry/pmix" ] || export PMIX_INSTALL_PREFIX=$carry/pmix
 END
 cat >"$to/run.sh" <<'END'
@@ -143,7 +154,7 @@ topo tables of GPUs and fabrics
 jobs tables of jobs
 src/schema schemas
 tests the checks
-carry/bin mpirun, orted
+carry/bin mpirun and what it starts
 carry/${plugins#"$prefix"/} plugins of Open MPI
 carry/all libraries
 END

@@ -60,7 +60,7 @@ limited() { # COMMAND... - ended after LIMIT seconds, and when its check has no 
     timeout -k 5 "$((limit < rest ? limit : rest))" "$@"
 }
 ranks() {
-    limited mpirun -n "$1" --oversubscribe --bind-to none --mca btl vader,self \
+    limited mpirun -n "$1" -x LD_LIBRARY_PATH --oversubscribe --bind-to none --mca btl vader,self \
         --mca mpi_yield_when_idle 1 "${@:2}"
 }
 shared() { # RANKS OUT WORD... - the probe on one GPU
