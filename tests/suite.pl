@@ -1,12 +1,13 @@
 # suite.pl FILE... - test files side by side, judged as prove judges them; at the end the ten slowest, the skipped
-# tests and prove's summary.  RG_JOBS of them run at once; the table below says what goes with what.
+# tests and prove's summary.  RG_JOBS of them run at once; the table below says what goes with what.  Unless RG_ALL is set,
+# what has the tag "nightly" is left out, and counted.
 use strict;
 use warnings;
 use TAP::Formatter::Session;
 use TAP::Harness;
 use TAP::Parser::Aggregator;
 
-my @files = @ARGV or die "usage: suite.pl FILE...\n";
+@ARGV or die "usage: suite.pl FILE...\n";
 $ENV{RG_BUILD} //= 'build';
 $ENV{RG_TIMES} = "$ENV{RG_BUILD}/times";
 $ENV{RG_SKIPPED} = "$ENV{RG_BUILD}/skipped";
@@ -16,6 +17,29 @@ unlink @ENV{'RG_TIMES', 'RG_SKIPPED'};
 sub costs {
     open my $list, '<', $ENV{RG_TIMES} or return;
     return map { my ($wall, $user, $sys, $file) = split ' ', s{\n}{}r, 4; $file => [$wall, $user + $sys] } <$list>;
+}
+
+# How many tests of a file are left to make check-all, and how many it has.
+sub nightly {
+    my ($file) = @_;
+    return (0, 1) if $ENV{RG_ALL} || $file !~ /\.bats$/ || !open my $text, '<', $file;
+    my ($left, $all, $tag, $whole) = (0, 0, 0, 0);
+    while (<$text>) {
+        $whole = 1 if /^# bats file_tags=.*\bnightly\b/;
+        $tag = 1 if /^# bats test_tags=.*\bnightly\b/;
+        next unless /^\@test /;
+        $all++;
+        $left++ if $tag || $whole;
+        $tag = 0;
+    }
+    return ($left, $all);
+}
+my (@files, $left, @left_of);
+for my $file (@ARGV) {
+    my ($some, $all) = nightly($file);
+    push @files, $file if $some < $all;
+    $left += $some;
+    push @left_of, "$file $some" if $some;
 }
 
 # A file's row: the first whose pattern it ends in.
@@ -69,6 +93,7 @@ printf "  %7.1f s %7.1f s CPU  %s\n", @{$cost{$_}}, $_ for grep { defined } @slo
 if (open my $list, '<', $ENV{RG_SKIPPED}) {
     print "skipped:\n", map { "  $_" } sort <$list>;
 }
+print "left to make check-all, $left tests:\n", map { "  $_\n" } @left_of if @left_of;
 $harness->summary($sum);
 exit(!$whole || $sum->has_errors ? 1 : 0);
 
@@ -78,6 +103,7 @@ __DATA__
 tests/verbs/.*                         alone
 tests/mpi/(verbs_slow|nccl_scale)\.bats alone
 tests/slurm/forky\.bats                early
+tests/cli/(python|exam)\.bats          early
 tests/(slurm|mpi|ib)/trixie\.bats      trixie
 tests/slurm/health\.bats               trixie
 tests/mpi/watch\.bats                  early
@@ -90,6 +116,5 @@ tests/mpi/(replay|ops)\.bats           early
 tests/mpi/(big|compute)\.bats          early
 tests/cli/(plot|declared)\.bats        early
 tests/mpi/.*                           early
-tests/cli/exam\.bats                     early
 tests/cli/(case|readme|fit|jobs)\.bats early
 tests/lab/.*                           alone

@@ -3,6 +3,7 @@
 # In continuous integration (CI=true) a skipped test of the lab is a failed one.  A skipped test is a line of
 # the file that RG_SKIPPED names, and a file with nothing but skipped tests is no "ok" but skipped itself.  What the
 # file took is a line of the file that RG_TIMES names: seconds, CPU seconds of the user and of the system, its name.
+# Tests of bats with the tag "nightly" run where RG_ALL is set (make check-all).
 set -o pipefail
 
 RG_BUILD=$(cd "${RG_BUILD:-build}" && pwd) || exit 1
@@ -13,9 +14,12 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 strict='s/^not ok ([0-9]+ # SKIP)/ok \1/'
 [[ ${CI:-} == true && $1 == tests/lab/* ]] && strict='s/^ok (.*# *skip)/not ok \1/I; s/^1\.\.0.*# *skip/1..1\nnot ok 1 - skipped:/I'
 
+daily=()
+[ -n "${RG_ALL-}" ] || daily=(--filter-tags '!nightly')
+
 run() {
     case $1 in
-    *.bats) bats --tap "$1" ;;
+    *.bats) bats --tap "${daily[@]}" "$1" ;;
     */*) "$1" ;;
     *) "./$1" ;;
     esac | sed -E -u "$strict" | awk -v file="$1" -v list="${RG_SKIPPED:-/dev/null}" '

@@ -106,9 +106,10 @@ TABLE
 }
 
 @test "the bench runs without tables and refuses one that is not there" {
-    mkdir build # where it writes
+    mkdir -p build tree/tests/bench # where it writes, and a tree with no tables beside it
     ln -s "$(command -v railgauge)" build
-    RG_BUILD=$PWD/build run "$top/tests/bench/steps.sh" steps.tsv nosuch.tsv
+    cp "$top/tests/bench/steps.sh" tree/tests/bench
+    RG_BUILD=$PWD/build run tree/tests/bench/steps.sh steps.tsv nosuch.tsv
     [ "$status" -eq 66 ]
     [[ $output == *"nosuch.tsv cannot be read"* ]]
 }

@@ -5,7 +5,7 @@
 bats_require_minimum_version 1.5.0
 
 setup_file() {
-    export BUILD=${RG_BUILD:-$PWD/build} SEED=${RG_SEED:-$RANDOM}
+    export BUILD=${RG_BUILD:-$PWD/build} SEED=${RG_SEED:-$((${RG_ALL:-0} ? RANDOM : 1))}
     PATH=$BUILD:$PATH
     railgauge run -t sim --fabric hgx-h100 --racks 1 -e 1M --no-plots -o "$BATS_FILE_TMPDIR/c" >/dev/null 2>&1
 }

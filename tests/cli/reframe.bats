@@ -33,12 +33,14 @@ reframes() {
     [[ $output == *"clean and reseat"* ]]
 }
 
+# bats test_tags=nightly
 @test "7 % less over all NICs is no fault of a part, and below the reference by more than 5 %" {
     reframes --fault slow-fabric=0.93
     [ "$status" -ne 0 ]
     [[ $output == *"performance error:"*"rail=45.7"*"expected 49.2 (l=46.74, u=inf)"* ]]
 }
 
+# bats test_tags=nightly
 @test "a site's own reference rules" {
     cat >"$BATS_TEST_TMPDIR/site.py" <<EOF
 import os

@@ -32,3 +32,24 @@ tap() {
     tap 1..1 'ok 1 a'
     grep -qxE '([0-9]+\.[0-9]{3} ){3}\./file\.sh' times
 }
+
+# files - one test for each day and one for each night, and a file for the night alone.
+files() {
+    printf '%s\n' '@test "day" { :; }' '# bats test_tags=nightly' '@test "night" { :; }' >some.bats
+    printf '%s\n' '# bats file_tags=nightly' '@test "dark" { :; }' '@test "darker" { :; }' >whole.bats
+}
+
+@test "what is nightly is left out by day, and counted; RG_ALL runs it" {
+    files
+    local tests=$BATS_TEST_DIRNAME/..
+    names() { RG_ALL=$1 "$tests/tap.sh" some.bats | sed -n 's/^ok [0-9]* //p' | xargs; }
+    [ "$(names '')" = day ]
+    [ "$(names 1)" = "day night" ]
+    ln -s "$(cd "$tests" && pwd)" tests
+    mkdir build
+    suite() { env -u RG_BUILD RG_ALL="$1" RG_JOBS=1 perl tests/suite.pl some.bats whole.bats; }
+    run -0 suite ''
+    [[ $output == *$'left to make check-all, 3 tests:\n  some.bats 1\n  whole.bats 2\n'*"Files=1, Tests=1,"* ]]
+    run -0 suite 1
+    [[ $output == *"Files=2, Tests=4,"* && $output != *"check-all"* ]]
+}

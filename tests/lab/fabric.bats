@@ -75,6 +75,7 @@ pingpong() {
     lab mpirun "$BATS_RUN_TMPDIR/pingpong" "$@" 2>/dev/null
 }
 
+# bats test_tags=nightly
 @test "bandwidth of a near, a far and a degraded pair is what the truth says within 3 %" {
     RACKS=2 PER=2 NIC=800 TRUNK=300 DELAY_US=60 DEGRADE='3:150' lab up
     local pair src dst truth sec
@@ -98,6 +99,7 @@ soonest() {
 
 # A core that slept through the delay wakes late, by 20 to 80 us here and by the same for any delay: two labs' difference
 # is the delay alone.
+# bats test_tags=nightly
 @test "a longer delay between racks is longer by what the truth says within 40 us; a near pair has none" {
     local us near far=()
     for us in 60 260; do

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=nightly
 # health.bats - a NIC that lost half of its rate, measured in the lab by railgauge check: the HealthCheckProgram of
 # jobs/health drains that node of a real Slurm with the reason, and no other; repaired, it comes back by itself.
 

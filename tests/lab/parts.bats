@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=nightly
 # parts.bats - parts that are slowed in a lab of three racks, by name: by itself where its like are well, beside the
 # site's own reference where they are not.
 

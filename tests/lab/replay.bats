@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=nightly
 # The truth for predicted messages: curves of the job's own groups are measured, then the step's messages run
 # on the same links, and what was predicted must be what is measured.
 #

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=nightly
 # Three racks without a delay, so that the trunks alone tell them apart, and one NIC at five eighths.
 
 load chain

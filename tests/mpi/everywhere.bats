@@ -4,7 +4,7 @@
 # With sanitizers, of either compiler:
 #   make SAN=address,undefined check TESTS=tests/mpi/everywhere.bats
 #   make SAN=address,undefined CC=clang BUILD=build-clang check TESTS=tests/mpi/everywhere.bats
-# KEEP=DIR keeps the campaigns and what each command said.
+# KEEP=DIR keeps the campaigns and what each command said.  A kind that is another one's sibling is for make check-all.
 
 bats_require_minimum_version 1.5.0
 load helper
@@ -80,24 +80,8 @@ make_unfitted() {
 }
 make_preset() { :; }
 
-kinds=(ranks_2 ranks_4 one_endpoint tcp imported imported_host recorded nccl copies verbs golden one_host simulated racks
-    blind blind_rack dead all_dead slow cut unfitted preset)
 drawn=" ranks_2 imported all_dead "
 with_mpi=" ranks_2 ranks_4 one_endpoint tcp nccl copies verbs "
-
-setup_file() {
-    local kind code
-    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-    for kind in "${kinds[@]}"; do
-        mkdir "$BATS_FILE_TMPDIR/$kind"
-        code=99
-        if [[ $with_mpi != *" $kind "* || -x $probe ]]; then
-            code=0
-            (cd "$BATS_FILE_TMPDIR/$kind" && "make_$kind") >"$BATS_FILE_TMPDIR/$kind/said" 2>&1 || code=$?
-        fi
-        echo $code >"$BATS_FILE_TMPDIR/$kind/code"
-    done
-}
 
 teardown_file() {
     [ -z "${KEEP-}" ] || cp -r "$BATS_FILE_TMPDIR/." "$KEEP"
@@ -237,10 +221,13 @@ absurd() {
 
 # each KIND: all commands of the table on it.
 each() {
-    local code words line why most=1000 n=0 bad=0 texts=() campaign=campaign matrix=campaign/matrix.json topology=campaign/topology.json
+    local code=0 words line why most=1000 n=0 bad=0 texts=() campaign=campaign matrix=campaign/matrix.json topology=campaign/topology.json
+    mkdir "$BATS_FILE_TMPDIR/$1"
     cd "$BATS_FILE_TMPDIR/$1" || return 1
-    [ "$(<code)" -ne 99 ] || skip "$(tail -n 1 said | grep . || echo "not on this machine")"
-    [ "$(<code)" -eq 0 ] || { cat said; return 1; }
+    [[ $with_mpi != *" $1 "* || -x $probe ]] || skip "railgauge-probe is not built: no MPI was found"
+    ("make_$1") >said 2>&1 || code=$?
+    [ $code -ne 99 ] || skip "$(tail -n 1 said | grep . || echo "not on this machine")"
+    [ $code -eq 0 ] || { cat said; return 1; }
     [ "$1" != preset ] || campaign="--fabric hgx-b200 --racks 2" matrix=$campaign topology=$campaign
     mkdir out
     while read -r line; do
@@ -280,24 +267,33 @@ each() {
 }
 
 @test "two ranks over MPI" { each ranks_2; }
+# bats test_tags=nightly
 @test "four ranks over MPI" { each ranks_4; }
 @test "one rank" { each one_endpoint; }
 @test "four hosts of the lab over TCP" { each tcp; }
 @test "what nccl-tests printed on two hosts" { each imported; }
+# bats test_tags=nightly
 @test "what nccl-tests printed on one host" { each imported_host; }
 @test "a job's records" { each recorded; }
 @test "GPUs and NCCL of no preset" { each nccl; }
+# bats test_tags=nightly
 @test "copies between GPUs" { each copies; }
 @test "RDMA verbs" { each verbs; }
 @test "a matrix alone" { each golden; }
+# bats test_tags=nightly
 @test "one simulated host" { each one_host; }
+# bats test_tags=nightly
 @test "four simulated hosts" { each simulated; }
+# bats test_tags=nightly
 @test "two simulated racks" { each racks; }
 @test "two racks seen blind" { each blind; }
+# bats test_tags=nightly
 @test "one rack seen blind" { each blind_rack; }
 @test "a dead host and wrong data" { each dead; }
+# bats test_tags=nightly
 @test "all hosts dead" { each all_dead; }
 @test "slow parts" { each slow; }
+# bats test_tags=nightly
 @test "cut short and fitted" { each cut; }
 @test "cut short before anything was measured" { each unfitted; }
 @test "a preset" { each preset; }

@@ -12,6 +12,7 @@ setup() {
 # The verdict of one check in checks.tsv
 verdict() { awk -F'\t' -v c="$1" '$1 == c {print $2}' "${2:-$build/gpu-fake/checks.tsv}"; }
 
+# bats test_tags=nightly
 @test "the suite for GPU machines passes on the stand-ins and says that they are none" {
     [ -z "${RG_SAN:-}" ] || skip "with sanitizers its starts take minutes"
     RG_BUILD=$build run tests/gpu/run.sh --fake --page "$BATS_TEST_TMPDIR/page.md" --out "$BATS_TEST_TMPDIR/out"

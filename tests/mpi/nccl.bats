@@ -22,16 +22,21 @@ nccl_is_right() { # RANKS WORDS...
     [ "$(column stop points.tsv | sort -u)" = count ]
 }
 
+# bats test_tags=nightly
 @test "every op is verified on 2 ranks" { nccl_is_right 2; }
 @test "every op is verified on 3 ranks" { nccl_is_right 3; }
 @test "every op is verified on 8 ranks" { nccl_is_right 8 -f 128 --pairs shift; }
+# bats test_tags=nightly
 @test "in place" { nccl_is_right 4 --in-place; }
 @test "replayed as CUDA graphs" { nccl_is_right 3 --graph; }
+# bats test_tags=nightly
 @test "memory of the library's, registered" { nccl_is_right 3 --nccl-mem --register buffer; }
 @test "symmetric windows, in place" { nccl_is_right 3 --nccl-mem --register symmetric --in-place; }
+# bats test_tags=nightly
 @test "the same memory again and again" { nccl_is_right 3 --same-buffer; }
 @test "without kernels the host verifies" { RAILGAUGE_KERNELS=$PWD/none nccl_is_right 3; }
 @test "a library from before all_to_all: sends and receives" { FAKE_NCCL_VERSION=22700 nccl_is_right 3; }
+# bats test_tags=nightly
 @test "the oldest library that will do" { FAKE_NCCL_VERSION=21903 nccl_is_right 2; }
 
 @test "every type and every reduction, on the GPU and on the host" {

@@ -201,6 +201,7 @@ run_rack() {
     [ "$(nccl 'choices.rows | length > 5' t.json)" = true ]
 }
 
+# bats test_tags=nightly
 @test "a sweep over two hosts: what NCCL refuses across them is measured within each" {
     machine "${ib[@]}" 'nvls 4'
     run campaign --op all_reduce,all_gather -n 1 -w 0 --epochs 1 --no-retest --sweep

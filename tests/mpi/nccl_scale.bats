@@ -63,12 +63,18 @@ whole() { [ "$(rows "$1/points.tsv")" -eq "$(rows own/points.tsv)" ] && [ "$(col
     [ "$inits" -eq 8 ] && [ "$splits" -ge 56 ] # that of all
     [ "$(made shared)" = "8 0" ]
     sed -n 2p split/points.tsv | cut -c 3- | jq -e '.pair_comms == "host split, tcp split"'
-    # On the communicator of all a pair of one host is told to be ten times as slow, and is.
+}
+
+# bats test_tags=nightly
+@test "on the communicator of all a pair of one host is told to be ten times as slow, and is" {
+    pairs 8 own
+    pairs 8 shared
     awk -F'\t' '!/^#/ && $5 == "pair_latency" && $10 == 8 { t[FILENAME, int($7 / 4) == int($8 / 4)] = $12 }
         END { near = t["shared/points.tsv", 1] / t["own/points.tsv", 1]; far = t["shared/points.tsv", 0] / t["own/points.tsv", 0]
             print near, far; exit !(near > 8 && near < 12 && far > 0.8 && far < 1.25) }' own/points.tsv shared/points.tsv
 }
 
+# bats test_tags=nightly
 @test "auto shares between hosts and not within, says so with figures, and the points are those of own communicators" {
     run pairs 16 auto
     echo "$output"
@@ -83,6 +89,7 @@ whole() { [ "$(rows "$1/points.tsv")" -eq "$(rows own/points.tsv)" ] && [ "$(col
     sed -n 2p auto/points.tsv | cut -c 3- | jq -e '.pair_comms | test("host (own|split), tcp shared")'
 }
 
+# bats test_tags=nightly
 @test "sixteen ranks on four hosts: every algorithm that they allow, and what they do not is the point's reason" {
     export FAKE_NCCL_COST=init=0.01,rank=0.001,root=0.001
     run ranks 16 ./on_host.sh "$probe" probe -t nccl -b 64 -e 64 -n 1 -w 0 --epochs 1 --no-retest --op all_reduce,all_gather --sweep

@@ -23,7 +23,7 @@ setup() {
     matrix=$campaign/matrix.json
 }
 
-replay() { ranks 4 "$probe" replay "$matrix" --flops 1e11 --seconds 0.3 --steps 2 "$@"; }
+replay() { ranks 4 "$probe" replay "$matrix" --flops 1e11 --seconds 0.1 --steps 2 "$@"; }
 
 # What every replay's JSON says.
 sound() {
@@ -37,16 +37,11 @@ sound() {
         | .messages | (.seen.predicted_s - $seen | fabs) < 1e-6 and (.calls.measured_s - $calls | fabs) < 1e-6' out.json
 }
 
-# runs LAYOUT... - every term is there, and compute takes what it was set to: never less; and not more, but for
-# what others have of the cores, so it is most of the step, and the least of five replays counts.
+# runs LAYOUT... - every term is there, and compute takes what it was set to, never less; more is what others have of the
+# cores (tests/lab/replay.bats is alone with them).
 runs() {
-    for _ in 1 2 3 4 5; do
-        ranks 4 "$probe" replay "$matrix" --compute-share 80% --seconds 0.6 --steps 2 --json --layout "$@" >out.json
-        sound
-        jq '.terms[0] | {measured_s, predicted_s}' out.json
-        ! jq -e '.terms[0] | .measured_s / .predicted_s < 1.2' out.json || return 0
-    done
-    return 1
+    ranks 4 "$probe" replay "$matrix" --compute-share 80% --seconds 0.2 --steps 2 --json --layout "$@" >out.json
+    sound
 }
 
 @test "a job's own groups are in the plan, side by side" {

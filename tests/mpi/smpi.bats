@@ -147,22 +147,27 @@ played() { # ORDER JOB...
         { ours += $4 * $5; theirs += $4 * took[FNR - 1] } END { print ours, theirs }' points.tsv "$1.messages"
 }
 
-@test "three random jobs: the order of ranks that place prefers is the one whose messages SimGrid ends first" {
-    local model only="--strategy zero1 --dp-overlap off --tp-overlap off --cuda-graphs step --seq 1024"
+# agree SEED FABRIC RACKS JOB...: the order of ranks that place prefers is the one whose messages SimGrid ends first.
+agree() {
+    local model only=(--strategy zero1 --dp-overlap off --tp-overlap off --cuda-graphs step --seq 1024)
     for model in dense moe; do
         jq '.hidden = 1024 | .layers[0] |= (.count = 4 | .attention |= (.heads = 16 | .head_dim = 64) | .mlp.ffn = 2048)' \
             "$BATS_TEST_DIRNAME/../lab/jobs/$model.json" >$model.json
     done
-    while read -r seed fabric racks job; do
-        # shellcheck disable=SC2086 # words
-        set -- $job $only
-        instance "$seed" "$fabric" "$racks" "$@"
-        echo "$(played default "$@") $(played placed "$@")" >sums
-        awk -v name="$seed $fabric" '{ printf "%s: messages placed / default %.2f by our price, %.2f by SimGrid\n", name, $3 / $1, $4 / $2
-            exit !($3 < 0.95 * $1 && $4 < $2) }' sums
-    done <<'EOF'
-3 rtxpro6000-100gbe 4 -m ./dense.json --layout tp=2,pp=2,dp=8 --batch 16
-4 gb200-nvl72 3 -m ./moe.json --layout dp=32,ep=8 --batch 32
-5 gb200-nvl72 2 -m ./dense.json --layout tp=8,dp=4 --batch 16
-EOF
+    instance "$@" "${only[@]}"
+    echo "$(played default "${@:4}" "${only[@]}") $(played placed "${@:4}" "${only[@]}")" >sums
+    awk '{ printf "messages placed / default %.2f by our price, %.2f by SimGrid\n", $3 / $1, $4 / $2
+        exit !($3 < 0.95 * $1 && $4 < $2) }' sums
+}
+
+@test "the order that place prefers is SimGrid's: experts on racks" {
+    agree 4 gb200-nvl72 3 -m ./moe.json --layout dp=32,ep=8 --batch 32
+}
+# bats test_tags=nightly
+@test "the order that place prefers is SimGrid's: stages over hosts without NVLink" {
+    agree 3 rtxpro6000-100gbe 4 -m ./dense.json --layout tp=2,pp=2,dp=8 --batch 16
+}
+# bats test_tags=nightly
+@test "the order that place prefers is SimGrid's: tensor parallel on racks" {
+    agree 5 gb200-nvl72 2 -m ./dense.json --layout tp=8,dp=4 --batch 16
 }

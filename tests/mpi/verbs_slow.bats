@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=nightly
 # verbs_slow.bats - a NIC of the stand-in that is slow: judged by times, so nothing else runs beside it.
 
 bats_require_minimum_version 1.5.0

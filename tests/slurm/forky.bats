@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=nightly
 # forky.bats - Slurm 26.05 (Debian testing): topology.yaml, several topologies at once.
 
 load slurm

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=nightly
 # verbs.bats - real RDMA verbs without hardware: two small machines with soft-RoCE NICs (vm.sh), in which checks.sh does
 # everything in one boot; here is judged what it left.
 
