@@ -206,7 +206,11 @@ static const double all_moves = 1e18; /* bytes of which no latency shows */
 static double slowed_by(const struct matrix *m, const struct ways *slow, enum op op, double bytes)
 {
     struct ways healthy = ways_healthy(slow);
-    double ratio = model_time(m, slow, op, bytes) / model_time(m, &healthy, op, bytes);
+    struct ways_model with, without;
+
+    ways_model(&with, m, slow, op);
+    ways_model(&without, m, &healthy, op);
+    double ratio = ways_stretch(&with, &without, bytes);
 
     return isfinite(ratio) && ratio > 1 ? ratio : 1;
 }
@@ -225,10 +229,15 @@ static struct without without_part(const struct matrix *m, const struct obs *o,
 
 static struct item make_item(struct fit *f, const struct obs *o, const struct ways *slow)
 {
-    struct item x = {curve_of(f->m, o->op, slow), slow->exception < 0, slow->spared, {1, 1, 1}, o};
+    struct ways healthy = ways_healthy(slow);
+    struct ways_model model;
+
+    ways_model(&model, f->m, &healthy, o->op);
+    const struct ways_slow *by = &slow->slow[ways_schedule(&model, o->bytes)];
+    struct item x = {curve_of(f->m, o->op, slow), by->exception < 0, by->spared, {1, 1, 1}, o};
 
     if (!x.clean) {
-        x.part = slow->exception;
+        x.part = by->exception;
         x.without = without_part(f->m, o, slow);
     }
     return x;

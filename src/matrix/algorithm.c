@@ -139,7 +139,12 @@ static struct algorithm_line *add_line(struct writing *w, enum algorithm a, enum
     double least = fmax(w->g->hop_in, w->g->hop_out); /* no collective beats one message */
 
     *x = (struct algorithm_line){
-        fmax(latency, w->g->domains > 1 ? least : 0) + w->g->add, rate, 0, 0, a, p};
+        fmax(latency, w->g->domains > 1 ? least : 0) + w->g->add[algorithm_schedule(a)],
+        rate,
+        0,
+        0,
+        a,
+        p};
     return x;
 }
 
@@ -259,7 +264,7 @@ static void add_pat(struct writing *w, enum op op)
         spread_gain * (base_ring[0] * us + ring * us + (n / 2 - 1) * slower(w, PROTOCOL_LL128));
     double latency = 8 * us + log2(n) * hop / 3.5 + 2.8 * us * n;
     add_line(w, ALGORITHM_PAT, PROTOCOL_SIMPLE, g->widest > 1 ? fmax(latency, least) : latency,
-             pat_share * g->ring * n / (n - 1));
+             pat_share * g->pat * n / (n - 1));
 }
 
 int algorithm_lines(struct algorithm_line line[ALGORITHM_LINES], const struct algorithm_group *g,
@@ -267,7 +272,7 @@ int algorithm_lines(struct algorithm_line line[ALGORITHM_LINES], const struct al
 {
     struct writing w = {.g = g, .nccl = row_of(g->nccl), .line = line};
 
-    if (isnan(g->inside) || isnan(g->ring) || isnan(g->tree)) {
+    if (isnan(g->inside) || isnan(g->ring) || isnan(g->tree) || isnan(g->pat)) {
         line[0] = (struct algorithm_line){0, NAN, 0, 0, ALGORITHM_RING, PROTOCOL_SIMPLE};
         return 1;
     }

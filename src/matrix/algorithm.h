@@ -57,6 +57,8 @@ enum algorithm {
     ALGORITHM_NVLS_TREE,
     ALGORITHM_PAT,
 };
+/* Schedules differ in the edges between domains: see model.c.  SCHEDULE_OWN: ring, or the only one of an operation. */
+enum schedule_kind { SCHEDULE_OWN, SCHEDULE_TREE, SCHEDULE_PAT, SCHEDULES };
 enum protocol { PROTOCOL_LL, PROTOCOL_LL128, PROTOCOL_SIMPLE, PROTOCOLS };
 
 struct algorithm_line {
@@ -74,9 +76,9 @@ struct algorithm_group {
     int ranks, domains, widest; /* widest: GPUs of one domain of the machine */
     bool nvlink;                /* ALGORITHM_NVLINK inside, where no part is slow */
     double inside;              /* B; INFINITY: no two ranks share a domain */
-    double ring, tree;      /* N as a ring crosses, as a tree crosses, B/s; INFINITY: one domain */
-    double hop_in, hop_out; /* latency of a pair, s; 0: no such pair */
-    double add;             /* latency that a slow part adds, s */
+    double ring, tree, pat;     /* N as each of them crosses, B/s; INFINITY: one domain */
+    double hop_in, hop_out;     /* latency of a pair, s; 0: no such pair */
+    double add[SCHEDULES];      /* latency that a slow part adds, s */
 };
 /* The version whose tables hold where none is known. */
 #define ALGORITHM_NCCL 22809
@@ -93,11 +95,30 @@ static inline double algorithm_load(int domains)
     return domains <= 2 ? 1 : domains == 3 ? 1.5 : 2;
 }
 
+static inline enum schedule_kind algorithm_schedule(enum algorithm a)
+{
+    return a == ALGORITHM_TREE || a == ALGORITHM_NVLS_TREE ? SCHEDULE_TREE
+           : a == ALGORITHM_PAT                            ? SCHEDULE_PAT
+                                                           : SCHEDULE_OWN;
+}
+/* NCCL's binary tree of domains: the parent of a place, 0 is above all [NCCL 2.30.7, src/graph/trees.cc]. */
+static inline int algorithm_parent(int place, int domains)
+{
+    int low = place & -place, up = (place ^ low) | low << 1;
+
+    return up < domains ? up : place ^ low;
+}
+/* Domain at a place of the first tree, or of the second: mirrored, or turned by one where domains are odd in number. */
+static inline int algorithm_place(int place, int domains, bool second)
+{
+    return !second ? place : domains % 2 ? (place + 1) % domains : domains - 1 - place;
+}
+
 static inline double algorithm_line_time(const struct algorithm_line *x, double bytes)
 {
     double fill = x->fill > 0 ? fmin(sqrt(x->fill * bytes), x->most) : 0;
 
-    return x->latency + (bytes + fill) / x->rate;
+    return x->rate > 0 || isnan(x->rate) ? x->latency + (bytes + fill) / x->rate : INFINITY;
 }
 /* The fastest line at a size. */
 static inline const struct algorithm_line *algorithm_fastest(const struct algorithm_line *line,

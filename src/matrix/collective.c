@@ -246,10 +246,11 @@ static double reading_time(const struct collective_reading *r, double bytes)
 /* Slow parts stretch a curve by what they do to the model. */
 static double slower_by(const struct collective_priced *q, double bytes, double sec)
 {
-    double ratio = ways_time(&q->model, bytes) / ways_time(&q->own.model, bytes);
+    double ratio = ways_stretch(&q->model, &q->own.model, bytes);
 
-    return isnan(ratio) && isfinite(sec) ? 1 / fmin(q->ways.inner_factor, q->ways.outer_factor)
-                                         : ratio;
+    return isnan(ratio) && isfinite(sec)
+               ? 1 / fmin(q->ways.inner_factor, q->ways.slow[SCHEDULE_OWN].outer)
+               : ratio;
 }
 
 /* The share of the denser group's time that a group takes at least: of fewer domains what half_gain says, of one all
@@ -273,7 +274,7 @@ static void resolve(struct collective_priced *q, const struct matrix *m, enum op
     q->op = op;
     q->published = published;
     q->ways = *ways;
-    if (ways->exception >= 0) /* else it is own.model */
+    if (ways_slowed(ways)) /* else own.model is the same */
         ways_model(&q->model, m, ways, op);
     reading_of(&q->own, m, op, ways, published);
     q->floored =
@@ -289,13 +290,21 @@ static void resolve(struct collective_priced *q, const struct matrix *m, enum op
 
 /* --- known shapes --- */
 
+static bool same_slow(const struct ways *a, const struct ways *b)
+{
+    bool same = a->inner_factor == b->inner_factor;
+
+    for (int s = 0; s < SCHEDULES && same; s++)
+        same = a->slow[s].outer == b->slow[s].outer && a->slow[s].add == b->slow[s].add &&
+               (a->slow[s].exception < 0) == (b->slow[s].exception < 0);
+    return same;
+}
+
 static bool same_ways(const struct ways *a, const struct ways *b)
 {
     return !memcmp(&a->shape, &b->shape, sizeof(a->shape)) && a->inner == b->inner &&
            a->outer == b->outer && a->crossings == b->crossings && a->at_once == b->at_once &&
-           (a->exception < 0) == (b->exception < 0) && a->inner_factor == b->inner_factor &&
-           a->outer_factor == b->outer_factor && a->alpha_add == b->alpha_add &&
-           !memcmp(a->share, b->share, sizeof(a->share));
+           same_slow(a, b) && !memcmp(a->share, b->share, sizeof(a->share));
 }
 
 static uint64_t hash_of(enum op op, const struct ways *w)
@@ -305,7 +314,7 @@ static uint64_t hash_of(enum op op, const struct ways *w)
 
     for (size_t i = 0; i < sizeof(w->shape) / sizeof(int); i++)
         hash = map_mix(hash, (uint64_t)shape[i]);
-    memcpy(&bits, &w->outer_factor, sizeof(bits));
+    memcpy(&bits, &w->slow[SCHEDULE_OWN].outer, sizeof(bits));
     return map_mix(map_mix(hash, (uint64_t)w->crossings), bits);
 }
 
@@ -387,5 +396,5 @@ double collective_time(const struct collective_quote *q, double bytes)
     const struct collective_reading *by;
     double sec = collective_healthy(of, bytes, &by);
 
-    return of->ways.exception < 0 ? sec : sec * slower_by(of, bytes, sec);
+    return ways_slowed(&of->ways) ? sec * slower_by(of, bytes, sec) : sec;
 }

@@ -28,6 +28,14 @@
 /* --- a group's ways, and the model: used where no curve was measured or published, for the
  * expected value, and to carry slow parts into measured curves --- */
 
+/* Slow parts that a schedule of a group crosses. */
+struct ways_slow {
+    double outer;  /* rate left between domains, share; 1: healthy */
+    double add;    /* latency added, s */
+    int exception; /* index of the part that rules; -1: none */
+    int spared; /* index of the first part inside a group of several domains that is not crossed; -1: none */
+};
+
 /* The ways that a group's traffic takes, O(n). */
 struct ways {
     struct shape shape;
@@ -36,10 +44,8 @@ struct ways {
     int at_once;            /* groups like this one that run at the same time */
     double share[TIER_MAX]; /* of the other members, by tier as that one sees them which has the
                                fewest of them in its domain */
-    double inner_factor, outer_factor; /* slowest part that the group uses; 1: healthy */
-    double alpha_add;
-    int exception; /* which one rules, -1 */
-    int spared; /* the first one inside a group of several domains that its schedule does not cross, -1 */
+    double inner_factor;    /* rate left inside a domain by the slowest part, share; 1: healthy */
+    struct ways_slow slow[SCHEDULES]; /* all alike but where an operation goes along rings */
 };
 
 /* A group in rank order, by its members or by ranges of them. */
@@ -70,10 +76,18 @@ static inline struct ways ways_healthy(const struct ways *w)
 {
     struct ways healthy = *w;
 
-    healthy.inner_factor = healthy.outer_factor = 1;
-    healthy.alpha_add = 0;
-    healthy.exception = healthy.spared = -1;
+    healthy.inner_factor = 1;
+    for (int s = 0; s < SCHEDULES; s++)
+        healthy.slow[s] = (struct ways_slow){1, 0, -1, -1};
     return healthy;
+}
+static inline bool ways_slowed(const struct ways *w)
+{
+    bool slowed = false;
+
+    for (int s = 0; s < SCHEDULES; s++)
+        slowed = slowed || w->slow[s].exception >= 0;
+    return slowed;
 }
 /* What the model makes of these ways at any size, all looked up: a price is some operations then. */
 struct ways_class {
@@ -97,6 +111,11 @@ struct ways_model {
 void ways_model(struct ways_model *x, const struct matrix *m, const struct ways *w, enum op op);
 /* Seconds; NAN when a tier that is needed has no curve, INFINITY when a part is dead. */
 double ways_time(const struct ways_model *x, double bytes);
+/* The schedule that the healthy group runs at this size: only parts that this schedule crosses slow the group. */
+enum schedule_kind ways_schedule(const struct ways_model *healthy, double bytes);
+/* Factor by which slow parts stretch the time.  Where another algorithm is faster than the slowed one, the other one's
+ * time counts, so that more bytes never take less; INFINITY where the schedule crosses a dead part. */
+double ways_stretch(const struct ways_model *slow, const struct ways_model *healthy, double bytes);
 /* The slowest tier inside a host or domain; -1: none. */
 int ways_inner(const struct matrix *m);
 static inline double model_time(const struct matrix *m, const struct ways *w, enum op op,

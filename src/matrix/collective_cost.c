@@ -196,15 +196,18 @@ static void healthy_cost(const struct collective_priced *q, const struct matrix 
 void collective_cost(const struct collective_quote *q, const struct matrix *m, double bytes,
                      struct cost *out)
 {
+    const struct collective_priced *of = collective_of(q);
+    int exception = q->ways.slow[ways_schedule(&of->own.model, bytes)].exception;
+
     *out = (struct cost){.exception = -1, .basis = BASIS_ASSUMED};
-    healthy_cost(collective_of(q), m, bytes, out);
-    if (q->ways.exception < 0)
+    healthy_cost(of, m, bytes, out);
+    if (exception < 0)
         return;
     double sec = collective_time(q, bytes), by = sec / out->sec;
     out->sec = sec;
     out->lo *= by;
     out->hi *= by;
-    out->exception = q->ways.exception;
+    out->exception = exception;
     matrix_blame(m, out);
 }
 

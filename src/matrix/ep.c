@@ -63,19 +63,20 @@ double ep_time(const struct matrix *m, const struct ways *w, double inside, doub
                bool dispatch)
 {
     const struct shape *s = &w->shape;
+    const struct ways_slow *slow = &w->slow[SCHEDULE_OWN];
     bool cross = s->domains > 1;
     double alpha, unused;
 
-    if (w->inner_factor <= 0 || w->outer_factor <= 0)
+    if (w->inner_factor <= 0 || slow->outer <= 0)
         return INFINITY;
     double in = rate_of(m, false, s->per_domain, dispatch, cross ? &unused : &alpha);
     double busy = inside > 0 && s->per_domain > 1 ? inside / (in * w->inner_factor) : 0;
     if (cross) { /* no kernel is faster than the NICs */
         double nic = matrix_rate(m, w->outer, DIR_BI) * fmin(1, (double)s->nics / s->per_domain);
-        double out = fmin(rate_of(m, true, s->ranks, dispatch, &alpha), nic) * w->outer_factor;
+        double out = fmin(rate_of(m, true, s->ranks, dispatch, &alpha), nic) * slow->outer;
         busy = isnan(alpha) || isnan(busy) ? NAN : fmax(busy, across / out);
     }
-    return alpha + w->alpha_add + busy;
+    return alpha + slow->add + busy;
 }
 
 /* Put before what all_to_all says of itself. */
@@ -130,6 +131,6 @@ void matrix_ep(const struct matrix *m, const int *ids, int n, double bytes, doub
     if (isinf(sec))
         return;
     words(m, &w, bytes, dispatch, out);
-    if (w.exception >= 0)
+    if (w.slow[SCHEDULE_OWN].exception >= 0)
         matrix_blame(m, out);
 }

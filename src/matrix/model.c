@@ -20,6 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
+
 static bool same_domain(const struct matrix *m, int a, int b)
 {
     const int *x = m->topo.endpoint[a].place.at, *y = m->topo.endpoint[b].place.at;
@@ -85,12 +87,14 @@ static bool concerns(const struct matrix *m, const struct exception *e, int tier
  *
  *   ring       inside a domain each member sends to the next one.  Between domains each NIC has a channel: member
  *              k of a domain sends to member k of the next domain in rank order.
+ *   trees      between domains, in the order of their first members: member k of a domain exchanges with member k of
+ *              its parent and of its children in either of NCCL's two binary trees.  Inside as a ring: the chains of
+ *              the channels start at different members.
+ *   PAT        each member exchanges with those 1, 2, 4, 8 ... ranks away [NCCL 2.30.7, src/transport/generic.cc]
  *   next       each member sends to the next one in rank order, so NICs carry data at the borders of domains only
- *   exchange   each member sends to all others
- *
- * A tree meets the NICs of a ring; between which domains it runs is not modelled. */
+ *   exchange   each member sends to all others */
 
-enum { CROSSED_INSIDE = 1, CROSSED_OUTSIDE = 2, CROSSED_UNKNOWN = -1 };
+enum { CROSSED_INSIDE = 1, CROSSED_OUTSIDE = 2 };
 
 static int flow_crosses(const struct matrix *m, const struct exception *e, int a, int b)
 {
@@ -145,18 +149,107 @@ static int channels_cross(const struct matrix *m, const struct exception *e, con
     return crossed & CROSSED_OUTSIDE;
 }
 
-static int ring_crosses(const struct matrix *m, const struct ways *w, const struct exception *e,
-                        const struct members *g)
+/* --- trees and PAT --- */
+
+/* Members by domain, domains in the order of their first members. */
+struct by_domain {
+    int *id, *start; /* start[domains]: how many there are */
+    int domains;
+};
+
+static int domain_key(const struct matrix *m, int id)
+{
+    const int *at = m->topo.endpoint[id].place.at;
+
+    return at[LEVEL_DOMAIN] >= 0 ? at[LEVEL_DOMAIN]
+                                 : m->topo.group[LEVEL_DOMAIN].count + at[LEVEL_HOST];
+}
+
+static void by_domain_of(struct by_domain *d, const struct matrix *m, const int *ids, int n)
+{
+    int *order = mem_ints(m->topo.group[LEVEL_DOMAIN].count + m->topo.hosts, -1);
+
+    *d = (struct by_domain){mem_ints(n, 0), mem_ints(n + 2, 0), 0};
+    for (int i = 0; i < n; i++) {
+        int *at = &order[domain_key(m, ids[i])];
+        if (*at < 0)
+            *at = d->domains++;
+        d->start[*at + 2]++;
+    }
+    for (int i = 2; i <= d->domains; i++)
+        d->start[i] += d->start[i - 1];
+    for (int i = 0; i < n; i++)
+        d->id[d->start[order[domain_key(m, ids[i])] + 1]++] = ids[i];
+    free(order);
+}
+
+static int both_cross(const struct matrix *m, const struct exception *e, int a, int b)
+{
+    return flow_crosses(m, e, a, b) | flow_crosses(m, e, b, a);
+}
+
+/* The edge between two domains, a channel for each member. */
+static int edge_crosses(const struct matrix *m, const struct exception *e,
+                        const struct by_domain *d, int a, int b)
+{
+    const int *start = d->start;
+    int at_a = start[a + 1] - start[a], at_b = start[b + 1] - start[b], crossed = 0;
+
+    for (int k = 0; k < at_a || k < at_b; k++)
+        crossed |= both_cross(m, e, d->id[start[a] + k % at_a], d->id[start[b] + k % at_b]);
+    return crossed;
+}
+
+static int trees_cross(const struct matrix *m, const struct exception *e, const int *ids, int n)
+{
+    struct by_domain d;
+    int crossed = 0;
+
+    by_domain_of(&d, m, ids, n);
+    for (int second = 0; second < 2; second++)
+        for (int i = 1; i < d.domains; i++)
+            crossed |=
+                edge_crosses(m, e, &d, algorithm_place(i, d.domains, second),
+                             algorithm_place(algorithm_parent(i, d.domains), d.domains, second));
+    free(d.id);
+    free(d.start);
+    return crossed & CROSSED_OUTSIDE;
+}
+
+static int pat_crosses(const struct matrix *m, const struct exception *e, const int *ids, int n)
+{
+    int crossed = 0;
+
+    for (int far = 1; far < n; far *= 2)
+        for (int i = 0; i < n; i++)
+            crossed |= both_cross(m, e, ids[i], ids[(i + far) % n]);
+    return crossed & CROSSED_OUTSIDE;
+}
+
+/* Each schedule of an operation that goes along rings. */
+static bool rings_cross(int crossed[SCHEDULES], const struct matrix *m, const struct ways *w,
+                        const struct exception *e, const struct members *g)
 {
     bool nics = e->tier < 0 || m->tier[e->tier].nic;
+    bool any = !part_is_two(e->part) && (e->tier < 0 || (!nics && e->tier == w->inner));
 
     /* The NICs of all members carry a channel, and so does the port of a member inside a domain. */
-    if (!part_is_two(e->part) && (e->tier < 0 || (!nics && e->tier == w->inner)))
-        return (concerns(m, e, w->inner) ? CROSSED_INSIDE : 0) |
-               (concerns(m, e, w->outer) ? CROSSED_OUTSIDE : 0);
+    if (any) {
+        crossed[SCHEDULE_OWN] = (concerns(m, e, w->inner) ? CROSSED_INSIDE : 0) |
+                                (concerns(m, e, w->outer) ? CROSSED_OUTSIDE : 0);
+        crossed[SCHEDULE_TREE] = crossed[SCHEDULE_PAT] = crossed[SCHEDULE_OWN];
+        return true;
+    }
     if (g->ranges)
-        return CROSSED_UNKNOWN;
-    return inside_crosses(m, e, g->ids, g->n) | channels_cross(m, e, g->ids, g->n);
+        return false;
+    int inside = inside_crosses(m, e, g->ids, g->n);
+    crossed[SCHEDULE_OWN] = inside | channels_cross(m, e, g->ids, g->n);
+    crossed[SCHEDULE_TREE] = crossed[SCHEDULE_PAT] = inside;
+    if (w->outer >= 0)
+        crossed[SCHEDULE_TREE] |= trees_cross(m, e, g->ids, g->n);
+    if (w->outer >= 0 && w->shape.domains == w->shape.ranks)
+        crossed[SCHEDULE_PAT] |= pat_crosses(m, e, g->ids, g->n);
+    return true;
 }
 
 static int exchange_crosses(const struct matrix *m, const struct ways *w, const struct exception *e)
@@ -174,15 +267,20 @@ static int exchange_crosses(const struct matrix *m, const struct ways *w, const 
     return crossed;
 }
 
-/* Bits, or CROSSED_UNKNOWN: members must be listed. */
-static int schedule_crosses(const struct matrix *m, const struct ways *w, const struct exception *e,
-                            const struct members *g, enum op op)
+/* False: members must be listed. */
+static bool schedules_cross(int crossed[SCHEDULES], const struct matrix *m, const struct ways *w,
+                            const struct exception *e, const struct members *g, enum op op)
 {
-    if (op_table[op].links == OP_EXCHANGE)
-        return exchange_crosses(m, w, e);
+    bool exchange = op_table[op].links == OP_EXCHANGE;
+
     if (op_table[op].links == OP_RING)
-        return ring_crosses(m, w, e, g);
-    return g->ranges ? CROSSED_UNKNOWN : next_crosses(m, e, g->ids, g->n);
+        return rings_cross(crossed, m, w, e, g);
+    if (!exchange && g->ranges)
+        return false;
+    int all = exchange ? exchange_crosses(m, w, e) : next_crosses(m, e, g->ids, g->n);
+    for (int s = 0; s < SCHEDULES; s++)
+        crossed[s] = all;
+    return true;
 }
 
 /* What a part leaves of the slowest tier, where it slows a tier that may be faster. */
@@ -193,18 +291,26 @@ static double left_of_tier(const struct matrix *m, const struct exception *e, in
     return fmin(1, e->factor * pace(m, e->tier) / pace(m, slowest));
 }
 
-static void slow_part(struct ways *w, const struct matrix *m, int index, int crossed)
+static void slow_part(struct ways *w, const struct matrix *m, int index,
+                      const int crossed[SCHEDULES])
 {
     const struct exception *e = &m->exception[index];
-    double before = fmin(w->inner_factor, w->outer_factor), add = w->alpha_add;
+    double inner = w->inner_factor;
 
-    if (crossed & CROSSED_INSIDE)
-        w->inner_factor = fmin(w->inner_factor, left_of_tier(m, e, w->inner));
-    if (crossed & CROSSED_OUTSIDE)
-        w->outer_factor = fmin(w->outer_factor, left_of_tier(m, e, w->outer));
-    w->alpha_add = fmax(w->alpha_add, e->alpha_add);
-    if (fmin(w->inner_factor, w->outer_factor) < before || w->alpha_add > add)
-        w->exception = index;
+    if (crossed[SCHEDULE_OWN] & CROSSED_INSIDE)
+        w->inner_factor = fmin(inner, left_of_tier(m, e, w->inner));
+    for (int i = 0; i < SCHEDULES; i++) {
+        struct ways_slow *s = &w->slow[i];
+        double before = fmin(inner, s->outer), add = s->add;
+        if (crossed[i] & CROSSED_OUTSIDE)
+            s->outer = fmin(s->outer, left_of_tier(m, e, w->outer));
+        if (crossed[i])
+            s->add = fmax(add, e->alpha_add);
+        else if (w->outer >= 0 && s->spared < 0)
+            s->spared = index;
+        if (crossed[i] && (fmin(w->inner_factor, s->outer) < before || s->add > add))
+            s->exception = index;
+    }
 }
 
 int ways_parts(struct ways *w, const struct matrix *m, const struct members *g, enum op op,
@@ -212,17 +318,13 @@ int ways_parts(struct ways *w, const struct matrix *m, const struct members *g, 
 {
     *w = ways_healthy(w);
     for (int i = 0; i < exceptions; i++) {
-        int at = exception ? exception[i] : i;
+        int at = exception ? exception[i] : i, crossed[SCHEDULES];
         const struct exception *e = &m->exception[at];
         if (!has_members(m, e, g))
             continue;
-        int crossed = schedule_crosses(m, w, e, g, op);
-        if (crossed == CROSSED_UNKNOWN)
+        if (!schedules_cross(crossed, m, w, e, g, op))
             return -1;
-        if (crossed)
-            slow_part(w, m, at, crossed);
-        else if (w->outer >= 0 && w->spared < 0)
-            w->spared = at;
+        slow_part(w, m, at, crossed);
     }
     return 0;
 }
@@ -356,8 +458,7 @@ int ways_of_some(struct ways *w, const struct matrix *m, const struct members *g
 {
     struct hops h = {.ways = w, .m = m};
 
-    *w = (struct ways){.inner = -1, .outer = -1, .exception = -1, .spared = -1, .at_once = 1};
-    w->inner_factor = w->outer_factor = 1;
+    *w = (struct ways){.inner = -1, .outer = -1, .at_once = 1};
     int lone = g->ranges ? shape_of_ranges(&w->shape, g->ranges)
                          : shape_of(&w->shape, &m->topo, g->ids, g->n);
     if (lone < 0 || (g->ranges && walk_ranges(&h, g->ranges, lone) < 0))
@@ -484,11 +585,12 @@ static double share_of(const struct matrix *m, const struct ways *w, const struc
 
 /* B of the way between domains: a ring, or one hop of it, crosses with `nics` NICs at a time.  more: how many
  * times what a ring sends between racks does. */
-static double outer_rate(const struct matrix *m, const struct ways *w, int nics, double more)
+static double outer_rate(const struct matrix *m, const struct ways *w, int nics, double more,
+                         enum schedule_kind s)
 {
     double flows = w->shape.racks > 1 ? (double)w->crossings / w->shape.racks : 1;
 
-    return matrix_rate(m, w->outer, DIR_BI) * w->outer_factor *
+    return matrix_rate(m, w->outer, DIR_BI) * w->slow[s].outer *
            share_of(m, w, &m->tier[w->outer], flows * more, (double)w->crossings * nics * more);
 }
 
@@ -535,7 +637,9 @@ static void group_of(struct algorithm_group *g, const struct matrix *m, const st
                                   .inside = INFINITY,
                                   .ring = INFINITY,
                                   .tree = INFINITY,
-                                  .add = w->alpha_add};
+                                  .pat = INFINITY};
+    for (int s = 0; s < SCHEDULES; s++)
+        g->add[s] = w->slow[s].add;
     if (w->inner >= 0) {
         double rate = matrix_rate(m, w->inner, DIR_BI);
         g->nvlink = rate >= ALGORITHM_NVLINK;
@@ -543,8 +647,10 @@ static void group_of(struct algorithm_group *g, const struct matrix *m, const st
         g->hop_in = hop_alpha(m, w->inner);
     }
     if (across) {
-        g->ring = w->shape.nics * outer_rate(m, w, w->shape.nics, 1);
-        g->tree = w->shape.nics * outer_rate(m, w, w->shape.nics, tree_climbs(&w->shape));
+        int nics = w->shape.nics;
+        g->ring = nics * outer_rate(m, w, nics, 1, SCHEDULE_OWN);
+        g->tree = nics * outer_rate(m, w, nics, tree_climbs(&w->shape), SCHEDULE_TREE);
+        g->pat = nics * outer_rate(m, w, nics, 1, SCHEDULE_PAT);
         g->hop_out = hop_alpha(m, w->outer);
     }
 }
@@ -555,18 +661,19 @@ static void chain_of(struct ways_model *x, const struct matrix *m, const struct 
     double in = w->inner >= 0 ? hop_alpha(m, w->inner) : 0;
     double out = w->outer >= 0 ? hop_alpha(m, w->outer) : 0;
     double inside = w->inner >= 0 ? matrix_rate(m, w->inner, DIR_BI) * w->inner_factor : INFINITY;
-    double across = w->outer >= 0 ? w->shape.nics * outer_rate(m, w, w->shape.nics, 1) : INFINITY;
+    double across =
+        w->outer >= 0 ? w->shape.nics * outer_rate(m, w, w->shape.nics, 1, SCHEDULE_OWN) : INFINITY;
     int n = w->shape.ranks, crossings = w->outer < 0 ? 0 : w->shape.domains - 1;
     double share = op_table[op].share == OP_WHOLE ? 1 : (n - 1.0) / n, turns = op_table[op].turns;
     double rate = isnan(across) || across < inside ? across : inside;
 
-    x->line[0] =
-        (struct algorithm_line){turns * ((n - 1 - crossings) * in + crossings * out + w->alpha_add),
-                                rate / share / turns,
-                                0,
-                                0,
-                                ALGORITHM_CHAIN,
-                                PROTOCOL_SIMPLE};
+    x->line[0] = (struct algorithm_line){
+        turns * ((n - 1 - crossings) * in + crossings * out + w->slow[SCHEDULE_OWN].add),
+        rate / share / turns,
+        0,
+        0,
+        ALGORITHM_CHAIN,
+        PROTOCOL_SIMPLE};
     x->lines = 1;
 }
 
@@ -594,8 +701,8 @@ static void exchange_of(struct ways_model *x, const struct matrix *m, const stru
         bool outside = w->outer >= 0 && (m->tier[t].nic || t == w->outer);
         double rate = matrix_rate(m, t, DIR_BI);
         if (outside)
-            rate = rate * w->outer_factor * share_of(m, w, &m->tier[t], n * w->share[t], n) *
-                   fmin(1, per_rank);
+            rate = rate * w->slow[SCHEDULE_OWN].outer *
+                   share_of(m, w, &m->tier[t], n * w->share[t], n) * fmin(1, per_rank);
         else
             rate = rate * w->inner_factor;
         x->class[x->classes++] = (struct ways_class){w->share[t], 0, rate, outside};
@@ -603,20 +710,20 @@ static void exchange_of(struct ways_model *x, const struct matrix *m, const stru
         double peer = of_gpus(m) ? PROTOCOL_PEER : curve_floor(&m->tier[t].curve[DIR_UNI]);
         alpha = fmax(alpha, message_alpha(m, x, w, t) + peer * (n - 2));
     }
-    x->alpha = alpha + w->alpha_add;
+    x->alpha = alpha + w->slow[SCHEDULE_OWN].add;
 }
 
 /* The slower one of a hop inside and one across. */
 static void hop_of(struct ways_model *x, const struct matrix *m, const struct ways *w)
 {
-    x->alpha = w->alpha_add;
+    x->alpha = w->slow[SCHEDULE_OWN].add;
     x->classes = 0;
     if (w->inner >= 0)
         x->class[x->classes++] = (struct ways_class){
             0, hop_alpha(m, w->inner), matrix_rate(m, w->inner, DIR_BI) * w->inner_factor, false};
     if (w->outer >= 0)
-        x->class[x->classes++] =
-            (struct ways_class){0, message_alpha(m, x, w, w->outer), outer_rate(m, w, 1, 1), true};
+        x->class[x->classes++] = (struct ways_class){0, message_alpha(m, x, w, w->outer),
+                                                     outer_rate(m, w, 1, 1, SCHEDULE_OWN), true};
 }
 
 void ways_model(struct ways_model *x, const struct matrix *m, const struct ways *w, enum op op)
@@ -624,7 +731,8 @@ void ways_model(struct ways_model *x, const struct matrix *m, const struct ways 
     x->op = op;
     x->ranks = w->shape.ranks;
     x->nccl = of_gpus(m) && (!m->transport || strcmp(m->transport, "mpi"));
-    x->dead = w->inner_factor <= 0 || w->outer_factor <= 0;
+    x->dead = w->inner_factor <= 0 ||
+              (w->slow[SCHEDULE_OWN].outer <= 0 && (!x->nccl || op_table[op].links != OP_RING));
     if (x->dead)
         return;
     if (op_table[op].links == OP_EXCHANGE)
@@ -670,4 +778,27 @@ double ways_time(const struct ways_model *x, double bytes)
         return hop_at(x, bytes);
     algorithm_fastest(x->line, x->lines, bytes, &sec);
     return sec;
+}
+
+enum schedule_kind ways_schedule(const struct ways_model *healthy, double bytes)
+{
+    double sec;
+
+    if (!healthy->nccl || op_table[healthy->op].links != OP_RING || healthy->dead)
+        return SCHEDULE_OWN;
+    return algorithm_schedule(
+        algorithm_fastest(healthy->line, healthy->lines, bytes, &sec)->algorithm);
+}
+
+double ways_stretch(const struct ways_model *slow, const struct ways_model *healthy, double bytes)
+{
+    double sec;
+
+    if (slow->dead || op_table[slow->op].links != OP_RING)
+        return ways_time(slow, bytes) / ways_time(healthy, bytes);
+    const struct algorithm_line *line =
+        algorithm_fastest(healthy->line, healthy->lines, bytes, &sec);
+    return isinf(algorithm_line_time(&slow->line[line - healthy->line], bytes))
+               ? INFINITY
+               : ways_time(slow, bytes) / sec;
 }

@@ -95,12 +95,15 @@ static double on_any_tier(const struct bound *b, const struct message *msg, stru
 
 static struct ways ways_at(const struct bound *b, int n, int few, int domains, int nics, int racks)
 {
-    return (struct ways){.shape = {n, domains, few, domains, nics, racks},
-                         .crossings = domains > 1 && racks > 1 ? racks : 0,
-                         .at_once = b->pl->ranks / n,
-                         .inner_factor = 1,
-                         .outer_factor = domains > 1 ? b->outer : 1,
-                         .exception = domains > 1 && b->outer < 1 ? 0 : -1};
+    struct ways w = {.shape = {n, domains, few, domains, nics, racks},
+                     .crossings = domains > 1 && racks > 1 ? racks : 0,
+                     .at_once = b->pl->ranks / n,
+                     .inner_factor = 1};
+    double outer = domains > 1 ? b->outer : 1;
+
+    for (int s = 0; s < SCHEDULES; s++)
+        w.slow[s] = (struct ways_slow){outer, 0, outer < 1 ? 0 : -1, -1};
+    return w;
 }
 
 /* Returns the least time over numbers of racks and NICs. */

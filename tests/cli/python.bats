@@ -202,7 +202,11 @@ m.close(); job.close(); job.close()"
     library
     railgauge run -t sim --fabric gb200-nvl72 --racks 2 --fault dead-host=3 --fault slow-rack-uplinks=0:0.5:tx --seed 3 \
         --op pairs,all_gather,sendrecv -e 16M -o "$BATS_TEST_TMPDIR/dead" --no-plots --no-verdict >/dev/null 2>&1
-    for m in "$campaign" $matrix "$BATS_TEST_TMPDIR/dead"; do
+    # cables and racks: a ring's edges and those of trees
+    railgauge run -t sim --fabric hgx-h100 --racks 4 --fault slow-cable=17-33:0.4 --fault slow-cable=1-57:0.3 \
+        --fault slow-racks=0-2:0.5 --seed 3 --op pairs,all_reduce -e 16M -o "$BATS_TEST_TMPDIR/cables" --no-plots --no-verdict >/dev/null 2>&1
+    jq -e '[.exceptions[] | select(.part == "pair" or .part == "rack_pair")] | length > 1' "$BATS_TEST_TMPDIR/cables/matrix.json"
+    for m in "$campaign" $matrix "$BATS_TEST_TMPDIR/dead" "$BATS_TEST_TMPDIR/cables"; do
         PYTHONWARNINGS=ignore python3 tests/python/prices.py "$m" "$seed"
     done
 }

@@ -107,6 +107,7 @@ static const struct algorithm_group racks = {.model = "NVIDIA GB200",
                                              .inside = 770e9,
                                              .ring = 72 * 49.2e9,
                                              .tree = 72 * 49.2e9,
+                                             .pat = 72 * 49.2e9,
                                              .hop_in = 9.9e-6,
                                              .hop_out = 5e-6};
 
@@ -156,7 +157,7 @@ static void what_is_allowed_depends_on_operation_shape_and_gpu(void **state)
     g = racks;
     g.ranks = 72;
     g.domains = 1;
-    g.ring = g.tree = INFINITY;
+    g.ring = g.tree = g.pat = INFINITY;
     assert_true(has(&g, OP_ALL_REDUCE, ALGORITHM_NVLS));
     assert_true(has(&g, OP_ALL_GATHER, ALGORITHM_NVLS));
     assert_false(has(&g, OP_BROADCAST, ALGORITHM_NVLS));
@@ -223,7 +224,7 @@ static void three_racks_reach_what_was_measured(void **state)
         g.nccl = 22706;
         g.ranks = 3 * per;
         g.domains = 3;
-        g.ring = g.tree = per * 49.2e9;
+        g.ring = g.tree = g.pat = per * 49.2e9;
         double algbw = 16e9 / price(&g, OP_ALL_REDUCE, 16e9, text);
         assert_true(fabs(algbw / (per == 4 ? 127.9e9 : 253.4e9) - 1) < 0.05);
     }

@@ -805,8 +805,12 @@ static int same_ways(const struct matrix *m, const struct stairs *stairs,
     if (!stairs->regular || ways_of_some(&by_ranges, m, &(struct members){NULL, ranks, &g}, op,
                                          NULL, m->exceptions) < 0)
         return 0;
-    if (memcmp(&by_ids, &by_ranges, offsetof(struct ways, exception)) ||
-        by_ids.exception != by_ranges.exception)
+    bool same = !memcmp(&by_ids, &by_ranges, offsetof(struct ways, slow));
+    for (int i = 0; i < SCHEDULES; i++)
+        same = same && by_ids.slow[i].outer == by_ranges.slow[i].outer &&
+               by_ids.slow[i].add == by_ranges.slow[i].add &&
+               by_ids.slow[i].exception == by_ranges.slow[i].exception;
+    if (!same)
         fail_msg("%d ranks from %d by %d: %dr %dd x%d %dn %dr, nics %d, lone's share %g, by ranges "
                  "%dr %dd "
                  "x%d %dn %dr, nics %d, %g",

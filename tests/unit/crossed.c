@@ -297,9 +297,103 @@ static void a_part_counts_where_a_flow_crosses_it(void **state)
                                                                  .tier = cases[i].tier,
                                                                  .factor = 0.5};
         ways_of(&w, &m, ids, n, cases[i].op, false);
-        if (cases[i].crossed != (w.exception == 0))
+        if (cases[i].crossed != (w.slow[SCHEDULE_OWN].exception == 0))
             fail_msg("%s: %s", op_name(cases[i].op), cases[i].what);
-        assert_true(!cases[i].crossed || fmin(w.inner_factor, w.outer_factor) == 0.5);
+        assert_true(!cases[i].crossed || fmin(w.inner_factor, w.slow[SCHEDULE_OWN].outer) == 0.5);
+        m.exceptions = 0;
+    }
+    matrix_free(&m);
+    fabric_free(&f);
+}
+
+/* --- a ring, trees and PAT: eight hosts, two racks of four --- */
+
+static const struct {
+    const char *what;
+    enum part part;
+    int a, b; /* GPUs, or racks */
+    int per;  /* GPUs of each host in the group */
+    bool crossed[SCHEDULES];
+} edges[] = {
+    /* trees of eight: 1-2 3-2 5-6 2-4 6-4 7-6 4-0, and mirrored 6-5 4-5 2-1 5-3 1-3 0-1 3-7 */
+    {"a hop of a ring and of a tree", PART_PAIR, 9, 17, 8, {true, true, false}},
+    {"the ring's last hop is in no tree", PART_PAIR, 1, 57, 8, {true, false, false}},
+    {"a tree passes a host over", PART_PAIR, 17, 33, 8, {false, true, false}},
+    {"the root's edge", PART_PAIR, 1, 33, 8, {false, true, false}},
+    {"the second root's", PART_PAIR, 25, 57, 8, {false, true, false}},
+    {"hosts of no edge", PART_PAIR, 1, 25, 8, {false, false, false}},
+    {"another rail", PART_PAIR, 17, 34, 8, {false, false, false}},
+    {"PAT goes one rank far", PART_PAIR, 0, 8, 1, {true, true, true}},
+    {"two far", PART_PAIR, 0, 16, 1, {false, false, true}},
+    {"four far", PART_PAIR, 0, 32, 1, {false, true, true}},
+    {"not three", PART_PAIR, 0, 24, 1, {false, false, false}},
+    {"both racks are in all", PART_RACK_PAIR, 0, 1, 1, {true, true, true}},
+};
+
+static void schedules_have_edges_of_their_own(void **state)
+{
+    struct fabric f;
+    struct matrix m;
+    struct err err;
+    struct ways w;
+    int ids[64];
+
+    (void)state;
+    assert_int_equal(fabric_load(&f, "hgx-h100", &err), 0);
+    assert_int_equal(matrix_from_fabric(&m, &f, 2, &err), 0);
+    for (size_t i = 0; i < sizeof(edges) / sizeof(*edges); i++) {
+        int per = edges[i].per;
+        for (int k = 0; k < 8 * per; k++)
+            ids[k] = k / per * 8 + k % per;
+        MEM_PUSH(m.exception, m.exceptions) = (struct exception){
+            .part = edges[i].part, .a = edges[i].a, .b = edges[i].b, .tier = -1, .factor = 0.5};
+        ways_of(&w, &m, ids, 8 * per, OP_ALL_REDUCE, false);
+        for (int s = 0; s < SCHEDULES; s++)
+            if ((s != SCHEDULE_PAT || per == 1) && edges[i].crossed[s] != (w.slow[s].outer == 0.5))
+                fail_msg("%s: schedule %d", edges[i].what, s);
+        m.exceptions = 0;
+    }
+    matrix_free(&m);
+    fabric_free(&f);
+}
+
+/* A price moves by the edges of the algorithm that NCCL runs at the size, and names the part then. */
+static void only_edges_of_what_runs_slow_it(void **state)
+{
+    static const struct {
+        double bytes;
+        enum op op;
+        int a, b, per;
+        bool slower;
+    } of[] = {{1 << 20, OP_ALL_REDUCE, 1, 57, 8, false},
+              {1 << 20, OP_ALL_REDUCE, 17, 33, 8, true},
+              {1 << 20, OP_ALL_GATHER, 1, 57, 8, true},
+              {1 << 20, OP_ALL_GATHER, 17, 33, 8, false}};
+    struct fabric f;
+    struct matrix m;
+    struct err err;
+    int ids[64];
+
+    (void)state;
+    assert_int_equal(fabric_load(&f, "hgx-h100", &err), 0);
+    assert_int_equal(matrix_from_fabric(&m, &f, 2, &err), 0);
+    for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+        struct cost good, bad;
+        int per = of[i].per;
+        for (int k = 0; k < 8 * per; k++)
+            ids[k] = k / per * 8 + k % per;
+        matrix_collective(&m, of[i].op, ids, 8 * per, of[i].bytes, &good);
+        MEM_PUSH(m.exception, m.exceptions) = (struct exception){.part = PART_PAIR,
+                                                                 .a = of[i].a,
+                                                                 .b = of[i].b,
+                                                                 .tier = -1,
+                                                                 .factor = 0.1,
+                                                                 .alpha_add = 1e-5};
+        matrix_collective(&m, of[i].op, ids, 8 * per, of[i].bytes, &bad);
+        if (of[i].slower ? !(bad.sec > good.sec && bad.exception == 0)
+                         : bad.sec != good.sec || bad.exception >= 0)
+            fail_msg("%s at %g, %d to %d: %g s, %g without: %s", op_name(of[i].op), of[i].bytes,
+                     of[i].a, of[i].b, bad.sec, good.sec, bad.source);
         m.exceptions = 0;
     }
     matrix_free(&m);
@@ -339,6 +433,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_part_slows_what_crosses_it_and_nothing_else),
         cmocka_unit_test(a_part_counts_where_a_flow_crosses_it),
+        cmocka_unit_test(schedules_have_edges_of_their_own),
+        cmocka_unit_test(only_edges_of_what_runs_slow_it),
         cmocka_unit_test(what_is_taken_out_widens_the_interval),
     };
     const char *given = getenv("RG_SEED");

@@ -13,6 +13,7 @@ from .price import Op, inf, least, nan
 US, GB, MB = 1e-6, 1e9, 1e6
 HOP_LL, PEER, WINDOW = 1.0e-6, 0.3e-6, 8 * 131072.0
 NVLINK = 30e9
+OWN, TREE, PAT = range(3)  #: schedules, which differ in the edges between domains
 _NCCL = 22809
 
 
@@ -21,6 +22,13 @@ class Line(NamedTuple):
     rate: float
     fill: float = 0
     most: float = 0
+    schedule: int = 0  #: ring, tree, PAT
+
+    def time(self, bytes: float) -> float:
+        """Seconds."""
+        if self.rate > 0 or math.isnan(self.rate):
+            return self.latency + (bytes + self.filled(bytes)) / self.rate
+        return inf
 
     def filled(self, bytes: float) -> float:
         """Bytes that fill the pipeline."""
@@ -40,9 +48,10 @@ class Group:
     inside: float = inf
     ring: float = inf
     tree: float = inf
+    pat: float = inf
     hop_in: float = 0
     hop_out: float = 0
-    add: float = 0
+    add: Sequence[float] = (0, 0, 0)  #: by schedule
 
 
 class _Gpu(NamedTuple):
@@ -86,6 +95,18 @@ def load(domains: int) -> float:
     return 1 if domains <= 2 else 1.5 if domains == 3 else 2
 
 
+def parent(place: int, domains: int) -> int:
+    """In NCCL's binary tree; 0 is above all."""
+    low = place & -place
+    up = (place ^ low) | low << 1
+    return up if up < domains else place ^ low
+
+
+def place(at: int, domains: int, second: bool) -> int:
+    """Domain at a place of the first or the second tree."""
+    return at if not second else (at + 1) % domains if domains % 2 else domains - 1 - at
+
+
 def stream(bytes: float) -> float:
     """Bytes that the time of a message to a peer over NICs is of."""
     return bytes + bytes * WINDOW / (bytes + WINDOW)
@@ -117,9 +138,9 @@ class _Writing:
         self.per = g.ranks / g.domains
         self.slower = 2 * max(0, g.hop_out - 5.5 * US)
 
-    def add(self, latency: float, rate: float, fill: float = 0, most: float = 0) -> None:
+    def add(self, latency: float, rate: float, fill: float = 0, most: float = 0, schedule: int = 0) -> None:
         floor = max(self.g.hop_in, self.g.hop_out) if self.g.domains > 1 else 0
-        self.lines.append(Line(max(latency, floor) + self.g.add, rate, fill, most))
+        self.lines.append(Line(max(latency, floor) + self.g.add[schedule], rate, fill, most, schedule))
 
     def hop(self, table: dict, p: int) -> float:
         hop = table[self.g.nvlink][p] * US * (self.gpu.hop if p < 2 else 1)
@@ -166,7 +187,7 @@ class _Writing:
             rate = min(g.inside / 2, _NET * g.tree / load(d))
             fill = _TREE_FILL[p] * levels * levels
             self.add(_BASE_TREE[p] * US + self.spread(inside, out), min(rate * _TREE_SHARE[p], best * GB / 2), fill,
-                     20 * fill)
+                     20 * fill, TREE)
 
     def nvls(self, name: str, op: Op) -> None:
         g, heads, alone = self.g, max(0, self.per - 8), self.g.domains == 1
@@ -179,7 +200,8 @@ class _Writing:
             inside += self.spread(0, self.version[2] * US + self.later(2), 0.8 * US)
             more = self.version[3] if self.generation == "hopper" else self.version[4]
             rate = min(rate * self.gpu.two * _of_domains(g.domains, 1, more), _NET * g.tree / load(g.domains))
-        self.add(inside, rate, 1.5 * MB * self.per if total else 0, 4.3 * MB * self.per if total else 0)
+        self.add(inside, rate, 1.5 * MB * self.per if total else 0, 4.3 * MB * self.per if total else 0,
+                 0 if alone else TREE)
 
     def pat(self, name: str) -> None:
         n, hop = self.g.ranks, _NET_TREE[2] * US + self.later(2)
@@ -188,12 +210,13 @@ class _Writing:
         ring = n / 2 * _NET_POST[0] + (n / 2 - 1) * _NET_RING[0]
         floor = _SPREAD * (_BASE_RING[0] * US + ring * US + (n / 2 - 1) * self.later(1))
         latency = 8 * US + math.log2(n) * hop / 3.5 + 2.8 * US * n
-        self.add(max(latency, floor) if self.g.widest > 1 else latency, 0.75 * self.g.ring * n / (n - 1))
+        self.add(max(latency, floor) if self.g.widest > 1 else latency, 0.75 * self.g.pat * n / (n - 1),
+                 schedule=PAT)
 
 
 def lines(g: Group, name: str, op: Op) -> list[Line]:
     """The lines of an operation that goes along rings."""
-    if any(map(math.isnan, (g.inside, g.ring, g.tree))):
+    if any(map(math.isnan, (g.inside, g.ring, g.tree, g.pat))):
         return [Line(0, nan)]
     w = _Writing(g)
     w.rings(op)

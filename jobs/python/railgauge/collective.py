@@ -36,12 +36,12 @@ class Ways:
     at_once: int = 1
     share: list[float] = field(default_factory=list)
     inner_factor: float = 1
-    outer_factor: float = 1
-    alpha_add: float = 0
+    outer_factor: list[float] = field(default_factory=lambda: [1.0, 1.0, 1.0])  #: by schedule, as alpha_add
+    alpha_add: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])
     slowed: bool = False
 
     def healthy(self) -> Ways:
-        return replace(self, inner_factor=1, outer_factor=1, alpha_add=0, slowed=False)
+        return replace(self, inner_factor=1, outer_factor=[1.0] * 3, alpha_add=[0.0] * 3, slowed=False)
 
 
 def _domain(m: Matrix, id: int) -> int:
@@ -161,6 +161,43 @@ def _flows(m: Matrix, ids: Sequence[int], op: Op) -> Iterator[tuple[int, int]]:
         yield from ((a, after[k % len(after)]) for k, a in enumerate(run))
 
 
+def _trees(m: Matrix, ids: Sequence[int]) -> Iterator[tuple[int, int]]:
+    by: dict[int, list[int]] = {}
+    for id in ids:
+        by.setdefault(_domain(m, id), []).append(id)
+    domains, n = list(by.values()), len(by)
+    for second in (False, True):
+        for i in range(1, n):
+            a = domains[algorithm.place(i, n, second)]
+            b = domains[algorithm.place(algorithm.parent(i, n), n, second)]
+            for k in range(max(len(a), len(b))):
+                yield from ((a[k % len(a)], b[k % len(b)]), (b[k % len(b)], a[k % len(a)]))
+
+
+def _pat(ids: Sequence[int]) -> Iterator[tuple[int, int]]:
+    far = 1
+    while far < len(ids):
+        for i, a in enumerate(ids):
+            yield from ((a, ids[(i + far) % len(ids)]), (ids[(i + far) % len(ids)], a))
+        far *= 2
+
+
+def _schedules(m: Matrix, w: Ways, e: Part, ids: Sequence[int], op: Op) -> list[tuple[bool, bool]]:
+    """_crossed() of the ring or only schedule, of trees, of PAT."""
+    own = _crossed(m, w, e, ids, op)
+    any = not e.two() and (e.tier < 0 or (not m.tier[e.tier].nic and e.tier == w.inner))
+    if op.links != "ring" or any:
+        return [own, own, own]
+    tree = w.outer >= 0 and _outside(m, e, _trees(m, ids))
+    pat = w.outer >= 0 and w.shape.domains == w.shape.ranks and _outside(m, e, _pat(ids))
+    return [own, (own[0], tree), (own[0], pat)]
+
+
+def _outside(m: Matrix, e: Part, flows: Iterator[tuple[int, int]]) -> bool:
+    return any(a != b and not _same_domain(m, a, b) and (_touches(m, e, a) or _touches(m, e, b))
+               and crosses(m, e, a, b, m.places.tier(a, b)) for a, b in flows)
+
+
 def _crossed(m: Matrix, w: Ways, e: Part, ids: Sequence[int], op: Op) -> tuple[bool, bool]:
     """Inside a domain, between domains."""
     if op.links == "exchange":
@@ -188,14 +225,18 @@ def _left_of_tier(m: Matrix, e: Part, slowest: int) -> float:
     return least(1, e.factor * (0.0 if math.isnan(own) else own) / pace)
 
 
-def _slow_part(w: Ways, m: Matrix, e: Part, inside: bool, outside: bool) -> None:
-    before, add = min(w.inner_factor, w.outer_factor), w.alpha_add
-    if inside:
-        w.inner_factor = min(w.inner_factor, _left_of_tier(m, e, w.inner))
-    if outside:
-        w.outer_factor = min(w.outer_factor, _left_of_tier(m, e, w.outer))
-    w.alpha_add = max(w.alpha_add, e.alpha_add)
-    w.slowed = w.slowed or min(w.inner_factor, w.outer_factor) < before or w.alpha_add > add
+def _slow_part(w: Ways, m: Matrix, e: Part, crossed: Sequence[tuple[bool, bool]]) -> None:
+    inner = w.inner_factor
+    if crossed[0][0]:
+        w.inner_factor = min(inner, _left_of_tier(m, e, w.inner))
+    for s, (inside, outside) in enumerate(crossed):
+        if not inside and not outside:
+            continue
+        before, add = min(inner, w.outer_factor[s]), w.alpha_add[s]
+        if outside:
+            w.outer_factor[s] = min(w.outer_factor[s], _left_of_tier(m, e, w.outer))
+        w.alpha_add[s] = max(add, e.alpha_add)
+        w.slowed = w.slowed or min(w.inner_factor, w.outer_factor[s]) < before or w.alpha_add[s] > add
 
 
 def ways_of(m: Matrix, ids: Sequence[int], op: Op) -> Ways:
@@ -206,9 +247,7 @@ def ways_of(m: Matrix, ids: Sequence[int], op: Op) -> Ways:
     for e in m.exception:
         if not _has_members(m, e, ids):
             continue
-        inside, outside = _crossed(m, w, e, ids, op)
-        if inside or outside:
-            _slow_part(w, m, e, inside, outside)
+        _slow_part(w, m, e, _schedules(m, w, e, ids, op))
     return w
 
 
@@ -271,10 +310,10 @@ def _share_of(m: Matrix, w: Ways, tier: Tier, flows: float, nics: float) -> floa
     return 1 if flows * w.at_once <= 1 else most(tier.loaded, 1 / (flows * w.at_once))
 
 
-def _outer_rate(m: Matrix, w: Ways, nics: int, more: float = 1) -> float:
+def _outer_rate(m: Matrix, w: Ways, nics: int, more: float = 1, schedule: int = 0) -> float:
     flows = w.crossings / w.shape.racks if w.shape.racks > 1 else 1
     tier = m.tier[w.outer]
-    return tier.rate() * w.outer_factor * _share_of(m, w, tier, flows * more, w.crossings * nics * more)
+    return tier.rate() * w.outer_factor[schedule] * _share_of(m, w, tier, flows * more, w.crossings * nics * more)
 
 
 def _ring_rate(m: Matrix, w: Ways) -> float:
@@ -303,7 +342,8 @@ def _group(m: Matrix, w: Ways) -> algorithm.Group:
         g.nvlink, g.inside, g.hop_in = rate >= algorithm.NVLINK, rate * w.inner_factor, _hop_alpha(m, w.inner)
     if w.outer >= 0:
         g.ring = s.nics * _outer_rate(m, w, s.nics)
-        g.tree = s.nics * _outer_rate(m, w, s.nics, _tree_climbs(s))
+        g.tree = s.nics * _outer_rate(m, w, s.nics, _tree_climbs(s), algorithm.TREE)
+        g.pat = s.nics * _outer_rate(m, w, s.nics, 1, algorithm.PAT)
         g.hop_out = _hop_alpha(m, w.outer)
     return g
 
@@ -313,7 +353,7 @@ def _chain(m: Matrix, w: Ways, op: Op) -> list[algorithm.Line]:
     inner = _hop_alpha(m, w.inner) if w.inner >= 0 else 0
     outer = _hop_alpha(m, w.outer) if w.outer >= 0 else 0
     n, crossings = w.shape.ranks, 0 if w.outer < 0 else w.shape.domains - 1
-    latency = op.turns * ((n - 1 - crossings) * inner + crossings * outer + w.alpha_add)
+    latency = op.turns * ((n - 1 - crossings) * inner + crossings * outer + w.alpha_add[0])
     share = 1 if op.whole else (n - 1) / n
     return [algorithm.Line(latency, div(div(_ring_rate(m, w), share), op.turns))]
 
@@ -341,12 +381,12 @@ def _all_to_all_time(m: Matrix, w: Ways, bytes: float) -> float:
         if w.outer >= 0 and (tier.nic or t == w.outer):
             share = _share_of(m, w, tier, n * w.share[t], n)
             each = algorithm.stream(bytes / n) if _nccl(m) else bytes / n
-            across += div(each * (n - 1) * w.share[t], rate * w.outer_factor * share * min(1, per_rank))
+            across += div(each * (n - 1) * w.share[t], rate * w.outer_factor[0] * share * min(1, per_rank))
         else:
             inside += div(bytes / n * (n - 1) * w.share[t], rate * w.inner_factor)
         peer = _PEER if m.of_gpus else tier.curve("uni").floor()
         alpha = most(alpha, _message_alpha(m, w, t) + peer * (n - 2))
-    return alpha + w.alpha_add + (nan if math.isnan(inside) or math.isnan(across) else max(inside, across))
+    return alpha + w.alpha_add[0] + (nan if math.isnan(inside) or math.isnan(across) else max(inside, across))
 
 
 def _sendrecv_time(m: Matrix, w: Ways, bytes: float) -> float:
@@ -355,7 +395,7 @@ def _sendrecv_time(m: Matrix, w: Ways, bytes: float) -> float:
         inner = _hop_alpha(m, w.inner) + div(bytes, m.tier[w.inner].rate() * w.inner_factor)
     if w.outer >= 0:
         outer = _message_alpha(m, w, w.outer) + div(bytes, _outer_rate(m, w, 1))
-    return w.alpha_add + (nan if math.isnan(inner) or math.isnan(outer) else max(inner, outer))
+    return w.alpha_add[0] + (nan if math.isnan(inner) or math.isnan(outer) else max(inner, outer))
 
 
 class Model:
@@ -363,7 +403,7 @@ class Model:
 
     def __init__(self, m: Matrix, w: Ways, name: str):
         self.m, self.w, self.op = m, w, OPS[name]
-        self.dead = w.inner_factor <= 0 or w.outer_factor <= 0
+        self.dead = w.inner_factor <= 0 or (w.outer_factor[0] <= 0 and not (_nccl(m) and self.op.links == "ring"))
         self.lines = _lines(m, w, name, self.op) if self.op.links == "ring" and not self.dead else []
 
     def time(self, bytes: float) -> float:
@@ -374,8 +414,16 @@ class Model:
             return _all_to_all_time(self.m, self.w, bytes)
         if self.op.links == "next":
             return _sendrecv_time(self.m, self.w, bytes)
-        times = [line.latency + div(bytes + line.filled(bytes), line.rate) for line in self.lines]
+        times = [line.time(bytes) for line in self.lines]
         return times[0] if math.isnan(times[0]) else least(*times)
+
+    def stretch(self, healthy: Model, bytes: float) -> float:
+        """Factor by which slow parts stretch the time; inf where the schedule that the healthy group runs is dead."""
+        if self.dead or self.op.links != "ring":
+            return div(self.time(bytes), healthy.time(bytes))
+        times = [line.time(bytes) for line in healthy.lines]
+        at = 0 if math.isnan(times[0]) else times.index(min(times))
+        return inf if math.isinf(self.lines[at].time(bytes)) else div(self.time(bytes), times[at])
 
 
 # --- what curves of other shapes between domains say (struct join of src/matrix/collective.h) ---
@@ -736,9 +784,9 @@ class Quote:
         sec = self.healthy(bytes)
         if not self.ways.slowed:
             return sec
-        ratio = div(self.slow.time(bytes), self.own.model.time(bytes))
+        ratio = self.slow.stretch(self.own.model, bytes)
         if math.isnan(ratio) and math.isfinite(sec):
-            ratio = div(1, min(self.ways.inner_factor, self.ways.outer_factor))
+            ratio = div(1, min(self.ways.inner_factor, self.ways.outer_factor[0]))
         return sec * ratio
 
     def price(self, bytes: float) -> Price:

@@ -208,8 +208,10 @@ static uint64_t ways_mix(uint64_t sum, const struct ways *w)
         sum = map_mix(sum, (uint64_t)(unsigned)whole[i]);
     for (int t = 0; t < TIER_MAX; t++)
         sum = mix_double(sum, w->share[t]);
-    sum = mix_double(mix_double(sum, w->inner_factor), w->outer_factor);
-    return mix_double(sum, w->alpha_add);
+    sum = mix_double(sum, w->inner_factor);
+    for (int i = 0; i < SCHEDULES; i++)
+        sum = mix_double(mix_double(sum, w->slow[i].outer), w->slow[i].add);
+    return sum;
 }
 
 /* List the exceptions that touch a member, ascending.  Returns their number.  Consecutive members
