@@ -15,7 +15,7 @@
 #include "base/stats.h"
 #include "matrix/collective.h"
 
-enum { CASES = 4000, ENDPOINTS = 72 * 40, EACH = 8 };
+enum { CASES = 4000, MATRICES = 4000, GROUPS = 4, ENDPOINTS = 72 * 40, EACH = 8 };
 
 static const char *const presets[] = {"gb200-nvl72",
                                       "gb300-nvl72",
@@ -301,6 +301,120 @@ static void a_rack_more_changes_a_price_by_a_quarter(void **state)
     assert_true(compared > 50000);
 }
 
+/* --- random matrices: tiers of other speeds, other taper, one to three slow parts --- */
+
+static void scale(struct curve *c, double by)
+{
+    for (int i = 0; i < c->points; i++) {
+        c->point[i].sec *= by;
+        c->point[i].lo *= by;
+        c->point[i].hi *= by;
+    }
+    curve_summarise(c);
+}
+
+/* Tiers over NICs alike: no way across more switches is the faster one. */
+static void scale_tiers(struct matrix *m, double inside, double nics)
+{
+    for (int t = 0; t < m->tiers; t++)
+        for (int c = 0; c < DIR_COUNT; c++)
+            scale(&m->tier[t].curve[c], m->tier[t].nic ? nics : inside);
+}
+
+/* Groups begin at 0, so that most parts would lie beside all of them. */
+static int near_begin(struct world *w, int parts)
+{
+    return (int)(parts * pow(rng_uniform(&w->rng), 4));
+}
+
+static void draw_part(struct world *w, struct matrix *m)
+{
+    static const enum part kinds[] = {PART_ENDPOINT, PART_PAIR, PART_HOST,
+                                      PART_LEAF,     PART_RACK, PART_RACK_PAIR};
+    enum part part = kinds[rng_below(&w->rng, sizeof(kinds) / sizeof(*kinds))];
+    int parts = part_count(m, part);
+
+    if (part == PART_PAIR)
+        parts = m->topo.endpoints;
+    if (parts < 2)
+        return;
+    int a = near_begin(w, parts), b = near_begin(w, parts);
+    MEM_PUSH(m->exception, m->exceptions) =
+        (struct exception){.part = part,
+                           .a = a,
+                           .b = !part_is_two(part) ? -1
+                                : b != a           ? b
+                                                   : (a + 1) % parts,
+                           .tier = -1,
+                           .factor = 0.1 + 0.85 * rng_uniform(&w->rng),
+                           .alpha_add = rng_below(&w->rng, 2) ? 0 : 2e-5};
+}
+
+static int judge_group(struct world *w, struct drawn d, int next, int bad[4])
+{
+    struct drawn more = d;
+    struct cost sick, pair;
+    int parts = d.m->exceptions;
+    double slow = price(&d, NULL, &sick);
+
+    if (isnan(slow))
+        return 0;
+    more.bytes *= 1 + rng_uniform(&w->rng);
+    double larger = price(&more, NULL, NULL);
+    d.m->exceptions = 0;
+    double well = price(&d, NULL, NULL);
+    /* in rank order the last of a domain sends to the first of the next */
+    matrix_pair(d.m, d.op == OP_SENDRECV ? d.per - 1 : 0, next, 8, &pair);
+    d.m->exceptions = parts;
+    /* A part that adds latency stretches a curve by less and less of it: where curves are flat a larger size may take up
+     * to 1.4 % less. */
+    if (larger < slow * (1 - (d.m->collectives ? 0.02 : 1e-9)))
+        broke(&bad[0], "more bytes, slow parts", &d, slow, larger);
+    if (slow < well * (1 - 1e-9))
+        broke(&bad[1], "faster with a slow part", &d, well, slow);
+    if (sick.exception < 0 && slow != well)
+        broke(&bad[2], "no part is named", &d, well, slow);
+    if (!d.m->collectives && well < pair.sec * (1 - 1e-9))
+        broke(&bad[3], "slowest pair", &d, pair.sec, well);
+    return sick.exception >= 0 ? 2 : 1;
+}
+
+static void slow_parts_of_random_matrices_only_slow(void **state)
+{
+    struct world *w = *state;
+    int seen[3] = {0}, bad[4] = {0};
+
+    for (int k = 0; k < MATRICES; k++) {
+        struct drawn d = draw(w);
+        struct matrix *m = d.m;
+        bool shipped = m->collectives; /* curves are of the shipped tiers */
+        double by[2], loaded = m->tier[m->tiers - 1].loaded;
+        int next = m->topo.endpoints / domains_of(&m->topo);
+        for (int i = 0; i < 2; i++)
+            by[i] = shipped ? 1 : exp2(2 * rng_uniform(&w->rng) - 1);
+        scale_tiers(m, by[0], by[1]);
+        if (!shipped)
+            m->tier[m->tiers - 1].loaded = 0.3 + rng_uniform(&w->rng);
+        for (int i = 0, n = 1 + (int)rng_below(&w->rng, 3); i < n; i++)
+            draw_part(w, m);
+        for (int g = 0; g < GROUPS; g++) {
+            struct drawn group = draw(w);
+            group.m = m;
+            seen[judge_group(w, group, next, bad)]++;
+        }
+        m->exceptions = 0;
+        m->tier[m->tiers - 1].loaded = loaded;
+        scale_tiers(m, 1 / by[0], 1 / by[1]);
+    }
+    print_message(
+        "%d groups beside slow parts, %d slowed: breaks: %d more bytes, %d faster, %d not named, "
+        "%d slowest pair\n",
+        seen[1], seen[2], bad[0], bad[1], bad[2], bad[3]);
+    assert_true(seen[1] > MATRICES && seen[2] > MATRICES / 2);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(bad[i], 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -309,6 +423,7 @@ int main(void)
         cmocka_unit_test(twice_the_domains_at_equal_ranks_gain_at_most_a_tenth),
         cmocka_unit_test(neighbours_cost_nearly_the_same),
         cmocka_unit_test(groups_at_once_and_fewer_uplinks_only_slow),
+        cmocka_unit_test(slow_parts_of_random_matrices_only_slow),
         cmocka_unit_test(a_rack_more_changes_a_price_by_a_quarter),
     };
     return cmocka_run_group_tests(tests, open_world, close_world);
