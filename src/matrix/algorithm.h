@@ -69,9 +69,9 @@ struct algorithm_line {
 };
 enum { ALGORITHM_LINES = 9 };
 
-/* What the lines depend on. */
+/* Group that the lines are written for. */
 struct algorithm_group {
-    const char *model;          /* of the GPUs: "NVIDIA GB200", "Tesla V100-SXM2-32GB" */
+    const char *model;          /* GPU model: "NVIDIA GB200", "Tesla V100-SXM2-32GB" */
     int nccl;                   /* NCCL's version as NCCL counts it, 22809; 0: ALGORITHM_NCCL */
     int ranks, domains, widest; /* widest: GPUs of one domain of the machine */
     bool nvlink;                /* ALGORITHM_NVLINK inside, where no part is slow */
@@ -89,7 +89,7 @@ struct algorithm_group {
  * is set, with rate NAN, where a rate is NAN. */
 int algorithm_lines(struct algorithm_line line[ALGORITHM_LINES], const struct algorithm_group *g,
                     enum op op);
-/* What leaves a domain in the double tree, times the buffer. */
+/* Buffers that leave a domain in the double tree. */
 static inline double algorithm_load(int domains)
 {
     return domains <= 2 ? 1 : domains == 3 ? 1.5 : 2;
@@ -145,7 +145,7 @@ char *algorithm_words(const struct algorithm_line *x, const struct algorithm_gro
 
 /* --- point to point --- */
 
-/* What a connection over NICs holds of a message, B: NCCL_STEPS chunks of NCCL_P2P_NET_CHUNKSIZE [NCCL 2.30.7,
+/* Bytes of a message that a connection over NICs holds: NCCL_STEPS chunks of NCCL_P2P_NET_CHUNKSIZE [NCCL 2.30.7,
  * src/include/device.h, src/init.cc]. */
 #define PROTOCOL_WINDOW (8 * 131072.0)
 /* Bytes that the time of a message to a peer is of.  It passes two stages, into the window and out to the network: one after
@@ -158,7 +158,7 @@ static inline double algorithm_stream(double bytes)
 /* --- groups inside one domain with more ranks than a curve has --- */
 
 #define PROTOCOL_HOP_LL 1.0e-6 /* s */
-/* What each further peer adds to an all_to_all, s: the exchanges are posted together [ai-dynamo/aiconfigurator at
+/* Seconds that each further peer adds to an all_to_all: the exchanges are posted together [ai-dynamo/aiconfigurator at
  * 095f58a, nccl_perf: 0.1 to 0.3 us between 4 and 8 ranks]. */
 #define PROTOCOL_PEER 0.3e-6
 /* Seconds of so many further hops of a ring inside the domain, and of moving: the fastest protocol's.

@@ -62,7 +62,7 @@ int ways_of_some(struct ways *w, const struct matrix *m, const struct members *g
 /* Ways of the same group by another operation, whose schedule crosses other parts; arguments and result as above. */
 int ways_parts(struct ways *w, const struct matrix *m, const struct members *g, enum op op,
                const int *exception, int exceptions);
-/* With `healthy`, exceptions are not looked at. */
+/* healthy: exceptions are ignored. */
 static inline void ways_of(struct ways *w, const struct matrix *m, const int *ids, int n,
                            enum op op, bool healthy)
 {
@@ -89,7 +89,7 @@ static inline bool ways_slowed(const struct ways *w)
         slowed = slowed || w->slow[s].exception >= 0;
     return slowed;
 }
-/* What the model makes of these ways at any size, all looked up: a price is some operations then. */
+/* Model of these ways for any size.  All tables are looked up here, so that a price is a few operations. */
 struct ways_class {
     double share; /* of the others, that an exchange reaches so */
     double alpha; /* s, of one hop */
@@ -100,11 +100,11 @@ struct ways_model {
     enum op op;
     int ranks;
     bool dead;
-    double alpha; /* of an exchange, or of one hop: s that do not grow with the size */
+    double alpha; /* latency of an exchange or of one hop, s */
     int classes;
     struct ways_class class[TIER_MAX];
     bool nccl;                    /* GPUs and not MPI, which has algorithms of its own */
-    struct algorithm_group group; /* of what goes along rings */
+    struct algorithm_group group; /* set for operations along rings */
     struct algorithm_line line[ALGORITHM_LINES];
     int lines;
 };
@@ -181,14 +181,14 @@ struct collective_reading {
     struct ways ways;
     struct ways_model model; /* of them */
     struct curves_found found;
-    struct join join;             /* where none is found: of other shapes */
+    struct join join;             /* curves of other shapes, where none is found */
     struct curve_end first, last; /* of all curves that answer; of no curves: not set */
     double alone;                 /* first.model with as many groups at once as the curve had */
     double slope;                 /* times the model's beyond the last */
     double slopes;                /* the curves' there, of the model's */
 };
 
-/* Of the curves found, the one that answers; NULL: none. */
+/* Returns the curve that answers; NULL: none was found. */
 static inline const struct collective *reading_answers(const struct collective_reading *r)
 {
     return r->found.same ? r->found.same : r->found.below ? r->found.below : r->found.above;
@@ -245,7 +245,7 @@ void collective_resolve(struct collective_quote *q, const struct matrix *m, enum
                         const struct ways *ways, bool published, struct known_shapes *known);
 /* Seconds: what matrix_collective_at() says.  NAN when unknown, INFINITY when a part is dead. */
 double collective_time(const struct collective_quote *q, double bytes);
-/* Of the healthy group, and the reading that says so. */
+/* Seconds of the healthy group; by: the reading that gave them. */
 double collective_healthy(const struct collective_priced *q, double bytes,
                           const struct collective_reading **by);
 /* The same with interval, basis and words; m: the matrix of the quote. */
