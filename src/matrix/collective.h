@@ -112,10 +112,30 @@ void ways_model(struct ways_model *x, const struct matrix *m, const struct ways 
 /* Seconds; NAN when a tier that is needed has no curve, INFINITY when a part is dead. */
 double ways_time(const struct ways_model *x, double bytes);
 /* The schedule that the healthy group runs at this size: only parts that this schedule crosses slow the group. */
-enum schedule_kind ways_schedule(const struct ways_model *healthy, double bytes);
+static inline enum schedule_kind ways_schedule(const struct ways_model *healthy, double bytes)
+{
+    double sec;
+
+    if (!healthy->nccl || op_table[healthy->op].links != OP_RING || healthy->dead)
+        return SCHEDULE_OWN;
+    return algorithm_schedule(
+        algorithm_fastest(healthy->line, healthy->lines, bytes, &sec)->algorithm);
+}
 /* Factor by which slow parts stretch the time.  Where another algorithm is faster than the slowed one, the other one's
  * time counts, so that more bytes never take less; INFINITY where the schedule crosses a dead part. */
-double ways_stretch(const struct ways_model *slow, const struct ways_model *healthy, double bytes);
+static inline double ways_stretch(const struct ways_model *slow, const struct ways_model *healthy,
+                                  double bytes)
+{
+    double sec;
+
+    if (slow->dead || op_table[slow->op].links != OP_RING)
+        return ways_time(slow, bytes) / ways_time(healthy, bytes);
+    const struct algorithm_line *line =
+        algorithm_fastest(healthy->line, healthy->lines, bytes, &sec);
+    return isinf(algorithm_line_time(&slow->line[line - healthy->line], bytes))
+               ? INFINITY
+               : ways_time(slow, bytes) / sec;
+}
 /* The slowest tier inside a host or domain; -1: none. */
 int ways_inner(const struct matrix *m);
 static inline double model_time(const struct matrix *m, const struct ways *w, enum op op,

@@ -779,26 +779,3 @@ double ways_time(const struct ways_model *x, double bytes)
     algorithm_fastest(x->line, x->lines, bytes, &sec);
     return sec;
 }
-
-enum schedule_kind ways_schedule(const struct ways_model *healthy, double bytes)
-{
-    double sec;
-
-    if (!healthy->nccl || op_table[healthy->op].links != OP_RING || healthy->dead)
-        return SCHEDULE_OWN;
-    return algorithm_schedule(
-        algorithm_fastest(healthy->line, healthy->lines, bytes, &sec)->algorithm);
-}
-
-double ways_stretch(const struct ways_model *slow, const struct ways_model *healthy, double bytes)
-{
-    double sec;
-
-    if (slow->dead || op_table[slow->op].links != OP_RING)
-        return ways_time(slow, bytes) / ways_time(healthy, bytes);
-    const struct algorithm_line *line =
-        algorithm_fastest(healthy->line, healthy->lines, bytes, &sec);
-    return isinf(algorithm_line_time(&slow->line[line - healthy->line], bytes))
-               ? INFINITY
-               : ways_time(slow, bytes) / sec;
-}
