@@ -55,6 +55,7 @@
     ROW(seldom, 0.25, "share of slow looks below which slow samples explain them")                          \
     ROW(loaded_looks, 4, "pairs drawn at random that tell what load costs")                                \
     ROW(pair_blocks, 3, "blocks that a pair is seen in before it is judged")                               \
+    ROW(pairs_least, 3, "pairs of a tier that it takes to name a part: of two either may be the odd one")     \
     ROW(pair_suspects, 8, "pairs that are measured again, of those that stand out with fine ends")          \
     ROW(fresh_children, 5, "NICs of eight that stage 2 measures: more than one host's four")                \
     ROW(pairs_to, 256, "endpoints whose pairs stage 1 can judge: each is seen in several blocks")           \

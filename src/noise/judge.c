@@ -41,6 +41,29 @@ static void kinds_seen(const struct noise_input *in, int from, unsigned *seen)
     }
 }
 
+/* True if looks of these tiers are of fewer pairs than it takes to tell which of them is odd. */
+static bool has_few_pairs(const struct noise_input *in, unsigned tiers)
+{
+    struct two {
+        int lo, hi;
+    } *pair = NULL;
+    int pairs = 0;
+
+    for (int i = 0; i < in->looks && pairs < noise_constants.pairs_least; i++) {
+        const struct look *k = &in->look[i];
+        const struct two now =
+            k->src < k->dst ? (struct two){k->src, k->dst} : (struct two){k->dst, k->src};
+        int at = 0;
+
+        while (at < pairs && (pair[at].lo != now.lo || pair[at].hi != now.hi))
+            at++;
+        if (tiers >> k->tier & 1 && at == pairs)
+            MEM_PUSH(pair, pairs) = now;
+    }
+    free(pair);
+    return pairs < noise_constants.pairs_least;
+}
+
 static void add_channel(struct noise_court *c, unsigned tiers, bool nic, int kind, bool tail)
 {
     struct channel *x = &c->channel[c->channels];
@@ -53,6 +76,8 @@ static void add_channel(struct noise_court *c, unsigned tiers, bool nic, int kin
 
 static void add_scope(struct noise_court *c, const unsigned *seen, unsigned tiers, bool nic)
 {
+    if (has_few_pairs(&c->in, tiers))
+        return;
     add_channel(c, seen[LOOK_RATE] & tiers ? tiers : 0, nic, LOOK_RATE, false);
     add_channel(c, seen[LOOK_COUNT] & tiers ? tiers : 0, nic, LOOK_RATE, true);
     for (int kind = LOOK_BOTH_WAYS; kind < LOOK_COUNT; kind++)

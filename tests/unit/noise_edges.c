@@ -192,6 +192,43 @@ static double usual_of(int n, int fast, double wide, double slow_wide)
     return usual(v, n, &sigma);
 }
 
+/* Endpoints in disjoint pairs, alone and in eight blocks, the last pair at a half. */
+static int named_among_pairs(int pairs)
+{
+    struct bench b;
+    struct noise n;
+    int founds;
+
+    open_bench(&b, 4);
+    for (int block = 0; block < BLOCKS; block++)
+        for (int p = 0; p < 4 * pairs; p++, b.turn++)
+            put(&b,
+                (struct look){.turn = b.turn,
+                              .block = block,
+                              .src = 4 * (p % pairs),
+                              .dst = 4 * (p % pairs) + 1,
+                              .tier = TIER_RAIL,
+                              .tail = NAN,
+                              .alone = true,
+                              .unselected = true},
+                20 + (p % pairs == pairs - 1 ? log(0.5) : 0) + 0.001 * rng_normal(&b.rng));
+    b.in = (struct noise_input){
+        .topo = &b.topo, .look = b.look, .looks = b.looks, .crosses = {[TIER_RAIL] = true}};
+    noise_judge(&n, &b.in, NULL);
+    founds = n.suspects;
+    noise_free(&n);
+    close_bench(&b);
+    return founds;
+}
+
+static void of_two_pairs_neither_is_odd(void **state)
+{
+    (void)state;
+    assert_int_equal(named_among_pairs(1), 0);
+    assert_int_equal(named_among_pairs(2), 0);
+    assert_true(named_among_pairs(3) > 0);
+}
+
 static void few_looks_have_a_median(void **state)
 {
     (void)state;
@@ -1719,6 +1756,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(few_looks_have_a_median),
+        cmocka_unit_test(of_two_pairs_neither_is_odd),
         cmocka_unit_test(a_fast_heap_holds_three_tenths),
         cmocka_unit_test(a_fast_heap_may_be_three_times_as_wide),
         cmocka_unit_test(less_than_two_percent_is_nobodys_fault),
