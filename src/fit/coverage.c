@@ -438,10 +438,11 @@ static void say_coverage(struct fit *f)
         return;
     double sec = plan_exact_seconds(&f->m->topo, (size_t)f->bw_bytes);
     matrix_find(f->m, "coverage",
-                "%.2g %% of all pairs were measured: %s; a fault of one pair, such as a cable "
+                "%.*g %% of all pairs were measured: %s; a fault of one pair, such as a cable "
                 "between two switches, shows only where that pair is among them; --exact measures "
                 "all, about %s",
-                100 * measured / possible, each, units_seconds_text(took, sec));
+                measured < 0.995 * possible ? 2 : 3, 100 * measured / possible, each,
+                units_seconds_text(took, sec));
 }
 
 void fit_coverage(struct fit *f)

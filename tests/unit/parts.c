@@ -128,6 +128,26 @@ static void add_state(struct matrix *m, int part, enum part_state state, bool kn
         e->factor = 1;
 }
 
+static void shares_are_printed_without_exponents(void **state)
+{
+    static const struct {
+        double share;
+        const char *text;
+    } row[] = {{0.075, "7.5 % of messages at 0.50"},
+               {0.994, "99 % of messages at 0.50"},
+               {0.996, "99.6 % of messages at 0.50"},
+               {1, "100 % of messages at 0.50"}};
+    char buf[MATRIX_EFFECT];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+        struct exception e = {
+            .state = STATE_SAMPLES, .factor = 1, .depth = 0.5, .share = row[i].share};
+
+        assert_string_equal(matrix_effect(&e, buf), row[i].text);
+    }
+}
+
 static char *printed(const struct parts *p)
 {
     char *text = NULL;
@@ -460,6 +480,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_kind_follows_from_part_and_tier),
+        cmocka_unit_test(shares_are_printed_without_exponents),
         cmocka_unit_test(every_part_in_every_state_is_named_and_judged),
         cmocka_unit_test(prices_expect_what_a_state_costs_on_average),
         cmocka_unit_test(a_rack_of_many_domains_is_no_domain),

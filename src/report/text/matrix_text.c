@@ -267,8 +267,8 @@ static void no_part(FILE *out, const struct matrix *m)
         possible += m->tier[i].possible;
     }
     if (measured < 0.999 * possible)
-        fprintf(out, "no slow part among the %.2g %% of all pairs that were measured\n",
-                100 * measured / possible);
+        fprintf(out, "no slow part among the %.*g %% of all pairs that were measured\n",
+                measured < 0.995 * possible ? 2 : 3, 100 * measured / possible);
     else
         fputs("no slow part: none stands out from its tier\n", out);
 }
