@@ -301,15 +301,16 @@ lint: all $(PAGES)
 	$(Q)if command -v $(CLANG) >/dev/null; then $(CLANG) -fsyntax-only -Werror $(compile) -Wno-missing-field-initializers $(MPI_CFLAGS) -DRG_DATADIR='""' \
 	    -Itests/fake $(filter-out %_abi.c,$(filter %.c,$(C_FILES))); else echo "clang is not installed: its warnings not checked"; fi
 	$(Q)mandoc -T lint -W warning $(MAN) $(BUILD)/man/*.1
+	$(Q)python3 tests/words.py
 	$(Q)RG_BUILD=$(BUILD) tests/walls.sh >$(BUILD)/walls || { grep -v 'one client:' $(BUILD)/walls; exit 1; }
-	$(Q)if command -v codespell >/dev/null; then codespell --skip="*.ipynb" --ignore-words-list=$(WORDS) src topo jobs tests/*/*.c *.md jobs/*.md tests/*.md Makefile; \
+	$(Q)if command -v codespell >/dev/null; then codespell --skip="*.ipynb" --ignore-words-list=$(WORDS) src topo jobs tests/*/*.c *.md jobs/*.md docs/*.md tests/*.md Makefile; \
 	    else echo "codespell is not installed: spelling not checked"; fi
 	@echo "lint: clean"
 
 # Tables that this build prints, into the pages between their comments.
 tables: all
 	$(Q)$(BUILD)/railgauge discover --list-paths >$(BUILD)/paths.md
-	$(Q)sed -i -e '/^<!-- paths -->/,/^<!-- end of paths -->/{//!d}' -e '/^<!-- paths -->/r $(BUILD)/paths.md' jobs/gpus.md
+	$(Q)sed -i -e '/^<!-- paths -->/,/^<!-- end of paths -->/{//!d}' -e '/^<!-- paths -->/r $(BUILD)/paths.md' docs/gpus.md
 	$(Q)$(BUILD)/railgauge predict --case all --markdown >$(BUILD)/cases.md || [ $$? = 1 ]
 	$(Q)sed -i -e '/^<!-- cases -->/,/^<!-- end of cases -->/{//!d}' -e '/^<!-- cases -->/r $(BUILD)/cases.md' jobs/training/claims.md
 

@@ -65,7 +65,7 @@ void group_sets_free(struct group_set *s, int count);
 int *group_set_of(const struct group_set *s, const struct topo *t);
 
 /* Group of each host at a level, in the form of group_set_of(); -1: not known.  With rails a host
- * has several leaves; leaves that belong together are one group (leaf_groups.h), or the group that
+ * has several leaves; leaves that belong together are one group (leaf_groups.c), or the group that
  * the source of the leaves declares.  A host without a coordinate is placed by declared groups.
  * name[g]: name of the coordinate or declared group, or "first..last (4)".  The caller frees the
  * result, *name and each name. */

@@ -1,6 +1,6 @@
 /* matrix_compute.h - what devices compute and move on their own, as the cost matrix has it.
  *
- * Measured by `railgauge probe --compute` and put together by fit_compute.c: medians over devices
+ * Measured by `railgauge probe --compute` and put together by fit/compute.c: medians over devices
  * that are as fast as the others.  matrix.json keeps it as "compute"; a single FLOP/s, which hosts
  * without GPUs have, is the other form. */
 #ifndef RG_MATRIX_COMPUTE_H

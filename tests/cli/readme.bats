@@ -6,7 +6,7 @@ bats_require_minimum_version 1.5.0
 # The commands of the pages stand in indented lines; a comment behind one may say how it ends ("exit 1",
 # "1 if ..."; else 0) or what it needs that is not here.
 commands() { sed -n 's/^    \(\(railgauge\|jobs\/\|sh\|make\|export\|sbatch\|kubectl\|mpirun\) *.*\)/\1/p;s/^    make$/make/p' "${pages[@]/#/$top/}"; }
-pages=(README.md jobs/tour.md jobs/gpus.md)
+pages=(README.md docs/tour.md docs/gpus.md)
 
 # A copy of what is kept, with this build: as in a fresh clone after make.
 setup_file() {
@@ -79,7 +79,7 @@ setup() {
 
 # shellcheck disable=SC2154 # declare sets the four
 @test "place: the step, that of the default order, of a random one, and the bound" {
-    read -ra words <<<"$(grep -m1 -o 'place demo/matrix.json .*' "$top/jobs/tour.md")"
+    read -ra words <<<"$(grep -m1 -o 'place demo/matrix.json .*' "$top/docs/tour.md")"
     run -0 railgauge "${words[@]:0:6}"
     for row in placed default random bound; do
         declare "$row=$(awk -v r=$row '$1 == r {print $2, $3; exit}' <<<"$output")"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Each path of --path, used as asked and not: what is said, on which ranks, with which exit code.
- * jobs/gpus.md has the table as the program prints it. */
+ * docs/gpus.md has the table as the program prints it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -179,9 +179,9 @@ static void page_has_the_table(void **state)
     (void)state;
     nccl_path_print(f);
     fclose(f);
-    assert_int_equal(file_read(&page, &len, "jobs/gpus.md", 1 << 22, &err), 0);
+    assert_int_equal(file_read(&page, &len, "docs/gpus.md", 1 << 22, &err), 0);
     if (!strstr(page, table))
-        fail_msg("jobs/gpus.md has another table of paths: make tables");
+        fail_msg("docs/gpus.md has another table of paths: make tables");
     free(page);
     free(table);
 }

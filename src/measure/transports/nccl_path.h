@@ -35,7 +35,7 @@ const struct nccl_path *nccl_path_find(const char *name); /* NULL: no such path 
  * EXIT_UNJUDGED if nothing could be read back. */
 int nccl_path_judge(const struct nccl_profile *p, const struct topo *t, const char *name,
                     struct err *err);
-/* Print the table as Markdown, for jobs/gpus.md and railgauge discover --list-paths; stream is a
+/* Print the table as Markdown, for docs/gpus.md and railgauge discover --list-paths; stream is a
  * FILE *. */
 void nccl_path_print(void *stream);
 
