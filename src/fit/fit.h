@@ -1,5 +1,5 @@
-/* fit.h - points -> cost matrix: tiers confirmed or split by clustering measured pairs, curves,
- * exceptions and findings.  Of its inputs alone; no file is touched. */
+/* fit.h - turn points into a cost matrix: tiers confirmed or split by clustering measured pairs, curves,
+ * exceptions and findings.  Depends on its arguments only; reads and writes no file. */
 #ifndef RG_FIT_H
 #define RG_FIT_H
 
@@ -16,14 +16,13 @@ static inline void fit_defaults(struct fit_opts *o)
     o->outlier = 0.035;
 }
 
-/* The caller frees m with matrix_free().  t becomes that of the matrix, and is empty then, unless these
- * points cannot be of it: a large one is not held twice. */
+/* Fill m; the caller frees it with matrix_free().  The topology moves from t into m, so that a large one is not
+ * held twice; t is left unchanged if the points do not fit to it (-1, EXIT_DATA). */
 int fit_matrix(struct matrix *m, struct topo *t, const struct plan *plan, const struct points *p,
                const struct fit_opts *o, struct err *err);
 
-/* compute.tsv -> what the cost matrix says about devices on their own (compute.c); f: the preset
- * whose peaks the shares refer to, or NULL.  A row of an endpoint that the matrix does not have is
- * refused (EXIT_DATA). */
+/* Add the figures of compute.tsv (devices on their own, compute.c) to the matrix.  f: preset whose peaks the
+ * shares refer to, or NULL.  EXIT_DATA: a row names an endpoint that the matrix does not have. */
 int fit_compute(struct matrix *m, const struct device_table *t, const struct fabric *f,
                 struct err *err);
 

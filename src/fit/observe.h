@@ -1,4 +1,4 @@
-/* observe.h - points of the same thing in several epochs and rounds as one observation. */
+/* observe.h - merge the points of one pair or collective, over epochs and rounds, into one observation. */
 #ifndef RG_OBSERVE_H
 #define RG_OBSERVE_H
 
@@ -6,7 +6,7 @@
 
 #include "measure/point.h"
 
-/* Of a large campaign nearly all are of one point each, of which the rest is here as well: the points lie
+/* In a large campaign nearly every observation has one point, whose values are copied here because the points lie
  * in another order. */
 struct obs {
     double bytes;
@@ -14,28 +14,28 @@ struct obs {
     union {
         struct {
             struct point_time lo, hi;
-        } point;                     /* one: of the only one, which succeeded */
-        const struct obs_more *more; /* else */
+        } point;                     /* one: interval of the only point, which succeeded */
+        const struct obs_more *more; /* otherwise */
     } of;
     int src, dst; /* pairs: endpoints; collectives: round and group in the plan */
-    int n;        /* one: its samples; else: epochs that succeeded */
+    int n;        /* one: samples of the point; otherwise: epochs that succeeded */
     enum op op : 5;
-    bool one : 1;     /* one point and no more */
-    bool by_nic : 1;  /* with NVLink left: stage_by_nic() */
-    bool alone : 1;   /* flows == 1 */
-    int tier : 5;     /* by the fit, pairs only */
-    bool failed : 1;  /* did an epoch? */
-    bool wrong : 1;   /* had one wrong data?  It is not in sec */
-    bool outdone : 1; /* a latency beside other pairs, where most pairs have one alone: it counts
-                             for nothing, for what else the CPUs did is in it */
+    bool one : 1;         /* exactly one point */
+    bool by_nic : 1;      /* with NVLink bypassed: stage_by_nic() */
+    bool alone : 1;       /* flows == 1 */
+    int tier : 5;         /* set by the fit, pairs only */
+    bool failed : 1;      /* an epoch failed */
+    bool wrong : 1;       /* an epoch had wrong data, which is not in sec */
+    bool outdone : 1;     /* latency under load where most pairs were measured alone: ignored,
+                             because it includes other work of the CPUs */
     unsigned stages : 16; /* bit mask of 1 << enum stage */
 };
 _Static_assert(STAGE_COUNT <= 16 && TIER_MAX <= 16 && OP_COUNT <= 16, "it has no room for more");
 
 struct obs_more {
-    double lo, hi;    /* medians of the epochs' intervals; NAN like sec */
+    double lo, hi;    /* medians of the interval ends of all epochs; NAN like sec */
     double range;     /* (max - min) / median of the epoch medians */
-    const char *note; /* of a failed or wrong one, or NULL; points into the points */
+    const char *note; /* note of a failed or wrong point, or NULL; owned by the points */
     int n;            /* samples */
 };
 /* Epochs that succeeded. */
@@ -64,21 +64,21 @@ static inline int obs_samples(const struct obs *o)
     return o->one ? o->n : o->of.more->n;
 }
 
-/* Is it a latency of the pair matrix, whose size is `bytes`, and does it count? */
+/* True if this is a latency at the size of the pair matrix (`bytes`) that counts. */
 static inline bool obs_is_latency(const struct obs *o, double bytes)
 {
     return o->op == OP_PAIR_LATENCY && o->bytes == bytes && o->sec > 0 && !o->outdone;
 }
 
-/* All pair observations, or all collective ones, sorted by (op, src, dst, by_nic, bytes, alone).  The
- * caller frees *out, before the points; returns the count. */
+/* List all pair observations, or all collective ones, sorted by (op, src, dst, by_nic, bytes, alone).  Returns the
+ * count.  The caller frees *out before it frees the points. */
 int observe(struct obs **out, const struct points *p, bool pairs);
-/* The size at which most pairs were measured with this op: that of the pair matrix; ties: the
- * larger.  0: none. */
+/* Return the size of the pair matrix: the size at which most pairs were measured with this op; ties: the larger.
+ * 0: none. */
 double observe_size(const struct obs *o, int count, enum op op);
 
-/* Standard error of o->sec, share: from the epochs' intervals, or from how far the epochs lie apart
- * where that is more. */
+/* Return the standard error of o->sec as a share: from the intervals of the epochs, or from the differences between
+ * epochs if those are larger. */
 double observe_noise(const struct obs *o);
 
 #endif

@@ -1,5 +1,5 @@
-/* noise.h - which parts of a fabric stand out from measured pairs, with noise that is estimated from the
- * same campaign.
+/* noise.h - name the parts of a fabric that stand out in measured pairs.  The noise is estimated from the same
+ * campaign.
  *
  *   y = usual(class) + turn + min(effect of sender, effect of receiver) + block noise + point noise | stray
  *
@@ -8,8 +8,8 @@
  *   turn    what is measured at the same time; block: a stretch of the campaign (an epoch)
  *   stray   a slow point that says nothing of its two ends
  *
- * Everything is a weighted median by a key, or a sum, so that a campaign costs O(points).  Nothing here knows
- * files, plans or the simulator.  Threads: no shared state. */
+ * All estimates are weighted medians by a key, or sums, so a campaign costs O(points).  This room knows no files,
+ * plans or simulator.  Threads: no shared state. */
 #ifndef RG_NOISE_H
 #define RG_NOISE_H
 
@@ -18,42 +18,41 @@
 #include "topo/part.h"
 #include "topo/topo.h"
 
-/* What a look shows: bandwidth at the size of the pair matrix one way and both ways at once, bandwidth of a
- * small and of a large size, latency. */
+/* Kinds of looks: bandwidth at the size of the pair matrix, one way and both ways at once; bandwidth at a small
+ * and at a large size; latency. */
 enum look_kind { LOOK_RATE, LOOK_BOTH_WAYS, LOOK_SMALL, LOOK_LARGE, LOOK_LATENCY, LOOK_COUNT };
 
 /* One measured pair. */
 struct look {
     int turn, block; /* ascending in time; blocks of the second stage have numbers of their own */
     int src, dst;    /* endpoints */
-    float y;         /* see above; -INFINITY: no answer */
+    float y;         /* value, see above; -INFINITY: no answer */
     float tail;      /* log(sec_p95 / sec), 0 or more; NAN: not known */
     enum look_kind kind : 8;
-    int tier : 8;       /* of the pair */
-    int looks_at : 8;   /* second stage: the end it was measured for, 0: src, 1: dst; -1: both */
-    bool alone : 1;     /* nothing else ran */
-    bool fresh : 1;     /* measured in the second stage, among suspects and controls */
-    bool same_pair : 1; /* second stage: the same pair again, because the pair stood out */
-    bool
-        unselected : 1; /* drawn at random to be measured alone: what "under load" is compared with */
+    int tier : 8;        /* tier of the pair */
+    int looks_at : 8;    /* second stage: end that was to be tested, 0: src, 1: dst; -1: both */
+    bool alone : 1;      /* nothing else ran */
+    bool fresh : 1;      /* measured in the second stage, among suspects and controls */
+    bool same_pair : 1;  /* second stage: the same pair again, because the pair stood out */
+    bool unselected : 1; /* drawn at random to be measured alone: the reference for "under load" */
 };
 
-/* A part that stands out, or that may. */
+/* A part that stands out, or a suspect. */
 struct found {
     enum part part;
     enum side side;
     int a, b; /* as in struct exception; b: -1 for single parts */
     int tier; /* -1: every tier that crosses NICs */
     enum part_state state;
-    enum look_kind kind; /* the looks that show it */
-    double effect;  /* log of what is left; of latencies of (usual + added) / usual, negative */
-    double sd;      /* its standard error */
-    double share;   /* of looks or samples in which it shows, 1: all */
-    double p;       /* chance that a healthy part looks so */
-    double usual_s; /* LOOK_LATENCY: s that are usual */
-    enum part also; /* what the looks cannot tell it apart from; PART_COUNT: nothing.  PART_LEAF of
+    enum look_kind kind; /* kind of the looks that show the part */
+    double effect;       /* log of the remaining share; latencies: -log((usual + added) / usual) */
+    double sd;           /* standard error of effect */
+    double share;        /* share of the looks or samples that show the part; 1: all */
+    double p;            /* probability that a healthy part looks like this */
+    double usual_s;      /* LOOK_LATENCY: usual latency, s */
+    enum part also;      /* kind of part with the same looks; PART_COUNT: none.  PART_LEAF for
                       * uplinks: no pair within the leaf was measured */
-    int looks, alone, partners, blocks; /* evidence: looks with a partner that is fine */
+    int looks, alone, partners, blocks; /* evidence: looks with a healthy partner */
 };
 
 struct noise_input {
@@ -63,7 +62,7 @@ struct noise_input {
     bool crosses[TIER_MAX]; /* tiers that cross NICs */
 };
 
-/* What is usual of a class, for prices and for accept. */
+/* Usual value of a class, for prices and for accept. */
 struct usual {
     enum look_kind kind;
     int tier;
@@ -74,29 +73,27 @@ struct usual {
 
 struct noise {
     struct found
-        *found; /* parts that are named, the widest first; of stage 1 alone without fresh looks */
+        *found; /* named parts, widest first; without fresh looks the result of stage 1 alone */
     int founds;
-    struct found
-        *suspect; /* parts that stage 1 suspects, the surest first: what to measure again */
+    struct found *suspect; /* parts to measure again, surest first (stage 1) */
     int suspects;
     struct usual *usual;
     int usuals;
-    /* parallel / alone by tier over pairs that nobody selected; NAN: not measured. */
+    /* parallel / alone by tier, over pairs drawn at random; NAN: not measured. */
     double loaded[TIER_MAX];
-    /* Standard deviations by level of what a campaign does: of a look, between turns, between blocks of an
-     * endpoint, between endpoints; log; NAN: too few. */
+    /* Standard deviations of the campaign (log): of a look, between turns, between blocks of an endpoint, between
+     * endpoints; NAN: too few values. */
     double sd_look, sd_turn, sd_block, sd_part;
 };
 
-/* What stage 1 made of its looks, without them: stage 2 goes on from there. */
+/* Result of stage 1 without its looks; stage 2 continues from it. */
 struct noise_court;
 
-/* Stage 1 alone: fills suspect, usual and loaded; what to measure again.  The caller frees what is returned with
- * noise_court_free(). */
+/* Run stage 1 alone: fill suspect, usual and loaded.  The caller frees the result with noise_court_free(). */
 struct noise_court *noise_suspects(struct noise *n, const struct noise_input *in);
 void noise_court_free(struct noise_court *c);
-/* Both stages, as far as there are looks of the second.  kept: NULL, or from noise_suspects(); stage 1 is taken from
- * there if its looks and places are the same, and is judged again if not.  kept is empty afterwards.  The caller frees
+/* Run both stages; the second one only if fresh looks exist.  kept: NULL, or the result of noise_suspects(): stage 1
+ * is reused if its looks and places are the same, otherwise repeated.  kept is empty afterwards.  The caller frees n
  * with noise_free(). */
 void noise_judge(struct noise *n, const struct noise_input *in, struct noise_court *kept);
 void noise_free(struct noise *n);

@@ -1,4 +1,4 @@
-/* noise_impl.h - what the files of src/noise share: places, channels, residuals, effects of parts.
+/* noise_impl.h - types shared by the files of src/noise: places, channels, residuals, effects of parts.
  *
  * places    the groups of each endpoint
  * channel   one question: looks of a kind in a set of tiers, their rate or their spread
@@ -53,9 +53,9 @@ static inline int rack_of_leaf(const struct places *p, int leaf)
 
 /* --- what is usual --- */
 
-/* Location and standard deviation of the fastest heap that holds a third of v.  Leaves v in disorder. */
+/* Location and standard deviation of the fastest cluster that holds a third of v.  Reorders v. */
 void usual_find(double *v, int n, double *m, double *sigma);
-/* The value below which lies this share of v (its weighted twin takes the same one).  Disorders v. */
+/* Return the quantile of v at this share, defined as in its weighted twin.  Reorders v. */
 double usual_quantile(double *v, int n, double share);
 
 struct view {
@@ -67,19 +67,19 @@ struct view {
     struct keyed
         *nic; /* room for the looks of a channel by endpoint, which is a large part of all memory */
     int blocks, *block; /* index of a block by its number */
-    float *r;           /* by look; NAN: not in this view */
+    float *r;           /* residual by look; NAN: not in this view */
     struct lists of;    /* looks of this view by kind and scope: those of a channel, in time */
     struct class_fit {
         double m, sigma, weight;
         int looks;
     } class[CLASSES];
-    bool calm[CLASSES];         /* no turn is slow as a whole; of stage 1 */
-    bool crowded[CLASSES / 2];  /* looks beside others are left out; of stage 1 */
-    bool hashed[CLASSES / 2];   /* they are slow by themselves; of stage 1 */
-    unsigned *fine[LOOK_COUNT]; /* by endpoint: bit 2 * tier + end */
+    bool calm[CLASSES];         /* no turn is slow as a whole; from stage 1 */
+    bool crowded[CLASSES / 2];  /* looks under load are left out; from stage 1 */
+    bool hashed[CLASSES / 2];   /* pairs are slow by themselves; from stage 1 */
+    unsigned *fine[LOOK_COUNT]; /* bits 2 * tier + end, by endpoint */
     double sd_turn;
 };
-void view_make(struct view *v); /* of the fields above blocks */
+void view_make(struct view *v); /* fill the view from the fields above blocks */
 void view_free(struct view *v);
 static inline int class_of(const struct look *k)
 {
@@ -89,7 +89,7 @@ static inline int end_of(const struct look *k, int end)
 {
     return end ? k->dst : k->src;
 }
-/* True if this end of a look is no hindrance to the other. */
+/* True if this end of a look does not slow the other end. */
 static inline bool end_is_fine(const struct view *v, const struct look *k, int end)
 {
     return v->fine[k->kind][end_of(k, end)] >> (2 * k->tier + end) & 1;
@@ -117,17 +117,17 @@ static inline const int *view_looks(const struct view *v, enum look_kind kind, u
 
 /* --- channels --- */
 
-/* What stage 2 inherits of the lens of stage 1: how parts differ and how blocks vary. */
+/* Statistics that stage 2 takes from the lens of stage 1: differences between parts, variation of blocks. */
 struct likeness {
     double s0, d0, centre, pop, limit, least;
     double
         *back; /* blocks of parts that are mostly fine, as far as they are below limit; ascending */
     int backs;
     long seen;     /* all such blocks */
-    double blocks; /* of a part, median */
+    double blocks; /* median number of blocks per part */
 };
 
-/* How often looks of rates are slow by chance: by sort (tier, alone or not), and how much oftener near a part. */
+/* Probability that a rate look is slow by chance, by sort (tier, alone or not), and the factor near a part. */
 enum { SORTS_OF_RATES = 2 * TIER_MAX };
 struct likely {
     double risk[SORTS_OF_RATES], rho;
@@ -140,7 +140,7 @@ struct channel {
     bool tail, nic;
     unsigned tiers; /* bit mask */
     struct likeness like[RUNG_COUNT][LENS_MAX];
-    struct likeness control[LENS_MAX]; /* how often blocks of controls are stray in stage 2 */
+    struct likeness control[LENS_MAX]; /* rate of stray blocks among controls in stage 2 */
     struct likely likely[2][2];        /* hosts, NICs; slow, deep */
     float *base[TIER_MAX][2]; /* rates: effects of endpoints by tier, as sender and as receiver */
 };
@@ -167,7 +167,7 @@ struct pick { /* looks of a channel that count, and what is left of them */
 
 struct keyed {
     int parts, most; /* most: items of a part */
-    size_t room;     /* of at, which stays from one keyed_make() to the next */
+    size_t room;     /* capacity of at, kept from one keyed_make() to the next */
     int *start;      /* items of part p: at[start[p]] .. at[start[p + 1] - 1], ascending in r */
     struct item {    /* a look, seen from one of its ends */
         float r;
@@ -190,7 +190,7 @@ static inline bool item_is_fine(const struct item *i)
 {
     return i->bits >> 1;
 }
-/* By endpoint, each look from both ends; or (rungs of two) by pair, from the first of the two. */
+/* List looks by endpoint, each look from both ends, or for rungs of two by pair, from the first of the two. */
 void keyed_make(struct keyed *k, const struct pick *pick, enum rung rung);
 void keyed_free(struct keyed *k);
 
@@ -207,7 +207,7 @@ const uint64_t *order_merge(uint64_t *at, uint64_t *spare, int *start, int runs)
 
 void fine_find(struct view *v, unsigned tiers);
 
-/* Through which looks a part is seen. */
+/* Selection of the looks that judge a part. */
 struct lens {
     enum side side;
     int tier;                                 /* -1: all */
@@ -260,7 +260,7 @@ struct hunt {
     bool stale;       /* r has changed since v->nic was made */
     bool taken;       /* effects were taken off r */
     struct keyed two; /* looks by pair of the rung at hand */
-    uint64_t *rank;   /* of the group at hand: room for twice `ranks` */
+    uint64_t *rank;   /* keys of the current group, capacity 2 * `ranks` */
     int *run, ranks, runs;
     struct claims *out;
 };
