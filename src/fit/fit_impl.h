@@ -1,4 +1,4 @@
-/* fit_impl.h - what the steps of a fit hand to each other. */
+/* fit_impl.h - state that the steps of a fit share. */
 #ifndef RG_FIT_IMPL_H
 #define RG_FIT_IMPL_H
 
@@ -13,7 +13,7 @@
  * them, from this share on; both sides of the constants of this folder are in tests/unit/fit_edges.c. */
 #define FIT_FULL 0.85
 
-/* What is usual of a tier at the size of the pair matrix. */
+/* Usual values of a tier at the size of the pair matrix. */
 struct fit_baseline {
     double alone, parallel; /* B/s of healthy pairs; NAN: none measured */
     bool contended;         /* pairs that run at once get clearly less than a pair alone */
@@ -52,7 +52,7 @@ void fit_findings(struct fit *f);   /* contention, unstable, bimodal, wrong data
 /* Leaves and pods that all have fewer uplinks than NICs, for fit_baseline(). */
 void fit_uplinks(struct fit *f);
 
-/* What is usual of a kind of looks in a tier, alone or beside others; NULL: no look tells. */
+/* Return the usual value of a kind of looks in a tier, alone or under load; NULL: no looks. */
 static inline const struct usual *fit_usual(const struct fit *f, enum look_kind kind, int tier,
                                             bool alone)
 {
@@ -92,7 +92,7 @@ static inline int fit_tier(const struct fit *f, const struct point *p)
     return topo_tier_by(&f->m->topo, p->src, p->dst, stage_by_nic(p->stage));
 }
 
-/* Can the two be measured in this tier?  Through the NICs if the campaign had that pass. */
+/* True if the two can be measured in this tier, through the NICs if the campaign had that pass. */
 static inline bool fit_meets(const struct fit *f, int a, int b, int tier)
 {
     const struct topo *t = &f->m->topo;
@@ -107,7 +107,7 @@ static inline double fit_declared(const struct fit *f, int src, int dst, int tie
     return classes_share(&f->classes, src, dst, tier);
 }
 
-/* Is this an observation of the pair matrix's bandwidth? */
+/* True for an observation of the bandwidth of the pair matrix. */
 static inline bool fit_is_bandwidth(const struct fit *f, const struct obs *o)
 {
     return o->op == OP_PAIR_BW && o->bytes == f->bw_bytes;
@@ -127,7 +127,7 @@ static inline bool fit_is_healthy(const struct fit *f, const struct obs *o)
     return true;
 }
 
-/* Is it such a point of a pair that ran beside others, and has a time? */
+/* True for such an observation of a pair that ran under load and has a time. */
 static inline bool fit_is_crowded(const struct fit *f, const struct point *p)
 {
     return p->op == OP_PAIR_BW && p->flows > 1 && (double)p->bytes == f->bw_bytes &&

@@ -48,7 +48,7 @@ struct curve_point {
     int n;         /* samples behind it; 0: not measured (preset, model) */
 };
 
-/* From a point to the next: a line up to the knee and one from there. */
+/* Piece between two points: a line up to the knee and another from there. */
 struct curve_piece {
     double bytes, knee;
     struct curve_line {

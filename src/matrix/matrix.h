@@ -25,11 +25,11 @@
 #include "topo/part.h"
 #include "topo/topo.h"
 
-/* What was measured of a pair, one curve each: OP_PAIR_LATENCY, OP_PAIR_BW, OP_PAIR_BIBW. */
+/* The three curves of a pair: OP_PAIR_LATENCY, OP_PAIR_BW, OP_PAIR_BIBW. */
 enum direction { DIR_ONEWAY, DIR_UNI, DIR_BI, DIR_COUNT };
 extern const char *const direction_name[DIR_COUNT]; /* "oneway", "uni", "bi" */
 
-/* How a number came about; printed beside every number that is shown. */
+/* Origin of a number; printed beside each number. */
 enum basis {
     BASIS_MEASURED,
     BASIS_FITTED,
@@ -54,7 +54,7 @@ struct tier {
                          had stood out, so that they say too little of all others */
     double peak_Bps; /* data-sheet rate, 0: not known */
     bool nic;        /* traffic of this tier crosses NICs */
-    char *source;    /* of a preset's numbers; NULL when measured */
+    char *source;    /* source of a preset's numbers; NULL: measured */
 };
 
 /* Two things beside the shape decide how groups that span racks share what lies between: where
@@ -91,8 +91,8 @@ struct exception {
     int tier;         /* tier concerned, -1: every tier that crosses NICs; every tier when dead */
     double factor;    /* bandwidth, 1 = as the tier */
     double alpha_add; /* s, added one way */
-    int evidence;     /* pairs that show it */
-    int alone;        /* of them measured while nothing else ran */
+    int evidence;     /* pairs that show the effect */
+    int alone;        /* pairs of `evidence` that were measured alone */
     int partners;  /* different endpoints at the other end; of two parts, at the end with fewer */
     double lo, hi; /* 95 % interval of factor, or of depth where that is known; 0: not known */
     char *why;     /* "9 of 9 partners see 0.60 of rail; alone as well: link" */
@@ -112,26 +112,26 @@ struct exception {
  * link.  NVLink's tiers carry 3.7 times and more what a NIC does; counting of headers explains 1.1. */
 #define TIER_BEYOND 1.5
 
-/* How the fabric was built. */
+/* Properties of the fabric, which are not faults. */
 enum property_kind {
     PROPERTY_CLASS, /* devices of another kind than the tier's reference; ratio: their bandwidth / its */
     PROPERTY_TAPER,      /* groups of a level have fewer uplinks than NICs; ratio: 2 is 2:1 */
-    PROPERTY_COLLISIONS, /* of flows on hashed ways; ratio: share of turns in which a flow gets a half */
+    PROPERTY_COLLISIONS, /* hashed flows share a path; ratio: share of turns in which a flow gets half */
     PROPERTY_COUNT
 };
 
 struct property {
     enum property_kind kind;
     int tier;
-    int level;              /* PROPERTY_TAPER: of the groups whose uplinks these are; -1 */
+    int level; /* PROPERTY_TAPER: level of the groups with these uplinks; otherwise -1 */
     double ratio, declared; /* measured; NAN: nothing is declared */
     char *what;             /* PROPERTY_CLASS: "NVIDIA A100 with NICs of 200 Gb/s", or NULL */
-    int endpoints;          /* PROPERTY_CLASS: how many there are */
-    double Bps;             /* PROPERTY_CLASS: bandwidth of their pairs, the middle; NAN */
-    char *text;             /* how it was seen */
+    int endpoints;          /* PROPERTY_CLASS: number of endpoints */
+    double Bps;             /* PROPERTY_CLASS: median bandwidth of their pairs; NAN: not known */
+    char *text;             /* evidence in words */
 };
 
-/* How the part is wrong: its state, or what its factor says where the state is not given. */
+/* Return the state of the part; if none is given, derive it from the factor. */
 static inline enum part_state matrix_state(const struct exception *e)
 {
     if (e->wrong || e->state == STATE_WRONG)
@@ -156,8 +156,8 @@ static inline double matrix_depth(const struct exception *e)
 enum { MATRIX_EFFECT = 64 };
 char *matrix_effect(const struct exception *e, char buf[MATRIX_EFFECT]);
 
-/* Something worth a sentence that is no exception: declared racks differ from measured ones, trunk
- * shared, unstable point, wrong data. */
+/* An observation in one sentence that is not an exception of a part: declared racks differ from measured ones, a
+ * shared trunk, an unstable point, wrong data. */
 struct finding {
     char *kind; /* "racks", "contention", "uplinks", "unstable", "busy", "wrong_data", "bimodal",
                    "latency", "tainted" */
@@ -179,9 +179,9 @@ enum seen {
 };
 extern const char *const seen_name[SEEN_COUNT]; /* "endpoint", "nic", ..., "rack-pair" */
 
-/* How many there are of a kind, and how many of them met enough others to be judged: three partners,
- * or all there are; hosts and racks several of the other side; uplinks half of their NICs at once.
- * A pair or a way was measured, or not. */
+/* Number of parts of a kind, and number of parts with enough partners to be judged: three, or all existing ones;
+ * for hosts and racks several on the other side; for uplinks half of their NICs at once.  A pair or a path counts
+ * as judged if it was measured. */
 struct seen_parts {
     enum seen kind;
     double parts, judged;
@@ -203,16 +203,15 @@ struct matrix {
     int findings;
     struct property *property;
     int properties;
-    struct seen_parts
-        *seen; /* kinds of which there is none, or which are not visible, are not there */
+    struct seen_parts *seen; /* without kinds that have no parts or are not visible */
     int seens;
-    struct compute_rates compute; /* what predictions of compute rest on, if known */
+    struct compute_rates compute; /* basis of compute predictions, if known */
     json_t *provenance;
 };
 
 void matrix_init(struct matrix *m);
 void matrix_free(struct matrix *m);
-/* Where a part shows: on tiers inside a host or domain, on tiers that cross NICs. */
+/* Tiers that show a part: inside a host or domain, or across NICs. */
 struct part_shown {
     bool inside, nics;
 };
@@ -222,7 +221,7 @@ static inline struct part_shown matrix_shown(const struct matrix *m, const struc
 
     return (struct part_shown){.inside = !nic || e->factor == 0, .nics = nic};
 }
-/* Its kind, from where all exceptions of this part show. */
+/* Return the kind of the part, from the tiers that show its exceptions. */
 enum part_kind matrix_kind(const struct matrix *m, const struct exception *e, struct part_shown on);
 /* "NIC mlx5_1 of r00n04 (GPU 1), sending", "host n03", "racks rack-00 to rack-01", "uplinks of leaf-1"; device
  * names from t.  The same name stands on every screen. */
@@ -246,13 +245,13 @@ static inline int matrix_faults(const struct matrix *m)
         n += !m->exception[i].declared;
     return n;
 }
-/* Of a kind; NULL: not told. */
+/* Return the counts of a kind; NULL: not recorded. */
 const struct seen_parts *matrix_seen(const struct matrix *m, enum seen kind);
 /* "72 of 72 GPUs, 72 of 72 NICs, 18 of 18 hosts, cables: 16 % of 2556 pairs", NULL: not told; the
  * caller frees. */
 char *matrix_seen_text(const struct matrix *m);
-/* How much of a matrix is read.  For prices alone topo.nics says how many NICs there are, and topo.nic is
- * NULL: their rows are nine tenths of the memory of a large one. */
+/* Parts of a matrix to read.  MATRIX_PRICES sets topo.nics but leaves topo.nic NULL, because the rows of NICs take
+ * nine tenths of the memory of a large matrix. */
 enum matrix_depth { MATRIX_WHOLE, MATRIX_PRICES };
 /* path: a matrix.json, or the directory of a campaign that holds one. */
 int matrix_load(struct matrix *m, const char *path, enum matrix_depth depth, struct err *err);
@@ -267,7 +266,7 @@ int matrix_unpack(struct matrix *m, json_t *root, enum matrix_depth depth, const
                   struct err *err);
 /* json_parse() and matrix_unpack(). */
 int matrix_parse(struct matrix *m, const char *text, size_t len, const char *path, struct err *err);
-json_t *coverage_pack(const struct tier *t); /* what was measured of a tier; new reference */
+json_t *coverage_pack(const struct tier *t); /* coverage of a tier; new reference */
 
 /* A preset as a matrix: every number BASIS_PRESET with its source. */
 int matrix_from_fabric(struct matrix *m, const struct fabric *f, int racks, struct err *err);
@@ -280,7 +279,7 @@ int matrix_preset(struct fabric *f, const struct matrix *m, const char *name, st
 struct railgauge;
 const struct matrix *api_matrix(const struct railgauge *r);
 
-/* What commands work on: the preset `fabric` if that is not NULL, else the file at path. */
+/* Open the input of a command: the preset `fabric` unless it is NULL, otherwise the file at path. */
 int matrix_open(struct matrix *m, const char *path, const char *fabric, int racks, struct err *err);
 
 /* A cost and where it came from. */
@@ -307,26 +306,26 @@ void matrix_blame(const struct matrix *m, struct cost *out);
  * it (-1) and the latency that is added. */
 double matrix_factor(const struct matrix *m, int src, int dst, int *exception, double *alpha_add);
 
-/* of two different endpoints */
+/* Return the tier of two different endpoints. */
 static inline int matrix_tier(const struct matrix *m, int src, int dst)
 {
     return topo_tier(&m->topo, src, dst);
 }
 
-/* Where an endpoint is among parts of a kind, as exception.a counts them; -1: not visible. */
+/* Return the index of the part of this kind that holds an endpoint, as in exception.a; -1: not visible. */
 static inline int part_at(const struct matrix *m, enum part part, int endpoint)
 {
     return part_level[part] < 0 ? endpoint : topo_at(&m->topo, endpoint, part_level[part]);
 }
-int part_count(const struct matrix *m, enum part part); /* how many there are of a kind */
+int part_count(const struct matrix *m, enum part part); /* number of parts of a kind */
 
-/* Does src -> dst pass the part of e, whatever the tier? */
+/* True if src -> dst passes the part of e, in any tier. */
 bool matrix_passes(const struct matrix *m, const struct exception *e, int src, int dst);
-/* Does src -> dst, a pair of this tier, cross the part of e? */
+/* True if src -> dst, a pair of this tier, crosses the part of e. */
 bool matrix_crosses(const struct matrix *m, const struct exception *e, int src, int dst, int tier);
 /* True if an exception of a leaf concerns only its uplinks. */
 bool matrix_beyond(const struct matrix *m, const struct exception *e);
-/* Is this endpoint in the part, or at one end of it? */
+/* True if this endpoint is in the part, or at one end of it. */
 bool matrix_touches(const struct matrix *m, const struct exception *e, int endpoint);
 /* Seconds of a pair of this tier at that factor, without added latency. */
 double matrix_tier_time(const struct tier *t, double bytes, double factor);

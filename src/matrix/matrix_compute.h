@@ -1,4 +1,4 @@
-/* matrix_compute.h - what devices compute and move on their own, as the cost matrix has it.
+/* matrix_compute.h - compute and memory rates of single devices in the cost matrix.
  *
  * Measured by `railgauge probe --compute` and put together by fit/compute.c: medians over devices
  * that are as fast as the others.  matrix.json keeps it as "compute"; a single FLOP/s, which hosts
@@ -16,12 +16,12 @@ struct gemm_rate {
     char dtype[8]; /* "bf16", "fp8", "mxfp8", "nvfp4" */
     double m, n, k;
     double flops;  /* FLOP/s, median over devices; a multiply-add counts as two */
-    double share;  /* of the data-sheet peak, 0: that is not known */
+    double share;  /* share of the data-sheet peak; 0: peak not known */
     double spread; /* MAD over devices, share of the median */
     int devices;
 };
 
-/* What else one device was measured for; B/s but for the last two. */
+/* Other figures of one device; B/s except the last two. */
 enum alone {
     ALONE_HBM,      /* copy engine, device to device: bytes read and bytes written both count */
     ALONE_HBM_READ, /* a kernel that reads all of it */
@@ -34,10 +34,10 @@ enum alone {
 
 struct compute_rates {
     double flops;        /* FLOP/s a device reaches whatever it multiplies, 0: not known */
-    double flops_spread; /* of it from run to run: one standard deviation, a share; 0: not known */
+    double flops_spread; /* standard deviation from run to run, as a share; 0: not known */
     char *source;
     double alone[ALONE_COUNT]; /* 0: not measured */
-    double share[ALONE_COUNT]; /* of what the hardware allows; 0: that is not known */
+    double share[ALONE_COUNT]; /* share of the hardware limit; 0: limit not known */
     int devices;               /* healthy ones behind these figures */
     struct gemm_rate *gemm;
     int gemms;

@@ -19,7 +19,7 @@
 struct reference {
     const struct matrix *measured; /* borrowed */
     struct matrix preset;          /* the one whose curves count; empty: none */
-    struct matrix like;            /* what is asked: borrows from both */
+    struct matrix like;            /* the question; borrows from both matrices */
     bool declared;                 /* the preset is the fabric itself */
     bool seen;                     /* and its racks, leaves and rails were visible */
 };
@@ -73,7 +73,7 @@ const struct tier *reference_tier(const struct matrix *reference, const struct m
                                   const struct tier *t);
 /* Rate of that tier with the NICs of m, B/s; NAN: no tier. */
 double reference_rate(const struct matrix *reference, const struct matrix *m, const struct tier *t);
-/* Its curve of the same operation and shape, or NULL. */
+/* Return the reference's curve of the same operation and shape, or NULL. */
 const struct collective *reference_curve(const struct matrix *reference,
                                          const struct collective *c);
 
