@@ -1,21 +1,21 @@
-/* collective.h - what a collective on one group takes: the ways of its traffic and what the tiers alone make of it
- * (model.c), what curves of other shapes say (join.c), and which curves answer for it and which parts slow it
- * (collective.c), resolved once.  Then any size is a few multiplications, without words and without allocation;
- * matrix_collective() is the same with words (collective_cost.c).
+/* collective.h - the time of a collective on one group.  Three steps resolve a group once: the paths of its traffic
+ * and the model of the tiers (model.c), the evidence of curves of other shapes (join.c), the curves of its own shape and
+ * the parts that slow it (collective.c).  After that each size costs a few multiplications and no allocation.
+ * matrix_collective() adds the words (collective_cost.c).
  *
- * One rule for all groups, measured or not.  Inside the sizes of a curve its points answer.  Beyond
- * the largest a time goes on from its last points by the slope of the tiers' model, and the more of
- * the last time was spent moving bytes, the more by the slope of the last two octaves.  Below the
- * smallest size the model's ratio is kept.  Intervals there widen with the distance from the curve.
- * What 133 NCCL curves that were cut miss by (median):
+ * The same rule holds for all groups, measured or not.  Within the sizes of a curve its points give the time.  Beyond
+ * the largest size the time grows from the last points with the slope of the tiers' model; the larger the share of the
+ * last time that moved bytes, the more weight the slope of the last two octaves gets.  Below the smallest size the
+ * ratio to the model is kept.  Intervals widen with the distance from the curve.
+ * Median error on 133 NCCL curves that were cut:
  *
  *   cut at      met at     this rule   constant bus bandwidth
  *   16 MiB      128 MiB    18 %        49 %
  *   128 MiB     512 MiB    3 %         9 %
  *
- * Measured and modelled shapes meet here, and may not contradict what the tiers say: a group that
- * lies in several domains costs no less than as many ranks inside one, where one holds them, and little less
- * than in as few domains as hold them, unless it was measured at that size or the tiers themselves say so. */
+ * Measured and modelled shapes may not contradict the tiers: a group in several domains costs no less than the same
+ * number of ranks inside one domain, if one holds them, and little less than in the fewest domains that hold them,
+ * unless it was measured at that size or the tiers themselves say so. */
 #ifndef RG_COLLECTIVE_H
 #define RG_COLLECTIVE_H
 
@@ -25,27 +25,27 @@
 #include "matrix/algorithm.h"
 #include "matrix/matrix.h"
 
-/* --- a group's ways, and the model: used where no curve was measured or published, for the
- * expected value, and to carry slow parts into measured curves --- */
+/* --- paths of a group, and the model: used without a measured or published curve, for the expected
+ * value, and to apply slow parts to measured curves --- */
 
 /* Slow parts that a schedule of a group crosses. */
 struct ways_slow {
     double outer;  /* rate left between domains, share; 1: healthy */
     double add;    /* latency added, s */
-    int exception; /* index of the part that rules; -1: none */
+    int exception; /* index of the limiting part; -1: none */
     int spared; /* index of the first part inside a group of several domains that is not crossed; -1: none */
 };
 
-/* The ways that a group's traffic takes, O(n). */
+/* Paths of a group's traffic; O(n) to fill. */
 struct ways {
     struct shape shape;
     int inner, outer;       /* slowest tier inside a domain and between domains; -1: none */
     int crossings;          /* consecutive members on tier `outer` that lie in different racks */
     int at_once;            /* groups like this one that run at the same time */
-    double share[TIER_MAX]; /* of the other members, by tier as that one sees them which has the
-                               fewest of them in its domain */
+    double share[TIER_MAX]; /* share of the other members by tier, seen from a member with the
+                               fewest others in its domain */
     double inner_factor;    /* rate left inside a domain by the slowest part, share; 1: healthy */
-    struct ways_slow slow[SCHEDULES]; /* all alike but where an operation goes along rings */
+    struct ways_slow slow[SCHEDULES]; /* differ only for operations along rings */
 };
 
 /* A group in rank order, by its members or by ranges of them. */
@@ -54,9 +54,9 @@ struct members {
     int n;
     const struct ranges *ranges; /* NULL: ids */
 };
-/* By one who knows which exceptions may concern a member: their indices, ascending; NULL: the first so
- * many.  Of ranges to the bit what their members give, in time that grows with the blocks that they touch; -1: only
- * members tell. */
+/* Like ways_of(), for a caller that knows which exceptions can apply: ascending indices; NULL: the first `exceptions`.
+ * Ranges give the same result as their members, bit for bit, in time proportional to the blocks that they touch.
+ * Returns -1 if members must be listed. */
 int ways_of_some(struct ways *w, const struct matrix *m, const struct members *g, enum op op,
                  const int *exception, int exceptions);
 /* Ways of the same group by another operation, whose schedule crosses other parts; arguments and result as above. */
@@ -68,10 +68,10 @@ static inline void ways_of(struct ways *w, const struct matrix *m, const int *id
 {
     ways_of_some(w, m, &(struct members){ids, n, NULL}, op, NULL, healthy ? 0 : m->exceptions);
 }
-/* As many ranks inside one healthy domain; few: in as few domains as hold them, at least two.  False: these ways are of
- * so few already, or one domain does not hold them. */
+/* Fill near with the paths of the same number of ranks inside one healthy domain; few: in the fewest domains that hold
+ * them, at least two.  Returns false if the group has no more domains than that, or if one domain cannot hold it. */
 bool ways_near(struct ways *near, const struct matrix *m, const struct ways *w, bool few);
-/* The same ways without slow parts. */
+/* Return the same paths without slow parts. */
 static inline struct ways ways_healthy(const struct ways *w)
 {
     struct ways healthy = *w;
@@ -91,8 +91,8 @@ static inline bool ways_slowed(const struct ways *w)
 }
 /* Model of these ways for any size.  All tables are looked up here, so that a price is a few operations. */
 struct ways_class {
-    double share; /* of the others, that an exchange reaches so */
-    double alpha; /* s, of one hop */
+    double share; /* share of the other members that an exchange reaches this way */
+    double alpha; /* latency of one hop, s */
     double rate;  /* B/s */
     bool outside;
 };
@@ -153,8 +153,8 @@ static inline double model_time(const struct matrix *m, const struct ways *w, en
  * kernel is known that serves it, INFINITY when a part is dead. */
 double ep_time(const struct matrix *m, const struct ways *w, double inside, double across,
                bool dispatch);
-/* What of `bytes`, spread evenly over the group, stays in the domain of the member that has the
- * fewest others there. */
+/* Return the part of `bytes`, spread evenly over the group, that stays in the domain of a member with the fewest
+ * others there. */
 static inline double ep_inside(const struct shape *s, double bytes)
 {
     return bytes * s->per_domain / s->ranks;
@@ -166,46 +166,47 @@ static inline double ep_inside(const struct shape *s, double bytes)
  */
 struct curves_found {
     const struct collective *same, *below, *above;
-    bool gpus; /* of a matrix of GPUs: rings are pipelined */
+    bool gpus; /* the matrix is of GPUs: rings are pipelined */
     bool
-        nccl; /* as the model: between domains only the same shape answers, struct join for others */
+        nccl; /* NCCL model: between domains only the same shape counts; struct join uses the other shapes */
 };
 
-/* What curves of other shapes between domains say of this group: how far off the model was for each of them, at equal
- * times of the model over its latency, not at equal bytes.  The same bytes are a matter of latency to many ranks and of
- * bandwidth to few; the same octaves above its latency are the same regime of each.  A level and a slope over
- * octaves of domains are fitted to the curves, the nearer ones with more weight. */
+/* Correction of the model from curves of other shapes between domains: the error of the model on each curve, compared
+ * at equal ratios of the model's time to its latency, not at equal bytes.  The same size is limited by latency on many
+ * ranks and by bandwidth on few, but the same number of octaves above the latency is the same regime for all.  A level
+ * and a slope over octaves of domains are fitted to the curves; nearer curves weigh more. */
 enum { JOIN_KNOTS = 9 };
 struct join {
-    int curves;                /* how many */
+    int curves;                /* number of curves */
     double far;                /* octaves of domains, of GPUs and of NICs to the nearest */
     double base;               /* log2 s: the model's latency */
     double miss[JOIN_KNOTS];   /* log2 of measured / modelled */
-    double weight[JOIN_KNOTS]; /* of the curves */
+    double weight[JOIN_KNOTS]; /* weight of the curves at each knot */
 };
 
-/* w: the healthy group's ways, own: their model. */
+/* Resolve j.  w: paths of the healthy group; own: their model. */
 void join_resolve(struct join *j, const struct matrix *m, enum op op, const struct ways *w,
                   const struct ways_model *own, bool published);
-/* Seconds that the model's stand for; error: half-width of the interval of nine in ten, as a share, or NULL. */
+/* Return the corrected time for a time of the model.  error: half-width of the 90 % interval as a share, or NULL. */
 double join_at(const struct join *j, double sec, double *error);
 
-/* A size, what the curves say there, and what the model says of the healthy group. */
+/* A size with the time of the curves and the time of the model for the healthy group. */
 struct curve_end {
     double bytes, sec, model;
-    double moving; /* share of sec that grows with the size; of the first size: that does not */
+    double
+        moving; /* share of sec that grows with the size; at the first size: share that does not */
 };
 
-/* One healthy group: its curves, and how they go on beyond their ends. */
+/* A healthy group: its curves, and their continuation beyond the ends. */
 struct collective_reading {
     struct ways ways;
-    struct ways_model model; /* of them */
+    struct ways_model model; /* model of ways */
     struct curves_found found;
     struct join join;             /* curves of other shapes, where none is found */
-    struct curve_end first, last; /* of all curves that answer; of no curves: not set */
+    struct curve_end first, last; /* ends of all curves in use; not set without curves */
     double alone;                 /* first.model with as many groups at once as the curve had */
-    double slope;                 /* times the model's beyond the last */
-    double slopes;                /* the curves' there, of the model's */
+    double slope;                 /* factor on the model's slope beyond the last size */
+    double slopes;                /* slope of the curves there / slope of the model */
 };
 
 /* Returns the curve that answers; NULL: none was found. */
@@ -228,16 +229,16 @@ struct collective_priced {
     enum op op;
     bool published;
     struct ways ways;
-    struct ways_model model; /* of them, where a part is slow */
-    /* near: as many ranks in one domain, or in as few as hold them */
+    struct ways_model model; /* model of ways, if a part is slow */
+    /* near: the same number of ranks in one domain, or in the fewest that hold them */
     struct collective_reading own, near;
-    bool floored; /* there are such domains */
-    double keep;  /* share of near's time that is the least */
+    bool floored; /* near exists */
+    double keep;  /* lower bound as a share of near's time */
 };
 
-/* What was resolved of a matrix, for queries by shape from any number of threads: an entry is never changed, moved or
- * taken away before known_free().  Begins as zeros.  The matrix must not change meanwhile; what finds no room is resolved
- * each time. */
+/* Cache of resolved groups of a matrix, for queries by shape from any number of threads: an entry is never changed,
+ * moved or removed before known_free().  A cache of zeros is empty.  The matrix must not change meanwhile.  Groups that
+ * find no room are resolved for each query. */
 enum { KNOWN = 1024, KNOWN_TRIES = 8 };
 struct known_shapes {
     _Atomic(struct collective_priced *) slot[KNOWN];

@@ -31,8 +31,8 @@ static inline int shape_nic(const struct topo *t, int id)
 /* n >= 1 and every id valid.  Allocates nothing; O(n) up to thousands of domains.  Returns the first
  * member of a domain that has the fewest of them: what leaves a domain is the most there. */
 int shape_of(struct shape *s, const struct topo *t, const int *ids, int n);
-/* Do both cost the same?  Ranks, domains and members per domain are equal; when domains are
- * crossed, NICs too, and racks where both know them (nodes inside a domain do not matter). */
+/* True if both shapes cost the same: equal ranks, domains and members per domain; across domains also equal NICs, and
+ * equal racks if both are known (nodes inside a domain do not matter). */
 bool shape_equal(const struct shape *a, const struct shape *b);
 /* "64 ranks, 8 domains of 8", "72 ranks, 1 domain" */
 char *shape_text(char buf[48], const struct shape *s);
@@ -47,9 +47,9 @@ int *shape_group(const struct topo *t, const struct shape *s);
 /* One level along the ids of endpoints.  A block is one group or, where `deal` is more, so many whose
  * members take turns in it: the rails of the hosts below some leaves. */
 struct stair {
-    int *block;         /* of each endpoint, ascending; NULL: the level is not visible */
-    int *start, *alike; /* of each block: its first endpoint; the next block of another size */
-    int *turn;          /* of each group: its block * deal + its turn there; -1: nobody is in it */
+    int *block;         /* block of each endpoint, ascending; NULL: the level is not visible */
+    int *start, *alike; /* by block: its first endpoint; the next block of another size */
+    int *turn;          /* by group: block * deal + position in the block; -1: empty group */
     int blocks, least, most, deal; /* least, most: endpoints of one */
 };
 
@@ -59,9 +59,9 @@ enum { STAIR_NIC = LEVEL_COUNT, STAIRS };
 struct stairs {
     struct stair at[STAIRS];
     int link[LEVEL_COUNT], links; /* visible levels, the finest first */
-    int depth[LEVEL_COUNT];       /* where in link[]; -1: not visible */
+    int depth[LEVEL_COUNT];       /* index in link[]; -1: not visible */
     int domain; /* the level that is the domain: that of hosts where none is known */
-    int deal;   /* of those that deal; 1: none does */
+    int deal;   /* deal of the levels that interleave; 1: none does */
     bool regular;
     int *column; /* level by level, then of NICs, where each endpoint is: what is asked of all lies
                     side by side.  Whoever needs it no more may free it, and set it to NULL */
