@@ -15,19 +15,19 @@ struct judging {
     struct view *v;
     const struct channel *c;
     const struct keyed *k;
-    float *est[SLOTS];      /* by endpoint; slot 2 * tier + end, the last: all; NULL: not seen */
-    int slot[SLOTS], slots; /* those that are seen */
+    float *est[SLOTS]; /* estimate by endpoint; slot 2 * tier + end, last: all; NULL: not seen */
+    int slot[SLOTS], slots; /* slots with looks */
     struct mark {
         float r, w;
         unsigned char slot;
         bool fine;
     } * mark;
-    struct total {        /* of the endpoint at hand */
-        double weight[2]; /* of all; of those with fine partners */
+    struct total {        /* sums of the current endpoint */
+        double weight[2]; /* all marks; marks with fine partners */
         int count[2];
         double run,
             need;  /* weight so far, and where the quantile is; INFINITY: found, or too few */
-        bool fine; /* of those with fine partners alone */
+        bool fine; /* only marks with fine partners */
         float est;
     } total[SLOTS];
 };
@@ -100,7 +100,7 @@ static void estimate(struct judging *j, int endpoint, double share)
         j->est[j->slot[s]][endpoint] = j->total[j->slot[s]].est;
 }
 
-/* Below this an end of the slot is slow. */
+/* Limit below which an end of the slot is slow. */
 static double slot_limit(const struct judging *j, int slot, double *buffer)
 {
     const int n = j->v->places->n;
@@ -128,7 +128,7 @@ static void set_fine(struct judging *j, int slot, double limit)
             fine[i] &= ~mask;
 }
 
-/* Latency has reasons of its own; what is slow at one size or one way is so at others. */
+/* Latency has separate causes; an end that is slow at one size or one way is slow at other sizes, too. */
 static bool is_own(enum look_kind kind)
 {
     return kind == LOOK_RATE || kind == LOOK_LATENCY;
@@ -158,7 +158,7 @@ static void open_slots(struct judging *j)
     j->mark = mem_calloc((size_t)j->k->most + 1, sizeof(*j->mark));
 }
 
-/* Rounds until nobody's partners change. */
+/* Repeat until no endpoint's set of fine partners changes. */
 static void judge_rounds(struct judging *j)
 {
     const size_t n = (size_t)j->v->places->n;
@@ -189,7 +189,7 @@ static void judge_kind(struct view *v, const struct channel *c)
     free(j.mark);
 }
 
-/* Other kinds start from what rates say. */
+/* Start other kinds from the result for rates. */
 void fine_find(struct view *v, unsigned tiers)
 {
     unsigned bits = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Parts of a channel that stand out, the widest first: a group is claimed if it is low and nearly all of its
- * endpoints are, to nearly all of their partners' groups.  Its effect is taken off and narrower parts
- * are judged by what is left. */
+ * endpoints are, to nearly all of their partners' groups.  The group's effect is taken off and narrower parts
+ * are judged by the residuals that remain. */
 #include "noise/noise_impl.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 #include "base/mem.h"
 
 enum { TWO_MAX = 2048, GROUPS_ALL = 256 };
-/* Racks whose pairs are looked at; groups of a level that are all looked at: for speed. */
+/* Most racks whose pairs are judged; most groups of a level that are all judged: for speed. */
 
 bool hunt_asks(const struct hunt *h, enum rung rung, int a, int b)
 {
@@ -29,7 +29,7 @@ bool hunt_asks(const struct hunt *h, enum rung rung, int a, int b)
 /* --- shares of what a part is made of --- */
 
 struct tally {
-    double *total, *run, *weight; /* by key; NAN in run: median found */
+    double *total, *run, *weight; /* weights by key; NAN in run: median found */
     int *key, keys, count;
     float *median;
 };
@@ -51,7 +51,7 @@ static void tally_free(struct tally *t)
     free(t->key);
 }
 
-/* What a look of the part belongs to: one of its endpoints, or a group of its partners. */
+/* Key of a look of the part: the part's endpoint, or the group of the partner. */
 typedef int tally_key(const struct hunt *h, enum rung rung, const struct seen *s);
 
 static int key_self(const struct hunt *h, enum rung rung, const struct seen *s)
@@ -66,20 +66,20 @@ static int key_other(const struct hunt *h, enum rung rung, const struct seen *s)
     return h->places->of[rung][s->other];
 }
 
-/* Both ends of a look within a group. */
+/* True for a look the lens takes, from both ends within a group. */
 static bool tally_takes(const struct lens *l, const struct seen *s)
 {
     return l->way == LENS_IN ? s->inside : lens_takes(l, s);
 }
 
-/* True for an endpoint of which a wider part that is claimed has taken as much as the limit: what is left of it
- * says nothing. */
+/* True if a claimed wider part took more than the limit off an endpoint: the remainder is no
+ * evidence. */
 static bool is_taken(const struct hunt *h, tally_key *key, const struct seen *s, double limit)
 {
     return key == key_self && h->done[s->self] < limit;
 }
 
-/* Share of keys whose median is below the limit; *known of them. */
+/* Share of keys with a median below the limit; *known: number of keys. */
 static double tally_share(struct tally *t, const struct hunt *h, enum rung rung,
                           const struct seen *s, int n, const struct lens *l, tally_key *key,
                           double limit, int *known)
@@ -117,7 +117,7 @@ struct floor {
     enum rung rung;
     int parts;
     struct lens lens[LENS_MAX];
-    int lenses, at[SIDE_COUNT][TIER_MAX + 1][LENS_ALL + 1]; /* at: 1 + number of a lens; 0: none */
+    int lenses, at[SIDE_COUNT][TIER_MAX + 1][LENS_ALL + 1]; /* at: lens index + 1; 0: no lens */
     struct steady s[LENS_MAX];
     struct seen *seen;
     struct tally tally;
@@ -135,7 +135,7 @@ static void add_sides(struct floor *f, int tier, int way)
         add_lens(f, (enum side)side, tier, way);
 }
 
-/* Where flows are hashed, half of what a group gets beside others is slow by itself: pairs alone tell of it. */
+/* Add a lens of pairs measured alone if flows are hashed: collisions slow half of a group's looks under load. */
 static void add_alone(struct floor *f, unsigned seen)
 {
     const struct channel *c = f->h->c;
@@ -211,7 +211,7 @@ static int choose_tier(const struct floor *f, int part, int all)
     return best >= 0 ? best : all;
 }
 
-/* A group that all looks are in has nothing to stand out from. */
+/* True for the only group with looks: no other group to compare it with. */
 static bool is_only(const struct floor *f, int lens, int part)
 {
     for (int p = 0; p < f->parts; p++)
@@ -226,7 +226,7 @@ static int alone_lens(const struct floor *f, int part)
     return f->lens[f->lenses - 1].alone && is_sure(f, f->lenses - 1, part) ? f->lenses - 1 : -1;
 }
 
-/* True if what leaves the group is not as slow as what stays within: no fault of the group. */
+/* True if looks that leave the group are faster than looks within: not a fault of the group. */
 static bool leaves_freely(const struct floor *f, int part, int in)
 {
     return effect(f, lens_at(f, SIDE_BOTH, -1, LENS_OUT), part) >
@@ -279,7 +279,7 @@ static int enough_children(const struct floor *f, int part, const struct lens *l
     return half > least ? half : least;
 }
 
-/* A part of many is claimed only for what nearly all of it shows. */
+/* True if nearly all of the part shows the effect: only then it is claimed. */
 static bool holds_below(struct floor *f, int part, int n, const struct lens *l, double limit)
 {
     int known, others;
@@ -304,7 +304,7 @@ static bool holds_below(struct floor *f, int part, int n, const struct lens *l, 
             others > 1);
 }
 
-/* Is what is within the group as slow?  Else it is what leaves it. */
+/* Check if looks within the group are as slow; if not, the uplinks are slow. */
 static void look_inside(struct claim *c, const struct floor *f, int n)
 {
     int inside = 0, low = 0;
@@ -353,7 +353,7 @@ static void take_off(struct floor *f, const struct claim *c, const struct lens *
     h->stale = h->taken = true;
 }
 
-/* The tier of a NIC that a lens shows in one tier: that one only if another tier is known to be fine. */
+/* The tier of a claim on a NIC: the tier of the lens only if another tier is known to be fine, else -1. */
 static int tier_shown(const struct floor *f, int part, int lens)
 {
     for (int l = 0; l < f->lenses; l++)
@@ -366,7 +366,7 @@ static int tier_shown(const struct floor *f, int part, int lens)
     return -1;
 }
 
-/* False if the lens does not show it in nearly all of the part. */
+/* Add the claim.  False if the lens does not show the effect in nearly all of the part. */
 static bool claim_by(struct floor *f, int part, int lens)
 {
     struct claim c;
@@ -503,7 +503,7 @@ static void claim_all(struct floor *f)
 
 /* --- groups worth a look --- */
 
-/* True if some lens shows the endpoint low, or none knows it. */
+/* True if some lens shows the endpoint low, or no lens has looks of it. */
 static bool may_be_low(const struct floor *nic, int endpoint)
 {
     bool known = false;
@@ -516,7 +516,7 @@ static bool may_be_low(const struct floor *nic, int endpoint)
     return !known;
 }
 
-/* Groups half of whose endpoints may be low, and some others that tell how groups vary.  NULL: all. */
+/* Select groups with half of their endpoints possibly low, and a sample that shows how groups vary.  NULL: all. */
 static bool *worth_a_look(const struct floor *nic, enum rung rung)
 {
     const struct hunt *h = nic->h;
@@ -597,7 +597,7 @@ static bool is_hunted(const struct hunt *h, enum rung rung)
 
 void hunt_parts(struct hunt *h)
 {
-    /* A leaf may be a whole rack: it goes before what is between racks. */
+    /* A leaf may be a whole rack, so leaves come before rack pairs. */
     static const enum rung order[RUNG_NIC] = {RUNG_RACK, RUNG_LEAF, RUNG_RACK_PAIR, RUNG_HOST};
     struct floor *nic = floor_open(h, RUNG_NIC, NULL);
 

@@ -5,11 +5,11 @@
  *
  *   y       log of B/s; of latencies -log of s; of the spread -log(sec_p95 / sec)
  *   class   operation, size, tier, alone or beside other pairs
- *   turn    what is measured at the same time; block: a stretch of the campaign (an epoch)
- *   stray   a slow point that says nothing of its two ends
+ *   turn    looks measured at the same time; block: a stretch of the campaign (an epoch)
+ *   stray   a slow point that neither of its two ends causes
  *
- * All estimates are weighted medians by a key, or sums, so a campaign costs O(points).  This room knows no files,
- * plans or simulator.  Threads: no shared state. */
+ * Each step is a weighted median by a key, or a sum, so that a campaign costs O(points).  The module depends on
+ * no files, plans or simulator.  Threads: no shared state. */
 #ifndef RG_NOISE_H
 #define RG_NOISE_H
 
@@ -18,8 +18,8 @@
 #include "topo/part.h"
 #include "topo/topo.h"
 
-/* Kinds of looks: bandwidth at the size of the pair matrix, one way and both ways at once; bandwidth at a small
- * and at a large size; latency. */
+/* Quantity of a look: bandwidth at the size of the pair matrix, one way and both ways at once; bandwidth at a
+ * small and at a large size; latency. */
 enum look_kind { LOOK_RATE, LOOK_BOTH_WAYS, LOOK_SMALL, LOOK_LARGE, LOOK_LATENCY, LOOK_COUNT };
 
 /* One measured pair. */
@@ -30,8 +30,8 @@ struct look {
     float tail;      /* log(sec_p95 / sec), 0 or more; NAN: not known */
     enum look_kind kind : 8;
     int tier : 8;        /* tier of the pair */
-    int looks_at : 8;    /* second stage: end that was to be tested, 0: src, 1: dst; -1: both */
-    bool alone : 1;      /* nothing else ran */
+    int looks_at : 8;    /* second stage: the end it was measured for, 0: src, 1: dst; -1: both */
+    bool alone : 1;      /* measured alone */
     bool fresh : 1;      /* measured in the second stage, among suspects and controls */
     bool same_pair : 1;  /* second stage: the same pair again, because the pair stood out */
     bool unselected : 1; /* drawn at random to be measured alone: the reference for "under load" */
@@ -41,18 +41,18 @@ struct look {
 struct found {
     enum part part;
     enum side side;
-    int a, b; /* as in struct exception; b: -1 for single parts */
+    int a, b; /* indices as in struct exception; b: -1 for single parts */
     int tier; /* -1: every tier that crosses NICs */
     enum part_state state;
-    enum look_kind kind; /* kind of the looks that show the part */
-    double effect;       /* log of the remaining share; latencies: -log((usual + added) / usual) */
+    enum look_kind kind; /* the looks that show it */
+    double effect;       /* log(value / usual); latencies: -log((usual + added) / usual) */
     double sd;           /* standard error of effect */
-    double share;        /* share of the looks or samples that show the part; 1: all */
-    double p;            /* probability that a healthy part looks like this */
+    double share;        /* share of looks or samples that show the effect; 1: all */
+    double p;            /* chance that a healthy part looks as slow */
     double usual_s;      /* LOOK_LATENCY: usual latency, s */
-    enum part also;      /* kind of part with the same looks; PART_COUNT: none.  PART_LEAF for
+    enum part also; /* part that explains the looks equally well; PART_COUNT: no part.  PART_LEAF of
                       * uplinks: no pair within the leaf was measured */
-    int looks, alone, partners, blocks; /* evidence: looks with a healthy partner */
+    int looks, alone, partners, blocks; /* evidence: looks with a fine partner */
 };
 
 struct noise_input {
@@ -62,7 +62,7 @@ struct noise_input {
     bool crosses[TIER_MAX]; /* tiers that cross NICs */
 };
 
-/* Usual value of a class, for prices and for accept. */
+/* Usual value of a class, for the costs and for accept. */
 struct usual {
     enum look_kind kind;
     int tier;
@@ -72,28 +72,28 @@ struct usual {
 };
 
 struct noise {
-    struct found
-        *found; /* named parts, widest first; without fresh looks the result of stage 1 alone */
+    struct found *found; /* named parts, the widest first; without fresh looks from stage 1 alone */
     int founds;
-    struct found *suspect; /* parts to measure again, surest first (stage 1) */
+    struct found *suspect; /* parts to measure again: the suspects of stage 1, the surest first */
     int suspects;
     struct usual *usual;
     int usuals;
-    /* parallel / alone by tier, over pairs drawn at random; NAN: not measured. */
+    /* Speed under load / alone by tier, over unselected pairs; NAN: not measured. */
     double loaded[TIER_MAX];
-    /* Standard deviations of the campaign (log): of a look, between turns, between blocks of an endpoint, between
-     * endpoints; NAN: too few values. */
+    /* Standard deviations of y by level of the campaign: of a look, between turns, between blocks of an
+     * endpoint, between endpoints; log; NAN: too few. */
     double sd_look, sd_turn, sd_block, sd_part;
 };
 
-/* Result of stage 1 without its looks; stage 2 continues from it. */
+/* Results of stage 1 without its looks: stage 2 continues from them. */
 struct noise_court;
 
-/* Run stage 1 alone: fill suspect, usual and loaded.  The caller frees the result with noise_court_free(). */
+/* Run stage 1 alone: fills suspect (parts to measure again), usual and loaded.  The caller frees the result with
+ * noise_court_free(). */
 struct noise_court *noise_suspects(struct noise *n, const struct noise_input *in);
 void noise_court_free(struct noise_court *c);
-/* Run both stages; the second one only if fresh looks exist.  kept: NULL, or the result of noise_suspects(): stage 1
- * is reused if its looks and places are the same, otherwise repeated.  kept is empty afterwards.  The caller frees n
+/* Run both stages, the second if it has looks.  kept: NULL, or from noise_suspects(): stage 1 is reused from kept
+ * if the looks and places are the same, else judged again.  kept is empty afterwards.  The caller frees
  * with noise_free(). */
 void noise_judge(struct noise *n, const struct noise_input *in, struct noise_court *kept);
 void noise_free(struct noise *n);

@@ -1,8 +1,8 @@
-/* noise_impl.h - types shared by the files of src/noise: places, channels, residuals, effects of parts.
+/* noise_impl.h - declarations shared by src/noise: places, channels, residuals, effects of parts.
  *
  * places    the groups of each endpoint
- * channel   one question: looks of a kind in a set of tiers, their rate or their spread
- * view      residuals of one stage: value - usual(class) - turn; partners that are fine
+ * channel   looks of one kind in a set of tiers, judged by rate or by spread
+ * view      residuals of one stage: value - usual(class) - turn; fine partners
  * keyed     looks by part, in the order of their residuals, so that medians need no sorting
  * steady    effects of all parts of a level through one lens, with their chances
  * claim     a part that stands out in a channel
@@ -73,13 +73,13 @@ struct view {
         double m, sigma, weight;
         int looks;
     } class[CLASSES];
-    bool calm[CLASSES];         /* no turn is slow as a whole; from stage 1 */
-    bool crowded[CLASSES / 2];  /* looks under load are left out; from stage 1 */
-    bool hashed[CLASSES / 2];   /* pairs are slow by themselves; from stage 1 */
-    unsigned *fine[LOOK_COUNT]; /* bits 2 * tier + end, by endpoint */
+    bool calm[CLASSES];         /* no turn is slow as a whole; of stage 1 */
+    bool crowded[CLASSES / 2];  /* looks beside others are left out; of stage 1 */
+    bool hashed[CLASSES / 2];   /* looks under load collide by chance; of stage 1 */
+    unsigned *fine[LOOK_COUNT]; /* mask by endpoint: bit 2 * tier + end */
     double sd_turn;
 };
-void view_make(struct view *v); /* fill the view from the fields above blocks */
+void view_make(struct view *v); /* input: the fields above blocks */
 void view_free(struct view *v);
 static inline int class_of(const struct look *k)
 {
@@ -117,17 +117,17 @@ static inline const int *view_looks(const struct view *v, enum look_kind kind, u
 
 /* --- channels --- */
 
-/* Statistics that stage 2 takes from the lens of stage 1: differences between parts, variation of blocks. */
+/* Inherited by stage 2 from a lens of stage 1: how parts differ and how blocks vary. */
 struct likeness {
     double s0, d0, centre, pop, limit, least;
     double
         *back; /* blocks of parts that are mostly fine, as far as they are below limit; ascending */
     int backs;
     long seen;     /* all such blocks */
-    double blocks; /* median number of blocks per part */
+    double blocks; /* blocks per part, median */
 };
 
-/* Probability that a rate look is slow by chance, by sort (tier, alone or not), and the factor near a part. */
+/* Risk that a look of a rate is slow by chance, by sort (tier, alone or not); factor: how much higher near a part. */
 enum { SORTS_OF_RATES = 2 * TIER_MAX };
 struct likely {
     double risk[SORTS_OF_RATES], rho;
@@ -140,7 +140,7 @@ struct channel {
     bool tail, nic;
     unsigned tiers; /* bit mask */
     struct likeness like[RUNG_COUNT][LENS_MAX];
-    struct likeness control[LENS_MAX]; /* rate of stray blocks among controls in stage 2 */
+    struct likeness control[LENS_MAX]; /* stray blocks of the controls in stage 2 */
     struct likely likely[2][2];        /* hosts, NICs; slow, deep */
     float *base[TIER_MAX][2]; /* rates: effects of endpoints by tier, as sender and as receiver */
 };
@@ -160,23 +160,23 @@ enum beside { BESIDE_ANY, BESIDE_PARALLEL };
 struct pick { /* looks of a channel that count, and what is left of them */
     const struct view *v;
     const struct channel *c;
-    const float *r; /* by look */
+    const float *r; /* residual by look */
     enum beside beside;
     bool same_pair;
 };
 
 struct keyed {
     int parts, most; /* most: items of a part */
-    size_t room;     /* capacity of at, kept from one keyed_make() to the next */
+    size_t room;     /* allocated items of at, kept from one keyed_make() to the next */
     int *start;      /* items of part p: at[start[p]] .. at[start[p + 1] - 1], ascending in r */
     struct item {    /* a look, seen from one of its ends */
         float r;
         int look, self, other;
         unsigned short block;
-        unsigned char class, bits; /* bit 0: the end, 1: the other one is fine */
+        unsigned char class, bits; /* bit 0: the end; bit 1: the other end is fine */
     } * at;
-    int (*two)[2];  /* rungs of two: their names */
-    unsigned tiers; /* that looks are in; bit mask */
+    int (*two)[2];  /* rungs of two: the two groups */
+    unsigned tiers; /* tiers of the looks; bit mask */
 };
 static inline int item_tier(const struct item *i)
 {
@@ -190,11 +190,11 @@ static inline bool item_is_fine(const struct item *i)
 {
     return i->bits >> 1;
 }
-/* List looks by endpoint, each look from both ends, or for rungs of two by pair, from the first of the two. */
+/* List looks by endpoint, each from both ends; or (rungs of two) by pair, seen from the first end. */
 void keyed_make(struct keyed *k, const struct pick *pick, enum rung rung);
 void keyed_free(struct keyed *k);
 
-/* Numbers in the order of r; the lower half of their bits is `at`. */
+/* Return a number that sorts like r; the lower half of its bits is `at`. */
 static inline uint64_t order_rank(float r, int at)
 {
     unsigned bits;
@@ -202,16 +202,16 @@ static inline uint64_t order_rank(float r, int at)
     memcpy(&bits, &r, sizeof(bits));
     return (uint64_t)(bits ^ (bits >> 31 ? ~0u : 1u << 31)) << 32 | (unsigned)at;
 }
-/* One ascending list of runs that are, in one of two rooms; start[] has runs + 1 entries and is lost. */
+/* Merge ascending runs into one list, in at or spare; start[] has runs + 1 entries and is overwritten. */
 const uint64_t *order_merge(uint64_t *at, uint64_t *spare, int *start, int runs);
 
 void fine_find(struct view *v, unsigned tiers);
 
-/* Selection of the looks that judge a part. */
+/* Selects the looks by which a part is judged. */
 struct lens {
     enum side side;
     int tier;                                 /* -1: all */
-    enum { LENS_OUT, LENS_IN, LENS_ALL } way; /* out: beyond the group, with fine partners */
+    enum { LENS_OUT, LENS_IN, LENS_ALL } way; /* OUT: to fine partners outside the group */
     bool alone;                               /* only looks alone */
 };
 struct seen {
@@ -219,7 +219,8 @@ struct seen {
     int look, self, other;
     unsigned short block;
     unsigned char class, tier, end;
-    bool inside, fine, alone, first; /* first: one of the two sights of a look within a group */
+    bool inside, fine, alone,
+        first; /* first: true for one of the two ends of a look within a group */
 };
 bool lens_takes(const struct lens *l, const struct seen *s);
 
@@ -227,7 +228,7 @@ struct steady {
     int parts;
     float *est, *sd, *var;
     double *p;
-    unsigned short *got, *deep; /* blocks; those that show most of the effect */
+    unsigned short *got, *deep; /* blocks; blocks that show most of the effect */
     struct likeness like;
 };
 
@@ -259,12 +260,12 @@ struct hunt {
     float *done;      /* effect of named groups, by endpoint */
     bool stale;       /* r has changed since v->nic was made */
     bool taken;       /* effects were taken off r */
-    struct keyed two; /* looks by pair of the rung at hand */
-    uint64_t *rank;   /* keys of the current group, capacity 2 * `ranks` */
+    struct keyed two; /* looks by pair of the current rung */
+    uint64_t *rank;   /* buffer for the current group: twice `ranks` */
     int *run, ranks, runs;
     struct claims *out;
 };
-/* Lists of what is left now, by endpoint (RUNG_NIC) or by pair of a rung of two; the former if it is stale. */
+/* List the current residuals by endpoint (RUNG_NIC; also if that list is stale) or by pair of a rung of two. */
 void gather_renew(struct hunt *h, enum rung rung, bool same_pair);
 static inline void gather_refresh(struct hunt *h)
 {
@@ -272,33 +273,33 @@ static inline void gather_refresh(struct hunt *h)
         gather_renew(h, RUNG_NIC, false);
 }
 void gather_free(struct hunt *h);
-/* Looks of a part into seen[], in the order of r; returns how many.  gather_most(): of a part of the rung at most. */
+/* Store the looks of a part in seen[], ordered by r; returns their number.  gather_most(): maximum over the rung. */
 int gather_part(struct hunt *h, enum rung rung, int part, struct seen *seen);
 int gather_most(const struct hunt *h, enum rung rung);
 int gather_count(const struct hunt *h, enum rung rung); /* parts */
-/* Claims of all rungs; of rates also c->base, whatever explains it. */
+/* Add claims of all rungs; for rates also set c->base, before any claim is taken off. */
 void hunt_parts(struct hunt *h);
 bool hunt_asks(const struct hunt *h, enum rung rung, int a, int b);
 
-/* only: parts that are looked at; NULL: all. */
+/* only: parts to judge; NULL: all. */
 void steady_make(struct steady *s, struct hunt *h, enum rung rung, const bool *only,
                  const struct lens *lens, int lenses);
-/* The same of parts whose blocks are known: z[part * blocks + block], NAN: not seen.  The likeness is the caller's. */
+/* The same for parts with known blocks: z[part * blocks + block], NAN: not seen.  The caller sets the likeness. */
 void steady_cells(struct steady *s, const float *z, int parts, int blocks, double least);
 void steady_free(struct steady *s, int lenses);
 
 /* Leaves that lost uplinks, by stage 1; the caller frees.  full[]: by look, true through uplinks that are full. */
 struct found *uplinks_find(const struct view *v, bool *full, int *founds);
 
-/* Single pairs that stand out between fine ends: to be measured again.  Tells stage 2 how often pairs do. */
+/* Suspect single pairs that stand out between fine ends.  Records for stage 2 how often pairs do. */
 void pairs_suspect(struct hunt *h);
 
 /* Parts that are slow in some of their turns. */
 void spells_find(struct hunt *h);
-/* No answer: endpoints, hosts, pairs. */
+/* Find endpoints, hosts and pairs without an answer. */
 void dead_find(struct claims *out, const struct noise_input *in, const struct places *places);
 
-/* Drop what a named group explains. */
+/* Drop claims that a named group explains. */
 void claims_below(struct claims *c, const struct places *places);
 void claims_sort(struct claims *c); /* by chance */
 
