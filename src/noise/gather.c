@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The looks of one part, in the order of what is left of them. */
+/* The looks of one part, ordered by the residuals that are left. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,7 @@ int gather_most(const struct hunt *h, enum rung rung)
     return most;
 }
 
-/* Room for n ranks twice, and for where the runs of so many members begin. */
+/* Room for n ranks twice, and for the starts of the members' runs. */
 static void group_room(struct hunt *h, int n, int members)
 {
     if (n > h->ranks || !h->rank) {
@@ -89,7 +89,7 @@ static void see(struct seen *to, const struct view *v, const struct item *k)
     to->first = !to->end;
 }
 
-/* Leave those of stage 2 that were measured for this end. */
+/* Keep only the looks of stage 2 that were measured for this end. */
 static int keep_own(const struct hunt *h, enum rung rung, struct seen *seen, int n)
 {
     int kept = 0;

@@ -117,7 +117,7 @@ struct floor {
     enum rung rung;
     int parts;
     struct lens lens[LENS_MAX];
-    int lenses, at[SIDE_COUNT][TIER_MAX + 1][LENS_ALL + 1]; /* at: lens index + 1; 0: no lens */
+    int lenses, at[SIDE_COUNT][TIER_MAX + 1][LENS_ALL + 1]; /* lens index + 1; 0: no lens */
     struct steady s[LENS_MAX];
     struct seen *seen;
     struct tally tally;

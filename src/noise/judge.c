@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two stages.  The first suspects; the second decides by fresh looks alone, at a chance that only the number of
- * its questions enters.  What the first is sure of by itself (Holm over all that it asked) is named as well. */
+/* Two stages.  The first suspects; the second decides by fresh looks alone, at a chance that depends only on the
+ * number of its tests.  Parts that the first is sure of alone (Holm over all its tests) are named as well. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ enum { CHANNELS_MAX = TIER_MAX * 2 * LOOK_COUNT };
 
 struct noise_court {
     struct noise_input in;
-    uint64_t key;       /* of the looks of stage 1 */
+    uint64_t key;       /* hash of the looks of stage 1 */
     struct look *left;  /* looks without those through uplinks that are full; NULL: all */
     struct found *lost; /* leaves that lost uplinks */
     int losts;
@@ -23,8 +23,8 @@ struct noise_court {
     int channels;
     struct claims found, suspect; /* stage 1 */
     bool *selected;
-    struct keyed nic; /* of all views, one at a time */
-    float *r;         /* room for what is left in the channel at hand */
+    struct keyed nic; /* used by all views, one at a time */
+    float *r;         /* residuals left in the current channel */
 };
 
 /* --- channels --- */
@@ -133,7 +133,7 @@ static bool has_base(const struct channel *x)
     return x->kind == LOOK_BOTH_WAYS || x->kind == LOOK_SMALL || x->kind == LOOK_LARGE;
 }
 
-/* Classes of their own are judged by what rates do not show. */
+/* Judge classes other than rates by the part of the effect that rates do not show. */
 static void take_base(const struct noise_court *c, const struct channel *x, const struct view *v,
                       float *r)
 {
@@ -226,7 +226,7 @@ static void scan(struct noise_court *c, int stage, double alpha, const struct cl
 
 /* --- both --- */
 
-/* Holm (1979) over all parts that were asked about. */
+/* Holm (1979) over all parts that were tested. */
 static void sure_alone(const struct claims *found, struct claims *out)
 {
     struct claims sorted = {NULL, found->count, found->tests};
@@ -283,7 +283,7 @@ static void add_new(struct claims *to, const struct claims *from)
     }
 }
 
-/* Chances of a suspect: steady and now and then are both asked. */
+/* Number of tests: a suspect's rate is tested twice, as steady and as now and then. */
 static int questions(const struct claims *c)
 {
     int n = 0;
@@ -346,7 +346,7 @@ static void close_court(struct noise_court *c)
 
 /* --- stage 1 --- */
 
-/* True if looks from this one on are of a kind or tier that those before it are not of. */
+/* True if looks from this index on have a kind or tier that earlier looks lack. */
 static bool has_others(const struct noise_input *in, int from)
 {
     const struct noise_input before = {.look = in->look, .looks = from};
@@ -359,7 +359,7 @@ static bool has_others(const struct noise_input *in, int from)
     return others;
 }
 
-/* How many looks there are of stage 1; -1: others are among them. */
+/* Number of looks of stage 1; -1: fresh looks are among them. */
 static int first_looks(const struct noise_input *in)
 {
     int n = 0;
@@ -412,7 +412,7 @@ static void free_views(struct noise_court *c)
         view_free(&c->view[0][tail]);
 }
 
-/* Nothing else is judged by looks through uplinks that are full. */
+/* Judge all other parts without looks through full uplinks. */
 static void look_at_uplinks(struct noise_court *c)
 {
     bool *full = mem_calloc((size_t)c->in.looks + 1, sizeof(*full));
@@ -430,7 +430,7 @@ static void look_at_uplinks(struct noise_court *c)
     free(full);
 }
 
-/* Suspects are cut to those that stage 2 has looks for; all that stage 1 found stays in found. */
+/* Keep only as many suspects as stage 2 has looks for; found keeps all of stage 1. */
 static void first_stage(struct noise_court *c, const struct noise_input *in)
 {
     c->in = *in;
@@ -476,7 +476,7 @@ static void widen(struct view *v, int before)
         v->r[i] = NAN;
 }
 
-/* True if stage 1 would be the same again; its looks are those of `in` then. */
+/* True if stage 1 would give the same result; the court then uses the looks of `in`. */
 static bool is_of(struct noise_court *c, const struct noise_input *in)
 {
     const int n = first_looks(in), before = c->in.looks;
@@ -490,7 +490,7 @@ static bool is_of(struct noise_court *c, const struct noise_input *in)
     for (int tail = 0; tail < 2; tail++)
         widen(&c->view[0][tail], before);
     if (n < in->looks)
-        look_at_uplinks(c); /* flows of stage 2 fill them as well */
+        look_at_uplinks(c); /* flows of stage 2 fill the uplinks as well */
     return !c->losts;
 }
 
@@ -616,7 +616,7 @@ struct noise_court *noise_suspects(struct noise *n, const struct noise_input *in
     c->key = key_of(in, in->looks);
     if (c->losts)
         close_court(c); /* other looks may fill other uplinks */
-    c->in.look = NULL;  /* the caller's */
+    c->in.look = NULL;  /* owned by the caller */
     c->in.topo = NULL;
     return c;
 }

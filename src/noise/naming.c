@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is claimed of a part in several channels becomes one finding: its kind, its state and its evidence. */
+/* Join the claims of a part from several channels into one finding with kind, state and evidence. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@ struct sum {
     int n, slow;
 };
 struct evidence {
-    struct sum alone[2], end[2]; /* by alone; by direction */
+    struct sum alone[2], end[2]; /* index: alone; direction */
     int partners, blocks;
 };
 
@@ -80,7 +80,7 @@ static bool counts(const struct witness *w, const struct look *k, int i, int end
     return w->inside ? other == c->a && !end : other != c->a && end_is_fine(w->v, k, !end);
 }
 
-/* Does r leave no doubt that the part shows in the look? */
+/* Count a look; slow only if r is so low that the part surely shows in the look. */
 static void add_look(struct evidence *e, const struct witness *w, const struct look *k, int i,
                      int end)
 {
@@ -141,7 +141,7 @@ static double share_of(struct sum s)
 /* --- states --- */
 
 struct case_of {
-    const struct claim *steady, *spell, *samples, *other; /* by channel; NULL: not claimed */
+    const struct claim *steady, *spell, *samples, *other; /* best claim by channel; NULL: none */
 };
 
 static void add_claim(struct case_of *k, const struct claim *c)
@@ -210,7 +210,7 @@ static enum part_state rate_state(const struct case_of *k, const struct claim *c
     if (*share < noise_constants.steady_share &&
         (k->spell ||
          (c->e < -noise_constants.slow && (c->rung == RUNG_NIC || c->rung == RUNG_HOST))))
-        return STATE_INTERMITTENT; /* with a smaller effect no look is slow by itself */
+        return STATE_INTERMITTENT; /* a smaller effect makes no single look slow */
     *share = 1;
     return STATE_SLOW;
 }
@@ -247,7 +247,7 @@ static int scope_tier(const struct claim *c)
     return c->rung == RUNG_LEAF && is_uplinks(c) ? c->tier : -1;
 }
 
-/* What the looks do not tell apart from the part; PART_COUNT: nothing. */
+/* Return a part that explains the looks equally well; PART_COUNT: no part. */
 static enum part also_of(const struct naming *n, const struct claim *c)
 {
     const struct places *p = n->places;
@@ -381,12 +381,12 @@ static struct found name_case(const struct naming *n, struct index *x, const str
     f.part = part_of(c);
     f.tier = scope_tier(c);
     if (f.state == STATE_INTERMITTENT && k->spell && c->rung == RUNG_NIC && c->channel->nic)
-        f.tier = k->spell->tier; /* now and then: few slow looks a tier tell no tiers apart */
+        f.tier = k->spell->tier; /* intermittent: too few slow looks per tier to compare tiers */
     if (f.state == STATE_LOADED && c->rung == RUNG_NIC && c->channel->nic && c->tier >= 0)
         f.tier = loaded_tier(&w);
     f.also = also_of(n, c);
     if (f.part == PART_LEAF && is_uplinks(c) && rack_of_leaf(n->places, c->a) >= 0) {
-        f.part = PART_RACK_UPLINKS; /* no tier tells its uplinks from pairs within it */
+        f.part = PART_RACK_UPLINKS; /* no tier separates its uplinks from pairs within */
         f.a = rack_of_leaf(n->places, c->a);
         f.tier = -1;
         f.also = c->inside_unknown ? PART_RACK : PART_COUNT;
@@ -452,8 +452,8 @@ static bool is_one_tick(const struct found *f, double tick)
            f->usual_s * expm1(-f->effect) < noise_constants.ticks * tick;
 }
 
-/* Where fresh looks show nothing, or all looks too little, stage 1 saw other parts' slow looks.  A part whose
- * blocks are slow but not half of its looks is named only for its looks: a block of two looks is slow for one. */
+/* True if fresh looks show no effect, or all looks too small an effect: stage 1 saw other parts' slow looks.  A part
+ * with slow blocks but under half slow looks is judged by its looks: one slow look of two makes a block slow. */
 static bool is_nothing(const struct found *f, const struct case_of *k, bool second)
 {
     if (f->state == STATE_INTERMITTENT)
@@ -467,7 +467,7 @@ struct found *naming_make(const struct naming *n, const struct claims *c, int *f
 {
     struct found *found = NULL;
     bool *said = mem_calloc((size_t)c->count + 1, sizeof(*said));
-    const double tick = is_late(c) ? clock_tick(n->in) : 0; /* it sorts all latencies */
+    const double tick = is_late(c) ? clock_tick(n->in) : 0; /* rarely needed: sorts all latencies */
     struct index x = {0};
 
     *founds = 0;

@@ -211,7 +211,7 @@ void fine_find(struct view *v, unsigned tiers);
 struct lens {
     enum side side;
     int tier;                                 /* -1: all */
-    enum { LENS_OUT, LENS_IN, LENS_ALL } way; /* OUT: to fine partners outside the group */
+    enum { LENS_OUT, LENS_IN, LENS_ALL } way; /* LENS_OUT: to fine partners outside */
     bool alone;                               /* only looks alone */
 };
 struct seen {
@@ -284,7 +284,7 @@ bool hunt_asks(const struct hunt *h, enum rung rung, int a, int b);
 /* only: parts to judge; NULL: all. */
 void steady_make(struct steady *s, struct hunt *h, enum rung rung, const bool *only,
                  const struct lens *lens, int lenses);
-/* The same for parts with known blocks: z[part * blocks + block], NAN: not seen.  The caller sets the likeness. */
+/* The same for parts with known blocks: z[part * blocks + block], NAN: not seen.  The caller frees like.back. */
 void steady_cells(struct steady *s, const float *z, int parts, int blocks, double least);
 void steady_free(struct steady *s, int lenses);
 

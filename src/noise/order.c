@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Looks by part, those of a part in the order of their residuals.  They lie side by side, because a large machine
- * has more of them than a cache holds, and each pass over all parts would fetch them one by one. */
+/* Looks by part, ordered by residual within a part.  Looks of a part are contiguous, because a large machine
+ * has more looks than a cache holds, and each pass over all parts would fetch single looks from memory. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +45,7 @@ const uint64_t *order_merge(uint64_t *at, uint64_t *spare, int *start, int runs)
 
 /* --- sorting the items of a part --- */
 
-struct sorting { /* room for the part at hand */
+struct sorting { /* buffers for the current part */
     uint64_t *rank;
     int *start;
     struct item *copy;
@@ -128,7 +128,7 @@ static int number_pair(struct keyed *k, struct map *map, int a, int b, int n)
     return *number;
 }
 
-/* Of rungs of two a look is seen from the first of the two. */
+/* Rungs of two: file each look under its pair, seen from the end in the lower-numbered group. */
 static void key_two(struct keying *x, enum rung rung)
 {
     const struct places *p = x->pick->v->places;
@@ -170,7 +170,7 @@ static void add_item(struct item *to, const struct pick *p, int look, int end)
     to->bits = (unsigned char)(end | end_is_fine(p->v, k, !end) << 1);
 }
 
-/* Parts whose items are written at a time: those that a cache and its table of pages hold. */
+/* Parts written together: as many as fit the cache and the TLB. */
 enum { TOGETHER = 512 };
 
 /* Pages that were used already cost less than new ones. */

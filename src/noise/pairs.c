@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Single pairs of a large machine: each was measured once or twice, so a stray point looks like a bad cable.
- * Those that are least like strays are measured again.  So are pairs of racks, which meet in one or two blocks: each
+ * Pairs least like strays are measured again.  So are pairs of racks, which are measured in one or two blocks: each
  * pair of their endpoints is one vote. */
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 struct pair {
     int a, b, looks, slow;
-    double sum; /* of slow looks */
+    double sum; /* residuals of slow looks */
 };
 
 struct pairs {
@@ -37,7 +37,7 @@ static bool is_slow(const struct hunt *h, int class, float r)
     return r < -fmax(noise_constants.slow, noise_constants.slow_sigma * sigma);
 }
 
-/* Between ends that are fine and of no claimed part. */
+/* True for a look between two fine ends outside all claimed parts. */
 static bool is_open(const struct hunt *h, const bool *claimed, int i)
 {
     const struct look *k = &h->v->in->look[i];
@@ -101,7 +101,7 @@ static bool *claimed_endpoints(const struct hunt *h)
     return claimed;
 }
 
-/* A pair measured again is one look a block: it varies as looks do, and is stray as often. */
+/* A pair measured again has one look per block: blocks vary, and are stray, as often as looks. */
 static void tell_likeness(const struct hunt *h, const struct pairs *p)
 {
     const struct likeness *nic = &h->c->like[RUNG_NIC][0];
@@ -152,8 +152,7 @@ static int rack_of(const struct hunt *h, int endpoint)
 struct ballot {
     struct pair *partner;
     int partners;
-    int *number,
-        *vote; /* by endpoint: place in partner; by rack: place among the votes; -1: none */
+    int *number, *vote; /* index in partner by endpoint; index of the vote by rack; -1: none */
 };
 
 static bool is_open_item(const struct hunt *h, const bool *claimed, const struct item *k)
@@ -276,7 +275,7 @@ static bool is_of_racks(const struct hunt *h, const struct pair *x)
 
 /* --- both --- */
 
-/* The chance of a pair that was looked for is no proof: it can be suspected, never sure. */
+/* Pairs picked for being slow prove nothing by their chance: only suspect a pair, never name a pair. */
 static void suspect(struct hunt *h, const struct pairs *all)
 {
     struct claims c = {0};

@@ -20,7 +20,7 @@ struct spell {
     int n, groups;
     int *slow[DEPTHS], *all;                                    /* looks of each part */
     unsigned short (*slow_in[DEPTHS])[SORTS], (*all_in)[SORTS]; /* the same by sort */
-    int sort[SORTS], sorts;                                     /* that there are looks of */
+    int sort[SORTS], sorts;                                     /* sorts with looks */
     float *depth;                                               /* sum of the slow ones, by part */
     int *deep;
     const int *group;
@@ -122,7 +122,7 @@ static void count_turns(struct spell *s, int part, const struct moment *m, int n
     }
 }
 
-/* Turns by look, side by side: they are asked for in the order of parts. */
+/* Turns by look, side by side: they are read in the order of parts. */
 static int *turns_of(const struct noise_input *in, int *last)
 {
     int *turn = mem_calloc((size_t)in->looks + 1, sizeof(*turn));
@@ -201,7 +201,7 @@ static double expected(const struct spell *s, const double *risk, int part)
     return sum;
 }
 
-/* How much oftener the looks of a group are slow than those of all; shrunk.  sums: by group, slow and expected. */
+/* Slow looks of a group / slow looks expected from all parts, shrunk to 1.  sums: by group, slow and expected. */
 static double group_factor(const struct spell *s, const double *sums, int part)
 {
     int g = s->group ? s->group[part] : 0;
@@ -259,7 +259,7 @@ static double chance(const struct spell *s, const int *k, int i, double rho)
     return dist_beta_binomial_upper(k[i], s->all[i], q * (1 / rho - 1), (1 - q) * (1 / rho - 1));
 }
 
-/* Stage 2 expects at least what stage 1 knew. */
+/* Stage 2 expects at least the share that stage 1 found. */
 static double share_of(const struct spell *s, int part, double factor, const double *risk,
                        const struct likely *old)
 {
@@ -286,7 +286,7 @@ static void estimate(struct spell *s, int depth, const bool *like, const struct 
             s->q[i] = (float)share_of(s, i, now->factor[i], now->risk, old);
         }
         now->rho = fmax(old ? old->rho : 0,
-                        round ? correlation(s, k) : rho_least); /* else the slow hide themselves */
+                        round ? correlation(s, k) : rho_least); /* outliers would raise rho */
         for (int i = 0; i < s->n; i++) {
             s->p[i] = chance(s, k, i, now->rho);
             s->keep[i] = (!like || like[i]) && s->all[i] && s->p[i] > noise_constants.share_out;
@@ -378,7 +378,7 @@ static void spell_free(struct spell *s)
     free(s->keep);
 }
 
-/* Stage 2: parts with a suspected endpoint say nothing of the like. */
+/* Stage 2: leave parts with a suspected endpoint out of the healthy share. */
 static bool *alike(const struct spell *s)
 {
     const struct hunt *h = s->h;

@@ -15,7 +15,7 @@
 #include "base/stats.h"
 #include "noise/noise_impl.h"
 
-enum { FEW = 16 }; /* values that sorting is the fastest way to the median of */
+enum { FEW = 16 }; /* up to this many values, sorting is the fastest way to the median */
 static const double mad_normal = 1.4826, halfpi = 1.5707963267948966, iqr_normal = 1.349;
 
 bool lens_takes(const struct lens *l, const struct seen *s)
@@ -46,7 +46,7 @@ static double median_of(double *v, int n)
     return n ? (stats_select(v, n, (n - 1) / 2) + stats_select(v, n, n / 2)) / 2 : NAN;
 }
 
-/* Lenses that take a look, as bits, by all that they ask of it. */
+/* Bit mask of the lenses that take a look, by all conditions of a lens. */
 struct masks {
     uint64_t by[TIER_MAX][2][2][2][2][2];
 };
@@ -72,7 +72,7 @@ static void masks_make(struct masks *m, const struct lens *lens, int lenses)
     }
 }
 
-struct sight { /* room for the part at hand */
+struct sight { /* buffers for the current part */
     struct masks masks;
     struct seen *seen;
     uint64_t *mask;
@@ -223,7 +223,7 @@ static double se2_of(const struct steady *s, int p)
            (s->got[p] ? s->got[p] : 1);
 }
 
-/* Where parts are, and how much they differ beyond their noise. */
+/* Centre of the parts, and how much parts differ beyond their noise. */
 static void population_of(struct likeness *like, const struct steady *s, double *buffer)
 {
     double sigma, noise;
@@ -326,7 +326,7 @@ static void chance_of(struct steady *s, int p, double least, const struct likene
     s->p[p] = fmin(1, dist_t_cdf(t, s->like.d0 + d) + stray);
 }
 
-/* What stage 2 inherits.  Few NICs of a group are seen there: it varies as its NICs do. */
+/* Likeness inherited by stage 2.  A group has few NICs in stage 2, so it gets the variance of its NICs. */
 static const struct likeness *inherited(const struct hunt *h, enum rung rung,
                                         const struct lens *lens, int l, struct likeness *buffer)
 {
@@ -343,7 +343,7 @@ static const struct likeness *inherited(const struct hunt *h, enum rung rung,
         nic = &h->c->like[RUNG_NIC][0];
     *buffer = *own;
     if (lens[l].alone)
-        return buffer->s0 > 0 ? buffer : NULL; /* as many looks a block as in stage 1 */
+        return buffer->s0 > 0 ? buffer : NULL; /* looks per block as in stage 1 */
     if (rung_is_group(rung) && nic->s0 > 0) {
         buffer->s0 = nic->s0;
         buffer->d0 = nic->d0;
@@ -359,7 +359,7 @@ static const struct likeness *inherited(const struct hunt *h, enum rung rung,
     return buffer->s0 > 0 ? buffer : NULL;
 }
 
-/* A block of stage 2 holds many turns: its controls tell how often it is stray, not stage 1. */
+/* A block of stage 2 holds many turns, so the controls and not stage 1 give the rate of stray blocks. */
 static void tell_controls(struct likeness *to, const struct steady *s, const struct lows *lows,
                           const bool *selected)
 {
@@ -486,7 +486,7 @@ void steady_cells(struct steady *s, const float *z, int parts, int blocks, doubl
     free(v);
 }
 
-/* The likeness belongs to the channel. */
+/* Keeps like, which the channel owns. */
 void steady_free(struct steady *s, int lenses)
 {
     for (int l = 0; l < lenses; l++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Leaves that lost uplinks: slow while many of their NICs send at once, or receive, and not else.
  *
- * A sight is what the flows of a leaf get in a turn, one way: their fast quartile less that of all flows of the
+ * A sight is the speed of a leaf's flows in a turn, one way: their fast quartile less the quartile of all flows of the
  * turn, because flows that collide and stray points are slow by themselves, and lost uplinks slow all.  Blocks are
- * medians of the sights of busy turns, and are judged as those of every part (steady_cells()).  A flow passes two
- * leaves: the slowest is asked about first, by itself, and then tells nothing of the others.  Two leaves alone cannot
+ * medians of the sights of busy turns, and are judged like blocks of every part (steady_cells()).  A flow passes two
+ * leaves: the slowest is tested first, alone, and is then no evidence for other leaves.  Two leaves alone cannot
  * be told apart. */
 #include <math.h>
 #include <stdlib.h>
@@ -15,15 +15,15 @@
 #include "noise/noise_impl.h"
 
 enum { TRIES = 4, BUSY = 2, LEAVES = 3 };
-/* Leaves that are asked about in vain, for speed; sorts of busy turns; leaves of which one may be odd. */
+/* Leaves tested in vain before the search ends, for speed; sorts of busy turns; leaves of which one may be odd. */
 
 struct flow {           /* a look that leaves a leaf; millions are held */
-    int look, flows[2]; /* at once: up from the leaf of the sender, down to that of the receiver */
+    int look, flows[2]; /* flows at once: up from the sender's leaf, down to the receiver's */
 };
 
 struct sight {
     int leaf, block, flows, way;
-    float z;       /* above the others */
+    float z;       /* log rate above the other flows */
     float carried; /* flows */
 };
 
@@ -32,8 +32,8 @@ struct seas {
     enum rung rung;
     const int *of;
     int leaves, blocks, turns;
-    int *most, *members; /* by leaf: flows of the busiest turn; NICs */
-    bool *out;           /* by leaf: its flows tell nothing of others */
+    int *most, *members; /* flows of the busiest turn, NICs; by leaf */
+    bool *out;           /* leaves whose flows are no evidence for other leaves */
     struct flow *flow;
     int flows;
     struct lists by; /* flows by turn */
@@ -160,7 +160,7 @@ static double fast_of(const struct seas *s, const int *at, int n, bool of_one, d
     return got >= least ? usual_quantile(s->buffer, got, noise_constants.fast) : NAN;
 }
 
-/* Those of a turn that pass no leaf that is out, by leaf one way; the leaf itself may be out. */
+/* Sort flows of a turn by leaf, one way, without flows through another leaf that is out. */
 static void sort_way(struct lists *by, int *key, const struct seas *s, const int *at, int n,
                      int way)
 {
@@ -192,7 +192,7 @@ static void see_way(struct sights *to, const struct seas *s, const struct lists 
     }
 }
 
-/* What all flows of a turn get that pass no leaf that is out. */
+/* Fast quartile of all flows of a turn that pass no leaf that is out. */
 static double usual_of(const struct seas *s, const int *at, int n, int *kept)
 {
     int count = 0;
@@ -290,10 +290,10 @@ static void judge_cells(struct steady *y, const struct seas *s, float *z)
 struct suspect {
     int leaf, busy;
     double e, sd, p;
-    double flows; /* that its uplinks carry */
+    double flows; /* flows that its uplinks carry */
 };
 
-/* The chance of a leaf by one sort of busy turns; the others are judged by flows that do not pass it. */
+/* The chance of a leaf by one sort of busy turns; other leaves are judged by flows that do not pass the tested leaf. */
 static void ask(struct suspect *x, const struct seas *s, const struct sights *own,
                 const struct sights *rest, int busy)
 {
@@ -327,7 +327,7 @@ static bool is_sure(struct suspect *x, struct seas *s, const struct sights *own)
     return x->p <= noise_constants.false_part / s->leaves;
 }
 
-/* Flows that the uplinks carry: in busy turns the same number, however many ask. */
+/* Flows that the uplinks carry: the same number in all busy turns, however many NICs send. */
 static double flows_carried(const struct suspect *x, const struct seas *s, const struct sights *k)
 {
     int n = 0;
@@ -374,7 +374,7 @@ static int add_alone(const struct suspect *x, const struct seas *s, int way, int
     return n;
 }
 
-/* Cables that are down are missing both ways, and nobody misses them while few of the NICs send, or one alone. */
+/* True if both ways are slow, as when cables are down, and no way is slow while few NICs send, or one alone. */
 static bool is_lost(const struct suspect *x, const struct seas *s, const struct sights *k)
 {
     const double half = noise_constants.half * x->e;
@@ -445,7 +445,7 @@ static bool next(struct suspect *x, struct seas *s, bool *lost)
 
 /* --- what is found --- */
 
-/* Looks through uplinks that are full tell nothing of their ends.  Counts them as evidence. */
+/* Mark looks through full uplinks: no evidence for their ends.  Counts the looks as evidence of f. */
 static void take_out(struct found *f, const struct suspect *x, const struct seas *s, bool *full)
 {
     bool *met = mem_calloc((size_t)s->v->places->n + 1, sizeof(*met)),

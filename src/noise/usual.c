@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Location and scale of what is usual.  Faults and strays are slow, so the fast side tells the scale. */
+/* Location and scale of usual values.  Faults and strays are slow, so the fast side tells the scale. */
 #include <math.h>
 #include <stdlib.h>
 

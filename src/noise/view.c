@@ -9,7 +9,7 @@
 #include "base/stats.h"
 #include "noise/noise_impl.h"
 
-enum { SAMPLE_MAX = 1 << 14 }; /* of a class: a location within sigma / 100 */
+enum { SAMPLE_MAX = 1 << 14 }; /* values per class: location within sigma / 100 */
 
 void view_list(struct view *v)
 {
@@ -23,7 +23,7 @@ void view_list(struct view *v)
     free(key);
 }
 
-/* True if nobody chose the look because of earlier ones. */
+/* True if the look was not chosen because of earlier looks. */
 static bool is_free(const struct view *v, const struct look *k)
 {
     const int own = k->looks_at;
@@ -70,7 +70,7 @@ static void crowds_free(struct crowds *c)
     free(c->buffer);
 }
 
-/* Residuals of a class among the items of a crowd, those between fine ends only where asked. */
+/* Residuals of a class among the items of a crowd, with `fine` only looks between fine ends. */
 static int crowd_values(const struct view *v, double *to, const int *at, int n, int class,
                         bool fine)
 {
@@ -100,7 +100,7 @@ static bool is_first_of_class(const struct view *v, const int *at, int i, unsign
     return !done[class] && ++done[class];
 }
 
-/* What was taken out of the turn before. */
+/* Shift that was already taken out of the turn. */
 static double taken_before(const struct view *v, const int *at, int n, int class)
 {
     for (int i = 0; i < n; i++) {
@@ -112,7 +112,7 @@ static double taken_before(const struct view *v, const int *at, int n, int class
     return 0;
 }
 
-/* What a crowd is off by; NAN: too few looks tell. */
+/* Shift of a crowd; NAN: too few looks. */
 static double crowd_off(const struct view *v, struct crowds *c, const int *at, int n, int class,
                         const double *top)
 {
@@ -150,8 +150,8 @@ static void take_turns(struct view *v, struct crowds *c, const double *top, floa
     }
 }
 
-/* A machine that slows down as a whole slows all pairs that are measured again.  Where nothing else of their class is
- * measured then, the fast ones among them tell: never that a pair is slower than it was. */
+/* A machine that slows down as a whole slows all pairs that are measured again.  If no other look of the class is
+ * in the turn, the fast quartile of the repeated pairs gives the drift, which is never upwards. */
 static double drift_of(const struct view *v, struct crowds *c, const int *at, int n, int class)
 {
     int count = 0;
@@ -218,19 +218,19 @@ static void class_tops(const struct view *v, const int *count, double *buffer, d
                                     noise_constants.fast);
 }
 
-/* In these classes pairs get beside others what they get alone: no turn slows all of its pairs by much, unless
- * all of them pass one part. */
+/* Find classes in which pairs are as fast under load as alone: no turn slows all its pairs by much, unless
+ * all pairs pass one part. */
 static void find_calm(struct view *v, const int *count, const double *top)
 {
     for (int c = 0; c < CLASSES; c += 2) {
         v->calm[c] = v->base ? v->base->calm[c]
                              : count[c] && count[c + 1] >= noise_constants.loaded_looks &&
                                    top[c] > top[c + 1] + log(noise_constants.crowded);
-        v->calm[c + 1] = true; /* nothing else runs */
+        v->calm[c + 1] = true; /* measured alone: no load */
     }
 }
 
-/* Few looks that nobody chose: what stage 1 found, else all looks. */
+/* Fit a class by its unselected looks; if too few, keep the fit of stage 1, else use all looks. */
 static void class_fit(struct view *v, int c, const int *count, double *buffer)
 {
     struct class_fit *f = &v->class[c];
@@ -246,7 +246,7 @@ static void class_fit(struct view *v, int c, const int *count, double *buffer)
     }
 }
 
-/* A pair measured again, alone: by others alone, else by its tier in parallel. */
+/* A class without a fit, as of a pair measured again alone, takes the fit of its tier under load, or vice versa. */
 static void borrow_class(struct view *v, int c)
 {
     struct class_fit *f = &v->class[c];
@@ -271,8 +271,8 @@ static void take_classes(struct view *v, const int *count, double *buffer)
             v->r[i] -= (float)v->class[class_of(&v->in->look[i])].m;
 }
 
-/* Pairs that share a trunk prove nothing of their ends while they run at once.  Where as many looks are alone,
- * those tell more, and the others are left out. */
+/* Pairs that share a trunk are no evidence for their ends while they run at once.  If as many looks are alone,
+ * looks under load are left out. */
 static void drop_crowded(struct view *v, const int *count)
 {
     for (int c = 0; c < CLASSES && !v->base; c += 2)
