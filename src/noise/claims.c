@@ -24,7 +24,7 @@ void claims_sort(struct claims *c)
         qsort(c->at, (size_t)c->count, sizeof(*c->at), by_chance);
 }
 
-/* One family: rates, their spread and their spells. */
+/* True for one family: rates, spread of rates, spells. */
 static bool is_family(const struct claim *x, const struct claim *group)
 {
     return x->channel->kind == group->channel->kind && x->channel->tiers == group->channel->tiers;

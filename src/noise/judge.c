@@ -155,7 +155,7 @@ static void take_base(const struct noise_court *c, const struct channel *x, cons
     }
 }
 
-/* Pairs of racks whose rates are claimed say nothing of their ends at other sizes. */
+/* Rack pairs with claimed rates are no evidence for the ends at other sizes. */
 static void take_racks(const struct noise_court *c, const struct channel *x,
                        const struct claims *claims, float *r)
 {

@@ -19,8 +19,8 @@
 
 enum { CLASSES = LOOK_COUNT * TIER_MAX * 2 };
 
-/* Kinds of parts, the widest first: the order in which they are looked for. */
-/* A leaf that is a rack explains its rack pairs, so it is looked for before them. */
+/* Kinds of parts, the widest first: the order of the search. */
+/* A leaf that is a rack explains its rack pairs, so leaves come before rack pairs. */
 enum rung { RUNG_RACK, RUNG_LEAF, RUNG_RACK_PAIR, RUNG_HOST, RUNG_NIC, RUNG_PAIR, RUNG_COUNT };
 static inline bool rung_is_group(enum rung r)
 {
@@ -42,7 +42,7 @@ struct places {
 };
 void places_make(struct places *p, const struct topo *t);
 void places_free(struct places *p);
-/* The rack that has the endpoints of the leaf and no others; -1: none. */
+/* The rack with exactly the endpoints of the leaf; -1: no such rack. */
 static inline int rack_of_leaf(const struct places *p, int leaf)
 {
     const struct lists *l = &p->member[RUNG_LEAF];
@@ -157,7 +157,7 @@ static inline bool channel_has_sides(const struct channel *c)
 /* --- looks by part --- */
 
 enum beside { BESIDE_ANY, BESIDE_PARALLEL };
-struct pick { /* looks of a channel that count, and what is left of them */
+struct pick { /* looks of a channel that count, and the remaining residuals */
     const struct view *v;
     const struct channel *c;
     const float *r; /* residual by look */

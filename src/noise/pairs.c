@@ -57,7 +57,7 @@ static void add_pair(struct pairs *p, const struct look *k)
                                               .b = k->src < k->dst ? k->dst : k->src};
 }
 
-/* Looks of the pairs that have a slow one. */
+/* Looks of the pairs with a slow look. */
 static void collect(struct pairs *p, const struct hunt *h, const bool *claimed)
 {
     const struct look *look = h->v->in->look;

@@ -132,7 +132,7 @@ struct low {
     int part;
     float z;
 };
-/* Blocks that may be stray: those below -delta. */
+/* Blocks that may be stray: z below -delta. */
 struct lows {
     struct low *at;
     int count;

@@ -80,7 +80,7 @@ static void list_flows(struct seas *s)
     free(turn);
 }
 
-/* Pairs that send both ways load both ways of either leaf. */
+/* Pairs sending in two directions load each leaf in two directions. */
 static void count_turn(struct seas *s, int *load, const int *at, int n)
 {
     for (int pass = 0; pass < 3; pass++)
