@@ -52,7 +52,7 @@ static void group_room(struct hunt *h, int n, int members)
     }
 }
 
-/* Items of a group: those of its endpoints, in the order of r again, by their places in h->v->nic->at */
+/* Items of a group: the items of all endpoints, ordered by r again, as indices into h->v->nic->at */
 static const uint64_t *group_items(struct hunt *h, enum rung rung, int part, int *n)
 {
     const struct lists *member = &h->places->member[rung];

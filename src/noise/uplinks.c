@@ -145,7 +145,7 @@ struct sights {
     int count;
 };
 
-/* The fast quartile of what flows got, above what is usual beside others or (of_one) alone; NAN: too few. */
+/* The fast quartile of the flows' speeds, above the usual speed beside others or (of_one) alone; NAN: too few. */
 static double fast_of(const struct seas *s, const int *at, int n, bool of_one, double least)
 {
     int got = 0;
