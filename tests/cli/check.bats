@@ -46,6 +46,7 @@ said() { jq -r .verdict "state/$1.json"; }
     [ -z "$output" ]
     if [ -x "$RG_BUILD/railgauge-probe" ]; then
         run railgauge check -t mpi --ranks 2 --op pairs -e 1M --pair-bytes 1M --limits strict.json --reason
+        echo "status $status: $output" # of a machine that is too busy for either
         if [ "$status" -eq 2 ]; then # this machine is busy, and then nothing can be said of its speed
             [[ $(railgauge check --last) == *"busy: figures moved between epochs"* ]]
             return
