@@ -263,7 +263,7 @@ worlds: all
 	exit $$code
 
 # Unit tests with an object of another constant before the library.
-MUTANT_TESTS = noise_edges epochs history accept stats classes fit_edges
+MUTANT_TESTS = noise_edges epochs compare history accept stats classes fit_edges
 mutants: $(filter $(MUTANT_TESTS:%=$(BUILD)/tests/unit/%),$(UNIT)) $(LIB)
 	$(Q)RG_BUILD='$(abspath $(BUILD))' RG_COMPILE='$(CC) $(compile)' RG_LIBS='$(LIB:$(BUILD)/%=$(abspath $(BUILD))/%) $(SANFLAGS) $(LDFLAGS) -lcmocka $(JSON_LIBS) -lm' python3 tests/random/mutants.py $(MUTANTS)
 
