@@ -1,13 +1,14 @@
-/* classes.h - devices of several kinds in one fabric: what a pair can have by what the machine declares.
+/* classes.h - devices of several kinds in one fabric: the bandwidth that a pair can reach with its declared
+ * devices.
  *
- * A class is a GPU model and a NIC rate.  The class of most endpoints (of equal ones the faster NICs) is the
- * reference, whose pairs define the rate of a tier.  A pair belongs to the class of its slower end:
+ * A class is a GPU model and a NIC rate.  The class of most endpoints (in a tie, the class with faster NICs)
+ * is the reference, whose pairs define the rate of a tier.  A pair belongs to the class of its slower end:
  *
  *   tiers over NICs     share = rate of the class's NICs / rate of the reference's NICs, as declared.  If three
- *                       or more hosts of a class agree on another rate, that rate is the class's own: a
- *                       difference between kinds of machines is no fault of one of them
- *   tiers without NICs  share = measured rate of the class / that of the reference: NVLink's rate is declared by
- *                       nobody, so GPUs are compared with GPUs of their model
+ *                       or more hosts of a class agree on another rate, the class keeps that rate: a difference
+ *                       between kinds of machines is not a fault
+ *   tiers without NICs  share = measured rate of the class / that of the reference.  The rate of NVLink is not
+ *                       declared, so GPUs are compared with GPUs of their model
  *
  * Unknown models and rates count as the reference's. */
 #ifndef RG_CLASSES_H
@@ -22,7 +23,7 @@
 enum { CLASSES_MAX = 16 }; /* kinds of devices; further ones count as the reference's */
 
 struct device_class {
-    const char *model; /* of the topology, "" unknown */
+    const char *model; /* from the topology; "": unknown */
     double nic_Bps;    /* 0: unknown */
     int endpoints, hosts;
 };
@@ -41,8 +42,8 @@ struct classes {
     int pairs[TIER_MAX][CLASSES_MAX];
 };
 
-/* o: observations of pairs, which count at `bytes` (the size of the pair matrix).  classes_free() is the
- * caller's. */
+/* Fill c.  o: observations of pairs, used at the size `bytes` of the pair matrix.  The caller calls
+ * classes_free(). */
 void classes_make(struct classes *c, const struct topo *t, const struct obs *o, int count,
                   double bytes);
 static inline void classes_free(struct classes *c)
@@ -64,7 +65,7 @@ static inline int classes_pair(const struct classes *c, int src, int dst, int ti
     return c->at && c->share[tier][b] < c->share[tier][a] ? b : a;
 }
 
-/* Bandwidth that a pair can have, as a share of the reference's; 1 where nothing else is known. */
+/* Bandwidth that a pair can reach / bandwidth of the reference; 1 if nothing else is known. */
 static inline double classes_share(const struct classes *c, int src, int dst, int tier)
 {
     return c->at ? c->share[tier][classes_pair(c, src, dst, tier)] : 1;

@@ -1,15 +1,15 @@
-/* cluster.h - which hosts belong together, found from measured pairs alone.
+/* cluster.h - groups of hosts, found from measured pairs alone.
  *
- * A pair's bandwidth is the minimum of both NICs and what lies between, never their product.  So
- * each unit's own cap is the best it reaches with anybody; a pair far below both caps is limited by
- * what lies between
- * ("far"), a pair at its smaller cap is "near" only when that cap exceeds what far pairs get, else
- * nothing is known.  Near pairs join units; far pairs inside a group would contradict it.  A unit
- * that bandwidth cannot place is placed by latency, then by what parallel traffic leaves of its
- * bandwidth; else it is left out and named.  Latency is asked by itself as well: pairs on its
- * lowest level are near, those above are far, and of two groupings the inner one is taken.  Not
- * every pair need be there: a group that may be a part of another that it never met is left out
- * too. */
+ * The bandwidth of a pair is the minimum of both NICs and the path between, never their product.  The cap of
+ * a unit is the best bandwidth that the unit reaches with any other.  A pair far below both caps is limited
+ * by the path ("far").  A pair at its smaller cap is "near" only if that cap exceeds the bandwidth of far
+ * pairs; otherwise the pair is unknown.  Near pairs join units; a far pair inside a group contradicts the
+ * group.
+ *
+ * A unit that bandwidth cannot place is placed by latency, then by the bandwidth that remains under load; if
+ * that fails, the unit is left out and reported.  Latency also gives a grouping of its own: pairs on the
+ * lowest level are near, pairs above are far, and the inner of two groupings wins.  Pairs may be missing: a
+ * group that may belong to another group without a common pair is left out too. */
 #ifndef RG_CLUSTER_H
 #define RG_CLUSTER_H
 
@@ -21,24 +21,23 @@ struct edge {
     int a, b;
     double Bps;    /* best of both directions */
     double sec;    /* one-way latency */
-    double shared; /* bandwidth among parallel pairs / alone */
-    double noise;  /* standard error of sec, share; 0: not known */
+    double shared; /* bandwidth under load / alone */
+    double noise;  /* standard error of sec as a share; 0: unknown */
 };
 
 enum clue { CLUE_NONE, CLUE_BANDWIDTH, CLUE_LATENCY };
 
 struct clusters {
-    int *of;    /* group of each unit, -1: cannot be told; groups are numbered by first member */
-    int groups; /* 0 or 1: no structure was found */
+    int *of;        /* group of each unit, numbered by first member; -1: unresolved */
+    int groups;     /* 0 or 1: no structure was found */
     int unresolved; /* units with of = -1 */
     enum clue clue;
     double near, far;   /* medians: B/s or s, by clue */
     int contradictions; /* far pairs inside groups when that is why nothing was found */
 };
 
-/* A gap in bandwidth must exceed this share and 5 robust standard deviations to count.  Levels of
- * latency need not: where the noise of each pair is known and there are several pairs, 3 % are
- * enough, if that is 4.5 deviations. */
+/* A gap in bandwidth counts above this share and 5 robust standard deviations.  Levels of latency need 3 %
+ * and 4.5 deviations if the noise of each pair is known and there are several pairs. */
 #define CLUSTER_GAP 0.15
 
 void cluster_units(struct clusters *c, int units, const struct edge *e, int edges);
@@ -48,7 +47,7 @@ static inline void cluster_free(struct clusters *c)
     *c = (struct clusters){.of = NULL};
 }
 
-/* --- clustering under way: what bandwidth (cluster.c) and latency (latency.c) make of each pair --- */
+/* --- clustering in progress: labels of pairs by bandwidth (cluster.c) and latency (latency.c) --- */
 
 enum label { UNKNOWN, NEAR, FAR };
 
@@ -61,10 +60,10 @@ struct clustering {
     double *v; /* scratch, one per edge */
 };
 
-/* Levels of all latencies, as stats_levels(). */
+/* Find the levels of all latencies, like stats_levels(). */
 int cluster_levels(struct clustering *w, double *level);
-/* Label edges with a latency NEAR or FAR of two levels (logarithms), UNKNOWN about the middle and
- * where others contradict; false when they contradict too many. */
+/* Label edges with a latency NEAR or FAR, given two levels (logarithms).  UNKNOWN: edges near the midpoint
+ * and edges that others contradict.  Returns false if too many are contradicted. */
 int cluster_by_latency(struct clustering *w, double near, double far);
 
 #endif

@@ -9,15 +9,15 @@
 #include "measure/plan.h"
 #include "noise/noise.h"
 
-/* Pairs that run at once get clearly less than a pair alone, or uplinks carry clearly less than was asked of
- * them, from this share on; both sides of the constants of this folder are in tests/unit/fit_edges.c. */
+/* Limit of "clearly less": parallel pairs against a pair alone, and the load of uplinks against the load
+ * sent to them.  Tests on both sides of the constants of this folder: tests/unit/fit_edges.c. */
 #define FIT_FULL 0.85
 
 /* Usual values of a tier at the size of the pair matrix. */
 struct fit_baseline {
     double alone, parallel; /* B/s of healthy pairs; NAN: none measured */
     bool contended;         /* pairs that run at once get clearly less than a pair alone */
-    bool uplinks;           /* because leaves have fewer uplinks than NICs */
+    bool uplinks;           /* because of leaves with fewer uplinks than NICs */
 };
 
 struct fit {
@@ -25,15 +25,15 @@ struct fit {
     const struct plan *plan;
     const struct points *points;
     struct fit_opts o;
-    struct obs *obs; /* of pairs */
+    struct obs *obs; /* observations of pairs */
     int count;
-    struct lists of;            /* them, from fit_baseline() on: fit_of() */
+    struct lists of;            /* lists of obs for fit_of(); from fit_baseline() on */
     double bw_bytes, lat_bytes; /* sizes of the pair matrix; 0: not measured */
     bool by_nic;                /* the campaign had a pass through the NICs */
     int contradictions;         /* slow pairs between hosts that fast pairs join */
     struct classes classes;     /* kinds of devices, from fit_matrix() on */
     struct fit_baseline baseline[TIER_MAX];
-    struct look *look; /* of healthy and slow pairs, not of broken ones */
+    struct look *look; /* looks at healthy and slow pairs, not at broken pairs */
     int looks;
     struct noise noise;
 };
@@ -41,13 +41,14 @@ struct fit {
 /* The steps, in their order. */
 void fit_racks(struct fit *f); /* confirm or find racks; adds tiers and coordinates */
 void fit_baseline(
-    struct fit *f); /* tier of each observation, looks, what is usual, which parts stand out */
-void fit_parts(struct fit *f);      /* these as exceptions */
+    struct fit
+        *f); /* tier of each observation, looks, usual values, and the parts that stand out */
+void fit_parts(struct fit *f);      /* write these parts as exceptions */
 void fit_latency(struct fit *f);    /* the tiers' latency spread */
 void fit_properties(struct fit *f); /* kinds of devices; not before parts are named */
-void fit_coverage(struct fit *f);   /* what was looked at, by tiers and by kinds of parts */
+void fit_coverage(struct fit *f);   /* checked pairs and parts, by tier and by kind of part */
 void fit_findings(struct fit *f);   /* contention, unstable, bimodal, wrong data, equal tiers,
-                                     tainted, shared GPUs, what was looked at */
+                                     tainted, shared GPUs, coverage */
 
 /* Leaves and pods that all have fewer uplinks than NICs, for fit_baseline(). */
 void fit_uplinks(struct fit *f);
@@ -64,7 +65,7 @@ static inline const struct usual *fit_usual(const struct fit *f, enum look_kind 
     return NULL;
 }
 
-/* The round of the plan with this id, if it has the group and its members; NULL. */
+/* Return the round of the plan with this id if the round has the group and its members; otherwise NULL. */
 static inline const struct round *fit_round(const struct fit *f, int id, int group)
 {
     const struct plan *plan = f->plan;
@@ -77,7 +78,7 @@ static inline const struct round *fit_round(const struct fit *f, int id, int gro
     return NULL;
 }
 
-/* The observations of one operation in one tier, in their order: by their places in f->obs. */
+/* Return the indices in f->obs of the observations of one operation in one tier, in their order. */
 static inline const int *fit_of(const struct fit *f, int tier, enum op op, int *n)
 {
     const int list = tier * OP_COUNT + (int)op, from = f->of.start[list];
@@ -86,7 +87,7 @@ static inline const int *fit_of(const struct fit *f, int tier, enum op op, int *
     return f->of.at + from;
 }
 
-/* The tier that a point of a pair is of. */
+/* Tier of the point of a pair. */
 static inline int fit_tier(const struct fit *f, const struct point *p)
 {
     return topo_tier_by(&f->m->topo, p->src, p->dst, stage_by_nic(p->stage));
@@ -127,7 +128,7 @@ static inline bool fit_is_healthy(const struct fit *f, const struct obs *o)
     return true;
 }
 
-/* True for such an observation of a pair that ran under load and has a time. */
+/* True for a bandwidth point of the pair matrix that ran under load and has a time. */
 static inline bool fit_is_crowded(const struct fit *f, const struct point *p)
 {
     return p->op == OP_PAIR_BW && p->flows > 1 && (double)p->bytes == f->bw_bytes &&
@@ -139,7 +140,7 @@ static inline int fit_at(const struct fit *f, int endpoint, enum level level)
     return topo_at(&f->m->topo, endpoint, level);
 }
 
-/* One number for the two racks of a pair, whichever way; -1: not two racks. */
+/* Number that identifies the two racks of a pair in either order; -1: not two racks. */
 static inline int fit_rack_pair(const struct fit *f, int src, int dst)
 {
     int a = fit_at(f, src, LEVEL_RACK), b = fit_at(f, dst, LEVEL_RACK);
@@ -150,7 +151,7 @@ static inline int fit_rack_pair(const struct fit *f, int src, int dst)
     return a < b ? a * racks + b : b * racks + a;
 }
 
-/* Wrong data: exceptions of whoever sends or receives it. */
+/* Add exceptions for endpoints that send or receive wrong data, and for pairs with wrong data. */
 void parts_broken(struct fit *f);
 
 #endif

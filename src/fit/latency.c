@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Latency spread of each tier; tiers in two heaps, and pairs nearer than their tier, as findings.  Parts that
- * add latency are named by the noise model (parts.c).
+/* Latency spread of each tier.  Findings: tiers with two latency levels, and pairs with a latency far below
+ * their tier.  The noise model names parts that add latency (parts.c).
  *
- * Before there are tiers, which pairs of hosts are near and which far by their latency. */
+ * Before tiers exist: near and far pairs of hosts by latency. */
 #include "fit/cluster.h"
 #include "fit/fit_impl.h"
 
@@ -16,7 +16,7 @@
 
 enum { FEW = 10, FEW_PAIRS = 4 };
 
-static const double step = 0.1; /* a pair must differ by this share at least */
+static const double step = 0.1; /* smallest difference of a pair, as a share */
 
 struct latencies {
     struct fit *f;
@@ -50,7 +50,8 @@ static void find_usual(struct latencies *l, int tier)
         f->m->tier[tier].latency_spread = l->sigma[tier] / 1.4826;
         int levels = n < FEW ? 0 : stats_levels(v, n, stats_middle(noise, n), level);
         char a[UNITS_TEXT], b[UNITS_TEXT];
-        if (levels > 1 && l->sigma[tier] > step) /* a heap of few leaves the median's noise small */
+        if (levels > 1 &&
+            l->sigma[tier] > step) /* a small level does not widen the noise of the median */
             matrix_find(f->m, "bimodal",
                         "tier %s: latencies of its pairs lie around %s and %s, and no groups of "
                         "hosts explain it; its latency is their median",
@@ -61,7 +62,7 @@ static void find_usual(struct latencies *l, int tier)
     free(noise);
 }
 
-/* So far from the median that of so many pairs none is by chance. */
+/* Limit of the distance from the median that no pair of so many exceeds by chance. */
 static double limit(const struct latencies *l, const struct obs *o)
 {
     double z = fmax(5, 1 + sqrt(2 * log(l->pairs[o->tier] + 1)));
@@ -69,7 +70,7 @@ static double limit(const struct latencies *l, const struct obs *o)
     return fmax(log1p(step), z * fmax(l->sigma[o->tier], observe_noise(o)));
 }
 
-/* Nearer than their tier: two heaps were too few or too mixed for groups. */
+/* Report pairs with a latency below their tier: two levels with too few or too mixed pairs for groups. */
 static void say_nearer(struct latencies *l, int tier)
 {
     struct fit *f = l->f;
@@ -106,13 +107,13 @@ void fit_latency(struct fit *f)
     }
 }
 
-/* --- near and far hosts by latency: its levels first, then what the pairs of others say --- */
+/* --- near and far hosts by latency: levels first, then a check by pairs with common partners --- */
 
 static const double level_sigmas = 4.5;      /* between levels, where noise is not known */
-static const double contradicted_most = 0.2; /* of the near pairs */
-static const double unclear = 0.1;           /* of the way between two levels, about its middle */
+static const double contradicted_most = 0.2; /* share of the near pairs */
+static const double unclear = 0.1; /* share of the gap between two levels, around its middle */
 
-/* Median over edges that know theirs; what is not known is not 0. */
+/* Median over edges with a known noise; unknown noise does not count as 0. */
 static double known_noise(struct clustering *w)
 {
     int n = 0;
@@ -135,13 +136,14 @@ int cluster_levels(struct clustering *w, double *level)
     return stats_levels(w->v, n, noise, level);
 }
 
-/* One edge, as one of its units sees it. */
+/* One edge, seen from one of its two units. */
 struct view {
     int other, edge;
     enum label label;
 };
 
-/* What each unit sees: v[start[u]] .. v[start[u + 1] - 1], side by side; the caller frees. */
+/* List the edges of each unit u side by side, v[start[u]] ..  v[start[u + 1] - 1].  The caller frees v and
+ * start. */
 static struct view *look_around(int **start, const struct clustering *w)
 {
     struct view *v = mem_calloc(2 * (size_t)w->edges + 1, sizeof(*v));
@@ -159,7 +161,7 @@ static struct view *look_around(int **start, const struct clustering *w)
     return v;
 }
 
-/* Of those that two near units both met: are most near to one of them and far from the other? */
+/* True if most common partners of two near units are near to one unit and far from the other. */
 static int contradicted(const enum label *to_first, const struct view *second, int n)
 {
     int agree = 0, split = 0;
@@ -172,7 +174,7 @@ static int contradicted(const enum label *to_first, const struct view *second, i
     return split > 2 * agree + 1;
 }
 
-/* Drop what one unit's near edges to later ones contradict; row: zeros, before and after. */
+/* Mark near edges of one unit to later units that are contradicted.  row: zeros on entry and on return. */
 static void drop_of(const struct clustering *w, int unit, const struct view *v, const int *start,
                     enum label *row, char *drop)
 {
@@ -188,7 +190,7 @@ static void drop_of(const struct clustering *w, int unit, const struct view *v, 
         row[v[k].other] = UNKNOWN;
 }
 
-/* How many were dropped, share of the near ones. */
+/* Drop contradicted near edges.  Returns their share of the near edges. */
 static double drop_contradicted(struct clustering *w)
 {
     int near = 0, dropped = 0, *start;
@@ -211,7 +213,7 @@ static double drop_contradicted(struct clustering *w)
     return near ? (double)dropped / near : 0;
 }
 
-/* Who is near to nobody may be slow itself: far pairs of it prove nothing. */
+/* Ignore far pairs of a unit without near pairs: the unit itself may be slow. */
 static void drop_lonely(struct clustering *w)
 {
     char *near = mem_calloc((size_t)w->units, 1);
@@ -225,8 +227,7 @@ static void drop_lonely(struct clustering *w)
     free(near);
 }
 
-/* What the pairs about this level do not know of their latencies: their median, where they are few
- * drawn to that of all. */
+/* Noise of the pairs around this level: the median, drawn towards the noise of all pairs if there are few. */
 static double noise_about(struct clustering *w, double level, double within, double all)
 {
     int n = 0;
@@ -237,7 +238,8 @@ static double noise_about(struct clustering *w, double level, double within, dou
     return n ? (n * stats_middle(w->v, n) + FEW_PAIRS * all) / (n + FEW_PAIRS) : all;
 }
 
-/* Two levels of all pairs may be the luck of a few that know theirs worse than most. */
+/* True if the levels differ by more than noise: a few pairs with a larger noise than most can form a level
+ * by chance. */
 static bool known_apart(struct clustering *w, double near, double far)
 {
     double within = (0.5 - unclear) * (far - near), all = known_noise(w);

@@ -1,11 +1,10 @@
-/* layers.h - groups of hosts within larger groups, found from measured pairs alone: NVLink domains
- * or racks, leaves, spines.
+/* layers.h - groups of hosts within larger groups, found from measured pairs alone: NVLink domains or racks,
+ * leaves, spines.
  *
- * Of what two hosts have, pairs of endpoints with the same number on their hosts count, where there
- * are any: others may cross rails.  The innermost layer clusters hosts (cluster.h); each further
- * one clusters the groups below it by the best that was seen between them, until no two kinds of
- * pairs are left.  A further layer needs two groups with several members: one slow rack is a fault,
- * not a fabric. */
+ * Between two hosts, pairs of endpoints with the same number on their hosts count if there are any, because
+ * others may cross rails.  The innermost layer clusters hosts (cluster.h).  Each further layer clusters the
+ * groups below by the best bandwidth between them, until only one kind of pair remains.  A further layer
+ * needs two groups with several members: one slow rack is a fault, not a level of the fabric. */
 #ifndef RG_LAYERS_H
 #define RG_LAYERS_H
 
@@ -16,19 +15,19 @@
 enum { LAYERS_MAX = 3, RAIL_NUMBERS_MAX = 32 };
 
 struct host_layer {
-    int *of;        /* group of each host, -1: cannot be told */
+    int *of;        /* group of each host; -1: unresolved */
     int groups;     /* numbered by their first host */
     int unresolved; /* hosts with of = -1 */
     enum clue clue;
     double near, far; /* medians: B/s or s, by clue */
-    bool nvlink;      /* pairs inside get more than any NIC could carry */
+    bool nvlink;      /* pairs inside are faster than any NIC */
     bool only_leaves; /* only endpoints on the same rail are near: the reach of the leaves */
 };
 
-/* Endpoints of hosts that share a leaf with those of their rail only: see host_rails.c. */
+/* Rails: endpoints share a leaf only with endpoints of their rail (host_rails.c). */
 struct host_rails {
-    int region; /* endpoints of a rail are nearer where layer `region` joins hosts; its count: among
-                   all others; -1: there are no rails */
+    int region; /* layer inside which endpoints of a rail are nearer; its count: outside
+                   all layers; -1: there are no rails */
     int of[RAIL_NUMBERS_MAX]; /* rail of each number on a host */
     int count;
 };
@@ -36,22 +35,21 @@ struct host_rails {
 struct layers {
     struct host_layer layer[LAYERS_MAX]; /* inner first */
     int count;
-    int contradictions; /* when nothing was found: far pairs inside groups, if those are why */
+    int contradictions; /* if nothing was found: far pairs inside groups, if those are the reason */
     struct host_rails rails;
 };
 
-/* unit: group of each host to start from (-1: none), NULL: every host by itself; then rails are
- * looked for as well.
- * rest: only pairs that no tier but the last joins. */
+/* Find the layers.  unit: group of each host to start from (-1: none); NULL: start from single hosts and
+ * also search for rails.  rest: use only pairs of the last tier. */
 void layers_find(struct layers *l, const struct topo *t, const struct obs *o, int count,
                  const int *unit, bool rest);
-/* Fills in l->rails, and which layer is nothing but the reach of leaves; the layers are there. */
+/* Set l->rails and mark the layer that is only the reach of leaves; the other layers are already set. */
 void host_rails_find(struct layers *l, const struct topo *t, const struct obs *o, int count);
 /* The rail of an endpoint; -1: none. */
 int host_rails_of(const struct host_rails *r, const struct topo *t, int endpoint);
 void layers_free(struct layers *l);
-/* The level that the i-th of `count` layers stands for: racks, then spines; of three the middle one
- * is a leaf, or without NVLink the inner one; hosts that share nothing but leaves are a leaf. */
+/* Level of the i-th of `count` layers: racks, then spines.  With three layers the middle one is a leaf, or
+ * without NVLink the inner one; hosts that share only leaves are a leaf. */
 enum level layers_level(const struct layers *l, int i);
 
 /* "bandwidth", "latency" */

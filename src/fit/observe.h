@@ -14,7 +14,7 @@ struct obs {
     union {
         struct {
             struct point_time lo, hi;
-        } point;                     /* one: interval of the only point, which succeeded */
+        } point;                     /* one: interval of the point, which succeeded */
         const struct obs_more *more; /* otherwise */
     } of;
     int src, dst; /* pairs: endpoints; collectives: round and group in the plan */

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Do leaves, or pods of leaves, have fewer uplinks than NICs?
+/* Find leaves, or pods of leaves, with fewer uplinks than NICs.
  *
- * Of every round what flows up from a group, and down to it, is counted: flows, and the median of
- * what each gets of what it gets alone.  Their product is what the uplinks carried, in NICs; the
- * most that was seen is their capacity, if more was asked of them once.  The plan must have rounds
- * in which many NICs of a leaf send to other leaves at once (schedule_uplinks()), pairs of the same
- * kind alone, and leaves must be visible.  A slow NIC counts by what it reaches below its leaf,
- * and between two racks that are slow for one pair alone nothing counts.
+ * For each turn and group: number of flows (out, in) * median share = load that the uplinks carried, in NICs.
+ * The share of a flow is its bandwidth / its bandwidth alone.  The largest load is the capacity of the
+ * uplinks if more was sent at least once.  The plan must have rounds in which
+ * many NICs of a leaf send to other leaves at once (schedule_uplinks()) and pairs of the same kind alone,
+ * and leaves must be visible.  A slow NIC counts with the bandwidth that it reaches below its leaf.  Flows
+ * between two racks that are slow even for a single pair are ignored.
  *
- * The load of a group is all that leaves it, but only flows that leave no wider group tell of its uplinks:
- * flows between pods are slow for the pods' sake.  A pod is a declared spine, else the leaves of the same
- * hosts.  Where flows of one leaf get very different shares at the same time, no uplinks are missing but
- * flows are hashed onto the same ones. */
+ * The load of a group counts all flows out of the group, but only flows that stay in the wider group measure
+ * its uplinks: flows between pods are slow because of the pods.  A pod is a declared spine, or otherwise the
+ * leaves of the same hosts.  If flows of one leaf get very different shares at the same time, uplinks are
+ * not missing: flows are hashed onto the same uplinks. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,26 +24,25 @@
 #include "topo/groups.h"
 
 static const double wider_less =
-    0.9; /* what a pod's uplinks carry, of what its leaves' do: else these rule */
+    0.9; /* uplinks of a pod / of its leaves: above this the leaves' uplinks are the limit */
 static const double hashed_most =
-    0.8; /* of flows: hashing leaves some alone, uplinks that are too few hardly any */
+    0.8; /* share of slow flows: hashing leaves some alone, missing uplinks leave hardly any */
 static const double hashed_least =
-    0.05; /* share of flows that got a half: fewer are stray points */
+    0.05; /* share of flows at a half or less: fewer are stray points */
 static const double together =
     0.25;               /* correlation of flows of a leaf: measured 0.0 to 0.1 where flows are
                                         hashed, 0.4 and more where other jobs or few uplinks slow a leaf */
-enum { TURNS_MIN = 3 }; /* in which flows told of a group: another job passes within one or two */
+enum { TURNS_MIN = 3 }; /* turns that measure a group: another job lasts one or two */
 enum {
     FLOWS_MIN = 6,
     TURNS_HASHED = 8
-}; /* flows of a leaf in a turn, and such turns: what a
-                                             correlation can be told from */
+}; /* flows of a leaf in a turn, and number of such turns, for a usable correlation */
 
-/* Groups whose uplinks are looked at. */
+/* Groups whose uplinks are checked. */
 struct above {
     enum level level;
     const char *many; /* "leaves" */
-    int *of;          /* group of each endpoint, -1: not known */
+    int *of;          /* group of each endpoint; -1: unknown */
     int groups;
 };
 enum { ABOVE_MAX = 2 }; /* leaves, pods */
@@ -57,16 +56,16 @@ struct lone {
     int host[2];
 };
 
-/* What is known of pairs of one tier that run alone. */
+/* Pairs of one tier that ran alone. */
 struct quiet {
-    double *below; /* by endpoint: the best over its NIC without leaving the leaf; 0: none */
+    double *below; /* by endpoint: best rate of its NIC below the leaf; 0: none */
     struct lone *lone;
     int lones;
 };
 
 struct load {
-    double most;  /* flows asked at once of the uplinks while they were full */
-    double carry; /* NICs: the most that came through; 0: nothing seen */
+    double most;  /* most flows at once while the uplinks were full */
+    double carry; /* largest load carried, in NICs; 0: none measured */
     int endpoints, turns;
 };
 
@@ -126,7 +125,7 @@ static void pairs_alone(struct quiet *q, const struct fit *f, int tier)
     stats_sort_keys(q->lone, q->lones, sizeof(*q->lone), stats_2ints);
 }
 
-/* One host that every slow pair has, among those that are left of the first one's. */
+/* True if one host is in every slow pair so far; host: the remaining candidates. */
 static bool common(int host[2], const struct lone *l)
 {
     for (int k = 0; k < 2; k++)
@@ -135,7 +134,7 @@ static bool common(int host[2], const struct lone *l)
     return host[0] >= 0 || host[1] >= 0;
 }
 
-/* Were most pairs between these two that ran alone slow as well, and not for one host's sake? */
+/* True if most pairs alone between these two groups were slow as well, and no host is in all of them. */
 static bool slow_alone(const struct quiet *q, const struct topo *t, int src, int dst)
 {
     struct lone key = between(t, src, dst, 0);
@@ -166,7 +165,7 @@ static uint64_t by_turn(const void *a)
     return stats_2ints((int[]){p->epoch, p->round});
 }
 
-/* Does it leave its leaf, over this tier, side by side with others? */
+/* True if the point is a flow under load that leaves its leaf, in this tier. */
 static bool is_flow(const struct fit *f, int tier, const struct quiet *q, const struct point *p)
 {
     const struct topo *t = &f->m->topo;
@@ -178,7 +177,7 @@ static bool is_flow(const struct fit *f, int tier, const struct quiet *q, const 
            !slow_alone(q, t, p->src, p->dst);
 }
 
-/* The flows of a tier, turn by turn. */
+/* List the flows of a tier, sorted by turn. */
 static int flows_of(const struct fit *f, int tier, const struct quiet *q, const struct point ***out)
 {
     int n = 0;
@@ -195,7 +194,7 @@ static int flows_of(const struct fit *f, int tier, const struct quiet *q, const 
     return n;
 }
 
-/* What a flow gets of what it gets alone. */
+/* Bandwidth of a flow / bandwidth of the same pair alone. */
 static double share_of_flow(const struct fit *f, int tier, const struct quiet *q,
                             const struct point *p)
 {
@@ -213,7 +212,7 @@ static bool leaves(const struct above *a, const struct point *p)
     return a->of[p->src] != a->of[p->dst] && a->of[p->src] >= 0 && a->of[p->dst] >= 0;
 }
 
-/* Does a flow tell of these groups: does it leave no wider one? */
+/* True if a flow measures the uplinks of these groups: it leaves its group but stays in the wider group. */
 static bool tells(const struct above *a, const struct above *wider, const struct point *p)
 {
     return leaves(a, p) && (!wider || !leaves(wider, p));
@@ -232,8 +231,8 @@ static void note_scatter(struct scatter *s, const double *v, int n)
     }
 }
 
-/* Are flows slow by themselves, or all of a group at the same time, as uplinks and other jobs make them?
- * The correlation within groups, from the variance between them (Fleiss 2003, 15.2). */
+/* True if flows are slow independently of each other.  Missing uplinks and other jobs slow all flows of a
+ * group at the same time.  Correlation within groups, from the variance between groups (Fleiss 2003, 15.2). */
 static bool is_hashed(const struct scatter *s)
 {
     double p = s->flows ? (double)s->slow / s->flows : 0, sum = 0, flows = 0;
@@ -249,7 +248,7 @@ static bool is_hashed(const struct scatter *s)
     return over / (flows / s->turns - 1) < together;
 }
 
-/* The flows of one turn by the group that they leave or come to. */
+/* Add the flows of one turn to the load of the groups that they leave (UP) or enter (DOWN). */
 static void load_turn(const struct above *a, const struct above *wider, enum way way,
                       const struct point *const *p, const double *share, int n, struct load *load,
                       struct scatter *s)
@@ -299,7 +298,7 @@ static void load_groups(const struct fit *f, int tier, const struct quiet *q, co
     free(p);
 }
 
-/* What the uplinks of a leaf carry of what its NICs do; NAN: they were never full. */
+/* Load of the uplinks of a leaf / load of its NICs; NAN: the uplinks were never full. */
 static double share_of(const struct load *l)
 {
     return l->turns >= TURNS_MIN && l->carry > 0 && l->carry < FIT_FULL * l->most &&
@@ -308,7 +307,7 @@ static double share_of(const struct load *l)
                : NAN;
 }
 
-/* Leaves whose uplinks carry less, by their shares; the caller frees. */
+/* Shares of the leaves whose uplinks carry less.  The caller frees the result. */
 static double *shares(const struct load *load, int leaves, int *n, int *measured, int *most)
 {
     double *v = mem_calloc((size_t)leaves + 1, sizeof(*v));
@@ -358,15 +357,16 @@ static void say_collisions(struct fit *f, int tier, const struct scatter *s)
                 f->m->tier[tier].rule.name, 100 * p->ratio);
 }
 
-/* The fabric's doing, not a part's: in a crowd pairs prove nothing here. */
+/* Mark the tier as contended: the fabric limits pairs under load, so their bandwidth is not evidence of slow
+ * parts. */
 static void excuse(struct fit *f, int tier, double share)
 {
     f->baseline[tier].contended = f->baseline[tier].uplinks = true;
     f->m->tier[tier].loaded = share;
 }
 
-/* More than half of the groups: it is how the fabric was built.  inner: what the groups within carry.
- * Returns the share that their uplinks carry, 1: all. */
+/* If more than half of the groups are limited, the fabric was built that way.  inner: share of the groups
+ * within.  Returns the share that the uplinks carry; 1: all. */
 static double judge(struct fit *f, int tier, const struct quiet *q, const struct above *a,
                     const struct load *load, double inner)
 {
@@ -393,7 +393,7 @@ static bool has_collisions(const struct matrix *m, int tier)
     return false;
 }
 
-/* One level in one tier: what its uplinks carry, 1: all; NAN: no flow tells. */
+/* Share that the uplinks of one level carry in one tier; 1: all; NAN: no flow measures them. */
 static double look_at(struct fit *f, int tier, struct quiet *q, const struct above *a,
                       const struct above *wider, double inner)
 {
@@ -432,7 +432,7 @@ static struct above leaves_of(const struct topo *t)
     return a;
 }
 
-/* Leaves of the same hosts. */
+/* Pods without declared spines: leaves of the same hosts. */
 static struct above units_of(const struct topo *t)
 {
     struct above a = {LEVEL_SPINE, "pods", mem_ints(t->endpoints, -1), 0};
@@ -464,7 +464,7 @@ static struct above pods_of(const struct topo *t)
     return units_of(t);
 }
 
-/* All tiers over NICs that leave leaves: the least that is carried, NAN: no flow tells. */
+/* Smallest share over all tiers whose pairs cross NICs and leaves; NAN: no flow measures the uplinks. */
 static double look_at_all(struct fit *f, struct quiet *q, const struct above *a,
                           const struct above *wider, double inner)
 {
@@ -472,7 +472,7 @@ static double look_at_all(struct fit *f, struct quiet *q, const struct above *a,
 
     for (int tier = 0; tier < f->m->tiers; tier++) {
         const struct tier *t = &f->m->tier[tier];
-        bool below = t->rule.same >> LEVEL_LEAF & 1; /* its pairs leave no leaf */
+        bool below = t->rule.same >> LEVEL_LEAF & 1; /* pairs stay below a leaf */
         if (t->nic && !below && f->baseline[tier].alone > 0)
             carried = fmin(carried, look_at(f, tier, q, a, wider, inner));
     }
@@ -488,13 +488,14 @@ void fit_uplinks(struct fit *f)
     if (topo->group[LEVEL_LEAF].count < 2)
         return;
     struct above above[ABOVE_MAX] = {leaves_of(topo), pods_of(topo)};
-    /* Pods of one leaf each are those leaves. */
+    /* A pod with one leaf is the same as the leaf. */
     int count = above[1].groups > 1 && above[1].groups < above[0].groups ? 2 : 1;
     rates_below(&q, f);
-    for (int k = 0; k < count; k++) { /* from the inside out */
+    for (int k = 0; k < count; k++) { /* inner groups first */
         const struct above *wider = k + 1 < count ? &above[k + 1] : NULL;
         double carried = look_at_all(f, &q, &above[k], wider, inner);
-        /* No pair leaves a leaf inside of a pod: the two cannot be told apart, and leaves are named. */
+        /* No pair leaves a leaf but stays in its pod: leaves and pods cannot be told apart, so leaves are
+         * named. */
         if (isnan(carried))
             carried = look_at_all(f, &q, &above[k], NULL, inner);
         inner = fmin(inner, carried);
