@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is usual in each tier, from the looks of the noise model (noise/noise.h). */
+/* Usual values of each tier, from the looks of the noise model (noise/noise.h). */
 #include <math.h>
 #include <stdlib.h>
 
@@ -24,7 +24,7 @@ static void sort_out(struct fit *f)
     free(key);
 }
 
-/* By endpoint: has it a part with wrong data? */
+/* List by endpoint: true if a part of the endpoint has wrong data. */
 static bool *broken_endpoints(const struct fit *f)
 {
     const struct matrix *m = f->m;
@@ -37,13 +37,13 @@ static bool *broken_endpoints(const struct fit *f)
     return broken;
 }
 
-/* Append the looks of one pass, later in time than those before it. */
+/* Append the looks of one pass, with later times than the looks before. */
 static void add_looks(struct fit *f, bool by_nic)
 {
     int n, turns = f->looks ? f->look[f->looks - 1].turn + 1 : 0;
     struct look *more = looks_of(f->points, &f->m->topo, by_nic, NULL, &n);
 
-    if (!f->looks) { /* mostly there is one pass, of millions */
+    if (!f->looks) { /* usually a single pass with millions of looks */
         free(f->look);
         f->look = more;
         f->looks = n;
@@ -57,8 +57,7 @@ static void add_looks(struct fit *f, bool by_nic)
     free(more);
 }
 
-/* The looks without those of endpoints with wrong data, relative to what a pair can have by its declared
- * devices. */
+/* List the looks without endpoints with wrong data, relative to the bandwidth that the declared devices can reach. */
 static void list_looks(struct fit *f)
 {
     bool *broken = broken_endpoints(f);
@@ -79,7 +78,7 @@ static void list_looks(struct fit *f)
     free(broken);
 }
 
-/* Number of pairs whose bandwidth was measured, alone or beside others, whichever is more. */
+/* Number of pairs whose bandwidth was measured: alone or under load, the larger number. */
 static int pairs_of(const struct fit *f, int tier)
 {
     int n[2] = {0, 0}, count;
@@ -111,7 +110,7 @@ static void find_level(struct fit *f, int tier)
         t->spread = most->sigma / 1.4826;
 }
 
-/* Where pairs get less beside others, how they differ then is no property of pairs. */
+/* Take the spread of pairs alone if contention slows pairs under load: the fabric causes differences under load. */
 static void find_spread(struct fit *f, int tier)
 {
     const struct usual *alone = fit_usual(f, LOOK_RATE, tier, true);

@@ -12,15 +12,14 @@
 #include "topo/nic.h"
 
 /* Constants that decide; each edge is tested in tests/unit/classes.c. */
-static const double same_rate =
-    0.02; /* rates closer than this are one: rounding of drivers, noise */
+static const double same_rate = 0.02; /* closer rates are equal: rounding of drivers, noise */
 static const double as_declared =
-    0.10; /* closer to the declaration than accept's limit of 90 %: it holds */
+    0.10; /* within this of the declaration, it holds: closer than accept's limit of 90 % */
 static const double upper =
-    0.75; /* quantile that stands for a class: a slow half does not move it */
+    0.75; /* quantile used for a class: a slow half does not move the quantile */
 enum {
     OWN_HOSTS = 3,  /* hosts that must agree against a declaration: two may both be bad */
-    OWN_PAIRS = 12, /* and pairs: the upper quartile then rests on three */
+    OWN_PAIRS = 12, /* pairs needed as well: the upper quartile then rests on three */
     GPU_PAIRS = 4   /* pairs without NICs: fewer have no upper quartile */
 };
 
@@ -60,7 +59,7 @@ static void sort_out(struct classes *c, const struct topo *t)
         k = k < 0 ? 0 : k;
         c->at[i] = (unsigned char)k;
         c->of[k].endpoints++;
-        c->of[k].hosts += last_host[k] != host; /* endpoints of a host stand side by side */
+        c->of[k].hosts += last_host[k] != host; /* endpoints of a host are adjacent */
         last_host[k] = host;
     }
 }
@@ -97,7 +96,7 @@ static void declare(struct classes *c, const struct topo *t)
 
 /* --- what each class gets --- */
 
-/* The class whose rate an observation shows; -1: two classes of which none is declared to be slower. */
+/* Class whose rate an observation shows; -1: two classes, neither declared slower. */
 static int shows(const struct classes *c, const struct obs *o, int tier)
 {
     int a = c->at[o->src], b = c->at[o->dst];
@@ -133,7 +132,7 @@ static double usual_rate(double *v, int n)
     return stats_quantile(v, n, upper);
 }
 
-/* Classes that differ in nothing that this tier needs are one: their pairs are counted together. */
+/* Count pairs of classes together if the classes do not differ in anything that this tier needs. */
 static void share_of_models(struct classes *c, int tier)
 {
     for (int k = 0; k < c->count && !c->nic[tier]; k++)
@@ -204,8 +203,8 @@ char *classes_name(const struct classes *c, int k)
                           : mem_strdup(model);
 }
 
-/* --- as the matrix has them: a property each for accept and for people, and declared exceptions for prices, which take the
- * widest part that is all of the kind --- */
+/* --- output to the matrix: a property per class for accept and for readers, and declared exceptions for costs, on
+ * the widest part that has only this class --- */
 
 /* Endpoints of class k among those of each group of a level: all of them, none (0) or some (-1). */
 enum whole { SOME = -1, NONE, ALL };
@@ -237,7 +236,7 @@ static void add(struct fit *f, enum part part, int a, int tier, double factor)
         .part = part, .a = a, .b = -1, .tier = tier, .factor = factor, .declared = true};
 }
 
-/* The widest parts that are all of class k are slower in this tier. */
+/* Add slow exceptions in this tier for the widest parts that have only class k. */
 static void slow_parts(struct fit *f, int tier, int k, double factor)
 {
     const struct topo *t = &f->m->topo;
@@ -249,7 +248,7 @@ static void slow_parts(struct fit *f, int tier, int k, double factor)
         if (classes_at(&f->classes, i) != k)
             continue;
         if (r >= 0 && rack[r] == ALL) {
-            if (r != last_rack) /* endpoints of a rack stand side by side, or it is said twice */
+            if (r != last_rack) /* endpoints of a rack are adjacent, so each rack is added once */
                 add(f, PART_RACK, r, tier, factor);
         } else if (host[h] == ALL) {
             if (h != last_host)
@@ -264,7 +263,7 @@ static void slow_parts(struct fit *f, int tier, int k, double factor)
     free(host);
 }
 
-/* The middle of what pairs of the class get in this tier. */
+/* Median rate of pairs of the class in this tier. */
 static double rate_of(const struct fit *f, int tier, int k)
 {
     int n, found = 0;
@@ -301,7 +300,7 @@ static void add_class(struct fit *f, int tier, int k)
         slow_parts(f, tier, k, share);
 }
 
-/* One line a class: who it is. */
+/* Report a class in one line. */
 static void say_class(struct fit *f, int k)
 {
     const struct topo *t = &f->m->topo;

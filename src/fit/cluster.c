@@ -21,8 +21,8 @@ static int root(int *parent, int i)
     return i;
 }
 
-/* v sorted ascending in logs.  The number of values below the first gap from the top that is wider
- * than noise, 0: none. */
+/* Return the number of values below the first gap from the top that is wider than noise; 0: none.  v: logarithms,
+ * ascending. */
 static int split_at(const double *v, int n)
 {
     for (int i = n - 1; i > 0; i--) {
@@ -34,7 +34,7 @@ static int split_at(const double *v, int n)
     return 0;
 }
 
-/* Bandwidth against the smaller of both caps. */
+/* Bandwidth of a pair / the smaller of both caps. */
 static double share(const struct clustering *w, const struct edge *e)
 {
     return e->Bps / fmin(w->cap[e->a], w->cap[e->b]);
@@ -50,7 +50,7 @@ static void find_caps(struct clustering *w)
         }
 }
 
-/* The share below which a pair is far; 0: there is no such gap. */
+/* Share below which a pair is far; 0: there is no such gap. */
 static double far_share(struct clustering *w)
 {
     int n = 0;
@@ -63,8 +63,8 @@ static double far_share(struct clustering *w)
     return k ? exp((w->v[k - 1] + w->v[k]) / 2) : 0;
 }
 
-/* What far pairs get at best: most of them, and the fastest that most units know.  Where leaves are
- * faster than spines few pairs tell, but nearly every unit has one. */
+/* Upper level of far pairs: the 95 % quantile, or the median over units of the fastest far pair if that is larger.
+ * If leaves are faster than spines, few pairs show that level, but nearly every unit has such a pair. */
 static double far_level(struct clustering *w)
 {
     double *best = mem_calloc((size_t)w->units + 1, sizeof(*best));
@@ -115,7 +115,7 @@ static void join(struct clustering *w)
             w->parent[root(w->parent, w->e[i].a)] = root(w->parent, w->e[i].b);
 }
 
-/* Far pairs inside groups; `inside` gets the number of labelled pairs there. */
+/* Count far pairs inside groups.  inside: set to the number of labelled pairs inside groups. */
 static int count_contradictions(struct clustering *w, int *inside)
 {
     int bad = 0;
@@ -129,8 +129,7 @@ static int count_contradictions(struct clustering *w, int *inside)
     return bad;
 }
 
-/* Number groups by their first member; units with no near partner and something unknown stay out.
- */
+/* Number groups by their first member.  Units without a near pair but with an unknown pair stay out. */
 static void number_groups(struct clusters *c, struct clustering *w)
 {
     int *id = mem_calloc((size_t)w->units, sizeof(*id)),
@@ -159,7 +158,7 @@ static void number_groups(struct clusters *c, struct clustering *w)
     free(unknown);
 }
 
-/* Half of the units or more must have found company: a lone quick pair makes no racks. */
+/* True if at least half of the units share a group: a single fast pair does not show racks. */
 static int has_company(const struct clusters *c, int units)
 {
     int *size = mem_calloc((size_t)c->groups + 1, sizeof(*size)), together = 0;
@@ -183,9 +182,9 @@ static double label_median(struct clustering *w, enum label label, enum clue clu
     return n ? stats_middle(w->v, n) : NAN;
 }
 
-/* --- units that near and far pairs leave over --- */
+/* --- units without a group after near and far pairs --- */
 
-/* The groups that each has far pairs with. */
+/* List for each group the groups with a far pair to it. */
 static void find_meetings(struct lists *m, const struct clusters *c, const struct clustering *w)
 {
     int *key = mem_calloc(2 * (size_t)w->edges + 1, sizeof(*key)),
@@ -204,8 +203,8 @@ static void find_meetings(struct lists *m, const struct clusters *c, const struc
     free(item);
 }
 
-/* Is there a larger group (of equal ones an earlier one) that g has no far pair with, though one of
- * the usual size would hold both? */
+/* True if a larger group (in a tie, an earlier one) has no far pair with g, and both together are no larger than the
+ * largest. */
 static bool may_be_part(const struct lists *m, const int *size, int groups, int most, int g,
                         int *seen)
 {
@@ -219,9 +218,9 @@ static bool may_be_part(const struct lists *m, const int *size, int groups, int 
     return false;
 }
 
-/* Where not all pairs were measured two groups may be one that no near pair joined: those without a
- * far pair between them that are together no larger than the largest.  Only the larger one is kept,
- * of equal ones the earlier; units of the other are unresolved. */
+/* Two groups may be a single group if not all pairs were measured: no far pair joins them, and together they are no
+ * larger than the largest.  Keep only the larger group (in a tie, the earlier); units of the other become
+ * unresolved. */
 static void leave_parts(struct clusters *c, const struct clustering *w)
 {
     int *size = mem_calloc((size_t)c->groups + 1, sizeof(*size)), most = 0, left = 0;
@@ -247,7 +246,7 @@ static void leave_parts(struct clusters *c, const struct clustering *w)
     free(id);
 }
 
-/* How far a pair is, in logs: by latency, or by what parallel traffic takes; NAN: not measured. */
+/* Distance of a pair in logs: latency, or loss of bandwidth under load; NAN: not measured. */
 static double distance(const struct edge *e, bool latency)
 {
     double x = latency ? e->sec : 1 / e->shared;
@@ -255,8 +254,8 @@ static double distance(const struct edge *e, bool latency)
     return x > 0 ? log(x) : NAN;
 }
 
-/* Of unit u's pairs with group g the median; of what traffic takes the most, for a pair that does not
- * share its way never loses; NAN without pairs. */
+/* Distance of unit u to group g: the median latency of their pairs, or the largest loss under load, because a pair
+ * that does not share its path never loses.  NAN without pairs. */
 static double toward(struct clustering *w, const struct clusters *c, int u, int g, bool latency)
 {
     int n = 0;
@@ -282,8 +281,8 @@ static double near_distance(struct clustering *w, bool latency)
     return n ? stats_middle(w->v, n) : NAN;
 }
 
-/* The group that stands out for unit u and is about as near as `near`; -1: none, or one that u
- * never met, so that a comparison would be unfair. */
+/* Return the group that stands out for unit u and is about as near as `near`; -1: none, or an unmeasured group would
+ * make the comparison unfair. */
 static int place(struct clustering *w, const struct clusters *c, int u, bool latency, double near)
 {
     double best = NAN, second = NAN;
@@ -304,9 +303,9 @@ static int place(struct clustering *w, const struct clusters *c, int u, bool lat
     return second - best > log1p(CLUSTER_GAP) && best - near < log1p(CLUSTER_GAP) ? at : -1;
 }
 
-/* Units without a group go to the one that stands out by latency and is as near as near pairs are,
- * else to the one that stands out by what parallel traffic leaves, if it leaves them as much as near
- * pairs: groups far away leave more or less of a trunk as well, by who else is on it. */
+/* Place units without a group: in the group that stands out by latency and is as near as near pairs are, or
+ * otherwise in the group that stands out by the bandwidth under load, if near pairs keep as much.  The comparison
+ * with near pairs is needed because distant groups also differ under load, by other traffic on their trunk. */
 static void place_rest(struct clusters *c, struct clustering *w)
 {
     int *found = mem_calloc((size_t)w->units, sizeof(*found));
@@ -330,7 +329,7 @@ static void place_rest(struct clusters *c, struct clustering *w)
 
 /* --- both --- */
 
-/* Groups from labels; c->contradictions tells of a refusal. */
+/* Make groups from labels.  c->contradictions: set if the labels are rejected. */
 static int groups_of_labels(struct clusters *c, struct clustering *w, enum clue clue)
 {
     int inside;
@@ -359,7 +358,7 @@ static int by_bandwidth(struct clusters *c, struct clustering *w)
     return label_by_bandwidth(w) && groups_of_labels(c, w, CLUE_BANDWIDTH);
 }
 
-/* The innermost two levels that make groups. */
+/* Use the innermost two levels that make groups. */
 static int by_latency(struct clusters *c, struct clustering *w)
 {
     double level[STATS_LEVELS];
@@ -371,9 +370,9 @@ static int by_latency(struct clusters *c, struct clustering *w)
     return 0;
 }
 
-/* Where both clues show groups the inner ones are taken, the outer ones are for the next layer.
- * Groups that cross each other are not both the wiring: a bad cable changes what a way carries,
- * hardly how long it is, so latency tells. */
+/* True if latency gives the better groups.  The inner groups win, because the next layer finds the outer groups.  If
+ * the groupings cross, only one matches the wiring: latency, because a bad cable changes the bandwidth of a path but
+ * hardly its length. */
 static int better_by_latency(const struct clusters *bandwidth, const struct clusters *latency,
                              int units)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A device is slow in a class of figures (products, memory, host link, latency) when the median of
- * its figures, each as a share of the median over devices, is more than 5 % (latency: 25 %) low and
- * lies outside of what the other devices scatter by (4 times their MAD, in standard deviations); of
- * two devices the faster one is the measure.  Slow devices become findings "slow_gpu" and stay out
- * of the medians; what all devices lack of the hardware's limit becomes a finding "below_limit".
- * Pure function of its inputs. */
+/* Find slow devices and shortfalls from hardware limits.  Pure function of its inputs.
+ *
+ * A device is slow in a class of figures (products, memory, host link, latency) if the median of its figures, each
+ * as a share of the median over devices, is more than 5 % (latency: 25 %) low and outside the scatter of the other
+ * devices (4 times their MAD, in standard deviations).  With two devices the faster device is the reference.  Slow
+ * devices become findings "slow_gpu" and stay out of the medians.  A shortfall of all devices from the hardware's
+ * limit becomes a finding "below_limit". */
 #include "fit/fit.h"
 
 #include <math.h>
@@ -15,10 +16,10 @@
 #include "base/mem.h"
 #include "base/stats.h"
 
-static const double deviations = 4 * 1.4826; /* MAD to standard deviation of a normal one */
+static const double deviations = 4 * 1.4826; /* 1.4826: MAD to standard deviation, normal noise */
 
-/* Figures that fail together: one sentence each, from this loss on.  How fast kernels are launched
- * is the host's doing, and no GPU is blamed for it (nothing loses more than all). */
+/* Figures that fail together: one sentence per class, from this loss on.  Launch times depend on the host, so a GPU
+ * is never reported for them (the loss cannot exceed 100 %). */
 enum class { CLASS_GEMM, CLASS_MEMORY, CLASS_HOST, CLASS_LATENCY, CLASS_LAUNCH, CLASS_COUNT };
 static const char *const class_text[CLASS_COUNT] = {"matrix products", "memory bandwidth",
                                                     "host link", "latency", "launches"};
@@ -47,8 +48,8 @@ static const struct {
 };
 
 struct judge {
-    const struct device_row **row; /* measured ones, sorted by figure */
-    double *of;                    /* each as a share of its figure's reference */
+    const struct device_row **row; /* measured rows, sorted by figure */
+    double *of;                    /* each row's figure as a share of its reference */
     int rows, endpoints;
     char *slow; /* [endpoint * CLASS_COUNT + class] */
 };
@@ -101,12 +102,11 @@ static void compare(struct judge *j)
 
 /* One figure of an endpoint, as a share of the reference. */
 struct standing {
-    int endpoint, figures; /* of the endpoint, once its shares are put together */
+    int endpoint, figures; /* number of figures, after the shares of the endpoint are merged */
     double of;
 };
 
-/* The median share of each endpoint that has figures of this class; returns how many there are. The
- * caller frees *out. */
+/* List the median share of each endpoint with figures of this class.  Returns their number.  The caller frees *out. */
 static int standings(const struct judge *j, enum class class, struct standing **out)
 {
     struct standing *s = mem_calloc((size_t)j->rows + 1, sizeof(*s));
@@ -158,7 +158,7 @@ static void judge_class(struct judge *j, struct matrix *m, enum class class)
     free(s);
 }
 
-/* What healthy devices say about one figure. */
+/* Figure over healthy devices. */
 struct middle {
     double value, limit, spread;
     int devices;
@@ -239,7 +239,7 @@ static void keep_all(struct judge *j, struct matrix *m, const struct fabric *f)
     free(room);
 }
 
-/* A link that is slower than it could be shows in the rows of that device. */
+/* Report links that are slower than they could be, as noted in the rows of their device. */
 static void say_links(const struct judge *j, struct matrix *m)
 {
     for (int i = 0; i < j->rows; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a campaign looked at: a fault of one pair shows only where that pair was measured, and a part
- * is judged by those that met it (parts.c: three partners, on two hosts). */
+/* Coverage of a campaign: a fault of one pair shows only if that pair was measured, and a part is judged by its
+ * partners (parts.c: three partners, on two hosts). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,15 +13,15 @@
 
 enum { PARTNERS_MIN = 3, HOSTS_MIN = 2, RACKS_MAX = 2048 };
 
-/* Pairs whose tier is looked up; more endpoints: evenly chosen ones. */
+/* Pairs whose tier is looked up; with more endpoints, evenly chosen rows. */
 enum { LOOKS_MAX = 1 << 24 };
 
-/* Endpoints by the levels that tiers ask for; who shares none of them with one is in the same tier as
- * all others, through NICs or not. */
+/* Endpoints by the levels that tiers use.  Pairs that share none of these levels are all in the same tier, through
+ * NICs or not. */
 struct nearby {
-    struct lists in[LEVEL_COUNT]; /* [level]: by group; NULL: no tier asks for it */
-    int *met;                     /* [endpoint]: the last that counted it, + 1 */
-    int apart;                    /* that tier */
+    struct lists in[LEVEL_COUNT]; /* [level]: by group; NULL: no tier uses the level */
+    int *met;                     /* [endpoint]: last endpoint that counted this endpoint, + 1 */
+    int apart;                    /* tier of pairs that share no level */
 };
 
 static void near_open(struct nearby *near, const struct topo *t)
@@ -50,8 +50,7 @@ static void near_close(struct nearby *near)
     free(near->met);
 }
 
-/* A pair by its tier: through NVLink or not, and through its NICs alone where the campaign had that
- * pass (fit_meets()). */
+/* Count a pair in its tier, and also in the tier through its NICs if the campaign had that pass (fit_meets()). */
 static void count_pair(const struct fit *f, int a, int b, long *pairs)
 {
     const struct topo *t = &f->m->topo;
@@ -104,12 +103,12 @@ struct pair_seen {
     int a, b, tier;
 };
 
-/* Those of which the bandwidth was measured or nobody answered, each once in a tier. */
+/* List pairs with a measured bandwidth or without any answer, once per tier. */
 static int pairs_seen(const struct fit *f, struct pair_seen **out)
 {
     const int ends = f->m->topo.endpoints, tiers = f->m->tiers;
     int *low = mem_calloc((size_t)f->count + 1, sizeof(*low)), n = 0,
-        *last = mem_calloc((size_t)ends * (size_t)tiers + 1, sizeof(*last)); /* that b met, + 1 */
+        *last = mem_calloc((size_t)ends * (size_t)tiers + 1, sizeof(*last)); /* last partner, + 1 */
     struct lists by;
 
     for (int i = 0; i < f->count; i++) {
@@ -134,9 +133,9 @@ static int pairs_seen(const struct fit *f, struct pair_seen **out)
     return n;
 }
 
-/* --- what met what --- */
+/* --- partners of parts --- */
 
-/* Others that a part met, as far as they matter: how many, and whether these are of two groups. */
+/* Partners of a part, as far as they matter: their number, and whether they are in two groups. */
 struct met {
     int times, first, others; /* first: group of the first, + 1 */
 };
@@ -152,9 +151,9 @@ struct coverage {
     struct fit *f;
     struct pair_seen *pair;
     int pairs;
-    int *by[2];       /* [endpoint]: partners in tiers that leave NICs alone, that cross them */
-    int *could[2];    /* how many there can be */
-    struct met *host; /* hosts that each host met */
+    int *by[2];       /* [endpoint]: partners in tiers without NICs, with NICs */
+    int *could[2];    /* possible partners */
+    struct met *host; /* partners of each host */
 };
 
 static void coverage_close(struct coverage *c)
@@ -167,7 +166,7 @@ static void coverage_close(struct coverage *c)
     free(c->host);
 }
 
-/* Endpoints by what they are in: at a level, or by NIC. */
+/* Number of endpoints in each group of a level, or at each NIC (level -1). */
 static int *sizes(const struct topo *t, int level, int count)
 {
     int *n = mem_calloc((size_t)count + 1, sizeof(*n));
@@ -180,8 +179,7 @@ static int *sizes(const struct topo *t, int level, int count)
     return n;
 }
 
-/* How many others each endpoint can meet in tiers that leave NICs alone, and in those that cross
- * them. */
+/* Count the possible partners of each endpoint in tiers without NICs, and in tiers that cross NICs. */
 static void count_could(struct coverage *c)
 {
     const struct topo *t = &c->f->m->topo;
@@ -229,7 +227,7 @@ static void coverage_open(struct coverage *c, struct fit *f)
     }
 }
 
-/* Did it meet enough of those that it can? */
+/* True if the endpoint has enough of its possible partners. */
 static bool enough(const struct coverage *c, int endpoint, bool nic)
 {
     int could = c->could[nic][endpoint], met = c->by[nic][endpoint];
@@ -243,7 +241,7 @@ static void add_seen(struct fit *f, enum seen kind, double parts, double judged)
         MEM_PUSH(f->m->seen, f->m->seens) = (struct seen_parts){kind, parts, judged};
 }
 
-/* Devices by what does not cross their NICs, where there is anything. */
+/* Check devices in tiers without NICs, or across NICs if an endpoint has no possible partner without NICs. */
 static void see_endpoints(struct coverage *c)
 {
     const int n = c->f->m->topo.endpoints;
@@ -254,7 +252,7 @@ static void see_endpoints(struct coverage *c)
     add_seen(c->f, SEEN_ENDPOINT, n, judged);
 }
 
-/* NICs that some endpoint is nearest to, where pairs can cross them. */
+/* Check NICs that are the nearest of an endpoint, if pairs can cross them. */
 static void see_nics(struct coverage *c)
 {
     const struct topo *t = &c->f->m->topo;
@@ -284,7 +282,7 @@ static void see_hosts(struct coverage *c)
     add_seen(c->f, SEEN_HOST, n > 1 ? n : 0, judged);
 }
 
-/* Three of a leaf's endpoints that can be judged over their NICs, or all. */
+/* Check leaves: three endpoints with partners over their NICs, or all endpoints of the leaf. */
 static void see_leaves(struct coverage *c)
 {
     const struct topo *t = &c->f->m->topo;
@@ -304,7 +302,7 @@ static void see_leaves(struct coverage *c)
     add_seen(c->f, SEEN_LEAF, n, judged);
 }
 
-/* --- uplinks: half of the NICs of a leaf, or rack, sent up at once, to two others --- */
+/* --- uplinks: at least half of the NICs of a leaf or rack send up at once, to two other groups --- */
 
 struct climb {
     int endpoints, round, epoch, flows, most;
@@ -361,7 +359,7 @@ static void see_rack_pairs(struct coverage *c)
 
     if (racks < 2 || racks > RACKS_MAX)
         return;
-    struct met *host = mem_calloc(racks * racks, sizeof(*host)); /* of one's, met by the other */
+    struct met *host = mem_calloc(racks * racks, sizeof(*host)); /* hosts of x with partners in y */
     for (int i = 0; i < c->pairs; i++) {
         int a = c->pair[i].a, b = c->pair[i].b;
         int x = topo_at(t, a, LEVEL_RACK), y = topo_at(t, b, LEVEL_RACK);
@@ -381,7 +379,7 @@ static void see_rack_pairs(struct coverage *c)
 
 /* --- pairs --- */
 
-/* The middle endpoint's number of partners in each tier, of those that have any. */
+/* Median number of partners in each tier, over endpoints with a partner. */
 static void count_partners(struct coverage *c)
 {
     struct matrix *m = c->f->m;
@@ -418,7 +416,7 @@ static void see_pairs(struct fit *f)
     add_seen(f, SEEN_PAIR, all[0] + all[1], seen[0] + seen[1]);
 }
 
-/* What was looked at, what that cannot show, and what does. */
+/* Report the coverage, the faults that it can miss, and the option that measures all pairs. */
 static void say_coverage(struct fit *f)
 {
     char each[512] = "", took[UNITS_TEXT];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is worth a sentence but is no exception. */
+/* Findings that are not exceptions. */
 #include "fit/fit_impl.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@ enum { SAID_MAX = 32 };                    /* sentences of one kind */
 static const double unstable_range = 0.15; /* 3 times the default half-width of 5 % */
 static const double equal_tiers = 0.02;
 
-/* --- contention: how many pairs of the same two racks ran at once, and what each got --- */
+/* --- contention: number of pairs of the same two racks at once, and the bandwidth of each --- */
 
 struct crowd {
     int racks, round, epoch; /* racks: key of the two */
@@ -35,7 +35,7 @@ static uint64_t racks_of(const void *crowd)
     return stats_2ints((int[]){((const struct crowd *)crowd)->racks, 0});
 }
 
-/* The parallel bandwidth points of one tier that join two racks (or, with no racks, any). */
+/* List the bandwidth points under load of one tier that join two racks (without racks: all points). */
 static int crowds(const struct fit *f, int tier, struct crowd **out)
 {
     int n = 0;
@@ -89,7 +89,7 @@ static void say_contention(struct fit *f, int tier)
 
 /* --- unstable: the epochs of one observation differ more than their intervals allow --- */
 
-/* Measurements of one operation, or alone between pairs of one tier. */
+/* Measurements of one operation, or of pairs of one tier alone. */
 struct unrest {
     const char *name;
     int n, bad;
@@ -111,15 +111,14 @@ static bool unstable(const struct unrest *u)
     return u->bad > u->n / 10 && u->bad > 1;
 }
 
-/* "35 %"; beyond ten times the median a figure of percent says no more. */
+/* "35 %"; above ten times the median a percentage is not useful. */
 static const char *moved_text(char buf[UNITS_TEXT], double range)
 {
     snprintf(buf, UNITS_TEXT, range > 10 ? "more than tenfold" : "%.0f %%", 100 * range);
     return buf;
 }
 
-/* Where most measurements of most operations moved it is no operation's fault: one sentence for
- * all, kind "busy". */
+/* Report one finding "busy" for all if most measurements of most operations moved: no single operation is the cause. */
 static void say_busy(struct fit *f, const struct unrest *u, int count)
 {
     struct unrest all = {0};
@@ -175,7 +174,7 @@ static void say_unstable(struct fit *f)
     free(obs);
 }
 
-/* --- bimodal: healthy pairs of one tier in two heaps --- */
+/* --- bimodal: healthy pairs of one tier at two levels --- */
 
 static void say_bimodal(struct fit *f, int tier)
 {
@@ -186,7 +185,7 @@ static void say_bimodal(struct fit *f, int tier)
     for (int i = 0; i < count; i++) {
         const struct obs *o = &f->obs[of[i]];
         double usual = o->alone ? f->baseline[tier].alone : f->baseline[tier].parallel;
-        if (f->baseline[tier].contended && !o->alone) /* the fabric's doing, not the pair's */
+        if (f->baseline[tier].contended && !o->alone) /* caused by the fabric, not the pair */
             continue;
         if (fit_is_bandwidth(f, o) && o->sec > 0 && usual > 0 && fit_is_healthy(f, o))
             v[n++] = o->bytes / o->sec / usual / fit_declared(f, o->src, o->dst, tier);
@@ -246,8 +245,7 @@ static int by_subject(const void *a, const void *b)
     return order ? order : x->point < y->point ? -1 : 1;
 }
 
-/* Points that were measured while a GPU or a port suffered, by its name; the first words stand for
- * all. */
+/* Report tainted points by the name of the GPU or port.  The first reason is used for all. */
 static void say_tainted(struct fit *f)
 {
     int n = 0, said = 0, rest = 0;
@@ -294,7 +292,7 @@ static int by_gpu(const void *a, const void *b)
     return order ? order : x->endpoint < y->endpoint ? -1 : 1;
 }
 
-/* Ranks that share a GPU: tried out, not measured. */
+/* Report ranks that share a GPU: a trial, not a measurement. */
 static void say_shared(struct fit *f)
 {
     const struct topo *t = &f->m->topo;
@@ -317,8 +315,7 @@ static void say_shared(struct fit *f)
     free(u);
 }
 
-/* Slow pairs in no order of hosts; uplinks that a crowd fills explain them, as do slow parts, which
- * are named. */
+/* Report slow pairs that do not fit groups of hosts, unless full uplinks or named slow parts explain them. */
 static void say_contradictions(struct fit *f)
 {
     bool crowd = false;

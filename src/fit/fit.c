@@ -16,15 +16,15 @@
 #include "measure/transports/transport.h"
 #include "topo/nic.h"
 
-/* --- tier curves: at each size the median over healthy pairs, alone where any ran alone at that
- * size; at the size of the pair matrix that is the class median over all its pairs --- */
+/* --- tier curves: at each size the median over healthy pairs, only pairs alone if any ran alone at that size; at
+ * the size of the pair matrix this is the class median over all its pairs --- */
 
-static const double as_good_as_alone = 0.02; /* parallel within this of alone: counted together */
+static const double as_good_as_alone = 0.02; /* parallel closer to alone than this: both count */
 
 static const enum op op_of[DIR_COUNT] = {
     [DIR_ONEWAY] = OP_PAIR_LATENCY, [DIR_UNI] = OP_PAIR_BW, [DIR_BI] = OP_PAIR_BIBW};
 
-/* Sizes, those alone first. */
+/* By size, then pairs alone first. */
 static uint64_t by_size(const void *a)
 {
     const struct obs *o = *(struct obs *const *)a;
@@ -32,12 +32,12 @@ static uint64_t by_size(const void *a)
     return (uint64_t)o->bytes << 1 | !o->alone;
 }
 
-/* What is left of a time without slow parts: time / ratio.  lo, hi: bounds of the ratio. */
+/* Removal of slow parts from a time: time / ratio.  lo, hi: bounds of the ratio. */
 struct without {
     double ratio, lo, hi;
 };
 
-/* What observations of one size come to: medians of their times, each without its slow parts; NULL: as they are. */
+/* Merge observations of one size into medians of their times, each without its slow parts (NULL: unchanged). */
 static struct curve_point median_point(const struct obs *const *o, const struct without *without,
                                        int n)
 {
@@ -69,8 +69,8 @@ static double median_sec(const struct obs *const *o, int n)
     return median;
 }
 
-/* Observations of one size, those alone first: how many of them count.  Each operation is asked for
- * itself: bandwidth may be the same in a crowd while latency is not. */
+/* Return how many observations of one size count; pairs alone come first.  Each operation is checked separately:
+ * contention may change latency but not bandwidth. */
 static int counted(const struct obs *const *o, int n)
 {
     int alone = 0;
@@ -83,9 +83,8 @@ static int counted(const struct obs *const *o, int n)
     return fabs(ratio - 1) < as_good_as_alone ? n : alone;
 }
 
-/* What slow parts and the class of its devices leave of a pair, 0..1: one way of its bandwidth, of the
- * slower way of both; of its latency, of which small messages are made, nothing goes.  0: a dead or wrong
- * one is on the way. */
+/* Share that slow parts and the device class leave of a pair, 0..1.  OP_PAIR_BW: bandwidth one way; OP_PAIR_BIBW:
+ * bandwidth of the slower way; latency, which small messages consist of: 1.  0: a dead or wrong part is on the path. */
 static double left_of(const struct fit *f, const struct obs *o)
 {
     double share = fit_declared(f, o->src, o->dst, o->tier),
@@ -97,8 +96,8 @@ static double left_of(const struct fit *f, const struct obs *o)
     return o->op == OP_PAIR_BIBW || !(fmin(there, back) > 0) ? fmin(there, back) : 1;
 }
 
-/* Observations of healthy pairs, or where all pairs cross a slow part, of those as they would be
- * without one (scaled).  Their number. */
+/* List observations of healthy pairs, or if all pairs cross a slow part, of all pairs, to be scaled to healthy
+ * (scaled).  Returns their number. */
 static int observations(const struct fit *f, int tier, enum direction dir, const struct obs **o,
                         bool *scaled)
 {
@@ -138,7 +137,8 @@ static void fit_curve(struct fit *f, int tier, enum direction dir, const struct 
     curve_summarise(c);
 }
 
-/* One size gives no slope; what a message of a window carries of the latency is known, though. */
+/* Estimate beta from a single size, which gives no slope: the share of the latency in one message of a window is
+ * known. */
 static void slope_of_one(struct tier *t, bool windows)
 {
     const struct mpi_opts usual = {0};
@@ -168,17 +168,16 @@ static void tier_curves(struct fit *f)
     free(o);
 }
 
-/* --- collective curves by (op, shape, crossings of the ring, groups at once): the median over
- * groups that are equal in these.  A part inside a group that its schedule does not cross changes nothing: the
- * curve stands as measured.  Groups whose schedule crosses a slow part count only where no other group has that
- * shape; then the model takes the slow part out, and matrix_collective() puts it back for the same
- * group --- */
+/* --- collective curves by (op, shape, crossings of the ring, groups at once): the median over groups that are equal
+ * in these.  A slow part that the schedule of its group does not cross leaves the curve as measured.  Groups whose
+ * schedule crosses a slow part count only if no other group has that shape; the model then removes the slow part,
+ * and matrix_collective() restores the part for the same group --- */
 
 struct item {
     int curve; /* index into matrix.collective */
     bool clean;
-    int part; /* the slow part that was taken out, or that the schedule does not cross; -1 */
-    struct without without; /* by the model */
+    int part; /* slow part that was removed, or that the schedule does not cross; -1: none */
+    struct without without; /* result of the model */
     const struct obs *o;
 };
 
@@ -198,10 +197,11 @@ static int curve_of(struct matrix *m, enum op op, const struct ways *w)
     return m->collectives - 1;
 }
 
-/* A part slows the share of a time that moves bytes.  The model missed that share of simulated campaigns of all presets
- * by up to 0.2, and near 0 and 1, where latency or bandwidth is nearly all, by up to nine times what is left. */
+/* A part slows only the share of a time that moves bytes.  In simulated campaigns of all presets the model missed
+ * that share by up to 0.2, and near 0 and 1, where latency or bandwidth dominates, by up to nine times the
+ * remainder. */
 static const double moving_error = 0.2, moving_times = 9;
-static const double all_moves = 1e18; /* bytes of which no latency shows */
+static const double all_moves = 1e18; /* size at which latency is negligible */
 
 static double slowed_by(const struct matrix *m, const struct ways *slow, enum op op, double bytes)
 {
@@ -267,7 +267,7 @@ static void add_point(struct collective *c, const struct item *x, int n)
     free(without);
 }
 
-/* Of the groups of a curve: the part that was taken out, or that no schedule crosses. */
+/* Set the source of a curve: the slow part that was removed, or that no schedule crosses. */
 static void say_part(const struct matrix *m, struct collective *c, const struct item *x, int n)
 {
     char part[MATRIX_PART];
@@ -301,7 +301,7 @@ static void fill_curves(struct matrix *m, struct item *x, int n)
     }
 }
 
-/* One sentence an op, with the first note. */
+/* Report wrong data in one sentence per operation, with the first note. */
 static void say_wrong(struct fit *f, const struct obs *obs, int count)
 {
     for (int op = 0; op < OP_COUNT; op++) {
@@ -325,7 +325,7 @@ static void collective_curves(struct fit *f)
     struct obs *obs;
     struct item *item = NULL;
     int count = observe(&obs, f->points, false), n = 0, lost = 0;
-    const struct obs *of = NULL; /* a size of the group whose ways these are */
+    const struct obs *of = NULL; /* last observation of the group that `slow` describes */
     struct ways slow;
 
     for (int i = 0; i < count; i++) {
@@ -371,7 +371,7 @@ static int check(const struct topo *t, const struct points *p, struct err *err)
     return p->count ? 0 : err_data(err, "no points: nothing to fit");
 }
 
-/* Tiers as the topology has them now, before anything is known of them. */
+/* Start with the tiers of the topology, without measured values. */
 static void start_tiers(struct matrix *m)
 {
     m->tiers = m->topo.tiers;
@@ -384,7 +384,7 @@ static void start_tiers(struct matrix *m)
     }
 }
 
-/* Pairs that were drawn at random to run alone: what "under load" may be judged by. */
+/* Count pairs selected at random to run alone, the basis for judging "under load". */
 static void count_unselected(struct fit *f)
 {
     for (int i = 0; i < f->count; i++) {
@@ -394,8 +394,8 @@ static void count_unselected(struct fit *f)
     }
 }
 
-/* Data-sheet rate of tiers that cross NICs: the rate of the reference's NICs, where pairs reach no more
- * than a NIC can carry.  Beyond that they take another way, whose data sheet is not known here. */
+/* Set the data-sheet rate of tiers that cross NICs: the rate of the reference's NICs, unless pairs reach more than a
+ * NIC can carry.  Such pairs take another path with an unknown data sheet. */
 static void peaks_from_nics(struct fit *f)
 {
     struct matrix *m = f->m;
@@ -406,7 +406,7 @@ static void peaks_from_nics(struct fit *f)
             m->tier[i].peak_Bps = rate;
 }
 
-/* Where not one pair got an answer the pass did not work, and says nothing of NICs. */
+/* Drop the NIC pass if all its pairs failed: the pass did not work, so it is not evidence about NICs. */
 static void look_at_nic_pass(struct fit *f)
 {
     const char *note = NULL;
@@ -446,7 +446,7 @@ int fit_matrix(struct matrix *m, struct topo *t, const struct plan *plan, const 
     f.lat_bytes = observe_size(f.obs, f.count, OP_PAIR_LATENCY);
     fit_racks(&f);
     malloc_trim(
-        0); /* what sorting and clustering took: of many points the fit is the most that is held */
+        0); /* release memory of sorting and clustering: with many points the fit is the peak of memory use */
     start_tiers(m);
     classes_make(&f.classes, &m->topo, f.obs, f.count, f.bw_bytes);
     fit_baseline(&f);

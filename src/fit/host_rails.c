@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* host_rails.c - do endpoints with the same number on their hosts stand nearer to each other than
- * others do?  So it is where NIC k of every host hangs on leaf k.
+/* host_rails.c - find rails: endpoints with the same number on their hosts are nearer to each other than other
+ * endpoints are, which holds if NIC k of every host is attached to leaf k.
  *
- * Latencies between two hosts are set against what endpoints of equal number have there, which
- * leaves out where the hosts stand; the median over hosts for each two numbers, against what those
- * two have with their own kind, tells which numbers share a rail: 3 % of latency that are 4 standard
- * errors.  Each region is asked by itself: region i are the pairs of hosts that layer i joins and
- * none before, region layers.count the rest. */
+ * Each latency between two hosts is compared with endpoints of equal number on the same hosts, so that the location
+ * of the hosts cancels.  For each two numbers, the median over hosts is compared with the pairs of equal number.
+ * Numbers are on different rails from 3 % of latency and 4 standard errors.  Each region is checked separately:
+ * region i holds the pairs of hosts that layer i joins but no layer before; region layers.count holds the rest. */
 #include "fit/layers.h"
 
 #include <math.h>
@@ -17,20 +16,20 @@
 
 enum { L = RAIL_NUMBERS_MAX, MET_MIN = 8 };
 
-static const double step = 0.03;     /* of latency, to be another rail */
-static const double errors = 4;      /* standard errors of the same */
-static const double wider = 1.15;    /* bandwidth of one region against the next: another tier */
-static const double torn_most = 0.1; /* pairs of numbers on one rail that say they are not */
+static const double step = 0.03;     /* share of latency that separates rails */
+static const double errors = 4;      /* standard errors that separate rails */
+static const double wider = 1.15;    /* bandwidth ratio of two regions: another tier */
+static const double torn_most = 0.1; /* share of pairs that contradict their rail */
 static const unsigned quiet =
-    1u << STAGE_TOURNAMENT | 1u << STAGE_ISOLATED | 1u << STAGE_SHIFT; /* alike for all numbers */
+    1u << STAGE_TOURNAMENT | 1u << STAGE_ISOLATED | 1u << STAGE_SHIFT; /* same for all numbers */
 
-/* One observation between hosts a < b, by endpoints of numbers x <= y there. */
+/* One observation between hosts a < b, by numbers x <= y of its endpoints. */
 struct met {
     int a, b, x, y;
     double log_sec, noise;
 };
 
-/* What the two numbers have above what equal numbers have between the same hosts. */
+/* Log latency between two numbers, relative to equal numbers between the same hosts. */
 struct above {
     int x, y;
     double d, noise;
@@ -39,7 +38,7 @@ struct above {
 struct region {
     struct above *v;
     int n;
-    double d[L][L], err[L][L]; /* medians and their standard errors; NAN: not met */
+    double d[L][L], err[L][L]; /* medians and their standard errors; NAN: not measured */
 };
 
 static int host_of(const struct topo *t, int id)
@@ -47,7 +46,7 @@ static int host_of(const struct topo *t, int id)
     return topo_at(t, id, LEVEL_HOST);
 }
 
-/* The region of two hosts; -1: a layer cannot tell. */
+/* Region of two hosts; -1: unresolved in a layer. */
 static int region_of(const struct layers *l, int a, int b)
 {
     for (int i = 0; i < l->count; i++) {
@@ -70,7 +69,7 @@ static void swap_up(int *x, int *y)
     }
 }
 
-/* Latencies of a region, by hosts; the caller frees. */
+/* List the latencies of a region, by hosts.  The caller frees the list. */
 static struct met *meetings(const struct layers *l, int region, const struct topo *t,
                             const struct obs *o, int count, int *n)
 {
@@ -98,7 +97,7 @@ static struct met *meetings(const struct layers *l, int region, const struct top
     return v;
 }
 
-/* Each meeting against those of equal numbers between the same two hosts. */
+/* Compare each latency with equal numbers between the same two hosts. */
 static void set_against(struct region *r, const struct met *v, int n)
 {
     double *equal = mem_calloc((size_t)n + 1, sizeof(*equal));
@@ -129,7 +128,7 @@ static void find_medians(struct region *r)
             v[j - i] = r->v[j].d;
         int n = j - i, x = r->v[i].x, y = r->v[i].y;
         r->d[x][y] = stats_median(v, n);
-        double sigma = n > 3 ? 1.4826 * stats_mad(v, n, r->d[x][y]) : 0; /* few values tell none */
+        double sigma = n > 3 ? 1.4826 * stats_mad(v, n, r->d[x][y]) : 0; /* few have no MAD */
         for (int k = i; k < j; k++)
             v[k - i] = r->v[k].noise;
         r->err[x][y] = 1.25 * fmax(sigma, stats_median(v, n)) / sqrt(n);
@@ -137,7 +136,7 @@ static void find_medians(struct region *r)
     free(v);
 }
 
-/* What x has with y above what each has with its own kind. */
+/* Log latency between x and y, relative to the mean of x-x and y-y. */
 static double between(const struct region *r, int x, int y)
 {
     double own_x = isnan(r->d[x][x]) ? 0 : r->d[x][x], own_y = isnan(r->d[y][y]) ? 0 : r->d[y][y];
@@ -145,7 +144,7 @@ static double between(const struct region *r, int x, int y)
     return r->d[x][y] - (own_x + own_y) / 2;
 }
 
-/* How far other rails are, in logarithms; 0: there are none. */
+/* Distance to other rails, in logarithms; 0: there are none. */
 static double other_rail(const struct region *r)
 {
     double v[L * L], err[L * L];
@@ -164,7 +163,7 @@ static double other_rail(const struct region *r)
     return far > fmax(step, errors * stats_median(err, n)) ? far : 0;
 }
 
-/* Numbers that share a rail; false where they do not fall into such groups. */
+/* Group numbers into rails; false if the numbers do not form consistent groups. */
 static bool share_rails(struct host_rails *out, const struct region *r, int numbers, double far)
 {
     int torn = 0, joined = 0;
@@ -245,8 +244,8 @@ static double crossed(const struct layers *l, int region, const struct topo *t, 
     return median;
 }
 
-/* Are pairs across rails as far inside of this layer as they are beyond it?  Then the layer is
- * nothing but how far its leaves reach. */
+/* True if pairs across rails are as far apart inside this layer as beyond: the layer is then only the reach of its
+ * leaves. */
 static bool only_leaves(const struct layers *l, int region, const struct topo *t,
                         const struct obs *o, int count)
 {

@@ -15,8 +15,8 @@ enum { UNITS_MIN = 3 };
 
 /* The fastest port that is sold, 800 Gb/s; for hosts whose NICs are not visible. */
 static const double fastest_nic = 100e9;
-static const double beyond_nic = 1.5; /* times a NIC's rate: more than it carries by any counting */
-static const double nvlink_jump = 2;  /* near / far at least */
+static const double beyond_nic = 1.5; /* times the rate of a NIC: above any way of counting */
+static const double nvlink_jump = 2;  /* smallest ratio near / far */
 
 struct finder {
     const struct topo *t;
@@ -24,10 +24,10 @@ struct finder {
     int count;
     bool rest, rails; /* rails: endpoints of one host are on several leaves */
     double bw_bytes, lat_bytes;
-    const int *unit; /* of each host */
+    const int *unit; /* unit of each host */
     int units;
-    int *of;    /* ... of each endpoint, side by side: they are asked for in no order */
-    int *local; /* its number on its host */
+    int *of;    /* unit of each endpoint, in one array because access is random */
+    int *local; /* number of each endpoint on its host */
 };
 
 static bool same_number(const struct finder *f, const struct obs *o)
@@ -35,7 +35,8 @@ static bool same_number(const struct finder *f, const struct obs *o)
     return f->local[o->src] == f->local[o->dst];
 }
 
-/* Those of v that have the same number on their hosts come first; how many count. */
+/* Move pairs with the same number on their hosts to the front of v.  Returns how many count (all, if none has the
+ * same number). */
 static int prefer_rails(const struct obs **v, int n, const struct finder *f)
 {
     int same = 0;
@@ -49,17 +50,17 @@ static int prefer_rails(const struct obs **v, int n, const struct finder *f)
     return same ? same : n;
 }
 
-/* Observations between two units, the lower and the higher one of each: those of a lower one side by
- * side, by the higher one.  Linear, for there are millions. */
+/* Observations between two units: grouped by the lower unit, sorted by the higher unit.  Linear time, because there
+ * are millions. */
 struct meets {
-    int *low, *high;      /* [observation]; -1: none of these */
-    struct lists by;      /* of the lower one */
-    const struct obs **v; /* room for those of one unit ... */
-    double *sec, *noise;  /* ... and what their latencies are */
+    int *low, *high;      /* unit of each observation; -1: not used */
+    struct lists by;      /* observations of each lower unit */
+    const struct obs **v; /* scratch for one unit: observations */
+    double *sec, *noise;  /* latencies and their noise */
 };
 
-/* The best bandwidth that was seen between two units, and the usual latency.  Where leaves are of
- * rails, two hosts that met across rails alone are no farther than others for that. */
+/* Best bandwidth measured between two units, and median latency.  If each rail has its own leaves, latencies across
+ * rails are ignored: they do not show that the hosts are far apart. */
 static struct edge fold(int a, int b, const struct obs **v, int n, const struct finder *f,
                         const struct meets *m)
 {
@@ -144,7 +145,7 @@ static void meets_close(struct meets *m)
     free(m->noise);
 }
 
-/* Edges of one lower unit, of which these are the observations. */
+/* Add the edges of one lower unit. */
 static void add_edges(struct edge **out, int *count, const struct finder *f, const struct meets *m,
                       int low)
 {
@@ -177,7 +178,7 @@ static int make_edges(struct edge **out, const struct finder *f)
     return count;
 }
 
-/* More than any NIC here could carry, and a clear step above what is outside. */
+/* True if near pairs are faster than any NIC here, and clearly faster than far pairs. */
 static bool is_nvlink(const struct topo *t, const struct clusters *c)
 {
     double nic = 0;
@@ -204,7 +205,7 @@ static void keep(struct layers *l, const struct finder *f, const struct clusters
     }
 }
 
-/* One layer above f->unit; false: there is none. */
+/* Find one layer above f->unit; false: there is none. */
 static bool find(struct layers *l, struct finder *f, bool hosts)
 {
     struct clusters c;
@@ -222,7 +223,7 @@ static bool find(struct layers *l, struct finder *f, bool hosts)
     return found;
 }
 
-/* Is a host known whose endpoints are on several leaves? */
+/* True if a host has endpoints on several leaves. */
 static bool leaves_of_rails(const struct topo *t)
 {
     int *leaf = mem_calloc((size_t)t->hosts + 1, sizeof(*leaf));
@@ -266,7 +267,7 @@ void layers_find(struct layers *l, const struct topo *t, const struct obs *o, in
     l->rails.region = -1;
     if (!unit)
         host_rails_find(l, t, o, count);
-    if (l->rails.region >= 0) /* rails are why some hosts looked far */
+    if (l->rails.region >= 0) /* rails explain why some hosts looked far */
         l->contradictions = 0;
     free(self);
     free(f.of);

@@ -26,8 +26,7 @@ struct host_layer {
 
 /* Rails: endpoints share a leaf only with endpoints of their rail (host_rails.c). */
 struct host_rails {
-    int region; /* layer inside which endpoints of a rail are nearer; its count: outside
-                   all layers; -1: there are no rails */
+    int region; /* layer inside which endpoints of a rail are nearer; layers.count: outside; -1: no rails */
     int of[RAIL_NUMBERS_MAX]; /* rail of each number on a host */
     int count;
 };

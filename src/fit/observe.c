@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/stats.h"
 
-enum { FEW = 64 }; /* points that are sorted by moving each to its place */
+enum { FEW = 64 }; /* limit for insertion sort, points */
 
 static int order(long a, long b)
 {
@@ -20,7 +20,7 @@ static bool alone(const struct point *p)
     return p->flows <= 1;
 }
 
-/* Same thing?  Collectives are told apart by round and group, pairs by their endpoints. */
+/* Order points by pair or collective: collectives by round and group, pairs by endpoints. */
 static int compare(const struct point *x, const struct point *y)
 {
     bool pair = op_is_pair(x->op);
@@ -39,8 +39,8 @@ static int compare(const struct point *x, const struct point *y)
     return c;
 }
 
-/* What compare() asks of a point, as one number for who and one for what they did: ten operations by
- * rounds and groups, or endpoints, of which there are fewer. */
+/* Key: operation, then endpoints, or round and group (at most 2^30 each).  With by_size() this gives the order of
+ * compare(). */
 static uint64_t by_thing(const void *a)
 {
     const struct point *p = *(const struct point *const *)a;
@@ -61,7 +61,7 @@ static uint64_t by_size(const void *a)
            (op_is_pair(p->op) && alone(p));
 }
 
-/* Of the points that were no good the last one's words count. */
+/* True if p is later than the other bad point: the note of the last bad point is kept. */
 static bool is_later(const struct point *p, const struct point *than)
 {
     int c = than ? order(p->round, than->round) : 1;
@@ -74,7 +74,7 @@ static bool is_bad(const struct point *p)
     return p->stop == STOP_FAILED || p->wrong || !(p->sec.median > 0);
 }
 
-/* Medians of what succeeded. */
+/* Combine the points that succeeded into medians. */
 static void combine(struct obs *o, struct obs_more *m, const struct point *const *p, int n)
 {
     double small[3][64], *v[3];
@@ -109,7 +109,7 @@ static bool is_one(const struct point *const *p, int n)
     return n == 1 && !is_bad(p[0]);
 }
 
-/* *more: room where there is more to say than one point does; goes on. */
+/* Fill one observation.  *more: free space for several points or a bad point; advanced if used. */
 static void fill(struct obs *o, struct obs_more **more, const struct point *const *p, int n)
 {
     bool pair = op_is_pair(p[0]->op);
@@ -137,7 +137,7 @@ static void fill(struct obs *o, struct obs_more **more, const struct point *cons
     }
 }
 
-/* How many of them, which are in order, are of the same thing as the first. */
+/* Number of points at the front of a sorted list that belong to the same observation. */
 static int of_one_thing(const struct point *const *p, int n)
 {
     int i = 1;
@@ -147,8 +147,7 @@ static int of_one_thing(const struct point *const *p, int n)
     return i;
 }
 
-/* One block: room for as many observations as there are points, and behind it for what some have more:
- * memory that nobody writes to is none. */
+/* Allocate one block for n observations and the spill area behind them.  Pages never written use no memory. */
 static int fold(struct obs **out, const struct point *const *v, int n)
 {
     size_t head = (size_t)n * sizeof(struct obs);
@@ -163,14 +162,15 @@ static int fold(struct obs **out, const struct point *const *v, int n)
     return count;
 }
 
-/* Neighbours in the order of observe(): a pair in parallel, and the same alone. */
+/* True if the next observation is the same pair alone: the order of observe() makes them adjacent. */
 static bool has_alone(const struct obs *o, const struct obs *end)
 {
     return !o->alone && o + 1 < end && o[1].alone && o[1].op == o->op && o[1].src == o->src &&
            o[1].dst == o->dst && o[1].by_nic == o->by_nic && o[1].bytes == o->bytes && o[1].sec > 0;
 }
 
-/* Where few pairs ran alone (ladders, retests) all count as before: like is compared with like. */
+/* Mark superseded latencies if most pairs ran alone.  With few pairs alone (ladders, retests) all count, so that
+ * like is compared with like. */
 static void find_outdone(struct obs *o, int count)
 {
     double bytes = observe_size(o, count, OP_PAIR_LATENCY);
@@ -193,7 +193,7 @@ static bool precedes(const struct point *x, const struct point *y)
     return a != b ? a < b : by_size(&x) < by_size(&y);
 }
 
-/* What is equal stays as it was. */
+/* Stable insertion sort. */
 static void sort_few(const struct point **v, int n)
 {
     for (int i = 1, k; i < n; i++) {
@@ -214,8 +214,7 @@ static void sort(const struct point **v, int n)
     stats_sort_keys(v, n, sizeof(*v), by_thing);
 }
 
-/* Lists of points: pairs by operation and source, in their order; collectives are one.  The number of
- * lists. */
+/* List points: pairs by operation and source, in their order; collectives in one list.  Returns the number of lists. */
 static int list_points(struct lists *l, const struct points *p, bool pairs)
 {
     int *key = mem_calloc((size_t)p->count + 1, sizeof(*key)), ends = 1;
@@ -232,11 +231,11 @@ static int list_points(struct lists *l, const struct points *p, bool pairs)
     return lists;
 }
 
-/* The points of a list lie all over the others: they come while those before are sorted. */
+/* Prefetch points of the next list while the current list is sorted: they are scattered in memory. */
 static void fetch(const struct point *p)
 {
     __builtin_prefetch(p);
-    __builtin_prefetch(&p->words); /* two lines, as it lies */
+    __builtin_prefetch(&p->words); /* a point spans two cache lines */
 }
 
 int observe(struct obs **out, const struct points *p, bool pairs)
@@ -265,7 +264,7 @@ double observe_size(const struct obs *o, int count, enum op op)
     struct size {
         double bytes;
         int n;
-    } *size = NULL; /* there are few */
+    } *size = NULL; /* few sizes */
     int sizes = 0, at = 0, best = 0;
 
     for (int i = 0; i < count; i++) {
@@ -289,7 +288,7 @@ double observe_size(const struct obs *o, int count, enum op op)
 
 double observe_noise(const struct obs *o)
 {
-    /* the range of 2 .. 5 normal values in standard deviations (Tippett 1925) */
+    /* expected range of 2 .. 5 normal values in standard deviations (Tippett 1925) */
     static const double range[] = {1, 1, 1.13, 1.69, 2.06, 2.33};
     int epochs = obs_epochs(o), n = epochs < 5 ? epochs : 5;
     double within = (obs_hi(o) - obs_lo(o)) / (2 * 1.96 * o->sec), median = n > 2 ? 1.25 : 1;

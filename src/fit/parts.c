@@ -9,8 +9,8 @@
 #include "base/units.h"
 #include "fit/fit_impl.h"
 
-/* Factor that prices use.  Collectives always run beside other traffic, and slow messages are slow in a share of
- * the time. */
+/* Factor that costs use.  STATE_LOADED counts as slow, because collectives always run under load; STATE_SAMPLES
+ * counts as intermittent, because messages are slow for a share of the time. */
 static double price_factor(const struct found *x)
 {
     enum part_state as = x->state == STATE_LOADED    ? STATE_SLOW
@@ -55,11 +55,11 @@ static char *evidence_text(const struct matrix *m, const struct exception *e, co
 
 /* --- looks of a part --- */
 
-static const double same_factor = 0.1;  /* factors that differ less belong to one cause */
-static const double least_loss = 0.035; /* a tier that loses less does not show the part */
+static const double same_factor = 0.1;  /* smaller differences of factors have one cause */
+static const double least_loss = 0.035; /* smallest loss by which a tier shows the part */
 static const double sure = 3;           /* standard errors by which two tiers differ */
-static const double as_deep = 0.7;      /* of an effect: an end that is so slow explains it */
-enum { TIER_LOOKS = 2 };                /* looks that tell a tier's factor */
+static const double as_deep = 0.7;      /* share of an effect at which a slow end explains it */
+enum { TIER_LOOKS = 2 };                /* looks needed for the factor of a tier */
 
 static bool passes(const struct fit *f, const struct found *x, const struct look *l)
 {
@@ -68,7 +68,7 @@ static bool passes(const struct fit *f, const struct found *x, const struct look
     return matrix_passes(f->m, &e, l->src, l->dst);
 }
 
-/* True if another endpoint or group that is named is on the way. */
+/* True if another named endpoint or group is on the path. */
 static bool passes_another(const struct fit *f, const struct found *x, const struct look *l)
 {
     for (int i = 0; i < f->noise.founds; i++) {
@@ -80,12 +80,12 @@ static bool passes_another(const struct fit *f, const struct found *x, const str
     return false;
 }
 
-/* What a part is in one tier. */
+/* Effect of a part in one tier. */
 struct tier_effect {
     double effect, sd; /* log of the factor; NAN: too few looks */
 };
 
-/* Looks of the part in a tier, alone or beside others: their residuals into v. */
+/* Write the residuals of the part's looks in a tier, alone or under load, into v. */
 static int residuals(const struct fit *f, const struct found *x, int tier, bool alone, double *v,
                      double *sigma)
 {
@@ -105,8 +105,8 @@ static int residuals(const struct fit *f, const struct found *x, int tier, bool 
     return n;
 }
 
-/* Pairs that share a trunk while they run at once tell nothing of their ends, and few pairs beside others
- * little. */
+/* Effect in one tier.  Pairs that share a trunk at the same time are not evidence about their ends, and a few pairs
+ * under load are weak evidence. */
 static struct tier_effect effect_of(const struct fit *f, const struct found *x, int tier, double *v)
 {
     double sigma = 0.01, crowd = 0.01;
@@ -118,7 +118,7 @@ static struct tier_effect effect_of(const struct fit *f, const struct found *x, 
         n += more;
         sigma = fmax(sigma, crowd);
     }
-    /* Stray points are slow: one look that is fine says more than one that is not. */
+    /* Stray points are slow, so a single normal look is better evidence than a single slow look. */
     if (n < TIER_LOOKS && !(n && v[0] > log1p(-least_loss)))
         return (struct tier_effect){NAN, NAN};
     return n < 1 ? (struct tier_effect){NAN, NAN}
@@ -151,7 +151,7 @@ static bool any_differ(const struct tier_effect *e, int tiers)
     return false;
 }
 
-/* True if a part at an end of the pair is so slow, by what was named before. */
+/* True if a part at an end of the pair, named before, is slow enough to explain the effect. */
 static bool end_explains(const struct matrix *m, const struct found *x, const struct look *l)
 {
     for (int i = 0; i < m->exceptions; i++) {
@@ -164,7 +164,7 @@ static bool end_explains(const struct matrix *m, const struct found *x, const st
     return false;
 }
 
-/* True if most looks between the two have a part at one of their ends that is as slow. */
+/* True if a part at an end explains at least half of the looks between the two. */
 static bool is_explained(const struct fit *f, const struct found *x)
 {
     int looks = 0, explained = 0;
@@ -179,8 +179,8 @@ static bool is_explained(const struct fit *f, const struct found *x)
     return looks && 2 * explained >= looks;
 }
 
-/* Seconds that a late part adds: the median over its looks, alone if there are such, of what each is above
- * what is usual for it. */
+/* Added latency of a late part, s: the median over its looks of latency - usual latency; only looks alone if there
+ * are enough. */
 static double late_by(const struct fit *f, const struct found *x)
 {
     double *v = mem_calloc((size_t)f->looks + 1, sizeof(*v)), add = NAN;
@@ -203,7 +203,7 @@ static double late_by(const struct fit *f, const struct found *x)
     return add > 0 ? add : x->usual_s * expm1(-x->effect);
 }
 
-/* Looks at a dead part: how many there are, how many got no answer, with how many partners. */
+/* Count the looks at a dead part, the looks without an answer, and their partners. */
 static void count_dead(const struct fit *f, struct found *x, struct exception *e)
 {
     const struct matrix *m = f->m;
@@ -225,7 +225,8 @@ static void count_dead(const struct fit *f, struct found *x, struct exception *e
     free(met);
 }
 
-/* Standard error of the effect, from how its looks scatter, where the noise model tells none. */
+/* Standard error of the effect from the scatter of its looks, for effects without a standard error in the noise
+ * model. */
 static double scatter_of(const struct fit *f, const struct found *x)
 {
     double *v = mem_calloc((size_t)f->looks + 1, sizeof(*v)), sigma = 0, sd = 0;
@@ -270,7 +271,7 @@ static void add(struct fit *f, struct found *x)
     MEM_PUSH(f->m->exception, f->m->exceptions) = e;
 }
 
-/* The worst first. */
+/* Order exceptions by severity, worst first. */
 static int by_place(const void *a, const void *b)
 {
     const struct exception *x = a, *y = b;
@@ -280,8 +281,8 @@ static int by_place(const void *a, const void *b)
         (double[]){-part_severity(y->state), y->part, y->a, y->b, y->tier, y->side, y->state}, 7);
 }
 
-/* One exception, or one for each tier in which the part is slow: a NIC that is slower than a trunk is slow in
- * each tier by another factor. */
+/* Add one exception, or one per tier in which the part is slow: a NIC that is slower than a trunk has another factor
+ * in each tier. */
 static void add_by_tiers(struct fit *f, struct found *x)
 {
     struct tier_effect e[TIER_MAX];
@@ -304,9 +305,9 @@ static void add_by_tiers(struct fit *f, struct found *x)
     }
 }
 
-/* --- endpoints that are all of a group --- */
+/* --- groups of which all endpoints are slow --- */
 
-/* Are both slow endpoints of one group, in one tier and way, by one factor? */
+/* True if both slow endpoints are in one group, with the same tier, direction and factor. */
 static bool is_sibling(const struct fit *f, const struct exception *x, const struct exception *y,
                        enum level level)
 {
@@ -315,7 +316,7 @@ static bool is_sibling(const struct fit *f, const struct exception *x, const str
            fabs(y->factor - x->factor) <= same_factor * fmax(x->factor, y->factor);
 }
 
-/* Fold the endpoints that are siblings of exception k into it; it becomes their group. */
+/* Merge the siblings of exception k into exception k, which becomes their group. */
 static void fold(struct fit *f, int k, enum part part, enum level level)
 {
     struct matrix *m = f->m;
@@ -347,7 +348,7 @@ static void fold(struct fit *f, int k, enum part part, enum level level)
     m->exception[k] = one;
 }
 
-/* A group of which every endpoint is named is the part: the smallest first. */
+/* Name a group as the part if all its endpoints are named; smallest groups first. */
 static void merge_groups(struct fit *f)
 {
     static const struct {
@@ -377,7 +378,7 @@ void fit_parts(struct fit *f)
 {
     struct matrix *m = f->m;
 
-    /* What its ends explain is not said of a pair. */
+    /* Parts before pairs: a pair is not reported if its ends explain the loss. */
     for (int two = 0; two < 2; two++)
         for (int i = 0; i < f->noise.founds; i++)
             if (part_is_two(f->noise.found[i].part) == two)

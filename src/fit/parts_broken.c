@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Wrong data.  Whoever sends or receives it is named before anything is judged by its speed. */
+/* Wrong data.  Endpoints that send or receive wrong data are named before the noise model judges speeds. */
 #include "fit/fit_impl.h"
 
 #include <math.h>
@@ -8,10 +8,10 @@
 
 #include "base/mem.h"
 
-/* --- wrong data: the member that the wrong points have in common --- */
+/* --- wrong data: the common member of the wrong points --- */
 
-/* A verified point as evidence.  What is sent one way (OP_PAIR_BW) tells sender and receiver
- * apart; in everything else every member receives. */
+/* A verified point as evidence.  Sending in one direction (OP_PAIR_BW) separates sender and receiver; in other
+ * operations every member receives. */
 struct witness {
     const struct point *p;
     const int *members;
@@ -19,10 +19,10 @@ struct witness {
     bool explained;
 };
 
-/* One endpoint as sender or as receiver: checks that it took part in, and the failed ones. */
+/* One endpoint as sender or as receiver: all its checks, and the failed checks. */
 struct role {
     int met, wrong;
-    int partner; /* of its wrong pairs; -1: none, -2: several */
+    int partner; /* partner in its wrong pairs; -1: none, -2: several */
 };
 
 struct jury {
@@ -52,7 +52,7 @@ static int member(const struct witness *w, int i)
     return w->members ? w->members[i] : i ? w->p->dst : w->p->src;
 }
 
-/* The role that the i-th member had. */
+/* Role of the i-th member. */
 static int role_of(const struct witness *w, int i)
 {
     return 2 * member(w, i) + !(w->p->op == OP_PAIR_BW && i == 0);
@@ -75,9 +75,9 @@ static void count_roles(struct jury *j)
     }
 }
 
-/* How unlikely it is that this role's checks fail as often as they do when it is healthy and fails like the
- * checks without it: log of the bound exp(-n KL(share, usual)) on a binomial tail (Chernoff 1952).  0: it fails
- * no more often than they do.  The number of failures says nothing by itself: who is in most groups has most. */
+/* Log probability bound that a healthy role fails this often, if it fails like the checks without it: exp(-n
+ * KL(share, usual)), a bound on a binomial tail (Chernoff 1952).  0: fails no more often than those checks.  The
+ * number of failures alone is not evidence: an endpoint in more groups has more failures. */
 static double unlikely(const struct role *r, int checks, int wrong)
 {
     /* Krichevsky and Trofimov 1981: half a failure more, so that no rate is 0. */
@@ -92,8 +92,8 @@ static double unlikely(const struct role *r, int checks, int wrong)
     return -r->met * kl;
 }
 
-/* The role whose checks fail most clearly in a larger share than those without it.  A role whose wrong pairs all
- * had one partner is no candidate: they are the partner's, or the pair's.  -1: none. */
+/* Return the role whose checks fail most clearly more often than the checks without it; -1: none.  A role whose
+ * wrong pairs all have the same partner is no candidate: the cause is the partner or the pair. */
 static int culprit(const struct jury *j)
 {
     static const double alpha = 0.05; /* for all candidates together (Bonferroni) */
@@ -118,7 +118,7 @@ static int culprit(const struct jury *j)
     return least < log(alpha / (candidates + !candidates)) ? worst : -1;
 }
 
-/* Mark what the part explains; returns one of the notes. */
+/* Mark points that the part explains.  Returns one of their notes. */
 static const char *settle(struct jury *j, int a, int b)
 {
     const char *note = "";
@@ -138,7 +138,7 @@ static const char *settle(struct jury *j, int a, int b)
     return note;
 }
 
-/* Partners with which a pair of this endpoint had wrong data: in how many different ones. */
+/* Number of different partners with which a pair of this endpoint had wrong data. */
 static int wrong_partners(const struct jury *j, int a, int *alone)
 {
     bool *met = mem_calloc((size_t)j->f->m->topo.endpoints, sizeof(*met));
@@ -180,7 +180,7 @@ static void name_endpoint(struct jury *j, int role)
                                              r.wrong, r.met, *note ? ": " : "", note)};
 }
 
-/* What is left belongs to no endpoint: the pair. */
+/* Name a pair for wrong data that no endpoint explains. */
 static void name_pair(struct jury *j, int first)
 {
     int a = member(&j->witness[first], 0), b = member(&j->witness[first], 1), met = 0, wrong = 0;

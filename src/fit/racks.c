@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Racks, leaves and spines: found by clustering hosts when none were declared, compared when they
- * were. */
+/* Racks, leaves and spines: found by clustering hosts if none are declared, otherwise compared. */
 #include "fit/fit_impl.h"
 
 #include <math.h>
@@ -15,7 +14,7 @@
 
 enum { HOSTS_MIN = 3, SHOWN = 16 };
 
-/* Kind of the findings, and what groups of this level are called. */
+/* Kind of the findings, and plural name of each level. */
 static const char *const many[LEVEL_COUNT] = {[LEVEL_DOMAIN] = "domains",
                                               [LEVEL_LEAF] = "leaves",
                                               [LEVEL_RACK] = "racks",
@@ -26,7 +25,7 @@ static int host_of(const struct fit *f, int id)
     return topo_at(&f->m->topo, id, LEVEL_HOST);
 }
 
-/* Hosts that never answered are exceptions already: their group becomes -2. */
+/* Set the group of hosts that never answered to -2: they are exceptions already. */
 static int set_silent_apart(struct fit *f, struct host_layer *l)
 {
     bool *answered = mem_calloc((size_t)f->m->topo.hosts, sizeof(*answered));
@@ -88,7 +87,7 @@ static void set_level(struct topo *t, const struct host_layer *l, enum level lev
     }
 }
 
-/* A tier in front of the last one. */
+/* Insert a tier before the last tier. */
 static void add_tier(struct topo *t, const char *name, enum level level)
 {
     t->tier[t->tiers] = t->tier[t->tiers - 1];
@@ -98,7 +97,7 @@ static void add_tier(struct topo *t, const char *name, enum level level)
     t->tiers++;
 }
 
-/* Found groups become coordinates and a tier. */
+/* Turn the found groups into coordinates and a tier. */
 static void apply(struct fit *f, struct host_layer *l, enum level level)
 {
     struct topo *t = &f->m->topo;
@@ -114,8 +113,8 @@ static void apply(struct fit *f, struct host_layer *l, enum level level)
     say_unresolved(f, l, level);
 }
 
-/* Leaves of rails become coordinates of endpoints and a tier: those with the same rail on hosts
- * that the layer joins, or on any hosts. */
+/* Turn leaves of rails into coordinates of endpoints and a tier: endpoints of the same rail on hosts that the layer
+ * joins, or on any hosts. */
 static void apply_rails(struct fit *f, const struct host_rails *r, const struct host_layer *reach)
 {
     struct topo *t = &f->m->topo;
@@ -139,7 +138,7 @@ static void apply_rails(struct fit *f, const struct host_rails *r, const struct 
                 r->count == t->host[0].endpoints ? "the same number" : "numbers of the same rail");
 }
 
-/* Layers from the inside out; where leaves join the endpoints of a rail only, those come first. */
+/* Apply layers from the inside out; if leaves join only endpoints of a rail, leaves come first. */
 static void apply_all(struct fit *f, struct layers *l)
 {
     for (int i = 0; i <= l->count; i++) {
@@ -151,7 +150,7 @@ static void apply_all(struct fit *f, struct layers *l)
     }
 }
 
-/* The declared group of each host; -1 when not visible. */
+/* Declared group of each host; -1: not visible. */
 static int *declared(const struct fit *f, enum level level)
 {
     int *rack = mem_calloc((size_t)f->m->topo.hosts, sizeof(*rack));
@@ -163,7 +162,7 @@ static int *declared(const struct fit *f, enum level level)
     return rack;
 }
 
-/* The hosts whose group mostly belongs to another declared rack (majority: Boyer & Moore 1981). */
+/* Count hosts whose group mostly belongs to another declared rack (majority: Boyer & Moore 1981). */
 static int misfits(const struct fit *f, const struct host_layer *c, const int *rack, int *first,
                    int *image)
 {
@@ -186,21 +185,21 @@ static int misfits(const struct fit *f, const struct host_layer *c, const int *r
     return count;
 }
 
-/* --- hosts whose declaration is wrong are placed where they are measured, before parts are judged: all
- * pairs of such a host would look slow, or fast --- */
+/* --- hosts with a wrong declaration move to their measured group before parts are judged: otherwise all pairs of
+ * such a host would look slow, or fast --- */
 
 static const double moved_most =
-    0.25; /* of the hosts: with more it is no slip but another machine's file */
+    0.25; /* share of hosts: above this the declaration is of another machine */
 enum {
     MOVED_PEERS = 2
-}; /* hosts of its measured group that were declared so: one may itself be wrong */
+}; /* hosts of its measured group with that declaration: a single host may be wrong itself */
 
-/* One host that the declaration places elsewhere than measuring does. */
+/* A host whose declared group differs from its measured group. */
 struct misplaced {
-    int host, peer, mate; /* hosts of its measured group, of its declared one; mate -1: none */
+    int host, peer, mate; /* peer: of the measured group; mate: of the declared one, -1: none */
 };
 
-/* A host h of which the measured group g is declared as `rack`; peers counts them. */
+/* Return a host h of measured group g that is declared in rack `in`; peers: number of such hosts. */
 static int host_in(const struct fit *f, const struct host_layer *l, const int *rack, int g, int in,
                    int *peers)
 {
@@ -213,7 +212,7 @@ static int host_in(const struct fit *f, const struct host_layer *l, const int *r
     return first;
 }
 
-/* A host that is measured and declared in rack `in`; -1. */
+/* Return a host that is both measured and declared in rack `in`; -1: none. */
 static int host_at_home(const struct fit *f, const struct host_layer *l, const int *rack,
                         const int *image, int in)
 {
@@ -242,7 +241,7 @@ static struct misplaced *find_misplaced(const struct fit *f, const struct host_l
     return v;
 }
 
-/* The endpoint of this number on a host; -1. */
+/* Return the endpoint with this number on a host; -1: none. */
 static int endpoint_on(const struct topo *t, int host, int local)
 {
     for (int i = 0; i < t->endpoints && host >= 0; i++)
@@ -251,8 +250,8 @@ static int endpoint_on(const struct topo *t, int host, int local)
     return -1;
 }
 
-/* Each coordinate that it was given with its declared rack becomes that of its measured one.  One that
- * it does not share with its declared rack came from elsewhere and is kept. */
+/* Move a host: coordinates shared with the declared rack become those of the measured rack.  Other coordinates have
+ * another source and are kept. */
 static void move_host(struct topo *t, const struct misplaced *x)
 {
     static const enum level levels[] = {LEVEL_DOMAIN, LEVEL_LEAF, LEVEL_RACK, LEVEL_SPINE};
@@ -284,7 +283,7 @@ static void say_moved(struct fit *f, const struct misplaced *v, int n, enum leve
     free(text);
 }
 
-/* Returns whether the hosts that differ were moved. */
+/* Returns true if the hosts that differ were moved. */
 static bool resolve(struct fit *f, const struct host_layer *l, enum level level, const int *rack,
                     const int *image, int differ)
 {
@@ -308,7 +307,7 @@ static void compare(struct fit *f, const struct host_layer *l, enum level level)
     int differ = misfits(f, l, rack, &first, image);
     char *const *name = t->group[level].name;
 
-    if (groups_nested(rack, racks, l->of, t->hosts)) { /* several may well measure alike */
+    if (groups_nested(rack, racks, l->of, t->hosts)) { /* several may measure alike */
         if (l->groups == racks)
             matrix_find(f->m, many[level],
                         "%d %s: measuring finds the same groups of hosts as declared", l->groups,
@@ -337,8 +336,8 @@ static bool blind(const struct topo *t)
     return true;
 }
 
-/* Declared groups of which spines may be made: the first level that has enough; the caller frees,
- * NULL: none. */
+/* Declared groups that can form spines, from the first level with enough groups.  The caller frees the list.  NULL:
+ * none. */
 static int *declared_units(const struct topo *t)
 {
     static const enum level order[] = {LEVEL_RACK, LEVEL_DOMAIN, LEVEL_LEAF};
@@ -355,8 +354,7 @@ static int *declared_units(const struct topo *t)
     return NULL;
 }
 
-/* Where spines are declared, the outermost layer is compared with them; else one is looked for in
- * what passes between racks. */
+/* Compare declared spines with the outermost layer; if none are declared, search for spines in pairs between racks. */
 static void find_spines(struct fit *f, const struct layers *inner)
 {
     struct topo *t = &f->m->topo;
