@@ -196,6 +196,14 @@ static inline int topo_at(const struct topo *t, int endpoint, int level)
 {
     return t->endpoint[endpoint].place.at[level];
 }
+/* Return a number for the NVLink domain of an endpoint, or for its host where no domain is known; below the number of
+ * domains plus the number of hosts. */
+static inline int topo_domain(const struct topo *t, int endpoint)
+{
+    int domain = topo_at(t, endpoint, LEVEL_DOMAIN);
+
+    return domain >= 0 ? domain : t->group[LEVEL_DOMAIN].count + topo_at(t, endpoint, LEVEL_HOST);
+}
 
 #define TOPO_FORMAT "railgauge-topology"
 enum { TOPO_VERSION = 1 };

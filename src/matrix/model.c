@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 
 static bool same_domain(const struct matrix *m, int a, int b)
@@ -104,6 +105,11 @@ static int flow_crosses(const struct matrix *m, const struct exception *e, int a
     return same_domain(m, a, b) ? CROSSED_INSIDE : CROSSED_OUTSIDE;
 }
 
+static int both_cross(const struct matrix *m, const struct exception *e, int a, int b)
+{
+    return flow_crosses(m, e, a, b) | flow_crosses(m, e, b, a);
+}
+
 static int next_crosses(const struct matrix *m, const struct exception *e, const int *ids, int n)
 {
     int crossed = 0;
@@ -118,10 +124,8 @@ static int inside_crosses(const struct matrix *m, const struct exception *e, con
 {
     int crossed = 0;
 
-    for (int i = 0; i < n; i++) {
-        int a = ids[i], b = ids[i + 1 < n ? i + 1 : 0];
-        crossed |= flow_crosses(m, e, a, b) | flow_crosses(m, e, b, a);
-    }
+    for (int i = 0; i < n; i++)
+        crossed |= both_cross(m, e, ids[i], ids[i + 1 < n ? i + 1 : 0]);
     return crossed & CROSSED_INSIDE;
 }
 
@@ -151,68 +155,46 @@ static int channels_cross(const struct matrix *m, const struct exception *e, con
 
 /* --- trees and PAT --- */
 
-/* Members by domain, domains in the order of their first members. */
-struct by_domain {
-    int *id, *start; /* start[domains]: how many there are */
-    int domains;
-};
-
-static int domain_key(const struct matrix *m, int id)
+/* Members by domain, domains in the order of their first members.  Returns the number of domains. */
+static int by_domain(struct lists *d, const struct matrix *m, const int *ids, int n)
 {
-    const int *at = m->topo.endpoint[id].place.at;
+    struct map number = {0};
+    int *key = mem_ints(n, 0), domains = 0;
 
-    return at[LEVEL_DOMAIN] >= 0 ? at[LEVEL_DOMAIN]
-                                 : m->topo.group[LEVEL_DOMAIN].count + at[LEVEL_HOST];
-}
-
-static void by_domain_of(struct by_domain *d, const struct matrix *m, const int *ids, int n)
-{
-    int *order = mem_ints(m->topo.group[LEVEL_DOMAIN].count + m->topo.hosts, -1);
-
-    *d = (struct by_domain){mem_ints(n, 0), mem_ints(n + 2, 0), 0};
     for (int i = 0; i < n; i++) {
-        int *at = &order[domain_key(m, ids[i])];
-        if (*at < 0)
-            *at = d->domains++;
-        d->start[*at + 2]++;
+        int *at = map_at(&number, (uint64_t)topo_domain(&m->topo, ids[i]), NULL, NULL);
+        if (*at == MAP_NONE)
+            *at = domains++;
+        key[i] = *at;
     }
-    for (int i = 2; i <= d->domains; i++)
-        d->start[i] += d->start[i - 1];
-    for (int i = 0; i < n; i++)
-        d->id[d->start[order[domain_key(m, ids[i])] + 1]++] = ids[i];
-    free(order);
-}
-
-static int both_cross(const struct matrix *m, const struct exception *e, int a, int b)
-{
-    return flow_crosses(m, e, a, b) | flow_crosses(m, e, b, a);
+    lists_make(d, key, ids, n, domains);
+    free(key);
+    map_free(&number);
+    return domains;
 }
 
 /* The edge between two domains, a channel for each member. */
-static int edge_crosses(const struct matrix *m, const struct exception *e,
-                        const struct by_domain *d, int a, int b)
+static int edge_crosses(const struct matrix *m, const struct exception *e, const struct lists *d,
+                        int a, int b)
 {
     const int *start = d->start;
     int at_a = start[a + 1] - start[a], at_b = start[b + 1] - start[b], crossed = 0;
 
     for (int k = 0; k < at_a || k < at_b; k++)
-        crossed |= both_cross(m, e, d->id[start[a] + k % at_a], d->id[start[b] + k % at_b]);
+        crossed |= both_cross(m, e, d->at[start[a] + k % at_a], d->at[start[b] + k % at_b]);
     return crossed;
 }
 
 static int trees_cross(const struct matrix *m, const struct exception *e, const int *ids, int n)
 {
-    struct by_domain d;
-    int crossed = 0;
+    struct lists d;
+    int domains = by_domain(&d, m, ids, n), crossed = 0;
 
-    by_domain_of(&d, m, ids, n);
     for (int second = 0; second < 2; second++)
-        for (int i = 1; i < d.domains; i++)
-            crossed |=
-                edge_crosses(m, e, &d, algorithm_place(i, d.domains, second),
-                             algorithm_place(algorithm_parent(i, d.domains), d.domains, second));
-    free(d.id);
-    free(d.start);
+        for (int i = 1; i < domains; i++)
+            crossed |= edge_crosses(m, e, &d, algorithm_place(i, domains, second),
+                                    algorithm_place(algorithm_parent(i, domains), domains, second));
+    lists_free(&d);
     return crossed & CROSSED_OUTSIDE;
 }
 

@@ -14,13 +14,6 @@ enum { CHUNK = 4096, MARKS = 32 * CHUNK };
 
 typedef int key_fn(const struct topo *t, int id);
 
-static int domain_of(const struct topo *t, int id)
-{
-    const int *at = t->endpoint[id].place.at;
-
-    return at[LEVEL_DOMAIN] >= 0 ? at[LEVEL_DOMAIN] : t->group[LEVEL_DOMAIN].count + at[LEVEL_HOST];
-}
-
 static int host_of(const struct topo *t, int id)
 {
     return topo_at(t, id, LEVEL_HOST);
@@ -100,7 +93,7 @@ static int distinct(const struct topo *t, const int *ids, int n, key_fn *key)
 static int domains_of(const struct topo *t, const int *ids, int n, int *fewest, int *lone)
 {
     int count[CHUNK], groups = 0, first = 0;
-    struct slice all = range_of(t, ids, n, domain_of);
+    struct slice all = range_of(t, ids, n, topo_domain);
 
     *fewest = INT_MAX;
     for (long from = all.from, next; from < all.end; from = next) {
@@ -109,7 +102,7 @@ static int domains_of(const struct topo *t, const int *ids, int n, int *fewest, 
         next = LONG_MAX;
         memset(count, 0, (size_t)span * sizeof(*count));
         for (int i = 0; i < n; i++) {
-            long k = domain_of(t, ids[i]) - from;
+            long k = topo_domain(t, ids[i]) - from;
             if (k >= 0 && k < span)
                 count[k]++;
             else if (k >= span && k + from < next)
@@ -122,7 +115,7 @@ static int domains_of(const struct topo *t, const int *ids, int n, int *fewest, 
         }
         int members = least < INT_MAX ? (int)least + 1 : INT_MAX;
         for (int i = 0; i < n && members <= *fewest; i++) {
-            long k = domain_of(t, ids[i]) - from;
+            long k = topo_domain(t, ids[i]) - from;
             if (k < 0 || k >= span || count[k] != members)
                 continue;
             first = members < *fewest || i < first ? i : first;

@@ -241,13 +241,6 @@ bool host_classes_next_set(const struct host_classes *k, int *at, int need)
 
 /* --- slots per domain --- */
 
-static int domain_of(const struct topo *t, int id)
-{
-    const int *at = t->endpoint[id].place.at;
-
-    return at[LEVEL_DOMAIN] >= 0 ? at[LEVEL_DOMAIN] : t->group[LEVEL_DOMAIN].count + at[LEVEL_HOST];
-}
-
 struct domain_slot {
     int domain, id;
 };
@@ -365,7 +358,7 @@ void room_make(struct room *r, const struct node_pool *p)
 
     *r = (struct room){0};
     for (int i = 0; i < p->slots; i++)
-        slot[i] = (struct domain_slot){domain_of(t, p->endpoint[i]), p->endpoint[i]};
+        slot[i] = (struct domain_slot){topo_domain(t, p->endpoint[i]), p->endpoint[i]};
     qsort(slot, (size_t)p->slots, sizeof(*slot), stats_by_2ints);
     for (int i = 0, j; i < p->slots; i = j, r->domains++) {
         struct shape s;

@@ -31,14 +31,6 @@ static double added(const struct sim *s, int src, int dst, int tier)
     return sum;
 }
 
-/* NVLink domain, or the host if there is none. */
-static int domain_of(const struct topo *t, int id)
-{
-    const int *at = t->endpoint[id].place.at;
-
-    return at[LEVEL_DOMAIN] >= 0 ? at[LEVEL_DOMAIN] : at[LEVEL_HOST];
-}
-
 double sim_pair(const struct sim *s, enum op op, int src, int dst, double bytes, double share)
 {
     const struct topo *t = s->truth;
@@ -69,7 +61,7 @@ static double ring_flows(const void *of, const struct topo *t, const int *ids, i
 
     for (int i = 0, run = 0; i < n; i++) {
         run++;
-        if (domain_of(t, ids[i]) == domain_of(t, ids[(i + 1) % n]))
+        if (topo_domain(t, ids[i]) == topo_domain(t, ids[(i + 1) % n]))
             continue;
         for (int k = 1 - run; k <= 0; k++)
             least = fmin(least, fn(of, t, ids[i + k], ids[(i + k + run) % n], 1));
@@ -87,9 +79,9 @@ static double all_flows(const void *of, const struct topo *t, const int *ids, in
     for (int i = 0; i < n; i++) {
         int outside = 0;
         for (int k = 0; k < n; k++)
-            outside += domain_of(t, ids[k]) != domain_of(t, ids[i]);
+            outside += topo_domain(t, ids[k]) != topo_domain(t, ids[i]);
         for (int k = 0; k < n; k++)
-            if (domain_of(t, ids[k]) != domain_of(t, ids[i]))
+            if (topo_domain(t, ids[k]) != topo_domain(t, ids[i]))
                 least = fmin(least, fn(of, t, ids[i], ids[k], 1.0 / outside));
     }
     return least;
@@ -109,7 +101,7 @@ static double flows(const void *of, const struct topo *t, enum op op, const stru
         return ring_flows(of, t, ids, g->size, fn);
     int hops = op_is_pair(op) ? op == OP_PAIR_BIBW ? 2 : 1 : g->size;
     for (int i = 0; i < hops; i++)
-        if (all || domain_of(t, ids[i]) != domain_of(t, ids[(i + 1) % g->size]))
+        if (all || topo_domain(t, ids[i]) != topo_domain(t, ids[(i + 1) % g->size]))
             least = fmin(least, fn(of, t, ids[i], ids[(i + 1) % g->size], 1));
     return least;
 }
@@ -151,7 +143,7 @@ static bool slows_exchange(const struct sim *s, const struct sim_fault *f, const
 
     for (int i = 0; i < n; i++)
         for (int k = 0; is_end(s, t, f, ids[i]) && k < n; k++)
-            if (domain_of(t, ids[i]) != domain_of(t, ids[k]) &&
+            if (topo_domain(t, ids[i]) != topo_domain(t, ids[k]) &&
                 (sim_concerns(s, f, ids[i], ids[k], true) ||
                  sim_concerns(s, f, ids[k], ids[i], true)))
                 return true;
@@ -183,7 +175,7 @@ static struct links walk(const struct sim *s, enum op op, const int *ids, int n,
     for (int i = 0; i < n; i++) {
         int a = ids[i], b = ids[(i + 1) % n];
         int tier = topo_tier(t, a, b);
-        bool inside = domain_of(t, a) == domain_of(t, b);
+        bool inside = topo_domain(t, a) == topo_domain(t, b);
         double Bps = s->fabric->tier[tier].Bps.value, left = 1;
         if (faults && (inside || op_table[op].links == OP_NEXT)) /* otherwise in flows_left() */
             left = rate_left(s, a, b, tier);
