@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/err.h"
 
@@ -36,6 +37,12 @@ char *units_bytes_text(char buf[UNITS_TEXT], double bytes); /* "256 KiB", "1.5 G
 char *units_seconds_text(char buf[UNITS_TEXT],
                          double seconds);                /* "2.10 us", "13.3 s", "1 h 02 m" */
 char *units_rate_text(char buf[UNITS_TEXT], double Bps); /* "49.2 GB/s", "119 MB/s" */
+/* "7.5 %", "62 %", "99.6 %", "100 %": two digits, three from 99.5 % on, so that no exponent appears. */
+static inline char *units_share_text(char buf[UNITS_TEXT], double share)
+{
+    snprintf(buf, UNITS_TEXT, "%.*g %%", share < 0.995 ? 2 : 3, 100 * share);
+    return buf;
+}
 
 /* Plural ending of a counted word, "1 host", "2 hosts": "" for 1, else "s"; units_plural() chooses
  * between two words. */

@@ -434,13 +434,13 @@ static void say_coverage(struct fit *f)
     }
     if (!f->bw_bytes || measured >= 0.999 * possible)
         return;
+    char share[UNITS_TEXT];
     double sec = plan_exact_seconds(&f->m->topo, (size_t)f->bw_bytes);
     matrix_find(f->m, "coverage",
-                "%.*g %% of all pairs were measured: %s; a fault of one pair, such as a cable "
+                "%s of all pairs were measured: %s; a fault of one pair, such as a cable "
                 "between two switches, shows only where that pair is among them; --exact measures "
                 "all, about %s",
-                measured < 0.995 * possible ? 2 : 3, 100 * measured / possible, each,
-                units_seconds_text(took, sec));
+                units_share_text(share, measured / possible), each, units_seconds_text(took, sec));
 }
 
 void fit_coverage(struct fit *f)

@@ -54,7 +54,7 @@ static void samples_text(char buf[MATRIX_EFFECT], const struct exception *e, dou
     char share[UNITS_TEXT] = "some", at[UNITS_TEXT] = " slow";
 
     if (e->share > 0)
-        snprintf(share, sizeof(share), "%.*g %%", e->share < 0.995 ? 2 : 3, 100 * e->share);
+        units_share_text(share, e->share);
     if (isfinite(depth))
         snprintf(at, sizeof(at), " at %.2f", depth);
     snprintf(buf, MATRIX_EFFECT, "%s%s messages%s", share, e->share > 0 ? " of" : "", at);

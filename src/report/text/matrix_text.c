@@ -261,14 +261,15 @@ static void text_exceptions(FILE *out, const struct matrix *m, int most)
 static void no_part(FILE *out, const struct matrix *m)
 {
     double measured = 0, possible = 0;
+    char share[UNITS_TEXT];
 
     for (int i = 0; i < m->tiers; i++) {
         measured += m->tier[i].measured;
         possible += m->tier[i].possible;
     }
     if (measured < 0.999 * possible)
-        fprintf(out, "no slow part among the %.*g %% of all pairs that were measured\n",
-                measured < 0.995 * possible ? 2 : 3, 100 * measured / possible);
+        fprintf(out, "no slow part among the %s of all pairs that were measured\n",
+                units_share_text(share, measured / possible));
     else
         fputs("no slow part: none stands out from its tier\n", out);
 }
