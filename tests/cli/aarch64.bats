@@ -18,7 +18,9 @@ need_compiler() {
     need_compiler
     cd "$ROOT"
     read -ra flags < <(env -u MAKEFLAGS make -s CC=$CC64 warnings)
-    mapfile -t files < <(cd "$RG_BUILD" && find src topo kernels -name '*.c.o' | sed 's/\.o$//')
+    # Objects of sources that moved stay in an older build.
+    mapfile -t files < <(cd "$RG_BUILD" && find src topo kernels -name '*.c.o' | sed 's/\.o$//' |
+        while read -r file; do [ ! -e "$ROOT/$file" ] || echo "$file"; done)
     [ ${#files[@]} -gt 100 ]
     $CC64 -fsyntax-only -Werror -Wcast-align=strict -Wno-format-truncation -idirafter /usr/include \
         -idirafter "/usr/include/$(cc -print-multiarch)" "${flags[@]}" -D_GNU_SOURCE -DRG_VERSION='""' -DRG_DATADIR='""' -Isrc -I. "${files[@]}"
