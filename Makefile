@@ -21,6 +21,7 @@
 # make install         PREFIX=/usr/local DESTDIR=; make uninstall takes it away again
 # make BUILD=DIR …      objects and programs in DIR: sources may be read-only
 # make dist            the sources of this commit as a tar file in the build folder
+# make release-check   version, NEWS, tag and the tar file of dist, built from nothing, before a release
 # make compile_commands.json    how each file is compiled, for clangd
 # make SAN=address,undefined check     the same tests under sanitizers, in their own build tree
 # make V=1             show the commands
@@ -29,7 +30,8 @@
 # make coverage        lines that the unit, cli and mpi tests run, by file, from an own build with gcov
 # make CUDA=0|1        GPU kernels built in; 1 when nvcc is there (NCCL and the driver are loaded at run time)
 
-VERSION := 0.1.0
+# Stated once, beside the Python package, which is installed without this file.
+VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"$$/\1/p' jobs/python/railgauge/__init__.py)
 SONAME  := librailgauge.so.0
 PREFIX  ?= /usr/local
 DESTDIR ?=
@@ -303,6 +305,7 @@ lint: all $(PAGES)
 	$(Q)mandoc -T lint -W warning $(MAN) $(BUILD)/man/*.1
 	$(Q)python3 tests/words.py
 	$(Q)RG_BUILD=$(BUILD) tests/walls.sh >$(BUILD)/walls || { grep -v 'one client:' $(BUILD)/walls; exit 1; }
+	$(Q)tests/walls.sh --raised
 	$(Q)if command -v codespell >/dev/null; then codespell --skip="*.ipynb" --ignore-words-list=$(WORDS) src topo jobs tests/*/*.c *.md jobs/*.md docs/*.md tests/*.md Makefile; \
 	    else echo "codespell is not installed: spelling not checked"; fi
 	@echo "lint: clean"
@@ -351,6 +354,10 @@ dist:
 	git archive --prefix=railgauge-$(VERSION)/ -o $(BUILD)/railgauge-$(VERSION).tar.gz HEAD
 	@echo $(BUILD)/railgauge-$(VERSION).tar.gz
 
+# What has to be true before a version is given away.
+release-check: all
+	$(Q)tests/release.sh '$(VERSION)'
+
 # For clangd and other readers of C.
 quote_json = $(subst ",\",$(subst \,\\,$(1)))
 compile_commands.json: FORCE
@@ -365,7 +372,7 @@ clean:
 	$(RM) -r build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all check check-all $(SUITES:%=check-%) lint bench performance accuracy below campaigns worlds mutants bench-gpu fuzz tables install uninstall dist help clean FORCE
+.PHONY: all check check-all $(SUITES:%=check-%) lint bench performance accuracy below campaigns worlds mutants bench-gpu fuzz tables install uninstall dist release-check help clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
