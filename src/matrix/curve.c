@@ -14,6 +14,12 @@ enum {
     FALL = 16            /* a fall happens in the first sixteenth of its segment */
 };
 
+/* Points of a curve, which only this file changes. */
+static struct curve_point *own(const struct curve *c)
+{
+    return (struct curve_point *)c->point;
+}
+
 static double slope(const struct curve_point *a, const struct curve_point *b)
 {
     return (b->sec - a->sec) / (b->bytes - a->bytes);
@@ -58,15 +64,17 @@ static void draw(struct curve *c, int from, int to)
 
 void curve_add(struct curve *c, struct curve_point p)
 {
+    struct curve_point *point = own(c);
     int at = c->points, pieces = at;
 
     MEM_PUSH(c->piece, pieces) = (struct curve_piece){0};
     while (at > 0 && c->point[at - 1].bytes > p.bytes)
         at--;
     assert(at == 0 || c->point[at - 1].bytes < p.bytes);
-    MEM_PUSH(c->point, c->points) = p;
-    memmove(c->point + at + 1, c->point + at, (size_t)(c->points - 1 - at) * sizeof(p));
-    c->point[at] = p;
+    MEM_PUSH(point, c->points) = p;
+    memmove(point + at + 1, point + at, (size_t)(c->points - 1 - at) * sizeof(p));
+    point[at] = p;
+    c->point = point;
     memmove(c->piece + at + 1, c->piece + at, (size_t)(c->points - 1 - at) * sizeof(*c->piece));
     draw(c, at - 2, at + 1);
 }
@@ -156,7 +164,7 @@ void curve_settle(struct curve *c)
     }
     for (int k = n - 1, end = c->points; k >= 0; end = v[k--].from)
         for (int i = v[k].from; i < end; i++) {
-            struct curve_point *p = &c->point[i];
+            struct curve_point *p = &own(c)[i];
             *p = (struct curve_point){p->bytes, v[k].sec, fmin(p->lo, v[k].sec),
                                       fmax(p->hi, v[k].sec), p->n};
         }
@@ -201,6 +209,17 @@ void curve_summarise(struct curve *c)
     draw(c, 0, c->points - 1);
 }
 
+void curve_scale(struct curve *c, const double *ratio)
+{
+    for (int i = 0; i < c->points; i++) {
+        struct curve_point *p = &own(c)[i];
+        p->sec *= ratio[i];
+        p->lo *= ratio[i];
+        p->hi *= ratio[i];
+    }
+    curve_summarise(c);
+}
+
 void curve_line(struct curve *c, double alpha, double Bps)
 {
     for (double octave = 8; octave <= 0x1p34; octave *= 2)
@@ -214,7 +233,7 @@ void curve_line(struct curve *c, double alpha, double Bps)
 
 void curve_free(struct curve *c)
 {
-    free(c->point);
+    free(own(c));
     free(c->piece);
     *c = (struct curve){0};
 }

@@ -57,7 +57,7 @@ struct curve_piece {
 };
 
 struct curve {
-    struct curve_point *point; /* ascending in bytes; after a change by hand: curve_summarise() */
+    const struct curve_point *point; /* ascending in bytes; changed by curve.c alone */
     struct curve_piece *piece; /* as many */
     int points;
     double alpha, beta; /* s, s/B; summary by curve_summarise() */
@@ -99,6 +99,8 @@ static inline double curve_floor(const struct curve *c)
 {
     return c->points ? fmax(0, c->point[0].sec - c->point[0].bytes * c->beta) : 0;
 }
+/* Multiply the time and the interval of point i by ratio[i], and summarise. */
+void curve_scale(struct curve *c, const double *ratio);
 /* Points of alpha + bytes / Bps at two sizes an octave from 8 B to 24 GiB, n = 0: a published
  * number as a curve; exact between them. */
 void curve_line(struct curve *c, double alpha, double Bps);

@@ -162,6 +162,11 @@ twins() {
     [[ $(echo $output) == *"64 GPUs: "*"dead"* ]]
 }
 
+@test "what-if on a measured matrix says what a campaign of that machine says" {
+    run -0 python3 "$BATS_TEST_DIRNAME/../random/twins.py" --presets "${RG_ALL:+gb200-nvl72/2,hgx-h200/2,hgx-b200/2,h200-nvl/2,}rtxpro6000-100gbe/2,hgx-h100/2"
+    [[ $output == *"hgx-h100 nic=0.5x llama3.1-70b: "* && $output == *" twins, 0 off, "* ]] || { echo "$output"; false; }
+}
+
 @test "what if: what is not understood is refused" {
     refuse 64 '--what-if "nics" is not known (known: nic, nvlink, latency, hbm, flops, exceptions)' "${job[@]}" --what-if nics=2x
     refuse 64 "nic=2: a factor of 0.001x to 1000x is asked, such as 2x, or a rate such as 400G" "${job[@]}" --what-if nic=2

@@ -85,23 +85,16 @@ static double changed(double sec, double floor, double rate, double latency)
     return floor * latency + (sec - floor) / rate;
 }
 
-static void scale_point(struct curve_point *p, double ratio)
-{
-    p->sec *= ratio;
-    p->lo *= ratio;
-    p->hi *= ratio;
-}
-
 static void scale_curve(struct curve *c, double rate, double latency)
 {
-    double floor = curve_floor(c);
+    double floor = curve_floor(c), *ratio = mem_calloc((size_t)c->points + 1, sizeof(*ratio));
 
     for (int i = 0; i < c->points; i++) {
-        struct curve_point *p = &c->point[i];
-        scale_point(p, changed(p->sec, fmin(floor, p->sec), rate, latency) / p->sec);
+        double sec = c->point[i].sec;
+        ratio[i] = changed(sec, fmin(floor, sec), rate, latency) / sec;
     }
-    c->alpha = changed(c->alpha, fmin(floor, c->alpha), rate, latency);
-    c->beta /= rate;
+    curve_scale(c, ratio);
+    free(ratio);
 }
 
 static double tier_factor(const struct what_if *w, const struct tier *t)
@@ -193,10 +186,8 @@ static void scale_collective(struct collective *c, const struct matrix *m, const
         known = known && now[i] > 0 && was->sec[i] > 0 && isfinite(now[i] / was->sec[i]);
     if (known) {
         for (int i = 0; i < c->curve.points; i++)
-            scale_point(&c->curve.point[i], now[i] / was->sec[i]);
-        int last = c->curve.points - 1;
-        c->curve.alpha *= now[0] / was->sec[0];
-        c->curve.beta *= now[last] / was->sec[last];
+            now[i] /= was->sec[i];
+        curve_scale(&c->curve, now);
     } else
         scale_curve(&c->curve, c->shape.domains > 1 ? nic : w->factor[WHAT_NVLINK],
                     w->factor[WHAT_LATENCY]);
