@@ -58,7 +58,7 @@ struct curve_piece {
 
 struct curve {
     const struct curve_point *point; /* ascending in bytes; changed by curve.c alone */
-    struct curve_piece *piece; /* as many */
+    struct curve_piece *piece;       /* as many */
     int points;
     double alpha, beta; /* s, s/B; summary by curve_summarise() */
 };
