@@ -2,11 +2,13 @@
 # run.sh - every bad input of manifest.tsv gets its exit code and its sentence, in bounded time.
 #
 # manifest.tsv: file (in this folder, or "-"), command (words; @ is the file, {} a fresh folder), exit
-# code, fragment of stderr (may be empty where the code is 0: the file that the bad ones derive from).
+# code, fragment of stderr (may be empty where the code is 0: the file that the bad ones derive from).  A bad file is a
+# file of its own or an entry of FOLDER/edits (expand.sh).
 cd "$(dirname "$0")" || exit 1
-RG_BUILD=${RG_BUILD:-$PWD/../../build}
+RG_BUILD=${RG_BUILD:-$(cd ../.. && pwd)/build}
 temp=$(mktemp -d)
 trap 'rm -rf "$temp"' EXIT
+./expand.sh "$temp" && cd "$temp/bad" || exit 1
 
 n=0
 failed=0

@@ -53,3 +53,25 @@ files() {
     run -0 suite 1
     [[ $output == *"Files=2, Tests=4,"* && $output != *"check-all"* ]]
 }
+
+@test "bad files are written out of their edits, and an edit that does not fit is refused" {
+    mkdir -p tests/golden tests/bad/x
+    cp "$BATS_TEST_DIRNAME/../bad/expand.sh" tests/bad
+    printf '%s\n' one two three four >tests/bad/x/good
+    printf '%s\n' '== a good' 0a zero . 2,3d '== b good' 4c five six . 4a end . '== c good' 1d '== d a' 1c 0 . >tests/bad/x/edits
+    tests/bad/expand.sh out
+    [ "$(paste -sd' ' out/bad/x/a)" = "zero one four" ]
+    [ "$(paste -sd' ' out/bad/x/b)" = "one two three five six end" ]
+    [ "$(paste -sd' ' out/bad/x/c)" = "two three four" ]
+    [ "$(paste -sd' ' out/bad/x/d)" = "0 one four" ]
+    [ ! -e out/bad/x/edits ]
+    for bad in '5d' '3,2d' '2x' '2d 1d' '9a y .' '1c y'; do
+        # shellcheck disable=SC2086  # a word is a line
+        printf '%s\n' '== a good' $bad >tests/bad/x/edits
+        run -1 tests/bad/expand.sh "out-$bad"
+        [[ $output == "x/edits:"* ]] || { echo "$bad: $output"; false; }
+    done
+    echo '== a none' >tests/bad/x/edits
+    run -1 tests/bad/expand.sh out-none
+    [[ $output == "x/edits:1: no file x/none to begin with" ]]
+}
