@@ -406,8 +406,8 @@ void schedule_within_racks(struct pairs *out, const struct topo *t, const int *o
 /* --- class matchings --- */
 
 struct slot {
-    int key[LEVEL_COUNT]; /* coordinates that must be equal in the tier; others 0 */
-    int position;         /* in leaf order */
+    int key[LEVEL_COUNT];   /* coordinates that must be equal in the tier; others 0 */
+    int position, endpoint; /* position in leaf order */
 };
 
 static int by_slot(const void *a, const void *b)
@@ -424,38 +424,49 @@ enum {
     SWAP_MAX = 512,  /* pairs examined to find partners for two endpoints left over */
 };
 
-/* True if the pair belongs to this tier; by_nic: and both have a NIC. */
-static bool meets(const struct topo *t, int a, int b, int tier, bool by_nic)
+/* A matching of a tier in the making; `slot` are the n endpoints of one bucket, which share the tier's
+ * coordinates, and the bucket's pairs begin at `first` of out. */
+struct matching {
+    struct pairs *out;
+    const struct topo *t;
+    int tier;
+    bool by_nic; /* pairs of two NICs, by topo_nic_tier() */
+    char *taken; /* by endpoint */
+    const struct slot *slot;
+    int n, first;
+    int *skip; /* by slot: the slot itself while its endpoint is free, else a later slot */
+};
+
+/* True if the pair belongs to the tier and, for by_nic, has two NICs. */
+static bool meets(const struct matching *m, int a, int b)
 {
-    return topo_tier_by(t, a, b, by_nic) == tier &&
-           !(by_nic && t->endpoint[a].nic == t->endpoint[b].nic);
+    return topo_tier_by(m->t, a, b, m->by_nic) == m->tier &&
+           !(m->by_nic && m->t->endpoint[a].nic == m->t->endpoint[b].nic);
 }
 
 /* Append the pairs of round `turn` of the circle method that belong to the tier. */
-static void match_circle(struct pairs *out, const struct topo *t, const int *order, int tier,
-                         bool by_nic, const struct slot *slot, int n, int turn, char *taken)
+static void match_circle(struct matching *m, int turn)
 {
-    const int rounds = schedule_circle_rounds(n);
+    const int rounds = schedule_circle_rounds(m->n);
     struct pairs p = {NULL, 0};
-    int *v = mem_calloc((size_t)n, sizeof(*v));
+    int *v = mem_calloc((size_t)m->n, sizeof(*v));
 
-    for (int i = 0; i < n; i++)
-        v[i] = order[slot[i].position];
-    schedule_circle(&p, v, n, spread(turn % rounds, rounds));
+    for (int i = 0; i < m->n; i++)
+        v[i] = m->slot[i].endpoint;
+    schedule_circle(&p, v, m->n, spread(turn % rounds, rounds));
     for (int i = 0; i < p.count; i++) {
         int a = p.pair[i][0], b = p.pair[i][1];
-        if (meets(t, a, b, tier, by_nic)) {
-            taken[a] = taken[b] = 1;
-            push(out, a, b);
+        if (meets(m, a, b)) {
+            m->taken[a] = m->taken[b] = 1;
+            push(m->out, a, b);
         }
     }
     free(p.pair);
     free(v);
 }
 
-/* First slot from i on whose endpoint is free; n: none.  skip[i] is i while the endpoint is free,
- * else it points to a later slot.  Every call shortens the path (path halving, Tarjan & van Leeuwen
- * 1984). */
+/* First slot from i on whose endpoint is free; n: none.  Every call shortens the path (path halving,
+ * Tarjan & van Leeuwen 1984). */
 static int first_free(int *skip, int i)
 {
     while (skip[i] != i)
@@ -463,35 +474,34 @@ static int first_free(int *skip, int i)
     return i;
 }
 
-/* Partner for slot i, among `limit` slots from `from` on, cyclically; -1: none. */
-static int find_partner(const struct topo *t, const int *order, int tier, bool by_nic,
-                        const struct slot *slot, int n, int *skip, int i, int from, int limit)
+/* Partner for slot i, among SCAN_MAX slots from `from` on, cyclically; -1: none. */
+static int find_partner(const struct matching *m, int i, int from)
 {
+    const int n = m->n, limit = n < SCAN_MAX ? n : SCAN_MAX;
+
     for (int k = 0; k < limit; k++) {
-        int at = (from + k) % n, j = first_free(skip, at);
+        int at = (from + k) % n, j = first_free(m->skip, at);
         k += j - at; /* wrap from the last slot to the first */
-        if (j < n && k < limit && j != i &&
-            meets(t, order[slot[i].position], order[slot[j].position], tier, by_nic))
+        if (j < n && k < limit && j != i && meets(m, m->slot[i].endpoint, m->slot[j].endpoint))
             return j;
         k -= j == n;
     }
     return -1;
 }
 
-/* Split a pair to give two endpoints left over a partner each.  Pairs are examined from *from on;
- * those of this bucket begin at `first`. */
-static bool swap_in(struct pairs *out, const struct topo *t, int tier, bool by_nic, int first,
-                    int a, int b, int *from)
+/* Split a pair to give two endpoints left over a partner each.  Pairs of the bucket are examined from
+ * *from on. */
+static bool swap_in(struct matching *m, int a, int b, int *from)
 {
-    const int n = out->count - first;
+    const int n = m->out->count - m->first;
 
     for (int i = 0; i < n && i < SWAP_MAX; i++) {
-        int *pair = out->pair[first + (*from + i) % n], met = pair[1];
-        if (!meets(t, a, pair[0], tier, by_nic) || !meets(t, b, met, tier, by_nic))
+        int *pair = m->out->pair[m->first + (*from + i) % n], met = pair[1];
+        if (!meets(m, a, pair[0]) || !meets(m, b, met))
             continue;
         *from = (*from + i + 1) % n;
         pair[1] = a;
-        push(out, met, b);
+        push(m->out, met, b);
         return true;
     }
     return false;
@@ -499,79 +509,84 @@ static bool swap_in(struct pairs *out, const struct topo *t, int tier, bool by_n
 
 /* Pair the endpoints left over by the scan because their last candidates were taken (often a
  * tenth); unpaired endpoints would miss a block. */
-static void match_rest(struct pairs *out, const struct topo *t, const int *order, int tier,
-                       bool by_nic, const struct slot *slot, int n, int first, const int *skip)
+static void match_rest(struct matching *m)
 {
     int left = -1, from = 0;
 
-    for (int i = 0; i < n; i++) {
-        int id = order[slot[i].position];
-        if (skip[i] != i)
+    for (int i = 0; i < m->n; i++) {
+        if (m->skip[i] != i)
             continue;
-        if (left >= 0 && swap_in(out, t, tier, by_nic, first, left, id, &from))
+        if (left >= 0 && swap_in(m, left, m->slot[i].endpoint, &from))
             left = -1;
         else
-            left = id;
+            left = m->slot[i].endpoint;
     }
 }
 
-/* Pair the endpoints of one bucket, which share the tier's coordinates.  Its pairs begin at
- * `first`. */
-static void match_bucket(struct pairs *out, const struct topo *t, const int *order, int tier,
-                         bool by_nic, const struct slot *slot, int n, int first, int distance,
-                         char *taken)
+/* Pair the endpoints of one bucket, by a scan in leaf order from `distance` on. */
+static void match_bucket(struct matching *m, int distance)
 {
-    const int limit = n < SCAN_MAX ? n : SCAN_MAX;
-    int *skip = mem_calloc((size_t)n + 1, sizeof(*skip));
-
-    for (int i = 0; i <= n; i++)
-        skip[i] = i < n && taken[order[slot[i].position]] ? i + 1 : i;
-    for (int i = 0; i < n; i++) {
-        int j = skip[i] == i
-                    ? find_partner(t, order, tier, by_nic, slot, n, skip, i, i + distance, limit)
-                    : -1;
+    m->skip = mem_calloc((size_t)m->n + 1, sizeof(*m->skip));
+    for (int i = 0; i <= m->n; i++)
+        m->skip[i] = i < m->n && m->taken[m->slot[i].endpoint] ? i + 1 : i;
+    for (int i = 0; i < m->n; i++) {
+        int j = m->skip[i] == i ? find_partner(m, i, i + distance) : -1;
         if (j < 0)
             continue;
-        push(out, order[slot[i].position], order[slot[j].position]);
-        skip[i] = i + 1;
-        skip[j] = j + 1;
+        push(m->out, m->slot[i].endpoint, m->slot[j].endpoint);
+        m->skip[i] = i + 1;
+        m->skip[j] = j + 1;
     }
-    match_rest(out, t, order, tier, by_nic, slot, n, first, skip);
-    free(skip);
+    match_rest(m);
+    free(m->skip);
+}
+
+/* Endpoints that are visible at the levels of `same`, by these and then in leaf order.  The caller
+ * frees. */
+static struct slot *list_slots(const struct topo *t, const int *order, unsigned same, int *used)
+{
+    struct slot *slot = mem_calloc((size_t)t->endpoints, sizeof(*slot));
+
+    *used = 0;
+    for (int i = 0; i < t->endpoints; i++) {
+        const struct place *p = &t->endpoint[order[i]].place;
+        struct slot s = {.position = i, .endpoint = order[i]};
+        bool visible = true;
+        for (int l = 0; l < LEVEL_COUNT; l++)
+            if (same >> l & 1) {
+                s.key[l] = p->at[l];
+                visible &= p->at[l] >= 0;
+            }
+        if (visible)
+            slot[(*used)++] = s;
+    }
+    qsort(slot, (size_t)*used, sizeof(*slot), by_slot);
+    return slot;
 }
 
 void schedule_matching(struct pairs *out, const struct topo *t, const int *order, int tier,
                        bool by_nic, int turn, struct rng *rng)
 {
-    int n = t->endpoints, used = 0;
-    struct slot *slot = mem_calloc((size_t)n, sizeof(*slot));
-    char *taken = mem_calloc((size_t)n, 1);
-    unsigned same = t->tier[tier].same;
+    const unsigned same = t->tier[tier].same;
+    int used;
+    struct slot *slot = list_slots(t, order, same, &used);
+    struct matching m = {.out = out,
+                         .t = t,
+                         .tier = tier,
+                         .by_nic = by_nic,
+                         .taken = mem_calloc((size_t)t->endpoints, 1)};
 
-    for (int i = 0; i < n; i++) {
-        const struct place *p = &t->endpoint[order[i]].place;
-        int visible = 1;
-        for (int l = 0; l < LEVEL_COUNT; l++)
-            if (same >> l & 1) {
-                slot[used].key[l] = p->at[l];
-                visible &= p->at[l] >= 0;
-            }
-        slot[used].position = i;
-        used += visible;
-        if (!visible)
-            memset(slot[used].key, 0, sizeof(slot[used].key));
-    }
-    qsort(slot, (size_t)used, sizeof(*slot), by_slot);
     for (int i = 0, j; i < used; i = j) {
         for (j = i + 1; j < used && !memcmp(slot[i].key, slot[j].key, sizeof(slot[i].key)); j++)
             ;
-        const int first = out->count;
-        if (same && j - i <= CIRCLE_TO)
-            match_circle(out, t, order, tier, by_nic, slot + i, j - i, turn, taken);
-        if (j - i > 1)
-            match_bucket(out, t, order, tier, by_nic, slot + i, j - i, first,
-                         1 + (int)rng_below(rng, (unsigned)(j - i - 1)), taken);
+        m.slot = slot + i;
+        m.n = j - i;
+        m.first = out->count;
+        if (same && m.n <= CIRCLE_TO)
+            match_circle(&m, turn);
+        if (m.n > 1)
+            match_bucket(&m, 1 + (int)rng_below(rng, (unsigned)(m.n - 1)));
     }
     free(slot);
-    free(taken);
+    free(m.taken);
 }
