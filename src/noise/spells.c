@@ -97,11 +97,15 @@ static int part_moments(const struct spell *s, const struct seen *seen, int n, c
                         const int *turn, struct moment *m, bool *slow)
 {
     const struct view *v = s->h->v;
+    bool leaves = false;
     int count = 0;
 
     *slow = false;
+    for (int i = 0; i < n && !leaves; i++)
+        leaves = !seen[i].inside;
     for (int i = 0; i < n; i++) {
-        if (!seen[i].fine || seen[i].inside || skip[seen[i].self])
+        /* a tier that no look of a host leaves shows the host by the looks within, whose ends are slow alike */
+        if (skip[seen[i].self] || (leaves ? !seen[i].fine || seen[i].inside : !seen[i].first))
             continue;
         m[count++] = (struct moment){turn[seen[i].look], seen[i].r, seen[i].w,
                                      (float)v->class[seen[i].class].sigma, sort_of(&seen[i])};
@@ -411,17 +415,30 @@ static void judge_depth(struct spell *s, int depth, const bool *like, bool *clai
         free(now.factor);
 }
 
-/* A host is intermittent only if half of its NICs are, two at least. */
-static void drop_hosts(struct hunt *h, int from)
+/* True if an endpoint is slow half as often as its host is. */
+static bool follows(const struct hunt *h, int from, int host, float often)
+{
+    for (int i = from; i < h->out->count; i++)
+        if (h->out->at[i].rung == RUNG_HOST && h->out->at[i].a == host)
+            return often >= noise_constants.half * h->out->at[i].share;
+    return false;
+}
+
+/* A host is intermittent only if half of its NICs are, two at least.  Beside NVLink or PCIe, whose looks stay within
+ * the host, an endpoint has too few looks to be claimed: there half of its endpoints are slow as often.
+ * often: share of slow looks by endpoint. */
+static void drop_hosts(struct hunt *h, int from, const float *often)
 {
     const int *host = h->places->of[RUNG_HOST];
     int *many = mem_ints(h->places->count[RUNG_HOST], 0),
         *seen = mem_ints(h->places->count[RUNG_HOST], 0), kept = from;
 
     for (int i = 0; i < h->places->n; i++)
-        if (host[i] >= 0)
+        if (host[i] >= 0) {
             seen[host[i]]++;
-    for (int i = from; i < h->out->count; i++)
+            many[host[i]] += !h->c->nic && follows(h, from, host[i], often[i]);
+        }
+    for (int i = from; h->c->nic && i < h->out->count; i++)
         if (h->out->at[i].rung == RUNG_NIC && host[h->out->at[i].a] >= 0)
             many[host[h->out->at[i].a]]++;
     for (int i = from; i < h->out->count; i++) {
@@ -464,6 +481,7 @@ void spells_find(struct hunt *h)
 {
     const int from = h->out->count;
     bool *skip = explained(h);
+    float *often = mem_calloc((size_t)h->places->n + 1, sizeof(*often));
 
     take_pairs(h);
     gather_refresh(h);
@@ -477,10 +495,13 @@ void spells_find(struct hunt *h)
         claimed = mem_calloc((size_t)s.n + 1, sizeof(*claimed));
         for (int d = 0; d < DEPTHS; d++)
             judge_depth(&s, d, like, claimed);
+        for (int i = 0; nic && i < s.n; i++)
+            often[i] = (float)s.slow[0][i] / fmaxf(1, (float)s.all[i]);
         free(claimed);
         free(like);
         spell_free(&s);
     }
-    drop_hosts(h, from);
+    drop_hosts(h, from, often);
+    free(often);
     free(skip);
 }

@@ -595,6 +595,39 @@ static void a_tenth_of_the_time_is_now_and_then(void **state)
     assert_true(spelled(many_turns, NULL).p < 0.01);
 }
 
+/* NVLink of hosts of four in pairs; host 5, or one GPU of it, is slow in every second turn. */
+static bool host_spelled(bool whole_host)
+{
+    struct bench b;
+    bool host;
+
+    open_bench(&b, HOSTS);
+    b.c = (struct channel){.kind = LOOK_RATE, .tiers = 1u << TIER_NVLINK};
+    for (int turn = 0; turn < 4 * BLOCKS; turn++)
+        for (int i = 0; i < b.topo.endpoints; i++) {
+            int dst = i ^ (1 + turn % 3);
+            bool slow = turn % 2 && (whole_host ? i / 4 == 5 : is_at(i, dst, 20));
+
+            if (dst > i)
+                put(&b,
+                    (struct look){
+                        .turn = turn, .block = turn / 4, .src = i, .dst = dst, .tier = TIER_NVLINK},
+                    (slow ? -0.5 : 0) + noise_of_looks * rng_normal(&b.rng));
+        }
+    set_up(&b);
+    spells_find(&b.h);
+    host = claim_of(&b, RUNG_HOST, 5) != NULL;
+    close_bench(&b);
+    return host;
+}
+
+static void a_host_is_now_and_then_slow_within(void **state)
+{
+    (void)state;
+    assert_true(host_spelled(true));
+    assert_false(host_spelled(false)); /* one of its four GPUs */
+}
+
 /* --- no answer --- */
 
 static int dead_nics(int silent)
@@ -1774,6 +1807,7 @@ int main(void)
         cmocka_unit_test(a_slow_look_is_four_sigma_off),
         cmocka_unit_test(deep_is_what_strays_seldom_are),
         cmocka_unit_test(a_tenth_of_the_time_is_now_and_then),
+        cmocka_unit_test(a_host_is_now_and_then_slow_within),
         cmocka_unit_test(who_answers_a_fifth_is_not_dead),
         cmocka_unit_test(a_partner_is_fine_down_to_four_percent),
         cmocka_unit_test(a_partner_is_fine_within_four_sigma),
