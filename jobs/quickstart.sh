@@ -56,7 +56,7 @@ libc6-dev-arm64-cross   C library headers for it
 python3-jsonschema   job files against the schemas of Kubernetes
 python3-yaml         reads them
 shellcheck           job scripts
-scotch           maps onto exported machines; its library is one more candidate of railgauge place
+scotch           maps onto exported machines
 hwloc-nox            lstopo and hwloc-annotate read exported machines
 libxml2-utils        xmllint reads exported verdicts
 zsh                  completes commands

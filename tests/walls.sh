@@ -25,7 +25,7 @@ if [ "$1" = --raised ]; then
     exit 0
 fi
 
-max_files=640 max_folder=35 max_circles=0 max_alone=73 max_public=1853
+max_files=639 max_folder=35 max_circles=0 max_alone=73 max_public=1853
 
 # FILE SYMBOL T|U, of the objects whose source is still there.
 symbols() {

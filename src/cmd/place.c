@@ -32,7 +32,7 @@ struct place_args {
     int writes;
     double limit;
     int seed, per_node;
-    bool json, no_scotch, dry_run;
+    bool json, dry_run;
 };
 
 enum { DAY = 86400 }; /* s */
@@ -90,8 +90,6 @@ static const struct opt options[] = {
      OPT_CALL(take_limit), .group = 5},
     {"seed", 0, "N", "of random moves and random orders (default 1)",
      OPT_INT(struct place_args, seed, 0, INT_MAX), .group = 5},
-    {"no-scotch", 0, NULL, "do not ask libscotch, where it is installed",
-     OPT_INTO(struct place_args, no_scotch), .group = 5},
     {"write", 0, "FORM[=FILE]",
      "write the placement, to standard output without FILE: order, nodes, rankfile, hostfile, "
      "mpich, slurm-hostfile, sbatch, torchrun, kubernetes; may be given again",
@@ -244,7 +242,6 @@ static int run(struct placing *p, struct err *err)
                             .per_host = p->args.per_node,
                             .limit = p->args.limit,
                             .seed = (unsigned)p->args.seed,
-                            .scotch = !p->args.no_scotch,
                             .progress = true};
     struct question q = job_question(&p->job, &p->args.job);
     struct place_step step;

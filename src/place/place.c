@@ -11,8 +11,7 @@
 #include "base/mem.h"
 #include "place/place_impl.h"
 
-/* Scotch needs 0.4 s for 8,192 ranks, and beats blocks at most with irregular holes. */
-enum { RANDOM_ORDERS = 9, SCOTCH_RANKS = 2048 };
+enum { RANDOM_ORDERS = 9 };
 /* SETS_TRIED: sets of hosts that get a search each if the number of hosts is given.  SETS_SIZE_MAX:
  * most (host, place in the set) pairs for which from_sets() runs. */
 enum { SETS_TRIED = 4, SETS_SIZE_MAX = 1 << 18 };
@@ -280,7 +279,7 @@ static void improve(struct place_best *b, struct placer *pl, unsigned turn)
     free(room);
 }
 
-/* --- complete search --- */
+/* --- the search --- */
 
 static int search(struct placed *out, struct place_best *b, struct placer *pl, struct err *err)
 {
@@ -294,8 +293,6 @@ static int search(struct placed *out, struct place_best *b, struct placer *pl, s
     place_mesh(b, pl);
     place_exhaust(b, pl);
     place_greedy(b, pl);
-    if (pl->ask->scotch && pl->ranks <= SCOTCH_RANKS)
-        place_scotch(b, pl, NULL); /* one more candidate, if installed */
     from_sets(b, pl);
     for (unsigned turn = 1; turn <= TURNS; turn++)
         improve(b, pl, turn);

@@ -71,7 +71,6 @@ struct place_ask {
     double limit;
     double share; /* share of that time to use; 0: all */
     unsigned seed;
-    bool scotch;   /* use Scotch if it is installed */
     bool progress; /* show progress on stderr if it is a terminal (log.h) */
 };
 
@@ -89,7 +88,7 @@ struct placed {
 };
 
 /* Find the best order.  Candidates: a closed form (orders of the mesh's axes x alignment of blocks
- * with NVLink domains and racks), greedy filling, optionally Scotch, moves of whole groups, and the
+ * with NVLink domains and racks), greedy filling, moves of whole groups, and the
  * cheapest sets of hosts (place_sets()).  The best candidate is kept, so the result is never worse
  * than the default order, nor than that of place_sets() for the same number of hosts.  Work is
  * counted, not clocked: equal input and seed give the same result on every machine.

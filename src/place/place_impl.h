@@ -302,7 +302,6 @@ void place_normalise(struct place_best *b, struct placer *pl);
  * box_of, unless NULL: box of each rank.  False: a rank found no slot. */
 bool greedy_fill(struct placer *pl, const struct row *row, const int *box_of, int *order);
 void place_greedy(struct place_best *b, struct placer *pl);
-int place_scotch(struct place_best *b, struct placer *pl, struct err *err);
 
 /* --- place_sets.c --- */
 

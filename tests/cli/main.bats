@@ -244,7 +244,7 @@ refused_by_each() { # FILE CODE TEXT
 
 # What takes a matrix takes the folder of its campaign.
 on_matrix=("show {} tiers" "cost {} 0 9 1M" "nodes {} --need 2 --job all_gather~1M" "predict {} --flops 1e14"
-    "place {} --flops 1e14 --layout dp=8 --no-scotch --write order" "search {} --flops 1e14 --tsv -" "explain {} 0 9" "export -f tsv {}")
+    "place {} --flops 1e14 --layout dp=8 --write order" "search {} --flops 1e14 --tsv -" "explain {} 0 9" "export -f tsv {}")
 
 @test "the folder of a campaign stands for its matrix; without one it is no input" {
     cd "$BATS_TEST_TMPDIR"

@@ -203,14 +203,13 @@ static void scout_goes_from_straddling_to_aligned(void **state)
 
 /* --- traffic without a model (more of it: place_traffic.c) --- */
 
-/* Ranks of the mesh under names that say nothing, in racks with holes: with Scotch, where it is
- * installed, and without it the answer holds every rank once, is no worse, and is the same again.
- */
+/* Ranks of the mesh under names that say nothing, in racks with holes: the answer holds every rank
+ * once, is no worse, and is the same again. */
 static void renamed_ranks_in_racks_with_holes(void **state)
 {
     struct scene s;
     struct demand d;
-    struct placed p[4];
+    struct placed p[2];
     struct err err = {0, ""};
     struct rng rng;
     int name[288];
@@ -228,76 +227,21 @@ static void renamed_ranks_in_racks_with_holes(void **state)
         d.flow[i].src = name[d.flow[i].src];
         d.flow[i].dst = name[d.flow[i].dst];
     }
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < 2; k++) {
         struct place_ask ask = ask_of(&s);
         ask.step = NULL;
         ask.demand = &d;
-        ask.scotch = k < 2;
         assert_int_equal(place_run(&p[k], &ask, &err), 0);
         check_order(&s, &p[k]);
-        print_message("%s: busiest %.2f s, default %.2f, bound %.2f, %.2f s; %s\n",
-                      ask.scotch ? "with Scotch" : "without", p[k].sec, p[k].in_order, p[k].bound,
-                      p[k].took, p[k].how);
+        print_message("busiest %.2f s, default %.2f, bound %.2f, %.2f s; %s\n", p[k].sec,
+                      p[k].in_order, p[k].bound, p[k].took, p[k].how);
         assert_true(2 * p[k].sec <= p[k].in_order);
     }
     assert_memory_equal(p[0].order, p[1].order, 288 * sizeof(int));
-    assert_memory_equal(p[2].order, p[3].order, 288 * sizeof(int));
-    for (int k = 0; k < 4; k++)
+    for (int k = 0; k < 2; k++)
         placed_free(&p[k]);
     demand_free(&d);
     close_scene(&s);
-}
-
-/* Scotch alone, in racks of ten nodes for groups of two: no rack gets more ranks than seats. */
-static void scotch_keeps_to_the_seats(void **state)
-{
-    struct scene s;
-    struct demand d;
-    struct err err = {0, ""};
-    struct placer pl;
-    struct node_pool pool;
-    struct host_slots seats;
-    struct place_best b = {.how = "none"};
-
-    (void)state;
-    open_scene(&s, "gb200-nvl72", 8, "mixtral-8x7b", "dp_shard=8", STRATEGY_FSDP, ORDER_MEGATRON);
-    for (int r = 0; r < 8; r++)
-        free_rack(&s, r, 0, 8);
-    mesh_demand(&d, (struct mesh_job){8, 9, 4, 3});
-    struct place_ask ask = ask_of(&s);
-    ask.step = NULL;
-    ask.demand = &d;
-    host_slots_make(&seats, &s.matrix.topo);
-    assert_int_equal(node_pool_make(&pool, &s.matrix, &seats, s.host, s.hosts, 0, &err), 0);
-    placer_open(&pl, &ask, &pool);
-    b.ranks = pl.ranks;
-    b.order = mem_calloc((size_t)pl.ranks, sizeof(int));
-    memcpy(b.order, pool.endpoint, (size_t)pl.ranks * sizeof(int));
-    b.sec = (struct place_sec){NAN, NAN};
-    bool there = place_scotch(&b, &pl, &err) == 0;
-    if (there) {
-        struct placed p = {.order = b.order, .ranks = b.ranks};
-        struct rng rng;
-        rng_seed(&rng, 2);
-        rng_shuffle(&rng, pool.endpoint, pool.slots);
-        double scattered = placer_order(&pl, pool.endpoint).mean;
-        print_message("Scotch: an endpoint sends for %.2f s, scattered %.2f s\n", b.sec.mean,
-                      scattered);
-        assert_string_equal(b.how, "Scotch");
-        check_order(&s, &p);
-        assert_true(2 * b.sec.mean < scattered);
-    }
-    free(b.order);
-    map_free(&b.seen);
-    placer_close(&pl);
-    node_pool_free(&pool);
-    host_slots_free(&seats);
-    demand_free(&d);
-    close_scene(&s);
-    if (!there) {
-        print_message("skipped: %s\n", err.text);
-        skip();
-    }
 }
 
 /* --- all orders of few nodes --- */
@@ -459,7 +403,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scout_goes_from_straddling_to_aligned),
         cmocka_unit_test(renamed_ranks_in_racks_with_holes),
-        cmocka_unit_test(scotch_keeps_to_the_seats),
         cmocka_unit_test(few_nodes_get_the_best_of_all_orders),
         cmocka_unit_test(few_nodes_lie_between_bound_and_placed),
         cmocka_unit_test(a_limit_hides_no_order_that_is_within_it),
