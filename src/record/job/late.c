@@ -126,6 +126,14 @@ static void take_call(struct late_comm *c, const struct late_work *w, int call)
     c->calls++;
 }
 
+/* State how late a member is in all calls, not only in those beyond the threshold. */
+static void late_by_median(struct late_member *m)
+{
+    m->behind = m->median;
+    m->from = m->lo;
+    m->to = m->hi;
+}
+
 /* Compute the statistics of each member after all calls were taken. */
 static void summarise(struct late_comm *c, const struct late_work *w)
 {
@@ -145,11 +153,8 @@ static void summarise(struct late_comm *c, const struct late_work *w)
             c->long_buf[k] = (double)m->own[k];
         m->median = stats_median(c->long_buf, c->calls);
         stats_median_ci(c->long_buf, c->calls, &m->lo, &m->hi);
-        if (2 * m->often <= c->calls && m->often)
-            continue;
-        m->behind = m->median;
-        m->from = m->lo;
-        m->to = m->hi;
+        if (2 * m->often > c->calls || !m->often)
+            late_by_median(m);
     }
 }
 
@@ -166,12 +171,15 @@ static double level(const struct late_comm *c, double *spread)
 static enum late_kind judge(const struct late_comm *c, const struct late_work *w, int i,
                             double usual, double spread)
 {
-    const struct late_member *m = &c->m[i];
+    struct late_member *m = &c->m[i];
     double others = 0, margin = fmax(LATE_SIGMAS * spread, c->typical / 2);
 
     margin = fmax(fmax(margin, 3 * w->unsure), LATE_LEAST);
-    if (c->calls >= LATE_CALLS && m->lo - usual > margin)
+    if (c->calls >= LATE_CALLS && m->lo - usual > margin) {
+        if (2 * m->often <= c->calls) /* a few calls lie far beyond */
+            late_by_median(m);
         return LATE_USUAL;
+    }
     for (int k = 0; k < c->n; k++)
         c->buf[k] = c->m[k].often;
     others = stats_middle(c->buf, c->n);
@@ -192,9 +200,10 @@ static void blame(struct late_comm *c, struct late_work *w)
     double spread, usual = level(c, &spread);
 
     for (int i = 0; i < c->n; i++) {
+        enum late_kind kind = judge(c, w, i, usual, spread);
         const struct late_member *m = &c->m[i];
         int process = c->comm->member[i];
-        struct late_part p = {.kind = judge(c, w, i, usual, spread),
+        struct late_part p = {.kind = kind,
                               .process = process,
                               .axis = c->comm->axis,
                               .calls = c->calls,
