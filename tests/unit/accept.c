@@ -18,13 +18,8 @@ static void scaled(struct matrix *ref, double share)
 {
     small_matrix(ref);
     for (int i = 0; i < ref->tiers; i++)
-        for (int d = 0; d < DIR_COUNT; d++) {
-            struct curve *c = &ref->tier[i].curve[d];
-            for (int k = 0; k < c->points; k++)
-                c->point[k].sec /= share;
-            if (c->points)
-                curve_summarise(c);
-        }
+        for (int d = 0; d < DIR_COUNT; d++)
+            small_scale(&ref->tier[i].curve[d], 1 / share);
 }
 
 static void measured(struct matrix *m)
@@ -37,7 +32,7 @@ static void measured(struct matrix *m)
 /* The last point's interval is what a rate's interval comes from. */
 static void interval(struct curve *c, double lo, double hi)
 {
-    struct curve_point *p = &c->point[c->points - 1];
+    struct curve_point *p = (struct curve_point *)&c->point[c->points - 1];
 
     p->n = 10;
     p->lo = p->sec / hi;

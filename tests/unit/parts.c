@@ -384,11 +384,7 @@ static void places_are_named_or_said_to_be_missing(void **state)
 
 static void halve(struct matrix *m, int tier)
 {
-    struct curve *c = &m->tier[tier].curve[DIR_UNI];
-
-    for (int k = 0; k < c->points; k++)
-        c->point[k].sec *= 2;
-    curve_summarise(c);
+    small_scale(&m->tier[tier].curve[DIR_UNI], 2);
 }
 
 /* Racks that only measuring found are the matrix's; the campaign's topology has the devices. */

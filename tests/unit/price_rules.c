@@ -305,12 +305,12 @@ static void a_rack_more_changes_a_price_by_a_quarter(void **state)
 
 static void scale(struct curve *c, double by)
 {
-    for (int i = 0; i < c->points; i++) {
-        c->point[i].sec *= by;
-        c->point[i].lo *= by;
-        c->point[i].hi *= by;
-    }
-    curve_summarise(c);
+    double *ratio = mem_calloc((size_t)c->points + 1, sizeof(*ratio));
+
+    for (int i = 0; i < c->points; i++)
+        ratio[i] = by;
+    curve_scale(c, ratio);
+    free(ratio);
 }
 
 /* Tiers over NICs alike: no way across more switches is the faster one. */

@@ -66,6 +66,17 @@ static inline void small_matrix(struct matrix *m)
     small_tier(m, "fabric", 0, 60e-6, 0.4e9, true);
 }
 
+/* All times of a curve, its intervals included, times `by`. */
+static inline void small_scale(struct curve *c, double by)
+{
+    double *ratio = mem_calloc((size_t)c->points + 1, sizeof(*ratio));
+
+    for (int k = 0; k < c->points; k++)
+        ratio[k] = by;
+    curve_scale(c, ratio);
+    free(ratio);
+}
+
 static inline struct exception *small_exception(struct matrix *m, enum part part, int a, int b,
                                                 int tier, double factor)
 {
