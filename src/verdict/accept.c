@@ -126,12 +126,13 @@ struct sized {
     int at;
 };
 
-static int by_amount(const void *a, const void *b)
+/* Amounts are positive, so their bits have their order. */
+static uint64_t by_amount(const void *item)
 {
-    const struct sized *x = a, *y = b;
+    uint64_t bits;
 
-    return x->amount != y->amount ? (x->amount > y->amount) - (x->amount < y->amount)
-                                  : (x->at > y->at) - (x->at < y->at);
+    memcpy(&bits, &((const struct sized *)item)->amount, sizeof(bits));
+    return bits;
 }
 
 /* Set y to the median log time of the points of one size minus their own, because epochs that ran
@@ -139,10 +140,10 @@ static int by_amount(const void *a, const void *b)
 static void center(double *y, double *like, const struct sized *size, int n, const double *sec)
 {
     for (int k = 0; k < n; k++)
-        like[k] = log(sec[size[k].at]);
+        like[k] = y[size[k].at] = log(sec[size[k].at]);
     double median = stats_middle(like, n);
     for (int k = 0; k < n; k++)
-        y[size[k].at] = median - log(sec[size[k].at]);
+        y[size[k].at] = median - y[size[k].at];
 }
 
 static void take_noise(struct accept_noise *n, int i)
@@ -154,7 +155,7 @@ static void take_noise(struct accept_noise *n, int i)
 
     for (int k = 0; k < g->points; k++)
         size[k] = (struct sized){n->all.amount[g->first + k], k};
-    qsort(size, (size_t)g->points, sizeof(*size), by_amount);
+    stats_sort_keys(size, g->points, sizeof(*size), by_amount);
     for (int k = 0, j; k < g->points; k = j) {
         for (j = k + 1; j < g->points && size[j].amount == size[k].amount; j++)
             ;

@@ -13,60 +13,82 @@ enum { SMALL = 8 << 10, LARGE = 1 << 20 }; /* up to, from: bytes */
 
 /* --- points that measured the same --- */
 
-/* What a point is of, in the ids of the first campaign.  Small: there may be millions. */
-struct match_key {
+/* Subject of a point, in the ids of the first campaign.  Small, because there may be millions of points. */
+struct match_row {
     double bytes;
     int ranks, src, dst, flows, epoch;
     unsigned char op, stage;
-};
-
-struct match_row {
-    struct match_key key;
-    int round, group, unit;
+    int round;
     int of; /* index of the point */
-    double sec;
 };
 
-static int order_keys(const struct match_key *a, const struct match_key *b)
+static int order_ints(int x, int y)
 {
-    return stats_order(
-        (double[]){a->op, a->stage, a->ranks, a->src, a->dst, a->flows, a->epoch, a->bytes},
-        (double[]){b->op, b->stage, b->ranks, b->src, b->dst, b->flows, b->epoch, b->bytes}, 8);
+    return (x > y) - (x < y);
 }
 
-/* The key of a row in parts, the last first: each is sorted by in turn. */
+/* Order of the units.  The epochs and sizes of a unit have one place. */
+static int order_units(const struct match_row *a, const struct match_row *b)
+{
+    int order = order_ints(a->op << 8 | a->stage, b->op << 8 | b->stage);
+
+    order = order ? order : order_ints(a->ranks, b->ranks);
+    order = order ? order : order_ints(a->src, b->src);
+    order = order ? order : order_ints(a->dst, b->dst);
+    return order ? order : order_ints(a->flows, b->flows);
+}
+
+static int order_rows(const struct match_row *a, const struct match_row *b)
+{
+    int order = order_units(a, b);
+
+    order = order ? order : order_ints(a->epoch, b->epoch);
+    return order ? order : (a->bytes > b->bytes) - (a->bytes < b->bytes);
+}
+
+/* The order of rows in parts, the last first: each is sorted by in turn. */
 static uint64_t by_bytes(const void *row)
 {
-    return (uint64_t)((const struct match_row *)row)->key.bytes;
+    return (uint64_t)(*(struct match_row *const *)row)->bytes;
 }
 
 static uint64_t by_time(const void *row)
 {
-    const struct match_key *k = &((const struct match_row *)row)->key;
+    const struct match_row *r = *(struct match_row *const *)row;
 
-    return (uint64_t)k->flows << 32 | (unsigned)k->epoch;
+    return (uint64_t)r->flows << 32 | (unsigned)r->epoch;
 }
 
 static uint64_t by_ends(const void *row)
 {
-    const struct match_key *k = &((const struct match_row *)row)->key;
+    const struct match_row *r = *(struct match_row *const *)row;
 
-    return (uint64_t)k->src << 32 | (unsigned)k->dst;
+    return (uint64_t)r->src << 32 | (unsigned)r->dst;
 }
 
 static uint64_t by_kind(const void *row)
 {
-    const struct match_key *k = &((const struct match_row *)row)->key;
+    const struct match_row *r = *(struct match_row *const *)row;
 
-    return (uint64_t)k->op << 40 | (uint64_t)k->stage << 32 | (unsigned)k->ranks;
+    return (uint64_t)r->op << 40 | (uint64_t)r->stage << 32 | (unsigned)r->ranks;
 }
 
-static void sort_rows(struct match_row *row, int n)
+/* Pointers are sorted, because rows are five times as long and would be copied in each of the four turns. */
+static struct match_row *sort_rows(struct match_row *row, int n)
 {
     stats_key *const part[] = {by_bytes, by_time, by_ends, by_kind};
+    struct match_row **at = mem_calloc((size_t)n + 1, sizeof(*at)), *sorted;
 
+    for (int i = 0; i < n; i++)
+        at[i] = &row[i];
     for (size_t i = 0; i < sizeof(part) / sizeof(*part); i++)
-        stats_sort_keys(row, n, sizeof(*row), part[i]);
+        stats_sort_keys(at, n, sizeof(*at), part[i]);
+    sorted = mem_calloc((size_t)n + 1, sizeof(*sorted));
+    for (int i = 0; i < n; i++)
+        sorted[i] = *at[i];
+    free(at);
+    free(row);
+    return sorted;
 }
 
 /* id[] of `other`'s endpoints in `t`, -1 where t has none of that host and number. */
@@ -90,17 +112,15 @@ static int *same_endpoints(const struct topo *t, const struct topo *other)
     return id;
 }
 
-/* Number the units: order_keys() puts the epochs and sizes of a unit one behind the other.  Another round is
- * another unit, because it opens its own connections. */
-static void number_units(struct match_row *row, int rows)
+/* Numbers of the rows' units.  Another round is another unit, because it opens its own connections. */
+static int *number_units(const struct match_row *row, int rows)
 {
-    for (int i = 1; i < rows; i++) {
-        struct match_key same = row[i].key;
-        same.epoch = row[i - 1].key.epoch;
-        same.bytes = row[i - 1].key.bytes;
-        bool other = order_keys(&same, &row[i - 1].key) || row[i].round != row[i - 1].round;
-        row[i].unit = row[i - 1].unit + other;
-    }
+    int *unit = mem_ints(rows, 0);
+
+    for (int i = 1; i < rows; i++)
+        unit[i] =
+            unit[i - 1] + (order_units(&row[i], &row[i - 1]) || row[i].round != row[i - 1].round);
+    return unit;
 }
 
 /* The good points, sorted. */
@@ -116,46 +136,43 @@ static struct match_row *match_rows(const struct topo *t, const struct campaign 
         if (x->stop == STOP_FAILED || x->wrong || stage_is_retest(x->stage) || src < 0 || dst < 0 ||
             !(x->sec.median > 0))
             continue;
-        row[n++] = (struct match_row){.key = {.op = (unsigned char)x->op,
-                                              .stage = (unsigned char)x->stage,
-                                              .ranks = x->ranks,
-                                              .src = src,
-                                              .dst = dst,
-                                              .flows = x->flows,
-                                              .epoch = x->epoch,
-                                              .bytes = (double)x->bytes},
+        row[n++] = (struct match_row){.op = (unsigned char)x->op,
+                                      .stage = (unsigned char)x->stage,
+                                      .ranks = x->ranks,
+                                      .src = src,
+                                      .dst = dst,
+                                      .flows = x->flows,
+                                      .epoch = x->epoch,
+                                      .bytes = (double)x->bytes,
                                       .of = i,
-                                      .sec = x->sec.median,
-                                      .round = x->round,
-                                      .group = x->group};
+                                      .round = x->round};
     }
-    sort_rows(row, n);
-    number_units(row, n);
     free(id);
     *count = n;
-    return row;
+    return sort_rows(row, n);
 }
 
 /* --- which figure a point is of --- */
 
-static const struct plan_group *group_of(const struct plan *p, const struct match_row *r)
+static const struct plan_group *group_of(const struct campaign *c, const struct match_row *r)
 {
+    const struct plan *p = c->plan;
+    const int group = c->points->point[r->of].group;
+
     for (int i = 0; p && i < p->rounds; i++) {
         const struct round *round = &p->round[i];
-        if (round->id != r->round || r->group >= round->groups)
+        if (round->id != r->round || group >= round->groups)
             continue;
-        const struct plan_group *g = &round->group[r->group];
-        if (g->size == r->key.ranks && g->members[0] == r->key.src &&
-            g->members[g->size - 1] == r->key.dst)
+        const struct plan_group *g = &round->group[group];
+        if (g->size == r->ranks && g->members[0] == r->src && g->members[g->size - 1] == r->dst)
             return g;
     }
     return NULL;
 }
 
 /* Sizes between are neither latency nor bandwidth. */
-static bool figure_of(struct figure_key *f, const struct campaign *c, const struct match_row *r)
+static bool figure_of(struct figure_key *f, const struct campaign *c, const struct match_row *k)
 {
-    const struct match_key *k = &r->key;
     bool pair = op_is_pair((enum op)k->op);
 
     *f = (struct figure_key){.op = k->op, .tier = -1, .large = k->bytes >= LARGE};
@@ -164,7 +181,7 @@ static bool figure_of(struct figure_key *f, const struct campaign *c, const stru
             topo_tier_by(&c->matrix->topo, k->src, k->dst, stage_by_nic((enum stage)k->stage));
     if (k->op == OP_PAIR_LATENCY ? k->bytes > SMALL : !f->large && (pair || k->bytes > SMALL))
         return false;
-    const struct plan_group *g = pair ? NULL : group_of(c->plan, r);
+    const struct plan_group *g = pair ? NULL : group_of(c, k);
     if (g)
         shape_of(&f->shape, c->topo, g->members, g->size);
     else
@@ -183,6 +200,16 @@ static int order_figures(const struct figure_key *a, const struct figure_key *b)
                         (double[]){b->tier, b->op, y->ranks, y->domains, y->per_domain, y->racks,
                                    y->nics, b->large},
                         8);
+}
+
+/* True if order_figures() is 0, in a tenth of its time. */
+static bool is_figure(const struct figure_key *a, const struct figure_key *b)
+{
+    const struct shape *x = &a->shape, *y = &b->shape;
+
+    return a->tier == b->tier && a->large == b->large && a->op == b->op && x->ranks == y->ranks &&
+           x->domains == y->domains && x->per_domain == y->per_domain && x->racks == y->racks &&
+           x->nics == y->nics;
 }
 
 static char *figure_words(const struct matrix *m, const struct figure_key *k, bool nics)
@@ -228,7 +255,7 @@ static int *partners(struct figures *f, struct match_row *const *row, const int 
     for (int k = 0; k < f->campaigns; k++)
         for (int i = 0, j = 0; i < rows[0]; i++) {
             int *to = &at[i * f->campaigns + k], order = 1;
-            while (j < rows[k] && (order = order_keys(&row[k][j].key, &row[0][i].key)) < 0)
+            while (j < rows[k] && (order = order_rows(&row[k][j], &row[0][i])) < 0)
                 j++;
             *to = j < rows[k] && order == 0 ? j++ : -1;
             f->matched[k] += *to >= 0;
@@ -243,9 +270,9 @@ static int number_of(struct common *all, const struct figure_key *key, int last)
 {
     int i = 0;
 
-    if (last >= 0 && !order_figures(&all->key[last], key))
+    if (last >= 0 && is_figure(&all->key[last], key))
         return last;
-    while (i < all->keys && order_figures(&all->key[i], key))
+    while (i < all->keys && !is_figure(&all->key[i], key))
         i++;
     if (i == all->keys)
         MEM_PUSH(all->key, all->keys) = *key;
@@ -294,30 +321,31 @@ static int common_rows(struct common *all, const struct figures *f, const struct
     return n;
 }
 
-static void add_point(struct figures *f, const struct matrix *m, const struct figure_key *key,
-                      const struct match_row *row)
+static void add_figure(struct figures *f, const struct matrix *m, const struct figure_key *key,
+                       int points)
 {
-    const struct match_key *k = &row->key;
     struct figure *last = f->figures ? &f->figure[f->figures - 1] : NULL;
-    int ranks = k->ranks > 0 ? k->ranks : 2;
+    char *what = figure_words(m, key, false);
 
-    if (!last || order_figures(&last->key, key)) {
-        char *what = figure_words(m, key, false);
-        if (last && !strcmp(last->what, what)) {
-            free(what);
-            what = figure_words(m, key, true);
-        }
-        last = &MEM_PUSH(f->figure, f->figures);
-        *last =
-            (struct figure){.key = *key,
-                            .what = what,
-                            .rate = key->large,
-                            .nic = key->tier >= 0 ? m->tier[key->tier].nic : key->shape.domains > 1,
-                            .first = f->points};
+    if (last && !strcmp(last->what, what)) {
+        free(what);
+        what = figure_words(m, key, true);
     }
-    last->points++;
-    f->cell[f->points] = (struct figure_cell){k->epoch, k->flows == 1, row->unit};
-    f->amount[f->points++] = k->bytes * op_bus_factor((enum op)k->op, ranks);
+    MEM_PUSH(f->figure, f->figures) =
+        (struct figure){.key = *key,
+                        .what = what,
+                        .rate = key->large,
+                        .nic = key->tier >= 0 ? m->tier[key->tier].nic : key->shape.domains > 1,
+                        .first = f->points,
+                        .points = points};
+}
+
+static void add_point(struct figures *f, const struct match_row *r, int unit)
+{
+    int ranks = r->ranks > 0 ? r->ranks : 2;
+
+    f->cell[f->points] = (struct figure_cell){r->epoch, r->flows == 1, unit};
+    f->amount[f->points++] = r->bytes * op_bus_factor((enum op)r->op, ranks);
 }
 
 void figures_match(struct figures *f, const struct campaign *c, int n)
@@ -331,6 +359,7 @@ void figures_match(struct figures *f, const struct campaign *c, int n)
     for (int k = 0; k < n; k++)
         row[k] = match_rows(c[0].topo, &c[k], &rows[k]);
     int *at = partners(f, row, rows);
+    int *unit = number_units(row[0], rows[0]);
     struct common all;
 
     count = common_rows(&all, f, c, row[0], rows[0], at);
@@ -338,21 +367,23 @@ void figures_match(struct figures *f, const struct campaign *c, int n)
     f->of = mem_calloc((size_t)count * (size_t)n + 1, sizeof(int));
     f->amount = mem_calloc((size_t)count + 1, sizeof(double));
     f->cell = mem_calloc((size_t)count + 1, sizeof(*f->cell));
-    for (int g = 0; g < all.keys; g++)
+    for (int g = 0; g < all.keys; g++) {
+        add_figure(f, c[0].matrix, &all.key[g], all.rows.start[g + 1] - all.rows.start[g]);
         for (int i = all.rows.start[g]; i < all.rows.start[g + 1]; i++) {
             int first = all.rows.at[i];
             for (int k = 0; k < n; k++) {
-                const struct match_row *r = &row[k][at[first * n + k]];
-                f->sec[i * n + k] = r->sec;
-                f->of[i * n + k] = r->of;
+                f->of[i * n + k] = row[k][at[first * n + k]].of;
+                f->sec[i * n + k] = c[k].points->point[f->of[i * n + k]].sec.median;
             }
-            add_point(f, c[0].matrix, &all.key[g], &row[0][first]);
+            add_point(f, &row[0][first], unit[first]);
         }
+    }
     for (int k = 0; k < n; k++)
         free(row[k]);
     lists_free(&all.rows);
     free(all.key);
     free(at);
+    free(unit);
     free(rows);
     free(row);
 }
