@@ -184,13 +184,6 @@ static inline int topo_tier_by(const struct topo *t, int a, int b, bool by_nic)
 /* True if no pair would cross a NIC unless NVLink is bypassed: all endpoints are GPUs of one host
  * or one NVLink domain, each has an RDMA NIC, and there are at least two different NICs. */
 bool topo_hides_nics(const struct topo *t);
-/* Prefetch distance of loops over many pairs: a large machine's endpoints exceed any cache. */
-enum { TOPO_AHEAD = 8 };
-static inline void topo_fetch(const struct topo *t, int a, int b)
-{
-    __builtin_prefetch(&t->endpoint[a]);
-    __builtin_prefetch(&t->endpoint[b]);
-}
 /* Group of an endpoint at a level; -1: not visible. */
 static inline int topo_at(const struct topo *t, int endpoint, int level)
 {

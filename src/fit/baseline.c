@@ -15,8 +15,6 @@ static void sort_out(struct fit *f)
 
     for (int i = 0; i < f->count; i++) {
         struct obs *o = &f->obs[i];
-        if (i + TOPO_AHEAD < f->count)
-            topo_fetch(&f->m->topo, o[TOPO_AHEAD].src, o[TOPO_AHEAD].dst);
         o->tier = topo_tier_by(&f->m->topo, o->src, o->dst, o->by_nic);
         key[i] = o->tier * OP_COUNT + (int)o->op;
     }

@@ -120,8 +120,6 @@ static int pairs_seen(const struct fit *f, struct pair_seen **out)
     *out = mem_calloc((size_t)by.start[ends] + 1, sizeof(**out));
     for (int i = 0; i < by.start[ends]; i++) {
         const struct obs *o = &f->obs[by.at[i]];
-        if (i + TOPO_AHEAD < by.start[ends])
-            __builtin_prefetch(&f->obs[by.at[i + TOPO_AHEAD]]);
         int a = low[by.at[i]], b = o->src + o->dst - a, *met = &last[b * tiers + o->tier];
         if (*met != a + 1)
             (*out)[n++] = (struct pair_seen){a, b, o->tier};
@@ -214,8 +212,6 @@ static void coverage_open(struct coverage *c, struct fit *f)
     c->host = mem_calloc((size_t)t->hosts, sizeof(*c->host));
     for (int i = 0; i < c->pairs; i++) {
         const struct pair_seen *p = &c->pair[i];
-        if (i + TOPO_AHEAD < c->pairs)
-            topo_fetch(t, p[TOPO_AHEAD].a, p[TOPO_AHEAD].b);
         int *by = c->by[f->m->tier[p->tier].nic], x = topo_at(t, p->a, LEVEL_HOST),
             y = topo_at(t, p->b, LEVEL_HOST);
         by[p->a]++;
@@ -315,8 +311,6 @@ static void count_climbs(const struct fit *f, enum level level, struct climb *of
 
     for (int i = 0; i < f->points->count; i++) {
         const struct point *p = &f->points->point[i];
-        if (i + TOPO_AHEAD < f->points->count)
-            topo_fetch(t, p[TOPO_AHEAD].src, p[TOPO_AHEAD].dst);
         if (!fit_is_crowded(f, p))
             continue;
         int x = topo_at(t, p->src, (int)level), y = topo_at(t, p->dst, (int)level);

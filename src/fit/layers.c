@@ -114,8 +114,6 @@ static void meets_open(struct meets *m, const struct finder *f)
     m->high = mem_calloc((size_t)f->count + 1, sizeof(int));
     for (int i = 0; i < f->count; i++) {
         const struct obs *o = &f->o[i];
-        if (f->rest && i + TOPO_AHEAD < f->count)
-            topo_fetch(f->t, o[TOPO_AHEAD].src, o[TOPO_AHEAD].dst);
         bool is = counts(f, o, &a, &b);
         m->low[i] = is ? (a < b ? a : b) : -1;
         m->high[i] = is ? (a < b ? b : a) : -1;
@@ -152,11 +150,8 @@ static void add_edges(struct edge **out, int *count, const struct finder *f, con
     const int *at = m->by.at + m->by.start[low];
     int n = m->by.start[low + 1] - m->by.start[low];
 
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         m->v[i] = &f->o[at[i]];
-        __builtin_prefetch(m->v[i]);
-        __builtin_prefetch(&m->high[at[i]]);
-    }
     for (int i = 0, j; i < n; i = j) {
         for (j = i + 1; j < n && m->high[at[j]] == m->high[at[i]]; j++)
             ;

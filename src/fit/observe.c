@@ -231,13 +231,6 @@ static int list_points(struct lists *l, const struct points *p, bool pairs)
     return lists;
 }
 
-/* Prefetch points of the next list while the current list is sorted: they are scattered in memory. */
-static void fetch(const struct point *p)
-{
-    __builtin_prefetch(p);
-    __builtin_prefetch(&p->words); /* a point spans two cache lines */
-}
-
 int observe(struct obs **out, const struct points *p, bool pairs)
 {
     struct lists by;
@@ -246,11 +239,8 @@ int observe(struct obs **out, const struct points *p, bool pairs)
 
     for (int i = 0; i < n; i++)
         v[i] = &p->point[by.at[i]];
-    for (int l = 0; l < lists; l++) {
-        for (int i = by.start[l + 1]; l + 1 < lists && i < by.start[l + 2]; i++)
-            fetch(v[i]);
+    for (int l = 0; l < lists; l++)
         sort(v + by.start[l], by.start[l + 1] - by.start[l]);
-    }
     lists_free(&by);
     int count = fold(out, v, n);
     free(v);

@@ -185,8 +185,6 @@ static int flows_of(const struct fit *f, int tier, const struct quiet *q, const 
     *out = NULL;
     for (int i = 0; i < f->points->count; i++) {
         const struct point *p = &f->points->point[i];
-        if (i + TOPO_AHEAD < f->points->count)
-            topo_fetch(&f->m->topo, p[TOPO_AHEAD].src, p[TOPO_AHEAD].dst);
         if (is_flow(f, tier, q, p))
             MEM_PUSH(*out, n) = p;
     }

@@ -109,8 +109,6 @@ struct look *looks_of(const struct points *p, const struct topo *t, bool by_nic,
 
     for (int i = 0; i < p->count; i++) {
         const struct point *q = &p->point[i];
-        if (i + TOPO_AHEAD < p->count)
-            topo_fetch(t, q[TOPO_AHEAD].src, q[TOPO_AHEAD].dst);
         turn +=
             i == 0 || q->round != q[-1].round || q->epoch != q[-1].epoch || q->bytes != q[-1].bytes;
         if (!is_look(q, by_nic) || q->wrong)

@@ -433,8 +433,6 @@ static void see_round(struct sight *s, const struct topo *t, const struct round 
 
     for (int g = 0; g < r->groups; g++) {
         const int *pair = r->group[g].members;
-        if (g + TOPO_AHEAD < r->groups)
-            topo_fetch(t, r->group[g + TOPO_AHEAD].members[0], r->group[g + TOPO_AHEAD].members[1]);
         if (!over_nics(t, r, pair))
             continue;
         nics = true;

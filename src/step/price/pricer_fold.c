@@ -168,7 +168,6 @@ static inline int label_of(struct label_slot *s, unsigned stamp, int *next)
  * numbered in order of appearance in the group, from 1. */
 static uint64_t signature(struct places *p, const struct span *span, int group)
 {
-    enum { AHEAD = 8 }; /* prefetch, because ranks are scattered over memory on large machines */
     int next[KEYS] = {0}, rank = span_rank(span, group, 0), keys = p->keys, stride = span->stride;
     int end = rank + span->size * stride;
     struct label_slot *slot = p->slot;
@@ -179,8 +178,6 @@ static uint64_t signature(struct places *p, const struct span *span, int group)
     for (; rank < end; rank += stride) {
         const struct rank_place *r = &p->at[p->order[rank]];
         uint64_t labels = r->mark;
-        if (rank + AHEAD * stride < end)
-            __builtin_prefetch(&p->at[p->order[rank + AHEAD * stride]]);
         for (int k = 0; k < keys; k++)
             labels =
                 labels * 0x100000001b3u + (uint64_t)label_of(&slot[r->key[k]], stamp, &next[k]);

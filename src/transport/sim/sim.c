@@ -526,9 +526,6 @@ static int sim_open(void **out, const struct group *g, size_t max_bytes, struct 
     struct sim *s = g->comm;
 
     (void)max_bytes;
-    if (g->index + 1 < g->round->groups) /* needed next */
-        topo_fetch(s->truth, g->round->group[g->index + 1].members[0],
-                   g->round->group[g->index + 1].members[1]);
     if (s->varies) {
         s->by_nic = stage_by_nic(g->round->stage);
         s->now = now_of(g);
