@@ -12,7 +12,7 @@
 enum { CHANNELS_MAX = TIER_MAX * 2 * LOOK_COUNT };
 
 struct noise_court {
-    struct noise_input in;
+    struct noise_input in, late; /* late: from the first look of stage 2 on */
     uint64_t key;       /* hash of the looks of stage 1 */
     struct look *left;  /* looks without those through uplinks that are full; NULL: all */
     struct found *lost; /* leaves that lost uplinks */
@@ -142,7 +142,7 @@ static void take_base(const struct noise_court *c, const struct channel *x, cons
     const int *at = view_looks(v, x->kind, x->tiers, &n);
 
     for (int i = 0; i < n && rates; i++) {
-        const struct look *k = &c->in.look[at[i]];
+        const struct look *k = &v->in->look[at[i]];
         float *const *base = rates->base[k->tier];
         float off = 0;
 
@@ -156,7 +156,7 @@ static void take_base(const struct noise_court *c, const struct channel *x, cons
 }
 
 /* Rack pairs with claimed rates are no evidence for the ends at other sizes. */
-static void take_racks(const struct noise_court *c, const struct channel *x,
+static void take_racks(const struct noise_court *c, const struct channel *x, const struct view *v,
                        const struct claims *claims, float *r)
 {
     const struct channel *rates = rates_of(c, x);
@@ -165,10 +165,10 @@ static void take_racks(const struct noise_court *c, const struct channel *x,
     for (int i = 0; i < claims->count; i++) {
         const struct claim *y = &claims->at[i];
 
-        for (int k = 0; y->rung == RUNG_RACK_PAIR && y->channel == rates && k < c->in.looks; k++) {
-            int a = rack[c->in.look[k].src], b = rack[c->in.look[k].dst];
+        for (int k = 0; y->rung == RUNG_RACK_PAIR && y->channel == rates && k < v->in->looks; k++) {
+            int a = rack[v->in->look[k].src], b = rack[v->in->look[k].dst];
 
-            if (channel_has(x, &c->in.look[k]) &&
+            if (channel_has(x, &v->in->look[k]) &&
                 ((a == y->a && b == y->b) || (a == y->b && b == y->a)))
                 r[k] = NAN;
         }
@@ -188,11 +188,11 @@ static void scan_channel(struct noise_court *c, struct channel *x, const struct 
                      .out = out,
                      .stale = true};
 
-    h.r = memcpy(c->r, v->r, (size_t)c->in.looks * sizeof(*c->r));
+    h.r = memcpy(c->r, v->r, (size_t)v->in->looks * sizeof(*c->r));
     h.done = mem_calloc((size_t)c->places.n + 1, sizeof(*h.done));
     if (has_base(x)) {
         take_base(c, x, v, h.r);
-        take_racks(c, x, out, h.r);
+        take_racks(c, x, v, out, h.r);
     }
     hunt_parts(&h);
     if (x->kind == LOOK_RATE && beside == BESIDE_ANY)
@@ -297,13 +297,20 @@ static void second_stage(struct noise_court *c, struct claims *named)
 {
     const double alpha = noise_constants.false_part / questions(&c->suspect);
     struct claims loaded = {0};
+    int from = 0;
 
-    c->r = mem_realloc(c->r, (size_t)c->in.looks + 1, sizeof(*c->r));
+    while (!c->in.look[from].fresh)
+        from++;
+    c->late = c->in;
+    c->late.look += from;
+    c->late.looks -= from;
+    c->r = mem_realloc(c->r, (size_t)c->late.looks + 1, sizeof(*c->r));
     select_endpoints(c);
     for (int tail = 0; tail < 2; tail++) {
         struct view *v = &c->view[1][tail];
 
-        *v = (struct view){.in = &c->in,
+        *v = (struct view){.in = &c->late,
+                           .from = from,
                            .places = &c->places,
                            .base = &c->view[0][tail],
                            .selected = c->selected,

@@ -108,10 +108,10 @@ static void each(const struct witness *w, struct evidence *e, each_look *f)
         if (!is_member(w, m))
             continue;
         for (int j = w->x->by.start[m]; j < w->x->by.start[m + 1]; j++) {
-            int i = w->x->by.at[j] / 2, end = w->x->by.at[j] & 1;
+            const int end = w->x->by.at[j] & 1, i = w->x->by.at[j] / 2 - w->v->from;
 
-            if (counts(w, &n->in->look[i], i, end))
-                f(e, w, &n->in->look[i], i, end);
+            if (i >= 0 && counts(w, &w->v->in->look[i], i, end))
+                f(e, w, &w->v->in->look[i], i, end);
         }
     }
 }

@@ -24,18 +24,20 @@ enum look_kind { LOOK_RATE, LOOK_BOTH_WAYS, LOOK_SMALL, LOOK_LARGE, LOOK_LATENCY
 
 /* One measured pair. */
 struct look {
-    int turn, block; /* ascending in time; blocks of the second stage have numbers of their own */
-    int src, dst;    /* endpoints */
-    float y;         /* value, see above; -INFINITY: no answer */
-    float tail;      /* log(sec_p95 / sec), 0 or more; NAN: not known */
-    enum look_kind kind : 8;
-    int tier : 8;        /* tier of the pair */
-    int looks_at : 8;    /* second stage: the end it was measured for, 0: src, 1: dst; -1: both */
+    int turn;     /* ascending in time */
+    int src, dst; /* endpoints */
+    float y;      /* value, see above; -INFINITY: no answer */
+    float tail;   /* log(sec_p95 / sec), 0 or more; NAN: not known */
+    enum look_kind kind : 4;
+    int tier : 6;        /* tier of the pair */
+    int block : 8;       /* ascending in time; the second stage has numbers of its own */
+    int looks_at : 3;    /* second stage: the end it was measured for, 0: src, 1: dst; -1: both */
     bool alone : 1;      /* measured alone */
     bool fresh : 1;      /* measured in the second stage, among suspects and controls */
     bool same_pair : 1;  /* second stage: the same pair again, because the pair stood out */
     bool unselected : 1; /* drawn at random to be measured alone: the reference for "under load" */
 };
+_Static_assert(sizeof(struct look) == 24 && TIER_MAX <= 32, "millions are held");
 
 /* A part that stands out, or a suspect. */
 struct found {

@@ -59,7 +59,8 @@ void usual_find(double *v, int n, double *m, double *sigma);
 double usual_quantile(double *v, int n, double share);
 
 struct view {
-    const struct noise_input *in;
+    const struct noise_input *in; /* stage 2: without the looks before its first */
+    int from;                     /* index of the first look of `in` among all */
     const struct places *places;
     const struct view *base; /* stage 1, for the view of stage 2 */
     const bool *selected;    /* endpoints that stage 2 suspects */
