@@ -170,9 +170,6 @@ static void add_item(struct item *to, const struct pick *p, int look, int end)
     to->bits = (unsigned char)(end | end_is_fine(p->v, k, !end) << 1);
 }
 
-/* Parts written together: as many as fit the cache and the TLB. */
-enum { TOGETHER = 512 };
-
 /* Pages that were used already cost less than new ones. */
 static void make_room(struct keyed *k, size_t n)
 {
@@ -187,27 +184,19 @@ static void make_room(struct keyed *k, size_t n)
 static void fill(const struct keying *x)
 {
     struct keyed *k = x->k;
-    struct lists l;
-    int *start = k->start, *key = mem_ints(x->codes, -1);
+    int *start = k->start;
 
     for (int i = 0; i < x->codes; i++)
-        if (x->part[i] >= 0) {
-            key[i] = x->part[i] / TOGETHER;
+        if (x->part[i] >= 0)
             start[x->part[i] + 2]++;
-        }
-    lists_make(&l, key, NULL, x->codes, k->parts / TOGETHER + 1);
-    free(key);
     for (int p = 0; p < k->parts; p++) {
         k->most = start[p + 2] > k->most ? start[p + 2] : k->most;
         start[p + 2] += start[p + 1];
     }
     make_room(k, (size_t)start[k->parts + 1] + 1);
-    for (int i = 0; i < start[k->parts + 1]; i++) {
-        const int code = l.at[i];
-
-        add_item(&k->at[start[x->part[code] + 1]++], x->pick, x->look[code / 2], code % 2);
-    }
-    lists_free(&l);
+    for (int i = 0; i < x->codes; i++)
+        if (x->part[i] >= 0)
+            add_item(&k->at[start[x->part[i] + 1]++], x->pick, x->look[i / 2], i % 2);
 }
 
 void keyed_make(struct keyed *k, const struct pick *pick, enum rung rung)
