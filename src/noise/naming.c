@@ -18,24 +18,41 @@ struct evidence {
 };
 
 struct index {
-    struct lists by; /* codes by endpoint, both stages */
+    struct lists by; /* codes by endpoint of a claim, both stages */
     bool *partner, *block;
     int blocks;
 };
 
-static void index_make(struct index *x, const struct noise_input *in, int n)
+static bool is_claimed(const struct naming *n, const struct claims *c, int endpoint)
 {
+    int i = 0;
+
+    while (i < c->count && n->places->of[c->at[i].rung][endpoint] != c->at[i].a)
+        i++;
+    return i < c->count;
+}
+
+static void index_make(struct index *x, const struct naming *m, const struct claims *c)
+{
+    const struct noise_input *in = m->in;
+    const int n = m->places->n;
     int *key = mem_ints(2 * in->looks, -1);
+    bool *claimed = mem_calloc((size_t)n + 1, sizeof(*claimed));
 
     *x = (struct index){0};
+    for (int i = 0; i < n; i++)
+        claimed[i] = is_claimed(m, c, i);
     for (int i = 0; i < in->looks; i++) {
-        key[2 * i] = in->look[i].src;
-        key[2 * i + 1] = in->look[i].dst;
+        if (claimed[in->look[i].src])
+            key[2 * i] = in->look[i].src;
+        if (claimed[in->look[i].dst])
+            key[2 * i + 1] = in->look[i].dst;
         x->blocks = in->look[i].block >= x->blocks ? in->look[i].block + 1 : x->blocks;
     }
     lists_make(&x->by, key, NULL, 2 * in->looks, n);
     x->partner = mem_calloc((size_t)n + 1, sizeof(bool));
     x->block = mem_calloc((size_t)x->blocks + 1, sizeof(bool));
+    free(claimed);
     free(key);
 }
 
@@ -472,7 +489,7 @@ struct found *naming_make(const struct naming *n, const struct claims *c, int *f
 
     *founds = 0;
     if (c->count)
-        index_make(&x, n->in, n->places->n);
+        index_make(&x, n, c);
     for (int i = 0; i < c->count; i++) {
         struct case_of k = {0};
 
