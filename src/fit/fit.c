@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fit/fit.h"
 
-#include <malloc.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -445,12 +444,9 @@ int fit_matrix(struct matrix *m, struct topo *t, const struct plan *plan, const 
     f.bw_bytes = observe_size(f.obs, f.count, OP_PAIR_BW);
     f.lat_bytes = observe_size(f.obs, f.count, OP_PAIR_LATENCY);
     fit_racks(&f);
-    malloc_trim(
-        0); /* release memory of sorting and clustering: with many points the fit is the peak of memory use */
     start_tiers(m);
     classes_make(&f.classes, &m->topo, f.obs, f.count, f.bw_bytes);
     fit_baseline(&f);
-    malloc_trim(0);
     fit_parts(&f);
     fit_latency(&f);
     tier_curves(&f);

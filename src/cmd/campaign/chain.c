@@ -456,7 +456,6 @@ static int take_steps(struct chain *c, struct err *err)
     plan_forget_pairs(&c->plan);
     if (chain_is_sim(c))
         sim_bed_free(&c->bed);
-    malloc_trim(0); /* free small pieces; otherwise they stay while points are loaded */
     return chain_fit(c, err);
 }
 
