@@ -13,9 +13,9 @@ enum { CHANNELS_MAX = TIER_MAX * 2 * LOOK_COUNT };
 
 struct noise_court {
     struct noise_input in, late; /* late: from the first look of stage 2 on */
-    uint64_t key;       /* hash of the looks of stage 1 */
-    struct look *left;  /* looks without those through uplinks that are full; NULL: all */
-    struct found *lost; /* leaves that lost uplinks */
+    uint64_t key;                /* hash of the looks of stage 1 */
+    struct look *left;           /* looks without those through uplinks that are full; NULL: all */
+    struct found *lost;          /* leaves that lost uplinks */
     int losts;
     struct places places;
     struct view view[2][2]; /* stage, spread */
