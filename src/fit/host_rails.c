@@ -41,11 +41,6 @@ struct region {
     double d[L][L], err[L][L]; /* medians and their standard errors; NAN: not measured */
 };
 
-static int host_of(const struct topo *t, int id)
-{
-    return topo_at(t, id, LEVEL_HOST);
-}
-
 /* Region of two hosts; -1: unresolved in a layer. */
 static int region_of(const struct layers *l, int a, int b)
 {
@@ -78,7 +73,7 @@ static struct met *meetings(const struct layers *l, int region, const struct top
 
     *n = 0;
     for (int i = 0; i < count; i++) {
-        int a = host_of(t, o[i].src), b = host_of(t, o[i].dst);
+        int a = topo_at(t, o[i].src, LEVEL_HOST), b = topo_at(t, o[i].dst, LEVEL_HOST);
         if (!obs_is_latency(&o[i], bytes) || !(o[i].stages & quiet) || a == b ||
             region_of(l, a, b) != region)
             continue;
@@ -229,7 +224,7 @@ static double crossed(const struct layers *l, int region, const struct topo *t, 
     int n = 0;
 
     for (int i = 0; i < count; i++) {
-        int a = host_of(t, o[i].src), b = host_of(t, o[i].dst);
+        int a = topo_at(t, o[i].src, LEVEL_HOST), b = topo_at(t, o[i].dst, LEVEL_HOST);
         if (o[i].op == op && o[i].bytes == bytes && o[i].sec > 0 && !o[i].outdone && a != b &&
             host_rails_of(&l->rails, t, o[i].src) != host_rails_of(&l->rails, t, o[i].dst) &&
             region_of(l, a, b) == region)

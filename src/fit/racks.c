@@ -20,11 +20,6 @@ static const char *const many[LEVEL_COUNT] = {[LEVEL_DOMAIN] = "domains",
                                               [LEVEL_RACK] = "racks",
                                               [LEVEL_SPINE] = "spines"};
 
-static int host_of(const struct fit *f, int id)
-{
-    return topo_at(&f->m->topo, id, LEVEL_HOST);
-}
-
 /* Set the group of hosts that never answered to -2: they are exceptions already. */
 static int set_silent_apart(struct fit *f, struct host_layer *l)
 {
@@ -33,7 +28,8 @@ static int set_silent_apart(struct fit *f, struct host_layer *l)
 
     for (int i = 0; i < f->count; i++)
         if (f->obs[i].sec > 0)
-            answered[host_of(f, f->obs[i].src)] = answered[host_of(f, f->obs[i].dst)] = true;
+            answered[topo_at(&f->m->topo, f->obs[i].src, LEVEL_HOST)] =
+                answered[topo_at(&f->m->topo, f->obs[i].dst, LEVEL_HOST)] = true;
     for (int h = 0; h < f->m->topo.hosts; h++) {
         if (l->of[h] == -1 && !answered[h])
             l->of[h] = -2;
@@ -123,7 +119,8 @@ static void apply_rails(struct fit *f, const struct host_rails *r, const struct 
     if (t->tiers >= TIER_MAX || t->group[LEVEL_LEAF].count)
         return;
     for (int i = 0; i < t->endpoints; i++) {
-        int rail = host_rails_of(r, t, i), g = reach ? reach->of[host_of(f, i)] : 0;
+        int rail = host_rails_of(r, t, i),
+            g = reach ? reach->of[topo_at(&f->m->topo, i, LEVEL_HOST)] : 0;
         if (rail < 0 || g < 0)
             continue;
         snprintf(name, sizeof(name), "leaf-%02d-%d", g, rail);
@@ -158,7 +155,7 @@ static int *declared(const struct fit *f, enum level level)
     for (int h = 0; h < f->m->topo.hosts; h++)
         rack[h] = -1;
     for (int i = 0; i < f->m->topo.endpoints; i++)
-        rack[host_of(f, i)] = topo_at(&f->m->topo, i, level);
+        rack[topo_at(&f->m->topo, i, LEVEL_HOST)] = topo_at(&f->m->topo, i, level);
     return rack;
 }
 

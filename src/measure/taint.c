@@ -14,11 +14,6 @@
 
 enum { TOLD_MAX = 8, ROOT = 256 };
 
-static int host_of(const struct topo *t, int endpoint)
-{
-    return t->endpoint[endpoint].place.at[LEVEL_HOST];
-}
-
 /* --- note of a point --- */
 
 static const char prefix[] = "tainted: ";
@@ -180,11 +175,11 @@ static int sort_ranks(const struct topo *t, int *first, int *rank)
     int hosts = 0;
 
     for (int e = 0; e < t->endpoints; e++)
-        hosts += first[host_of(t, e) + 1]++ == 0;
+        hosts += first[topo_at(t, e, LEVEL_HOST) + 1]++ == 0;
     for (int h = 0; h < t->hosts; h++)
         first[h + 1] += first[h];
     for (int e = t->endpoints; e-- > 0;)
-        rank[--first[host_of(t, e) + 1]] = e;
+        rank[--first[topo_at(t, e, LEVEL_HOST) + 1]] = e;
     for (int h = 0; h < t->hosts; h++)
         first[h] = first[h + 1];
     first[t->hosts] = t->endpoints;
@@ -327,7 +322,7 @@ static void hear_ports(struct taint *t)
     memset(t->ports.heard, 0, sizeof(*t->ports.heard) * (size_t)t->topo->hosts);
     for (int r = 0; r < t->world->size; r++) {
         const struct taint_said *said = said_of(t, r);
-        struct heard_of_host *h = &t->ports.heard[host_of(t->topo, r)];
+        struct heard_of_host *h = &t->ports.heard[topo_at(t->topo, r, LEVEL_HOST)];
         if (!said->port[0])
             continue;
         h->more += said->more + (h->said != NULL);
@@ -343,8 +338,8 @@ static void mark_ports(const struct taint *t, struct point *p, const int *member
     int host = 0;
 
     for (int i = 0; i < n; i++) {
-        int at = host_of(t->topo, members[i]);
-        across = across || at != host_of(t->topo, members[0]);
+        int at = topo_at(t->topo, members[i], LEVEL_HOST);
+        across = across || at != topo_at(t->topo, members[0], LEVEL_HOST);
         if (!h && t->ports.heard[at].said) {
             h = &t->ports.heard[at];
             host = at;
@@ -372,7 +367,7 @@ static void tell_ports(const struct taint *t, const struct total *all, struct ta
 {
     for (int r = 0; r < t->world->size; r++) {
         const struct total *one = &all[r];
-        const char *host = t->topo->host[host_of(t->topo, r)].name;
+        const char *host = t->topo->host[topo_at(t->topo, r, LEVEL_HOST)].name;
         n->ports += one->port[0] != '\0';
         if (one->harm[0] && ++n->harmed <= TOLD_MAX)
             log_warn("during the campaign, %s on %s: %s", one->port, host, one->harm);

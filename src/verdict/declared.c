@@ -197,11 +197,6 @@ static const struct host_layer *layer_of(const struct declared *d, int grouping)
     return grouping < d->layers.count ? &d->layers.layer[grouping] : NULL;
 }
 
-static int host_of(const struct declared *d, int endpoint)
-{
-    return topo_at(&d->topo, endpoint, LEVEL_HOST);
-}
-
 /* Compare `host` with each host of its measured group: number of near ones, and their median. */
 static char *evidence_of(const struct declared *d, const struct host_layer *l, int host)
 {
@@ -213,7 +208,8 @@ static char *evidence_of(const struct declared *d, const struct host_layer *l, i
 
     for (int i = 0; i < d->count; i++) {
         const struct obs *o = &d->obs[i];
-        int x = host_of(d, o->src), y = host_of(d, o->dst), other = x == host ? y : x;
+        int x = topo_at(&d->topo, o->src, LEVEL_HOST), y = topo_at(&d->topo, o->dst, LEVEL_HOST),
+            other = x == host ? y : x;
         double v = slow ? 1 / o->sec : o->bytes / o->sec;
         if (o->op == op && o->bytes == bytes && o->sec > 0 && x != y && (x == host || y == host) &&
             l->of[other] == l->of[host])

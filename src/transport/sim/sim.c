@@ -494,17 +494,13 @@ struct sim_ctx {
     double busy_until; /* s of sending until a fault of ON_AFTER begins; INFINITY: none */
 };
 
-static int host_of(const struct sim *s, int id)
-{
-    return s->truth->endpoint[id].place.at[LEVEL_HOST];
-}
-
 /* A dead host does not answer. */
 static int answer(const struct sim *s, const struct group *g, struct err *err)
 {
     for (int f = 0; f < s->faults; f++)
         for (int i = 0; s->fault[f].kind == FAULT_DEAD_HOST && i < g->size; i++)
-            if (host_of(s, g->members[i]) == s->fault[f].a && sim_fault_on(s, &s->fault[f], -1, -1))
+            if (topo_at(s->truth, g->members[i], LEVEL_HOST) == s->fault[f].a &&
+                sim_fault_on(s, &s->fault[f], -1, -1))
                 return err_set(err, "no answer from host %s", s->truth->host[s->fault[f].a].name);
     return 0;
 }

@@ -82,11 +82,6 @@ int sim_sender(const struct sim *s, int src, int dst)
 
 /* --- noise of a point --- */
 
-static int host_of(const struct sim *s, int id)
-{
-    return topo_at(s->truth, id, LEVEL_HOST);
-}
-
 /* Log of the rate of a part, which the machine keeps. */
 static double kept(const struct sim *s, int id)
 {
@@ -96,7 +91,7 @@ static double kept(const struct sim *s, int id)
     if (w->endpoint > 0)
         y += w->endpoint * normal(key_of(s->machine, DRAW_ENDPOINT, id, 0));
     if (w->host > 0)
-        y += w->host * normal(key_of(s->machine, DRAW_HOST, host_of(s, id), 0));
+        y += w->host * normal(key_of(s->machine, DRAW_HOST, topo_at(s->truth, id, LEVEL_HOST), 0));
     return y;
 }
 
@@ -107,7 +102,7 @@ static double hosts_minute(const struct sim *s, const struct group *g)
     int before = -1;
 
     for (int i = 0; i < g->size; i++) {
-        int host = host_of(s, ids[i]);
+        int host = topo_at(s->truth, ids[i], LEVEL_HOST);
         if (host == before)
             continue;
         double y =
@@ -128,8 +123,10 @@ static double parts(const struct sim *s, const struct group *g)
 
     for (int i = 0; i < g->size; i++) {
         if (latency && w->host_latency > 0)
-            late = fmax(late, w->host_latency * fabs(normal(key_of(s->machine, DRAW_HOST_LATENCY,
-                                                                   host_of(s, g->members[i]), 0))));
+            late = fmax(late,
+                        w->host_latency *
+                            fabs(normal(key_of(s->machine, DRAW_HOST_LATENCY,
+                                               topo_at(s->truth, g->members[i], LEVEL_HOST), 0))));
         else if (!latency && (w->endpoint > 0 || w->host > 0))
             least = fmin(least, kept(s, g->members[i]));
     }
