@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "base/json.h"
 #include "base/log.h"
@@ -87,14 +88,55 @@ void table_add(struct table *t, ...)
     json_array_append_new(t->rows, row);
 }
 
-/* Width in characters: continuation bytes of UTF-8 do not count. */
-static int width(const char *s)
-{
-    int n = 0;
+/* --- as text --- */
 
-    for (; *s; s++)
-        n += ((unsigned char)*s & 0xc0) != 0x80;
-    return n;
+int table_width(FILE *out)
+{
+    struct winsize size;
+    const char *env = getenv("COLUMNS");
+    int columns;
+
+    if (ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        return size.ws_col;
+    return env && units_int(&columns, env, 1, 9999, NULL) == 0 ? columns : 80;
+}
+
+/* Width of n bytes in characters: continuation bytes of UTF-8 do not count. */
+static int width(const char *s, size_t n)
+{
+    int w = 0;
+
+    for (size_t i = 0; i < n; i++)
+        w += ((unsigned char)s[i] & 0xc0) != 0x80;
+    return w;
+}
+
+/* Return the bytes of the first line of a text in at most `columns` characters, at least one word. */
+static size_t first_line(const char *text, int columns)
+{
+    const size_t lead = strspn(text, " ");
+    size_t end = lead;
+
+    for (size_t next = lead; text[next]; next += strspn(text + next, " ")) {
+        next += strcspn(text + next, " ");
+        if (end > lead && width(text, next) > columns)
+            break;
+        end = next;
+    }
+    return end;
+}
+
+void table_wrap(FILE *out, const char *text, int indent)
+{
+    int columns = table_width(out), at = 0;
+
+    do {
+        size_t n = first_line(text, columns - at);
+        fprintf(out, "%*s%.*s\n", at, "", (int)n, text);
+        text += n;
+        text += strspn(text, " ");
+        at = indent;
+    } while (*text);
 }
 
 /* Names are left-aligned; numbers, and "figure" texts, right-aligned. */
@@ -103,46 +145,159 @@ static bool is_left(const struct table_column *c)
     return !strncmp(c->unit, "text", 4) || !strcmp(c->unit, "flag");
 }
 
-/* Column of text number `at`. */
-static const struct table_column *column_of(const struct table *t, int at)
-{
-    const struct table_column *c = t->column;
+/* A column of the text. */
+struct shown_column {
+    const struct table_column *is;
+    int width;       /* chosen */
+    int body, least; /* with a folded head; with folded texts, too */
+    bool empty;      /* unknown in all rows, and left out */
+};
 
-    for (int i = 0; i <= at; i++, c++)
-        while (!c->head)
-            c++;
-    return c - 1;
+/* Return a cell as text: unknown is "-", counts have commas; buf: if composed. */
+static const char *shown(const struct table *t, const struct shown_column *c, int i, char *buf)
+{
+    if (i < t->columns)
+        return t->cell[i];
+    if (!t->cell[i])
+        return "-";
+    return strcmp(c->is->unit, "count") ? t->cell[i] : units_count_text(buf, atof(t->cell[i]), 0);
 }
 
-static const char *shown(const struct table *t, int i)
+static int larger(int a, int b)
 {
-    return t->cell[i] ? t->cell[i] : "-";
+    return a > b ? a : b;
+}
+
+static int longest_word(const char *text)
+{
+    int most = 0;
+
+    for (size_t n; *text; text += n) {
+        text += strspn(text, " ");
+        n = strcspn(text, " ");
+        most = larger(most, width(text, n));
+    }
+    return most;
+}
+
+/* Measure the columns.  Heads and texts may be broken at blanks, figures may not. */
+static void measure(const struct table *t, struct shown_column *c)
+{
+    const struct table_column *is = t->column;
+    char buf[UNITS_TEXT];
+
+    for (int k = 0; k < t->columns; k++, is++) {
+        while (!is->head)
+            is++;
+        c[k] = (struct shown_column){.is = is, .empty = t->cells > t->columns};
+    }
+    for (int i = 0; i < t->cells; i++) {
+        struct shown_column *x = &c[i % t->columns];
+        const char *text = shown(t, x, i, buf);
+        bool head = i < t->columns;
+        int w = width(text, strlen(text)), word = longest_word(text);
+        x->width = larger(x->width, w);
+        x->body = larger(x->body, head ? word : w);
+        x->least = larger(x->least, head || is_left(x->is) ? word : w);
+        x->empty = x->empty && (head || !t->cell[i] || !*t->cell[i]);
+    }
+}
+
+/* Take characters from the columns with the most to spare until a line fits. */
+static int fit(struct shown_column *c, int columns, int over, bool texts)
+{
+    for (; over > 0; over--) {
+        struct shown_column *most = NULL;
+        int spare = 0;
+        for (int k = 0; k < columns; k++) {
+            int of = c[k].empty ? 0 : c[k].width - (texts ? c[k].least : c[k].body);
+            most = of > spare ? &c[k] : most;
+            spare = larger(spare, of);
+        }
+        if (!most)
+            return over;
+        most->width--;
+    }
+    return 0;
+}
+
+/* Print a piece of a cell; *blanks: blanks owed to the line, so that none ends it. */
+static void print_piece(FILE *out, const struct shown_column *c, const char *text, int n,
+                        bool marked, int *blanks)
+{
+    int pad = c->width - width(text, (size_t)n);
+
+    if (n == 0) {
+        *blanks += c->width;
+        return;
+    }
+    fprintf(out, "%*s", *blanks + (is_left(c->is) ? 0 : pad), "");
+    char *piece = mem_printf("%.*s", n, text);
+    if (marked)
+        log_mark(out, piece);
+    else
+        fputs(piece, out);
+    free(piece);
+    *blanks = is_left(c->is) ? pad : 0;
+}
+
+static int lines_of(const char *text, int columns)
+{
+    int lines = 0;
+
+    for (; *text; lines++, text += strspn(text, " "))
+        text += first_line(text, columns);
+    return lines;
+}
+
+/* Print a row of cells; heads stand at the bottom of theirs. */
+static void print_row(FILE *out, const struct table *t, const struct shown_column *c, int row,
+                      int indent)
+{
+    const char **rest = mem_calloc((size_t)t->columns, sizeof(*rest));
+    char(*buf)[UNITS_TEXT] = mem_calloc((size_t)t->columns, sizeof(*buf));
+    int lines = 1, *from = mem_calloc((size_t)t->columns, sizeof(*from));
+
+    for (int k = 0; k < t->columns; k++) {
+        rest[k] = shown(t, &c[k], row * t->columns + k, buf[k]);
+        from[k] = c[k].empty ? 0 : lines_of(rest[k], c[k].width);
+        lines = from[k] > lines ? from[k] : lines;
+    }
+    for (int l = 0; l < lines; l++) {
+        int blanks = indent;
+        for (int k = 0, first = 1; k < t->columns; k++) {
+            if (c[k].empty)
+                continue;
+            bool due = row > 0 || l >= lines - from[k];
+            int n = due ? (int)first_line(rest[k], c[k].width) : 0;
+            bool marked =
+                row > 0 && !strcmp(c[k].is->unit, "text!") && t->cell[row * t->columns + k];
+            blanks += first ? 0 : 2;
+            first = 0;
+            print_piece(out, &c[k], rest[k], n, marked, &blanks);
+            rest[k] += n;
+            rest[k] += strspn(rest[k], " ");
+        }
+        fputc('\n', out);
+    }
+    free(from);
+    free(buf);
+    free(rest);
 }
 
 void table_print(FILE *out, const struct table *t, int indent)
 {
-    int *widest = mem_calloc((size_t)t->columns, sizeof(*widest));
+    struct shown_column *c = mem_calloc((size_t)t->columns, sizeof(*c));
+    int all = indent - 2;
 
-    for (int i = 0; i < t->cells; i++) {
-        int w = width(shown(t, i)), *best = &widest[i % t->columns];
-        *best = w > *best ? w : *best;
-    }
-    for (int i = 0; i < t->cells; i++) {
-        int at = i % t->columns, pad = widest[at] - width(shown(t, i));
-        bool last = at == t->columns - 1;
-        const struct table_column *c = column_of(t, at);
-        fprintf(out, "%*s", at ? 2 : indent, "");
-        if (i >= t->columns && t->cell[i] && !strcmp(c->unit, "text!")) {
-            log_mark(out, t->cell[i]);
-            fprintf(out, "%*s", last ? 0 : pad, "");
-        } else if (is_left(c))
-            fprintf(out, "%s%*s", shown(t, i), last ? 0 : pad, "");
-        else
-            fprintf(out, "%*s%s", pad, "", shown(t, i));
-        if (last)
-            fputc('\n', out);
-    }
-    free(widest);
+    measure(t, c);
+    for (int k = 0; k < t->columns; k++)
+        all += c[k].empty ? 0 : c[k].width + 2;
+    all = fit(c, t->columns, all - table_width(out), false);
+    fit(c, t->columns, all, true);
+    for (int row = 0; row < t->cells / t->columns; row++)
+        print_row(out, t, c, row, indent);
+    free(c);
 }
 
 void table_tsv(FILE *out, const struct table *t)

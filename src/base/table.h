@@ -1,4 +1,4 @@
-/* table.h - rows of typed cells, output as aligned columns, TSV or JSON. */
+/* table.h - rows of typed cells, output as aligned columns, TSV or JSON; and wrapped paragraphs. */
 #ifndef RG_TABLE_H
 #define RG_TABLE_H
 
@@ -35,8 +35,14 @@ void table_open(struct table *t, const struct table_column *column);
  * number that is not finite is null. */
 void table_add(struct table *t, ...);
 
+/* Width of the terminal behind a stream, else $COLUMNS, else 80. */
+int table_width(FILE *out);
+/* Print a paragraph, broken at blanks into lines of at most table_width(); all but the first begin
+ * with `indent` blanks.  Widths count UTF-8 characters. */
+void table_wrap(FILE *out, const char *text, int indent);
 /* Print columns two spaces apart, after `indent` spaces, without blanks at the end of a line.
- * Widths count UTF-8 characters. */
+ * Columns unknown in all rows are left out; heads and texts are broken at blanks until a line is at
+ * most table_width() wide.  Counts have commas: 2,307. */
 void table_print(FILE *out, const struct table *t, int indent);
 void table_tsv(FILE *out, const struct table *t);
 /* Return the rows as a new reference and free the table. */

@@ -358,6 +358,22 @@ char *units_rate_text(char buf[UNITS_TEXT], double Bps)
     return scaled(buf, Bps, 1000, unit, 4);
 }
 
+char *units_count_text(char buf[UNITS_TEXT], double n, int digits)
+{
+    double unit = digits && n > 0 ? pow(10, floor(log10(n)) + 1 - digits) : 1;
+
+    if (unit < 1) {
+        snprintf(buf, UNITS_TEXT, "%.*f", (int)lround(-log10(unit)), n);
+        return buf;
+    }
+    int at = snprintf(buf, UNITS_TEXT, "%.0f", unit * round(n / unit));
+    for (at -= 3; at > 0 && buf[at - 1] != '-' && strlen(buf) + 1 < UNITS_TEXT; at -= 3) {
+        memmove(buf + at + 1, buf + at, strlen(buf + at) + 1);
+        buf[at] = ',';
+    }
+    return buf;
+}
+
 const char *units_plural(long long n, const char *one, const char *many)
 {
     return n == 1 ? one : many;

@@ -37,6 +37,9 @@ char *units_bytes_text(char buf[UNITS_TEXT], double bytes); /* "256 KiB", "1.5 G
 char *units_seconds_text(char buf[UNITS_TEXT],
                          double seconds);                /* "2.10 us", "13.3 s", "1 h 02 m" */
 char *units_rate_text(char buf[UNITS_TEXT], double Bps); /* "49.2 GB/s", "119 MB/s" */
+/* "16,600", "7,890", "0.523": rounded to this many significant digits (0: to a whole number), never
+ * with an exponent. */
+char *units_count_text(char buf[UNITS_TEXT], double n, int digits);
 /* "7.5 %", "62 %", "99.6 %", "100 %": two digits, three from 99.5 % on, so that no exponent appears. */
 static inline char *units_share_text(char buf[UNITS_TEXT], double share)
 {

@@ -7,13 +7,13 @@
 
 #include "base/host.h"
 #include "base/mem.h"
+#include "base/table.h"
 #include "base/units.h"
 #include "cmd/campaign/launch.h"
 #include "cmd/command.h"
 #include "cmd/input.h"
 #include "measure/transports/nccl_path.h"
 #include "report/text/report.h"
-#include "report/text/term.h"
 #include "topo/fabrics/fabric.h"
 #include "topo/groups.h"
 #include "topo/net.h"
@@ -155,7 +155,7 @@ static void print_fabric(const char *name, const struct fabric *f)
     }
     for (int i = 0; i < sources.count; i++) {
         char *line = mem_printf("  (%d) %s", i + 1, sources.text[i]);
-        term_wrap(stdout, line, 6, term_columns(stdout));
+        table_wrap(stdout, line, 6);
         free(line);
     }
     free(sources.text);

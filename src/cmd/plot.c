@@ -9,13 +9,13 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/table.h"
 #include "cmd/campaigns.h"
 #include "cmd/command.h"
 #include "cmd/input.h"
 #include "report/plot/pair_map.h"
 #include "report/plot/plot.h"
 #include "report/text/history_text.h"
-#include "report/text/term.h"
 
 /* A picture from PLOT_STEP on, with files.  A path that is not a file but LABEL=FILE names the
  * steps, or the campaign. */
@@ -177,7 +177,7 @@ static int plot_files_print(const struct plot_files *f, struct err *err)
     int rc = load(&h, f, err);
 
     if (rc == 0 && f->figure == PLOT_STEP)
-        rc = plot_text_step(stdout, &h.steps, f->top, term_columns(stdout), err);
+        rc = plot_text_step(stdout, &h.steps, f->top, table_width(stdout), err);
     else if (rc == 0 && f->figure == PLOT_SCALING)
         rc = plot_text_scaling(stdout, &h.scaling, err);
     else if (rc == 0 && f->figure == PLOT_HISTORY)
@@ -389,7 +389,7 @@ static int print_terminal(const struct args *a, struct err *err)
         return -1;
     rc = pair_map_init(&ps, &m, p, NULL, err);
     if (rc == 0) {
-        pair_map_print(stdout, &ps, term_columns(stdout), log_colour(stdout));
+        pair_map_print(stdout, &ps, table_width(stdout), log_colour(stdout));
         pair_map_free(&ps);
     }
     matrix_free(&m);

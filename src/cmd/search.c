@@ -13,7 +13,6 @@
 #include "base/units.h"
 #include "calibrate/anchor.h"
 #include "cmd/command.h"
-#include "report/text/term.h"
 #include "step/job.h"
 #include "step/search/flags.h"
 #include "step/search/search.h"
@@ -215,7 +214,7 @@ static void ties(FILE *out, const struct search *s)
                 equals, 100 * SEARCH_EQUAL);
     mem_stream_end(line);
     fputc('\n', out);
-    term_wrap(out, text, 0, term_columns(out));
+    table_wrap(out, text, 0);
     free(text);
 }
 
@@ -233,7 +232,7 @@ static void why(FILE *out, const struct search *s)
                        i < next ? "over the next" : "over the best of ", i < next ? "" : f->family,
                        f->step.layout, 100 * (f->step.sec / s->best[0].step.sec - 1),
                        f->alike ? ", not told apart" : "", s->why[i]);
-        term_wrap(out, line, 6, term_columns(out));
+        table_wrap(out, line, 6);
         free(line);
     }
 }

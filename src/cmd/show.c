@@ -5,11 +5,11 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "base/table.h"
 #include "cmd/command.h"
 #include "cmd/input.h"
 #include "report/plot/pair_map.h"
 #include "report/text/matrix_text.h"
-#include "report/text/term.h"
 #include "topo/nccl_profile.h"
 #include "verdict/parts.h"
 
@@ -90,7 +90,7 @@ static int pairs(const struct show *s, FILE *out, json_t **json, struct err *err
     if (pair_map_init(&ps, &s->in.m, s->in.has & INPUT_POINTS ? &s->in.p : NULL, NULL, err) < 0)
         return -1;
     if (out)
-        pair_map_print(out, &ps, term_columns(out), log_colour(out));
+        pair_map_print(out, &ps, table_width(out), log_colour(out));
     else
         *json = pair_map_json(&ps);
     pair_map_free(&ps);

@@ -90,16 +90,64 @@ static void test_texts(void **state)
     table_open(&t, columns);
     table_add(&t, none, "b");
     table_add(&t, "ccc", "");
-    prints(&t, "  a  long\n  -  b\nccc  \n");
+    prints(&t, "  a  long\n  -  b\nccc\n");
     table_free(&t);
+}
+
+/* A table as wide as the terminal is left alone; one character less, and heads fold before texts;
+ * figures are never broken, and a column without values is left out. */
+static void test_fold(void **state)
+{
+    static const struct table_column columns[] = {
+        {NULL, "pairs measured", "count"}, {NULL, "nothing", "rate"}, {NULL, "why", "text"}, {0}};
+    struct table t;
+
+    (void)state;
+    table_open(&t, columns);
+    table_add(&t, 2307, NAN, "two of them");
+    table_add(&t, 7, NAN, "none");
+    setenv("COLUMNS", "27", 1);
+    prints(&t, "pairs measured  why\n"
+               "         2,307  two of them\n"
+               "             7  none\n");
+    setenv("COLUMNS", "26", 1);
+    prints(&t, "        pairs\n"
+               "     measured  why\n"
+               "        2,307  two of them\n"
+               "            7  none\n");
+    setenv("COLUMNS", "9", 1);
+    prints(&t, "   pairs\n"
+               "measured  why\n"
+               "   2,307  two\n"
+               "          of\n"
+               "          them\n"
+               "       7  none\n");
+    table_free(&t);
+}
+
+/* Lines are as long as COLUMNS allows, to the character, and a longer word has its own. */
+static void test_wrap(void **state)
+{
+    char *text;
+    size_t len;
+    FILE *out = mem_stream(&text, &len);
+
+    (void)state;
+    setenv("COLUMNS", "10", 1);
+    table_wrap(out, "  one two three 12345678901 é6789012", 2);
+    setenv("COLUMNS", "9", 1);
+    table_wrap(out, "one two tw", 2);
+    table_wrap(out, "", 2);
+    mem_stream_end(out);
+    assert_string_equal(text, "  one two\n  three\n  12345678901\n  é6789012\none two\n  tw\n\n");
+    free(text);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cells),
-        cmocka_unit_test(test_tsv),
-        cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_cells), cmocka_unit_test(test_tsv),  cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_fold),  cmocka_unit_test(test_wrap),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -158,6 +158,14 @@ static void texts_have_three_digits_and_the_unit_that_fits(void **state)
     assert_string_equal(units_bytes_text(b, 262144), "256 KiB");
     assert_string_equal(units_bytes_text(b, 1.5 * (1 << 30)), "1.50 GiB");
     assert_string_equal(units_seconds_text(b, 2.1e-6), "2.10 us");
+    assert_string_equal(units_count_text(b, 16614.2, 3), "16,600");
+    assert_string_equal(units_count_text(b, 99950, 3), "100,000");
+    assert_string_equal(units_count_text(b, 999.6, 3), "1,000");
+    assert_string_equal(units_count_text(b, 0.5234, 3), "0.523");
+    assert_string_equal(units_count_text(b, 999, 0), "999");
+    assert_string_equal(units_count_text(b, 1234567, 0), "1,234,567");
+    assert_string_equal(units_count_text(b, -1000, 0), "-1,000");
+    assert_string_equal(units_count_text(b, 0, 3), "0");
     assert_string_equal(units_seconds_text(b, 13.3), "13.3 s");
     assert_string_equal(units_seconds_text(b, 125), "2 m 05 s");
     assert_string_equal(units_seconds_text(b, 3720), "1 h 02 m");

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "report/text/term.h"
 
 struct anchor {
     double pos;
@@ -46,6 +45,27 @@ char *heat_number(char buf[HEAT_NUMBER], double v)
 
     snprintf(buf, HEAT_NUMBER, a < 1e9 ? "%.*f" : "%.*e", decimals, v);
     return buf;
+}
+
+/* Set ink (text) or paper (background) to 0xRRGGBB: 24-bit if $COLORTERM is "truecolor" or "24bit",
+ * else the nearest of the 6 x 6 x 6 colours of xterm's 256. */
+enum ground { INK = 38, PAPER = 48 };
+
+static void paint(FILE *out, enum ground ground, unsigned rgb)
+{
+    const char *deep = getenv("COLORTERM");
+    unsigned r = rgb >> 16 & 255, g = rgb >> 8 & 255, b = rgb & 255;
+
+    if (deep && (!strcmp(deep, "truecolor") || !strcmp(deep, "24bit")))
+        fprintf(out, "\033[%d;2;%u;%u;%um", ground, r, g, b);
+    else
+        fprintf(out, "\033[%d;5;%um", ground,
+                16 + 36 * ((r * 5 + 127) / 255) + 6 * ((g * 5 + 127) / 255) + (b * 5 + 127) / 255);
+}
+
+static void paint_plain(FILE *out)
+{
+    fputs("\033[0m", out);
 }
 
 enum { NUMBERS_MAX = 16, LABEL_MAX = 20, ROWS_CAP = 4096 };
@@ -233,8 +253,8 @@ static void print_cell(const struct grid *g, int r, int c)
         if (g->colour && !self) {
             unsigned rgb = cell_rgb(g, r, c);
             bool dark = (rgb >> 16 & 255) * 3 + (rgb >> 8 & 255) * 6 + (rgb & 255) < 1280;
-            term_paint(g->out, TERM_PAPER, rgb);
-            term_paint(g->out, TERM_INK, dark ? 0xffffff : 0x000000);
+            paint(g->out, PAPER, rgb);
+            paint(g->out, INK, dark ? 0xffffff : 0x000000);
         }
         /* "·" has two bytes and one column. */
         fprintf(g->out, "%*s%s", self || !isnan(v) ? 6 : 7, say,
@@ -242,7 +262,7 @@ static void print_cell(const struct grid *g, int r, int c)
                 : isnan(v)        ? " "
                                   : shade(g, v));
     } else if (g->colour) {
-        term_paint(g->out, TERM_PAPER, cell_rgb(g, r, c));
+        paint(g->out, PAPER, cell_rgb(g, r, c));
         fputs("  ", g->out);
     } else {
         const char *s = self ? " " : isnan(v) ? "·" : shade(g, v);
@@ -295,9 +315,9 @@ static void print_rows(const struct grid *g)
                 print_cell(g, r, c);
                 continue;
             }
-            term_paint(g->out, TERM_INK, cell_rgb(g, r, c));
+            paint(g->out, INK, cell_rgb(g, r, c));
             if (r + 1 < g->blocks)
-                term_paint(g->out, TERM_PAPER, cell_rgb(g, r + 1, c));
+                paint(g->out, PAPER, cell_rgb(g, r + 1, c));
             else
                 fputs("\033[49m", g->out);
             fputs("▀", g->out);
@@ -316,21 +336,21 @@ static void print_legend(const struct grid *g)
     for (int i = 0; i < steps; i++) {
         double at = (i + 0.5) / steps;
         if (g->colour)
-            term_paint(g->out, TERM_PAPER, heat_rgb(g->h->palette, at));
+            paint(g->out, PAPER, heat_rgb(g->h->palette, at));
         fputs(g->colour ? " " : shades[(int)(at * 4)], g->out);
     }
     if (g->colour)
-        term_plain(g->out);
+        paint_plain(g->out);
     fprintf(g->out, " %s %s%s\n", heat_number(hi, g->hi), g->h->unit ? g->h->unit : "",
             g->h->log ? " (log)" : "");
     if (g->missing) {
         bool block = g->colour && g->style != STYLE_NUMBERS;
         fprintf(g->out, "%*s", indent, "");
         if (block)
-            term_paint(g->out, TERM_PAPER, HEAT_MISSING);
+            paint(g->out, PAPER, HEAT_MISSING);
         fputs(block ? "  " : "·", g->out);
         if (block)
-            term_plain(g->out);
+            paint_plain(g->out);
         fprintf(g->out, " no data: %ld of %ld pairs\n", g->missing, g->pairs);
     }
     if (span > 1)

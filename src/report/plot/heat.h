@@ -31,7 +31,7 @@ struct heat {
 
 enum { HEAT_LOOK = 2048 };
 
-/* columns: width of the terminal (term_columns), at least 40 is assumed; colour: use ANSI
+/* columns: width of the terminal (table_width), at least 40 is assumed; colour: use ANSI
  * colours. */
 void heat_print(FILE *out, const struct heat *h, int columns, bool colour);
 

@@ -17,7 +17,6 @@
 #include "kernels/site.h"
 #include "measure/device/cublaslt_api.h"
 #include "report/text/report.h"
-#include "report/text/term.h"
 #include "topo/sources/host/nvml_api.h"
 
 /* One row: the result, or the reason why nothing was found. */
@@ -201,7 +200,7 @@ static void print_missing(FILE *out, const struct row *r)
         char *line = mem_printf("%s is missing: %s. What helps: %s.", rows[i].name, r[i].why.text,
                                 rows[i].helps);
         fputc('\n', out);
-        term_wrap(out, line, 4, term_columns(out));
+        table_wrap(out, line, 4);
         free(line);
     }
 }

@@ -14,7 +14,6 @@
 #include "base/units.h"
 #include "matrix/matrix.h"
 #include "matrix/reference.h"
-#include "report/text/term.h"
 #include "verdict/parts.h"
 
 /* Print the table and return NULL, or return its rows as JSON. */
@@ -289,7 +288,6 @@ json_t *matrix_report_findings(FILE *out, const struct matrix *m, int most)
     if (!out)
         return view_findings(m);
     int faults = matrix_faults(m);
-    int columns = isatty(fileno(out)) ? term_columns(out) : INT_MAX; /* programs read whole lines */
     int findings = 0;
     char *seen = matrix_seen_text(m);
 
@@ -304,7 +302,7 @@ json_t *matrix_report_findings(FILE *out, const struct matrix *m, int most)
         if (!most || !said_at_once(m, &m->finding[i])) {
             char *line = mem_printf("%s: %s", m->finding[i].kind, m->finding[i].text);
             fputs(findings++ ? "" : "\n", out);
-            term_wrap(out, line, 4, columns);
+            table_wrap(out, line, 4);
             free(line);
         }
     count_rest(out, findings, m->findings, "findings");

@@ -6,15 +6,14 @@
 #include "base/table.h"
 #include "base/units.h"
 #include "report/text/report.h"
-#include "report/text/term.h"
 
-enum { COLUMNS = 99, INDENT = 4 };
+enum { INDENT = 4 };
 
 static void wrap(FILE *out, int indent, const char *text)
 {
     char *line = mem_printf("%*s%s", indent, "", text);
 
-    term_wrap(out, line, indent, COLUMNS);
+    table_wrap(out, line, indent);
     free(line);
 }
 
