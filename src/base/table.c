@@ -180,6 +180,8 @@ static int longest_word(const char *text)
     return most;
 }
 
+enum { HANG = 2 }; /* indentation of a text's further lines, so that rows can be told apart */
+
 /* Measure the columns.  Heads and texts may be broken at blanks, figures may not. */
 static void measure(const struct table *t, struct shown_column *c)
 {
@@ -196,9 +198,10 @@ static void measure(const struct table *t, struct shown_column *c)
         const char *text = shown(t, x, i, buf);
         bool head = i < t->columns;
         int w = width(text, strlen(text)), word = longest_word(text);
+        int hanging = word + (is_left(x->is) && !head && word < w ? HANG : 0);
         x->width = larger(x->width, w);
         x->body = larger(x->body, head ? word : w);
-        x->least = larger(x->least, head || is_left(x->is) ? word : w);
+        x->least = larger(x->least, head || is_left(x->is) ? hanging : w);
         x->empty = x->empty && (head || !t->cell[i] || !*t->cell[i]);
     }
 }
@@ -222,13 +225,14 @@ static int fit(struct shown_column *c, int columns, int over, bool texts)
 }
 
 /* Print a piece of a cell; *blanks: blanks owed to the line, so that none ends it. */
-static void print_piece(FILE *out, const struct shown_column *c, const char *text, int n,
-                        bool marked, int *blanks)
+static void print_piece(FILE *out, const struct shown_column *c, int columns, const char *text,
+                        int n, bool marked, int *blanks)
 {
-    int pad = c->width - width(text, (size_t)n);
+    int pad = columns - width(text, (size_t)n);
 
+    *blanks += c->width - columns;
     if (n == 0) {
-        *blanks += c->width;
+        *blanks += columns;
         return;
     }
     fprintf(out, "%*s", *blanks + (is_left(c->is) ? 0 : pad), "");
@@ -241,12 +245,18 @@ static void print_piece(FILE *out, const struct shown_column *c, const char *tex
     *blanks = is_left(c->is) ? pad : 0;
 }
 
-static int lines_of(const char *text, int columns)
+/* Width left for line number `line` of a cell. */
+static int room(const struct shown_column *c, bool head, int line)
+{
+    return c->width - (line && !head && is_left(c->is) ? HANG : 0);
+}
+
+static int lines_of(const struct shown_column *c, bool head, const char *text)
 {
     int lines = 0;
 
     for (; *text; lines++, text += strspn(text, " "))
-        text += first_line(text, columns);
+        text += first_line(text, room(c, head, lines));
     return lines;
 }
 
@@ -260,7 +270,7 @@ static void print_row(FILE *out, const struct table *t, const struct shown_colum
 
     for (int k = 0; k < t->columns; k++) {
         rest[k] = shown(t, &c[k], row * t->columns + k, buf[k]);
-        from[k] = c[k].empty ? 0 : lines_of(rest[k], c[k].width);
+        from[k] = c[k].empty ? 0 : lines_of(&c[k], !row, rest[k]);
         lines = from[k] > lines ? from[k] : lines;
     }
     for (int l = 0; l < lines; l++) {
@@ -269,12 +279,12 @@ static void print_row(FILE *out, const struct table *t, const struct shown_colum
             if (c[k].empty)
                 continue;
             bool due = row > 0 || l >= lines - from[k];
-            int n = due ? (int)first_line(rest[k], c[k].width) : 0;
+            int columns = room(&c[k], !row, l), n = due ? (int)first_line(rest[k], columns) : 0;
             bool marked =
                 row > 0 && !strcmp(c[k].is->unit, "text!") && t->cell[row * t->columns + k];
             blanks += first ? 0 : 2;
             first = 0;
-            print_piece(out, &c[k], rest[k], n, marked, &blanks);
+            print_piece(out, &c[k], columns, rest[k], n, marked, &blanks);
             rest[k] += n;
             rest[k] += strspn(rest[k], " ");
         }

@@ -11,7 +11,7 @@ struct args {
     struct judged_args of;
     const char *output;
     int style; /* enum judged_style */
-    bool list;
+    bool list, all;
 };
 
 static const struct opt options[] = {
@@ -20,6 +20,7 @@ static const struct opt options[] = {
     INPUT_BELOW(struct args, of.in.below),
     {"output", 'o', "FILE", "write the verdict as JSON here", OPT_INTO(struct args, output)},
     JUDGED_STYLE(struct args, style),
+    {"all", 0, NULL, "list the checks that passed, too", OPT_INTO(struct args, all)},
     {"list-checks", 0, NULL, "print the checks that a limits file may have and exit",
      OPT_INTO(struct args, list)},
     INPUT_JSON(struct args, of.in.json),
@@ -53,50 +54,32 @@ static const struct opt_line command = {
 
 /* --- output --- */
 
-static json_t *report(const struct judged *j, const struct args *args, const struct table *t)
+static json_t *report(const struct judged *j, const struct args *args)
 {
     const struct accept *a = &j->accept;
-    json_t *parts = parts_report(NULL, &j->parts, 0, 0);
+    json_t *parts = parts_json(&j->parts);
 
     json_t *root = json_pack(
-        "{s:s, s:i, s:o, s:s, s:s, s:s, s:s?, s:s?, s:i, s:i, s:i, s:i, s:o, s:O}", "format",
+        "{s:s, s:i, s:o, s:s, s:s, s:s, s:s?, s:s?, s:i, s:i, s:i, s:i, s:o, s:o}", "format",
         "railgauge-accept", "version", 1, "provenance", json_provenance(), "verdict",
         accept_name[a->verdict], "line", j->line, "campaign", args->of.in.file, "against",
         j->against, "limits_file", args->of.limits, "passed", a->count[ACCEPT_PASS], "warnings",
         a->count[ACCEPT_WARN], "failed", a->count[ACCEPT_FAIL], "unknown", a->count[ACCEPT_UNKNOWN],
-        "seen", judged_seen(j), "checks", t->rows);
+        "seen", judged_seen(j), "checks", judged_json(a));
     json_object_update(root, parts);
     json_decref(parts);
     return root;
 }
 
-static void print_text(const struct judged *j, const struct args *args, const struct table *t)
-{
-    const struct accept *a = &j->accept;
-
-    judged_print(j, args->of.in.file);
-    putchar('\n');
-    if (j->parts.rows + j->parts.onlies) {
-        parts_report(stdout, &j->parts, 0, JUDGED_STEPS);
-        putchar('\n');
-    }
-    table_print(stdout, t, 0);
-    printf("\n%d pass, %d warn, %d fail, %d unknown\n", a->count[ACCEPT_PASS],
-           a->count[ACCEPT_WARN], a->count[ACCEPT_FAIL], a->count[ACCEPT_UNKNOWN]);
-}
-
 static int show(const struct judged *j, const struct args *args, struct err *err)
 {
-    struct table t;
-
-    judged_table(&t, &j->accept, false);
     bool own = args->style == JUDGED_OWN;
-    int rc = json_answer(report(j, args, &t), args->output, own && args->of.in.json, err);
+    int rc = json_answer(report(j, args), args->output, own && args->of.in.json, err);
+
     if (rc == 0 && !own)
         judged_nagios(j->accept.verdict, j->line, &j->accept);
     else if (rc == 0 && !args->of.in.json && !args->of.in.quiet)
-        print_text(j, args, &t);
-    table_free(&t);
+        judged_print(j, args->of.in.file, args->all);
     return rc;
 }
 

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/units.h"
+#include "report/text/report.h"
 
 /* --- reference --- */
 
@@ -142,30 +143,93 @@ static char *interval_text(char buf[2 * LIMIT_TEXT + 4], enum limit_unit unit,
 static const enum accept_is order[] = {ACCEPT_FAIL, ACCEPT_WARN, ACCEPT_UNKNOWN, ACCEPT_PASS};
 enum { SORTED = sizeof(order) / sizeof(*order) };
 
-void judged_table(struct table *t, const struct accept *a, bool brief)
+json_t *judged_json(const struct accept *a)
 {
     static const struct table_column columns[] = {
-        {"verdict", "verdict", "text!"}, {"check", NULL, "text"},         {"what", "check", "text"},
-        {NULL, "measured", "text"},      {NULL, "95 % interval", "text"}, {NULL, "limit", "text"},
-        {"value", NULL, "%.9g"},         {"low", NULL, "%.9g"},           {"high", NULL, "%.9g"},
-        {"limit", NULL, "%.9g"},         {"unit", NULL, "text"},          {"of", "of", "text"},
-        {"why", "why", "text"},          {"source", NULL, "text"},        {0}};
-    char value[LIMIT_TEXT], bound[LIMIT_TEXT], limit[LIMIT_TEXT + 4];
-    char interval[2 * LIMIT_TEXT + 4];
+        {"verdict", NULL, "text"}, {"check", NULL, "text"}, {"what", NULL, "text"},
+        {"value", NULL, "%.9g"},   {"low", NULL, "%.9g"},   {"high", NULL, "%.9g"},
+        {"limit", NULL, "%.9g"},   {"unit", NULL, "text"},  {"of", NULL, "text"},
+        {"why", NULL, "text"},     {"source", NULL, "text"}, {0}};
+    struct table t;
 
-    table_open(t, columns);
+    table_open(&t, columns);
     for (int i = 0; i < SORTED * a->rows; i++) {
         const struct accept_row *r = &a->row[i % a->rows];
-        if (r->is != order[i / a->rows] || (brief && r->is == ACCEPT_PASS))
-            continue;
         const struct limit_check *c = &limit_check[r->limit->check];
-        snprintf(limit, sizeof(limit), "%s %s",
-                 c->least ? ">=" : "<=", limit_value_text(bound, c->unit, r->bound));
-        table_add(t, accept_name[r->is], c->name, r->what,
-                  isfinite(r->value) ? limit_value_text(value, c->unit, r->value) : NULL,
-                  interval_text(interval, c->unit, r), isfinite(r->bound) ? limit : NULL, r->value,
-                  r->lo, r->hi, r->bound, judged_unit[c->unit], r->of, r->why, r->limit->source);
+        if (r->is == order[i / a->rows])
+            table_add(&t, accept_name[r->is], c->name, r->what, r->value, r->lo, r->hi, r->bound,
+                      judged_unit[c->unit], r->of, r->why, r->limit->source);
     }
+    return table_rows(&t);
+}
+
+static void add_check(struct table *t, const struct accept_row *r)
+{
+    const enum limit_unit unit = limit_check[r->limit->check].unit;
+    char value[LIMIT_TEXT], bound[LIMIT_TEXT], limit[LIMIT_TEXT + 4];
+    char interval[2 * LIMIT_TEXT + 4];
+    bool whole = r->is != ACCEPT_PASS;
+    char *what = mem_printf("%s%s%s%s%s", r->what, whole && *r->of ? "; limit: " : "",
+                            whole ? r->of : "", whole && *r->why ? "; " : "", whole ? r->why : "");
+
+    snprintf(limit, sizeof(limit), "%s %s", limit_check[r->limit->check].least ? ">=" : "<=",
+             limit_value_text(bound, unit, r->bound));
+    table_add(t, what, isfinite(r->value) ? limit_value_text(value, unit, r->value) : NULL,
+              interval_text(interval, unit, r), isfinite(r->bound) ? limit : NULL);
+    free(what);
+}
+
+/* Print the checks with one result as a table. */
+static void print_checks(const struct accept *a, enum accept_is is)
+{
+    static const char *const title[ACCEPT_IS_COUNT] = {
+        [ACCEPT_PASS] = "passed", [ACCEPT_WARN] = "warnings", [ACCEPT_FAIL] = "failed",
+        [ACCEPT_UNKNOWN] = "not judged"};
+    char head[32];
+    const struct table_column columns[] = {{NULL, head, "text"},
+                                           {NULL, "measured", "figure"},
+                                           {NULL, "95 % interval", "figure"},
+                                           {NULL, "limit", "figure"},
+                                           {0}};
+    struct table t;
+
+    snprintf(head, sizeof(head), "%s (%d)", title[is], a->count[is]);
+    table_open(&t, columns);
+    for (int i = 0; i < a->rows; i++)
+        if (a->row[i].is == is)
+            add_check(&t, &a->row[i]);
+    putchar('\n');
+    table_print(stdout, &t, 0);
+    table_free(&t);
+}
+
+void judged_print(const struct judged *j, const char *campaign, bool all)
+{
+    const struct accept *a = &j->accept;
+    const char *word = accept_name[a->verdict];
+    char *seen = matrix_seen_text(&j->in.m);
+    char *line = mem_printf("%s compared with %s, limits: %s", campaign,
+                            j->against ? j->against : "no reference", j->limits_name);
+    bool whole = (int)strlen(j->line) <= table_width(stdout);
+
+    log_mark(stdout, whole ? word : "");
+    table_wrap(stdout, j->line + (whole ? strlen(word) : 0), 2);
+    table_wrap(stdout, line, 2);
+    for (int i = 0; i < SORTED; i++)
+        if (a->count[order[i]] && (all || order[i] != ACCEPT_PASS))
+            print_checks(a, order[i]);
+    if (j->parts.rows + j->parts.onlies)
+        putchar('\n');
+    parts_text(stdout, &j->parts, JUDGED_STEPS, false);
+    free(line);
+    line = mem_printf("checked: %s", seen ? seen : "not known");
+    putchar('\n');
+    if (a->count[ACCEPT_PASS] && !all)
+        printf("passed: %d check%s, listed with --all\n", a->count[ACCEPT_PASS],
+               units_s(a->count[ACCEPT_PASS]));
+    table_wrap(stdout, line, 2);
+    free(line);
+    free(seen);
 }
 
 const char *const judged_style[] = {"railgauge", "nagios", NULL};
@@ -240,19 +304,6 @@ void judged_free(struct judged *j)
     free(j->against);
     free(j->line);
     memset(j, 0, sizeof(*j));
-}
-
-void judged_print(const struct judged *j, const char *campaign)
-{
-    const char *word = accept_name[j->accept.verdict];
-    char *seen = matrix_seen_text(&j->in.m);
-
-    log_mark(stdout, word);
-    puts(j->line + strlen(word));
-    printf("%s against %s, limits: %s\n", campaign, j->against ? j->against : "no reference",
-           j->limits_name);
-    printf("%s%s\n", seen ? "seen: " : "what was looked at is not known", seen ? seen : "");
-    free(seen);
 }
 
 json_t *judged_seen(const struct judged *j)

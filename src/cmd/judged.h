@@ -33,7 +33,7 @@ extern const char *const judged_style[];
             OPT_WORD(type, member, judged_style)                                                   \
     }
 
-enum { JUDGED_STEPS = 5 }; /* next steps printed: more would push the checks off the screen */
+enum { JUDGED_STEPS = 5 }; /* parts printed; railgauge show DIR parts has all */
 
 struct judged {
     struct input in; /* matrix and topology; points if present */
@@ -56,12 +56,11 @@ void judged_free(struct judged *j);
  * the figures of `a` unless NULL. */
 void judged_nagios(enum accept_is verdict, const char *line, const struct accept *a);
 
-/* Print the first lines: verdict, reference, and coverage. */
-void judged_print(const struct judged *j, const char *campaign);
+/* Print verdict, reference, the checks that did not pass (all: every check), parts and coverage. */
+void judged_print(const struct judged *j, const char *campaign, bool all);
 json_t *judged_seen(const struct judged *j); /* coverage as a list; new reference */
-/* Add a row per check, the most urgent first; brief: only failures, warnings and unknown
- * results. */
-void judged_table(struct table *t, const struct accept *a, bool brief);
+/* Return a row per check, the most urgent first, as a new reference. */
+json_t *judged_json(const struct accept *a);
 extern const char *const judged_unit[]; /* "count", "share", "Bps", "s", by enum limit_unit */
 
 #endif

@@ -97,31 +97,10 @@ static int write_page(const struct page_facts *facts, json_t *data, const char *
     return rc;
 }
 
-/* Print the summary: the verdict, and the checks that are not passed. */
-static void print_text(const struct judged *j, const struct args *a, const char *path)
-{
-    struct table t;
-
-    judged_print(j, a->of.in.file);
-    if (j->parts.rows + j->parts.onlies)
-        putchar('\n');
-    if (j->parts.rows + j->parts.onlies)
-        parts_report(stdout, &j->parts, 0, JUDGED_STEPS);
-    judged_table(&t, &j->accept, true);
-    if (t.cells > t.columns) {
-        putchar('\n');
-        table_print(stdout, &t, 0);
-    }
-    printf("\n%s\n", path);
-    table_free(&t);
-}
-
 static int show(const struct judged *j, const struct args *a, const struct history *history,
                 struct err *err)
 {
-    struct table t;
-
-    judged_table(&t, &j->accept, false);
+    json_t *checks = judged_json(&j->accept);
     struct page page = {.path = a->of.in.file,
                         .title = a->title,
                         .m = &j->in.m,
@@ -130,8 +109,8 @@ static int show(const struct judged *j, const struct args *a, const struct histo
                         .accept = &j->accept,
                         .line = j->line,
                         .parts = &j->parts,
-                        .checks = t.rows,
-                        .told = parts_report(NULL, &j->parts, 0, 0),
+                        .checks = checks,
+                        .told = parts_json(&j->parts),
                         .against = j->against,
                         .limits_name = j->limits_name,
                         .history = history};
@@ -142,12 +121,14 @@ static int show(const struct judged *j, const struct args *a, const struct histo
     int rc = a->of.in.json ? json_answer(json_incref(data), NULL, true, err)
                            : write_page(facts, data, path, err);
 
-    if (rc == 0 && !a->of.in.json && !a->of.in.quiet)
-        print_text(j, a, path);
+    if (rc == 0 && !a->of.in.json && !a->of.in.quiet) {
+        judged_print(j, a->of.in.file, false);
+        printf("\n%s\n", path);
+    }
     json_decref(data);
     json_decref(page.told);
     page_facts_free(facts);
-    table_free(&t);
+    json_decref(checks);
     free(path);
     return rc;
 }

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/table.h"
 #include "base/units.h"
 #include "cmd/campaign/chain.h"
 #include "cmd/command.h"
@@ -281,29 +282,7 @@ static const struct opt_line command = {
 
 /* --- summary: one screen about a campaign --- */
 
-enum { PARTS_SHOWN = 5 };
-
-static void print_head(const char *dir, const struct matrix *m)
-{
-    static const enum level shown[] = {LEVEL_RACK, LEVEL_DOMAIN, LEVEL_LEAF, LEVEL_SPINE};
-    const struct topo *t = &m->topo;
-
-    printf("%s: %d endpoint%s on %d host%s over %s", dir, t->endpoints, units_s(t->endpoints),
-           t->hosts, units_s(t->hosts), m->transport);
-    if (m->fabric)
-        printf(" (%s)", m->fabric);
-    for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++) {
-        int at = t->endpoint[0].place.at[shown[i]];
-        if (at >= 0)
-            printf(", %d %s%s %s", t->group[shown[i]].count, level_name[shown[i]],
-                   t->group[shown[i]].count == 1 ? ""
-                   : shown[i] == LEVEL_LEAF      ? " switches"
-                                                 : "s",
-                   t->endpoint[0].source[shown[i]] == SOURCE_MEASURED ? "found by measuring"
-                                                                      : "declared");
-    }
-    fputs("\n\n", stdout);
-}
+enum { PARTS_SHOWN = 5, FINDINGS_SHOWN = 5 };
 
 /* Possible files of a campaign directory, in the order of the chain. */
 static void print_files(const char *dir)
@@ -311,42 +290,74 @@ static void print_files(const char *dir)
     static const char *const files[] = {
         "topology.json",        "plan.tsv",    "points.tsv",  "sweep/",          "connections.tsv",
         "connections-nics.tsv", "compute.tsv", "matrix.json", "prediction.json", "plots/"};
+    char *line = mem_printf("files in %s:", dir);
 
-    printf("\nfiles in %s:", dir);
     for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
         char *path = file_join(dir, files[i]);
         if (access(path, F_OK) == 0)
-            printf(" %s", files[i]);
+            line = mem_append(line, " %s", files[i]);
         free(path);
     }
-    printf("\nas one page: railgauge report %s\n", dir);
+    putchar('\n');
+    table_wrap(stdout, line, 2);
+    free(line);
+    printf("as one page: railgauge report %s\n", dir);
 }
 
-/* Print tiers, outliers, collectives, predicted steps, files. */
-static void summarise(const struct chain *c)
+static void print_steps(const struct chain *c)
 {
-    static const char *const unfit[] = {"", "; may not fit in memory", "; DOES NOT FIT in memory"};
-    char text[3][UNITS_TEXT];
+    static const struct table_column columns[] = {{NULL, "model", "text"},
+                                                  {NULL, "layout", "text"},
+                                                  {NULL, "step", "seconds"},
+                                                  {NULL, "from", "seconds"},
+                                                  {NULL, "to", "seconds"},
+                                                  {NULL, "tokens/s per GPU", "figure"},
+                                                  {NULL, "exposed communication", "100*%.0f %%"},
+                                                  {NULL, "memory", "text"},
+                                                  {0}};
+    char rate[UNITS_TEXT];
+    struct table t;
 
-    print_head(c->dir, &c->matrix);
-    if (c->matrix.topo.mpi)
-        printf("MPI: %s\n\n", json_string_value(json_object_get(c->matrix.topo.mpi, "text")));
-    matrix_report_tiers(stdout, &c->matrix, 0);
-    putchar('\n');
-    matrix_report_findings(stdout, &c->matrix, PARTS_SHOWN);
-    putchar('\n');
-    matrix_report_collectives(stdout, &c->matrix, 0, true);
+    table_open(&t, columns);
     for (int i = 0; i < c->predictions; i++) {
         const struct prediction *p = &c->predicted[i];
-        printf("%s  %-14s %-24s %s  (%s to %s), %.4g tokens/s a device, %.0f%% exposed "
-               "communication%s\n",
-               i ? "" : "\npredicted training step\n", p->model, p->layout,
-               units_seconds_text(text[0], p->sec), units_seconds_text(text[1], p->lo),
-               units_seconds_text(text[2], p->hi), p->tokens_per_gpu, 100 * (p->exposed / p->sec),
-               unfit[memory_fit(&p->memory)]);
+        bool fits = memory_fit(&p->memory) == MEMORY_FITS;
+        table_add(&t, p->model, p->layout, p->sec, p->lo, p->hi,
+                  units_count_text(rate, p->tokens_per_gpu, 3), p->exposed / p->sec,
+                  fits ? "" : memory_fit_text(&p->memory));
     }
-    if (c->predictions)
-        printf("  compute: %s\n", c->predicted[0].rate.source);
+    if (c->predictions) {
+        puts("\nTraining step, predicted; 9 of 10 such predictions are within \"from\" and \"to\"");
+        table_print(stdout, &t, 0);
+    }
+    table_free(&t);
+}
+
+/* Reason of the exit code beside the parts. */
+static const char *exit_words(const struct chain *c, bool no_verdict)
+{
+    if (matrix_faults(&c->matrix))
+        return no_verdict ? "" : " (exit code 1)";
+    return c->trouble ? ", but points failed or had wrong data (exit code 2)" : "";
+}
+
+/* Print parts, tiers, collectives, predicted steps, findings, files. */
+static void summarise(const struct chain *c, bool no_verdict)
+{
+    const struct matrix *m = &c->matrix;
+
+    matrix_report_parts(stdout, m, PARTS_SHOWN, exit_words(c, no_verdict));
+    if (matrix_faults(m))
+        printf("  %-12srailgauge show %s parts\n", "next step", c->dir);
+    putchar('\n');
+    matrix_report_head(stdout, m, c->dir);
+    putchar('\n');
+    matrix_report_tiers(stdout, m, 0);
+    putchar('\n');
+    matrix_report_collectives(stdout, m, 0, true);
+    print_steps(c);
+    putchar('\n');
+    matrix_report_findings(stdout, m, FINDINGS_SHOWN);
     print_files(c->dir);
 }
 
@@ -393,7 +404,7 @@ static int chain(struct args *a, struct err *err)
         chain_run(c, err) < 0 || draw(a, err) < 0 || print_format(a, err) < 0)
         return -1;
     if (!a->json)
-        summarise(c);
+        summarise(c, a->no_verdict);
     else if (json_answer(json_framed("railgauge-show", NULL, matrix_report(NULL, &c->matrix, 0)),
                          NULL, true, err) < 0)
         return -1;

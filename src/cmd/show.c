@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* show.c - railgauge show: tiers, pairs, collectives, findings, parts and points of a matrix. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -10,6 +11,7 @@
 #include "cmd/input.h"
 #include "report/plot/pair_map.h"
 #include "report/text/matrix_text.h"
+#include "report/text/report.h"
 #include "topo/nccl_profile.h"
 #include "verdict/parts.h"
 
@@ -45,6 +47,10 @@ static int collectives(const struct show *s, FILE *out, json_t **json, struct er
 static int findings(const struct show *s, FILE *out, json_t **json, struct err *err)
 {
     (void)err;
+    if (out) {
+        matrix_report_parts(out, &s->in.m, 0, "");
+        fputc('\n', out);
+    }
     *json = matrix_report_findings(out, &s->in.m, 0);
     return 0;
 }
@@ -59,7 +65,13 @@ static int parts(const struct show *s, FILE *out, json_t **json, struct err *err
     int rc = parts_list(&list, &in, err);
 
     if (rc == 0)
-        *json = parts_report(out, &list, 0, 0);
+        *json = out ? NULL : parts_json(&list);
+    if (rc == 0 && out) {
+        char *found = parts_found(&list);
+        fprintf(out, "%s%s", found, list.rows + list.onlies ? "\n\n" : "\n");
+        parts_text(out, &list, 0, false);
+        free(found);
+    }
     parts_free(&list);
     return rc;
 }

@@ -46,11 +46,12 @@ static char *evidence_text(const struct matrix *m, const struct exception *e, co
                           units_seconds_text(add, e->alpha_add),
                           units_seconds_text(usual, x->usual_s), tier_text(m, e->tier));
     if (x->alone)
-        snprintf(alone, sizeof(alone), ", %d of them alone", x->alone);
-    return mem_printf("%d measurements with %d partner%s in %d block%s of time%s: %.2f of %s%s",
-                      x->looks, x->partners, units_s(x->partners), x->blocks, units_s(x->blocks),
-                      alone, exp(x->effect), tier_text(m, e->tier),
-                      when[e->state] ? when[e->state] : "");
+        snprintf(alone, sizeof(alone), ", %d of them alone%s", x->alone,
+                 e->state == STATE_SLOW ? " (no contention)" : "");
+    return mem_printf(
+        "%d measurements with %d partner%s in %d block%s of time%s: %.0f %% of normal over %s%s",
+        x->looks, x->partners, units_s(x->partners), x->blocks, units_s(x->blocks), alone,
+        100 * exp(x->effect), tier_text(m, e->tier), when[e->state] ? when[e->state] : "");
 }
 
 /* --- looks of a part --- */
@@ -343,8 +344,8 @@ static void fold(struct fit *f, int k, enum part part, enum level level)
     m->exceptions = kept;
     one.part = part;
     one.a = fit_at(f, one.a, level);
-    one.why = mem_printf("each of its %d endpoints, in %d measurements: %.2f of %s", n,
-                         one.evidence, one.factor, tier_text(m, one.tier));
+    one.why = mem_printf("each of its %d endpoints, in %d measurements: %.0f %% of normal over %s",
+                         n, one.evidence, 100 * one.factor, tier_text(m, one.tier));
     m->exception[k] = one;
 }
 

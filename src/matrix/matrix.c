@@ -123,7 +123,7 @@ char *matrix_seen_text(const struct matrix *m)
                                                  "leaves' uplinks", "rack pairs", NULL,    NULL};
     bool gpu = m->topo.endpoints && m->topo.endpoint[0].kind == ENDPOINT_GPU;
     bool racks = !m->topo.group[LEVEL_LEAF].count;
-    char *text = NULL;
+    char *text = NULL, pairs[UNITS_TEXT];
 
     for (int i = 0; i < m->seens; i++) {
         const struct seen_parts *s = &m->seen[i];
@@ -135,8 +135,8 @@ char *matrix_seen_text(const struct matrix *m)
         if (what)
             text = mem_append(text, "%s%.0f of %.0f %s", comma, s->judged, s->parts, what);
         else if (s->kind == SEEN_CABLE)
-            text = mem_append(text, "%scables: %.3g %% of %.0f pairs", comma,
-                              100 * s->judged / s->parts, s->parts);
+            text = mem_append(text, "%scables: %.3g %% of %s pairs of NICs", comma,
+                              100 * s->judged / s->parts, units_count_text(pairs, s->parts, 0));
     }
     return text;
 }

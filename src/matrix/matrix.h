@@ -155,6 +155,8 @@ static inline double matrix_depth(const struct exception *e)
  * KiB", "10 % of messages at 0.50", "0.50 of its uplinks", "+3.0 us", "no answer", "wrong data in 3 of 40 checks" */
 enum { MATRIX_EFFECT = 64 };
 char *matrix_effect(const struct exception *e, char buf[MATRIX_EFFECT]);
+/* The same for people: "60 % of normal", "50 % of normal in 40 % of the time", "50 % of its uplinks". */
+char *matrix_effect_words(const struct exception *e, char buf[MATRIX_EFFECT]);
 
 /* An observation in one sentence that is not an exception of a part: declared racks differ from measured ones, a
  * shared trunk, an unstable point, wrong data. */
@@ -247,7 +249,7 @@ static inline int matrix_faults(const struct matrix *m)
 }
 /* Return the counts of a kind; NULL: not recorded. */
 const struct seen_parts *matrix_seen(const struct matrix *m, enum seen kind);
-/* "72 of 72 GPUs, 72 of 72 NICs, 18 of 18 hosts, cables: 16 % of 2556 pairs", NULL: not told; the
+/* "72 of 72 GPUs, 72 of 72 NICs, 18 of 18 hosts, cables: 16 % of 2,556 pairs of NICs", NULL: not told; the
  * caller frees. */
 char *matrix_seen_text(const struct matrix *m);
 /* Parts of a matrix to read.  MATRIX_PRICES sets topo.nics but leaves topo.nic NULL, because the rows of NICs take

@@ -49,21 +49,21 @@ static void wrong_text(char buf[MATRIX_EFFECT], const struct exception *e)
 }
 
 /* A share of the messages; what they get where that is known. */
-static void samples_text(char buf[MATRIX_EFFECT], const struct exception *e, double depth)
+static void samples_text(char buf[MATRIX_EFFECT], const struct exception *e, const char *depth)
 {
-    char share[UNITS_TEXT] = "some", at[UNITS_TEXT] = " slow";
+    char share[UNITS_TEXT] = "some", at[UNITS_TEXT + 8] = " slow";
 
     if (e->share > 0)
         units_share_text(share, e->share);
-    if (isfinite(depth))
-        snprintf(at, sizeof(at), " at %.2f", depth);
+    if (*depth)
+        snprintf(at, sizeof(at), " at %s", depth);
     snprintf(buf, MATRIX_EFFECT, "%s%s messages%s", share, e->share > 0 ? " of" : "", at);
 }
 
-char *matrix_effect(const struct exception *e, char buf[MATRIX_EFFECT])
+/* depth: bandwidth while the state shows, as text; "": not known. */
+static char *effect_text(const struct exception *e, const char *depth, char buf[MATRIX_EFFECT])
 {
     enum part_state state = matrix_state(e);
-    double depth = matrix_depth(e);
     char text[UNITS_TEXT], when[MATRIX_EFFECT];
 
     if (state == STATE_WRONG)
@@ -76,12 +76,36 @@ char *matrix_effect(const struct exception *e, char buf[MATRIX_EFFECT])
         samples_text(buf, e, depth);
     else {
         condition(when, e, state);
-        if (isfinite(depth))
-            snprintf(buf, MATRIX_EFFECT, "%.2f%s%.48s", depth, *when ? " " : "", when);
+        if (*depth)
+            snprintf(buf, MATRIX_EFFECT, "%.15s%s%.40s", depth, *when ? " " : "", when);
         else
             snprintf(buf, MATRIX_EFFECT, "less %.48s", when);
     }
     return buf;
+}
+
+char *matrix_effect(const struct exception *e, char buf[MATRIX_EFFECT])
+{
+    char depth[UNITS_TEXT] = "";
+
+    if (isfinite(matrix_depth(e)))
+        snprintf(depth, sizeof(depth), "%.2f", matrix_depth(e));
+    return effect_text(e, depth, buf);
+}
+
+char *matrix_effect_words(const struct exception *e, char buf[MATRIX_EFFECT])
+{
+    bool uplinks = matrix_state(e) == STATE_LOST_UPLINKS;
+    char depth[UNITS_TEXT] = "", late[UNITS_TEXT];
+
+    if (matrix_state(e) == STATE_LATE) {
+        snprintf(buf, MATRIX_EFFECT, "%s more latency", units_seconds_text(late, e->alpha_add));
+        return buf;
+    }
+    if (isfinite(matrix_depth(e)))
+        snprintf(depth, sizeof(depth), "%.0f %%%s", 100 * matrix_depth(e),
+                 uplinks ? "" : " of normal");
+    return effect_text(e, depth, buf);
 }
 
 /* --- kind --- */

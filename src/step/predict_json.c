@@ -17,8 +17,8 @@ char *predict_exception_text(char *buf, int size, const struct matrix *m, int ex
     if (state == STATE_WRONG)
         snprintf(buf, (size_t)size, "%s: %s", part, *why ? why : "wrong data");
     else
-        snprintf(buf, (size_t)size, "%s: %s%s%s%s", part, matrix_effect(x, effect),
-                 state == STATE_SLOW ? " of its tier" : "", *why ? ", " : "", why);
+        snprintf(buf, (size_t)size, "%s: %s%s%s", part, matrix_effect_words(x, effect),
+                 *why ? ", " : "", why);
     return buf;
 }
 

@@ -389,7 +389,7 @@ static void judge_part(struct accept *a, const struct accept_input *in, const st
     struct accept_row *r =
         add_row(a, l,
                 mem_printf("%s, %s over %s%s%s", p->name, what[l->check], p->over,
-                           plain ? "" : ": ", plain ? "" : part_speed(p, speed)));
+                           plain ? "" : ": ", plain ? "" : part_words(p, speed)));
 
     r->part = part;
     judge(r, part_figure(in, p, l->check));

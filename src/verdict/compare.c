@@ -277,8 +277,8 @@ static void add_part(struct compare *c, const struct part_row *a, const struct p
                              .kind = one->kind,
                              .before = a ? share_of(a) : 1,
                              .after = b ? share_of(b) : 1,
-                             .before_text = mem_strdup(a ? part_speed(a, speed) : "-"),
-                             .after_text = mem_strdup(b ? part_speed(b, speed) : "-"),
+                             .before_text = mem_strdup(a ? part_words(a, speed) : "-"),
+                             .after_text = mem_strdup(b ? part_words(b, speed) : "-"),
                              .is = a && b   ? compare_part(a, b, tolerance)
                                    : !shown ? PART_SAME
                                    : b      ? PART_NEW

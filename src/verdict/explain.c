@@ -66,9 +66,8 @@ static void odd_exceptions(struct explain *e, const struct matrix *m)
              back = matrix_crosses(m, x, e->dst, e->src, tier);
         const char *way = there ? "" : " (on the way back)", *why = x->why ? x->why : "";
         if (there || back)
-            explain_say(&e->odd, "%s%s: %s%s%s%s", matrix_part(m, x, part), way,
-                        matrix_effect(x, effect),
-                        matrix_state(x) == STATE_SLOW ? " of its tier" : "", *why ? ": " : "", why);
+            explain_say(&e->odd, "%s%s: %s%s%s", matrix_part(m, x, part), way,
+                        matrix_effect_words(x, effect), *why ? ": " : "", why);
     }
 }
 

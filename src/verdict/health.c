@@ -28,8 +28,8 @@ static char *plain(char *text)
     return text;
 }
 
-/* "NIC mlx5_1 of r00n04 (GPU 1) at 0.60 over all NICs, 5 partners" */
-static char *part_words(const struct part_row *r)
+/* "NIC mlx5_1 of r00n04 (GPU 1) at 60 % of normal over all NICs, 5 partners" */
+static char *part_reason(const struct part_row *r)
 {
     bool gives = r->state == STATE_WRONG || r->state == STATE_DEAD, has = r->state == STATE_SAMPLES;
     char speed[PART_SPEED];
@@ -38,7 +38,7 @@ static char *part_words(const struct part_row *r)
                       gives ? "gives"
                       : has ? "has"
                             : "at",
-                      part_speed(r, speed), r->over, r->partners, units_s(r->partners));
+                      part_words(r, speed), r->over, r->partners, units_s(r->partners));
 }
 
 /* Returns the worst verdict of the limits on a part. */
@@ -101,7 +101,7 @@ static void judge_parts(struct health *h, const struct health_input *in, int hos
         if (is == ACCEPT_PASS || !is_in(in->m, p, host))
             continue;
         bool its = host_of(p) == host && p->confidence > CONFIDENCE_LOW;
-        say(h, its ? is : ACCEPT_WARN, part_words(p), &more);
+        say(h, its ? is : ACCEPT_WARN, part_reason(p), &more);
     }
     if (more)
         h->reason = mem_append(h->reason, "; and %d more", more);
@@ -168,7 +168,7 @@ static void judge(struct health *h, const struct health_input *in, int host)
 
 /* --- the file --- */
 
-static json_t *parts_json(const struct health_input *in, int host)
+static json_t *host_parts_json(const struct health_input *in, int host)
 {
     json_t *list = json_array();
 
@@ -193,7 +193,7 @@ static json_t *pack(const struct health *h, const struct health_input *in, int h
     json_t *root = json_pack(
         "{s:s, s:i, s:o, s:s, s:I, s:s, s:s, s:o, s:{s:s, s:s, s:s, s:s?, s:s?}}", "format", FORMAT,
         "version", VERSION, "provenance", made, "host", h->host, "time_s", (json_int_t)h->time,
-        "verdict", accept_name[h->verdict], "reason", h->reason, "parts", parts_json(in, host),
+        "verdict", accept_name[h->verdict], "reason", h->reason, "parts", host_parts_json(in, host),
         "check", "verdict", accept_name[in->accept->verdict], "line", in->line, "hosts", hosts,
         "against", in->against, "limits_file", in->limits_file);
     free(hosts);

@@ -219,7 +219,7 @@ static int add_only(struct parts *p, const struct below *b, struct err *err)
         if (r->exception >= 0 && is_here(b, r) && !is_told(p, r, &list.topo))
             MEM_PUSH(p->only, p->onlies) =
                 mem_printf("%s: %s in %s, and no part above: slow below %s only", r->name,
-                           part_speed(r, speed), b->lower, b->upper);
+                           part_words(r, speed), b->lower, b->upper);
     }
     parts_free(&list);
     return rc;
@@ -264,107 +264,48 @@ void parts_free(struct parts *p)
     *p = (struct parts){0};
 }
 
-/* --- as text and JSON --- */
+/* --- as JSON --- */
 
-char *part_cost(const struct part_row *r, char buf[PART_SPEED])
+json_t *parts_json(const struct parts *p)
 {
-    if (isinf(r->cost))
-        snprintf(buf, PART_SPEED, "no step ends");
-    else
-        snprintf(buf, PART_SPEED, isnan(r->cost) ? "%s" : "%s%.1f %%", "+", 100 * r->cost);
-    if (isnan(r->cost))
-        *buf = '\0';
-    return buf;
-}
+    static const struct table_column columns[] = {{"name", NULL, "text"},
+                                                  {"kind", NULL, "text"},
+                                                  {"side", NULL, "text"},
+                                                  {"effect", NULL, "text"},
+                                                  {"state", NULL, "text"},
+                                                  {"factor", NULL, "%.4g"},
+                                                  {"factor_low", NULL, "%.4g"},
+                                                  {"factor_high", NULL, "%.4g"},
+                                                  {"share", NULL, "%.4g"},
+                                                  {"alpha_add_s", NULL, "seconds"},
+                                                  {"over", NULL, "text"},
+                                                  {"step_share", NULL, "%.4g"},
+                                                  {"pairs", NULL, "count"},
+                                                  {"alone", NULL, "count"},
+                                                  {"partners", NULL, "count"},
+                                                  {"confidence", NULL, "text"},
+                                                  {"where", NULL, "text"},
+                                                  {"evidence", NULL, "text"},
+                                                  {"missing", NULL, "text"},
+                                                  {"counters", NULL, "text"},
+                                                  {"below", NULL, "json"},
+                                                  {"next", NULL, "text"},
+                                                  {"next_source", NULL, "text"},
+                                                  {"places", NULL, "json"},
+                                                  {0}};
+    char speed[PART_SPEED];
+    struct table t;
 
-/* The cost column is left out if no step could be predicted. */
-// clang-format off
-#define PART_COLUMNS(step)                                                                         \
-    {{"name", "part", "text!"}, {"kind", NULL, "text"}, {"side", NULL, "text"},                    \
-     {"effect", "speed", "figure"}, {"state", "state", "text"}, {"factor", NULL, "%.4g"},          \
-     {"factor_low", NULL, "%.4g"}, {"factor_high", NULL, "%.4g"}, {"share", NULL, "%.4g"},         \
-     {"alpha_add_s", NULL, "seconds"}, {"over", "over", "text"}, {NULL, (step), "figure"},         \
-     {"step_share", NULL, "%.4g"}, {"pairs", "pairs", "count"}, {"alone", "alone", "count"},       \
-     {"partners", "partners", "count"}, {"confidence", "confidence", "text"},                      \
-     {"where", "where", "text"}, {"evidence", NULL, "text"}, {"missing", NULL, "text"},            \
-     {"counters", NULL, "text"}, {"below", NULL, "json"}, {"next", NULL, "text"},                  \
-     {"next_source", NULL, "text"}, {"places", NULL, "json"}, {0}}
-// clang-format on
-
-static void fill(struct table *t, const struct parts *p)
-{
-    static const struct table_column priced[] = PART_COLUMNS("of a step"),
-                                     columns[] = PART_COLUMNS(NULL);
-    char speed[PART_SPEED], cost[PART_SPEED];
-
-    table_open(t, p->job ? priced : columns);
+    table_open(&t, columns);
     for (const struct part_row *r = p->row; p->rows && r < p->row + p->rows; r++)
-        table_add(t, r->name, part_kind_name[r->kind], side_name[r->side], part_speed(r, speed),
+        table_add(&t, r->name, part_kind_name[r->kind], side_name[r->side], part_speed(r, speed),
                   part_state_name[r->state], r->factor, r->lo, r->hi, r->share, r->alpha_add,
-                  r->over, *part_cost(r, cost) ? cost : NULL, isinf(r->cost) ? NAN : r->cost,
-                  r->pairs, r->alone, r->partners, confidence_name[r->confidence], r->where, r->why,
-                  r->missing, r->trouble, r->below ? below_json(p->below, r->below) : NULL, r->next,
-                  r->source, parts_places_json(&p->topo, r));
-}
-
-/* Number of rows to print: `most` at most; 0: all. */
-static int shown(const struct parts *p, int most)
-{
-    return most && most < p->rows ? most : p->rows;
-}
-
-static void print_rows(FILE *out, const struct parts *p, int most)
-{
-    struct parts some = *p;
-    struct table t;
-
-    some.rows = shown(p, most);
-    fill(&t, &some);
-    table_print(out, &t, 0);
-    table_free(&t);
-    if (p->job)
-        fprintf(out, "of a step: of %s, with this part only\n", p->job);
-}
-
-static void print_only(FILE *out, const struct parts *p)
-{
-    for (int i = 0; i < p->onlies; i++)
-        fprintf(out, "%s\n", p->only[i]);
-}
-
-static json_t *parts_json(const struct parts *p)
-{
-    struct table t;
-
-    fill(&t, p);
+                  r->over, isinf(r->cost) ? NAN : r->cost, r->pairs, r->alone, r->partners,
+                  confidence_name[r->confidence], r->where, r->why, r->missing, r->trouble,
+                  r->below ? below_json(p->below, r->below) : NULL, r->next, r->source,
+                  parts_places_json(&p->topo, r));
     json_t *all = json_pack("{s:s?, s:o}", "job", p->job, "parts", table_rows(&t));
     if (p->below)
         json_object_set_new(all, "below_only", json_texts(p->only, p->onlies));
     return all;
-}
-
-static void print_line(FILE *out, const char *head, const char *text)
-{
-    if (text && *text)
-        fprintf(out, "  %s: %s\n", head, text);
-}
-
-json_t *parts_report(FILE *out, const struct parts *p, int rows, int steps)
-{
-    if (!out)
-        return parts_json(p);
-    if (p->rows)
-        print_rows(out, p, rows);
-    else
-        fputs("no part stands out from its like\n", out);
-    print_only(out, p);
-    for (const struct part_row *r = p->row; p->rows && r < p->row + shown(p, steps); r++) {
-        fprintf(out, "\n%s\n", r->name);
-        print_line(out, "evidence", r->why);
-        print_line(out, "next", r->next);
-        print_line(out, "below", r->below ? r->below->text : NULL);
-        print_line(out, "counters", r->trouble);
-        print_line(out, "not known", r->missing);
-    }
-    return NULL;
 }

@@ -103,25 +103,32 @@ struct parts_input {
 int parts_list(struct parts *p, const struct parts_input *in, struct err *err);
 void parts_free(struct parts *p);
 
-/* Print one line for each of the first `rows` parts, then evidence, next step, missing names and
- * counters of each of the first `steps` parts; 0: all.  If `out` is NULL, return everything as JSON
- * instead, {"job", "parts"}, as a new reference. */
-json_t *parts_report(FILE *out, const struct parts *p, int rows, int steps);
-/* Effect of the part and its condition in words: matrix_effect(). */
+/* Return everything as JSON, {"job", "parts"}, as a new reference. */
+json_t *parts_json(const struct parts *p);
+/* The exception that a row amounts to. */
+static inline struct exception part_exception(const struct part_row *r)
+{
+    return (struct exception){.state = r->state,
+                              .factor = isnan(r->factor) ? 1 : r->factor,
+                              .depth = isnan(r->factor) ? 0 : r->factor,
+                              .share = isnan(r->share) ? 0 : r->share,
+                              .evidence = r->pairs,
+                              .alpha_add = r->alpha_add,
+                              .bytes = r->bytes};
+}
+/* Effect of the part and its condition: "0.60", matrix_effect(); for people "60 % of normal". */
 enum { PART_SPEED = MATRIX_EFFECT };
 static inline char *part_speed(const struct part_row *r, char buf[PART_SPEED])
 {
-    const struct exception e = {.state = r->state,
-                                .factor = isnan(r->factor) ? 1 : r->factor,
-                                .depth = isnan(r->factor) ? 0 : r->factor,
-                                .share = isnan(r->share) ? 0 : r->share,
-                                .evidence = r->pairs,
-                                .alpha_add = r->alpha_add,
-                                .bytes = r->bytes};
+    const struct exception e = part_exception(r);
 
     return matrix_effect(&e, buf);
 }
-/* Returns "+3.1 % of a step", "no step ends" or "". */
-char *part_cost(const struct part_row *r, char buf[PART_SPEED]);
+static inline char *part_words(const struct part_row *r, char buf[PART_SPEED])
+{
+    const struct exception e = part_exception(r);
+
+    return matrix_effect_words(&e, buf);
+}
 
 #endif

@@ -38,12 +38,12 @@ said() { jq -r --arg n "$1" '.parts[] | select(.name | startswith($n)) | .below 
     [[ $(said "NIC mlx5_2 of r00n12") == "both: "*"39."*" GB/s, NCCL 19."*" GB/s: slow below NCCL too: NIC, cable or switch; and NCCL loses more" ]]
     [[ $(said "host r01n07") == "good: "*": its NICs are good, NCCL is not" ]]
     [ "$(jq '.below_only | length' <<<"$output")" -eq 1 ]
-    [[ $(jq -r '.below_only[0]' <<<"$output") == "NIC mlx5_0 of r00n15 (GPU 0): 0.50 in "*", and no part above: slow below NCCL only" ]]
+    [[ $(jq -r '.below_only[0]' <<<"$output") == "NIC mlx5_0 of r00n15 (GPU 0): 50 % of normal in "*", and no part above: slow below NCCL only" ]]
     # both rates with their intervals, at one size
     jq -e '[.parts[].below | select(.rate_below.low_Bps < .rate_below.Bps and .rate_below.Bps < .rate_below.high_Bps and
            .bytes > 1e6 and .pairs > 3 and .above == "nccl" and .below == "verbs")] | length == 4' <<<"$output"
     run -0 railgauge show up parts --below low
-    [[ $output == *"NIC mlx5_1 of r00n04 (GPU 1)"*"  below: "*": the NIC is good, NCCL is not"* ]]
+    [[ $output == *"NIC mlx5_1 of r00n04 (GPU 1)"*"  lower layer "*": the NIC is good, NCCL is not"* ]]
 }
 
 @test "what to do next is another thing where the NIC is good" {
@@ -96,7 +96,7 @@ said() { jq -r --arg n "$1" '.parts[] | select(.name | startswith($n)) | .below 
 
 @test "accept and report say it too, and a campaign inside needs no telling" {
     run -1 railgauge accept up --below low
-    [[ $output == *"NIC mlx5_1 of r00n04 (GPU 1)"*"  below: "*": the NIC is good, NCCL is not"* ]]
+    [[ $output == *"NIC mlx5_1 of r00n04 (GPU 1)"*"  lower layer "*": the NIC is good, NCCL is not"* ]]
     cp -r up own
     cp -r low own/below
     run -1 railgauge accept own --json
@@ -111,7 +111,7 @@ said() { jq -r --arg n "$1" '.parts[] | select(.name | startswith($n)) | .below 
     run -1 railgauge report up --below low -o page.html
     [[ $output == *": the NIC is good, NCCL is not"* ]]
     grep -q "<strong>Below:</strong> .*: the NIC is good, NCCL is not" page.html
-    grep -q "NIC mlx5_0 of r00n15 (GPU 0): 0.50 in .*slow below NCCL only" page.html
+    grep -q "NIC mlx5_0 of r00n15 (GPU 0): 50 % of normal in .*slow below NCCL only" page.html
 }
 
 @test "JSON by the schemas" {

@@ -23,7 +23,7 @@ said() { jq -r .verdict "state/$1.json"; }
     [ "$(jq -r .verdict state/*.json | sort | uniq -c | xargs)" = "36 PASS" ]
     run -1 simulated --fault slow-nic=17:0.52
     [[ ${lines[0]} == "FAIL: 1 of "* ]]
-    [[ ${lines[1]} =~ ^"FAIL r00n04: railgauge: NIC mlx5_1 of r00n04 (GPU 1) at 0.5"[123]" over all NICs, "[0-9]+" partners"$ ]]
+    [[ ${lines[1]} =~ ^"FAIL r00n04: railgauge: NIC mlx5_1 of r00n04 (GPU 1) at 5"[123]" % of normal over all NICs, "[0-9]+" partners"$ ]]
     [ "$(jq -r .verdict state/*.json | sort | uniq -c | xargs)" = "1 FAIL 35 PASS" ]
     for fault in dead-host=3 corrupt=13 slow-gpu=12:0.6 slow-host=3:0.5; do
         run -1 simulated --fault $fault --reason

@@ -16,7 +16,7 @@ setup() {
     run -0 railgauge explain c r00n04:1 r01n04:1
     [[ $output == *"tier rail"*"r00n04 GPU 1, PCIe to its NIC"*"r00n04 mlx5_1 (InfiniBand): 50.0 GB/s (rate of the port)  <- the narrowest"* ]]
     [[ $output == *"leaf leaf-00-1"*"r01n04 mlx5_1"* ]]
-    [[ $output == *"NIC mlx5_1 of r00n04 (GPU 1): 0.60 of its tier"*"every tier that crosses NICs"* ]]
+    [[ $output == *"NIC mlx5_1 of r00n04 (GPU 1): 60 % of normal"*"every tier that crosses NICs"* ]]
     run -0 railgauge explain c 17 89 --json
     [ "$(jq -r '"\(.tier) \(.src_host) \(.dst_host) \(.of_narrowest > 0.55 and .of_narrowest < 0.65)"' <<< "$output")" = "rail r00n04 r01n04 true" ]
 }

@@ -233,7 +233,7 @@ checked() {
     check_railgauge
     checked --fault slow-nic=1:0.5
     ! check_railgauge
-    [[ $(<died) == "check_railgauge:  railgauge: NIC mlx5_1 of r00n00 (GPU 1) at 0.50 over "* ]]
+    [[ $(<died) == "check_railgauge:  railgauge: NIC mlx5_1 of r00n00 (GPU 1) at 50 % of normal over "* ]]
     rm -r state died
     check_railgauge 2h
     [ ! -e died ]

@@ -35,7 +35,7 @@ setup_file() {
         fi
         code=0
         printf '$ %s\n' "$line" >>log
-        bash -c "$line" >out 2>>log || code=$?
+        COLUMNS=80 bash -c "$line" >out 2>>log || code=$?
         cat out >>log
         [[ $line != *" -o demo "* ]] || cp out summary
         [[ " $want " == *" $code "* ]] || { echo "exit $code, not $want: $line"; tail -5 log; return 1; }
@@ -55,9 +55,9 @@ setup() {
 }
 
 @test "the tiers of the simulated racks, and what is slow in them" {
-    sed -n '/^    tier  *pairs/,/^!/p' "$top/README.md" | sed -n 's/^    //p' >said
-    [ "$(wc -l <said)" -eq 9 ] # and the part that is slow, with its evidence and the next step
-    sed -n '/^tier  *pairs/,/^  next/p' summary | grep . | diff said -
+    sed -n '/^    1 slow part/,/^    fabric /p' "$top/README.md" | sed 's/^    //' >said
+    [ "$(wc -l <said)" -eq 20 ] # the part that is slow, with its evidence and the next step, and the tiers
+    sed -n '/^1 slow part/,/^fabric /p' summary | diff said -
 }
 
 @test "explain: the share of the narrowest hop, and the endpoint" {
@@ -65,7 +65,7 @@ setup() {
     words=$(sed -n 's/^\([0-9.]* GB.s\) .*\( of the .* should give: [0-9]* %\)$/\1\2/p' <<<"$output")
     [ -n "$words" ]
     [[ $readme == *"$words and names the NIC"* ]]
-    [[ $output == *"NIC mlx5_1 of r00n04 (GPU 1): 0.60 of its tier"* ]]
+    [[ $output == *"NIC mlx5_1 of r00n04 (GPU 1): 60 % of normal"* ]]
 }
 
 @test "declared: one pair of hosts swapped in the file of Slurm" {

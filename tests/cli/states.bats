@@ -7,20 +7,20 @@ bats_require_minimum_version 1.5.0
 parts='{"endpoint": [9, -1], "host": [2, -1], "pair": [1, 57], "leaf": [1, -1], "rack": [1, -1],
         "rack_pair": [0, 1], "rack_uplinks": [0, -1]}'
 
-# State, depth, share, bytes, and what is printed.
+# State, depth, share, bytes, and what files and screens say of it.
 states() {
     cat <<'END'
-slow 0.5 0 0 0.50
-intermittent 0.5 0.4 0 0.50 in 40 % of the time
-under-load 0.45 0 0 0.45 beside other traffic
-both-ways 0.6 0 0 0.60 both ways at once
-small-sizes 0.3 0 65536 0.30 up to 64 KiB
-large-sizes 0.3 0 134217728 0.30 from 128 MiB on
-slow-samples 0.5 0.1 0 10 % of messages at 0.50
-lost-uplinks 0.5 0 0 0.50 of its uplinks
-late 0 0 0 +3.00 us
-dead 0 0 0 no answer
-wrong 0 0.075 0 wrong data in 3 of 40 checks
+slow|0.5|0|0|0.50|50 % of normal
+intermittent|0.5|0.4|0|0.50 in 40 % of the time|50 % of normal in 40 % of the time
+under-load|0.45|0|0|0.45 beside other traffic|45 % of normal beside other traffic
+both-ways|0.6|0|0|0.60 both ways at once|60 % of normal both ways at once
+small-sizes|0.3|0|65536|0.30 up to 64 KiB|30 % of normal up to 64 KiB
+large-sizes|0.3|0|134217728|0.30 from 128 MiB on|30 % of normal from 128 MiB on
+slow-samples|0.5|0.1|0|10 % of messages at 0.50|10 % of messages at 50 % of normal
+lost-uplinks|0.5|0|0|0.50 of its uplinks|50 % of its uplinks
+late|0|0|0|+3.00 us|3.00 us more latency
+dead|0|0|0|no answer|no answer
+wrong|0|0.075|0|wrong data in 3 of 40 checks|wrong data in 3 of 40 checks
 END
 }
 
@@ -58,23 +58,22 @@ count() {
 }
 
 @test "every kind of part in every state is on every surface" {
-    while read -r state depth share bytes effect; do
+    while IFS='|' read -r state depth share bytes effect words; do
         with_state "$state" "$depth" "$share" "$bytes"
         echo "# $state"
         railgauge show case parts > parts.txt
-        count 7 "$effect" parts.txt
-        count 7 "  $state  " parts.txt
-        count 7 "  next: " parts.txt
+        count 7 ": $words, confidence " parts.txt
+        count 7 "  next step   " parts.txt
         none parts.txt
         railgauge show case parts --json | jq -e --arg s "$state" --arg e "$effect" \
             '[.parts[] | select(.state == $s and .effect == $e and (.next | length > 9))] | length == 7'
         railgauge show case findings > findings.txt
-        count 7 "$effect" findings.txt
+        count 7 "$words" findings.txt
         none findings.txt
         rc=0
         railgauge accept case -o accept.json > accept.txt || rc=$?
         [ "$rc" = 1 ] || { head -3 accept.txt; return 1; }
-        count 7 "$effect" accept.txt
+        count 5 "$words" accept.txt
         none accept.txt
         jq -e --arg s "$state" '.verdict != "PASS" and ([.parts[] | select(.state == $s)] | length == 7)' accept.json
         railgauge export --format openmetrics case > m.prom
@@ -85,9 +84,9 @@ count() {
         none j.xml
         railgauge report case -o r.html > report.txt || true
         count 7 "$state" r.html
-        count 7 "$effect" report.txt
+        count 5 "$words" report.txt
         railgauge explain case 9 57 > e.txt
-        count 1 "$effect" e.txt
+        count 1 "$words" e.txt
     done < <(states)
 }
 
@@ -140,11 +139,11 @@ count() {
 
 @test "uplinks that one leaf lost are a part, and end with 1" {
     run -1 railgauge run --transport sim --fabric hgx-h100 --racks 16 --noise 3% --fault lost-uplinks=2:0.5 --no-plots -o lost
-    [[ $output == *$'\nuplinks of leaf-00-2 '*" of its uplinks  lost-uplinks "* ]]
+    [[ $output == *$'\nuplinks of leaf-00-2: '*" % of its uplinks, confidence "* ]]
     run -1 railgauge accept lost
     [[ ${lines[0]} == "FAIL: "*"uplinks of leaf-00-2"* ]]
     run -0 railgauge show lost parts
-    [[ $output == *"next: uplinks of leaf-00-2: count those that are up"* ]]
+    [[ $output == *"next step   1. uplinks of leaf-00-2: count those that are up"* ]]
 }
 
 @test "a collective across domains that is slow though all pairs are fine fails, a healthy one passes" {

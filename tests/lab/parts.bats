@@ -71,7 +71,7 @@ parts() {
     for rack in 0 1 2; do lab slow uplink $rack 200; done
     measure all
     run railgauge show all parts
-    [ "$output" = "no part stands out from its like" ]
+    [ "$output" = "No slow part found" ]
     run parts all
     echo "$output"
     [ "$output" = "all pairs of fabric, beside good 0.5" ]

@@ -44,7 +44,7 @@ reason() { slurm scontrol -o show node "$1" | sed -n 's/.* Reason=\(.*\) \[.*/\1
     slurm sbatch -Q -w r00n01 -o /tmp/never --wrap 'echo ran'
     await 60 is r00n01 drain
     reason r00n01 | tee said
-    grep -qx 'railgauge: NIC mlx5_1 of r00n01 (GPU 1) at 0.50 over all NICs, [0-9]* partners' said
+    grep -qx 'railgauge: NIC mlx5_1 of r00n01 (GPU 1) at 50 % of normal over all NICs, [0-9]* partners' said
     [ ! -s "$R/tmp/never" ]
     is r00n00 idle
 }
@@ -80,7 +80,7 @@ measuring() { mv "$R/usr/local/bin/railgauge.real" "$R/usr/local/bin/railgauge";
     cat "$R/tmp/said"
     [ "$code" -eq 1 ]
     grep -q '^check --limit 2m --state /var/lib/railgauge --launch srun ' "$R/tmp/asked"
-    grep -q '^FAIL r00n01: railgauge: GPU 0 of r00n01 at 0.50 over ' "$R/tmp/said"
+    grep -q '^FAIL r00n01: railgauge: GPU 0 of r00n01 at 50 % of normal over ' "$R/tmp/said"
     await 60 is r00n01 drain
     measuring
     is r00n00 idle
@@ -94,7 +94,7 @@ measuring() { mv "$R/usr/local/bin/railgauge.real" "$R/usr/local/bin/railgauge";
     await 60 is r00n01 drain
     measuring
     reason r00n01 | tee said
-    grep -qx 'railgauge: host r00n01 at 0.50 over .*' said
+    grep -qx 'railgauge: host r00n01 at 50 % of normal over .*' said
     await 60 is r00n00 idle
     [ ! -s "$R/tmp/leaked" ]
 }

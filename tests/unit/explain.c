@@ -140,7 +140,7 @@ static void this_pairs_own_measurements_come_first(void **state)
     assert_false(e.inferred);
     assert_true(fabs(e.Bps / 30e9 - 1) < 1e-9);
     assert_true(fabs(e.share - 0.6) < 1e-9);
-    assert_true(says(&e.odd, ": 0.60 of its tier: test"));
+    assert_true(says(&e.odd, ": 60 % of normal: test"));
     assert_true(says(&e.unseen, "no network was read"));
     assert_int_equal(e.measured[0].n, 80);
     json_t *json = explain_json(&e, &m.topo, NULL);

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/stats.h"
+#include "report/text/report.h"
 #include "small.h"
 #include "topo/gpu.h"
 #include "topo/nic.h"
@@ -155,7 +156,7 @@ static char *printed(const struct parts *p)
     FILE *out = open_memstream(&text, &size);
 
     assert_non_null(out);
-    parts_report(out, p, 0, 0);
+    parts_text(out, p, 0, false);
     fclose(out);
     return text;
 }
@@ -174,11 +175,11 @@ static void cell_is_said(const struct matrix *m, enum part_state state, const ch
     assert_true(*r->name && *r->next && *r->source);
     assert_null(strchr(r->next, '{'));
     assert_null(strchr(r->name, '?'));
-    char *text = printed(&p), *cell = mem_printf(" %s  %s ", effect, part_state_name[state]);
+    char *text = printed(&p),
+         *cell = mem_printf("%s: %s, confidence ", r->name, part_words(r, speed));
     assert_non_null(strstr(text, cell));
     assert_null(strstr(text, "nan"));
-    json_t *json = parts_report(NULL, &p, 0, 0),
-           *row = json_array_get(json_object_get(json, "parts"), 0);
+    json_t *json = parts_json(&p), *row = json_array_get(json_object_get(json, "parts"), 0);
     assert_string_equal(json_string_value(json_object_get(row, "effect")), effect);
     assert_string_equal(json_string_value(json_object_get(row, "state")), part_state_name[state]);
     json_decref(json);

@@ -272,7 +272,7 @@ static void a_slow_nic_reaches_the_answer_and_is_named(void **state)
     assert_int_equal(t->exception, 0);
     assert_int_equal(t->index, 1); /* rank 17 is in the second of eight groups */
     assert_string_equal(predict_exception_text(text, sizeof(text), &a->matrix, 0),
-                        "NIC mlx5_1 of r00n02 (GPU 1): 0.30 of its tier, 9 of 9 partners");
+                        "NIC mlx5_1 of r00n02 (GPU 1): 30 % of normal, 9 of 9 partners");
     assert_int_equal(find(&bad, "tp all_gather")->exception, -1);
     prediction_free(&good);
     prediction_free(&bad);

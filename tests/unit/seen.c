@@ -122,7 +122,8 @@ static void the_words_say_it(void **state)
     m.seen = seen;
     m.seens = 3;
     char *text = matrix_seen_text(&m);
-    assert_string_equal(text, "7 of 8 devices, 1 of 2 racks' uplinks, cables: 2.5 % of 200 pairs");
+    assert_string_equal(
+        text, "7 of 8 devices, 1 of 2 racks' uplinks, cables: 2.5 % of 200 pairs of NICs");
     free(text);
 }
 

@@ -115,12 +115,11 @@ static void test_fold(void **state)
                "     measured  why\n"
                "        2,307  two of them\n"
                "            7  none\n");
-    setenv("COLUMNS", "9", 1);
+    setenv("COLUMNS", "16", 1);
     prints(&t, "   pairs\n"
                "measured  why\n"
-               "   2,307  two\n"
-               "          of\n"
-               "          them\n"
+               "   2,307  two of\n"
+               "            them\n"
                "       7  none\n");
     table_free(&t);
 }

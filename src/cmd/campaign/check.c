@@ -319,20 +319,17 @@ static json_t *report(const struct answer *w, const struct args *a)
 {
     const struct judged *j = w->judged;
     json_t *hosts = json_array();
-    struct table t;
 
     for (int i = 0; i < w->hosts; i++)
         json_array_append_new(hosts, json_pack("{s:s, s:s, s:s}", "host", w->host[i].host,
                                                "verdict", accept_name[w->host[i].verdict], "reason",
                                                w->host[i].reason));
-    judged_table(&t, &j->accept, false);
     json_t *root =
-        json_pack("{s:s, s:i, s:o, s:s, s:s, s:s?, s:s?, s:s?, s:s, s:f, s:b, s:o, s:O}", "format",
+        json_pack("{s:s, s:i, s:o, s:s, s:s, s:s?, s:s?, s:s?, s:s, s:f, s:b, s:o, s:o}", "format",
                   "railgauge-check", "version", 1, "provenance", json_provenance(), "verdict",
                   accept_name[j->accept.verdict], "line", j->line, "campaign", a->chain.dir,
                   "against", j->against, "limits_file", a->of.limits, "state", w->state, "took_s",
-                  w->took, "complete", !w->cut, "hosts", hosts, "checks", t.rows);
-    table_free(&t);
+                  w->took, "complete", !w->cut, "hosts", hosts, "checks", judged_json(&j->accept));
     return root;
 }
 
@@ -353,7 +350,9 @@ static void print_hosts(const struct answer *w)
                 told[k] = true;
             }
         char *list = hostlist_fold(names, n);
-        printf("%s %s: %s\n", accept_name[h->verdict], list, h->reason);
+        char *line = mem_printf("%s %s: %s", accept_name[h->verdict], list, h->reason);
+        table_wrap(stdout, line, 2);
+        free(line);
         free(list);
     }
     free(names);
@@ -365,11 +364,14 @@ static void print_text(const struct answer *w)
     const struct judged *j = w->judged;
     char took[UNITS_TEXT];
 
-    puts(j->line);
+    table_wrap(stdout, j->line, 2);
     print_hosts(w);
-    printf("%d host%s against %s, limits: %s, in %s%s; kept in %s\n", w->hosts, units_s(w->hosts),
-           j->against ? j->against : "no reference", j->limits_name,
-           units_seconds_text(took, w->took), w->cut ? ", cut short by the limit" : "", w->state);
+    char *line = mem_printf("%d host%s compared with %s, limits: %s, in %s%s; kept in %s", w->hosts,
+                            units_s(w->hosts), j->against ? j->against : "no reference",
+                            j->limits_name, units_seconds_text(took, w->took),
+                            w->cut ? ", cut short by the limit" : "", w->state);
+    table_wrap(stdout, line, 2);
+    free(line);
 }
 
 static int show(const struct answer *w, const struct args *a, struct err *err)

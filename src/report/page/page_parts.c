@@ -96,6 +96,18 @@ static void show(FILE *out, const struct page_facts *f, const struct part_row *r
              f->end[endpoint].block);
 }
 
+/* Write "+3.1 %", "no step ends" or "". */
+static char *part_cost(const struct part_row *r, char buf[PART_SPEED])
+{
+    if (isinf(r->cost))
+        snprintf(buf, PART_SPEED, "no step ends");
+    else
+        snprintf(buf, PART_SPEED, isnan(r->cost) ? "%s" : "%s%.1f %%", "+", 100 * r->cost);
+    if (isnan(r->cost))
+        *buf = '\0';
+    return buf;
+}
+
 static void card(FILE *out, const struct page_facts *f, const struct part_row *r, int number)
 {
     const char *job = f->in->parts->job;
