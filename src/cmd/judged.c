@@ -146,9 +146,9 @@ enum { SORTED = sizeof(order) / sizeof(*order) };
 json_t *judged_json(const struct accept *a)
 {
     static const struct table_column columns[] = {
-        {"verdict", NULL, "text"}, {"check", NULL, "text"}, {"what", NULL, "text"},
-        {"value", NULL, "%.9g"},   {"low", NULL, "%.9g"},   {"high", NULL, "%.9g"},
-        {"limit", NULL, "%.9g"},   {"unit", NULL, "text"},  {"of", NULL, "text"},
+        {"verdict", NULL, "text"}, {"check", NULL, "text"},  {"what", NULL, "text"},
+        {"value", NULL, "%.9g"},   {"low", NULL, "%.9g"},    {"high", NULL, "%.9g"},
+        {"limit", NULL, "%.9g"},   {"unit", NULL, "text"},   {"of", NULL, "text"},
         {"why", NULL, "text"},     {"source", NULL, "text"}, {0}};
     struct table t;
 
@@ -182,9 +182,10 @@ static void add_check(struct table *t, const struct accept_row *r)
 /* Print the checks with one result as a table. */
 static void print_checks(const struct accept *a, enum accept_is is)
 {
-    static const char *const title[ACCEPT_IS_COUNT] = {
-        [ACCEPT_PASS] = "passed", [ACCEPT_WARN] = "warnings", [ACCEPT_FAIL] = "failed",
-        [ACCEPT_UNKNOWN] = "not judged"};
+    static const char *const title[ACCEPT_IS_COUNT] = {[ACCEPT_PASS] = "passed",
+                                                       [ACCEPT_WARN] = "warnings",
+                                                       [ACCEPT_FAIL] = "failed",
+                                                       [ACCEPT_UNKNOWN] = "not judged"};
     char head[32];
     const struct table_column columns[] = {{NULL, head, "text"},
                                            {NULL, "measured", "figure"},

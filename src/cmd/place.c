@@ -303,6 +303,8 @@ static int show(const struct placing *p, struct err *err)
         if (answer.now)
             predict_unfit(says, &answer.now->memory);
         place_text(says, &answer);
+        if (!a->writes)
+            fputs("to use it: --write sbatch=FILE, slurm-hostfile=FILE or order=FILE\n", says);
     }
     for (int i = 0; rc == 0 && i < a->writes; i++)
         rc = write_form(&a->write[i], &map, says, err);

@@ -33,63 +33,59 @@ static int nodes_used(const struct place_answer *a)
 
 static void head(FILE *out, const struct place_answer *a)
 {
-    if (a->now)
-        fprintf(out, "%s, %s, %s\n", a->now->model, a->now->layout, a->now->strategy);
-    else
-        fprintf(out, "traffic of %s\n", a->traffic);
-    fprintf(out, "%d ranks on %d of %d free nodes%s%s\n\n", a->placed->ranks, nodes_used(a),
-            a->free_hosts, a->matrix->fabric ? " of " : "",
-            a->matrix->fabric ? a->matrix->fabric : "");
+    char *line = a->now ? mem_printf("%s, %s, %s", a->now->model, a->now->layout, a->now->strategy)
+                        : mem_printf("traffic of %s", a->traffic);
+
+    line = mem_append(line, ": %d ranks on %d of %d free nodes%s%s", a->placed->ranks,
+                      nodes_used(a), a->free_hosts, a->matrix->fabric ? " of " : "",
+                      a->matrix->fabric ? a->matrix->fabric : "");
+    table_wrap(out, line, 2);
+    fputc('\n', out);
+    free(line);
 }
 
 static void add_row(struct table *t, const struct place_answer *a, const char *name, double sec,
                     const char *note)
 {
-    char time[UNITS_TEXT], gain[48] = "";
+    char time[UNITS_TEXT], gain[48] = "", rate[UNITS_TEXT] = "-";
     double base = a->placed->in_order;
 
-    if (sec < INFINITY && base < INFINITY)
+    if (sec < INFINITY && base < INFINITY && sec != base)
         snprintf(gain, sizeof(gain), "%+.1f %%", 100 * (base / sec - 1));
-    const char *step = isinf(sec) ? "never" : units_seconds_text(time, sec);
-    if (a->now)
-        table_add(t, name, step, a->now->tokens / sec / a->placed->ranks, gain, note);
-    else
-        table_add(t, name, step, gain, note);
+    if (a->now && isfinite(sec))
+        units_count_text(rate, a->now->tokens / sec / a->placed->ranks, 0);
+    table_add(t, name, isinf(sec) ? "never" : units_seconds_text(time, sec), rate, gain, note);
 }
 
 static void times(FILE *out, const struct place_answer *a)
 {
-    static const struct table_column columns[] = {
-        {NULL, "order", "text"},        {NULL, "step", "figure"}, {NULL, "tokens/s/GPU", "%.0f"},
-        {NULL, "throughput", "figure"}, {NULL, "", "text"},       {0}};
-    static const struct table_column of_traffic[] = {{NULL, "order", "text"},
-                                                     {NULL, "busiest endpoint", "figure"},
-                                                     {NULL, "throughput", "figure"},
-                                                     {NULL, "", "text"},
-                                                     {0}};
+    const struct table_column columns[] = {{NULL, "rank order", "text"},
+                                           {NULL, a->now ? "step" : "busiest endpoint", "figure"},
+                                           {NULL, a->now ? "tokens/s per GPU" : NULL, "figure"},
+                                           {NULL, "than default", "figure"},
+                                           {NULL, "", "text"},
+                                           {0}};
     const struct placed *p = a->placed;
     struct table t;
 
-    table_open(&t, a->now ? columns : of_traffic);
+    table_open(&t, columns);
     add_row(&t, a, "placed", p->sec, "");
-    add_row(&t, a, "default", p->in_order, "nodes as given, ranks in order");
-    add_row(&t, a, "random", p->random, "nodes shuffled, median of 9");
+    add_row(&t, a, "default", p->in_order, "nodes as listed, ranks in order");
+    add_row(&t, a, "random", p->random, "median of 9 shuffles of the nodes");
     if (p->bound > 0)
-        add_row(&t, a, "bound", p->bound, "no order is faster");
+        add_row(&t, a, "bound", p->bound, "no rank order can be faster");
     table_print(out, &t, 0);
     table_free(&t);
 }
 
-/* "1 domain", "4 domains x16", with nodes and racks. */
+/* "1 domain, 4 nodes", "4 domains (16+ ranks each), 64 nodes, 4 racks". */
 static char *where_text(char buf[96], const struct shape *s)
 {
-    int n;
+    int n = snprintf(buf, 96, "%d domain%s", s->domains, units_s(s->domains));
 
-    if (s->domains == 1)
-        n = snprintf(buf, 96, "one domain, %d node%s", s->nodes, s->nodes == 1 ? "" : "s");
-    else
-        n = snprintf(buf, 96, "%d domains, %d or more in each, %d nodes", s->domains, s->per_domain,
-                     s->nodes);
+    if (s->domains > 1)
+        n += snprintf(buf + n, 96 - (size_t)n, " (%d+ ranks each)", s->per_domain);
+    n += snprintf(buf + n, 96 - (size_t)n, ", %d node%s", s->nodes, units_s(s->nodes));
     if (s->racks > 1)
         snprintf(buf + n, 96 - (size_t)n, ", %d racks", s->racks);
     return buf;
@@ -131,11 +127,9 @@ static bool same_shape(const struct shape *a, const struct shape *b)
 /* Print a line for each set of axes, and another if the default order differs. */
 static void axes_lines(FILE *out, const struct place_answer *a)
 {
-    static const struct table_column columns[] = {{NULL, "axes", "text"},
-                                                  {NULL, "ranks", "figure"},
-                                                  {NULL, "seen", "figure"},
-                                                  {NULL, "slowest group", "text"},
-                                                  {0}};
+    static const struct table_column columns[] = {
+        {NULL, "axis", "text"},      {NULL, "groups x ranks", "figure"}, {NULL, "order", "text"},
+        {NULL, "exposed", "figure"}, {NULL, "slowest group", "text"},    {0}};
     struct table t;
 
     table_open(&t, columns);
@@ -146,14 +140,16 @@ static void axes_lines(FILE *out, const struct place_answer *a)
         if (!is_first(a->now, i) || (a->before && !old))
             continue;
         double seen = seen_of(a->now, x->axes), before = old ? seen_of(a->before, x->axes) : NAN;
+        bool same =
+            !old || (same_shape(&x->shape, &old->shape) && fabs(before - seen) <= 1e-6 * seen);
         snprintf(ranks, sizeof(ranks), "%d x %d", x->groups, x->shape.ranks);
-        table_add(&t, axes_text(axes, x->axes), ranks, units_seconds_text(sec, seen),
-                  where_text(at, &x->shape));
-        if (old && (!same_shape(&x->shape, &old->shape) || fabs(before - seen) > 1e-6 * seen))
-            table_add(&t, "  default", "", units_seconds_text(sec, before),
+        table_add(&t, axes_text(axes, x->axes), ranks, same ? "both" : "placed",
+                  units_seconds_text(sec, seen), where_text(at, &x->shape));
+        if (!same)
+            table_add(&t, "", "", "default", units_seconds_text(sec, before),
                       where_text(at, &old->shape));
     }
-    fputc('\n', out);
+    fputs("\nWhy: communication that compute does not hide, slowest group of each axis\n", out);
     table_print(out, &t, 0);
     table_free(&t);
 }
@@ -176,19 +172,36 @@ static void nodes_line(FILE *out, const struct place_answer *a)
     free(nodes);
 }
 
+/* Print "step: 1.05 s instead of 1.49 s in the default order". */
+static void verdict(FILE *out, const struct place_answer *a)
+{
+    const struct placed *p = a->placed;
+    const char *what = a->now ? "step" : "busiest endpoint";
+    char now[UNITS_TEXT], before[UNITS_TEXT];
+    char *line =
+        p->sec >= p->in_order
+            ? mem_printf("%s: %s, the default order is as good as any that was tried", what,
+                         units_seconds_text(now, p->sec))
+            : mem_printf("%s: %s instead of %s in the default order", what,
+                         units_seconds_text(now, p->sec),
+                         isinf(p->in_order) ? "never" : units_seconds_text(before, p->in_order));
+
+    table_wrap(out, line, 2);
+    free(line);
+}
+
 void place_text(FILE *out, const struct place_answer *a)
 {
     const struct placed *p = a->placed;
+    char count[UNITS_TEXT];
 
+    verdict(out, a);
     head(out, a);
     times(out, a);
     if (a->now)
         axes_lines(out, a);
-    if (p->sec >= p->in_order)
-        fprintf(out, "\nthe default order is as good as any that was tried\n");
-    else
-        fprintf(out, "\nhow: %s\n", p->how);
-    fprintf(out, "%ld orders priced in %.2f s\n", p->tried, p->took);
+    fprintf(out, "\nsearch: %s rank orders in %.2f s\n",
+            units_count_text(count, (double)p->tried, 0), p->took);
     nodes_line(out, a);
 }
 
