@@ -111,6 +111,16 @@ static int width(const char *s, size_t n)
     return w;
 }
 
+/* Bytes of the first word; "%" belongs to the number before it. */
+static size_t word_length(const char *text)
+{
+    size_t n = strcspn(text, " ");
+
+    while (n && text[n] && text[n + 1] == '%')
+        n += 1 + strcspn(text + n + 1, " ");
+    return n;
+}
+
 /* Return the bytes of the first line of a text in at most `columns` characters, at least one word. */
 static size_t first_line(const char *text, int columns)
 {
@@ -118,7 +128,7 @@ static size_t first_line(const char *text, int columns)
     size_t end = lead;
 
     for (size_t next = lead; text[next]; next += strspn(text + next, " ")) {
-        next += strcspn(text + next, " ");
+        next += word_length(text + next);
         if (end > lead && width(text, next) > columns)
             break;
         end = next;
@@ -174,10 +184,15 @@ static int longest_word(const char *text)
 
     for (size_t n; *text; text += n) {
         text += strspn(text, " ");
-        n = strcspn(text, " ");
+        n = word_length(text);
         most = larger(most, width(text, n));
     }
     return most;
+}
+
+static int lead_of(const char *text)
+{
+    return (int)strspn(text, " ");
 }
 
 enum { HANG = 2 }; /* indentation of a text's further lines, so that rows can be told apart */
@@ -198,7 +213,8 @@ static void measure(const struct table *t, struct shown_column *c)
         const char *text = shown(t, x, i, buf);
         bool head = i < t->columns;
         int w = width(text, strlen(text)), word = longest_word(text);
-        int hanging = word + (is_left(x->is) && !head && word < w ? HANG : 0);
+        int hanging =
+            word + (is_left(x->is) && !head && word + lead_of(text) < w ? lead_of(text) + HANG : 0);
         x->width = larger(x->width, w);
         x->body = larger(x->body, head ? word : w);
         x->least = larger(x->least, head || is_left(x->is) ? hanging : w);
@@ -245,18 +261,18 @@ static void print_piece(FILE *out, const struct shown_column *c, int columns, co
     *blanks = is_left(c->is) ? pad : 0;
 }
 
-/* Width left for line number `line` of a cell. */
-static int room(const struct shown_column *c, bool head, int line)
+/* Width left for line number `line` of a cell whose text begins with `lead` blanks. */
+static int room(const struct shown_column *c, bool head, int line, int lead)
 {
-    return c->width - (line && !head && is_left(c->is) ? HANG : 0);
+    return c->width - (line && !head && is_left(c->is) ? lead + HANG : 0);
 }
 
 static int lines_of(const struct shown_column *c, bool head, const char *text)
 {
-    int lines = 0;
+    int lines = 0, lead = lead_of(text);
 
     for (; *text; lines++, text += strspn(text, " "))
-        text += first_line(text, room(c, head, lines));
+        text += first_line(text, room(c, head, lines, lead));
     return lines;
 }
 
@@ -266,10 +282,12 @@ static void print_row(FILE *out, const struct table *t, const struct shown_colum
 {
     const char **rest = mem_calloc((size_t)t->columns, sizeof(*rest));
     char(*buf)[UNITS_TEXT] = mem_calloc((size_t)t->columns, sizeof(*buf));
-    int lines = 1, *from = mem_calloc((size_t)t->columns, sizeof(*from));
+    int lines = 1, *from = mem_calloc((size_t)t->columns, sizeof(*from)),
+        *lead = mem_calloc((size_t)t->columns, sizeof(*lead));
 
     for (int k = 0; k < t->columns; k++) {
         rest[k] = shown(t, &c[k], row * t->columns + k, buf[k]);
+        lead[k] = lead_of(rest[k]);
         from[k] = c[k].empty ? 0 : lines_of(&c[k], !row, rest[k]);
         lines = from[k] > lines ? from[k] : lines;
     }
@@ -279,7 +297,8 @@ static void print_row(FILE *out, const struct table *t, const struct shown_colum
             if (c[k].empty)
                 continue;
             bool due = row > 0 || l >= lines - from[k];
-            int columns = room(&c[k], !row, l), n = due ? (int)first_line(rest[k], columns) : 0;
+            int columns = room(&c[k], !row, l, lead[k]),
+                n = due ? (int)first_line(rest[k], columns) : 0;
             bool marked =
                 row > 0 && !strcmp(c[k].is->unit, "text!") && t->cell[row * t->columns + k];
             blanks += first ? 0 : 2;
@@ -291,6 +310,7 @@ static void print_row(FILE *out, const struct table *t, const struct shown_colum
         fputc('\n', out);
     }
     free(from);
+    free(lead);
     free(buf);
     free(rest);
 }

@@ -17,12 +17,16 @@ step() { railgauge predict --json "$@" | jq .step_s; }
 @test "a preset and a layout give a step with every term" {
     run railgauge predict --fabric gb200-nvl72 --racks 1 --model llama3.1-8b --layout dp_shard=72
     [ "$status" -eq 0 ]
-    [ "${lines[0]}" = "llama3.1-8b, dp_shard=72, fsdp, bf16: 72 of 72 endpoints of gb200-nvl72" ]
-    [[ $output == *"step "*" tokens/s per device   MFU "*" of 2500 TFLOP/s, causal"* ]]
+    [[ ${lines[0]} == "step "*" (90 % interval: "*"), "*" tokens/s per GPU, MFU "*" of 2,500 TFLOP/s (causal)" ]]
+    [ "${lines[1]}" = "llama3.1-8b, dp_shard=72, fsdp, bf16: 72 of 72 GPUs of gb200-nvl72" ]
     for term in "matrix products" "attention core" "weights all_gather forward" \
         "gradients reduce_scatter" optimizer fixed; do
-        [[ $output == *$'\n'"$term "* ]]
+        [[ $output == *$'\n'"  $term "* ]]
     done
+    # each group is the sum of its terms, and both are the step
+    awk '/^(compute, overheads|communication) / { sub(/.*overheads|communication/, ""); sum += $3 }
+        /^  .* (fitted|measured|modelled|preset|extrapolated)$/ { for (i = 2; i <= NF; i++) if ($i == "%") terms += $(i - 1) }
+        END { exit !(sum > 99.8 && sum < 100.2 && terms > 99 && terms < 100.6) }' <<<"$output"
     [[ $output == *"note: no anchor: "* ]]
 }
 

@@ -136,9 +136,10 @@ static void test_wrap(void **state)
     table_wrap(out, "  one two three 12345678901 é6789012", 2);
     setenv("COLUMNS", "9", 1);
     table_wrap(out, "one two tw", 2);
+    table_wrap(out, "at one 5 %", 2);
     table_wrap(out, "", 2);
     mem_stream_end(out);
-    assert_string_equal(text, "  one two\n  three\n  12345678901\n  é6789012\none two\n  tw\n\n");
+    assert_string_equal(text, "  one two\n  three\n  12345678901\n  é6789012\none two\n  tw\nat one\n  5 %\n\n");
     free(text);
 }
 

@@ -17,26 +17,36 @@ static void wrap(FILE *out, int indent, const char *text)
     free(line);
 }
 
+static void wrapped(FILE *out, char *line)
+{
+    table_wrap(out, line, 2);
+    free(line);
+}
+
 static void head(FILE *out, const struct prediction *p, const struct matrix *m,
                  const struct recipe *r)
 {
-    char t[UNITS_TEXT], lo[UNITS_TEXT], hi[UNITS_TEXT], text[RATE_SOURCE + 16];
+    bool gpus = m->topo.endpoint[0].kind == ENDPOINT_GPU;
+    char t[UNITS_TEXT], lo[UNITS_TEXT], hi[UNITS_TEXT], count[UNITS_TEXT];
+    char *line = mem_printf("step %s (90 %% interval: %s to %s), %s tokens/s per %s",
+                            units_seconds_text(t, p->sec), units_seconds_text(lo, p->lo),
+                            units_seconds_text(hi, p->hi),
+                            units_count_text(count, p->tokens_per_gpu, 0), gpus ? "GPU" : "device");
 
-    fprintf(out, "%s, %s, %s, %s: %d of %d endpoints%s%s\n", p->model, p->layout, p->strategy,
-            recipe_name.dtype[r->dtype], p->ranks, m->topo.endpoints, m->fabric ? " of " : "",
-            m->fabric ? m->fabric : "");
-    fprintf(out, "batch %d x %d tokens: %d microbatch%s of %d per pipeline, recompute %s\n\n",
-            r->global_batch, r->seq, p->microbatches, p->microbatches == 1 ? "" : "es",
-            r->micro_batch, recipe_name.recompute[r->recompute]);
-    fprintf(out, "step %s  (%s .. %s)   %.0f tokens/s per device", units_seconds_text(t, p->sec),
-            units_seconds_text(lo, p->lo), units_seconds_text(hi, p->hi), p->tokens_per_gpu);
     if (isfinite(p->mfu))
-        fprintf(out, "   MFU %.1f %% of %.0f TFLOP/s, %s", 100 * p->mfu, p->rate.peak / 1e12,
-                r->causal ? "causal" : "not causal");
-    snprintf(text, sizeof(text), "compute at %s", p->rate.source);
-    fputc('\n', out);
-    wrap(out, 0, text);
-    fputc('\n', out);
+        line = mem_append(line, ", MFU %.1f %% of %s TFLOP/s (%s)", 100 * p->mfu,
+                          units_count_text(count, p->rate.peak / 1e12, 0),
+                          r->causal ? "causal" : "not causal");
+    wrapped(out, line);
+    wrapped(out, mem_printf("%s, %s, %s, %s: %d of %d %s%s%s", p->model, p->layout, p->strategy,
+                            recipe_name.dtype[r->dtype], p->ranks, m->topo.endpoints,
+                            gpus ? "GPUs" : "devices", m->fabric ? " of " : "",
+                            m->fabric ? m->fabric : ""));
+    wrapped(out,
+            mem_printf("batch %d x %s tokens: %d microbatch%s of %d per pipeline, recompute %s",
+                       r->global_batch, units_count_text(count, r->seq, 0), p->microbatches,
+                       p->microbatches == 1 ? "" : "es", r->micro_batch,
+                       recipe_name.recompute[r->recompute]));
 }
 
 static void group_line(FILE *out, const struct term *t, const struct matrix *m)
@@ -87,65 +97,145 @@ void predict_unfit(FILE *out, const struct memory *m)
     double e = memory_error(m, MEMORY_DEVICE);
 
     if (memory_fit(m) == MEMORY_UNFIT)
-        fprintf(out,
-                "DOES NOT FIT: %.1f GB of a GPU that has %.1f, %.1f GB too much; times are "
-                "those of one that had room\n\n",
-                m->total / 1e9, m->capacity / 1e9, (m->total - m->capacity) / 1e9);
+        wrapped(out, mem_printf("DOES NOT FIT: %.1f GB of a GPU that has %.1f, %.1f GB too much; "
+                                "times are those of one that had room\n\n",
+                                m->total / 1e9, m->capacity / 1e9, (m->total - m->capacity) / 1e9));
     else if (memory_fit(m) == MEMORY_MAY_NOT_FIT)
         fprintf(out, "MAY NOT FIT: %.1f to %.1f GB of a GPU that has %.1f\n\n",
                 (m->total - e) / 1e9, (m->total + e) / 1e9, m->capacity / 1e9);
 }
 
-static void line(FILE *out, const struct term *t, const struct prediction *p)
-{
-    char sec[UNITS_TEXT], hidden[UNITS_TEXT], bytes[UNITS_TEXT];
+/* --- the terms, in two groups, each sorted by its time --- */
 
-    fprintf(out, "%-38s %8s %5.1f %% ", t->label, units_seconds_text(sec, t->sec),
-            100 * t->sec / p->sec);
-    if (t->kind == TERM_MESSAGE)
-        fprintf(out, "%8s  %6.0f x %-9s ",
-                t->hidden > 0 ? units_seconds_text(hidden, t->hidden) : "-", t->count,
-                units_bytes_text(bytes, t->bytes));
-    else
-        fprintf(out, "%8s  %18s ", "", "");
-    fprintf(out, "%s\n", basis_name[t->basis]);
+static const double small_term = 0.0015; /* share of the step below which terms are one row */
+
+static bool is_message(const struct term *t)
+{
+    return t->kind == TERM_MESSAGE;
 }
 
-/* Print the slow part of each affected message, also without --explain, because the user must learn
- * that the result depends on a bad NIC. */
+static int by_time(const void *a, const void *b)
+{
+    const struct term *x = *(const struct term *const *)a, *y = *(const struct term *const *)b;
+
+    return x->sec != y->sec ? (x->sec < y->sec) - (x->sec > y->sec) : (x > y) - (x < y);
+}
+
+static const char *hidden_text(char buf[UNITS_TEXT], double sec)
+{
+    return sec > 0 ? units_seconds_text(buf, sec) : "";
+}
+
+static void add_term(struct table *t, const struct prediction *p, const struct term *x)
+{
+    char label[96], bytes[UNITS_TEXT], messages[64] = "", hidden[UNITS_TEXT];
+
+    snprintf(label, sizeof(label), "  %s", x->label);
+    if (is_message(x))
+        snprintf(messages, sizeof(messages), "%.0f x %s", x->count,
+                 units_bytes_text(bytes, x->bytes));
+    table_add(t, label, x->sec, x->sec / p->sec, hidden_text(hidden, x->hidden), messages,
+              basis_name[x->basis]);
+}
+
+static void add_group(struct table *t, const struct prediction *p, bool messages, bool all)
+{
+    const struct term **order = mem_calloc((size_t)p->terms + 1, sizeof(*order));
+    double sec = 0, hidden = 0, rest = 0, rest_hidden = 0;
+    int n = 0, shown = 0;
+    char label[32], text[UNITS_TEXT];
+
+    for (int i = 0; i < p->terms; i++)
+        if (is_message(&p->term[i]) == messages) {
+            order[n++] = &p->term[i];
+            sec += p->term[i].sec;
+            hidden += p->term[i].hidden;
+        }
+    qsort(order, (size_t)n, sizeof(*order), by_time);
+    if (n)
+        table_add(t, messages ? "communication" : "compute, overheads", sec, sec / p->sec,
+                  hidden_text(text, hidden), "", "");
+    while (shown < n && (all || order[shown]->sec >= small_term * p->sec || shown == n - 1))
+        add_term(t, p, order[shown++]);
+    for (int i = shown; i < n; i++) {
+        rest += order[i]->sec;
+        rest_hidden += order[i]->hidden;
+    }
+    snprintf(label, sizeof(label), "  %d smaller", n - shown);
+    if (shown < n)
+        table_add(t, label, rest, rest / p->sec, hidden_text(text, rest_hidden), "", "");
+    free(order);
+}
+
+static void terms_table(FILE *out, const struct prediction *p, bool all)
+{
+    static const struct table_column columns[] = {{NULL, "where the time goes", "text"},
+                                                  {NULL, "exposed", "seconds"},
+                                                  {NULL, "share", "100*%.1f %%"},
+                                                  {NULL, "hidden", "figure"},
+                                                  {NULL, "messages", "figure"},
+                                                  {NULL, "basis", "text"},
+                                                  {0}};
+    struct table t;
+
+    table_open(&t, columns);
+    add_group(&t, p, false, all);
+    add_group(&t, p, true, all);
+    fputc('\n', out);
+    table_print(out, &t, 0);
+    table_free(&t);
+    fputs("exposed: not hidden behind compute; messages: of one rank\n\n", out);
+}
+
+/* Print formula, group and source of each term. */
+static void sources(FILE *out, const struct prediction *p, const struct matrix *m)
+{
+    for (int i = 0; i < p->terms; i++) {
+        fprintf(out, "%s\n", p->term[i].label);
+        wrap(out, INDENT, p->term[i].source);
+        if (is_message(&p->term[i]))
+            group_line(out, &p->term[i], m);
+    }
+    fputc('\n', out);
+}
+
+/* Print each slow part once, with the messages it slows, also without --explain, because the user
+ * must learn that the result depends on a bad NIC. */
 static void exceptions(FILE *out, const struct prediction *p, const struct matrix *m)
 {
-    char text[320];
+    char part[MATRIX_PART], effect[MATRIX_EFFECT];
 
-    for (int i = 0; i < p->terms; i++) {
-        const struct term *t = &p->term[i];
-        if (t->kind == TERM_MESSAGE && t->exception >= 0)
-            fprintf(out, "slow: %s, %s: %s\n", t->label, t->slowest,
-                    predict_exception_text(text, sizeof(text), m, t->exception));
+    for (int e = 0; e < m->exceptions; e++) {
+        char *line = NULL;
+        for (int i = 0; i < p->terms; i++)
+            if (is_message(&p->term[i]) && p->term[i].exception == e)
+                line = mem_append(line ? line : mem_strdup(""), "%s%s", line ? ", " : "",
+                                  p->term[i].label);
+        if (line)
+            wrapped(out, mem_printf("slowed by %s, %s: %s", matrix_part(m, &m->exception[e], part),
+                                    matrix_effect_words(&m->exception[e], effect), line));
+        free(line);
     }
 }
 
 /* Print "placement: ep groups of 64 straddle racks: 26.7 s; --segment 16: 18.3 s on 16 racks". */
 static void placement(FILE *out, const struct prediction *p)
 {
-    char here[UNITS_TEXT], there[UNITS_TEXT], racks[32] = "", text[320];
+    char here[UNITS_TEXT], there[UNITS_TEXT], racks[32] = "";
     const struct faster *f = &p->faster;
 
     if (!(f->sec > 0))
         return;
     if (f->racks)
         snprintf(racks, sizeof(racks), " on %d racks", f->racks);
-    snprintf(text, sizeof(text), "placement: %s: %s; %s: %s%s", f->groups,
-             units_seconds_text(here, p->sec), f->option, units_seconds_text(there, f->sec), racks);
-    wrap(out, 0, text);
+    wrapped(out,
+            mem_printf("placement: %s: %s; %s: %s%s", f->groups, units_seconds_text(here, p->sec),
+                       f->option, units_seconds_text(there, f->sec), racks));
 }
 
 static void note(FILE *out, const char *text)
 {
-    char line[PREDICT_NOTE + 8];
-
-    snprintf(line, sizeof(line), "note: %s", text);
-    wrap(out, 0, line);
+    wrapped(out, mem_printf("note: %s", text));
 }
 
 /* Print the fitted effects of model, software and GPU.  The interval includes their errors and, for
@@ -167,26 +257,17 @@ static void effect_lines(FILE *out, const struct prediction *p)
 void predict_text(FILE *out, const struct prediction *p, const struct matrix *m,
                   const struct recipe *r, bool explain)
 {
-    char exposed[UNITS_TEXT], hidden[UNITS_TEXT];
-
     predict_unfit(out, &p->memory);
     head(out, p, m, r);
-    fprintf(out, "%-38s %8s %7s %8s  %18s %s\n", "term", "seen", "share", "hidden",
-            "messages a rank", "numbers");
-    for (int i = 0; i < p->terms; i++) {
-        line(out, &p->term[i], p);
-        if (explain)
-            wrap(out, INDENT, p->term[i].source);
-        if (explain && p->term[i].kind == TERM_MESSAGE)
-            group_line(out, &p->term[i], m);
-    }
-    fprintf(out, "\nmessages: %s seen, %s hidden behind compute\n",
-            units_seconds_text(exposed, p->exposed), units_seconds_text(hidden, p->hidden));
+    exceptions(out, p, m);
+    placement(out, p);
+    terms_table(out, p, explain);
+    if (explain)
+        sources(out, p, m);
     if (explain && p->effects)
         effect_lines(out, p);
     memory_lines(out, &p->memory, explain);
-    exceptions(out, p, m);
-    placement(out, p);
+    wrapped(out, mem_printf("compute at %s", p->rate.source));
     for (int i = 0; i < p->notes; i++)
         note(out, p->note[i]);
 }
