@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "base/mem.h"
 #include "base/table.h"
 #include "base/units.h"
 #include "cmd/campaigns.h"
@@ -87,8 +88,8 @@ static const struct table_column figure_columns[] = {
     {"p", NULL, "%.9g"},           {0}};
 static const struct table_column part_columns[] = {
     {"change", "change", "text!"}, {"what", "part", "text"},
-    {"kind", NULL, "text"},        {NULL, "before", "figure"},
-    {NULL, "after", "figure"},     {"before", NULL, "%.4g"},
+    {"kind", NULL, "text"},        {NULL, "before", "text"},
+    {NULL, "after", "text"},       {"before", NULL, "%.4g"},
     {"after", NULL, "%.4g"},       {0}};
 static const struct table_column version_columns[] = {
     {"what", "version", "text"}, {"before", "before", "text"}, {"after", "after", "text"}, {0}};
@@ -179,15 +180,20 @@ static void print_text(const char *line, const struct compare *c, const struct t
 {
     char interval[CHANGE_TEXT];
 
-    puts(line);
+    table_wrap(stdout, line, 2);
     if (c->together.blocks) {
         interval_text(interval, &c->together);
-        printf("bandwidth of pairs over NICs, all tiers together: %s, %+.1f %% (%s)\n",
-               change_name[c->together.is], 100 * (c->together.ratio - 1), interval);
+        char *all =
+            mem_printf("bandwidth of pairs over NICs, all tiers together: %s, %+.1f %% (%s)",
+                       change_name[c->together.is], 100 * (c->together.ratio - 1), interval);
+        table_wrap(stdout, all, 2);
+        free(all);
     }
-    puts("not seen: what differs between two whole campaigns, such as routes hashed anew, looks "
-         "like a "
-         "change; --history of three or more estimates it");
+    table_wrap(
+        stdout,
+        "not judged: differences between two whole campaigns, such as routes that are hashed "
+        "anew, look like a change; --history of three or more estimates them",
+        2);
     for (int i = 0; i < TABLES; i++)
         if (json_array_size(t[i].rows)) {
             putchar('\n');
@@ -249,7 +255,8 @@ static int compare_many(const struct campaigns *c, const struct args *a, struct 
         code = history_code(&h);
         rc = json_answer(history_report(&h, line, a), a->output, a->in.json, err);
         if (rc == 0 && !a->in.json && !a->in.quiet) {
-            printf("%s\n\n", line);
+            table_wrap(stdout, line, 2);
+            putchar('\n');
             history_print(stdout, &h, a->all);
         }
         free(line);

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/table.h"
 #include "base/units.h"
 #include "cmd/command.h"
 #include "cmd/input.h"
@@ -60,22 +61,27 @@ static json_t *cost_json(const struct cost_answer *a, const struct matrix *m)
 static void cost_text(FILE *out, const struct cost_answer *a)
 {
     const struct cost *c = &a->cost;
-    char t[4][UNITS_TEXT];
+    char t[4][UNITS_TEXT], *line;
 
     if (isinf(c->sec))
-        fprintf(out, "for ever: a part on the way does not answer\n");
+        line = mem_strdup("never: a part on the path does not answer");
     else
-        fprintf(out, "%s  (%s to %s)", units_seconds_text(t[0], c->sec),
-                units_seconds_text(t[1], c->lo), units_seconds_text(t[2], c->hi));
+        line = mem_printf("%s  (%s to %s)", units_seconds_text(t[0], c->sec),
+                          units_seconds_text(t[1], c->lo), units_seconds_text(t[2], c->hi));
     if (isfinite(c->sec) && isfinite(rate(a)))
-        fprintf(out, ", %s %s", a->bus ? "bus bandwidth" : "bandwidth",
-                units_rate_text(t[3], rate(a)));
-    if (isfinite(c->sec))
-        fputc('\n', out);
-    fprintf(out, "  from: %s\n", c->source);
-    if (isfinite(share(a)))
-        fprintf(out, "  expected of a healthy fabric: %s (%s), this is %.0f %% of that speed\n",
-                units_seconds_text(t[0], a->healthy.sec), a->reference, 100 * share(a));
+        line = mem_append(line, ", %s %s", a->bus ? "bus bandwidth" : "bandwidth",
+                          units_rate_text(t[3], rate(a)));
+    table_wrap(out, line, 2);
+    free(line);
+    line = mem_printf("  from: %s", c->source);
+    table_wrap(out, line, 4);
+    free(line);
+    if (!isfinite(share(a)))
+        return;
+    line = mem_printf("  expected of a healthy fabric: %s (%s), this is %.0f %% of that speed",
+                      units_seconds_text(t[0], a->healthy.sec), a->reference, 100 * share(a));
+    table_wrap(out, line, 4);
+    free(line);
 }
 
 /* --- the command --- */

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/mem.h"
+#include "base/table.h"
 #include "base/units.h"
 #include "cmd/command.h"
 #include "cmd/input.h"
@@ -108,8 +110,11 @@ static bool same_file(const struct grouping *g, const struct grouping *before, i
 
 static void print_text(const struct declared *d)
 {
-    if (d->unmeasured)
-        printf("nothing measured to compare with: %s\n", d->unmeasured);
+    if (d->unmeasured) {
+        char *line = mem_printf("nothing measured to compare with: %s", d->unmeasured);
+        table_wrap(stdout, line, 2);
+        free(line);
+    }
     for (int i = 0; i < d->measured; i++)
         print_measured(d, &d->grouping[i]);
     for (int i = d->measured; i < d->groupings; i++)
@@ -119,7 +124,9 @@ static void print_text(const struct declared *d)
                    d->grouping[i].strangers, d->grouping[i].stranger);
     for (int i = 0; i < d->comparisons; i++) {
         const struct comparison *c = &d->comparison[i];
-        printf("%s  %s\n", c->differ ? "DIFFER" : "agree ", c->text);
+        char *line = mem_printf("%s  %s", c->differ ? "DIFFER" : "agree ", c->text);
+        table_wrap(stdout, line, 8);
+        free(line);
         if (c->differ) {
             char *diff = declared_diff(d, c);
             fputs(diff, stdout);

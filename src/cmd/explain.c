@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "base/mem.h"
+#include "base/table.h"
 #include "base/units.h"
 #include "cmd/command.h"
 #include "cmd/input.h"
@@ -76,7 +78,7 @@ static void print_measured(const struct explain *e)
             printf(x->n ? "of the tier, %d pairs\n" : "of the tier\n", x->n);
         else
             printf("%s, %d samples in %d epoch%s, %s\n", x->src == e->src ? "there" : "back", x->n,
-                   x->epochs, x->epochs == 1 ? "" : "s", x->alone ? "alone" : "among others");
+                   x->epochs, x->epochs == 1 ? "" : "s", x->alone ? "alone" : "under load");
     }
 }
 
@@ -89,40 +91,48 @@ static bool told_only(const struct explain *e)
     return true;
 }
 
+static void print_line(char *line)
+{
+    table_wrap(stdout, line, 4);
+    free(line);
+}
+
 static void print_texts(const char *head, const struct texts *t)
 {
     if (t->count)
         printf("\n%s\n", head);
     for (int i = 0; i < t->count; i++)
-        printf("  %s\n", t->text[i]);
+        print_line(mem_printf("  %s", t->text[i]));
 }
 
 static void print_text(const struct explain *e)
 {
     char rate[UNITS_TEXT], other[UNITS_TEXT];
 
-    printf("tier %s\n\nway\n", e->tier ? e->tier : "unknown");
+    if (isfinite(e->share))
+        print_line(mem_printf("%s%s of the %s that the narrowest hop should give: %.0f %%",
+                              units_rate_text(rate, e->Bps),
+                              e->inferred ? " (its tier's rate, less what slow parts take)" : "",
+                              units_rate_text(other, e->hop[e->narrowest].Bps), 100 * e->share));
+    printf("tier %s\n\npath\n", e->tier ? e->tier : "unknown");
     for (int i = 0; i < e->hops; i++) {
         const struct hop *h = &e->hop[i];
-        printf("  %s", h->text);
+        char *line = mem_printf("  %s", h->text);
         if (h->Bps > 0)
-            printf(": %s (%s)%s", units_rate_text(rate, h->Bps), h->basis,
-                   i == e->narrowest ? "  <- the narrowest" : "");
-        putchar('\n');
+            line = mem_append(line, ": %s (%s)%s", units_rate_text(rate, h->Bps), h->basis,
+                              i == e->narrowest ? "  <- the narrowest" : "");
+        print_line(line);
     }
     if (e->nccl > 0)
         printf("  NCCL assumes %s between them\n", units_rate_text(rate, e->nccl));
     if (e->count)
-        printf("\n%s\n", told_only(e) ? "the preset says" : "measured");
+        printf("\n%s\n", told_only(e) ? "published" : "measured");
     print_measured(e);
-    if (isfinite(e->share))
-        printf("\n%s%s of the %s that the narrowest hop should give: %.0f %%\n",
-               units_rate_text(rate, e->Bps),
-               e->inferred ? " (its tier's rate, less what slow parts take)" : "",
-               units_rate_text(other, e->hop[e->narrowest].Bps), 100 * e->share);
-    if (e->has_below)
-        printf("\nbelow\n  %s\n", e->below.text);
-    print_texts("odd", &e->odd);
+    if (e->has_below) {
+        puts("\nlower layer");
+        print_line(mem_printf("  %s", e->below.text));
+    }
+    print_texts("unusual", &e->odd);
     print_texts("not visible", &e->unseen);
 }
 

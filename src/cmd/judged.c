@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/table.h"
 #include "base/units.h"
 #include "report/text/report.h"
 

@@ -278,8 +278,11 @@ static int write_form(const struct written *w, const struct rank_map *s, FILE *s
         rc = file_commit(&f, err);
     file_abort(&f);
     char *use = rank_file_use(w->form, w->path, s->ranks);
-    if (rc == 0 && says)
-        fprintf(says, "wrote %s: %s\n", w->path, use);
+    if (rc == 0 && says) {
+        char *line = mem_printf("wrote %s: %s", w->path, use);
+        table_wrap(says, line, 2);
+        free(line);
+    }
     free(use);
     return rc;
 }

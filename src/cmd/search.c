@@ -143,12 +143,16 @@ static char *over_words(char buf[48], const struct search_finalist *f)
 
 static void list(FILE *out, const struct search_finalist *f, int n)
 {
-    static const struct table_column columns[] = {
-        {NULL, "#", "count"},           {NULL, "step", "seconds"},
-        {NULL, "than fastest", "text"}, {NULL, "90 % interval", "text"},
-        {NULL, "tokens/s/GPU", "%.0f"}, {NULL, "MFU", "%.1f %%"},
-        {NULL, "memory", "text"},       {NULL, "layout", "text"},
-        {NULL, "recipe", "text"},       {0}};
+    static const struct table_column columns[] = {{NULL, "#", "count"},
+                                                  {NULL, "step", "seconds"},
+                                                  {NULL, "than fastest", "figure"},
+                                                  {NULL, "90 % interval", "figure"},
+                                                  {NULL, "tokens/s per GPU", "%.0f"},
+                                                  {NULL, "MFU", "%.1f %%"},
+                                                  {NULL, "memory", "figure"},
+                                                  {NULL, "layout", "text"},
+                                                  {NULL, "recipe", "text"},
+                                                  {0}};
     char lo[UNITS_TEXT], hi[UNITS_TEXT], range[2 * UNITS_TEXT + 8], recipe[160], over[48];
     char memory[32];
     bool some = false;

@@ -337,6 +337,7 @@ void matrix_blame(const struct matrix *m, struct cost *out)
         snprintf(out->source + n, sizeof(out->source) - n, "; wrong data: %.100s",
                  matrix_part(m, e, part));
     else
-        snprintf(out->source + n, sizeof(out->source) - n, "; %.3g of it by %.100s%s", e->factor,
-                 matrix_part(m, e, part), e->declared ? ", as its devices declare" : "");
+        snprintf(out->source + n, sizeof(out->source) - n, "; %.0f %% of normal by %.100s%s",
+                 100 * e->factor, matrix_part(m, e, part),
+                 e->declared ? ", as its devices declare" : "");
 }

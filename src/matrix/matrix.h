@@ -302,7 +302,7 @@ struct cost {
 void matrix_pair(const struct matrix *m, int src, int dst, double bytes, struct cost *out);
 /* The same without exceptions. */
 void matrix_pair_healthy(const struct matrix *m, int src, int dst, double bytes, struct cost *out);
-/* Append "; 0.6 of it by PART" to out->source; out->exception must be set. */
+/* Append "; 60 % of normal by PART" to out->source; out->exception must be set. */
 void matrix_blame(const struct matrix *m, struct cost *out);
 /* Bandwidth factor of src -> dst in 0..1 (1: as its tier) and, unless NULL, the exception that sets
  * it (-1) and the latency that is added. */

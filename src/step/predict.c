@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/stats.h"
+#include "base/units.h"
 #include "step/pricer.h"
 #include "step/timing.h"
 
@@ -186,9 +187,11 @@ static void push_optimizer(struct prediction *p, const struct question *q, const
         return;
     }
     struct term *one = push(p, TERM_OPTIMIZER, "optimizer", t->optimizer, BASIS_MODELLED);
+    char count[UNITS_TEXT];
     one->error = one->sec * hypot(bytes->error, share->error);
-    snprintf(one->source, sizeof(one->source), "%.3g parameters x %.0f B over %.2f of %.2f TB/s",
-             tr->updated, bytes->value, share->value, p->rate.hbm_Bps / 1e12);
+    snprintf(one->source, sizeof(one->source), "%s parameters x %.0f B over %.2f of %.2f TB/s",
+             units_count_text(count, tr->updated, 3), bytes->value, share->value,
+             p->rate.hbm_Bps / 1e12);
 }
 
 static void push_fixed(struct prediction *p, const struct question *q, const struct timing *t)

@@ -54,7 +54,7 @@ setup() {
 
 @test "parts: new, worse, better, gone" {
     run -1 railgauge compare before slow
-    [[ $output == *$'\n'"new     NIC mlx5_1 of r00n04 (GPU 1)       -  "[56]?" % of normal"* ]]
+    [[ $output == *$'\n'"new     NIC mlx5_1 of r00n04 (GPU 1)  -       "[56]?" % of normal"* ]]
     run -1 railgauge compare slow slower
     [[ $output == *$'\n'"worse   NIC mlx5_1 of r00n04 (GPU 1)  "??" % of normal"* ]]
     run -0 railgauge compare slower slow

@@ -15,7 +15,7 @@ matrix=tests/golden/matrix.json
 @test "a slow part is named" {
     run railgauge cost $matrix n05:0 n04:0 1G
     [ "$status" -eq 0 ]
-    [ "${lines[1]}" = "  from: pair of tier rack, extrapolated from 16 B measured; 0.3 of it by host n05" ]
+    [ "${lines[1]}" = "  from: pair of tier rack, extrapolated from 16 B measured; 30 % of normal by host n05" ]
     [[ ${lines[2]} == *"this is 30 % of that speed" ]]
     run railgauge cost $matrix 10 8 1G --json
     [ "$(jq -r .slowed_by <<<"$output")" = "host n05" ]
@@ -40,7 +40,7 @@ matrix=tests/golden/matrix.json
     run railgauge cost slow/matrix.json sendrecv 0-143 4G
     [[ ${lines[1]} == *"as measured: its schedule does not cross NIC mlx5_1 of r00n04 (GPU 1)" ]]
     run railgauge cost slow/matrix.json all_to_all 0-143 4G
-    [[ ${lines[1]} == *"without its slow part; "*" of it by NIC mlx5_1 of r00n04 (GPU 1)" ]]
+    [[ ${lines[1]} == *"without its slow part; "*" % of normal by NIC mlx5_1 of r00n04 (GPU 1)" ]]
 }
 
 # 64 GPUs of one rack, and 32 of each of two; the ladder ends at 16 MiB.

@@ -43,7 +43,7 @@ setup() {
 @test "a preset alone: the way and the data sheet, no directory needed" {
     run -0 railgauge explain --fabric hgx-h100 --racks 2 r00n00:0 r01n00:0
     [[ $output == *"tier rail"*"r00n00 mlx5_0 (InfiniBand): 50.0 GB/s (rate of the port)  <- the narrowest"* ]]
-    [[ $output == *"the preset says"*"pair_bw "*"49.0 GB/s  of the tier"* ]]
+    [[ $output == *"published"*"pair_bw "*"49.0 GB/s  of the tier"* ]]
     [[ $output != *"measured"* ]]
     run -0 railgauge explain 0 9 --fabric hgx-h100 --json
     [ "$(jq -r '"\(.src_host) \(.dst_host)"' <<< "$output")" = "r00n00 r00n01" ]
@@ -59,13 +59,13 @@ setup() {
     # A recording with the addresses that the preset has.
     sed 's/:18:00/:10:00/;t;s/:28:00/:18:00/;t;s/:38:00/:20:00/;t;s/:48:00/:28:00/' "$tests/machines/smi-xml/hgx.xml" > gpus.xml
     run -0 railgauge explain --fabric hgx-h200 --racks 2 --ibnet rails.net --smi-xml r00n01=gpus.xml --smi-xml r01n03=gpus.xml r00n01:2 r01n03:3
-    [ "${lines[2]}" = "  r00n01 GPU 2, PCIe to its NIC: 63.0 GB/s (PCIe generation 5 x16)" ]
-    [[ ${lines[3]} == "  r00n01 mlx5_2 (InfiniBand), compute (preset), rail 2 (ibnet): "*" (rate of the port)"* ]]
-    [ "${lines[4]}" = "  leaf leaf-su0-r2 port 2" ]
-    [[ ${lines[5]} == "  spine-0 or another spine: 50.0 GB/s (2 cables of HDR up, 2 of HDR down, shared by the whole leaf)"* ]]
-    [ "${lines[6]}" = "  leaf leaf-su1-r3 port 4" ]
-    [[ ${lines[7]} == "  r01n03 mlx5_3 (InfiniBand), compute (preset), rail 3 (ibnet): "* ]]
-    [ "${lines[8]}" = "  r01n03 GPU 3, PCIe from its NIC: 63.0 GB/s (PCIe generation 5 x16)" ]
+    [ "${lines[3]}" = "  r00n01 GPU 2, PCIe to its NIC: 63.0 GB/s (PCIe generation 5 x16)" ]
+    [[ ${lines[4]} == "  r00n01 mlx5_2 (InfiniBand), compute (preset), rail 2 (ibnet): "*" (rate of the port)"* ]]
+    [ "${lines[5]}" = "  leaf leaf-su0-r2 port 2" ]
+    [[ ${lines[6]} == "  spine-0 or another spine: 50.0 GB/s (2 cables of HDR up, 2 of HDR down, shared by the whole leaf)"* ]]
+    [ "${lines[7]}" = "  leaf leaf-su1-r3 port 4" ]
+    [[ ${lines[8]} == "  r01n03 mlx5_3 (InfiniBand), compute (preset), rail 3 (ibnet): "* ]]
+    [ "${lines[9]}" = "  r01n03 GPU 3, PCIe from its NIC: 63.0 GB/s (PCIe generation 5 x16)" ]
     [[ $output != *"not visible"* ]]
     # Endpoints that the matrix has not: no guess which are meant.
     run -65 railgauge explain --fabric hgx-h200 --racks 2 --smi-xml stranger=gpus.xml 0 9

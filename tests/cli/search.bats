@@ -16,7 +16,7 @@ refuse() { rejects search "$@"; }
     run railgauge search --fabric hgx-h100 --model llama3.1-70b --gpus 64 --top 5
     [ "$status" -eq 0 ]
     [ "${lines[0]}" = "llama3.1-70b on 64 of 64 endpoints of hgx-h100, batch 64 x 8192 tokens, bf16" ]
-    [[ ${lines[2]} == "#  "*step*"90 % interval"*tokens/s/GPU*MFU*memory*layout*recipe ]]
+    [[ ${lines[2]} == "#  "*step*"90 % interval"*"tokens/s per GPU"*MFU*memory*layout*recipe ]]
     [[ $output == *$'\n5  '* && $output != *$'\n6  '* ]]
     [[ $output == *"why the first wins"*"over the next ("*"over the best of "* ]]
     [[ $output == *"dropped, of "*" meshes and "*" recipes on them"* ]]

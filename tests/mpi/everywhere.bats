@@ -219,15 +219,32 @@ absurd() {
         }' "${@:2}"
 }
 
+# Commands whose text is a first screen; others are for programs or as wide as what they draw.
+screens=" show accept report explain cost predict place nodes compare declared "
+
+# misfit FILE... - lines of more than 80 characters, unless one word makes them so long, and numbers with an exponent.
+misfit() {
+    LC_ALL=C awk '
+        {
+            line = $0
+            gsub(/[\200-\277]/, "", line)
+            longest = 0
+            for (i = 1; i <= NF; i++) if (length($i) > longest) longest = length($i)
+        }
+        length(line) > 80 && longest < 40 { printf "%s: %d characters: %s\n", FILENAME, length(line), $0 }
+        /[0-9]e\+[0-9]/ { printf "%s: exponent: %s\n", FILENAME, $0 }' "$@"
+}
+
 # each KIND: all commands of the table on it.
 each() {
-    local code=0 words line why most=1000 n=0 bad=0 texts=() campaign=campaign matrix=campaign/matrix.json topology=campaign/topology.json
+    local code=0 words line why most=1000 n=0 bad=0 texts=() shown=(screen) campaign=campaign matrix=campaign/matrix.json topology=campaign/topology.json
     mkdir "$BATS_FILE_TMPDIR/$1"
     cd "$BATS_FILE_TMPDIR/$1" || return 1
     [[ $with_mpi != *" $1 "* || -x $probe ]] || skip "railgauge-probe is not built: no MPI was found"
-    ("make_$1") >said 2>&1 || code=$?
-    [ $code -ne 99 ] || skip "$(tail -n 1 said | grep . || echo "not on this machine")"
-    [ $code -eq 0 ] || { cat said; return 1; }
+    export COLUMNS=80
+    ("make_$1") >screen 2>said || code=$?
+    [ $code -ne 99 ] || skip "$(cat said screen | tail -n 1 | grep . || echo "not on this machine")"
+    [ $code -eq 0 ] || { cat screen said; return 1; }
     [ "$1" != preset ] || campaign="--fabric hgx-b200 --racks 2" matrix=$campaign topology=$campaign
     mkdir out
     while read -r line; do
@@ -249,6 +266,7 @@ each() {
         }
         texts+=("out/$n.err")
         [ "${words[0]}" = nodes ] || texts+=("out/$n.out")
+        [[ $screens != *" ${words[0]} "* || $line == *" --json"* || $line == *nagios* || $line == *" nccl" ]] || shown+=("out/$n.out")
         [[ ! -f out/$n || $numeric == *" ${words[2]-} "* ]] || texts+=("out/$n")
         [ ! -f out/$n.html ] || texts+=("out/$n.html")
     done < <(commands "$1")
@@ -257,6 +275,7 @@ each() {
     # A share or a change beyond a factor of ten is of something else; beside other tests one of two pairs may really be so slow.
     [[ $with_mpi != *" $1 "* ]] || most=100000
     why=$(absurd $most "${texts[@]}")
+    why+=$(misfit "${shown[@]}")
     [ -z "$why" ] || {
         echo "$why"
         # Which commands those are.

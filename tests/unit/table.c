@@ -139,7 +139,8 @@ static void test_wrap(void **state)
     table_wrap(out, "at one 5 %", 2);
     table_wrap(out, "", 2);
     mem_stream_end(out);
-    assert_string_equal(text, "  one two\n  three\n  12345678901\n  é6789012\none two\n  tw\nat one\n  5 %\n\n");
+    assert_string_equal(
+        text, "  one two\n  three\n  12345678901\n  é6789012\none two\n  tw\nat one\n  5 %\n\n");
     free(text);
 }
 

@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/table.h"
 #include "base/units.h"
 #include "cmd/campaign/chain.h"
 #include "cmd/command.h"

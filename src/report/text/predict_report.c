@@ -242,16 +242,25 @@ static void note(FILE *out, const char *text)
  * unknown levels, the deviation of the factor. */
 static void effect_lines(FILE *out, const struct prediction *p)
 {
-    fprintf(out, "\n%-38s %8s %8s %6s\n", "effect on compute", "%", "error, %", "rows");
+    static const struct table_column columns[] = {{NULL, "effect on compute", "text"},
+                                                  {NULL, "change", "figure"},
+                                                  {NULL, "error", "100*%.1f %%"},
+                                                  {NULL, "rows", "count"},
+                                                  {NULL, "level", "text"},
+                                                  {0}};
+    char change[UNITS_TEXT];
+    struct table t;
+
+    table_open(&t, columns);
     for (int i = 0; i < p->effects; i++) {
         const struct effect_level *e = &p->effect[i];
-        if (e->known)
-            fprintf(out, "%-38s %+8.1f %8.1f %6d  %s\n", effect_factor_name[e->factor],
-                    100 * expm1(e->value), 100 * e->error, e->n, e->level);
-        else
-            fprintf(out, "%-38s %8s %8.1f %6s  %s\n", effect_factor_name[e->factor], "-",
-                    100 * e->error, "-", *e->level ? e->level : "(not stated)");
+        snprintf(change, sizeof(change), "%+.1f %%", 100 * expm1(e->value));
+        table_add(&t, effect_factor_name[e->factor], e->known ? change : NULL, e->error, e->n,
+                  e->known || *e->level ? e->level : "(not stated)");
     }
+    table_print(out, &t, 0);
+    table_free(&t);
+    fputc('\n', out);
 }
 
 void predict_text(FILE *out, const struct prediction *p, const struct matrix *m,
