@@ -136,10 +136,15 @@ static size_t first_line(const char *text, int columns)
     return end;
 }
 
-void table_wrap(FILE *out, const char *text, int indent)
+void table_wrap(FILE *out, int indent, const char *fmt, ...)
 {
     int columns = table_width(out), at = 0;
+    va_list ap;
 
+    va_start(ap, fmt);
+    char *whole = mem_vprintf(fmt, ap);
+    const char *text = whole;
+    va_end(ap);
     do {
         size_t n = first_line(text, columns - at);
         fprintf(out, "%*s%.*s\n", at, "", (int)n, text);
@@ -147,6 +152,7 @@ void table_wrap(FILE *out, const char *text, int indent)
         text += strspn(text, " ");
         at = indent;
     } while (*text);
+    free(whole);
 }
 
 /* Names are left-aligned; numbers, and "figure" texts, right-aligned. */

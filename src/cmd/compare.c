@@ -180,20 +180,16 @@ static void print_text(const char *line, const struct compare *c, const struct t
 {
     char interval[CHANGE_TEXT];
 
-    table_wrap(stdout, line, 2);
+    table_wrap(stdout, 2, "%s", line);
     if (c->together.blocks) {
         interval_text(interval, &c->together);
-        char *all =
-            mem_printf("bandwidth of pairs over NICs, all tiers together: %s, %+.1f %% (%s)",
-                       change_name[c->together.is], 100 * (c->together.ratio - 1), interval);
-        table_wrap(stdout, all, 2);
-        free(all);
+        table_wrap(stdout, 2, "bandwidth of pairs over NICs, all tiers together: %s, %+.1f %% (%s)",
+                   change_name[c->together.is], 100 * (c->together.ratio - 1), interval);
     }
     table_wrap(
-        stdout,
+        stdout, 2,
         "not judged: differences between two whole campaigns, such as routes that are hashed "
-        "anew, look like a change; --history of three or more estimates them",
-        2);
+        "anew, look like a change; --history of three or more estimates them");
     for (int i = 0; i < TABLES; i++)
         if (json_array_size(t[i].rows)) {
             putchar('\n');
@@ -255,7 +251,7 @@ static int compare_many(const struct campaigns *c, const struct args *a, struct 
         code = history_code(&h);
         rc = json_answer(history_report(&h, line, a), a->output, a->in.json, err);
         if (rc == 0 && !a->in.json && !a->in.quiet) {
-            table_wrap(stdout, line, 2);
+            table_wrap(stdout, 2, "%s", line);
             putchar('\n');
             history_print(stdout, &h, a->all);
         }

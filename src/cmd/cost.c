@@ -71,17 +71,13 @@ static void cost_text(FILE *out, const struct cost_answer *a)
     if (isfinite(c->sec) && isfinite(rate(a)))
         line = mem_append(line, ", %s %s", a->bus ? "bus bandwidth" : "bandwidth",
                           units_rate_text(t[3], rate(a)));
-    table_wrap(out, line, 2);
+    table_wrap(out, 2, "%s", line);
     free(line);
-    line = mem_printf("  from: %s", c->source);
-    table_wrap(out, line, 4);
-    free(line);
+    table_wrap(out, 4, "  from: %s", c->source);
     if (!isfinite(share(a)))
         return;
-    line = mem_printf("  expected of a healthy fabric: %s (%s), this is %.0f %% of that speed",
-                      units_seconds_text(t[0], a->healthy.sec), a->reference, 100 * share(a));
-    table_wrap(out, line, 4);
-    free(line);
+    table_wrap(out, 4, "  expected of a healthy fabric: %s (%s), this is %.0f %% of that speed",
+               units_seconds_text(t[0], a->healthy.sec), a->reference, 100 * share(a));
 }
 
 /* --- the command --- */

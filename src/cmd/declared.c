@@ -111,9 +111,7 @@ static bool same_file(const struct grouping *g, const struct grouping *before, i
 static void print_text(const struct declared *d)
 {
     if (d->unmeasured) {
-        char *line = mem_printf("nothing measured to compare with: %s", d->unmeasured);
-        table_wrap(stdout, line, 2);
-        free(line);
+        table_wrap(stdout, 2, "nothing measured to compare with: %s", d->unmeasured);
     }
     for (int i = 0; i < d->measured; i++)
         print_measured(d, &d->grouping[i]);
@@ -124,9 +122,7 @@ static void print_text(const struct declared *d)
                    d->grouping[i].strangers, d->grouping[i].stranger);
     for (int i = 0; i < d->comparisons; i++) {
         const struct comparison *c = &d->comparison[i];
-        char *line = mem_printf("%s  %s", c->differ ? "DIFFER" : "agree ", c->text);
-        table_wrap(stdout, line, 8);
-        free(line);
+        table_wrap(stdout, 8, "%s  %s", c->differ ? "DIFFER" : "agree ", c->text);
         if (c->differ) {
             char *diff = declared_diff(d, c);
             fputs(diff, stdout);

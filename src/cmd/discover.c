@@ -154,9 +154,7 @@ static void print_fabric(const char *name, const struct fabric *f)
         print_number(&sources, what, text, &f->gpu.peak[i].flops);
     }
     for (int i = 0; i < sources.count; i++) {
-        char *line = mem_printf("  (%d) %s", i + 1, sources.text[i]);
-        table_wrap(stdout, line, 6);
-        free(line);
+        table_wrap(stdout, 6, "  (%d) %s", i + 1, sources.text[i]);
     }
     free(sources.text);
 }

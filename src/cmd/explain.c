@@ -91,18 +91,12 @@ static bool told_only(const struct explain *e)
     return true;
 }
 
-static void print_line(char *line)
-{
-    table_wrap(stdout, line, 4);
-    free(line);
-}
-
 static void print_texts(const char *head, const struct texts *t)
 {
     if (t->count)
         printf("\n%s\n", head);
     for (int i = 0; i < t->count; i++)
-        print_line(mem_printf("  %s", t->text[i]));
+        table_wrap(stdout, 4, "  %s", t->text[i]);
 }
 
 static void print_text(const struct explain *e)
@@ -110,10 +104,10 @@ static void print_text(const struct explain *e)
     char rate[UNITS_TEXT], other[UNITS_TEXT];
 
     if (isfinite(e->share))
-        print_line(mem_printf("%s%s of the %s that the narrowest hop should give: %.0f %%",
-                              units_rate_text(rate, e->Bps),
-                              e->inferred ? " (its tier's rate, less what slow parts take)" : "",
-                              units_rate_text(other, e->hop[e->narrowest].Bps), 100 * e->share));
+        table_wrap(stdout, 4, "%s%s of the %s that the narrowest hop should give: %.0f %%",
+                   units_rate_text(rate, e->Bps),
+                   e->inferred ? " (its tier's rate, less what slow parts take)" : "",
+                   units_rate_text(other, e->hop[e->narrowest].Bps), 100 * e->share);
     printf("tier %s\n\npath\n", e->tier ? e->tier : "unknown");
     for (int i = 0; i < e->hops; i++) {
         const struct hop *h = &e->hop[i];
@@ -121,7 +115,8 @@ static void print_text(const struct explain *e)
         if (h->Bps > 0)
             line = mem_append(line, ": %s (%s)%s", units_rate_text(rate, h->Bps), h->basis,
                               i == e->narrowest ? "  <- the narrowest" : "");
-        print_line(line);
+        table_wrap(stdout, 4, "%s", line);
+        free(line);
     }
     if (e->nccl > 0)
         printf("  NCCL assumes %s between them\n", units_rate_text(rate, e->nccl));
@@ -130,7 +125,7 @@ static void print_text(const struct explain *e)
     print_measured(e);
     if (e->has_below) {
         puts("\nlower layer");
-        print_line(mem_printf("  %s", e->below.text));
+        table_wrap(stdout, 4, "  %s", e->below.text);
     }
     print_texts("unusual", &e->odd);
     print_texts("not visible", &e->unseen);

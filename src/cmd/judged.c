@@ -210,27 +210,23 @@ void judged_print(const struct judged *j, const char *campaign, bool all)
     const struct accept *a = &j->accept;
     const char *word = accept_name[a->verdict];
     char *seen = matrix_seen_text(&j->in.m);
-    char *line = mem_printf("%s compared with %s, limits: %s", campaign,
-                            j->against ? j->against : "no reference", j->limits_name);
     bool whole = (int)strlen(j->line) <= table_width(stdout);
 
     log_mark(stdout, whole ? word : "");
-    table_wrap(stdout, j->line + (whole ? strlen(word) : 0), 2);
-    table_wrap(stdout, line, 2);
+    table_wrap(stdout, 2, "%s", j->line + (whole ? strlen(word) : 0));
+    table_wrap(stdout, 2, "%s compared with %s, limits: %s", campaign,
+               j->against ? j->against : "no reference", j->limits_name);
     for (int i = 0; i < SORTED; i++)
         if (a->count[order[i]] && (all || order[i] != ACCEPT_PASS))
             print_checks(a, order[i]);
     if (j->parts.rows + j->parts.onlies)
         putchar('\n');
-    parts_text(stdout, &j->parts, JUDGED_STEPS, false);
-    free(line);
-    line = mem_printf("checked: %s", seen ? seen : "not known");
+    parts_text(stdout, &j->parts, JUDGED_STEPS, false, NULL);
     putchar('\n');
     if (a->count[ACCEPT_PASS] && !all)
         printf("passed: %d check%s, listed with --all\n", a->count[ACCEPT_PASS],
                units_s(a->count[ACCEPT_PASS]));
-    table_wrap(stdout, line, 2);
-    free(line);
+    table_wrap(stdout, 2, "checked: %s", seen ? seen : "not known");
     free(seen);
 }
 

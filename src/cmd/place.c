@@ -279,9 +279,7 @@ static int write_form(const struct written *w, const struct rank_map *s, FILE *s
     file_abort(&f);
     char *use = rank_file_use(w->form, w->path, s->ranks);
     if (rc == 0 && says) {
-        char *line = mem_printf("wrote %s: %s", w->path, use);
-        table_wrap(says, line, 2);
-        free(line);
+        table_wrap(says, 2, "wrote %s: %s", w->path, use);
     }
     free(use);
     return rc;

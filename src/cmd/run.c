@@ -299,7 +299,7 @@ static void print_files(const char *dir)
         free(path);
     }
     putchar('\n');
-    table_wrap(stdout, line, 2);
+    table_wrap(stdout, 2, "%s", line);
     free(line);
     printf("as one page: railgauge report %s\n", dir);
 }
@@ -346,11 +346,7 @@ static void summarise(const struct chain *c, bool no_verdict)
 {
     const struct matrix *m = &c->matrix;
 
-    matrix_report_parts(stdout, m, PARTS_SHOWN, exit_words(c, no_verdict));
-    if (matrix_faults(m))
-        printf("  %-12srailgauge show %s parts\n", "next step", c->dir);
-    putchar('\n');
-    matrix_report_head(stdout, m, c->dir);
+    matrix_report_parts(stdout, m, PARTS_SHOWN, exit_words(c, no_verdict), c->dir);
     putchar('\n');
     matrix_report_tiers(stdout, m, 0);
     putchar('\n');

@@ -218,7 +218,7 @@ static void ties(FILE *out, const struct search *s)
                 equals, 100 * SEARCH_EQUAL);
     mem_stream_end(line);
     fputc('\n', out);
-    table_wrap(out, text, 0);
+    table_wrap(out, 0, "%s", text);
     free(text);
 }
 
@@ -231,13 +231,10 @@ static void why(FILE *out, const struct search *s)
                 s->best[0].over > 1 ? "the first, beside others" : "why the first wins");
     for (int i = 0; i < s->whys; i++) {
         const struct search_finalist *f = i < next ? &s->best[1] : &s->rival[i - next];
-        char *line =
-            mem_printf("  %s%s (%s, %+.1f %%%s): %s",
-                       i < next ? "over the next" : "over the best of ", i < next ? "" : f->family,
-                       f->step.layout, 100 * (f->step.sec / s->best[0].step.sec - 1),
-                       f->alike ? ", not told apart" : "", s->why[i]);
-        table_wrap(out, line, 6);
-        free(line);
+        table_wrap(out, 6, "  %s%s (%s, %+.1f %%%s): %s",
+                   i < next ? "over the next" : "over the best of ", i < next ? "" : f->family,
+                   f->step.layout, 100 * (f->step.sec / s->best[0].step.sec - 1),
+                   f->alike ? ", not told apart" : "", s->why[i]);
     }
 }
 

@@ -48,7 +48,7 @@ static int findings(const struct show *s, FILE *out, json_t **json, struct err *
 {
     (void)err;
     if (out) {
-        matrix_report_parts(out, &s->in.m, 0, "");
+        matrix_report_parts(out, &s->in.m, 0, "", "");
         fputc('\n', out);
     }
     *json = matrix_report_findings(out, &s->in.m, 0);
@@ -66,12 +66,8 @@ static int parts(const struct show *s, FILE *out, json_t **json, struct err *err
 
     if (rc == 0)
         *json = out ? NULL : parts_json(&list);
-    if (rc == 0 && out) {
-        char *found = parts_found(&list);
-        fprintf(out, "%s%s", found, list.rows + list.onlies ? "\n\n" : "\n");
-        parts_text(out, &list, 0, false);
-        free(found);
-    }
+    if (rc == 0 && out)
+        parts_text(out, &list, 0, false, "");
     parts_free(&list);
     return rc;
 }

@@ -152,11 +152,10 @@ static inline double matrix_depth(const struct exception *e)
     return e->depth > 0 ? e->depth : e->factor < 1 ? e->factor : NAN;
 }
 /* "0.60", "0.50 in 40 % of the time", "0.45 beside other traffic", "0.60 both ways at once", "0.30 up to 64
- * KiB", "10 % of messages at 0.50", "0.50 of its uplinks", "+3.0 us", "no answer", "wrong data in 3 of 40 checks" */
+ * KiB", "10 % of messages at 0.50", "0.50 of its uplinks", "+3.0 us", "no answer", "wrong data in 3 of 40 checks".  words: for people,
+ * "60 % of normal", "50 % of normal in 40 % of the time", "50 % of its uplinks", "3.00 us more latency" */
 enum { MATRIX_EFFECT = 64 };
-char *matrix_effect(const struct exception *e, char buf[MATRIX_EFFECT]);
-/* The same for people: "60 % of normal", "50 % of normal in 40 % of the time", "50 % of its uplinks". */
-char *matrix_effect_words(const struct exception *e, char buf[MATRIX_EFFECT]);
+char *matrix_effect(const struct exception *e, bool words, char buf[MATRIX_EFFECT]);
 
 /* An observation in one sentence that is not an exception of a part: declared racks differ from measured ones, a
  * shared trunk, an unstable point, wrong data. */

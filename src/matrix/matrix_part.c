@@ -84,27 +84,20 @@ static char *effect_text(const struct exception *e, const char *depth, char buf[
     return buf;
 }
 
-char *matrix_effect(const struct exception *e, char buf[MATRIX_EFFECT])
+char *matrix_effect(const struct exception *e, bool words, char buf[MATRIX_EFFECT])
 {
-    char depth[UNITS_TEXT] = "";
-
-    if (isfinite(matrix_depth(e)))
-        snprintf(depth, sizeof(depth), "%.2f", matrix_depth(e));
-    return effect_text(e, depth, buf);
-}
-
-char *matrix_effect_words(const struct exception *e, char buf[MATRIX_EFFECT])
-{
-    bool uplinks = matrix_state(e) == STATE_LOST_UPLINKS;
+    enum part_state state = matrix_state(e);
     char depth[UNITS_TEXT] = "", late[UNITS_TEXT];
 
-    if (matrix_state(e) == STATE_LATE) {
+    if (words && state == STATE_LATE) {
         snprintf(buf, MATRIX_EFFECT, "%s more latency", units_seconds_text(late, e->alpha_add));
         return buf;
     }
-    if (isfinite(matrix_depth(e)))
+    if (isfinite(matrix_depth(e)) && words)
         snprintf(depth, sizeof(depth), "%.0f %%%s", 100 * matrix_depth(e),
-                 uplinks ? "" : " of normal");
+                 state == STATE_LOST_UPLINKS ? "" : " of normal");
+    else if (isfinite(matrix_depth(e)))
+        snprintf(depth, sizeof(depth), "%.2f", matrix_depth(e));
     return effect_text(e, depth, buf);
 }
 

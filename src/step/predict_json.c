@@ -17,7 +17,7 @@ char *predict_exception_text(char *buf, int size, const struct matrix *m, int ex
     if (state == STATE_WRONG)
         snprintf(buf, (size_t)size, "%s: %s", part, *why ? why : "wrong data");
     else
-        snprintf(buf, (size_t)size, "%s: %s%s%s", part, matrix_effect_words(x, effect),
+        snprintf(buf, (size_t)size, "%s: %s%s%s", part, matrix_effect(x, true, effect),
                  *why ? ", " : "", why);
     return buf;
 }

@@ -67,7 +67,7 @@ static void odd_exceptions(struct explain *e, const struct matrix *m)
         const char *way = there ? "" : " (on the way back)", *why = x->why ? x->why : "";
         if (there || back)
             explain_say(&e->odd, "%s%s: %s%s%s", matrix_part(m, x, part), way,
-                        matrix_effect_words(x, effect), *why ? ": " : "", why);
+                        matrix_effect(x, true, effect), *why ? ": " : "", why);
     }
 }
 

@@ -122,13 +122,13 @@ static inline char *part_speed(const struct part_row *r, char buf[PART_SPEED])
 {
     const struct exception e = part_exception(r);
 
-    return matrix_effect(&e, buf);
+    return matrix_effect(&e, false, buf);
 }
 static inline char *part_words(const struct part_row *r, char buf[PART_SPEED])
 {
     const struct exception e = part_exception(r);
 
-    return matrix_effect_words(&e, buf);
+    return matrix_effect(&e, true, buf);
 }
 
 #endif

@@ -145,7 +145,7 @@ static void shares_are_printed_without_exponents(void **state)
         struct exception e = {
             .state = STATE_SAMPLES, .factor = 1, .depth = 0.5, .share = row[i].share};
 
-        assert_string_equal(matrix_effect(&e, buf), row[i].text);
+        assert_string_equal(matrix_effect(&e, false, buf), row[i].text);
     }
 }
 
@@ -156,7 +156,7 @@ static char *printed(const struct parts *p)
     FILE *out = open_memstream(&text, &size);
 
     assert_non_null(out);
-    parts_text(out, p, 0, false);
+    parts_text(out, p, 0, false, "");
     fclose(out);
     return text;
 }

@@ -133,11 +133,11 @@ static void test_wrap(void **state)
 
     (void)state;
     setenv("COLUMNS", "10", 1);
-    table_wrap(out, "  one two three 12345678901 é6789012", 2);
+    table_wrap(out, 2, "%s", "  one two three 12345678901 é6789012");
     setenv("COLUMNS", "9", 1);
-    table_wrap(out, "one two tw", 2);
-    table_wrap(out, "at one 5 %", 2);
-    table_wrap(out, "", 2);
+    table_wrap(out, 2, "%s", "one two tw");
+    table_wrap(out, 2, "%s", "at one 5 %");
+    table_wrap(out, 2, "%s", "");
     mem_stream_end(out);
     assert_string_equal(
         text, "  one two\n  three\n  12345678901\n  é6789012\none two\n  tw\nat one\n  5 %\n\n");

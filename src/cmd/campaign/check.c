@@ -351,9 +351,7 @@ static void print_hosts(const struct answer *w)
                 told[k] = true;
             }
         char *list = hostlist_fold(names, n);
-        char *line = mem_printf("%s %s: %s", accept_name[h->verdict], list, h->reason);
-        table_wrap(stdout, line, 2);
-        free(line);
+        table_wrap(stdout, 2, "%s %s: %s", accept_name[h->verdict], list, h->reason);
         free(list);
     }
     free(names);
@@ -365,14 +363,12 @@ static void print_text(const struct answer *w)
     const struct judged *j = w->judged;
     char took[UNITS_TEXT];
 
-    table_wrap(stdout, j->line, 2);
+    table_wrap(stdout, 2, "%s", j->line);
     print_hosts(w);
-    char *line = mem_printf("%d host%s compared with %s, limits: %s, in %s%s; kept in %s", w->hosts,
-                            units_s(w->hosts), j->against ? j->against : "no reference",
-                            j->limits_name, units_seconds_text(took, w->took),
-                            w->cut ? ", cut short by the limit" : "", w->state);
-    table_wrap(stdout, line, 2);
-    free(line);
+    table_wrap(stdout, 2, "%d host%s compared with %s, limits: %s, in %s%s; kept in %s", w->hosts,
+               units_s(w->hosts), j->against ? j->against : "no reference", j->limits_name,
+               units_seconds_text(took, w->took), w->cut ? ", cut short by the limit" : "",
+               w->state);
 }
 
 static int show(const struct answer *w, const struct args *a, struct err *err)

@@ -286,7 +286,7 @@ static void add_exceptions(struct found *f, const struct pair_map *ps, int span)
         else if (state == STATE_LATE)
             snprintf(c.what, sizeof(c.what), "+%.3g µs", e->alpha_add * 1e6);
         else
-            snprintf(c.what, sizeof(c.what), "%s%s", matrix_effect(e, effect), way[e->side]);
+            snprintf(c.what, sizeof(c.what), "%s%s", matrix_effect(e, false, effect), way[e->side]);
         add_call(f, &c);
     }
 }

@@ -197,11 +197,9 @@ static void print_missing(FILE *out, const struct row *r)
     for (int i = 0; i < ROWS; i++) {
         if (r[i].there)
             continue;
-        char *line = mem_printf("%s is missing: %s. What helps: %s.", rows[i].name, r[i].why.text,
-                                rows[i].helps);
         fputc('\n', out);
-        table_wrap(out, line, 4);
-        free(line);
+        table_wrap(out, 4, "%s is missing: %s. What helps: %s.", rows[i].name, r[i].why.text,
+                   rows[i].helps);
     }
 }
 

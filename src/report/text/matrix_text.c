@@ -57,7 +57,7 @@ static void tiers_legend(FILE *out, const struct matrix *m)
         line = mem_append(line, "; under load: beside other pairs, as a share of that alone");
     if (rated)
         line = mem_append(line, "; of data sheet: one way, as a share of the rated bandwidth");
-    table_wrap(out, line, 2);
+    table_wrap(out, 2, "%s", line);
     free(line);
 }
 
@@ -175,7 +175,7 @@ static json_t *view_findings(const struct matrix *m)
         if (e->wrong)
             json_object_set_new(one, "wrong", json_true());
         json_object_set_new(one, "state", json_string(part_state_name[matrix_state(e)]));
-        json_object_set_new(one, "effect", json_string(matrix_effect(e, effect)));
+        json_object_set_new(one, "effect", json_string(matrix_effect(e, false, effect)));
         if (e->depth > 0)
             json_object_set_new(one, "depth", json_real(e->depth));
         if (e->share > 0)
@@ -316,7 +316,7 @@ static void print_lines(FILE *out, char *text)
 {
     for (char *save = NULL, *line = text ? strtok_r(text, "\n", &save) : NULL; line;
          line = strtok_r(NULL, "\n", &save))
-        table_wrap(out, line, 2);
+        table_wrap(out, 2, "%s", line);
 }
 
 static void end_block(struct collectives *b)
@@ -337,7 +337,7 @@ static void print_legend(FILE *out, const struct legend *l)
                    l->widest, l->several ? " or better" : "");
 
     if (*l->widest)
-        table_wrap(out, line, 2);
+        table_wrap(out, 2, "%s", line);
     if (l->unknown)
         fprintf(out, "of expected%s: not known, because nothing is published for these groups\n",
                 *l->widest ? ", -" : "");
@@ -452,7 +452,45 @@ static char *among(const struct matrix *m)
     return mem_append(text, "%s", is_busy(m) ? ", but the machine was busy" : "");
 }
 
-void matrix_report_parts(FILE *out, const struct matrix *m, int most, const char *note)
+/* Print "demo: 576 GPUs on 144 hosts, simulated gb200-nvl72; declared: 8 racks, 8 domains", and what
+ * MPI used. */
+static void print_head(FILE *out, const struct matrix *m, const char *name)
+{
+    static const enum level shown[] = {LEVEL_RACK, LEVEL_DOMAIN, LEVEL_LEAF, LEVEL_SPINE};
+    static const char *const many[] = {"racks", "domains", "leaf switches", "spines"},
+                             *const one[] = {"rack", "domain", "leaf switch", "spine"};
+    const struct topo *t = &m->topo;
+    const char *device = t->endpoint[0].kind == ENDPOINT_GPU ? "GPU" : "rank";
+    bool sim = !strcmp(m->transport, "sim");
+    char *line = mem_printf("%s%s%d %s%s on %d host%s, %s%s%s", name, *name ? ": " : "",
+                            t->endpoints, device, units_s(t->endpoints), t->hosts,
+                            units_s(t->hosts), sim ? "simulated" : "over ", sim ? "" : m->transport,
+                            sim && !m->fabric ? " machine" : "");
+
+    if (m->fabric)
+        line = mem_append(line, sim ? " %s" : " (%s)", m->fabric);
+    for (int measured = 0; measured < 2; measured++)
+        for (size_t i = 0, n = 0; i < sizeof(shown) / sizeof(*shown); i++) {
+            const struct endpoint *e = &t->endpoint[0];
+            int count = t->group[shown[i]].count;
+            if (e->place.at[shown[i]] < 0 ||
+                (e->source[shown[i]] == SOURCE_MEASURED) != (measured == 1))
+                continue;
+            line = mem_append(line, "%s%d %s",
+                              n++        ? ", "
+                              : measured ? "; found by measuring: "
+                                         : "; declared: ",
+                              count, units_plural(count, one[i], many[i]));
+        }
+    table_wrap(out, 2, "%s", line);
+    free(line);
+    if (t->mpi) {
+        table_wrap(out, 2, "MPI: %s", json_string_value(json_object_get(t->mpi, "text")));
+    }
+}
+
+void matrix_report_parts(FILE *out, const struct matrix *m, int most, const char *note,
+                         const char *name)
 {
     struct parts parts;
     struct err err;
@@ -460,17 +498,15 @@ void matrix_report_parts(FILE *out, const struct matrix *m, int most, const char
     /* The cost would take predictions.  Without jobs/repairs.json the parts lack a next step, but
      * are still printed. */
     parts_list(&parts, &(struct parts_input){.m = m, .no_cost = true}, &err);
-    char *text = parts_found(&parts), *more = parts.rows ? mem_strdup("") : among(m);
-    char *line = mem_printf("%s%s%s", text, more, note);
-    table_wrap(out, line, 2);
-    if (parts.rows) {
-        fputc('\n', out);
-        parts_text(out, &parts, most, most > 0);
-    }
+    char *more = parts.rows ? mem_strdup("") : among(m);
+    more = mem_append(more, "%s", note);
+    parts_text(out, &parts, most, most > 0, more);
     count_rest(out, most ? most : parts.rows, parts.rows, "parts");
-    free(line);
+    if (most && parts.rows)
+        fprintf(out, "  next step   railgauge show %s parts\n", name);
+    fputc('\n', out);
+    print_head(out, m, name);
     free(more);
-    free(text);
     parts_free(&parts);
 }
 
@@ -493,7 +529,7 @@ json_t *matrix_report_findings(FILE *out, const struct matrix *m, int most)
                      : seen ? mem_printf("checked: %s", seen)
                             : NULL;
         if (line && !(f && most && said_at_once(m, f)))
-            table_wrap(out, line, 2);
+            table_wrap(out, 2, "%s", line);
         findings += f && !(most && said_at_once(m, f));
         free(line);
     }
@@ -529,43 +565,6 @@ json_t *matrix_report_points(FILE *out, const struct matrix *m)
     return end(&table, out);
 }
 
-void matrix_report_head(FILE *out, const struct matrix *m, const char *name)
-{
-    static const enum level shown[] = {LEVEL_RACK, LEVEL_DOMAIN, LEVEL_LEAF, LEVEL_SPINE};
-    static const char *const many[] = {"racks", "domains", "leaf switches", "spines"},
-                             *const one[] = {"rack", "domain", "leaf switch", "spine"};
-    const struct topo *t = &m->topo;
-    const char *device = t->endpoint[0].kind == ENDPOINT_GPU ? "GPU" : "rank";
-    bool sim = !strcmp(m->transport, "sim");
-    char *line = mem_printf("%s%s%d %s%s on %d host%s, %s%s%s", name, *name ? ": " : "",
-                            t->endpoints, device, units_s(t->endpoints), t->hosts,
-                            units_s(t->hosts), sim ? "simulated" : "over ", sim ? "" : m->transport,
-                            sim && !m->fabric ? " machine" : "");
-
-    if (m->fabric)
-        line = mem_append(line, sim ? " %s" : " (%s)", m->fabric);
-    for (int measured = 0; measured < 2; measured++)
-        for (size_t i = 0, n = 0; i < sizeof(shown) / sizeof(*shown); i++) {
-            const struct endpoint *e = &t->endpoint[0];
-            int count = t->group[shown[i]].count;
-            if (e->place.at[shown[i]] < 0 ||
-                (e->source[shown[i]] == SOURCE_MEASURED) != (measured == 1))
-                continue;
-            line = mem_append(line, "%s%d %s",
-                              n++        ? ", "
-                              : measured ? "; found by measuring: "
-                                         : "; declared: ",
-                              count, units_plural(count, one[i], many[i]));
-        }
-    table_wrap(out, line, 2);
-    free(line);
-    if (t->mpi) {
-        line = mem_printf("MPI: %s", json_string_value(json_object_get(t->mpi, "text")));
-        table_wrap(out, line, 2);
-        free(line);
-    }
-}
-
 static json_t *view(const struct matrix *m, double bytes)
 {
     json_t *levels = json_object();
@@ -583,10 +582,9 @@ json_t *matrix_report(FILE *out, const struct matrix *m, double bytes)
 {
     if (!out)
         return view(m, bytes);
-    matrix_report_parts(out, m, 0, "");
+    matrix_report_parts(out, m, 0, "", "");
     fputc('\n', out);
     matrix_report_tiers(out, m, bytes);
     fputc('\n', out);
-    matrix_report_head(out, m, "");
     return matrix_report_findings(out, m, 0);
 }

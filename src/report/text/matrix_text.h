@@ -13,9 +13,6 @@
 
 /* Text: numbers and kinds of measurements, tiers and findings.  JSON: all but the points. */
 json_t *matrix_report(FILE *out, const struct matrix *m, double bytes);
-/* Print "demo: 576 GPUs on 144 hosts, simulated gb200-nvl72; declared: 8 racks, 8 domains", and what
- * MPI used; name: the campaign, or "". */
-void matrix_report_head(FILE *out, const struct matrix *m, const char *name);
 /* bytes > 0: also the cost of each tier at this message size. */
 json_t *matrix_report_tiers(FILE *out, const struct matrix *m, double bytes);
 /* Bus bandwidth at bytes, a table per shape; default: text shows 1/256, 1/16 and all of each curve's largest size,
@@ -28,8 +25,10 @@ json_t *matrix_report_findings(FILE *out, const struct matrix *m, int most);
 /* Every curve point. */
 json_t *matrix_report_points(FILE *out, const struct matrix *m);
 
-/* Print one line, "1 slow part found" with `note`, and a block for each of the first `most` parts
- * (brief; 0: all in full), without their cost. */
-void matrix_report_parts(FILE *out, const struct matrix *m, int most, const char *note);
+/* Print one line, "1 slow part found" with `note`, a block for each of the first `most` parts (brief;
+ * 0: all in full), without their cost, and the campaign: "demo: 576 GPUs on 144 hosts, simulated
+ * gb200-nvl72; declared: 8 racks"; name: of the campaign, or "". */
+void matrix_report_parts(FILE *out, const struct matrix *m, int most, const char *note,
+                         const char *name);
 
 #endif

@@ -17,7 +17,7 @@ static void fact(FILE *out, const char *label, const char *text)
     char *line = text && *text ? mem_printf("  %-*s%s", INDENT - 2, label, text) : NULL;
 
     if (line)
-        table_wrap(out, line, INDENT);
+        table_wrap(out, INDENT, "%s", line);
     free(line);
 }
 
@@ -41,7 +41,7 @@ static void list(FILE *out, const char *label, const char *text, bool numbered)
         char *line = numbered && many
                          ? mem_printf("  %-*s%d. %.*s", INDENT - 2, i > 1 ? "" : label, i, n, text)
                          : mem_printf("  %-*s%.*s", INDENT - 2, i > 1 ? "" : label, n, text);
-        table_wrap(out, line, numbered && many ? INDENT + 3 : INDENT);
+        table_wrap(out, numbered && many ? INDENT + 3 : INDENT, "%s", line);
         free(line);
     }
 }
@@ -71,7 +71,7 @@ static void block(FILE *out, const struct parts *p, const struct part_row *r, bo
         log_mark(out, r->name);
         fprintf(out, "%s\n", line + strlen(r->name));
     } else
-        table_wrap(out, line, 2);
+        table_wrap(out, 2, "%s", line);
     fact(out, "where", r->where);
     fact(out, "affects", all ? "all traffic" : over);
     fact(out, "evidence", r->why);
@@ -86,7 +86,8 @@ static void block(FILE *out, const struct parts *p, const struct part_row *r, bo
     free(over);
 }
 
-char *parts_found(const struct parts *p)
+/* Return "1 slow part found", "3 faulty parts found: 1 dead, 2 slow" or "No slow part found". */
+static char *found(const struct parts *p)
 {
     static const char *const kind[] = {"dead", "wrong", "late", "slow"};
     int count[4] = {0}, kinds = 0;
@@ -110,14 +111,19 @@ char *parts_found(const struct parts *p)
     return line;
 }
 
-void parts_text(FILE *out, const struct parts *p, int most, bool brief)
+void parts_text(FILE *out, const struct parts *p, int most, bool brief, const char *note)
 {
+    char *line = found(p);
+
+    if (note)
+        table_wrap(out, 2, "%s%s", line, note);
+    free(line);
     for (int i = 0; i < p->rows && (!most || i < most); i++) {
-        fputs(i ? "\n" : "", out);
+        fputs(i || note ? "\n" : "", out);
         block(out, p, &p->row[i], brief);
     }
     for (int i = 0; i < p->onlies; i++) {
-        fputs(i || p->rows ? "\n" : "", out);
-        table_wrap(out, p->only[i], 2);
+        fputs(i || note || p->rows ? "\n" : "", out);
+        table_wrap(out, 2, "%s", p->only[i]);
     }
 }

@@ -39,7 +39,7 @@ static void head(FILE *out, const struct place_answer *a)
     line = mem_append(line, ": %d ranks on %d of %d free nodes%s%s", a->placed->ranks,
                       nodes_used(a), a->free_hosts, a->matrix->fabric ? " of " : "",
                       a->matrix->fabric ? a->matrix->fabric : "");
-    table_wrap(out, line, 2);
+    table_wrap(out, 2, "%s", line);
     fputc('\n', out);
     free(line);
 }
@@ -186,7 +186,7 @@ static void verdict(FILE *out, const struct place_answer *a)
                          units_seconds_text(now, p->sec),
                          isinf(p->in_order) ? "never" : units_seconds_text(before, p->in_order));
 
-    table_wrap(out, line, 2);
+    table_wrap(out, 2, "%s", line);
     free(line);
 }
 

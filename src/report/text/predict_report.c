@@ -11,16 +11,7 @@ enum { INDENT = 4 };
 
 static void wrap(FILE *out, int indent, const char *text)
 {
-    char *line = mem_printf("%*s%s", indent, "", text);
-
-    table_wrap(out, line, indent);
-    free(line);
-}
-
-static void wrapped(FILE *out, char *line)
-{
-    table_wrap(out, line, 2);
-    free(line);
+    table_wrap(out, indent, "%*s%s", indent, "", text);
 }
 
 static void head(FILE *out, const struct prediction *p, const struct matrix *m,
@@ -37,16 +28,15 @@ static void head(FILE *out, const struct prediction *p, const struct matrix *m,
         line = mem_append(line, ", MFU %.1f %% of %s TFLOP/s (%s)", 100 * p->mfu,
                           units_count_text(count, p->rate.peak / 1e12, 0),
                           r->causal ? "causal" : "not causal");
-    wrapped(out, line);
-    wrapped(out, mem_printf("%s, %s, %s, %s: %d of %d %s%s%s", p->model, p->layout, p->strategy,
-                            recipe_name.dtype[r->dtype], p->ranks, m->topo.endpoints,
-                            gpus ? "GPUs" : "devices", m->fabric ? " of " : "",
-                            m->fabric ? m->fabric : ""));
-    wrapped(out,
-            mem_printf("batch %d x %s tokens: %d microbatch%s of %d per pipeline, recompute %s",
-                       r->global_batch, units_count_text(count, r->seq, 0), p->microbatches,
-                       p->microbatches == 1 ? "" : "es", r->micro_batch,
-                       recipe_name.recompute[r->recompute]));
+    table_wrap(out, 2, "%s", line);
+    free(line);
+    table_wrap(out, 2, "%s, %s, %s, %s: %d of %d %s%s%s", p->model, p->layout, p->strategy,
+               recipe_name.dtype[r->dtype], p->ranks, m->topo.endpoints, gpus ? "GPUs" : "devices",
+               m->fabric ? " of " : "", m->fabric ? m->fabric : "");
+    table_wrap(out, 2, "batch %d x %s tokens: %d microbatch%s of %d per pipeline, recompute %s",
+               r->global_batch, units_count_text(count, r->seq, 0), p->microbatches,
+               p->microbatches == 1 ? "" : "es", r->micro_batch,
+               recipe_name.recompute[r->recompute]);
 }
 
 static void group_line(FILE *out, const struct term *t, const struct matrix *m)
@@ -97,9 +87,10 @@ void predict_unfit(FILE *out, const struct memory *m)
     double e = memory_error(m, MEMORY_DEVICE);
 
     if (memory_fit(m) == MEMORY_UNFIT)
-        wrapped(out, mem_printf("DOES NOT FIT: %.1f GB of a GPU that has %.1f, %.1f GB too much; "
-                                "times are those of one that had room\n\n",
-                                m->total / 1e9, m->capacity / 1e9, (m->total - m->capacity) / 1e9));
+        table_wrap(out, 2,
+                   "DOES NOT FIT: %.1f GB of a GPU that has %.1f, %.1f GB too much; "
+                   "times are those of one that had room\n\n",
+                   m->total / 1e9, m->capacity / 1e9, (m->total - m->capacity) / 1e9);
     else if (memory_fit(m) == MEMORY_MAY_NOT_FIT)
         fprintf(out, "MAY NOT FIT: %.1f to %.1f GB of a GPU that has %.1f\n\n",
                 (m->total - e) / 1e9, (m->total + e) / 1e9, m->capacity / 1e9);
@@ -212,8 +203,8 @@ static void exceptions(FILE *out, const struct prediction *p, const struct matri
                 line = mem_append(line ? line : mem_strdup(""), "%s%s", line ? ", " : "",
                                   p->term[i].label);
         if (line)
-            wrapped(out, mem_printf("slowed by %s, %s: %s", matrix_part(m, &m->exception[e], part),
-                                    matrix_effect_words(&m->exception[e], effect), line));
+            table_wrap(out, 2, "slowed by %s, %s: %s", matrix_part(m, &m->exception[e], part),
+                       matrix_effect(&m->exception[e], true, effect), line);
         free(line);
     }
 }
@@ -228,14 +219,13 @@ static void placement(FILE *out, const struct prediction *p)
         return;
     if (f->racks)
         snprintf(racks, sizeof(racks), " on %d racks", f->racks);
-    wrapped(out,
-            mem_printf("placement: %s: %s; %s: %s%s", f->groups, units_seconds_text(here, p->sec),
-                       f->option, units_seconds_text(there, f->sec), racks));
+    table_wrap(out, 2, "placement: %s: %s; %s: %s%s", f->groups, units_seconds_text(here, p->sec),
+               f->option, units_seconds_text(there, f->sec), racks);
 }
 
 static void note(FILE *out, const char *text)
 {
-    wrapped(out, mem_printf("note: %s", text));
+    table_wrap(out, 2, "note: %s", text);
 }
 
 /* Print the fitted effects of model, software and GPU.  The interval includes their errors and, for
@@ -276,7 +266,7 @@ void predict_text(FILE *out, const struct prediction *p, const struct matrix *m,
     if (explain && p->effects)
         effect_lines(out, p);
     memory_lines(out, &p->memory, explain);
-    wrapped(out, mem_printf("compute at %s", p->rate.source));
+    table_wrap(out, 2, "compute at %s", p->rate.source);
     for (int i = 0; i < p->notes; i++)
         note(out, p->note[i]);
 }

@@ -18,12 +18,11 @@
 #include "topo/topo.h"
 #include "verdict/parts.h"
 
-/* Return "1 slow part found", "3 faulty parts found: 1 dead, 2 slow" or "No slow part found".  The
- * caller frees. */
-char *parts_found(const struct parts *p);
 /* Print a block per part for the first `most` (0: all): speed, place, evidence, counters; unless
- * brief, cost, next steps and names that are not known; then parts that only the lower layer has. */
-void parts_text(FILE *out, const struct parts *p, int most, bool brief);
+ * brief, cost, next steps and names that are not known; then parts that only the lower layer has.
+ * note: print first "1 slow part found", "3 faulty parts found: 1 dead, 2 slow" or "No slow part
+ * found", with the note; NULL: not. */
+void parts_text(FILE *out, const struct parts *p, int most, bool brief, const char *note);
 
 /* Print a line per figure: the slowest, median and fastest device, and the median's share of the
  * hardware limit; products by dtype, with the fastest shape. */
