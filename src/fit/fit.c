@@ -202,14 +202,18 @@ static int curve_of(struct matrix *m, enum op op, const struct ways *w)
 static const double moving_error = 0.2, moving_times = 9;
 static const double all_moves = 1e18; /* size at which latency is negligible */
 
-static double slowed_by(const struct matrix *m, const struct ways *slow, enum op op, double bytes)
+/* Ratio of a time that slow parts stretched to the time without them. */
+static double slowed_by(const struct matrix *m, const struct ways *slow, enum op op, double bytes,
+                        double sec)
 {
     struct ways healthy = ways_healthy(slow);
     struct ways_model with, without;
 
     ways_model(&with, m, slow, op);
     ways_model(&without, m, &healthy, op);
-    double ratio = ways_stretch(&with, &without, bytes);
+    struct ways_slower by = ways_slower(&with, &without, bytes);
+    /* a model that adds more latency than was measured leaves half of the time */
+    double ratio = by.factor * sec / fmax(sec - by.add, sec / 2);
 
     return isfinite(ratio) && ratio > 1 ? ratio : 1;
 }
@@ -217,7 +221,8 @@ static double slowed_by(const struct matrix *m, const struct ways *slow, enum op
 static struct without without_part(const struct matrix *m, const struct obs *o,
                                    const struct ways *slow)
 {
-    double ratio = slowed_by(m, slow, o->op, o->bytes), most = slowed_by(m, slow, o->op, all_moves),
+    double ratio = slowed_by(m, slow, o->op, o->bytes, o->sec),
+           most = slowed_by(m, slow, o->op, all_moves, all_moves),
            moving = most > 1 ? fmin(1, (ratio - 1) / (most - 1)) : 0;
     double least = fmax(0, fmax(moving - moving_error, 1 - moving_times * (1 - moving))),
            all = fmin(1, fmin(moving + moving_error, moving_times * moving));

@@ -243,14 +243,14 @@ static double reading_time(const struct collective_reading *r, double bytes)
     return r->join.curves ? smaller(r, bytes, model) : end->sec * model / end->model;
 }
 
-/* Slow parts stretch a curve by what they do to the model. */
-static double slower_by(const struct collective_priced *q, double bytes, double sec)
+/* Slow parts do to a curve what they do to the model. */
+static double slowed(const struct collective_priced *q, double bytes, double sec)
 {
-    double ratio = ways_stretch(&q->model, &q->own.model, bytes);
+    struct ways_slower by = ways_slower(&q->model, &q->own.model, bytes);
 
-    return isnan(ratio) && isfinite(sec)
-               ? 1 / fmin(q->ways.inner_factor, q->ways.slow[SCHEDULE_OWN].outer)
-               : ratio;
+    if (isnan(by.factor) && isfinite(sec)) /* no model: the slowest way counts */
+        by.factor = 1 / fmin(q->ways.inner_factor, q->ways.slow[SCHEDULE_OWN].outer);
+    return sec * by.factor + by.add;
 }
 
 /* The share of the denser group's time that a group takes at least: of fewer domains what half_gain says, of one all
@@ -396,5 +396,5 @@ double collective_time(const struct collective_quote *q, double bytes)
     const struct collective_reading *by;
     double sec = collective_healthy(of, bytes, &by);
 
-    return ways_slowed(&of->ways) ? sec * slower_by(of, bytes, sec) : sec;
+    return ways_slowed(&of->ways) ? slowed(of, bytes, sec) : sec;
 }

@@ -103,6 +103,7 @@ struct ways_model {
     double alpha; /* latency of an exchange or of one hop, s */
     int classes;
     struct ways_class class[TIER_MAX];
+    double add[SCHEDULES];        /* latency that slow parts add to the time, s */
     bool nccl;                    /* GPUs and not MPI, which has algorithms of its own */
     struct algorithm_group group; /* set for operations along rings */
     struct algorithm_line line[ALGORITHM_LINES];
@@ -121,20 +122,32 @@ static inline enum schedule_kind ways_schedule(const struct ways_model *healthy,
     return algorithm_schedule(
         algorithm_fastest(healthy->line, healthy->lines, bytes, &sec)->algorithm);
 }
-/* Factor by which slow parts stretch the time.  Where another algorithm is faster than the slowed one, the other one's
- * time counts, so that more bytes never take less; INFINITY where the schedule crosses a dead part. */
-static inline double ways_stretch(const struct ways_model *slow, const struct ways_model *healthy,
-                                  double bytes)
+/* Effect of slow parts on a time: seconds = time * factor + add.  Latency is added as seconds, because a curve that is flat
+ * where the model already rises would otherwise get less of it with each size. */
+struct ways_slower {
+    double factor, add;
+};
+/* Where another algorithm is faster than the slowed one, the other one's time counts, so that more bytes never take
+ * less.  factor: INFINITY where the schedule crosses a dead part. */
+static inline struct ways_slower ways_slower(const struct ways_model *slow,
+                                             const struct ways_model *healthy, double bytes)
 {
-    double sec;
+    double sec, with;
 
-    if (slow->dead || op_table[slow->op].links != OP_RING)
-        return ways_time(slow, bytes) / ways_time(healthy, bytes);
+    if (slow->dead)
+        return (struct ways_slower){INFINITY, 0};
+    if (op_table[slow->op].links != OP_RING) {
+        double add = slow->add[SCHEDULE_OWN];
+        return (struct ways_slower){(ways_time(slow, bytes) - add) / ways_time(healthy, bytes),
+                                    add};
+    }
     const struct algorithm_line *line =
         algorithm_fastest(healthy->line, healthy->lines, bytes, &sec);
-    return isinf(algorithm_line_time(&slow->line[line - healthy->line], bytes))
-               ? INFINITY
-               : ways_time(slow, bytes) / sec;
+    if (isinf(algorithm_line_time(&slow->line[line - healthy->line], bytes)))
+        return (struct ways_slower){INFINITY, 0};
+    line = algorithm_fastest(slow->line, slow->lines, bytes, &with);
+    double add = slow->add[algorithm_schedule(line->algorithm)];
+    return (struct ways_slower){(with - add) / sec, add};
 }
 /* The slowest tier inside a host or domain; -1: none. */
 int ways_inner(const struct matrix *m);

@@ -649,8 +649,9 @@ static void chain_of(struct ways_model *x, const struct matrix *m, const struct 
     double share = op_table[op].share == OP_WHOLE ? 1 : (n - 1.0) / n, turns = op_table[op].turns;
     double rate = isnan(across) || across < inside ? across : inside;
 
+    x->add[SCHEDULE_OWN] *= turns;
     x->line[0] = (struct algorithm_line){
-        turns * ((n - 1 - crossings) * in + crossings * out + w->slow[SCHEDULE_OWN].add),
+        turns * ((n - 1 - crossings) * in + crossings * out) + x->add[SCHEDULE_OWN],
         rate / share / turns,
         0,
         0,
@@ -717,6 +718,8 @@ void ways_model(struct ways_model *x, const struct matrix *m, const struct ways 
               (w->slow[SCHEDULE_OWN].outer <= 0 && (!x->nccl || op_table[op].links != OP_RING));
     if (x->dead)
         return;
+    for (int s = 0; s < SCHEDULES; s++)
+        x->add[s] = w->slow[s].add;
     if (op_table[op].links == OP_EXCHANGE)
         exchange_of(x, m, w);
     else if (op_table[op].links == OP_NEXT)

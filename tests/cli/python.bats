@@ -12,7 +12,8 @@ setup_file() {
     fabric=${fabrics[RANDOM % 3]}
     export seed campaign=$BATS_FILE_TMPDIR/campaign
     words=(--fabric "$fabric" --racks $((1 + RANDOM % 3)) --noise $((1 + RANDOM % 5))% --seed "$seed" --sim-seed "$seed"
-        --op "pairs,all_gather,all_to_all,all_reduce" -e 64M --fault "slow-nic=$((RANDOM % 32)):0.6")
+        --op "pairs,all_gather,all_to_all,all_reduce" -e 64M --fault "slow-nic=$((RANDOM % 32)):0.6"
+        --fault "late-nic=$((RANDOM % 32)):20us")
     [ $((RANDOM % 2)) -eq 0 ] || words+=(--fault "slow-host=$((RANDOM % 4)):0.7")
     [ $((RANDOM % 3)) -gt 0 ] || words+=(--blind)
     railgauge run -t sim "${words[@]}" -o "$campaign" --no-plots --no-verdict >"$BATS_FILE_TMPDIR/log" 2>&1 ||

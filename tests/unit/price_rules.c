@@ -366,9 +366,7 @@ static int judge_group(struct world *w, struct drawn d, int next, int bad[4])
     /* in rank order the last of a domain sends to the first of the next */
     matrix_pair(d.m, d.op == OP_SENDRECV ? d.per - 1 : 0, next, 8, &pair);
     d.m->exceptions = parts;
-    /* A part that adds latency stretches a curve by less and less of it: where curves are flat a larger size may take up
-     * to 1.4 % less. */
-    if (larger < slow * (1 - (d.m->collectives ? 0.02 : 1e-9)))
+    if (larger < slow * (1 - 1e-9))
         broke(&bad[0], "more bytes, slow parts", &d, slow, larger);
     if (slow < well * (1 - 1e-9))
         broke(&bad[1], "faster with a slow part", &d, well, slow);

@@ -417,13 +417,20 @@ class Model:
         times = [line.time(bytes) for line in self.lines]
         return times[0] if math.isnan(times[0]) else least(*times)
 
-    def stretch(self, healthy: Model, bytes: float) -> float:
-        """Factor by which slow parts stretch the time; inf where the schedule that the healthy group runs is dead."""
-        if self.dead or self.op.links != "ring":
-            return div(self.time(bytes), healthy.time(bytes))
-        times = [line.time(bytes) for line in healthy.lines]
+    def slower(self, healthy: Model, bytes: float) -> tuple[float, float]:
+        """Factor on a time and seconds added by slow parts; inf where the schedule that the healthy group runs is dead."""
+        if self.dead:
+            return inf, 0
+        if self.op.links != "ring":
+            add = self.w.alpha_add[0]
+            return div(self.time(bytes) - add, healthy.time(bytes)), add
+        times, slow = [line.time(bytes) for line in healthy.lines], [line.time(bytes) for line in self.lines]
         at = 0 if math.isnan(times[0]) else times.index(min(times))
-        return inf if math.isinf(self.lines[at].time(bytes)) else div(self.time(bytes), times[at])
+        if math.isinf(slow[at]):
+            return inf, 0
+        by = 0 if math.isnan(slow[0]) else slow.index(min(slow))
+        add = self.w.alpha_add[self.lines[by].schedule] * (1 if _nccl(self.m) else self.op.turns)
+        return div(slow[by] - add, times[at]), add
 
 
 # --- what curves of other shapes between domains say (struct join of src/matrix/collective.h) ---
@@ -784,10 +791,10 @@ class Quote:
         sec = self.healthy(bytes)
         if not self.ways.slowed:
             return sec
-        ratio = self.slow.stretch(self.own.model, bytes)
-        if math.isnan(ratio) and math.isfinite(sec):
-            ratio = div(1, min(self.ways.inner_factor, self.ways.outer_factor[0]))
-        return sec * ratio
+        factor, add = self.slow.slower(self.own.model, bytes)
+        if math.isnan(factor) and math.isfinite(sec):
+            factor = div(1, min(self.ways.inner_factor, self.ways.outer_factor[0]))
+        return sec * factor + add
 
     def price(self, bytes: float) -> Price:
         """time() with its interval and basis."""
