@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "cmd/command.h"
 #include "cmd/input.h"
+#include "matrix/algorithm.h"
 #include "matrix/reference.h"
 
 struct cost_answer {
@@ -55,16 +56,21 @@ static json_t *cost_json(const struct cost_answer *a, const struct matrix *m)
     if (c->exception >= 0)
         json_object_set_new(out, "slowed_by",
                             json_string(matrix_part(m, &m->exception[c->exception], part)));
+    if (c->foreign)
+        json_object_set_new(out, "not_modelled", json_string(c->foreign));
     return out;
 }
 
-static void cost_text(FILE *out, const struct cost_answer *a)
+static void cost_text(FILE *out, const struct cost_answer *a, const struct matrix *m)
 {
     const struct cost *c = &a->cost;
-    char t[4][UNITS_TEXT], *line;
+    char t[4][UNITS_TEXT], part[256], *line;
 
-    if (isinf(c->sec))
-        line = mem_strdup("never: a part on the path does not answer");
+    if (isinf(c->sec) && c->exception >= 0)
+        line = mem_printf("does not finish: %s is dead",
+                          matrix_part(m, &m->exception[c->exception], part));
+    else if (isinf(c->sec))
+        line = mem_strdup("does not finish: a part on the way is dead");
     else
         line = mem_printf("%s  (%s to %s)", units_seconds_text(t[0], c->sec),
                           units_seconds_text(t[1], c->lo), units_seconds_text(t[2], c->hi));
@@ -86,6 +92,7 @@ struct args {
     const char *ranks, *src, *dst, *word[4];
     int op;
     const char *kernel; /* expert-parallel kernel, run by all ranks: "ep_dispatch"; NULL */
+    int algorithm;      /* 0: as NCCL chooses */
     size_t bytes;
     struct input_args in;
 };
@@ -113,7 +120,63 @@ static int take_op(void *args, char *name, struct err *err)
     return parse_op(args, name, err);
 }
 
+/* Software by name.  why: reason that there is no price. */
+static const struct {
+    const char *name;
+    enum algorithm algorithm;
+    const char *why;
+} algorithms[] = {
+    {"ring", ALGORITHM_RING, NULL},
+    {"tree", ALGORITHM_TREE, NULL},
+    {"nvls", ALGORITHM_NVLS, NULL},
+    {"nvlstree", ALGORITHM_NVLS_TREE, NULL},
+    {"pat", ALGORITHM_PAT, NULL},
+    {"sharp", ALGORITHM_SHARP, NULL},
+    {"collnet", ALGORITHM_CHAIN, "only SHARP together with NVLS is: sharp"},
+    {"symmetric", ALGORITHM_CHAIN, "kernels on registered windows have no public curves"},
+    {"copy-engine", ALGORITHM_CHAIN, "collectives by copy engines have no public curves"},
+    {"rccl", ALGORITHM_CHAIN, "its tuner chooses otherwise than NCCL's"},
+    {"efa", ALGORITHM_CHAIN, "its tuner chooses otherwise than NCCL's"},
+    {"gib", ALGORITHM_CHAIN, "its tuner chooses otherwise than NCCL's"},
+    {"tcpx", ALGORITHM_CHAIN, "its tuner chooses otherwise than NCCL's"},
+    {"ucc", ALGORITHM_CHAIN, "it has algorithms of its own"},
+    {"mpi", ALGORITHM_CHAIN, "it has algorithms of its own"},
+};
+enum { ALGORITHMS = sizeof(algorithms) / sizeof(*algorithms) };
+
+static void algorithm_each(name_taker *take, void *to)
+{
+    for (int i = 0; i < ALGORITHMS && !algorithms[i].why; i++)
+        take(to, algorithms[i].name);
+}
+
+static int take_algorithm(void *args, char *name, struct err *err)
+{
+    struct near near = {.word = name};
+    struct args *a = args;
+
+    for (int i = 0; i < ALGORITHMS; i++) {
+        if (strcmp(name, algorithms[i].name) != 0)
+            continue;
+        a->algorithm = (int)algorithms[i].algorithm;
+        return !algorithms[i].why
+                   ? 0
+                   : err_usage(
+                         err,
+                         "\"%s\" is not modelled: %s (without --algo a price is that of curves "
+                         "and of NCCL's ring and trees)",
+                         name, algorithms[i].why);
+    }
+    algorithm_each(near_try, &near);
+    return err_usage(err, "no algorithm \"%s\"%s; known: ring tree nvls nvlstree pat sharp", name,
+                     near_text(&near));
+}
+
 static const struct opt options[] = {
+    {"algo", 0, "NAME",
+     "an algorithm of NCCL, priced by the model without curves: ring, tree, nvls, nvlstree, pat, "
+     "sharp (default: as NCCL chooses)",
+     OPT_CALL(take_algorithm), .values = algorithm_each},
     {"op", 0, "NAME",
      "a collective: all_gather, reduce_scatter, all_to_all, all_reduce ..., or the kernels "
      "ep_dispatch, ep_combine",
@@ -159,7 +222,7 @@ static int sort_words(void *args, struct err *err)
     }
     a->src = w[0];
     a->dst = w[1];
-    return 0;
+    return a->algorithm ? err_usage(err, "--algo is for collectives") : 0;
 }
 
 static const struct opt_line command = {
@@ -267,7 +330,7 @@ static int answer(const struct matrix *m, const struct args *a, struct err *err)
         return err_data(err, "not known: %s", x.cost.source);
     if (a->in.json)
         return json_answer(json_framed("railgauge-cost", NULL, cost_json(&x, m)), NULL, true, err);
-    cost_text(stdout, &x);
+    cost_text(stdout, &x, m);
     return 0;
 }
 
@@ -279,6 +342,7 @@ static int cmd_cost(int argc, char **argv, struct err *err)
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
     if (matrix_open(&m, a.in.file, a.in.fabric, a.in.racks, err) < 0)
         return -1;
+    m.algorithm = a.algorithm;
     int rc = answer(&m, &a, err);
     matrix_free(&m);
     return rc;

@@ -13,6 +13,7 @@
 #include "matrix/collective.h"
 #include "measure/transports/mpi_opts.h"
 #include "measure/transports/transport.h"
+#include "topo/nccl_profile.h"
 #include "topo/nic.h"
 
 /* --- tier curves: at each size the median over healthy pairs, only pairs alone if any ran alone at that size; at
@@ -431,6 +432,18 @@ static void look_at_nic_pass(struct fit *f)
     f->count = kept;
 }
 
+/* Record the network that NCCL used, because the tuner of a plugin is not NCCL's. */
+static void say_network(struct matrix *m)
+{
+    struct nccl_profile p;
+
+    if (!m->topo.nccl || nccl_profile_read(&p, m->topo.nccl, "topology", NULL) < 0)
+        return;
+    if (p.ranks && *p.rank[0].net)
+        json_object_set_new(m->provenance, "network", json_string(p.rank[0].net));
+    nccl_profile_free(&p);
+}
+
 int fit_matrix(struct matrix *m, struct topo *t, const struct plan *plan, const struct points *p,
                const struct fit_opts *o, struct err *err)
 {
@@ -444,6 +457,7 @@ int fit_matrix(struct matrix *m, struct topo *t, const struct plan *plan, const 
     m->transport = mem_strdup(p->transport);
     m->fabric = m->topo.fabric ? mem_strdup(m->topo.fabric) : NULL;
     m->provenance = json_provenance();
+    say_network(m);
     f.count = observe(&f.obs, p, true);
     look_at_nic_pass(&f);
     f.bw_bytes = observe_size(f.obs, f.count, OP_PAIR_BW);

@@ -13,7 +13,7 @@
 static const double all_of_more = 10;
 
 /* GPUs that NCCL has tables for.  GPU_OTHER: hops and rates as on Hopper, no multicast. */
-enum gpu_generation { GPU_OTHER, GPU_VOLTA, GPU_AMPERE, GPU_HOPPER, GPU_BLACKWELL, GPU_AMD };
+enum gpu_generation { GPU_OTHER, GPU_VOLTA, GPU_AMPERE, GPU_HOPPER, GPU_BLACKWELL };
 
 static const double us = 1e-6, GB = 1e9, MB = 1e6;
 
@@ -42,7 +42,6 @@ static const struct gpu_row {
     [GPU_AMPERE] = {1.6, 0.95, 87.7, 0, 0, 0, {24, 23.6, 17.8}, {20, 20, 20}},
     [GPU_HOPPER] = {1, 0.92, 141, 0.74, 0.74, 0.92, {38.7, 38.7, 36}, {36.7, 36.7, 29}},
     [GPU_BLACKWELL] = {2.2, 0.82, 282, 0.60, 0.72, 0.92, {70, 42.8, 24}, {55.6, 31.7, 20}},
-    [GPU_AMD] = {1, 1, 141, 0, 0, 0, {38.7, 38.7, 36}, {36.7, 36.7, 29}},
 };
 
 /* What changed from version to version [T].  hop: of an NVLS tree, us; hopper, blackwell: what an NVLS tree
@@ -76,7 +75,9 @@ static const double fill_rise = 1.5, fill_most = 4.3; /* MB a GPU of the domain,
  * host, whose messages take 15.5 us, the plugin tells NCCL 75 us [aws-ofi-nccl at 2daf7d3, src/platform-aws.cpp]. */
 static const double channels_slower = 3;
 static const double infiniband = 5.5; /* us: latency of the network that the table's hops are of */
-static const double own_tuner = 10; /* us: of EFA 15, TCPX 29, TCP 50; InfiniBand and RoCE have 5 */
+/* What SHARP keeps of NVLS's rate inside a domain [M: CoreWeave/nccl-tests, 64 H100 on 8 hosts, 356 to 387 GB/s of bus
+ * bandwidth from 0.5 to 8 GiB]; latency of the switches that reduce, us [T: NVLS with CollNet]. */
+static const double sharp_kept = 0.72, sharp_latency = 18;
 static const double pat_share = 0.75; /* of the ring's rate [T] */
 /* As many ranks in twice as many domains are no more than so much faster.  NCCL's chain inside a domain is long in
  * an NVL72 and would say more; no measurement does. */
@@ -97,11 +98,10 @@ static enum gpu_generation generation_of(const char *model)
     } known[] = {{"B200", GPU_BLACKWELL},     {"B300", GPU_BLACKWELL}, {"B100", GPU_BLACKWELL},
                  {"PRO 6000", GPU_BLACKWELL}, {"H100", GPU_HOPPER},    {"H200", GPU_HOPPER},
                  {"H20", GPU_HOPPER},         {"H800", GPU_HOPPER},    {"A100", GPU_AMPERE},
-                 {"A800", GPU_AMPERE},        {"L40", GPU_AMPERE},     {"V100", GPU_VOLTA},
-                 {"Instinct", GPU_AMD},       {"MI300", GPU_AMD}};
+                 {"A800", GPU_AMPERE},        {"L40", GPU_AMPERE},     {"V100", GPU_VOLTA}};
 
     for (const char *at = model; *at; at++) {
-        if (!(at[1] >= '0' && at[1] <= '9') && *at != 'P' && *at != 'I')
+        if (!(at[1] >= '0' && at[1] <= '9') && *at != 'P')
             continue; /* no head of these begins here: prices ask for it each time */
         for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
             if (*at == *known[i].head && !strncmp(at, known[i].head, strlen(known[i].head)))
@@ -226,6 +226,11 @@ static void add_trees(struct writing *w)
     }
 }
 
+static bool nvls_allowed(const struct writing *w)
+{
+    return w->gpu->nvls > 0 && w->g->nvlink && w->per >= 4;
+}
+
 /* Reduced and multicast in the switches. */
 static void add_nvls(struct writing *w, enum op op)
 {
@@ -235,8 +240,7 @@ static void add_nvls(struct writing *w, enum op op)
     double more = w->generation == GPU_HOPPER ? w->nccl->hopper : w->nccl->blackwell;
     double rate = (sum ? w->gpu->nvls : w->gpu->gather) * g->inside;
 
-    if (!(w->gpu->nvls > 0) || !w->g->nvlink || w->per < 4 || op_table[op].share == OP_WHOLE ||
-        (!alone && !sum))
+    if (!nvls_allowed(w) || op_table[op].share == OP_WHOLE || (!alone && !sum))
         return;
     if (!alone) {
         inside += spread(w, 0, w->nccl->hop * us + slower(w, PROTOCOL_SIMPLE), head_out * us);
@@ -249,6 +253,22 @@ static void add_nvls(struct writing *w, enum op op)
         x->fill = fill_rise * MB * w->per;
         x->most = fill_most * MB * w->per;
     }
+}
+
+/* Reduced by the NVSwitches of each domain and by the switches between domains, which a buffer passes once each way. */
+static void add_sharp(struct writing *w, enum op op)
+{
+    const struct algorithm_group *g = w->g;
+    double heads = fmax(0, w->per - 8);
+
+    if (!nvls_allowed(w) || op != OP_ALL_REDUCE || g->domains < 2)
+        return;
+    struct algorithm_line *x =
+        add_line(w, ALGORITHM_SHARP, PROTOCOL_SIMPLE,
+                 (nvls_latency + sharp_latency + head_in * heads) * us + slower(w, PROTOCOL_SIMPLE),
+                 fmin(sharp_kept * w->gpu->nvls * g->inside, net_reached * g->ring));
+    x->fill = fill_rise * MB * w->per;
+    x->most = fill_most * MB * w->per;
 }
 
 static void add_pat(struct writing *w, enum op op)
@@ -267,15 +287,30 @@ static void add_pat(struct writing *w, enum op op)
              pat_share * g->pat * n / (n - 1));
 }
 
+static int no_line(struct algorithm_line *line)
+{
+    *line = (struct algorithm_line){0, NAN, 0, 0, ALGORITHM_RING, PROTOCOL_SIMPLE};
+    return 1;
+}
+
+/* Keep the lines of one algorithm.  Returns their number, or that of no_line(). */
+static int keep_only(struct algorithm_line *line, int lines, enum algorithm only)
+{
+    int kept = 0;
+
+    for (int i = 0; i < lines; i++)
+        if (line[i].algorithm == only)
+            line[kept++] = line[i];
+    return kept ? kept : no_line(line);
+}
+
 int algorithm_lines(struct algorithm_line line[ALGORITHM_LINES], const struct algorithm_group *g,
                     enum op op)
 {
     struct writing w = {.g = g, .nccl = row_of(g->nccl), .line = line};
 
-    if (isnan(g->inside) || isnan(g->ring) || isnan(g->tree) || isnan(g->pat)) {
-        line[0] = (struct algorithm_line){0, NAN, 0, 0, ALGORITHM_RING, PROTOCOL_SIMPLE};
-        return 1;
-    }
+    if (isnan(g->inside) || isnan(g->ring) || isnan(g->tree) || isnan(g->pat))
+        return no_line(line);
     w.generation = generation_of(g->model);
     w.gpu = &gpu_row[w.generation];
     w.per = (double)g->ranks / g->domains;
@@ -286,13 +321,16 @@ int algorithm_lines(struct algorithm_line line[ALGORITHM_LINES], const struct al
         add_trees(&w);
     add_nvls(&w, op);
     add_pat(&w, op);
-    return w.lines;
+    if (g->only == ALGORITHM_SHARP)
+        add_sharp(&w, op);
+    return g->only ? keep_only(line, w.lines, g->only) : w.lines;
 }
 
 /* "tree, LL" */
 static char *text_of(const struct algorithm_line *x, char buf[24])
 {
-    static const char *const name[] = {"ring", "ring", "tree", "NVLS", "NVLS tree", "PAT"};
+    static const char *const name[] = {"ring",      "ring", "tree",          "NVLS",
+                                       "NVLS tree", "PAT",  "NVLS and SHARP"};
     static const char *const protocol[] = {", LL", ", LL128", ", Simple"};
     bool chosen = x->algorithm == ALGORITHM_RING || x->algorithm == ALGORITHM_TREE;
 
@@ -307,10 +345,11 @@ static char *hops_of(const struct algorithm_line *x, const struct algorithm_grou
     bool ring = x->algorithm <= ALGORITHM_RING, both = !ring && x->algorithm != ALGORITHM_PAT;
     int times = ring ? op_table[op].turns : both ? 2 : 1;
     int of = x->algorithm == ALGORITHM_PAT ? g->ranks : g->domains;
-    int hops = ring                             ? g->ranks - 1
-               : of > 1                         ? (int)ceil(log2(of))
-               : x->algorithm == ALGORITHM_NVLS ? 1
-                                                : g->ranks - 1;
+    int hops = ring                              ? g->ranks - 1
+               : x->algorithm == ALGORITHM_SHARP ? 1
+               : of > 1                          ? (int)ceil(log2(of))
+               : x->algorithm == ALGORITHM_NVLS  ? 1
+                                                 : g->ranks - 1;
 
     if (times > 1)
         snprintf(buf, 32, "%d x %d hop%s", times, hops, hops == 1 ? "" : "s");
@@ -319,23 +358,15 @@ static char *hops_of(const struct algorithm_line *x, const struct algorithm_grou
     return buf;
 }
 
-/* Whose tuner chooses, where that is not NCCL's. */
-static const char *tuner_of(const struct algorithm_group *g)
-{
-    return generation_of(g->model) == GPU_AMD              ? "RCCL's tuner"
-           : g->domains > 1 && g->hop_out > own_tuner * us ? "a network plugin's tuner"
-                                                           : NULL;
-}
-
 char *algorithm_words(const struct algorithm_line *x, const struct algorithm_group *g, enum op op,
                       const char *where, char buf[ALGORITHM_WORDS])
 {
     int nccl = g->nccl ? g->nccl : ALGORITHM_NCCL;
-    const char *tuner = tuner_of(g), *newer = nccl >= nccl_unread ? " by the tables of 2.30" : "";
+    const char *newer = nccl >= nccl_unread ? " by the tables of 2.30" : "";
     char text[24], hops[32];
 
-    snprintf(buf, ALGORITHM_WORDS, "%s, %s, %s, %s %d.%d%s%s%s", text_of(x, text), where,
+    snprintf(buf, ALGORITHM_WORDS, "%s, %s, %s, %s %d.%d%s", text_of(x, text), where,
              hops_of(x, g, op, hops), g->nccl ? "NCCL" : "as NCCL", nccl / 10000, nccl / 100 % 100,
-             newer, tuner ? ", not by " : "", tuner ? tuner : "");
+             newer);
     return buf;
 }

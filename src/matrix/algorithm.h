@@ -17,6 +17,7 @@
  *   NVLS        25 us + heads                      e B, all_gather as the table says    a pipeline's
  *   NVLS tree   25 us + heads + 2 log2 d H'        min(e' B, 0.96 N / L(d))             a pipeline's
  *   PAT         8 us + log2 n H / 3.5 + 2.8 us n   3/4 of the ring's
+ *   SHARP       25 us + heads + 18 us              min(0.72 e B, 0.96 N)               a pipeline's
  *
  *   allowed                                where                                          source
  *   ring                                   all operations but all_to_all and sendrecv     [1]
@@ -26,6 +27,8 @@
  *                                          domain; all_reduce in several                  [1]
  *   PAT                                    all_gather, reduce_scatter of one GPU a domain,
  *                                          from 2.23 on                                   [1]
+ *   SHARP                                  all_reduce in several domains, where NVLS is allowed; only if it is
+ *                                          asked for, because it needs a plugin and switches that reduce
  *   none                                   all_to_all, sendrecv: point to point (model.c)  [2]
  *
  * A network whose messages take longer than InfiniBand's is met by each hop across with the data and with the credit
@@ -34,10 +37,9 @@
  * L(d) is what leaves a domain in NCCL's two binary trees, times the buffer: 1 for two domains, 1.5 for three, 2
  * from four on.  It explains three domains of 4 and 8 GPUs to 3 % [3], and why two nodes beat the wire.
  *
- * Not priced: CollNet (SHARP), which needs a plugin and of which no curve is public; symmetric kernels and copy
- * engines, which need buffers that were registered as windows, so that neither nccl-tests nor PyTorch's DDP has them
- * unasked.  Tuners of others (RCCL, the plugins of EFA, gIB and TCPX) choose otherwise; algorithm_words() says so, and
- * only a measured curve tells how far they are off.
+ * Not priced: CollNet without NVLS; symmetric kernels and copy engines, which need buffers that were registered as
+ * windows, so that neither nccl-tests nor PyTorch's DDP has them unasked.  RCCL and the plugins of EFA, gIB and TCPX choose
+ * otherwise: collective_cost.c names them beside a price that is NCCL's.
  *
  * [1] NVIDIA/nccl v2.19.3 to v2.30.7, src/graph/tuning.cc   [2] the same, src/enqueue.cc   [3] NCCL issue #1801 */
 #ifndef RG_ALGORITHM_H
@@ -56,6 +58,7 @@ enum algorithm {
     ALGORITHM_NVLS,
     ALGORITHM_NVLS_TREE,
     ALGORITHM_PAT,
+    ALGORITHM_SHARP, /* NVLS and CollNet: needs switches that reduce and a plugin, so it is a line only if asked for */
 };
 /* Schedules differ in the edges between domains: see model.c.  SCHEDULE_OWN: ring, or the only one of an operation. */
 enum schedule_kind { SCHEDULE_OWN, SCHEDULE_TREE, SCHEDULE_PAT, SCHEDULES };
@@ -79,6 +82,7 @@ struct algorithm_group {
     double ring, tree, pat;     /* N as each of them crosses, B/s; INFINITY: one domain */
     double hop_in, hop_out;     /* latency of a pair, s; 0: no such pair */
     double add[SCHEDULES];      /* latency that a slow part adds, s */
+    enum algorithm only;        /* the one that is asked for; ALGORITHM_CHAIN: as NCCL chooses */
 };
 /* The version whose tables hold where none is known. */
 #define ALGORITHM_NCCL 22809
@@ -86,7 +90,7 @@ struct algorithm_group {
 #define ALGORITHM_NVLINK 30e9
 
 /* Write the lines of an operation that goes along rings.  Returns their number, at least 1.  Only the first line
- * is set, with rate NAN, where a rate is NAN. */
+ * is set, with rate NAN, where a rate is NAN, or where NCCL does not allow the algorithm that is asked for. */
 int algorithm_lines(struct algorithm_line line[ALGORITHM_LINES], const struct algorithm_group *g,
                     enum op op);
 /* Buffers that leave a domain in the double tree. */
@@ -138,7 +142,7 @@ static inline const struct algorithm_line *algorithm_fastest(const struct algori
 }
 
 /* "tree, LL, mnnvl inside and fabric between 8 domains, 2 x 3 hops, NCCL 2.29": hops between domains, or inside the only
- * one; "as NCCL 2.28" where the version is assumed, "NCCL 2.31 by the tables of 2.30" where it is newer than those, and ", not by RCCL's tuner" where another chooses. */
+ * one; "as NCCL 2.28" where the version is assumed, and "NCCL 2.31 by the tables of 2.30" where it is newer than those. */
 enum { ALGORITHM_WORDS = 176 };
 char *algorithm_words(const struct algorithm_line *x, const struct algorithm_group *g, enum op op,
                       const char *where, char buf[ALGORITHM_WORDS]);

@@ -50,7 +50,7 @@ static void find_curves(struct curves_found *f, const struct matrix *m, enum op 
     const struct shape *s = &w->shape;
 
     *f = (struct curves_found){.gpus = m->topo.endpoint[0].kind == ENDPOINT_GPU, .nccl = nccl};
-    for (int i = 0; i < m->collectives; i++) {
+    for (int i = 0; i < m->collectives && !m->algorithm; i++) {
         const struct collective *c = &m->collective[i];
         if (c->op != op || (published && c->basis != BASIS_PRESET) || c->curve.points == 0)
             continue;
@@ -203,7 +203,7 @@ static void reading_of(struct collective_reading *r, const struct matrix *m, enu
     r->join = (struct join){0};
     find_curves(&r->found, m, op, ways, published, r->model.nccl);
     bool small = reading_answers(r) && reading_answers(r)->curve.point[0].bytes <= small_size;
-    if (r->found.nccl && ways->shape.domains > 1 && !small)
+    if (r->found.nccl && ways->shape.domains > 1 && !small && !m->algorithm)
         join_resolve(&r->join, m, op, &r->ways, &r->model, published);
     if (!reading_answers(r)) {
         r->join.base = log2(ways_time(&r->model, 0));

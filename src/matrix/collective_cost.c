@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <jansson.h>
+
 #include "base/units.h"
 #include "matrix/collective.h"
 
@@ -108,9 +110,78 @@ static void say_floor(struct cost *out, int domains)
                  source);
 }
 
+/* --- software that is not modelled --- */
+
+/* us: messages over EFA take 15, TCPX 29, TCP 50; InfiniBand and RoCE 5. */
+static const double own_tuner = 10e-6;
+
+/* Plugin of a network whose tuner is its own, by a name in what NCCL printed or in a variable; NULL: none of these. */
+static const char *plugin_of(const char *text)
+{
+    static const struct {
+        const char *part, *name;
+    } known[] = {{"EFA", "EFA's tuner"},      {"AWS", "EFA's tuner"},  {"libfabric", "EFA's tuner"},
+                 {"ofi", "EFA's tuner"},      {"gIB", "gIB's tuner"},  {"tcpx", "TCPX's tuner"},
+                 {"FasTrak", "TCPX's tuner"}, {"ucx", "UCX's plugin"}, {"ucc", "UCC"}};
+
+    for (size_t i = 0; text && i < sizeof(known) / sizeof(*known); i++)
+        if (strcasestr(text, known[i].part))
+            return known[i].name;
+    return NULL;
+}
+
+/* What the campaign, the preset or the variables of a start say of the network's plugin. */
+static const char *plugin(const struct matrix *m)
+{
+    static const char *const variable[] = {"NCCL_NET", "NCCL_NET_PLUGIN", "NCCL_TUNER_PLUGIN"};
+    json_t *set = json_object_get(m->provenance, "environment");
+    const char *name = plugin_of(json_string_value(json_object_get(m->provenance, "network")));
+
+    for (size_t i = 0; !name && i < sizeof(variable) / sizeof(*variable); i++)
+        name = plugin_of(json_string_value(json_object_get(set, variable[i])));
+    return name;
+}
+
+static const char *foreign_of(const struct matrix *m, const struct ways_model *x,
+                              const struct ways *w)
+{
+    const char *gpu = m->topo.endpoint[0].model;
+
+    if (!x->nccl)
+        return op_table[x->op].links == OP_RING && m->transport && !strcmp(m->transport, "mpi")
+                   ? "MPI's choice"
+                   : NULL;
+    if (strstr(gpu, "Instinct") || strstr(gpu, "MI300"))
+        return "RCCL";
+    if (w->outer < 0)
+        return NULL;
+    const struct curve *ping = &m->tier[w->outer].curve[DIR_ONEWAY];
+    const char *name = plugin(m);
+    return name                                      ? name
+           : ping->points && ping->alpha > own_tuner ? "the network plugin's tuner"
+                                                     : NULL;
+}
+
+/* Note of software whose choices no curve shows at this size; what stands before gives way to the note. */
+static void say_foreign(struct cost *out, const struct matrix *m,
+                        const struct collective_reading *r)
+{
+    char note[80];
+
+    if (out->basis != BASIS_MODELLED && !(out->from > 0))
+        return;
+    out->foreign = foreign_of(m, &r->model, &r->ways);
+    if (!out->foreign)
+        return;
+    int n = snprintf(note, sizeof(note), "; %s is not modelled: priced as %s", out->foreign,
+                     r->model.nccl ? "NCCL" : "a ring");
+    size_t room = sizeof(out->source) - (size_t)n - 1, used = strlen(out->source);
+    memcpy(out->source + (used < room ? used : room), note, (size_t)n + 1);
+}
+
 static bool refused(const struct matrix *m, enum op op, const int *ids, int n, struct cost *out)
 {
-    *out = (struct cost){NAN, NAN, NAN, BASIS_ASSUMED, "", -1, 0};
+    *out = (struct cost){.sec = NAN, .lo = NAN, .hi = NAN, .basis = BASIS_ASSUMED, .exception = -1};
     if (op_is_pair(op) || n < 1) {
         snprintf(out->source, sizeof(out->source), "%s of %d ranks is no collective", op_name(op),
                  n);
@@ -121,9 +192,16 @@ static bool refused(const struct matrix *m, enum op op, const int *ids, int n, s
             snprintf(out->source, sizeof(out->source), "no endpoint %d", ids[i]);
             return true;
         }
+    bool nccl = m->topo.endpoint[0].kind == ENDPOINT_GPU && strcmp(m->transport, "mpi") != 0;
+    if (n > 1 && m->algorithm && (op_table[op].links != OP_RING || !nccl)) {
+        snprintf(out->source, sizeof(out->source), "%s%s has no algorithms to choose from",
+                 op_name(op), nccl ? "" : " without NCCL");
+        return true;
+    }
     if (n > 1)
         return false;
-    *out = (struct cost){0, 0, 0, BASIS_ASSUMED, "one rank: nothing to move", -1, 0};
+    *out = (struct cost){
+        .basis = BASIS_ASSUMED, .source = "one rank: nothing to move", .exception = -1};
     return true;
 }
 
@@ -145,6 +223,11 @@ static void nccl_words(const struct collective_reading *r, enum op op, double by
 {
     char words[ALGORITHM_WORDS], joined[48] = "";
     double sec;
+
+    if (r->model.group.only && isnan(r->model.line[0].rate)) {
+        snprintf(text, 208, "NCCL does not run this algorithm for %s on these GPUs", op_name(op));
+        return;
+    }
 
     if (r->join.curves)
         snprintf(joined, sizeof(joined), ", by %d curve%s of other shapes", r->join.curves,
@@ -191,6 +274,7 @@ static void healthy_cost(const struct collective_priced *q, const struct matrix 
     }
     if (by == &q->near)
         say_floor(out, by->ways.shape.domains);
+    say_foreign(out, m, &q->own);
 }
 
 void collective_cost(const struct collective_quote *q, const struct matrix *m, double bytes,

@@ -300,12 +300,13 @@ static void pair_cost(const struct matrix *m, int src, int dst, double bytes, do
 
 static bool pair_trivial(const struct matrix *m, int src, int dst, struct cost *out)
 {
-    *out = (struct cost){NAN, NAN, NAN, BASIS_ASSUMED, "no such endpoint", -1, 0};
+    *out =
+        (struct cost){NAN, NAN, NAN, BASIS_ASSUMED, "no such endpoint", .exception = -1, .from = 0};
     if (src < 0 || dst < 0 || src >= m->topo.endpoints || dst >= m->topo.endpoints)
         return true;
     if (src != dst)
         return false;
-    *out = (struct cost){0, 0, 0, BASIS_ASSUMED, "the same endpoint", -1, 0};
+    *out = (struct cost){0, 0, 0, BASIS_ASSUMED, "the same endpoint", .exception = -1, .from = 0};
     return true;
 }
 

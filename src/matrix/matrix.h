@@ -207,6 +207,9 @@ struct matrix {
     struct seen_parts *seen; /* without kinds that have no parts or are not visible */
     int seens;
     struct compute_rates compute; /* basis of compute predictions, if known */
+    /* enum algorithm that collectives are priced for, by the model without curves; not in the file.  0: as the library
+     * chooses, by all that is known. */
+    int algorithm;
     json_t *provenance;
 };
 
@@ -293,6 +296,8 @@ struct cost {
     int exception; /* index of the exception that rules, -1 */
     double from;   /* the measured or published size that the answer was extrapolated from; 0:
                          none, the size lies between two */
+    const char
+        *foreign; /* software that runs the collective and is not modelled, "RCCL"; NULL: none */
 };
 
 /* One way, src -> dst: max(oneway(bytes), uni(bytes)) of the tier, slowed by exceptions.  Beyond

@@ -136,6 +136,7 @@ int matrix_from_fabric(struct matrix *m, const struct fabric *f, int racks, stru
     for (int i = 0; i < f->eps; i++)
         add_ep(m, &f->ep[i]);
     m->provenance = json_provenance();
+    json_object_set_new(m->provenance, "network", json_string(f->nic.name));
     return 0;
 }
 

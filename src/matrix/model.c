@@ -619,7 +619,8 @@ static void group_of(struct algorithm_group *g, const struct matrix *m, const st
                                   .inside = INFINITY,
                                   .ring = INFINITY,
                                   .tree = INFINITY,
-                                  .pat = INFINITY};
+                                  .pat = INFINITY,
+                                  .only = (enum algorithm)m->algorithm};
     for (int s = 0; s < SCHEDULES; s++)
         g->add[s] = w->slow[s].add;
     if (w->inner >= 0) {
@@ -650,13 +651,13 @@ static void chain_of(struct ways_model *x, const struct matrix *m, const struct 
     double rate = isnan(across) || across < inside ? across : inside;
 
     x->add[SCHEDULE_OWN] *= turns;
-    x->line[0] = (struct algorithm_line){
-        turns * ((n - 1 - crossings) * in + crossings * out) + x->add[SCHEDULE_OWN],
-        rate / share / turns,
-        0,
-        0,
-        ALGORITHM_CHAIN,
-        PROTOCOL_SIMPLE};
+    x->line[0] = (struct algorithm_line){turns * ((n - 1 - crossings) * in + crossings * out) +
+                                             x->add[SCHEDULE_OWN],
+                                         rate / share / turns,
+                                         0,
+                                         0,
+                                         ALGORITHM_CHAIN,
+                                         PROTOCOL_SIMPLE};
     x->lines = 1;
 }
 

@@ -117,6 +117,7 @@ void reference_open(struct reference *r, const struct matrix *m)
         r->like = r->preset;
     else
         borrow_curves(r, m);
+    r->like.algorithm = m->algorithm;
 }
 
 void reference_free(struct reference *r)
@@ -124,7 +125,8 @@ void reference_free(struct reference *r)
     matrix_free(&r->preset); /* `like` owns nothing */
 }
 
-static const struct cost none = {NAN, NAN, NAN, BASIS_ASSUMED, "", -1, 0};
+static const struct cost none = {
+    .sec = NAN, .lo = NAN, .hi = NAN, .basis = BASIS_ASSUMED, .exception = -1};
 
 /* What the model says of nothing but latency, where it may judge the group; INFINITY: it may not. */
 static double latency(const struct reference *r, enum op op, const int *ids, int n, int at_once)

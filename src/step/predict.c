@@ -55,7 +55,7 @@ static int price(struct term *t, struct pricer *pricer, const struct question *q
 {
     const struct groups *g = pricer_groups(pricer, m->span);
     struct cost cost = {.exception = -1};
-    char axes[AXES_TEXT];
+    char axes[AXES_TEXT], part[MATRIX_PART];
 
     *t = (struct term){.kind = TERM_MESSAGE,
                        .label = m->label,
@@ -71,9 +71,11 @@ static int price(struct term *t, struct pricer *pricer, const struct question *q
     pricer_message_cost(pricer, m, &cost, &t->index);
     if (!isfinite(cost.sec))
         return err_set(err, "%s over %s: %s%s", m->label, axes_text(axes, m->axes),
-                       isinf(cost.sec) ? "a part that it needs is dead or gives wrong data"
+                       isinf(cost.sec) ? "a part that it needs is dead or gives wrong data: "
                                        : "the matrix has no rate for it: ",
-                       isinf(cost.sec) ? "" : cost.source);
+                       isinf(cost.sec) && cost.exception >= 0
+                           ? matrix_part(q->matrix, &q->matrix->exception[cost.exception], part)
+                           : cost.source);
     t->one = cost.sec;
     t->one_error = predict_message_error(q, &cost);
     t->basis = cost.basis;

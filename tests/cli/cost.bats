@@ -115,3 +115,60 @@ refused() { rejects cost 64 "$@"; }
     done
     [ "$(railgauge cost $matrix 0 0 1M --json | jq .algbw_Bps)" = null ]
 }
+
+@test "software that is not modelled is named, where no curve of it answers" {
+    said() { # WORDS OF COST: what is not modelled
+        railgauge cost "$@" --json | jq -r '.not_modelled as $n | if $n and (.source | contains("; \($n) is not modelled: priced as ") | not)
+            then "not in its words" else $n end'
+    }
+    [ "$(said --fabric mi300x --racks 4 all_reduce 0-63 64M)" = RCCL ]
+    [ "$(said --fabric mi300x --racks 4 all_to_all 0-127 64M)" = RCCL ]
+    [ "$(said --fabric mi300x all_reduce 0-7 64M)" = null ] # a curve
+    [ "$(said --fabric hgx-h100-efa --racks 4 all_reduce 0-63 1K)" = "EFA's tuner" ]
+    [ "$(said --fabric hgx-h100-efa --racks 4 all_reduce 0-63 64M)" = null ]
+    [ "$(said --fabric hgx-h100-efa all_to_all 0-3 1K)" = null ] # inside a host
+    [ "$(said --fabric hgx-h100 --racks 4 all_to_all 0-127 64M)" = null ]
+    [ "$(said $matrix all_gather 0-9 64M)" = "MPI's choice" ]
+    for text in gIB FasTrak libnccl-net-ofi.so; do
+        NCCL_NET=$text railgauge cost --fabric hgx-h100 --racks 4 all_to_all 0-127 64M
+    done >"$BATS_TEST_TMPDIR/out"
+    [ "$(grep -o "; [A-Za-z]*'s tuner is not modelled: priced as NCCL$" "$BATS_TEST_TMPDIR/out" | cut -d\' -f1 | tr -d '\n')" = "; gIB; TCPX; EFA" ]
+}
+
+@test "an algorithm that is asked for is priced without curves, and only where NCCL has it" {
+    for algo in ring tree nvlstree sharp; do
+        run railgauge cost --fabric hgx-h100 --racks 4 all_reduce 0-63 8G --algo $algo --json
+        [ "$status" -eq 0 ]
+        [ "$(jq -r .basis <<<"$output")" = modelled ]
+        jq -r .busbw_Bps <<<"$output"
+    done >"$BATS_TEST_TMPDIR/bus"
+    # SHARP: 387 GB/s at 8 GiB (CoreWeave/nccl-tests)
+    [ "$(tail -1 "$BATS_TEST_TMPDIR/bus" | jq '. / 387e9 - 1 | fabs < 0.03')" = true ]
+    refused() {
+        run -"$1" railgauge cost --fabric hgx-h100 --racks 4 "${@:3}"
+        [[ $output == *"$2"* ]]
+    }
+    refused 65 'NCCL does not run this algorithm for all_reduce' all_reduce 0-63 1G --algo pat
+    refused 65 'NCCL does not run this algorithm for all_gather' all_gather 0-63 1G --algo sharp
+    refused 65 'all_to_all has no algorithms' all_to_all 0-63 1G --algo ring
+    refused 64 '"symmetric" is not modelled: kernels on registered windows' all_reduce 0-63 1G --algo symmetric
+    refused 64 'no algorithm "rings" (did you mean "ring"?); known: ring' all_reduce 0-63 1G --algo rings
+    refused 64 '--algo is for collectives' 0 9 1G --algo ring
+    run -65 railgauge cost $matrix all_gather 0-9 64M --algo ring
+    [[ $output == *"all_gather without NCCL has no algorithms"* ]]
+}
+
+@test "a collective over a dead part does not finish: the part is named, and JSON is valid" {
+    railgauge run -t sim --fabric hgx-h100 --racks 1 --fault dead-host=1 --seed 3 --op pairs -e 1M -o "$BATS_TEST_TMPDIR/c" \
+        --no-plots --no-verdict >/dev/null 2>&1 || true
+    for op in all_reduce all_to_all sendrecv; do
+        run railgauge cost "$BATS_TEST_TMPDIR/c/matrix.json" $op 0-31 1M
+        [ "$status" -eq 0 ]
+        [[ ${lines[0]} == "does not finish: host r00n01 is dead" ]]
+        railgauge cost "$BATS_TEST_TMPDIR/c/matrix.json" $op 0-31 1M --json |
+            jq -e '.dead and .seconds == null and .busbw_Bps == 0 and .slowed_by == "host r00n01"'
+    done
+    run railgauge predict "$BATS_TEST_TMPDIR/c/matrix.json" --model llama3.1-8b --layout dp_shard=32
+    [ "$status" -ne 0 ]
+    [[ $output == *"a part that it needs is dead or gives wrong data: host r00n01"* ]]
+}

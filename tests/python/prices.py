@@ -70,6 +70,9 @@ for _ in range(400):
     if math.isfinite(mine.seconds):
         for a, b in zip(mine[:3], (theirs.seconds, theirs.low, theirs.high)):
             same(a, b, 1e-9, op, some, bytes, theirs.source)
+        note = f"; {mine.not_modelled} is not modelled" if mine.not_modelled else ""
+        if note not in theirs.source.decode() or (not note and "is not modelled" in theirs.source.decode()):
+            sys.exit(f"{path}, seed {sys.argv[2]}: {mine.not_modelled!r} is not in {theirs.source}")
         if mine.basis != theirs.basis.decode():
             sys.exit(f"{path}, seed {sys.argv[2]}: {mine.basis} and not {theirs.basis}: {op} {some} {bytes}")
 for _ in range(2000):

@@ -345,14 +345,13 @@ static void names_tell_generations(void **state)
     }
 }
 
-static void other_tuners_and_versions_are_named(void **state)
+static void versions_are_named(void **state)
 {
     struct algorithm_group g = racks;
     char text[ALGORITHM_WORDS];
 
     (void)state;
     g.nccl = 22907;
-    g.hop_out = 9.9e-6;
     price(&g, OP_ALL_GATHER, 16e9, text);
     assert_string_equal(text, "ring, Simple, there, 575 hops, NCCL 2.29");
     g.nccl = 23099;
@@ -361,14 +360,42 @@ static void other_tuners_and_versions_are_named(void **state)
     g.nccl = 23100;
     price(&g, OP_ALL_GATHER, 16e9, text);
     assert_string_equal(text, "ring, Simple, there, 575 hops, NCCL 2.31 by the tables of 2.30");
-    g.nccl = 22907;
-    g.hop_out = 10.1e-6;
-    price(&g, OP_ALL_GATHER, 16e9, text);
-    assert_non_null(strstr(text, ", not by a network plugin's tuner"));
-    g.hop_out = 5e-6;
-    g.model = "AMD Instinct MI300X";
-    price(&g, OP_ALL_GATHER, 16e9, text);
-    assert_non_null(strstr(text, ", not by RCCL's tuner"));
+}
+
+/* CoreWeave/nccl-tests, log of a job with SHARP: bus bandwidth of all_reduce over 64 H100 on 8 hosts. */
+static void sharp_is_priced_as_measured_and_only_if_asked_for(void **state)
+{
+    static const double busbw[] = {356e9, 366e9, 381e9, 383e9, 387e9};
+    struct algorithm_group g = {.model = "NVIDIA H100 80GB HBM3",
+                                .ranks = 64,
+                                .domains = 8,
+                                .widest = 8,
+                                .nvlink = true,
+                                .inside = 370.8e9,
+                                .ring = 8 * 49e9,
+                                .tree = 8 * 49e9,
+                                .pat = 8 * 49e9,
+                                .hop_in = 6.6e-6,
+                                .hop_out = 5.5e-6};
+    char text[ALGORITHM_WORDS];
+
+    (void)state;
+    assert_false(has(&g, OP_ALL_REDUCE, ALGORITHM_SHARP));
+    g.only = ALGORITHM_SHARP;
+    for (int i = 0; i < 5; i++) {
+        double bytes = 0x1p29 * (1 << i), sec = price(&g, OP_ALL_REDUCE, bytes, text);
+        assert_true(fabs(bytes * 2 * 63 / 64 / sec / busbw[i] - 1) < 0.04);
+    }
+    assert_string_equal(text, "NVLS and SHARP, there, 2 x 1 hop, as NCCL 2.28");
+    near(price(&g, OP_ALL_REDUCE, 0, text), 43e-6);
+    assert_true(isnan(price(&g, OP_ALL_GATHER, 1e6, text)));
+    g.only = ALGORITHM_TREE;
+    price(&g, OP_ALL_REDUCE, 0x1p33, text);
+    assert_int_equal(strncmp(text, "tree, ", 6), 0);
+    assert_true(isnan(price(&g, OP_BROADCAST, 1e6, text)));
+    g.only = ALGORITHM_SHARP;
+    g.model = "NVIDIA A100-SXM4-40GB";
+    assert_true(isnan(price(&g, OP_ALL_REDUCE, 1e6, text)));
 }
 
 static void an_unknown_rate_has_no_price(void **state)
@@ -401,7 +428,8 @@ int main(void)
         cmocka_unit_test(a_message_that_the_window_holds_takes_two_stages),
         cmocka_unit_test(heads_count_once),
         cmocka_unit_test(names_tell_generations),
-        cmocka_unit_test(other_tuners_and_versions_are_named),
+        cmocka_unit_test(versions_are_named),
+        cmocka_unit_test(sharp_is_priced_as_measured_and_only_if_asked_for),
         cmocka_unit_test(an_unknown_rate_has_no_price),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

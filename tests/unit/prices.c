@@ -709,6 +709,33 @@ static void one_optimiser_one_price(void **state)
     assert_true(getenv("RG_SEED") || (met > 100 && cheaper > 20));
 }
 
+/* Messages of more than 10 us are those of a network with a plugin. */
+static void slow_messages_are_a_plugin_s(void **state)
+{
+    static const double alpha[] = {9.9e-6, 10.1e-6};
+    struct fabric f;
+    struct err err;
+    int ids[128];
+
+    (void)state;
+    for (int i = 0; i < 128; i++)
+        ids[i] = i;
+    assert_int_equal(fabric_load(&f, "hgx-h100", &err), 0);
+    for (int k = 0; k < 2; k++) {
+        struct matrix m;
+        struct cost c;
+        for (int t = 0; t < f.tiers; t++)
+            f.tier[t].alpha.value = alpha[k];
+        assert_int_equal(matrix_from_fabric(&m, &f, 4, &err), 0);
+        matrix_collective(&m, OP_ALL_TO_ALL, ids, 128, 1e6, &c);
+        assert_int_equal(c.foreign != NULL, k);
+        assert_int_equal(strstr(c.source, "; the network plugin's tuner is not modelled") != NULL,
+                         k);
+        matrix_free(&m);
+    }
+    fabric_free(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -720,6 +747,7 @@ int main(void)
         cmocka_unit_test(a_known_shape_costs_the_same),
         cmocka_unit_test(no_order_beats_the_bound),
         cmocka_unit_test(one_optimiser_one_price),
+        cmocka_unit_test(slow_messages_are_a_plugin_s),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

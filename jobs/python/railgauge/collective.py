@@ -737,6 +737,28 @@ class _Reading:
         return self.join.time(model) * off ** left
 
 
+_PLUGINS = (("efa", "EFA's tuner"), ("aws", "EFA's tuner"), ("libfabric", "EFA's tuner"), ("ofi", "EFA's tuner"),
+            ("gib", "gIB's tuner"), ("tcpx", "TCPX's tuner"), ("fastrak", "TCPX's tuner"), ("ucx", "UCX's plugin"), ("ucc", "UCC"))
+
+
+def _foreign(m: Matrix, op: Op, w: Ways) -> str:
+    """Software that runs the collective and is not modelled (src/matrix/collective_cost.c); "": none."""
+    if not _nccl(m):
+        return "MPI's choice" if op.links == "ring" and m.transport == "mpi" else ""
+    if any(name in (m.places.model[0] or "") for name in ("Instinct", "MI300")):
+        return "RCCL"
+    if w.outer < 0:
+        return ""
+    told = m.provenance or {}
+    set = told.get("environment") or {}
+    for text in (told.get("network"), *(set.get(f"NCCL_{v}") for v in ("NET", "NET_PLUGIN", "TUNER_PLUGIN"))):
+        for part, name in _PLUGINS:
+            if isinstance(text, str) and part in text.lower():
+                return name
+    ping = m.tier[w.outer].curve("oneway")
+    return "the network plugin's tuner" if ping and ping.alpha > 10e-6 else ""
+
+
 class Price(NamedTuple):
     """A price, its interval and how it came about."""
 
@@ -744,6 +766,7 @@ class Price(NamedTuple):
     low: float
     high: float
     basis: str
+    not_modelled: str = ""  #: software that runs it and that no curve shows: the price is NCCL's, or a ring's
 
 
 class Quote:
@@ -803,4 +826,5 @@ class Quote:
         below = self.own.same is not None and bytes < self.own.first
         by = self.near if self.near and bound > own and not below else self.own
         low, high, basis = by.interval(bytes)
-        return Price(sec, sec * low, sec * high, basis)
+        known = by.answers and by.first <= bytes <= by.last
+        return Price(sec, sec * low, sec * high, basis, "" if known else _foreign(self.m, self.op, self.ways))

@@ -398,7 +398,8 @@ void pricer_message_cost(struct pricer *p, const struct message *msg, struct cos
 
     *group = -1;
     if (n < 2) {
-        *out = (struct cost){0, 0, 0, BASIS_ASSUMED, "one rank: nothing to move", -1, 0};
+        *out = (struct cost){
+            .basis = BASIS_ASSUMED, .source = "one rank: nothing to move", .exception = -1};
         return;
     }
     struct entry *e = entry_of(p, msg->span);
