@@ -189,6 +189,8 @@ struct curves_found {
  * ranks and by bandwidth on few, but the same number of octaves above the latency is the same regime for all.  A level
  * and a slope over octaves of domains are fitted to the curves; nearer curves weigh more. */
 enum { JOIN_KNOTS = 9 };
+#define JOIN_SAME                                                                                  \
+    4.33 /* weight of a curve of the very shape: the limit of join.c's at no distance */
 struct join {
     int curves;                /* number of curves */
     double far;                /* octaves of domains, of GPUs and of NICs to the nearest */

@@ -59,6 +59,22 @@ static void part_words(struct cost *out, const struct collective *c)
                  fitted ? "without its slow part" : c->source);
 }
 
+/* Half-width of the interval around a published curve of the very shape, as a share: another site is not the one that
+ * published.  0: measured here, or inside one domain. */
+static double site_error(const struct collective_reading *r, double bytes)
+{
+    struct join own = {.curves = 1, .base = log2(ways_time(&r->model, 0))};
+    double error = 0;
+
+    if (!r->found.same || r->found.same->basis != BASIS_PRESET || !r->found.nccl ||
+        r->ways.shape.domains < 2)
+        return 0;
+    for (int k = 0; k < JOIN_KNOTS; k++)
+        own.weight[k] = JOIN_SAME;
+    join_at(&own, ways_time(&r->model, bytes), &error);
+    return isfinite(error) ? error : 0;
+}
+
 /* Basis, interval and words of a size that the curves answer; out->sec is set. */
 static void from_curves(struct cost *out, const struct collective_reading *r, double bytes)
 {
@@ -75,13 +91,15 @@ static void from_curves(struct cost *out, const struct collective_reading *r, do
     if (end == &r->first && end && r->join.curves) {
         join_at(&r->join, ways_time(&r->model, bytes), &far);
         far++;
-    } else if (end) {
-        far = 1 + curve_unsure(at, bytes, end->moving, slopes);
+    } else {
+        wide *= 1 + site_error(r, at);
+        far = end ? 1 + curve_unsure(at, bytes, end->moving, slopes) : 1;
     }
     out->lo = out->sec * lo / sec / wide / far;
     out->hi = out->sec * hi / sec * wide * far;
     out->basis = end && a->basis == BASIS_MEASURED ? BASIS_FITTED : a->basis;
     out->from = end ? at : 0;
+    out->exact = r->found.same && !end;
     curves_words(out, r, bytes);
     part_words(out, a);
 }

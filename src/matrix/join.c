@@ -16,10 +16,11 @@ static const double near_rises = 0.3; /* octaves: so near a curve its weight ris
 
 /* Log errors of the model alone while latency counts, between, and while bytes do; what curves leave of it at a
  * weight of `known`, and what each octave of distance adds.  Nine of ten published points lie within 1.28 times. */
-static const double error_latency = 0.25, error_middle = 0.40, error_moving = 0.20;
+static const double error_latency = 0.10, error_middle = 0.40, error_moving = 0.20;
 static const double known = 0.35, error_far = 0.03, far_most = 5;
-/* No number of curves says more of another site: NCCL's version, hosts and cables differ. */
-static const double error_site = 0.09;
+/* A number of curves says no more than this of another site, because NCCL's version, hosts and cables differ.  Nine of
+ * ten points of all_reduce of other publishers lie within (tests/bench/published.c, which holds 85 to 95 %). */
+static const double error_site = 0.11;
 
 enum {
     POINTS_MOST = 12

@@ -296,8 +296,9 @@ struct cost {
     int exception; /* index of the exception that rules, -1 */
     double from;   /* the measured or published size that the answer was extrapolated from; 0:
                          none, the size lies between two */
-    const char
-        *foreign; /* software that runs the collective and is not modelled, "RCCL"; NULL: none */
+    bool exact;    /* a curve of the very shape holds this size, so that nothing was concluded */
+    /* Software that runs the collective and is not modelled, "RCCL"; NULL: none. */
+    const char *foreign;
 };
 
 /* One way, src -> dst: max(oneway(bytes), uni(bytes)) of the tier, slowed by exceptions.  Beyond

@@ -13,10 +13,9 @@
 #include "topo/nic.h"
 
 /* Of libraries that choose among algorithms the model is good only while bytes are most of the time. */
-static const double moving = 0.8;       /* share of the time, at least */
-static const double same_rate = 0.02;   /* NICs whose rates differ by less are alike */
-static const double no_interval = 1e-6; /* rounding */
-static const double small_message = 8;  /* bytes: nothing but latency */
+static const double moving = 0.8;      /* share of the time, at least */
+static const double same_rate = 0.02;  /* NICs whose rates differ by less are alike */
+static const double small_message = 8; /* bytes: nothing but latency */
 
 /* The same hosts in the same order. */
 static bool same_hosts(const struct topo *a, const struct topo *b)
@@ -173,16 +172,10 @@ void reference_of_curve(const struct reference *r, const struct collective *c, c
                     bytes, sizes, out);
 }
 
-/* A figure that somebody measured, not one that was concluded. */
-static bool exact(const struct cost *c)
-{
-    return c->sec / c->lo - 1 < no_interval;
-}
-
 double reference_share(const struct cost *reference, double sec)
 {
     if (!(sec > 0) || !isfinite(sec) || !isfinite(reference->sec) ||
-        (!exact(reference) && sec < reference->lo))
+        (!reference->exact && sec < reference->lo))
         return NAN;
     return reference->sec / sec;
 }
@@ -196,7 +189,7 @@ char *reference_words(const struct reference *r, const struct cost *c, char buf[
     if (!isfinite(c->sec))
         return buf;
     int n = snprintf(buf, 80, "%s%.40s", name ? "preset " : "pairs", name ? name : "");
-    if (!exact(c))
+    if (!c->exact)
         snprintf(buf + n, 80 - (size_t)n, ", %s within %.0f %%",
                  modelled      ? "modelled"
                  : c->from > 0 ? "extrapolated"

@@ -207,7 +207,11 @@ m.close(); job.close(); job.close()"
     railgauge run -t sim --fabric hgx-h100 --racks 4 --fault slow-cable=17-33:0.4 --fault slow-cable=1-57:0.3 \
         --fault slow-racks=0-2:0.5 --seed 3 --op pairs,all_reduce -e 16M -o "$BATS_TEST_TMPDIR/cables" --no-plots --no-verdict >/dev/null 2>&1
     jq -e '[.exceptions[] | select(.part == "pair" or .part == "rack_pair")] | length > 1' "$BATS_TEST_TMPDIR/cables/matrix.json"
-    for m in "$campaign" $matrix "$BATS_TEST_TMPDIR/dead" "$BATS_TEST_TMPDIR/cables"; do
+    # curves that another site published, and an AMD GPU
+    jq '.collectives[].basis = "preset"' "$BATS_TEST_TMPDIR/cables/matrix.json" >"$BATS_TEST_TMPDIR/published.json"
+    sed 's/NVIDIA H100[^"]*/AMD Instinct MI300X/' "$BATS_TEST_TMPDIR/cables/matrix.json" >"$BATS_TEST_TMPDIR/amd.json"
+    railgauge seal "$BATS_TEST_TMPDIR/published.json" "$BATS_TEST_TMPDIR/amd.json"
+    for m in "$campaign" $matrix "$BATS_TEST_TMPDIR"/{dead,cables,published.json,amd.json}; do
         PYTHONWARNINGS=ignore python3 tests/python/prices.py "$m" "$seed"
     done
 }

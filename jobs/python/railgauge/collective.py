@@ -436,7 +436,7 @@ class Model:
 # --- what curves of other shapes between domains say (struct join of src/matrix/collective.h) ---
 
 _KNOTS = (0, 0.5, 1, 1.5, 2, 3, 4, 6, 8)
-_VOTE, _HOLD, _REACH, _RISES, _POINTS = 0.05, 3, 1, 0.3, 12
+_VOTE, _HOLD, _REACH, _RISES, _POINTS, _SAME = 0.05, 3, 1, 0.3, 12, 4.33
 
 
 def _log2(x: float) -> float:
@@ -458,6 +458,12 @@ def _octaves(a: float, b: float) -> float:
 def _distance(a: Shape, b: Shape) -> float:
     return (_octaves(a.ranks / a.domains, b.ranks / b.domains) + _octaves(a.domains, b.domains)
             + _octaves(a.nics, b.nics) / 2 + ((a.domains > 2) != (b.domains > 2)))
+
+
+def _error(octaves: float, weight: float, far: float) -> float:
+    octaves = most(0, octaves)
+    alone = 0.10 if octaves < 0.5 else 0.40 if octaves < 3 else 0.20
+    return math.exp(1.28 * (math.sqrt(alone * alone * 0.35 / (0.35 + weight) + 0.11 ** 2) + 0.03 * min(5, far))) - 1
 
 
 class Join:
@@ -535,11 +541,8 @@ class Join:
 
     def error(self, sec: float) -> float:
         """Half-width of the interval of nine in ten, as a share."""
-        at = most(0, _log2(sec) - self.base)
-        alone = 0.25 if at < 0.5 else 0.40 if at < 3 else 0.20
         weight = self.weight[self._around(sec)[0]] if self.curves else 0
-        far = 0.03 * min(5, self.far) if self.curves else 0
-        return math.exp(1.28 * (math.sqrt(alone * alone * 0.35 / (0.35 + weight) + 0.09 ** 2) + far)) - 1
+        return _error(_log2(sec) - self.base, weight, self.far if self.curves else 0)
 
     def time(self, sec: float) -> float:
         if not self.curves or not math.isfinite(sec):
@@ -695,6 +698,10 @@ class _Reading:
             return math.exp((1 - weight) * math.log(sec) + weight * math.log(self.above.curve.time(bytes)))
         return self._rescaled(self.answers, sec, bytes)
 
+    def _published(self) -> bool:
+        """By another site's curve of this very shape, between domains."""
+        return self.same is not None and self.same.basis == "preset" and _nccl(self.m) and self.ways.shape.domains > 1
+
     def interval(self, bytes: float) -> tuple[float, float, str]:
         """Its ends, of the price, and the basis."""
         model = self._model(bytes)
@@ -707,7 +714,11 @@ class _Reading:
         far = 1.0
         if end and end == self.first and bytes < self.first and self.join and self.join.curves:
             far = 1 + self.join.error(model)
-        elif end:
+        elif self._published():
+            at = end or bytes
+            error = _error(_log2(self._model(at)) - _log2(self._model(0)), _SAME, 0)
+            wide *= 1 + (error if math.isfinite(error) else 0)
+        if end and not (end == self.first and bytes < self.first and self.join and self.join.curves):
             far = 1 + unsure(end, bytes, self.last_moving if bytes > self.last else self.first_moving,
                              self.slopes if bytes > self.last else 1)
         low, high = a.curve.interval(end or bytes)
