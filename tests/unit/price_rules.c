@@ -250,13 +250,14 @@ static void groups_at_once_and_fewer_uplinks_only_slow(void **state)
 }
 
 /* One rack after the other, 2 to 65 of them, whole: a price neither falls nor jumps by more than a quarter, where ranks of
- * rings count in proportion.  A curve of that very shape says what it says, within 0.75 to 1.7. */
+ * rings count in proportion.  A published curve of one of the two shapes says what it says: two racks of GB200, from which the
+ * model of three racks rises by up to 1.40, and 16 hosts of V100, 0.78.  No other step is larger. */
 static void a_rack_more_changes_a_price_by_a_quarter(void **state)
 {
     enum { RACKS = 65 };
     static const enum op ops[] = {OP_ALL_REDUCE, OP_ALL_GATHER, OP_REDUCE_SCATTER, OP_ALL_TO_ALL,
                                   OP_BROADCAST};
-    int bad = 0, compared = 0;
+    int bad = 0, compared = 0, beside = 0;
 
     (void)state;
     for (int p = 0; p < 2 * PRESETS; p++) {
@@ -284,11 +285,11 @@ static void a_rack_more_changes_a_price_by_a_quarter(void **state)
                         now[i].basis != BASIS_MODELLED || before[i].basis != BASIS_MODELLED;
                     bool ring = m.topo.hosts > RACKS && m.topo.group[LEVEL_DOMAIN].count != RACKS;
                     double x = now[i].sec / before[i].sec, more = r / (r - 1.0);
-                    double most = measured                          ? 1.7
-                                  : ops[k] != OP_ALL_REDUCE || ring ? 1.25 * more
-                                                                    : 1.25;
+                    double most = ops[k] != OP_ALL_REDUCE || ring ? 1.25 * more : 1.25;
+                    bool step = x < 0.8 || x > most;
                     compared++;
-                    if (x < (measured ? 0.75 : 0.8) || x > most)
+                    beside += step && measured && x > 0.78 && x < 1.4;
+                    if (step && !(measured && x > 0.78 && x < 1.4))
                         broke(&bad, "a rack more", &d, before[i].sec, now[i].sec);
                 }
                 memcpy(before, now, sizeof(now));
@@ -298,7 +299,7 @@ static void a_rack_more_changes_a_price_by_a_quarter(void **state)
         matrix_free(&m);
     }
     assert_int_equal(bad, 0);
-    assert_true(compared > 50000);
+    assert_true(compared > 50000 && beside <= 7);
 }
 
 /* --- random matrices: tiers of other speeds, other taper, one to three slow parts --- */
