@@ -21,7 +21,7 @@ PREPOSITIONS = """of in into on onto at by from with within toward towards over 
 besides beyond among against across along around through throughout until till during despite since off near inside
 outside than upon via""".split()
 # Folders that are not rewritten yet, with limits of their own, which only fall: percent, in 100 words, "Of".
-LATER = {"src/matrix": (14, 5.6, 8)}
+LATER = {}
 # Clauses that name their subject after the comma, and fixed phrases of contracts.
 FINE = re.compile(r"(?:in (?:order|case|practice|general)|at (?:least|most)|on (?:success|failure|error)|by default|"
                   r"with [^,.]{3,60},|in [^,.]{3,60},|on [^,.]{3,60},|at [^,.]{3,60},|from [^,.]{3,60},|"

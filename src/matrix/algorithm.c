@@ -30,7 +30,7 @@ static const double ring_share[PROTOCOLS] = {0.5, 0.92, 1}, tree_share[PROTOCOLS
 /* Bytes that fill the pipeline of a tree, for each level of it [M]. */
 static const double tree_fill[PROTOCOLS] = {0.02e6, 1.5e6, 1.5e6};
 
-/* By generation.  hop: LL and LL128 hops inside, of the table's [M]; ring: what rings reach of a pair's rate [M];
+/* GPUs by generation.  hop: LL and LL128 hops inside, of the table's [M]; ring: what rings reach of a pair's rate [M];
  * ll: best LL bus bandwidth in one domain, GB/s [T]; nvls, gather: what NVLS reduces at and gathers at, of a pair's rate
  * [M, T]; two: what an NVLS tree of two domains keeps of that [M]; tree, tree128: most that a channel of a tree
  * carries in 1, 2 and more domains, GB/s [T; 41.4 of two Hopper domains is more than in one, and left out] */
@@ -44,7 +44,7 @@ static const struct gpu_row {
     [GPU_BLACKWELL] = {2.2, 0.82, 282, 0.60, 0.72, 0.92, {70, 42.8, 24}, {55.6, 31.7, 20}},
 };
 
-/* What changed from version to version [T].  hop: of an NVLS tree, us; hopper, blackwell: what an NVLS tree
+/* Changes from version to version [T].  hop: of an NVLS tree, us; hopper, blackwell: what an NVLS tree
  * of three and more domains keeps of one of two; tree: most that a channel of a Blackwell tree of three and more
  * domains carries, GB/s. */
 static const struct nccl_row {
@@ -59,26 +59,26 @@ static const struct nccl_row {
     {23003, true, 20.9, 0.79, 0.83, 24}, /* NVLS tree 43.8 -> 80 GB/s a channel */
 };
 
-/* From this version on NCCL's source was not read: prices use the newest tables and say so. */
+/* First version whose source was not read: prices use the newest tables and say so. */
 static const int nccl_unread = 23100;
 
 static const int channels =
-    16; /* of a tree: NCCL's number on 8 GPUs, which it keeps for larger domains [M] */
+    16; /* channels of a tree: NCCL's number on 8 GPUs, which it keeps for larger domains [M] */
 static const double plateau = 1.4; /* latency of a Simple all_reduce ring across domains [T] */
 static const double ll_net[2] = {
     39, 20.4}; /* best LL bus bandwidth of two and of more domains, GB/s [T] */
-static const double net_reached = 0.96;               /* of the NICs' rate, by trees [M] */
+static const double net_reached = 0.96;               /* share of the NICs' rate, by trees [M] */
 static const double nvls_latency = 25;                /* us [T] */
 static const double head_in = 0.5, head_out = 0.8;    /* us for each GPU of a domain beyond 8 [M] */
 static const double fill_rise = 1.5, fill_most = 4.3; /* MB a GPU of the domain, of NVLS [M] */
-/* What LL128 and Simple meet of a slower network, of what LL does [M: all_gather over EFA and TCPX, 2 to 32 hosts]; of a p5
+/* Times that LL128 and Simple meet a slower network where LL meets it once [M: all_gather over EFA and TCPX, 2 to 32 hosts]; of a p5
  * host, whose messages take 15.5 us, the plugin tells NCCL 75 us [aws-ofi-nccl at 2daf7d3, src/platform-aws.cpp]. */
 static const double channels_slower = 3;
 static const double infiniband = 5.5; /* us: latency of the network that the table's hops are of */
-/* What SHARP keeps of NVLS's rate inside a domain [M: CoreWeave/nccl-tests, 64 H100 on 8 hosts, 356 to 387 GB/s of bus
+/* Share of NVLS's rate inside a domain that SHARP keeps [M: CoreWeave/nccl-tests, 64 H100 on 8 hosts, 356 to 387 GB/s of bus
  * bandwidth from 0.5 to 8 GiB]; latency of the switches that reduce, us [T: NVLS with CollNet]. */
 static const double sharp_kept = 0.72, sharp_latency = 18;
-static const double pat_share = 0.75; /* of the ring's rate [T] */
+static const double pat_share = 0.75; /* share of the ring's rate [T] */
 /* As many ranks in twice as many domains are no more than so much faster.  NCCL's chain inside a domain is long in
  * an NVL72 and would say more; no measurement does. */
 static const double spread_gain = 0.9;
@@ -156,7 +156,7 @@ static double hop_in(const struct writing *w, const double *nvlink, const double
     return w->g->hop_in > 0 ? fmin(table, w->g->hop_in) : table;
 }
 
-/* What a hop across takes longer than over InfiniBand, s. */
+/* Seconds that a hop across takes longer than over InfiniBand. */
 static double slower(const struct writing *w, int p)
 {
     return w->slower * (p > PROTOCOL_LL ? channels_slower : 1);

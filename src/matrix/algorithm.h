@@ -1,4 +1,4 @@
-/* algorithm.h - what NCCL's algorithms and protocols make of a collective on GPUs.
+/* algorithm.h - time of a collective on GPUs by NCCL's algorithms and protocols.
  *
  * Each pair of an algorithm and a protocol that NCCL allows is a line, and the fastest one is the price:
  *

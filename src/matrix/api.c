@@ -23,7 +23,7 @@ enum {
 };
 
 struct cell {
-    double sec, slope; /* at the cell's lower end; s/B inside */
+    double sec, slope; /* seconds at the cell's lower end; s/B inside */
 };
 
 static double cell_bytes(int i)
@@ -228,7 +228,7 @@ static int open_preset(struct matrix *m, const char *words, struct err *err)
     return rc;
 }
 
-/* Which file the matrix is in; a preset and what is not there are zeros. */
+/* Identity of the matrix's file; zeros for a preset and for a missing file. */
 static void see(struct file_seen *s, const char *path)
 {
     struct stat st = {0};
@@ -424,7 +424,7 @@ static double odd_pair(const struct railgauge *r, int src, int dst, int tier, do
     return matrix_tier_time(&r->m.tier[tier], size, factor) + add;
 }
 
-/* Of two endpoints whose keys are wide, or hold KEY_ODD alone. */
+/* Tier of two endpoints whose keys are wide, or hold KEY_ODD alone. */
 static double wide_pair(const struct railgauge *r, int src, int dst, double size)
 {
     uint64_t a = r->key[src], b = r->key[dst];
@@ -435,7 +435,7 @@ static double wide_pair(const struct railgauge *r, int src, int dst, double size
     return look_up(r->grid + (size_t)tier * CELLS, size);
 }
 
-/* What is rare is the last thing that is called, so that nothing has to be kept over it. */
+/* The rare case is called last, so that no register has to be kept over the call. */
 static inline double pair(const struct railgauge *r, int src, int dst, double size)
 {
     unsigned count = (unsigned)r->m.topo.endpoints;

@@ -80,7 +80,7 @@ static bool add_odds(struct nearby *near, const struct railgauge *r,
     return !all;
 }
 
-/* Do they ascend, one after the other? */
+/* True if the ranges ascend, one after the other. */
 static bool in_a_row(const struct ranges *g)
 {
     for (int i = 1; i < g->count; i++)

@@ -1,4 +1,4 @@
-/* api_impl.h - what the files of the library share: a matrix compiled for queries. */
+/* api_impl.h - a matrix compiled for queries, which the files of the library share. */
 #ifndef RG_API_IMPL_H
 #define RG_API_IMPL_H
 
@@ -10,7 +10,7 @@
 #include "matrix/collective.h"
 #include "railgauge.h"
 
-/* Where an endpoint is, as one number: KEY_ODD, and its group at each level that rules ask for, side by side.  What is
+/* Place of an endpoint, as one number: KEY_ODD, and its group at each level that rules ask for, side by side.  What is
  * not known has a number of its own, as it is the same as nothing.  Two endpoints share the levels whose bits are 0 in
  * the exclusive or of their keys. */
 enum { KEY_ODD = 1 }; /* an exception may concern it */
@@ -25,14 +25,14 @@ struct railgauge {
     bool packed;       /* all levels have their bits; else keys hold KEY_ODD alone */
     struct cell *grid; /* [tier][CELLS] of healthy pairs */
     struct lists by_endpoint, by_rack; /* exceptions that concern it */
-    struct lists by_host;              /* its endpoints by index */
+    struct lists by_host;              /* endpoints of each host */
     struct stairs stairs;
     struct known_shapes *known; /* collectives that were asked for */
     int *odd, odds;             /* endpoints with KEY_ODD, ascending */
     char *path;
     struct file_seen {
         uint64_t device, inode;
-        int64_t size, sec, nsec; /* of what was written last */
+        int64_t size, sec, nsec; /* size, and time of the last write */
     } seen;
 };
 

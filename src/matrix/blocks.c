@@ -82,7 +82,7 @@ static void fill(struct blocks *b, struct grouping *g, const struct topo *t)
 
 /* --- what lies between them --- */
 
-/* Both hosts send to each other at once, from their k-th endpoints (with rails: on one rail). */
+/* Two hosts send to each other at once, from their k-th endpoints (with rails: on one rail). */
 static double host_time(const struct matrix *m, const struct lists *e, int a, int b, int k,
                         double bytes)
 {

@@ -21,7 +21,7 @@ struct block {
 
 struct blocks {
     enum level level;
-    enum source source; /* of the grouping */
+    enum source source; /* source of the grouping */
     struct block *block;
     int count;
     int *of;     /* block of each host of the topology, -1: none */

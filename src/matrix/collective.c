@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which curve answers for a collective on a group: its own shape's, its neighbours', or the model.
+/* Choice of the curve that answers for a collective on a group: its own shape's, its neighbours', or the model.
  */
 #include <math.h>
 #include <stdint.h>
@@ -27,7 +27,7 @@ static const double half_gain = 0.9, large_size = 0x1p32;
 /* B: a curve that begins there has all the latency; octaves of bytes by which half is forgotten. */
 static const double small_size = 8192, forgotten = 6;
 
-/* How unlike the circumstances are in which a curve of fitting shape was measured. */
+/* Distance of the circumstances in which a curve of fitting shape was measured. */
 static double strange(const struct collective *c, const struct ways *w)
 {
     double far = 0;
@@ -98,7 +98,7 @@ static double rescaled(const struct collective *c, int ranks, bool gpu, double s
     return fmax(fewer, gpu ? base - hops * PROTOCOL_HOP_LL : fewer) + busy;
 }
 
-/* Between two numbers of ranks: a straight line in logs. */
+/* A straight line in logs between two numbers of ranks. */
 static double between(const struct curves_found *f, int ranks, double below, double above)
 {
     double from = f->below->shape.ranks, to = f->above->shape.ranks;
@@ -179,7 +179,8 @@ static void anchor_ends(struct collective_reading *r)
     }
     double ratio = fmin(fmax(own / said, slope_least), slope_most);
     last->moving = moving_share(r, last);
-    first->moving = 1 - moving_share(r, first); /* below it latency is what is not known */
+    first->moving =
+        1 - moving_share(r, first); /* latency is the unknown share below the first size */
     r->slope = pow(ratio, last->moving * last->moving);
     r->slopes = ratio;
 }
@@ -216,7 +217,7 @@ static void reading_of(struct collective_reading *r, const struct matrix *m, enu
         r->alone = alone_time(r, m, op);
 }
 
-/* Below the first size of a curve between domains: what curves of all shapes say, times what the first size was off by,
+/* Seconds below the first size of a curve between domains: by curves of all shapes, times the first size's ratio to them,
  * which is forgotten by half each few octaves unless a smaller size would then take longer. */
 static double smaller(const struct collective_reading *r, double bytes, double model)
 {
@@ -274,7 +275,7 @@ static void resolve(struct collective_priced *q, const struct matrix *m, enum op
     q->op = op;
     q->published = published;
     q->ways = *ways;
-    if (ways_slowed(ways)) /* else own.model is the same */
+    if (ways_slowed(ways)) /* a healthy group has own.model only */
         ways_model(&q->model, m, ways, op);
     reading_of(&q->own, m, op, ways, published);
     q->floored =
@@ -283,7 +284,7 @@ static void resolve(struct collective_priced *q, const struct matrix *m, enum op
         reading_of(&q->near, m, op, &near, published);
     if (!q->floored ||
         (!reading_answers(&q->own) && !q->own.join.curves && !reading_answers(&q->near)))
-        q->floored = false; /* both by the model, which says itself which is slower */
+        q->floored = false; /* two models: their own order counts */
     else
         q->keep = kept_share(q);
 }
@@ -367,7 +368,7 @@ void collective_resolve(struct collective_quote *q, const struct matrix *m, enum
     q->known = room ? keep(room, &q->own) : NULL;
 }
 
-/* What denser groups take is a bound for a group between domains, and no more than a larger size was measured at.
+/* Lower bound of a group between domains: the time of denser groups, at most that of a larger measured size.
  * 0: none. */
 static double floor_time(const struct collective_priced *q, double bytes)
 {

@@ -127,7 +127,7 @@ static inline enum schedule_kind ways_schedule(const struct ways_model *healthy,
 struct ways_slower {
     double factor, add;
 };
-/* Where another algorithm is faster than the slowed one, the other one's time counts, so that more bytes never take
+/* The fastest algorithm counts, be it another than the slowed one, so that more bytes never take
  * less.  factor: INFINITY where the schedule crosses a dead part. */
 static inline struct ways_slower ways_slower(const struct ways_model *slow,
                                              const struct ways_model *healthy, double bytes)
@@ -245,7 +245,7 @@ struct collective_priced {
     bool published;
     struct ways ways;
     struct ways_model model; /* model of ways, if a part is slow */
-    /* near: the same number of ranks in one domain, or in the fewest that hold them */
+    /* Reading `near`: the same number of ranks in one domain, or in the fewest that hold them */
     struct collective_reading own, near;
     bool floored; /* near exists */
     double keep;  /* lower bound as a share of near's time */

@@ -9,11 +9,11 @@
 #include "base/units.h"
 #include "matrix/collective.h"
 
-/* In one TCP fabric of known truth the pair model met a ring's time or missed it by up to a
+/* The pair model in one TCP fabric of known truth met a ring's time or missed it by up to a
  * quarter. */
 static const double model_error = 0.25;
 
-/* Of A100, H100 and B200 8 ranks follow from 4 with a median error of 10 % and nine of ten within
+/* A100, H100 and B200: 8 ranks follow from 4 with a median error of 10 % and nine of ten within
  * 25 %, 4 from between 2 and 8 with 5 % and 15 % [aiconfigurator at 095f58a, nccl_perf]. */
 static const double scaled_error = 0.25, between_error = 0.15;
 
@@ -26,7 +26,7 @@ static char *beside_words(char buf[32], const struct collective *c)
     return buf;
 }
 
-/* Which curves answer for a size that they hold, or that they are extrapolated to. */
+/* Name the curves that answer for a size, held or extrapolated. */
 static void curves_words(struct cost *out, const struct collective_reading *r, double bytes)
 {
     const struct collective *a = reading_answers(r), *b = r->found.above;
@@ -148,7 +148,7 @@ static const char *plugin_of(const char *text)
     return NULL;
 }
 
-/* What the campaign, the preset or the variables of a start say of the network's plugin. */
+/* Network's plugin by the campaign, the preset or the variables of a start. */
 static const char *plugin(const struct matrix *m)
 {
     static const char *const variable[] = {"NCCL_NET", "NCCL_NET_PLUGIN", "NCCL_TUNER_PLUGIN"};

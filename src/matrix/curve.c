@@ -25,7 +25,7 @@ static double slope(const struct curve_point *a, const struct curve_point *b)
     return (b->sec - a->sec) / (b->bytes - a->bytes);
 }
 
-/* Where the lines of the segments around i..i+1 meet inside it, from below: half as far above the
+/* Point where the lines of the segments around i..i+1 meet inside it, from below: half as far above the
  * chord as that.  Else no knee: the end of the segment. */
 static struct curve_point knee(const struct curve *c, int i)
 {

@@ -63,7 +63,7 @@ struct curve {
     double alpha, beta; /* s, s/B; summary by curve_summarise() */
 };
 
-/* In any order; equal sizes are refused by assert. */
+/* Add a point, in any order; equal sizes are refused by assert. */
 void curve_add(struct curve *c, struct curve_point p);
 double curve_time(const struct curve *c, double bytes); /* NAN when empty */
 /* The end that a size lies beyond: the largest or the smallest point's bytes; 0: it is inside. */
@@ -85,7 +85,7 @@ static inline double curve_unsure(double end, double bytes, double moving, doubl
     return (0.15 + 0.6 * (1 - moving * moving) + 0.6 * fabs(log(slopes))) * (1 - near);
 }
 void curve_interval(const struct curve *c, double bytes, double *lo, double *hi);
-/* Where a larger size took less time and the two intervals meet, that is noise: neighbours get
+/* A larger size that took less time is noise if the two intervals meet: neighbours get
  * their mean, weighted by n, until time rises with the size (pool adjacent violators: Ayer and
  * others 1955).  A fall that is wider than the intervals was measured and stays. */
 void curve_settle(struct curve *c);

@@ -113,7 +113,7 @@ void matrix_ep(const struct matrix *m, const int *ids, int n, double bytes, doub
     struct ways w;
 
     matrix_collective(m, OP_ALL_TO_ALL, ids, n, bytes, out);
-    if (n < 2 || isnan(out->sec)) /* it said why */
+    if (n < 2 || isnan(out->sec)) /* the words say why */
         return;
     ways_of(&w, m, ids, n, OP_ALL_TO_ALL, false);
     if (isnan(inside)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What curves of other shapes between domains say of a group: struct join. */
+/* Evidence of curves of other shapes between domains: struct join. */
 #include <math.h>
 #include <string.h>
 
@@ -24,14 +24,14 @@ static const double error_site = 0.11;
 
 enum {
     POINTS_MOST = 12
-}; /* of a curve that are looked at: what lies between tells nothing of another shape */
+}; /* points of a curve that are looked at: points between them add nothing about another shape */
 
 static double octaves(double a, double b)
 {
     return fabs(log2(a / b));
 }
 
-/* How unlike two shapes are; from two domains to more other trees are built. */
+/* Distance of two shapes; NCCL builds other trees for two domains than for more. */
 static double distance(const struct shape *a, const struct shape *b)
 {
     return octaves((double)a->ranks / a->domains, (double)b->ranks / b->domains) +
@@ -67,7 +67,7 @@ static double middle(double a, double b, double c)
     return fmax(fmin(a, b), fmin(fmax(a, b), c));
 }
 
-/* Where a curve lies beside the model; of three neighbouring points the middle one, so that one bad size is not
+/* Ratios of a curve to the model; the middle one of three neighbouring points, so that one bad size is not
  * carried over. */
 static int look_at(struct seen_point *p, const struct collective *c, const struct ways_model *x)
 {
@@ -84,10 +84,10 @@ static int look_at(struct seen_point *p, const struct collective *c, const struc
     }
     for (int i = 1; i + 1 < n; i++)
         p[i].miss = middle(miss[i - 1], miss[i], miss[i + 1]);
-    return n; /* from the largest size down */
+    return n; /* points from the largest size down */
 }
 
-/* What the points say at a knot, and how far beyond their ends it lies. */
+/* Ratio at a knot, and the octaves that the knot lies beyond the points. */
 static double miss_at(const struct seen_point *p, int n, double at, double *beyond)
 {
     *beyond = fmax(0, fmax(at - p[0].octaves, p[n - 1].octaves - at));

@@ -107,7 +107,7 @@ int json_read(json_t *object, const char *where, const struct json_member *membe
     return 0;
 }
 
-/* Is it what an absent one stands for? */
+/* True if the value is the one that an absent member stands for. */
 static bool is_absent(const struct json_member *m, const void *whole)
 {
     const void *at = (const char *)whole + m->at;

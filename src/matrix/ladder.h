@@ -1,4 +1,4 @@
-/* ladder.h - how well curve_time() fills what a ladder of sizes leaves out: a table of measured
+/* ladder.h - error of curve_time() between the sizes of a ladder: a table of measured
  * curves, points of which are left out and predicted from the rest.
  *
  * The table is TSV with the columns system, nccl_version, op, ranks, bytes (op.h's S) and
@@ -12,14 +12,14 @@
 #include "matrix/curve.h"
 
 struct ladder {
-    const char *system, *version, *op; /* of the table */
+    const char *system, *version, *op; /* cells of the table */
     int ranks;
     struct curve curve; /* s; n = 1 */
 };
 
 struct ladders {
     struct tsv table;
-    struct ladder *ladder; /* in the order of the table */
+    struct ladder *ladder; /* ladders in the order of the table */
     int count;
 };
 

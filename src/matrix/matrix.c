@@ -230,7 +230,7 @@ static double latency_floor(const struct tier *t)
     return curve_floor(lat);
 }
 
-/* Below its first size a bandwidth curve says nothing about the message rate: constant bandwidth.
+/* A bandwidth curve below its first size says nothing about the message rate: constant bandwidth.
  */
 static double bandwidth_time(const struct curve *c, double bytes)
 {

@@ -82,7 +82,7 @@ struct ep_curve {
 };
 
 /* One part that differs from its tier: measured bandwidth = factor * tier's.  factor 0: dead (no
- * data); everything that needs it takes for ever (INFINITY).  Of several parts on a way the slowest
+ * data); everything that needs it takes for ever (INFINITY).  The slowest of several parts on a way
  * rules. SIDE_TX of a pair or rack pair: only a -> b; SIDE_RX: only b -> a. */
 struct exception {
     enum part part;
@@ -357,7 +357,7 @@ static inline int tier_pairs(const struct tier *t)
  * exceptions, and measured collective curves are not looked at (a measurement is not compared with
  * itself): published curves, else the model over the tiers.
  *
- * Of many sizes the group is looked at once. */
+ * The group is looked at once for all sizes. */
 void matrix_collective_sizes(const struct matrix *m, enum op op, const int *ids, int n, int at_once,
                              const double *bytes, int sizes, bool healthy, struct cost *out);
 static inline void matrix_collective_at(const struct matrix *m, enum op op, const int *ids, int n,
@@ -373,7 +373,7 @@ static inline void matrix_collective(const struct matrix *m, enum op op, const i
 }
 /* Dispatch, or else combine, of an expert-parallel kernel on these endpoints.  bytes: what a rank
  * sends (dispatch) or receives (combine) in all, its own share and every copy counted, as S of
- * all_to_all.  Of these a rank receives `inside` over its own domain's links (with kernels that
+ * all_to_all.  A rank receives `inside` of these over its own domain's links (with kernels that
  * forward: all of them) and `across` from other domains, each token once a domain; inside NAN:
  * spread evenly over the group.  Where no kernel is known that serves the group: all_to_all, and the
  * words say so (BASIS_ASSUMED). */

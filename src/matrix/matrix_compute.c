@@ -13,7 +13,7 @@
 enum { GEMMS_MAX = 65536, DEVICES_MAX = 1 << 20, NEIGHBOURS = 4 };
 #define FLOPS_MAX 1e21
 #define SIDE_MAX (1 << 30)
-static const double least_error = 0.02;  /* what a clock does from one minute to the next */
+static const double least_error = 0.02;  /* drift of a clock from one minute to the next */
 static const double octave_error = 0.02; /* for every octave to the nearest shape */
 
 /* --- "compute" of matrix.json --- */

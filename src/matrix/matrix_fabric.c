@@ -19,7 +19,7 @@ static char *cite(const struct fabric_number *alpha, const struct fabric_number 
                       fabric_kind_name[alpha->kind]);
 }
 
-/* What uplinks leave of pairs that leave their leaf when all do; NAN: nothing is lost. */
+/* Share that uplinks leave to pairs that leave their leaf when all do; NAN: nothing is lost. */
 static double loaded_by(const struct fabric *f, const struct fabric_tier *t)
 {
     const unsigned below = 1u << LEVEL_HOST | 1u << LEVEL_DOMAIN | 1u << LEVEL_LEAF;
@@ -140,7 +140,7 @@ int matrix_from_fabric(struct matrix *m, const struct fabric *f, int racks, stru
     return 0;
 }
 
-/* What people give where a matrix is wanted. */
+/* Files that people give where a matrix is wanted. */
 static const struct {
     const char *head, *what;
 } others[] = {
@@ -152,7 +152,7 @@ static const struct {
     {"\"railgauge-predictions\"", "predictions: give the matrix.json that they were made from"},
 };
 
-/* What a file is that is no matrix, where its head tells; else err stays as it is. */
+/* Say in err what a file is that is no matrix, if its head tells; else err is unchanged. */
 static void refuse_other(const char *path, struct err *err)
 {
     char head[513];

@@ -15,10 +15,10 @@
 /* --- an object of a file as a table of its members: one row reads a member into a struct, names what is wrong with
  * it, and writes it (json_member.c) --- */
 
-enum { MEMBERS_MAX = 32 }; /* of an object */
+enum { MEMBERS_MAX = 32 }; /* rows of an object */
 enum { JSON_WHERE = 256 }; /* places in messages; longer ones are cut */
 
-/* What is made of a value that no row describes, into the struct that the rows are of. */
+/* Reader of a value that no row describes, into the struct of the rows. */
 typedef int json_read_fn(void *whole, json_t *value, const char *where, struct err *err);
 
 enum member_kind {
@@ -30,8 +30,8 @@ enum member_kind {
     MEMBER_LOANED, /* const char *, as long as the JSON lives */
     MEMBER_NAME,   /* char[room], not empty */
     MEMBER_WORD,   /* int or enum: index into word[], by find() where there is one */
-    MEMBER_OBJECT, /* by members[] of the struct there (without `at`: of this one) */
-    MEMBER_PART    /* by read() and write(), which returns a new reference */
+    MEMBER_OBJECT, /* read by members[] of the struct there (without `at`: of this one) */
+    MEMBER_PART    /* read by read() and write(), which returns a new reference */
 };
 
 struct json_member {
@@ -39,13 +39,13 @@ struct json_member {
     enum member_kind kind;
     size_t at; /* offsetof() */
     bool optional;
-    double absent; /* what an optional number stands for that is not there, and is not written */
+    double absent; /* value of an optional number that is absent; it is not written */
     double min, max;
     size_t room;
     const char *const *word;
     int words;
     int (*find)(const char *text); /* -1: no such word */
-    const char *what;              /* of words: "felt" is no WHAT */
+    const char *what;              /* kind of word, for messages: "felt" is no WHAT */
     const struct json_member *members;
     json_read_fn *read;
     json_t *(*write)(const void *whole);

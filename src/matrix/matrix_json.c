@@ -285,7 +285,7 @@ static json_t *write_kernel(const struct matrix *m, int i)
 
 struct exception_row {
     struct exception e;
-    const char *tier; /* its name; NULL: not of one tier */
+    const char *tier; /* name of the tier; NULL: not of one tier */
 };
 
 static const struct json_member exception_members[] = {

@@ -32,7 +32,7 @@ static bool same_domain(const struct matrix *m, int a, int b)
     return x[LEVEL_HOST] == y[LEVEL_HOST];
 }
 
-/* What is not known is slower than everything: who needs it has no price. */
+/* Rate of a tier; 0 if not known, so that a group that needs the tier has no price. */
 static double pace(const struct matrix *m, int tier)
 {
     double rate = matrix_rate(m, tier, DIR_BI);
@@ -50,7 +50,7 @@ static void slower(const struct matrix *m, int *kept, int tier)
         *kept = tier;
 }
 
-/* How many are in that part of its kind. */
+/* Number of members in the part of its kind. */
 static int members_in(const struct matrix *m, enum part part, const struct members *g, int at)
 {
     int members = 0, level = part_level[part];
@@ -265,7 +265,7 @@ static bool schedules_cross(int crossed[SCHEDULES], const struct matrix *m, cons
     return true;
 }
 
-/* What a part leaves of the slowest tier, where it slows a tier that may be faster. */
+/* Share of the slowest tier that a part leaves, if the part slows a tier that may be faster. */
 static double left_of_tier(const struct matrix *m, const struct exception *e, int slowest)
 {
     if (e->tier < 0 || slowest < 0 || e->tier == slowest || !(pace(m, slowest) > 0))
@@ -325,7 +325,7 @@ static int inside_tier(const struct matrix *m, const int *ids, int n, int domain
     return -1;
 }
 
-/* What the hops of a ring meet. */
+/* Tiers and borders that the hops of a ring meet. */
 struct hops {
     struct ways *ways;
     const struct matrix *m;
@@ -549,7 +549,7 @@ static double uplinks(const struct matrix *m, const struct ways *w, const struct
     return t->loaded * topo->endpoints * part * w->shape.racks / racks;
 }
 
-/* What is left of a tier's rate when groups like this one have `nics` flows between racks in all.
+/* Share of a tier's rate that is left when groups like this one have `nics` flows between racks in all.
  * tier.loaded was measured with many: uplinks of leaves carry so much of what all their NICs do;
  * what else lies between two racks is taken to carry one flow, of which `flows` share it, and a few
  * flows cannot lose more than their number. */
@@ -576,7 +576,7 @@ static double outer_rate(const struct matrix *m, const struct ways *w, int nics,
            share_of(m, w, &m->tier[w->outer], flows * more, (double)w->crossings * nics * more);
 }
 
-/* What a double tree sends between racks, of what it sends out of a domain: a block of domains is left by two
+/* Traffic of a double tree between racks, as a share of the traffic out of a domain: a block of domains is left by two
  * buffers where there are two or three blocks, by three where blocks are an even number, by four where it is odd; three
  * are taken. */
 static double tree_climbs(const struct shape *s)

@@ -17,7 +17,7 @@
  * step].  100,000 coordinates of 25,000 hosts in 1,389 racks become 1,389 runs of racks and one run
  * of hosts. --- */
 
-/* Does row b continue row a after `distance` rows at this step?  Unknown (-1) coordinates do not
+/* True if row b continues row a after `distance` rows at this step.  Unknown (-1) coordinates do not
  * grow. */
 static bool continues(const int *a, const int *b, int row, long distance, int step)
 {

@@ -12,7 +12,7 @@
 #include "measure/transports/transport.h"
 #include "topo/nic.h"
 
-/* Of libraries that choose among algorithms the model is good only while bytes are most of the time. */
+/* The model of libraries that choose among algorithms is good only while bytes are most of the time. */
 static const double moving = 0.8;      /* share of the time, at least */
 static const double same_rate = 0.02;  /* NICs whose rates differ by less are alike */
 static const double small_message = 8; /* bytes: nothing but latency */
@@ -37,7 +37,7 @@ static bool same_places(const struct topo *a, const struct topo *b)
     return true;
 }
 
-/* Does the fabric say of itself that it is this preset? */
+/* True if the fabric says that it is this preset. */
 static bool declare(struct reference *r, const struct matrix *m)
 {
     struct fabric f;
@@ -127,7 +127,7 @@ void reference_free(struct reference *r)
 static const struct cost none = {
     .sec = NAN, .lo = NAN, .hi = NAN, .basis = BASIS_ASSUMED, .exception = -1};
 
-/* What the model says of nothing but latency, where it may judge the group; INFINITY: it may not. */
+/* Latency alone by the model, if the model may judge the group; INFINITY: it may not. */
 static double latency(const struct reference *r, enum op op, const int *ids, int n, int at_once)
 {
     const struct matrix *m = &r->like;
@@ -220,7 +220,7 @@ double reference_nics(const struct topo *t)
     for (int i = 0, j; i < n; i = j) {
         for (j = i + 1; j < n && v[j] <= v[i] * (1 + same_rate); j++)
             ;
-        if (j - i >= times) { /* of equal ones the faster */
+        if (j - i >= times) { /* the faster of equal ones */
             times = j - i;
             most = v[i];
         }

@@ -1,4 +1,4 @@
-/* reference.h - what a healthy fabric would take: the reference behind "of expected".
+/* reference.h - time that a healthy fabric would take: the reference behind "of expected".
  *
  * The best that there is, never what the group itself was measured at:
  *   - the preset that the fabric declares itself to be, with the same hosts: its published curve of
@@ -64,7 +64,7 @@ double reference_nics(const struct topo *t);
 /* Rate of these NICs relative to the reference's; 1: alike or unknown.  Tiers over NICs are judged by
  * their NICs' rate. */
 double reference_scale(const struct matrix *reference, const struct topo *t);
-/* Its tier of the same name, else of the same coordinates, else the one that such a pair falls into
+/* Tier of the same name, else of the same coordinates, else the one that such a pair falls into
  * there (tiers are in the order in which they are tried), else the widest: no pair over NICs may do
  * worse than that.  If the measured rate is beyond that tier's (TIER_BEYOND), the tier of the nearest
  * rate: hosts whose places are hidden may well be one NVLink domain.  A slower rate is no other tier but

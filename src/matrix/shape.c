@@ -44,7 +44,7 @@ static struct slice range_of(const struct topo *t, const int *ids, int n, key_fn
     return s;
 }
 
-/* Of keys that ascend, as those of nodes in order do; -1: they do not. */
+/* Number of different keys that ascend, as the keys of nodes in order do; -1: they do not. */
 static int runs(const struct topo *t, const int *ids, int n, key_fn *key)
 {
     int last = -1, groups = 0;
@@ -182,7 +182,7 @@ static void climb(struct stair *s, const int *key, int n)
     }
 }
 
-/* Is each block's turn a group that is met nowhere else? */
+/* True if each block's turn is a group that is met nowhere else. */
 static bool apart(struct stair *s, const int *key, int n, int keys)
 {
     s->turn = mem_ints(keys, -1);
@@ -250,7 +250,7 @@ static bool stair_make(struct stair *s, const struct topo *t, int level, const i
     return again < n && stair_of(s, key, n, keys, again);
 }
 
-/* Finest first; do the blocks of each lie in those of the next? */
+/* True if the blocks of each level lie in those of the next; finest first. */
 static bool nest(struct stairs *s)
 {
     for (int i = 1; i < s->links; i++)
@@ -307,7 +307,7 @@ void stairs_free(struct stairs *s)
 
 /* --- ranges on stairs --- */
 
-/* Of a range: its members before the id.  Most ranges have every endpoint: no division. */
+/* Number of a range's members before the id.  Most ranges have every endpoint: no division. */
 static int before(const struct railgauge_range *r, int id)
 {
     if (id <= r->first)

@@ -48,8 +48,8 @@ int *shape_group(const struct topo *t, const struct shape *s);
  * members take turns in it: the rails of the hosts below some leaves. */
 struct stair {
     int *block;         /* block of each endpoint, ascending; NULL: the level is not visible */
-    int *start, *alike; /* by block: its first endpoint; the next block of another size */
-    int *turn;          /* by group: block * deal + position in the block; -1: empty group */
+    int *start, *alike; /* first endpoint by block; the next block of another size */
+    int *turn;          /* block * deal + position in the block, by group; -1: empty group */
     int blocks, least, most, deal; /* least, most: endpoints of one */
 };
 
