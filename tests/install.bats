@@ -144,7 +144,7 @@ declare -gA lender=([place]=predict [search]=predict [replay]=predict
 section() { awk -v c="$1" '/^[A-Z]/ {on = 0} /^   [a-zA-Z]/ {on = $0 ~ "^   railgauge " c "( |$)"} on'; }
 names() { grep -oE -- '--[a-z][a-z_-]+' | sort -u; }
 options_of() { # COMMAND: with aliases, without what its help says beside them
-    railgauge "$1" --help | sed -nE 's/^ {2,6}(-., )?(--[a-z].*)/\2/p' | sed 's/  .*//; s/=[^,]*//' | names |
+    railgauge "$1" --help=all | sed -nE 's/^ {2,6}(-., )?(--[a-z].*)/\2/p' | sed 's/  .*//; s/=[^,]*//' | names |
         grep -vxE -- '--(help|usage|version|cfg)'
 }
 
@@ -165,8 +165,8 @@ options_of() { # COMMAND: with aliases, without what its help says beside them
 }
 
 @test "railgauge(1) has no option that no command takes, and every variable that is asked for" {
-    taken=$({ for c in $(railgauge --help | awk '/^  [a-z]/ {print $1}'); do railgauge "$c" --help; done
-        for c in discover probe replay; do railgauge-probe $c --help; done; } | names)
+    taken=$({ for c in $(railgauge --help | awk '/^  [a-z]/ {print $1}'); do railgauge "$c" --help=all; done
+        for c in discover probe replay; do railgauge-probe $c --help=all; done; } | names)
     said=$(grep '^\.It .*Fl -' src/railgauge.1 | grep -oE 'Fl -[a-z][a-z_-]+' | sed 's/Fl -/--/' | sort -u)
     unknown=$(comm -23 <(echo "$said") <(echo "$taken"))
     echo "unknown: $unknown"

@@ -47,15 +47,15 @@ enum when { WHEN_AUTO, WHEN_ALWAYS, WHEN_NEVER };
 static const char *const when_name[] = {"auto", "always", "never", NULL};
 
 static const struct opt rows[][2] = {
-    {{"verbose", 'v', NULL, "say also which files are read and written", OPT_CALL(take_verbose)},
+    {{"verbose", 'v', NULL, "also report files that are read and written", OPT_CALL(take_verbose)},
      {0}},
-    {{"quiet", 'q', NULL, "say nothing but errors beside the answer", OPT_CALL(take_quiet)}, {0}},
-    {{"color", 0, "WHEN", "colour: auto (on a terminal), always or never",
+    {{"quiet", 'q', NULL, "print only the result and errors", OPT_CALL(take_quiet)}, {0}},
+    {{"color", 0, "WHEN", "use colour: auto (on a terminal), always or never (default auto)",
       OPT_WORD(struct log_state, colour, when_name)},
      {0}}};
-const struct opt_set log_options[] = {{.rows = rows[0], .into = &state, .group = -1},
-                                      {.rows = rows[1], .into = &state, .group = -1},
-                                      {.rows = rows[2], .into = &state, .group = -1},
+const struct opt_set log_options[] = {{.rows = rows[0], .into = &state},
+                                      {.rows = rows[1], .into = &state},
+                                      {.rows = rows[2], .into = &state},
                                       {0}};
 
 bool log_colour(FILE *out)

@@ -2,6 +2,7 @@
 #include "base/opt.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,23 +12,21 @@
 #include "base/mem.h"
 #include "base/units.h"
 
-enum {
-    FIRST = 0x400,
-    HELP = ARGP_HELP_USAGE | ARGP_HELP_PRE_DOC | ARGP_HELP_LONG | ARGP_HELP_POST_DOC
-};
+enum { FIRST = 0x400, WIDTH = 79, NAMES_AT = 2, TEXT_AT = 29 };
 
 const char *opt_version = "";
-const struct opt opt_help[] = {
-    {"help", '?', NULL, "give this help list", .kind = OPT_IS_HELP, .group = -1},
-    {"usage", 0, NULL, "give a short usage message", .kind = OPT_IS_HELP, .group = -1},
-    {"version", 'V', NULL, "print the version", .kind = OPT_IS_HELP, .group = -1},
+static const struct opt help_rows[] = {
+    {"help", '?', "GROUP", "print this help, the options of GROUP, or of all groups",
+     .kind = OPT_IS_HELP, .flags = OPTION_ARG_OPTIONAL},
+    {"usage", 0, NULL, "print a short usage message", .kind = OPT_IS_HELP},
     {0},
 };
+static const struct opt version_rows[] = {
+    {"version", 'V', NULL, "print the version", .kind = OPT_IS_HELP}, {0}};
 
 /* Rows of the line, then those of each set. */
 struct group {
     struct reading *of;
-    const struct opt_set *set; /* NULL: rows of the line */
     const struct opt *rows;
     void *into;
     int first;   /* key of its first row */
@@ -39,6 +38,7 @@ struct reading {
     const struct opt_line *line;
     struct group group[2 * OPT_SETS + 1];
     int groups;
+    bool *answered; /* set by --help instead of leaving the program; NULL: leave it */
     /* If set, options are passed to it and stored nowhere. */
     void (*take)(void *to, const char *name, const char *value);
     void *to;
@@ -68,7 +68,7 @@ static const struct argp_option *argp_options(struct argp_option out[OPT_ROWS + 
     for (; g->rows && is_row(&g->rows[n]); n++) {
         const struct opt *o = &g->rows[n];
         assert(n < OPT_ROWS);
-        out[n] = (struct argp_option){o->name, key_of(g, n), o->arg, o->flags, o->help, o->group};
+        out[n] = (struct argp_option){o->name, key_of(g, n), o->arg, o->flags, o->help, 0};
     }
     out[n] = (struct argp_option){0};
     return n ? out : NULL;
@@ -128,20 +128,293 @@ static int fill(const struct opt *o, void *into, char *arg, struct err *err)
         return o->call(into, arg, err);
     case OPT_IS_NAMED:
         return o->named(into, o->name, arg, err);
-    case OPT_IS_HELP:
-        *(bool *)at = true;
+    case OPT_IS_HELP: /* answer() */
+        break;
     }
     return 0;
 }
 
-static void answer(const struct opt *o, struct argp_state *state)
+/* --- help --- */
+
+/* Print text from this column on; further lines begin at `indent`.  Lines of the text that begin with
+ * a blank stay as they are. */
+static void put_text(FILE *out, const char *text, int column, int indent)
 {
+    while (*text) {
+        size_t gap = strspn(text, " "), len = strcspn(text + gap, " \n");
+        bool kept = gap && (column == 0);
+        if (!kept && column > indent && column + (int)(gap + len) > WIDTH) {
+            fprintf(out, "\n%*s", indent, "");
+            column = indent;
+            gap = 0;
+            text += strspn(text, " ");
+        }
+        fprintf(out, "%.*s", (int)(gap + len), text);
+        column += (int)(gap + len);
+        text += gap + len;
+        for (; kept && *text && *text != '\n'; text++)
+            fputc(*text, out);
+        if (*text == '\n') {
+            fprintf(out, "\n%*s", text[1] ? indent : 0, "");
+            column = indent;
+            text++;
+        }
+    }
+    fputc('\n', out);
+}
+
+static bool is_in(const struct opt *o, const char *group)
+{
+    return group && o->group ? !strcmp(o->group, group) : group == o->group;
+}
+
+/* "-o, --output=FILE" and the names of its aliases. */
+static void put_option(FILE *out, const struct opt *o)
+{
+    bool may = o->flags & OPTION_ARG_OPTIONAL;
+    char letter[8] = "    ";
+
+    if (o->letter)
+        snprintf(letter, sizeof(letter), "-%c, ", o->letter);
+    char *names = mem_printf("%*s%s--%s%s%s%s%s", NAMES_AT, "", letter, o->name,
+                             !o->arg ? ""
+                             : may   ? "[="
+                                     : "=",
+                             o->arg ? o->arg : "", may ? "]" : "", "");
+    for (const struct opt *a = o + 1; is_row(a) && a->flags & OPTION_ALIAS; a++)
+        names = mem_append(names, ", --%s", a->name);
+    int width = (int)strlen(names);
+    fputs(names, out);
+    if (width > TEXT_AT - 2)
+        fprintf(out, "\n%*s", TEXT_AT, "");
+    else
+        fprintf(out, "%*s", TEXT_AT - width, "");
+    put_text(out, o->help ? o->help : "", TEXT_AT, TEXT_AT);
+    free(names);
+}
+
+static bool is_shown(const struct opt *o)
+{
+    return !(o->flags & (OPTION_HIDDEN | OPTION_ALIAS));
+}
+
+/* Print the rows of a group, or those of every command. */
+static void put_rows(FILE *out, const struct reading *r, const char *group, bool common)
+{
+    for (int g = 0; g < r->groups; g++)
+        for (const struct opt *o = r->group[g].rows; o && is_row(o); o++) {
+            if (r->group[g].common != common || !is_in(o, group) || !is_shown(o))
+                continue;
+            if (o->name)
+                put_option(out, o);
+            else
+                fprintf(out, "\n%c%s:\n", toupper((unsigned char)o->help[0]), o->help + 1);
+        }
+}
+
+struct help_group {
+    const char *name;
+    char *about; /* its headlines; owned */
+    int options;
+};
+
+/* Returns the number of groups; *own: of options without a group. */
+static int groups_of(struct help_group **out, int *own, const struct reading *r)
+{
+    int n = 0, k;
+
+    *out = NULL;
+    *own = 0;
+    for (int g = 0; g < r->groups; g++)
+        for (const struct opt *o = r->group[g].rows; o && is_row(o); o++) {
+            if (r->group[g].common || !is_shown(o))
+                continue;
+            if (!o->group) {
+                *own += o->name != NULL;
+                continue;
+            }
+            for (k = 0; k < n && strcmp((*out)[k].name, o->group) != 0; k++)
+                ;
+            if (k == n)
+                MEM_PUSH(*out, n) = (struct help_group){o->group, mem_strdup(""), 0};
+            struct help_group *h = &(*out)[k];
+            h->options += o->name != NULL;
+            if (!o->name)
+                h->about = mem_append(h->about, "%s%s", *h->about ? "; " : "", o->help);
+        }
+    return n;
+}
+
+static void groups_free(struct help_group *h, int n)
+{
+    for (int i = 0; i < n; i++)
+        free(h[i].about);
+    free(h);
+}
+
+static void put_head(FILE *out, const struct reading *r, const char *program)
+{
+    const char *doc = r->line->doc ? r->line->doc : "", *more = strchr(doc, '\v');
+
+    for (const char *form = r->line->usage ? r->line->usage : ""; form;) {
+        size_t len = strcspn(form, "\n");
+        fprintf(out, "%s %s [OPTION...]%s%.*s\n",
+                form == r->line->usage || !*form ? "Usage:" : "  or: ", program, len ? " " : "",
+                (int)len, form);
+        form = form[len] ? form + len + 1 : NULL;
+    }
+    char *purpose = mem_strndup(doc, more ? (size_t)(more - doc) : strlen(doc));
+    put_text(out, purpose, 0, 0);
+    free(purpose);
+    if (more && more[1]) {
+        fputc('\n', out);
+        put_text(out, more + 1, 0, 0);
+    }
+    fputc('\n', out);
+}
+
+static void put_tail(FILE *out, const struct reading *r)
+{
+    if (r->line->examples)
+        fputs("\nExamples:\n", out);
+    for (const struct opt_example *e = r->line->examples; e && e->line; e++)
+        fprintf(out, "  %s:\n    %s\n", e->does, e->line);
+    if (r->line->exits) {
+        fputc('\n', out);
+        put_text(out, r->line->exits, 0, 0);
+    }
+}
+
+/* --help: own options and the names of groups; all: --help=all. */
+static void put_help(FILE *out, const struct reading *r, const char *program, bool all)
+{
+    struct help_group *h;
+    int own, n = groups_of(&h, &own, r), sum = own;
+
+    put_head(out, r, program);
+    put_rows(out, r, NULL, false);
+    for (int i = 0; i < n; i++)
+        sum += h[i].options;
+    for (int i = 0; all && i < n; i++)
+        put_rows(out, r, h[i].name, false);
+    if (!all && n)
+        fputs("\nMore options:\n", out);
+    for (int i = 0; !all && i < n; i++) {
+        fprintf(out, "  --help=%-*s", TEXT_AT - 9, h[i].name);
+        char *about =
+            mem_printf("%s (%d option%s)", h[i].about, h[i].options, h[i].options == 1 ? "" : "s");
+        put_text(out, about, TEXT_AT, TEXT_AT);
+        free(about);
+    }
+    if (!all && n)
+        fprintf(out, "  --help=%-*s%d options\n", TEXT_AT - 9, "all", sum);
+    fputs(own || n ? "\nEvery command:\n" : "Every command:\n", out);
+    put_rows(out, r, NULL, true);
+    put_tail(out, r);
+    groups_free(h, n);
+}
+
+/* Write a cell of --help=tsv on one line. */
+static void put_cell(FILE *out, const char *text)
+{
+    fputc('\t', out);
+    for (; text && *text; text++)
+        if (!strncmp(text, "\\\n", 2)) /* a broken command line is one line here */
+            text += 1 + strspn(text + 2, " ");
+        else if (*text == '\n')
+            fputc(' ', out), text += strspn(text + 1, " ");
+        else
+            fputc(*text == '\t' ? ' ' : *text, out);
+}
+
+/* Rows for programs: usage, notes, option, alias, headline, example and exit, a line each. */
+static void put_tsv(FILE *out, const struct reading *r)
+{
+    for (const char *form = r->line->usage ? r->line->usage : ""; form;) {
+        size_t len = strcspn(form, "\n");
+        fprintf(out, "usage\t%.*s\n", (int)len, form);
+        form = form[len] ? form + len + 1 : NULL;
+    }
+    const char *more = strchr(r->line->doc ? r->line->doc : "", '\v');
+    fputs("notes", out);
+    put_cell(out, more ? more + 1 : "");
+    for (int g = 0; g < r->groups; g++)
+        for (const struct opt *o = r->group[g].rows; o && is_row(o); o++) {
+            char letter[2] = {(char)o->letter, '\0'};
+            if (o->flags & OPTION_HIDDEN)
+                continue;
+            fputs(!o->name ? "\nheadline" : o->flags & OPTION_ALIAS ? "\nalias" : "\noption", out);
+            put_cell(out, r->group[g].common ? "every" : o->group ? o->group : "own");
+            put_cell(out, o->name);
+            put_cell(out, letter);
+            put_cell(out, o->arg);
+            put_cell(out, o->flags & OPTION_ARG_OPTIONAL ? "optional" : "");
+            put_cell(out, o->help);
+        }
+    for (const struct opt_example *e = r->line->examples; e && e->line; e++) {
+        fputs(e->elsewhere ? "\nexample\telsewhere" : "\nexample\there", out);
+        put_cell(out, e->does);
+        put_cell(out, e->line);
+    }
+    fputs("\nexit", out);
+    put_cell(out, r->line->exits);
+    fputc('\n', out);
+}
+
+/* Refuse a group that the command has not. */
+static error_t no_group(const struct help_group *h, int n, const char *name,
+                        struct argp_state *state)
+{
+    char *known = mem_strdup("");
+
+    for (int i = 0; i < n; i++)
+        known = mem_append(known, "%s, ", h[i].name);
+    argp_error(state, "--help: no group \"%s\"; known are %sall", name, known);
+    free(known);
+    return EINVAL;
+}
+
+static error_t help(const struct reading *r, const char *name, struct argp_state *state)
+{
+    struct help_group *h;
+    int own, n = groups_of(&h, &own, r), k = 0;
+    bool found = true;
+
+    while (name && k < n && strcmp(h[k].name, name) != 0)
+        k++;
+    if (!name || !strcmp(name, "all")) {
+        put_help(stdout, r, state->name, name != NULL);
+    } else if (!strcmp(name, "tsv")) {
+        put_tsv(stdout, r);
+    } else if (k < n) {
+        printf("%s: options of the group %s\n", state->name, name);
+        put_rows(stdout, r, name, false);
+    } else {
+        found = false;
+    }
+    error_t rc = found ? 0 : no_group(h, n, name, state);
+    groups_free(h, n);
+    return rc;
+}
+
+static error_t answer(const struct reading *r, const struct opt *o, const char *group,
+                      struct argp_state *state)
+{
+    error_t rc = 0;
+
+    if (r->answered)
+        *r->answered = true;
     if (state->flags & ARGP_NO_ERRS)
-        return;
+        return 0;
     if (o->letter == 'V')
         puts(opt_version);
+    else if (o->letter)
+        rc = help(r, group, state);
     else
-        argp_state_help(state, stdout, o->letter ? HELP : ARGP_HELP_USAGE);
+        argp_state_help(state, stdout, ARGP_HELP_USAGE);
+    if (rc == 0 && !r->answered)
+        exit(EXIT_GOOD);
+    return rc;
 }
 
 static error_t option(const struct group *g, int key, char *arg, struct argp_state *state)
@@ -159,6 +432,8 @@ static error_t option(const struct group *g, int key, char *arg, struct argp_sta
             g->of->take(g->of->to, o->name, arg);
         return 0;
     }
+    if (o->kind == OPT_IS_HELP)
+        return answer(g->of, o, arg, state);
     if (fill(o, g->into, arg, &err) < 0) {
         if (o->kind == OPT_IS_NAMED)
             argp_error(state, "%s", err.text);
@@ -166,8 +441,6 @@ static error_t option(const struct group *g, int key, char *arg, struct argp_sta
             argp_error(state, "--%s: %s", o->name, err.text);
         return EINVAL;
     }
-    if (o->kind == OPT_IS_HELP)
-        answer(o, state);
     return 0;
 }
 
@@ -308,7 +581,6 @@ static void open_set(struct reading *r, const struct opt_set *s, void *args)
 {
     assert(r->groups <= 2 * OPT_SETS);
     r->group[r->groups] = (struct group){.of = r,
-                                         .set = s,
                                          .rows = s->make ? s->make() : s->rows,
                                          .into = s->into ? s->into : at(args, s->at),
                                          .first = FIRST + r->groups * 2 * OPT_ROWS,
@@ -322,20 +594,28 @@ static bool has_row(const struct reading *r, const char *name)
     return row_of(r, name, strlen(name) + 1) != NULL;
 }
 
+static void open_common(struct reading *r, const struct opt_set *s)
+{
+    open_set(r, s, NULL);
+    r->group[r->groups - 1].common = true;
+}
+
 static void open_groups(struct reading *r, const struct opt_line *l, void *args)
 {
     r->line = l;
+    r->answered = l->returns ? at(args, l->answered) : NULL;
     r->group[r->groups++] = (struct group){
         .of = r, .rows = l->options, .into = args, .first = FIRST, .check = l->check};
     for (const struct opt_set *s = l->set; s->rows || s->make; s++)
         open_set(r, s, args);
     for (const struct opt_set *const *s = l->more ? l->more() : NULL; s && *s; s++)
         open_set(r, *s, args);
+    open_common(r, &(struct opt_set){.rows = help_rows});
+    if (l->returns)
+        open_common(r, &(struct opt_set){.rows = version_rows});
     for (const struct opt_set *s = log_options; s->rows; s++)
-        if (!has_row(r, s->rows[0].name)) {
-            open_set(r, s, args);
-            r->group[r->groups - 1].common = true;
-        }
+        if (!has_row(r, s->rows[0].name))
+            open_common(r, s);
 }
 
 /* Run argp.  Its tables are on the heap for the time of this call. */
@@ -346,18 +626,14 @@ static error_t run(struct reading *r, int argc, char **argv, unsigned flags)
     struct argp_child child[2 * OPT_SETS + 1] = {{0}};
 
     for (int i = 0; i < r->groups; i++) {
-        const struct opt_set *s = r->group[i].set;
         argp[i] = (struct argp){
             argp_options(options[i], &r->group[i]), parse, NULL, NULL, NULL, NULL, NULL};
-        if (s)
-            child[i - 1] = (struct argp_child){&argp[i], 0, s->title, s->group};
-        if (r->group[i].rows == opt_help)
-            flags |= ARGP_NO_HELP;
+        if (i > 0)
+            child[i - 1] = (struct argp_child){&argp[i], 0, NULL, 0};
     }
     argp[0].args_doc = r->line->usage;
-    argp[0].doc = r->line->doc;
     argp[0].children = child;
-    error_t rc = argp_parse(&argp[0], argc, argv, flags, NULL, &r->group[0]);
+    error_t rc = argp_parse(&argp[0], argc, argv, flags | ARGP_NO_HELP, NULL, &r->group[0]);
     free(options);
     return rc;
 }
@@ -369,7 +645,7 @@ int opt_parse(const struct opt_line *l, int argc, char **argv, enum opt_how how,
     open_groups(&r, l, args);
     error_t rc = run(&r, argc, argv,
                      how == OPT_EXITS     ? 0
-                     : how == OPT_RETURNS ? ARGP_NO_EXIT | ARGP_NO_HELP
+                     : how == OPT_RETURNS ? ARGP_NO_EXIT
                                           : ARGP_SILENT);
     if (rc == ENOMEM)
         mem_ended();
@@ -388,18 +664,12 @@ void opt_given(const struct opt_line *l, int argc, char **argv,
 void opt_each(const struct opt_line *l, void (*take)(void *to, const struct opt *row), void *to)
 {
     struct reading r = {.groups = 0};
-    bool help = false;
 
     open_groups(&r, l, NULL);
-    for (int g = 0; g < r.groups; g++) {
-        help |= r.group[g].rows == opt_help;
+    for (int g = 0; g < r.groups; g++)
         for (const struct opt *o = r.group[g].rows; o && is_row(o); o++)
             if (o->name && !(o->flags & OPTION_HIDDEN))
                 take(to, o);
-    }
-    for (const struct opt *o = opt_help; !help && is_row(o); o++)
-        if (o->letter != 'V') /* -V belongs to the program */
-            take(to, o);
 }
 
 /* Option searched for, and destination of its words. */

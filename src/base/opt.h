@@ -10,9 +10,11 @@
  *         {0},
  *     };
  *
- * A row without a name is the headline of its group.  Words that are no options have rows too, one
- * per position: `name` describes the word, and `help` is the error if it is missing (NULL: it is
- * optional). */
+ * --help prints the command's own options, which are the rows without a group, and one line per group;
+ * --help=GROUP prints that group, --help=all everything, --help=tsv the same rows for programs (manual
+ * pages).  A row without a name is a headline of its group, in lower case: --help describes the group
+ * with it.  Words that are no options have rows too, one per position: `name` describes the word, and
+ * `help` is the error if it is missing (NULL: it is optional). */
 #ifndef RG_OPT_H
 #define RG_OPT_H
 
@@ -54,8 +56,9 @@ struct opt {
     int (*call)(void *into, char *value, struct err *err);
     /* One function for many rows; its message is reported unchanged. */
     int (*named)(void *into, const char *name, const char *value, struct err *err);
-    bool repeats;     /* word: may repeat, up to the end */
-    int group, flags; /* as in struct argp_option; an OPTION_ALIAS belongs to the row before */
+    bool repeats;      /* word: may repeat, up to the end */
+    const char *group; /* word of --help=GROUP; NULL: an own option of the command */
+    int flags;         /* as in struct argp_option; an OPTION_ALIAS belongs to the row before */
 };
 
 /* Chosen by the member's type: bool is set, a text is kept, size_t is a number of bytes. */
@@ -88,36 +91,53 @@ struct opt_set {
     const struct opt *rows;
     size_t at;                       /* offset of their structure in the line's arguments ... */
     void *into;                      /* ... or its address */
-    int group;                       /* position in --help, as in struct argp_child */
-    const char *title;               /* headline, or NULL */
     const struct opt *(*make)(void); /* returns the rows, if `rows` is not set */
     int (*check)(void *into, struct err *err); /* after all words, before the line's check */
 };
 
+/* Example of --help and of the manual page, which a test runs. */
+struct opt_example {
+    const char *does, *line; /* sentence without its full stop; command line */
+    bool elsewhere;          /* needs GPUs, other hosts or files: the test only reads its options */
+};
+#define OPT_EXAMPLE(does, line)                                                                    \
+    {                                                                                              \
+        does, line, false                                                                          \
+    }
+#define OPT_ELSEWHERE(does, line)                                                                  \
+    {                                                                                              \
+        does, line, true                                                                           \
+    }
+
 /* Command line.  Lists end with {0}.  The options of log_options (log.h) are added, except sets of
  * which the line has a name itself. */
 struct opt_line {
-    const struct opt *options, *words;         /* words NULL: no words */
-    const char *usage, *doc;                   /* args_doc and doc of argp */
+    const struct opt *options, *words; /* words NULL: no words */
+    const char *usage;                 /* words of the command line */
+    const char *doc;                   /* purpose in one sentence; details behind a \v */
+    const struct opt_example *examples;
+    const char *exits;                         /* EXIT_CODES() */
     int (*check)(void *args, struct err *err); /* after everything: contradictions */
     struct opt_set set[OPT_SETS];
     const struct opt_set *const *(*more)(void); /* further sets; NULL-terminated */
+    bool returns;                               /* OPT_ANSWERED() */
+    size_t answered;
 };
 
-/* --help, --usage and --version for programs that must not exit inside the parser: they are
- * answered and set a bool.  opt_version is the text of --version. */
-extern const struct opt opt_help[];
+/* For programs that must not exit inside the parser: --help, --usage and --version set this bool of
+ * the arguments.  opt_version is the text of --version. */
+#define OPT_ANSWERED(type, member) .returns = true, .answered = offsetof(type, member)
 extern const char *opt_version;
 
 enum opt_how {
     OPT_EXITS,   /* --help and bad usage exit, as in argp */
-    OPT_RETURNS, /* bad usage is reported and returned; --help only by opt_help */
+    OPT_RETURNS, /* bad usage is reported and returned */
     OPT_SILENT
 };
 /* Fill args, which holds the defaults; -1: bad usage. */
 int opt_parse(const struct opt_line *l, int argc, char **argv, enum opt_how how, void *args);
 
-/* Call take() for each row that --help shows, then for --help, --usage and --version. */
+/* Call take() for each row that --help=all shows. */
 void opt_each(const struct opt_line *l, void (*take)(void *to, const struct opt *row), void *to);
 /* Call take() for each option of a valid command line, in order: long name and value (NULL: a
  * flag).  Options of log_options are left out. */

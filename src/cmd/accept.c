@@ -18,10 +18,10 @@ static const struct opt options[] = {
     JUDGED_AGAINST(struct args, of),
     JUDGED_LIMITS(struct args, of),
     INPUT_BELOW(struct args, of.in.below),
-    {"output", 'o', "FILE", "write the verdict as JSON here", OPT_INTO(struct args, output)},
+    {"output", 'o', "FILE", "also write the verdict as JSON", OPT_INTO(struct args, output)},
     JUDGED_STYLE(struct args, style),
     {"all", 0, NULL, "list the checks that passed, too", OPT_INTO(struct args, all)},
-    {"list-checks", 0, NULL, "print the checks that a limits file may have and exit",
+    {"list-checks", 0, NULL, "print the checks that a limits file may contain",
      OPT_INTO(struct args, list)},
     INPUT_JSON(struct args, of.in.json),
     INPUT_QUIET(struct args, of.in.quiet),
@@ -42,14 +42,19 @@ static const struct opt_line command = {
     .words = words,
     .check = check,
     .usage = "DIR|MATRIX",
-    .doc = "Judge a campaign: each figure with its interval beside its limit, and one verdict."
-           "\vA limit whose measurement or reference is missing is UNKNOWN, and the exit code says "
-           "so.\n\n"
-           "  railgauge accept campaign\n"
-           "  railgauge accept campaign --against gb200-nvl72\n"
-           "  railgauge accept campaign --against last-month --limits site.json\n"
-           "  railgauge accept campaign --exit-style nagios\n\n" EXIT_CODES(
-               "1 a check fails, 2 could not judge, ", ""),
+    .doc = "Judge a campaign: compare each figure and its interval with its limit, and "
+           "give one verdict.\vA limit without a measurement or a reference is UNKNOWN, "
+           "and sets the exit code.",
+    .examples =
+        (const struct opt_example[]){
+            OPT_EXAMPLE("Judge a campaign by the preset of its GPUs", "railgauge accept campaign"),
+            OPT_EXAMPLE("Judge it by a preset", "railgauge accept campaign --against gb200-nvl72"),
+            OPT_EXAMPLE("Judge it by an earlier campaign and by own limits",
+                        "railgauge accept campaign --against last-month --limits site.json"),
+            OPT_EXAMPLE("Print one line for Nagios",
+                        "railgauge accept campaign --exit-style nagios"),
+            {0}},
+    .exits = EXIT_CODES("1 a check fails, 2 could not judge, ", ""),
 };
 
 /* --- output --- */

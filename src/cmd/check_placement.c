@@ -138,20 +138,20 @@ struct args {
 };
 
 static const struct opt options[] = {
-    {"segment", 0, "N", "nodes that must share a block, as srun --segment=N",
+    {"segment", 0, "N", "nodes that must share a block, as in srun --segment=N",
      OPT_INT(struct args, segment, 1, HOSTLIST_MAX)},
     {"hosts", 0, "FILE",
-     "nodes by rank, one a line, with what --tell printed there (- is standard input); default: "
-     "srun asks the nodes of this job",
+     "nodes by rank, one per line, with what --tell printed there; - is standard input (default: "
+     "ask the nodes of this job by srun)",
      OPT_INTO(struct args, hosts)},
-    {"topology", 0, "FILE", "a topology.json or matrix.json that knows the nodes",
+    {"topology", 0, "FILE", "topology.json or matrix.json that holds the nodes",
      OPT_INTO(struct args, in.file)},
-    {"label", 0, "NAME", "environment variable that holds the block of a node",
+    {"label", 0, "NAME", "environment variable with the block of a node",
      OPT_INTO(struct args, label)},
-    {"tell", 0, NULL, "only print what this node knows of itself", OPT_INTO(struct args, tell)},
-    {"patience", 0, "TIME", "how long srun may take (default 30s)",
+    {"tell", 0, NULL, "print only what this node knows of itself", OPT_INTO(struct args, tell)},
+    {"patience", 0, "TIME", "longest wait for srun (default 30s)",
      OPT_SECONDS(struct args, patience)},
-    {"quiet", 'q', NULL, "print nothing when all is well", OPT_INTO(struct args, in.quiet)},
+    {"quiet", 'q', NULL, "print nothing if the placement is good", OPT_INTO(struct args, in.quiet)},
     INPUT_JSON(struct args, in.json),
     {0},
 };
@@ -174,16 +174,21 @@ static const struct opt_line command = {
     .options = options,
     .check = check_args,
     .set = {INPUT_SOURCES(struct args, in)},
-    .doc = "Check at a job's start, without privileges, that the nodes of each segment share a "
-           "block: by SLURM_TOPOLOGY_ADDR, by the NVLink domain that the driver tells, by a label, "
-           "by files."
-           "\vIn a batch script of Slurm, and with other launchers:\n\n"
-           "  railgauge check-placement --segment 4 || exit 1\n"
-           "  mpirun -N 1 railgauge check-placement --tell |\n"
-           "      railgauge check-placement --hosts - --segment 16\n"
-           "  railgauge check-placement --hosts hostfile \\\n"
-           "      --topology topology.json --segment 16\n\n" EXIT_CODES(
-               "1 a segment is split, 2 nobody knows, ", ", 78 configuration"),
+    .doc = "Check at the start of a job, without privileges, that the nodes of each "
+           "segment share a block: by SLURM_TOPOLOGY_ADDR, the driver's NVLink domain, a "
+           "label, or files.",
+    .examples =
+        (const struct opt_example[]){
+            OPT_ELSEWHERE("Stop a batch script of Slurm on a bad placement",
+                          "railgauge check-placement --segment 4 || exit 1"),
+            OPT_ELSEWHERE("Ask each node under another launcher",
+                          "mpirun -N 1 railgauge check-placement --tell |\n"
+                          "      railgauge check-placement --hosts - --segment 16"),
+            OPT_EXAMPLE(
+                "Look the nodes up in a topology",
+                "railgauge check-placement --hosts hosts --topology topology.json --segment 2"),
+            {0}},
+    .exits = EXIT_CODES("1 a segment is split, 2 not known, ", ", 78 configuration"),
 };
 
 static int tell(const char *label)

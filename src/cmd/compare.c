@@ -24,11 +24,13 @@ struct args {
 };
 
 static const struct opt options[] = {
-    {"tolerance", 0, "SHARE", "smaller changes are none, 1%", OPT_SHARE(struct args, tolerance)},
-    {"history", 0, NULL, "many campaigns: drift of each figure, and the last against all others",
+    {"tolerance", 0, "SHARE", "ignore smaller changes (default 1%)",
+     OPT_SHARE(struct args, tolerance)},
+    {"history", 0, NULL,
+     "many campaigns: drift of each figure, and the last campaign against all others",
      OPT_INTO(struct args, history)},
-    {"all", 0, NULL, "also the collectives that are the same", OPT_INTO(struct args, all)},
-    {"output", 'o', "FILE", "write the comparison as JSON here", OPT_INTO(struct args, output)},
+    {"all", 0, NULL, "also list collectives without a change", OPT_INTO(struct args, all)},
+    {"output", 'o', "FILE", "also write the comparison as JSON", OPT_INTO(struct args, output)},
     INPUT_JSON(struct args, in.json),
     INPUT_QUIET(struct args, in.quiet),
     {0},
@@ -55,24 +57,25 @@ static const struct opt_line command = {
     .check = check,
     .usage = "BEFORE AFTER\n"
              "--history DIR...",
-    .doc =
-        "What changed between two campaigns on the same machine, or over many: tiers, collectives, "
-        "parts, versions, each with its interval."
-        "\vPoints that measured the same are matched one by one, and each epoch of both campaigns "
-        "is "
-        "one piece of evidence.  At most 1 in 100 comparisons of an unchanged machine gives a "
-        "false "
-        "alarm, and 2 % less of everything is found in 95 of 100 (simulated: 3 % of noise, stray "
-        "points, other jobs, hash collisions, drift).  What differs between two whole campaigns, "
-        "as "
-        "routes that are hashed anew, looks like a change: a history of three or more estimates "
-        "it.  "
-        "A history holds the last campaign, by its own time, against all others; each figure's "
-        "drift has its interval; campaigns unlike the last are left out, with the reason.\n\n"
-        "  railgauge compare last-month today\n"
-        "  railgauge compare last-month today --tolerance 3% --json\n"
-        "  railgauge compare --history campaign-2026-*\n\n" EXIT_CODES(
-            "1 a figure or a part is worse or a part is new, 2 could not judge, ", ""),
+    .doc = "Compare two campaigns on the same machine, or many: tiers, collectives, "
+           "parts and versions, each with its interval.\vPoints of the same measurement "
+           "are matched one by one; each epoch of both campaigns is one piece of "
+           "evidence. At most 1 in 100 comparisons of an unchanged machine gives a false "
+           "alarm; a loss of 2 % of everything is found in 95 of 100 (simulated, with 3 "
+           "% noise, stray points, other jobs, hash collisions and drift). What differs "
+           "between whole campaigns, such as routes hashed anew, looks like a change; a "
+           "history of three or more campaigns estimates it. A history compares the last "
+           "campaign, by its own time, with all others. Each drift has an interval; "
+           "campaigns that do not match the last one are left out, with the reason.",
+    .examples =
+        (const struct opt_example[]){
+            OPT_EXAMPLE("Compare two campaigns", "railgauge compare last-month today"),
+            OPT_EXAMPLE("Ignore changes below 3 %, and print JSON",
+                        "railgauge compare last-month today --tolerance 3% --json"),
+            OPT_EXAMPLE("Compare the last of many campaigns with the others",
+                        "railgauge compare --history campaign-2026-*"),
+            {0}},
+    .exits = EXIT_CODES("1 a figure or a part is worse or a part is new, 2 could not judge, ", ""),
 };
 
 static const char *const change_name[CHANGE_COUNT] = {"same", "worse", "better", "unsure"};

@@ -343,12 +343,15 @@ static const struct opt_line command = {
     .options = options,
     .words = words,
     .usage = "bash|zsh|fish",
-    .doc = "Print a script that completes railgauge's commands, options and their names in a shell."
-           "\vmake install puts all three in place.  For one shell only, now:\n\n"
-           "  eval \"$(railgauge completion bash)\"\n"
-           "  railgauge completion zsh >~/.zfunc/_railgauge\n"
-           "  railgauge completion fish >~/.config/fish/completions/railgauge.fish\n\n"
-           "Exit codes: 0 good, 64 usage, 74 I/O.",
+    .doc = "Print a script for bash, zsh or fish that completes commands, options and "
+           "their values.\vmake install installs all three.",
+    .examples =
+        (const struct opt_example[]){
+            OPT_EXAMPLE("Complete in this bash", "eval \"$(railgauge completion bash)\""),
+            OPT_EXAMPLE("Install for zsh", "railgauge completion zsh >_railgauge"),
+            OPT_EXAMPLE("Install for fish", "railgauge completion fish >railgauge.fish"),
+            {0}},
+    .exits = "Exit codes: 0 good, 64 usage, 74 I/O.",
 };
 
 static int cmd_completion(int argc, char **argv, struct err *err)

@@ -178,12 +178,12 @@ static const struct opt options[] = {
      "sharp (default: as NCCL chooses)",
      OPT_CALL(take_algorithm), .values = algorithm_each},
     {"op", 0, "NAME",
-     "a collective: all_gather, reduce_scatter, all_to_all, all_reduce ..., or the kernels "
+     "collective: all_gather, reduce_scatter, all_to_all, all_reduce ..., or the kernels "
      "ep_dispatch, ep_combine",
      OPT_CALL(take_op), .values = op_each},
-    {"ranks", 0, "LIST", "its endpoints in rank order: 0-71 or 0,4,8 (default: all)",
+    {"ranks", 0, "LIST", "endpoints of the collective in rank order: 0-71 or 0,4,8 (default: all)",
      OPT_INTO(struct args, ranks)},
-    {"bytes", 0, "SIZE", "the largest buffer of one rank, as nccl-tests counts it: 64M, 1G",
+    {"bytes", 0, "SIZE", "largest buffer of one rank, as in nccl-tests: 64M, 1G",
      OPT_INTO(struct args, bytes)},
     INPUT_JSON(struct args, in.json),
     {0},
@@ -231,15 +231,21 @@ static const struct opt_line command = {
     .check = sort_words,
     .set = {INPUT_PRESET(struct args, in)},
     .usage = "MATRIX SRC DST BYTES\nMATRIX OP RANKS BYTES\n--fabric NAME [--racks N] ...",
-    .doc = "Print what one transfer, or one collective, costs."
-           "\vSRC and DST are HOST:INDEX or endpoint ids.  Every answer says which curve or model "
-           "it comes "
-           "from, and names the part that slows it.\n\n"
-           "  railgauge cost matrix.json r00n00:0 r01n00:0 1M\n"
-           "  railgauge cost matrix.json all_gather 0-71 64M\n"
-           "  railgauge cost matrix.json --op all_reduce --ranks 0,4,8 --bytes 1G --json\n"
-           "  railgauge cost --fabric gb200-nvl72 --racks 2 all_to_all 0-143 256M\n\n" EXIT_CODES(
-               "", ""),
+    .doc = "Print the time of one transfer or one collective, and where the number comes "
+           "from.\vSRC and DST are HOST:INDEX or endpoint ids. Each answer names its "
+           "curve or model, and the part that slows it.",
+    .examples =
+        (const struct opt_example[]){
+            OPT_EXAMPLE("Print the time of a transfer of 1 MiB",
+                        "railgauge cost campaign n00:0 n01:0 1M"),
+            OPT_EXAMPLE("Print the time of a collective of eight endpoints",
+                        "railgauge cost campaign all_gather 0-7 64M"),
+            OPT_EXAMPLE("Print the time of a collective of chosen ranks, as JSON",
+                        "railgauge cost campaign --op all_reduce --ranks 0,4,8 --bytes 1G --json"),
+            OPT_EXAMPLE("Ask a preset",
+                        "railgauge cost --fabric gb200-nvl72 --racks 2 all_to_all 0-143 256M"),
+            {0}},
+    .exits = EXIT_CODES("", ""),
 };
 
 /* "0-7,16-23"; NULL: all. */

@@ -18,7 +18,7 @@ struct args {
 };
 
 static const struct opt options[] = {
-    {"topology", 0, "FILE", "also what this topology.json declares, by host name",
+    {"topology", 0, "FILE", "also compare what this topology.json declares, by host name",
      OPT_INTO(struct args, topology)},
     INPUT_JSON(struct args, in.json),
     INPUT_QUIET(struct args, in.quiet),
@@ -42,15 +42,20 @@ static const struct opt_line command = {
     .check = check,
     .set = {INPUT_SOURCES(struct args, in)},
     .usage = "[MATRIX|DIR]",
-    .doc =
-        "Compare who belongs together as each source declares it with what was measured, and the "
-        "sources with each other; list the hosts that are elsewhere."
-        "\vOf a campaign directory the measured pairs are clustered anew, as if nothing were "
-        "declared; of a matrix alone only what it found by measuring counts.\n\n"
-        "  railgauge declared campaign --slurm /etc/slurm/topology.conf\n"
-        "  railgauge declared campaign --topology topology.json --json\n"
-        "  railgauge declared --slurm topology.conf --labels nodes.json\n\n" EXIT_CODES(
-            "1 they differ, 2 there is nothing to compare, ", ", 78 configuration"),
+    .doc = "Compare the groups that each source declares with the measured ones, and the "
+           "sources with each other; list the hosts that differ.\vFrom a campaign "
+           "directory the measured pairs are clustered again, without the declared "
+           "groups. From a matrix alone only groups found by measuring count.",
+    .examples =
+        (const struct opt_example[]){
+            OPT_ELSEWHERE("Compare Slurm's topology with a campaign",
+                          "railgauge declared campaign --slurm topology.conf"),
+            OPT_EXAMPLE("Compare two topologies, as JSON",
+                        "railgauge declared campaign --topology topology.json --json"),
+            OPT_ELSEWHERE("Compare two sources without a measurement",
+                          "railgauge declared --slurm topology.conf --labels nodes.json"),
+            {0}},
+    .exits = EXIT_CODES("1 they differ, 2 there is nothing to compare, ", ", 78 configuration"),
 };
 
 /* For a directory the points are clustered; for a matrix alone, the results of the fit are used. */

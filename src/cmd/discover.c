@@ -30,27 +30,28 @@ struct args {
 
 static const struct opt options[] = {
     {"output", 'o', "FILE",
-     "write topology.json here (default: ./topology.json for this machine, nowhere for others)",
+     "file to write (default: topology.json for this machine, none for others)",
      OPT_INTO(struct args, out)},
     {"quiet", 'q', NULL, "print nothing", OPT_INTO(struct args, report.quiet)},
-    {"json", 0, NULL, "print the verdict on NVLink of each host (or --libraries) as JSON",
+    {"json", 0, NULL, "print each host's NVLink verdict, or the --libraries, as JSON",
      OPT_INTO(struct args, report.json)},
-    {"check", 0, NULL, "exit with 1 when NVLink is bad on a host, 2 when nothing is known of GPUs",
+    {"check", 0, NULL, "exit with 1 if NVLink is bad on a host, with 2 if nothing is known of GPUs",
      OPT_INTO(struct args, report.check)},
-    {"blind", 0, NULL, "of the preset tell host names only, as a machine without labels",
+    {"blind", 0, NULL, "show only host names of the preset, as on a machine without labels",
      OPT_INTO(struct args, in.blind)},
-    {"list-fabrics", 0, NULL, "print the shipped presets, each number with its source",
+    {"list-fabrics", 0, NULL, "print the presets, with the source of each number",
      OPT_INTO(struct args, list)},
-    {"list-worlds", 0, NULL, "print the shipped worlds of simulated fabrics, with their sources",
+    {"list-worlds", 0, NULL,
+     "print the worlds of simulated fabrics, with the source of each number",
      OPT_INTO(struct args, worlds)},
-    {"list-paths", 0, NULL, "print what --path of railgauge probe can ask of NCCL",
+    {"list-paths", 0, NULL, "print the paths that probe --path can ask of NCCL",
      OPT_INTO(struct args, paths)},
     {"libraries", 0, NULL,
-     "print which libraries are found here, what for, and what helps the others",
+     "print the libraries found here, their purpose, and what helps for the others",
      OPT_INTO(struct args, libraries)},
-    {"nccl", 0, NULL, "also what NCCL builds on the GPUs of this machine",
+    {"nccl", 0, NULL, "also read what NCCL builds on the GPUs of this machine",
      OPT_INTO(struct args, nccl)},
-    {"gpus-per-host", 0, "N", "GPUs of hosts that are known by name only",
+    {"gpus-per-host", 0, "N", "GPUs of hosts of which only the name is known",
      OPT_INT(struct args, per_host, 1, 1024)},
     {"root", 0, "DIR", "read a recorded machine below DIR (its /sys and /proc)",
      OPT_INTO(struct args, root)},
@@ -89,22 +90,28 @@ static const struct opt_line command = {
     .check = check,
     .set = {INPUT_PRESET(struct args, in), INPUT_SOURCES(struct args, in)},
     .usage = "[FILE]",
-    .doc =
-        "Print what this machine is, as far as it can be seen, and what cannot be seen and why."
-        "\vFiles of others are added to FILE or --fabric, or make a topology alone.  Without any "
-        "of them this host is read.  All hosts of a job are read together by "
-        "starting railgauge-probe under its launcher:\n\n"
-        "  railgauge discover\n"
-        "  railgauge discover -o topology.json\n"
-        "  railgauge discover --libraries\n"
-        "  railgauge discover topology.json\n"
-        "  railgauge discover topology.json --check --quiet && echo NVLink is good\n"
-        "  railgauge discover --fabric gb200-nvl72 --racks 8\n"
-        "  mpirun -H node1:8,node2:8 railgauge-probe discover -o topology.json\n"
-        "  mpirun -H node1:8,node2:8 railgauge-probe discover --nccl -o "
-        "topology.json\n\n" EXIT_CODES(
-            "1 NVLink is bad on a host (--check), 2 nothing is known of GPUs (--check), ",
-            ", 78 configuration"),
+    .doc = "Print this machine as far as it is visible, and say what is not visible and "
+           "why.\vFiles of others are added to FILE or --fabric, or make a topology "
+           "alone. Without any of them this host is read. To read all hosts of a job "
+           "together, start railgauge-probe under its launcher.",
+    .examples =
+        (const struct opt_example[]){
+            OPT_EXAMPLE("Write topology.json of this machine",
+                        "railgauge discover -o topology.json"),
+            OPT_EXAMPLE("Print the libraries that are found, and what helps for the others",
+                        "railgauge discover --libraries"),
+            OPT_EXAMPLE("Check NVLink in a script",
+                        "railgauge discover topology.json --check --quiet && echo NVLink is good"),
+            OPT_EXAMPLE("Print a preset", "railgauge discover --fabric gb200-nvl72 --racks 8"),
+            OPT_ELSEWHERE("Read two hosts with 8 GPUs each",
+                          "mpirun -H node1:8,node2:8 railgauge-probe discover -o topology.json"),
+            OPT_ELSEWHERE(
+                "Read also what NCCL builds",
+                "mpirun -H node1:8,node2:8 railgauge-probe discover --nccl -o topology.json"),
+            {0}},
+    .exits =
+        EXIT_CODES("1 NVLink is bad on a host (--check), 2 nothing is known of GPUs (--check), ",
+                   ", 78 configuration"),
 };
 
 /* Sources of a preset in order of first mention. */

@@ -51,17 +51,22 @@ static const struct opt_line command = {
     .check = check,
     .set = {INPUT_PRESET(struct args, in), INPUT_SOURCES(struct args, in)},
     .usage = "MATRIX|DIR A B\n--fabric NAME [--racks N] A B",
-    .doc =
-        "Say in words how data gets from one endpoint to another: each hop and what it should "
-        "give, what was measured, the narrowest hop, what is odd, and what is not visible."
-        "\vA and B are HOST:INDEX, HOST (its first endpoint) or endpoint ids.  A campaign "
-        "directory tells more than its matrix: devices in detail and this pair's own "
-        "measurements.\n\n"
-        "  railgauge explain campaign node01:0 node07:3\n"
-        "  railgauge explain matrix.json 0 17 --json\n"
-        "  railgauge explain --fabric gb200-nvl72 --racks 2 r00n00:0 r01n00:0\n"
-        "  railgauge explain campaign node01:0 node07:3 --ibnet ibnetdiscover.txt\n\n" EXIT_CODES(
-            "", ", 78 configuration"),
+    .doc = "Explain the path of one pair: each hop and its data sheet, the measurements, "
+           "the narrowest hop, oddities, and what is not visible.\vA and B are "
+           "HOST:INDEX, HOST (its first endpoint) or endpoint ids. A campaign directory "
+           "shows more than its matrix: devices in detail and the measurements of this "
+           "pair.",
+    .examples =
+        (const struct opt_example[]){
+            OPT_EXAMPLE("Explain a pair of a campaign", "railgauge explain campaign n00:0 n01:3"),
+            OPT_EXAMPLE("Explain a pair by endpoint ids, as JSON",
+                        "railgauge explain matrix.json 0 9 --json"),
+            OPT_EXAMPLE("Explain a pair of a preset",
+                        "railgauge explain --fabric gb200-nvl72 --racks 2 r00n00:0 r01n00:0"),
+            OPT_ELSEWHERE("Add the switches of an InfiniBand subnet",
+                          "railgauge explain campaign node01:0 node07:3 --ibnet ibnetdiscover.txt"),
+            {0}},
+    .exits = EXIT_CODES("", ", 78 configuration"),
 };
 
 static void print_measured(const struct explain *e)

@@ -68,25 +68,26 @@ static void each_format(name_taker *take, void *to)
 }
 
 static const struct opt options[] = {
-    {"format", 'f', "NAME", "one of --list-formats", OPT_CALL(take_format), .values = each_format},
+    {"format", 'f', "NAME", "format, one of --list-formats", OPT_CALL(take_format),
+     .values = each_format},
     {"list-formats", 0, NULL, "print the formats", OPT_INTO(struct args, list)},
-    {"output", 'o', "FILE", "write here (- or nothing: to standard output)",
+    {"output", 'o', "FILE", "file to write (default -: standard output)",
      OPT_INTO(struct args, out)},
-    {"second", 0, "FILE", "the second file of formats that have one",
-     OPT_INTO(struct args, second)},
+    {"second", 0, "FILE", "second file of formats that have two", OPT_INTO(struct args, second)},
     {"hostfile", 0, "FILE", .flags = OPTION_ALIAS},
-    {"hosts-per-rack", 0, "N", "only the first N hosts of each rack",
+    {"hosts-per-rack", 0, "N", "use only the first N hosts of each rack",
      OPT_INT(struct args, ask.hosts_per_rack, 1, 1 << 20)},
-    {"per", 0, "host|endpoint", "what a node of the format is (default host)", OPT_CALL(take_per)},
-    {"bytes", 0, "SIZE", "size at which one number per pair is taken (default 64M)",
+    {"per", 0, "host|endpoint", "node of the format: host or endpoint (default host)",
+     OPT_CALL(take_per)},
+    {"bytes", 0, "SIZE", "message size of the one number per pair (default 64M)",
      OPT_CALL(take_bytes)},
-    {"quantity", 0, "NAME", "bandwidth, latency or time, for formats that hold one",
+    {"quantity", 0, "NAME", "bandwidth, latency or time, for formats that hold one of them",
      OPT_CALL(take_quantity)},
-    {"release", 0, "VERSION", "of the program that will read it: 24.11 for Slurm",
+    {"release", 0, "VERSION", "version of the program that reads the file: 24.11 for Slurm",
      OPT_INTO(struct args, ask.release)},
-    {"name", 0, "NAME", "of the object that is made", OPT_INTO(struct args, ask.name)},
+    {"name", 0, "NAME", "name of the exported object", OPT_INTO(struct args, ask.name)},
     {"partial", 0, NULL,
-     "write without hosts whose place is not known, and say which (else: exit 2)",
+     "leave out hosts without a known place, and name them (default: exit with 2)",
      OPT_INTO(struct args, ask.partial)},
     JUDGED_AGAINST(struct args, of),
     JUDGED_LIMITS(struct args, of),
@@ -116,23 +117,24 @@ static const struct opt_line command = {
     .check = check,
     .set = {INPUT_PRESET(struct args, of.in)},
     .usage = "[MATRIX|CAMPAIGN]",
-    .doc = "Write a cost matrix, or a preset, in the format of another tool."
-           "\vCAMPAIGN is a folder of railgauge run.  Formats that need places only also take a "
-           "topology.json.  A SimGrid platform runs unchanged MPI programs on the described "
-           "machine:\n\n"
-           "  railgauge export --list-formats\n"
-           "  railgauge export --format npy --per endpoint campaign -o bandwidth.npy\n"
-           "  railgauge export --format astra-sim --fabric gb300-nvl72 \\\n"
-           "      --racks 8 -o network.yml\n"
-           "  railgauge export --format simgrid matrix.json \\\n"
-           "      -o platform.xml --hostfile hosts\n"
-           "  railgauge export --format simgrid --fabric gb200-nvl72 --racks 4 \\\n"
-           "      -o platform.xml --hostfile hosts\n"
-           "  smpicc prog.c -o prog\n"
-           "  smpirun -np 72 -platform platform.xml -hostfile hosts \\\n"
-           "      --cfg=network/model:CM02 --cfg=network/crosstraffic:0 \\\n"
-           "      --cfg=smpi/simulate-computation:false ./prog\n\n" EXIT_CODES(
-               "2 hosts would be left out (not with --partial), or nothing groups them, ", ""),
+    .doc = "Write a cost matrix, or a preset, in the format of another tool.\vCAMPAIGN is "
+           "a directory of railgauge run. Formats that need only places also take a "
+           "topology.json. A SimGrid platform runs unchanged MPI programs on the "
+           "described machine.",
+    .examples =
+        (const struct opt_example[]){
+            OPT_EXAMPLE("List the formats", "railgauge export --list-formats"),
+            OPT_EXAMPLE("Write the bandwidth of every pair as a NumPy array",
+                        "railgauge export --format npy --per endpoint campaign -o bandwidth.npy"),
+            OPT_EXAMPLE("Write a network for ASTRA-sim",
+                        "railgauge export --format astra-sim --fabric gb300-nvl72 \\\n"
+                        "      --racks 8 -o network.yml"),
+            OPT_EXAMPLE("Write a platform for SimGrid",
+                        "railgauge export --format simgrid matrix.json \\\n"
+                        "      -o platform.xml --hostfile simgrid-hosts"),
+            {0}},
+    .exits =
+        EXIT_CODES("2 hosts would be left out (not with --partial), or nothing groups them, ", ""),
 };
 
 static int list_formats(void)

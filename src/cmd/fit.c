@@ -22,14 +22,14 @@ struct args {
 };
 
 static const struct opt options[] = {
-    {"output", 'o', "FILE", "write here (default: matrix.json in DIR, or here)",
+    {"output", 'o', "FILE", "file to write (default: matrix.json in DIR, or here)",
      OPT_INTO(struct args, out)},
-    {"outlier", 'x', "SHARE", "bandwidth loss from which a part is called slow (default 3.5%)",
+    {"outlier", 'x', "SHARE", "bandwidth loss from which a part is slow (default 3.5%)",
      OPT_SHARE(struct args, fit.outlier)},
     {"compute", 0, "FILE",
-     "what GPUs compute and move alone (default: compute.tsv in DIR where it is)",
+     "file of what each GPU computes and moves alone (default: compute.tsv in DIR, if there)",
      OPT_INTO(struct args, compute)},
-    {"no-verdict", 0, NULL, "exit with 0 though a part is named",
+    {"no-verdict", 0, NULL, "exit with 0 even if a part is named",
      OPT_INTO(struct args, no_verdict)},
     {"quiet", 'q', NULL, "print nothing", OPT_INTO(struct args, quiet)},
     INPUT_JSON(struct args, json),
@@ -49,12 +49,16 @@ static const struct opt_line command = {
     .options = options,
     .words = words,
     .usage = "DIR\nTOPOLOGY PLAN POINTS",
-    .doc = "Make the cost matrix from measured points."
-           "\vTiers are confirmed or split by clustering measured pairs; slow parts become "
-           "exceptions with their evidence; what is odd but no fault becomes a finding.\n\n"
-           "  railgauge fit campaign\n"
-           "  railgauge fit topology.json plan.tsv points.tsv -o matrix.json\n\n" EXIT_CODES(
-               "1 a part is named (in any state; not with --no-verdict), ", ""),
+    .doc = "Make the cost matrix from measured points.\vClustering of the measured pairs "
+           "confirms or splits tiers. Slow parts become exceptions with their evidence; "
+           "oddities that are no fault become findings.",
+    .examples =
+        (const struct opt_example[]){
+            OPT_EXAMPLE("Write campaign/matrix.json", "railgauge fit campaign"),
+            OPT_EXAMPLE("Name the three files",
+                        "railgauge fit topology.json plan.tsv points.tsv -o fitted.json"),
+            {0}},
+    .exits = EXIT_CODES("1 a part is named, in any state (not with --no-verdict), ", ""),
 };
 
 /* Paths of the three inputs, the output, and compute.tsv or NULL.  The caller frees all. */

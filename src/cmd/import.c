@@ -44,35 +44,33 @@ static int take_op(void *args, char *name, struct err *err)
 }
 
 static const struct opt options[] = {
-    {"format", 0, "nccl-tests", "what FILE is (the only format, and the default)",
-     OPT_CALL(take_format)},
+    {"format", 0, "nccl-tests", "format of FILE (default nccl-tests)", OPT_CALL(take_format)},
     {"output", 'o', "FILE",
-     "the points (default points.tsv); plan.tsv and topology.json are written beside it",
+     "points file; plan.tsv and topology.json are written beside it (default points.tsv)",
      OPT_INTO(struct args, output)},
-    {"op", 0, "NAME", "which collective, where FILE does not say it (before nccl-tests 2.16)",
+    {"op", 0, "NAME", "collective, if FILE does not name it (before nccl-tests 2.16)",
      OPT_CALL(take_op), .values = op_each},
-    {"in-place", 0, NULL, "take the in-place columns (default: the out-of-place ones)",
+    {"in-place", 0, NULL, "use the in-place columns (default: out-of-place)",
      OPT_INTO(struct args, import.in_place)},
-    {"topology", 0, "FILE",
-     "look the ranks' hosts and devices up in this topology.json of railgauge discover",
+    {"topology", 0, "FILE", "topology.json in which to look up the ranks' hosts and devices",
      OPT_INTO(struct args, topology)},
-    {"hosts", 0, "LIST", "where FILE has no rank lines: the hosts in rank order, n[01-18]",
+    {"hosts", 0, "LIST", "hosts in rank order, if FILE has no rank lines: n[01-18]",
      OPT_INTO(struct args, import.hosts)},
-    {"ranks", 0, "N", "... and the number of ranks, as many on each host",
+    {"ranks", 0, "N", "number of ranks, equal on each host, if FILE has no rank lines",
      OPT_INT(struct args, import.ranks, 2, 1 << 20)},
-    {.help = "What a job recorded of itself:", .group = 1},
+    {.help = "the record of a job, instead of FILE", .group = "record"},
     {"nccl-profile", 0, "DIR",
-     "instead of FILE: the folder that librailgauge-nccl.so wrote to, all ranks' files together",
-     OPT_INTO(struct args, recorded.dir), .group = 1},
+     "directory that librailgauge-nccl.so wrote, with the files of all ranks",
+     OPT_INTO(struct args, recorded.dir), .group = "record"},
     {"for-job", 0, "WORDS",
-     "beside what was sent, what predict counts on for this job: '--model llama3.1-8b --layout "
+     "compare the bytes sent with the prediction for this job: '--model llama3.1-8b --layout "
      "tp=4,dp=2'",
-     OPT_INTO(struct args, recorded.job), .group = 1},
-    {"against", 0, "MATRIX", "beside the collectives' times, what this matrix says of them",
-     OPT_INTO(struct args, recorded.against), .group = 1},
-    {"traffic", 0, "FILE", "write a step's bytes from rank to rank, for railgauge place --traffic",
-     OPT_INTO(struct args, recorded.traffic), .group = 1},
-    {"quiet", 'q', NULL, "print nothing but errors", OPT_INTO(struct args, quiet), .group = -1},
+     OPT_INTO(struct args, recorded.job), .group = "record"},
+    {"against", 0, "MATRIX", "compare the times of collectives with this matrix",
+     OPT_INTO(struct args, recorded.against), .group = "record"},
+    {"traffic", 0, "FILE", "write the bytes of a step between ranks, for railgauge place --traffic",
+     OPT_INTO(struct args, recorded.traffic), .group = "record"},
+    {"quiet", 'q', NULL, "print only errors", OPT_INTO(struct args, quiet)},
     INPUT_JSON(struct args, json),
     {0},
 };
@@ -106,18 +104,26 @@ static const struct opt_line command = {
     .check = check,
     .usage = "FILE...\n"
              "--nccl-profile DIR",
-    .doc = "Turn what nccl-tests printed, or a job recorded of itself, into points.tsv, plan.tsv "
-           "and topology.json, so that fit makes a cost matrix of it."
-           "\vEach FILE is the output of one or more runs (lines of mpirun, srun and NCCL around "
-           "them are passed over) or the file that -J wrote.  Times are means, as nccl-tests takes "
-           "them; with -I 1 -J they are medians.\n\n"
-           "  railgauge import --format nccl-tests all_reduce.txt all_gather.txt \\\n"
-           "      -o c/points.tsv\n"
-           "  railgauge import --topology topology.json slurm-4711.out\n"
-           "  railgauge import --op all_reduce --hosts n[1-2] --ranks 16 pasted.txt\n"
-           "  railgauge import --nccl-profile records --against matrix.json \\\n"
-           "      --for-job '--model llama3.1-8b --layout tp=4,dp=2'\n"
-           "  railgauge fit .\n\n" EXIT_CODES("", ", 78 a campaign is there already"),
+    .doc = "Turn the output of nccl-tests, or the record of a job, into points.tsv, "
+           "plan.tsv and topology.json for railgauge fit.\vEach FILE is the output of one "
+           "or more runs, or the file that -J wrote. Lines of mpirun, srun and NCCL are "
+           "skipped. Times are means, as nccl-tests takes them; with -I 1 -J they are "
+           "medians.",
+    .examples =
+        (const struct opt_example[]){
+            OPT_EXAMPLE("Import two outputs of nccl-tests into a new campaign, and make its matrix",
+                        "railgauge import all_reduce.txt all_gather.txt -o c/points.tsv && "
+                        "railgauge fit c"),
+            OPT_ELSEWHERE("Look up hosts and devices in a topology",
+                          "railgauge import --topology topology.json slurm-4711.out"),
+            OPT_ELSEWHERE(
+                "Import a table without rank lines",
+                "railgauge import --op all_reduce --hosts 'n[1-2]' --ranks 16 pasted.txt"),
+            OPT_ELSEWHERE("Compare the record of a job with its prediction",
+                          "railgauge import --nccl-profile records --against matrix.json \\\n"
+                          "      --for-job '--model llama3.1-8b --layout tp=4,dp=2'"),
+            {0}},
+    .exits = EXIT_CODES("", ", 78 a campaign is there already"),
 };
 
 static int read_files(struct import *im, const struct args *a, struct err *err)

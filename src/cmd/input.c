@@ -18,9 +18,9 @@
 enum { OPTIONS_MAX = 32, SOURCES_MAX = 4096, HEAD = 4096 };
 
 const struct opt input_preset_options[] = {
-    {"fabric", 0, "NAME", "a preset, or a file of one, instead",
+    {"fabric", 0, "NAME", "preset, or file of a preset, instead of a file",
      OPT_INTO(struct input_args, fabric), .values = fabric_each},
-    {"racks", 0, "N", "racks of the preset (default: as the preset says)",
+    {"racks", 0, "N", "racks of the preset (default: as in the preset)",
      OPT_INT(struct input_args, racks, 1, 1 << 20)},
     {0},
 };
@@ -50,12 +50,15 @@ static int take_source(void *into, const char *name, const char *value, struct e
 
 const struct opt *input_source_options(void)
 {
-    static struct opt rows[OPTIONS_MAX + 1];
+    static struct opt rows[OPTIONS_MAX + 2];
 
+    rows[0] = (struct opt){.help = "files that describe the machine, of other programs",
+                           .group = "sources"};
     for (int i = 0; source_file[i].name; i++) {
         assert(i < OPTIONS_MAX);
-        rows[i] = (struct opt){source_file[i].name, 0, source_file[i].arg, source_file[i].help,
-                               OPT_NAMED(take_source)};
+        rows[i + 1] = (struct opt){source_file[i].name,    0,
+                                   source_file[i].arg,     source_file[i].help,
+                                   OPT_NAMED(take_source), .group = "sources"};
     }
     return rows;
 }

@@ -43,15 +43,14 @@ int input_preset_check(void *into, struct err *err);
     }
 #define INPUT_SOURCES(type, member)                                                                \
     {                                                                                              \
-        .make = input_source_options, .at = offsetof(type, member),                                \
-        .title = "What others say of the machine:", .group = 1                                     \
+        .make = input_source_options, .at = offsetof(type, member)                                 \
     }
 /* Options that only some commands have. */
 #define INPUT_BELOW(type, member)                                                                  \
     {                                                                                              \
         "below", 0, "DIR|MATRIX",                                                                  \
-            "a campaign of what lies below, such as verbs below nccl: is it the NIC?  "            \
-            "(default: DIR/below, where that is one)",                                             \
+            "campaign of the layer below, such as verbs below nccl, to tell NIC from software "    \
+            "(default: DIR/below, if there is one)",                                               \
             OPT_INTO(type, member)                                                                 \
     }
 #define INPUT_JSON(type, member)                                                                   \
@@ -60,7 +59,7 @@ int input_preset_check(void *into, struct err *err);
     }
 #define INPUT_QUIET(type, member)                                                                  \
     {                                                                                              \
-        "quiet", 'q', NULL, "print nothing: the exit code says it", OPT_INTO(type, member)         \
+        "quiet", 'q', NULL, "print nothing; the exit code is the result", OPT_INTO(type, member)   \
     }
 void input_args_free(struct input_args *a);
 /* Read all sources into t, in order.  The caller calls sources_done(). */

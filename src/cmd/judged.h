@@ -15,12 +15,13 @@ struct judged_args {
 
 #define JUDGED_AGAINST(type, member)                                                               \
     {                                                                                              \
-        "against", 0, "PRESET|MATRIX|DIR", "what shares are of; else the preset of the GPUs seen", \
+        "against", 0, "PRESET|MATRIX|DIR",                                                         \
+            "reference of the shares of expected (default: the preset of the GPUs)",               \
             OPT_INTO(type, member.against), .values = fabric_each                                  \
     }
 #define JUDGED_LIMITS(type, member)                                                                \
     {                                                                                              \
-        "limits", 0, "FILE", "these limits instead of those of railgauge",                         \
+        "limits", 0, "FILE", "limits to use instead of those of railgauge",                        \
             OPT_INTO(type, member.limits)                                                          \
     }
 
@@ -29,7 +30,8 @@ enum judged_style { JUDGED_OWN, JUDGED_NAGIOS };
 extern const char *const judged_style[];
 #define JUDGED_STYLE(type, member)                                                                 \
     {                                                                                              \
-        "exit-style", 0, "NAME", "railgauge or nagios: 0 1 2 3 and one line with figures",         \
+        "exit-style", 0, "NAME",                                                                   \
+            "exit codes and output: railgauge, or nagios (0 1 2 3 and one line)",                  \
             OPT_WORD(type, member, judged_style)                                                   \
     }
 

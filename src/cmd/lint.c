@@ -40,13 +40,18 @@ static const struct opt_line command = {
     .check = check,
     .set = {INPUT_SOURCES(struct args, in)},
     .usage = "[TOPOLOGY...]",
-    .doc = "Name the odd one out among hosts of a kind: GPUs, NVLinks, PCIe, drivers, HCAs, their "
-           "speeds and places, memory, cores; and among switches and cables."
-           "\vOne topology.json of all hosts, or one of each.\n\n"
-           "  railgauge lint topology.json\n"
-           "  railgauge lint node*/topology.json --json\n"
-           "  railgauge lint topology.json --ibnet ibnetdiscover.txt\n\n" EXIT_CODES(
-               "1 something is odd, 2 there is nothing to compare, ", ", 78 configuration"),
+    .doc = "Name the host or part that differs from others of its kind, before any "
+           "measurement: GPUs, NVLinks, PCIe, drivers, NICs, memory, cores, switches and "
+           "cables.\vGive one topology.json of all hosts, or one file per host.",
+    .examples =
+        (const struct opt_example[]){
+            OPT_EXAMPLE("Look at all hosts of a topology", "railgauge lint topology.json"),
+            OPT_ELSEWHERE("Look at one file per host", "railgauge lint node*/topology.json --json"),
+            OPT_ELSEWHERE("Add the cables of an InfiniBand subnet",
+                          "railgauge lint topology.json --ibnet ibnetdiscover.txt"),
+            {0}},
+    .exits =
+        EXIT_CODES("1 something differs, 2 there is nothing to compare, ", ", 78 configuration"),
 };
 
 static const struct input_ask ask = {INPUT_TOPO | INPUT_MATRIX, INPUT_TOPO, 0};

@@ -21,7 +21,7 @@ struct args {
 };
 
 static const struct opt options[] = {
-    {"seq", 0, "TOKENS", "length of a sequence (default: 8192)",
+    {"seq", 0, "TOKENS", "tokens per sequence (default 8192)",
      OPT_INT(struct args, seq, 1, SEQ_MAX)},
     INPUT_JSON(struct args, json),
     {0},
@@ -34,12 +34,17 @@ static const struct opt_line command = {
     .options = options,
     .words = words,
     .usage = "[NAME]",
-    .doc = "List the models that railgauge predict knows, or say what one is made of."
-           "\vNAME is a shipped model, or a file with a \"/\" or \".json\" in its name.  FLOPs are "
-           "those of training, forward and backward, per token, with a causal mask.\n\n"
-           "  railgauge models\n"
-           "  railgauge models deepseek-v3 --seq 4096\n"
-           "  railgauge models ./mine.json --json\n\n" EXIT_CODES("", ""),
+    .doc = "List the models that railgauge predict knows, or describe one.\vNAME is a "
+           "model of this list, or a file with \"/\" or \".json\" in its name. FLOPs are "
+           "those of training per token, forward and backward, with a causal mask.",
+    .examples =
+        (const struct opt_example[]){OPT_EXAMPLE("List all models", "railgauge models"),
+                                     OPT_EXAMPLE("Describe one model at another sequence length",
+                                                 "railgauge models deepseek-v3 --seq 4096"),
+                                     OPT_ELSEWHERE("Describe a model of your own, as JSON",
+                                                   "railgauge models ./mine.json --json"),
+                                     {0}},
+    .exits = EXIT_CODES("", ""),
 };
 
 /* --- parts of a model --- */

@@ -129,19 +129,20 @@ struct args {
 
 static const struct opt options[] = {
     {"job", 0, "TEXT",
-     "\"model=llama3.1-70b layout=tp=4,dp=auto\" with the settings of railgauge predict, or "
-     "\"all_gather 64M x 12; all_to_all 8M x 4 groups of 8\"; per_node=N, spread=cyclic",
+     "job, with settings of railgauge predict: \"model=llama3.1-70b layout=tp=4,dp=auto\", or "
+     "messages: \"all_gather 64M x 12; all_to_all 8M x 4 groups of 8\"; per_node=N, spread=cyclic",
      OPT_INTO(struct args, job)},
-    {"nodes", 0, "LIST", "what it costs on these, ranks in this order: r00n[00-15],r01n03",
+    {"nodes", 0, "LIST", "nodes of the job in rank order: r00n[00-15],r01n03",
      OPT_INTO(struct args, nodes)},
-    {"free", 0, "LIST", "nodes to choose from (default: all of the matrix)",
+    {"free", 0, "LIST", "free nodes (default: all of the matrix)",
      OPT_INTO(struct args, of.free_nodes)},
-    {"need", 0, "N", "how many nodes the job needs", OPT_INT(struct args, of.need, 1, COUNT_MAX)},
-    {"best", 0, "K", "how many sets to print (default 1)",
+    {"need", 0, "N", "number of nodes that the job needs",
+     OPT_INT(struct args, of.need, 1, COUNT_MAX)},
+    {"best", 0, "K", "number of sets to print (default 1)",
      OPT_INT(struct args, of.best, 1, COUNT_MAX)},
     {"segments", 0, NULL,
-     "instead of sets: the step for each size of segment, as wide as sbatch --segment may spread "
-     "them over the racks",
+     "print the step time for each segment size, at the widest spread that sbatch --segment "
+     "allows, instead of sets",
      OPT_INTO(struct args, segments)},
     INPUT_JSON(struct args, in.json),
     {0},
@@ -174,14 +175,23 @@ static const struct opt_line command = {
     .check = check,
     .set = {INPUT_PRESET(struct args, in)},
     .usage = "MATRIX",
-    .doc = "Print what a step of a job costs on a list of nodes, or the cheapest of the free ones, "
-           "for schedulers: a header, then a line per answer, with tabs."
-           "\vSets keep the order of --free, and ranks are dealt over them in that order.\n\n"
-           "  railgauge nodes matrix.json --job 'all_reduce 1G' --nodes 'r00n[00-07]'\n"
-           "  railgauge nodes matrix.json --job 'model=llama3.1-8b layout=tp=4,dp=auto' \\\n"
-           "      --free 'r00n[00-17],r01n[00-03]' --need 8 --best 4\n"
-           "  railgauge nodes matrix.json --job 'all_to_all 64M groups of 32' \\\n"
-           "      --need 16 --segments\n\n" EXIT_CODES("2 no set of nodes has a price, ", ""),
+    .doc = "Print the cost of a job on a list of nodes, or the best of the free nodes, "
+           "for schedulers: a header, then one line per answer, with tabs.\vSets keep the "
+           "order of --free, and ranks fill the nodes in that order.",
+    .examples =
+        (const struct opt_example[]){
+            OPT_EXAMPLE("Print the cost of a collective on eight nodes",
+                        "railgauge nodes --fabric gb200-nvl72 --racks 1 --job 'all_reduce 1G' \\\n"
+                        "      --nodes 'r00n[00-07]'"),
+            OPT_EXAMPLE("Print the four best sets of eight free nodes for a training job",
+                        "railgauge nodes --fabric gb200-nvl72 --racks 2 \\\n"
+                        "      --job 'model=llama3.1-8b layout=tp=4,dp=auto' \\\n"
+                        "      --free 'r00n[00-17],r01n[00-03]' --need 8 --best 4"),
+            OPT_EXAMPLE("Print the step time for each segment size",
+                        "railgauge nodes --fabric gb200-nvl72 --racks 2 --need 16 --segments \\\n"
+                        "      --job 'all_to_all 64M groups of 32'"),
+            {0}},
+    .exits = EXIT_CODES("2 no set of nodes has a price, ", ""),
 };
 
 static int answer(struct rows *rows, const struct place_job *j, const struct args *a,

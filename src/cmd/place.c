@@ -67,60 +67,37 @@ static int take_limit(void *args, char *text, struct err *err)
 
 static const struct opt options[] = {
     {"traffic", 0, "FILE",
-     "instead of a model: who sends how many bytes to whom in a step, a table with the columns "
-     "src, dst and bytes, or Matrix Market",
-     OPT_INTO(struct place_args, traffic), .group = 4},
+     "bytes from rank to rank in a step, instead of a model: a table with the columns src, dst and "
+     "bytes, or Matrix Market",
+     OPT_INTO(struct place_args, traffic)},
     {"jobs", 0, "FILE",
-     "instead of a model: several jobs at once, each on nodes of its own, a line each: its name, "
-     "how "
-     "many nodes or - where its layout says so, and the job in the words of railgauge nodes --job",
-     OPT_INTO(struct place_args, jobs), .group = 4},
-    {"dry-run", 0, NULL, "with --jobs: only read the file, and say what each job needs",
-     OPT_INTO(struct place_args, dry_run), .group = 5},
-    {"nodes-file", 0, "FILE", "the free nodes, a host list a line (--nodes LIST names them here)",
-     OPT_INTO(struct place_args, nodes_file), .group = 4},
-    {"exclude", 'x', "LIST", "nodes that are not free", OPT_INTO(struct place_args, exclude),
-     .group = 4},
-    {"per-node", 0, "N", "ranks of a node (default: all its endpoints)",
-     OPT_INT(struct place_args, per_node, 1, 1 << 20), .group = 4},
+     "several jobs on nodes of their own, instead of one model; a line each: name, number of nodes "
+     "or - if its layout gives it, and the job as in railgauge nodes --job",
+     OPT_INTO(struct place_args, jobs)},
+    {"dry-run", 0, NULL, "with --jobs, only read the file and print what each job needs",
+     OPT_INTO(struct place_args, dry_run)},
+    {"nodes-file", 0, "FILE",
+     "file of free nodes, a host list per line; --nodes LIST gives them here",
+     OPT_INTO(struct place_args, nodes_file)},
+    {"exclude", 'x', "LIST", "nodes that are not free", OPT_INTO(struct place_args, exclude)},
+    {"per-node", 0, "N", "ranks per node (default: all its endpoints)",
+     OPT_INT(struct place_args, per_node, 1, 1 << 20)},
     {"limit", 0, "TIME",
-     "search for about so long (default 0.1s, up to 2,048 ranks 0.3s, over 16,384 in "
-     "proportion more, 1s for --traffic; the work is counted, so that the answer is the same "
-     "everywhere)",
-     OPT_CALL(take_limit), .group = 5},
-    {"seed", 0, "N", "of random moves and random orders (default 1)",
-     OPT_INT(struct place_args, seed, 0, INT_MAX), .group = 5},
+     "time of the search, counted in work so that the result is the same everywhere (default: 0.1s "
+     "to 1s, above 16,384 ranks in proportion more)",
+     OPT_CALL(take_limit)},
+    {"seed", 0, "N", "seed of random moves and orders (default 1)",
+     OPT_INT(struct place_args, seed, 0, INT_MAX)},
     {"write", 0, "FORM[=FILE]",
-     "write the placement, to standard output without FILE: order, nodes, rankfile, hostfile, "
+     "write the placement, without FILE to standard output: order, nodes, rankfile, hostfile, "
      "mpich, slurm-hostfile, sbatch, torchrun, kubernetes; may be given again",
-     OPT_CALL(take_write), .values = rank_file_each, .group = 6},
-    {"json", 0, NULL, "print place.json instead of text", OPT_INTO(struct place_args, json),
-     .group = 6},
-    {"output", 'o', "FILE", "write place.json too", OPT_INTO(struct place_args, output),
-     .group = 6},
+     OPT_CALL(take_write), .values = rank_file_each},
+    {"json", 0, NULL, "print place.json instead of text", OPT_INTO(struct place_args, json)},
+    {"output", 'o', "FILE", "also write place.json", OPT_INTO(struct place_args, output)},
     {0},
 };
 
 static const struct opt words[] = {{"matrix", OPT_INTO(struct place_args, job.matrix)}, {0}};
-
-static const char doc[] =
-    "Choose nodes and the order of ranks that make the step shortest: orders of the mesh's axes, "
-    "blocks of ranks that stay inside a domain, rack or leaf, slow parts left out, then moves of "
-    "whole blocks; each order is priced as railgauge predict does.  MATRIX is a matrix.json of "
-    "railgauge fit."
-    "\vExamples:\n"
-    "  railgauge place matrix.json --model llama3.1-70b \\\n"
-    "      --layout tp=8,dp=16 --nodes 'n[01-40]'\n"
-    "  railgauge place --fabric gb200-nvl72 --racks 4 --model mixtral-8x7b \\\n"
-    "      --strategy fsdp --layout dp=128,ep=8 --exclude r00n[03,07] \\\n"
-    "      --write slurm-hostfile=hosts\n"
-    "  railgauge place matrix.json --layout tp=4,dp=8 \\\n"
-    "      --write order=order.txt --write sbatch\n"
-    "  railgauge place matrix.json --traffic bytes.tsv --write rankfile=ranks.txt\n"
-    "  railgauge place matrix.json --jobs jobs.txt --write slurm-hostfile=hosts\n\n" EXIT_CODES(
-        "1 the job does not fit in a GPU's memory, 2 could not judge (no curve, no compute rate, a "
-        "dead part), ",
-        "");
 
 static int check(void *args, struct err *err)
 {
@@ -155,7 +132,32 @@ static const struct opt_line command = {
     .words = words,
     .set = {JOB_OPTIONS(struct place_args, job)},
     .usage = "[MATRIX]",
-    .doc = doc,
+    .doc = "Choose nodes and an order of ranks that make the step shortest, on MATRIX, a "
+           "matrix.json of railgauge fit, or on a preset.\vTried are orders of the axes, "
+           "blocks of ranks inside a domain, rack or leaf, slow parts left out, then "
+           "moves of whole blocks. Each order has the price that railgauge predict gives.",
+    .examples =
+        (const struct opt_example[]){
+            OPT_ELSEWHERE("Choose from a list of free nodes",
+                          "railgauge place --fabric hgx-h100 --racks 2 --model llama3.1-8b \\\n"
+                          "      --layout tp=8,dp=4 --nodes 'r00n[00-03],r01n[00-03]'"),
+            OPT_EXAMPLE("Leave nodes out, and write a host file for Slurm",
+                        "railgauge place --fabric gb200-nvl72 --racks 2 --model mixtral-8x7b \\\n"
+                        "      --strategy fsdp --layout dp=128,ep=8 --exclude 'r00n[03,07]' \\\n"
+                        "      --write slurm-hostfile=hosts.slurm"),
+            OPT_EXAMPLE(
+                "Write the order of ranks and a batch script",
+                "railgauge place matrix.json --layout tp=4,dp=4 --write order=order.txt --write "
+                "sbatch"),
+            OPT_EXAMPLE(
+                "Place measured traffic instead of a model",
+                "railgauge place matrix.json --traffic bytes.tsv --write rankfile=ranks.txt"),
+            OPT_EXAMPLE("Place several jobs",
+                        "railgauge place matrix.json --jobs jobs.txt --write slurm-hostfile=hosts"),
+            {0}},
+    .exits = EXIT_CODES("1 the job does not fit in a GPU's memory, 2 could not judge (no curve, no "
+                        "compute rate, a dead part), ",
+                        ""),
 };
 
 /* --- the command --- */

@@ -18,15 +18,13 @@ struct args {
 };
 
 static const struct opt options[] = {
-    {"output", 'o', "FILE", "where to write (default plan.tsv)", OPT_INTO(struct args, output),
-     .group = 1},
-    {"dry-run", 0, NULL, "only print what the plan would cost", OPT_INTO(struct args, dry_run),
-     .group = 1},
-    {"json", 0, NULL, "print that as JSON", OPT_INTO(struct args, json), .group = 1},
+    {"output", 'o', "FILE", "file to write (default plan.tsv)", OPT_INTO(struct args, output)},
+    {"dry-run", 0, NULL, "only print what the plan would cost", OPT_INTO(struct args, dry_run)},
+    {"json", 0, NULL, "print the cost as JSON", OPT_INTO(struct args, json)},
     {"for-job", 0, "WORDS",
-     "measure the groups of this job too: options of railgauge predict in one word; may be "
-     "repeated",
-     OPT_LIST(struct args, job, jobs), .group = 1},
+     "also measure the groups of this job, given as options of railgauge predict; may be given "
+     "again",
+     OPT_LIST(struct args, job, jobs)},
     {0},
 };
 
@@ -36,16 +34,21 @@ static const struct opt words[] = {
 static const struct opt_line command = {
     .options = options,
     .words = words,
-    .set = {{.rows = probe_options, .at = offsetof(struct args, probe), .group = 20}},
+    .set = {{.rows = probe_options, .at = offsetof(struct args, probe)}},
     .usage = "TOPOLOGY",
-    .doc = "Write plan.tsv, what will be measured and in which order, and print what it will cost."
-           "\vExamples:\n"
-           "  railgauge plan topology.json\n"
-           "  railgauge plan topology.json --op all_reduce,pairs -e 1G --dry-run\n"
-           "  railgauge plan topology.json --exact -o exact.tsv\n"
-           "  railgauge plan topology.json --for-job '--layout tp=4,dp=2 --strategy zero1'\n\n"
-           "plan.tsv is plain text, one line a round, and may be edited.\n\n" EXIT_CODES(
-               "", ", 78 configuration"),
+    .doc = "Write plan.tsv, the ordered list of measurements, and print its "
+           "cost.\vplan.tsv is plain text, one line per round, and may be edited.",
+    .examples =
+        (const struct opt_example[]){
+            OPT_EXAMPLE("Write plan.tsv", "railgauge plan topology.json"),
+            OPT_EXAMPLE("Print the cost of chosen operations up to 1 GiB",
+                        "railgauge plan topology.json --op all_reduce,pairs -e 1G --dry-run"),
+            OPT_EXAMPLE("Measure every pair", "railgauge plan topology.json --exact -o exact.tsv"),
+            OPT_EXAMPLE(
+                "Measure the groups of a training job",
+                "railgauge plan topology.json --for-job '--layout tp=4,dp=2 --strategy zero1'"),
+            {0}},
+    .exits = EXIT_CODES("", ", 78 configuration"),
 };
 
 static int make(const struct args *a, struct err *err)

@@ -283,26 +283,26 @@ static void each_figure(name_taker *take, void *to)
 }
 
 static const struct opt options[] = {
-    {"format", 'f', "FORMAT", "png (default), svg or pdf", OPT_CALL(take_format),
+    {"format", 'f', "FORMAT", "png, svg or pdf (default png)", OPT_CALL(take_format),
      .values = each_format},
     {"output", 'o', "OUTDIR",
-     "folder for the pictures (default: plots/ of a campaign, NAME-plots beside a file)",
+     "directory of the pictures (default: plots/ of a campaign, NAME-plots beside a file)",
      OPT_INTO(struct args, out)},
-    {"title", 0, "TEXT", "instead of the picture's own", OPT_INTO(struct args, look.title)},
-    {"size", 0, "SIZE", "slide, paper or WIDTHxHEIGHT in pixels (of pdf 1/200 inch)",
+    {"title", 0, "TEXT", "title instead of the picture's own", OPT_INTO(struct args, look.title)},
+    {"size", 0, "SIZE", "slide, paper or WIDTHxHEIGHT in pixels (pdf: in 1/200 inch)",
      OPT_CALL(take_size)},
-    {"only", 0, "NAME,...", "pairs of these tiers and racks alone", OPT_CALL(take_only)},
+    {"only", 0, "NAME,...", "draw only pairs of these tiers and racks", OPT_CALL(take_only)},
     {"palette", 0, "NAME",
-     "colours of lines: okabe-ito (default), tol-bright, tol-vibrant, petroff, grey",
+     "colours of lines: okabe-ito, tol-bright, tol-vibrant, petroff or grey (default okabe-ito)",
      OPT_INTO(struct args, look.palette)},
     INPUT_JSON(struct args, json),
-    {"terminal", 't', NULL, "print heat or step here instead of drawing pictures",
+    {"terminal", 't', NULL, "print heat or step in the terminal instead of drawing",
      OPT_INTO(struct args, terminal)},
     {"measured", 0, "LIST", "step, scaling: measured seconds of the steps: 4.7,-,5.1",
      OPT_INTO(struct args, files.measured)},
-    {"top", 0, "N", "step: only the first N (default 20, at most 60)",
+    {"top", 0, "N", "step: draw only the first N (default 20, at most 60)",
      OPT_INT(struct args, files.top, 1, STEP_TOP_MAX)},
-    {"by", 0, "COLUMN", "score: colour by this column (default hardware, else family)",
+    {"by", 0, "COLUMN", "score: column that sets the colour (default hardware, else family)",
      OPT_INTO(struct args, files.by)},
     {0},
 };
@@ -353,29 +353,34 @@ static const struct opt_line command = {
              "scaling|score TABLE\n"
              "history DIR DIR DIR...\n"
              "compare [LABEL=]DIR|MATRIX|PRESET [LABEL=]...",
-    .doc =
-        "Draw a campaign folder, a cost matrix alone, predictions, or several campaigns."
-        "\vbusbw is bus bandwidth against message size with expected and peak; heat is the "
-        "bandwidth of every pair and its share of what that kind of pair gives; dist is how the "
-        "pairs of each kind are spread and their slow tail.  step is what predicted steps are "
-        "made of (of predict, search or predict --batch as JSON); scaling is the speed of a GPU "
-        "against how many there are (of predictions, or a table with series, gpus and "
-        "tokens_per_gpu or seconds); score is predicted against measured steps (of predict "
-        "--batch).  history is how each figure went from campaign to campaign beside its "
-        "baseline, when versions changed and parts were there (of compare --history); compare is "
-        "two campaigns, matrices or presets in one picture: tiers by size, the slow tail of "
-        "all pairs, the collectives that both have.  The tables behind them are left in "
-        "OUTDIR/data.  Pictures need gnuplot 5.4 "
-        "or newer; without it the same is printed in the terminal.\n\n"
-        "  railgauge plot campaign\n"
-        "  railgauge plot campaign heat --format svg -o pictures\n"
-        "  railgauge plot --terminal matrix.json\n"
-        "  railgauge plot step fsdp.json tp8.json --measured 4.7,5.1\n"
-        "  railgauge plot scaling rail=r64.json rail=r512.json tree=t512.json\n"
-        "  railgauge plot score batch.tsv --by split\n"
-        "  railgauge plot history campaign-2026-* --only rail,fabric --size slide\n"
-        "  railgauge plot compare before=c1 after=c2 --title 'New firmware'\n\n" EXIT_CODES(
-            "", ", 78 configuration"),
+    .doc = "Draw a campaign directory, a cost matrix, predictions, or several "
+           "campaigns.\vbusbw: bus bandwidth by message size, with expected and peak. "
+           "heat: bandwidth of every pair, and its share of what such pairs give. dist: "
+           "distribution of the pairs of each kind, and their slow tail. step: terms of "
+           "predicted steps (JSON of predict, search or railgauge-calibrate score). "
+           "scaling: speed per GPU by number of GPUs (predictions, or a table with "
+           "series, gpus and tokens_per_gpu or seconds). score: predicted against "
+           "measured steps (of railgauge-calibrate score). history: each figure from "
+           "campaign to campaign (JSON of compare --history). compare: two campaigns, "
+           "matrices or presets in one picture.\n"
+           "The tables behind the pictures are left in OUTDIR/data. Pictures need "
+           "gnuplot 5.4 or newer; without it the same is printed in the terminal.",
+    .examples =
+        (const struct opt_example[]){
+            OPT_EXAMPLE("Draw all pictures of a campaign", "railgauge plot campaign"),
+            OPT_EXAMPLE("Draw the map of pairs as SVG",
+                        "railgauge plot campaign heat --format svg -o pictures"),
+            OPT_EXAMPLE("Print the map of pairs in the terminal",
+                        "railgauge plot --terminal matrix.json"),
+            OPT_EXAMPLE("Compare two predicted steps with measured ones",
+                        "railgauge plot step fsdp.json tp8.json --measured 4.7,5.1"),
+            OPT_ELSEWHERE("Draw the scaling of two fabrics",
+                          "railgauge plot scaling rail=r64.json rail=r512.json tree=t512.json"),
+            OPT_EXAMPLE(
+                "Compare two campaigns",
+                "railgauge plot compare before=last-month after=today --title 'New firmware'"),
+            {0}},
+    .exits = EXIT_CODES("", ", 78 configuration"),
 };
 
 static int print_terminal(const struct args *a, struct err *err)

@@ -102,80 +102,42 @@ static int take_flags(void *args, char *arg, struct err *err)
 }
 
 static const struct opt options[] = {
-    {"batch", 0, "N|TABLE", NULL, OPT_CALL(take_batch), .flags = OPTION_HIDDEN, /* in recipe.h */
-     .group = 3},
-    {"score", 0, NULL, "of a table: print how far off its predictions are, not the rows",
-     OPT_INTO(struct predict_args, score), .group = 5},
+    {"batch", 0, "N|TABLE", NULL, OPT_CALL(take_batch), .flags = OPTION_HIDDEN, /* in recipe.h */},
+    {"score", 0, NULL, "with a table, print the errors of its predictions instead of the rows",
+     OPT_INTO(struct predict_args, score)},
     {"leave-one-out", 0, "GROUP",
      "with --score: refit constants and effects without each source, release, model, gpu, or tenth "
      "of the families, and predict its rows by that",
-     OPT_WORD(struct predict_args, leave, leave_name), .group = 5},
+     OPT_WORD(struct predict_args, leave, leave_name)},
     {"leave-out", 0, "CONDITIONS",
-     "of a table: rows that are neither fitted nor scored: \"id=nt_*,pp>1\"; may be given again",
-     OPT_LIST(struct predict_args, batch.leave_out, batch.leave_outs), .group = 5},
+     "rows of the table that are neither fitted nor scored: \"id=nt_*,pp>1\"; may be given again",
+     OPT_LIST(struct predict_args, batch.leave_out, batch.leave_outs)},
     {"anchor", 0, "FILE|ROW",
-     "one measured step of this recipe: a file of --save-anchor, or TABLE.tsv:ID; compute takes as "
-     "much longer as it did there",
-     OPT_INTO(struct predict_args, anchor), .group = 4},
-    {"measured", 0, "TIME", "what a step of this job was measured at: 13.2s",
-     OPT_CALL(take_measured), .group = 4},
-    {"save-anchor", 0, "FILE", "write this job and --measured as an anchor for others",
-     OPT_INTO(struct predict_args, save_anchor), .group = 4},
-    {"release", 0, "TEXT",
-     "of the software: \"megatron-bridge 26.04\"; constants and anchors know releases",
-     OPT_INTO(struct predict_args, release), .group = 4},
-    {"explain", 0, NULL, "below each term: where its numbers are from, group, bytes",
-     OPT_INTO(struct predict_args, explain), .group = 5},
-    {"trace", 0, "FILE",
-     "draw the step as a timeline: Chrome trace events, which ui.perfetto.dev opens",
-     OPT_INTO(struct predict_args, trace), .group = 5},
+     "measured step of this recipe that scales compute: a file of --save-anchor, or TABLE.tsv:ID",
+     OPT_INTO(struct predict_args, anchor)},
+    {"measured", 0, "TIME", "measured step time of this job: 13.2s", OPT_CALL(take_measured)},
+    {"save-anchor", 0, "FILE", "write this job and --measured as an anchor",
+     OPT_INTO(struct predict_args, save_anchor)},
+    {"release", 0, "TEXT", "software release, for constants and anchors: \"megatron-bridge 26.04\"",
+     OPT_INTO(struct predict_args, release)},
+    {"explain", 0, NULL, "print source, group and bytes below each term",
+     OPT_INTO(struct predict_args, explain)},
+    {"trace", 0, "FILE", "write the step as a timeline of Chrome trace events, for ui.perfetto.dev",
+     OPT_INTO(struct predict_args, trace)},
     {"case", 0, "FILE",
      "judge the claims of a publication instead: a file, a name of jobs/training/cases, or all; "
      "may be given again",
-     OPT_LIST(struct predict_args, cases, case_count), .values = each_case, .group = 4},
+     OPT_LIST(struct predict_args, cases, case_count), .values = each_case},
     {"markdown", 0, NULL, "with --case: a table of claims and verdicts",
-     OPT_INTO(struct predict_args, markdown), .group = 5},
-    {"flags", 0, "NAME",
-     "print the layout in the words of a framework instead of text: megatron, torchtitan",
-     OPT_CALL(take_flags), .words = framework_name, .known = FRAMEWORK_COUNT, .group = 5},
-    {"json", 0, NULL, "print prediction.json instead of text", OPT_INTO(struct predict_args, json),
-     .group = 5},
-    {"output", 'o', "FILE", "write prediction.json too", OPT_INTO(struct predict_args, output),
-     .group = 5},
+     OPT_INTO(struct predict_args, markdown)},
+    {"flags", 0, "NAME", "print the layout as options of a framework: megatron, torchtitan",
+     OPT_CALL(take_flags), .words = framework_name, .known = FRAMEWORK_COUNT},
+    {"json", 0, NULL, "print prediction.json instead of text", OPT_INTO(struct predict_args, json)},
+    {"output", 'o', "FILE", "also write prediction.json", OPT_INTO(struct predict_args, output)},
     {0},
 };
 
 static const struct opt words[] = {{"matrix", OPT_CALL(take_word), .repeats = true}, {0}};
-
-static const char doc[] =
-    "Predict the time of one training step.  MATRIX is a matrix.json of railgauge fit.  With a "
-    "file "
-    "for N, --batch predicts every row of that table of measured steps, each alone and from one "
-    "measured row of its recipe."
-    "\vExamples:\n"
-    "  railgauge predict --fabric gb200-nvl72 --model llama3.1-8b --layout dp=72\n"
-    "  railgauge predict matrix.json --model llama3.1-70b \\\n"
-    "      --layout tp=8,dp=auto --strategy zero1\n"
-    "  railgauge predict --fabric hgx-h100 --model llama3.1-405b --dtype fp8 \\\n"
-    "      --layout tp=8,pp=8,cp=2,dp=4 --stages-per-rank 8 --batch 256 \\\n"
-    "      --strategy zero1 --explain\n"
-    "  railgauge predict matrix.json --layout tp=4,dp=auto --order hostfile --json\n"
-    "  railgauge predict --fabric hgx-h100 --layout dp=8 \\\n"
-    "      --measured 2.1s --save-anchor a.json\n"
-    "  railgauge predict --fabric hgx-h100 --layout dp=64 --anchor a.json\n"
-    "  railgauge predict --fabric hgx-h100 --layout dp=1024 \\\n"
-    "      --tokens 15T --price 2.5 --power 1.3kW \\\n"
-    "      --mtbf 50000h/gpu --checkpoint 30s --restart 5m\n"
-    "  railgauge predict --fabric hgx-h100 --model llama3.1-70b --strategy zero1 \\\n"
-    "      --layout tp=8,dp=auto --batch 512 --gpus 64,128,256\n"
-    "  railgauge predict matrix.json --layout dp=auto --what-if exceptions=none \\\n"
-    "      --what-if nic=2x,hbm=1.2x\n"
-    "  railgauge predict --fabric hgx-h100 --layout tp=8,pp=2,dp=4 --trace t.json\n"
-    "  railgauge predict --batch steps.tsv --score\n"
-    "  railgauge predict --case all\n\n" EXIT_CODES(
-        "1 it does not fit in a GPU's memory, or a verdict is not the one that the case file "
-        "expects, 2 could not judge (no compute rate, no curve, a dead part), ",
-        "");
 
 static bool asks_several(const struct predict_args *a)
 {
@@ -217,7 +179,43 @@ static const struct opt_line command = {
     .set = {VARIANTS_OPTIONS(struct predict_args, asked), JOB_OPTIONS(struct predict_args, job),
             BUDGET_OPTIONS(struct predict_args, budget)},
     .usage = "[MATRIX]",
-    .doc = doc,
+    .doc = "Predict the time of one training step on MATRIX, a matrix.json of railgauge "
+           "fit, or on a preset.",
+    .examples =
+        (const struct opt_example[]){
+            OPT_EXAMPLE(
+                "Predict a step on a preset",
+                "railgauge predict --fabric gb200-nvl72 --model llama3.1-8b --layout dp=72"),
+            OPT_EXAMPLE("Predict on a measured machine",
+                        "railgauge predict matrix.json --model llama3.1-8b \\\n"
+                        "      --layout tp=4,dp=auto --strategy zero1"),
+            OPT_EXAMPLE("Predict a large job, and print the source of each term",
+                        "railgauge predict --fabric hgx-h100 --model llama3.1-405b --dtype fp8 \\\n"
+                        "      --layout tp=8,pp=8,cp=2,dp=4 --stages-per-rank 2 --batch 256 \\\n"
+                        "      --strategy zero1 --explain"),
+            OPT_EXAMPLE("Write a measured step as an anchor, and predict a larger job from it",
+                        "railgauge predict --fabric hgx-h100 --layout dp=8 \\\n"
+                        "      --measured 2.1s --save-anchor a.json &&\n"
+                        "    railgauge predict --fabric hgx-h100 --layout dp=64 --anchor a.json"),
+            OPT_EXAMPLE("Predict days, cost, energy and failures of a whole run",
+                        "railgauge predict --fabric hgx-h100 --layout dp=1024 \\\n"
+                        "      --tokens 15T --price 2.5 --power 1.3kW \\\n"
+                        "      --mtbf 50000h/gpu --checkpoint 30s --restart 5m"),
+            OPT_EXAMPLE(
+                "Compare three numbers of GPUs",
+                "railgauge predict --fabric hgx-h100 --model llama3.1-70b --strategy zero1 \\\n"
+                "      --layout tp=8,dp=auto --batch 512 --gpus 64,128,256"),
+            OPT_EXAMPLE(
+                "Compare with faster NICs and memory",
+                "railgauge predict matrix.json --layout dp=auto --what-if exceptions=none \\\n"
+                "      --what-if nic=2x,hbm=1.2x"),
+            OPT_EXAMPLE(
+                "Write a timeline for ui.perfetto.dev",
+                "railgauge predict --fabric hgx-h100 --layout tp=8,pp=2,dp=4 --trace t.json"),
+            {0}},
+    .exits = EXIT_CODES("1 the job does not fit in a GPU's memory, 2 could not judge (no compute "
+                        "rate, no curve, a dead part), ",
+                        ""),
 };
 
 /* A note tells in which way the picture differs from the prediction. */

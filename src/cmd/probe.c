@@ -18,23 +18,29 @@ struct args {
     struct sim_opts sim;
 };
 
-static const char doc[] =
-    "Measure a plan and write points.tsv; a second run measures only what is missing."
-    "\vExamples:\n"
-    "  railgauge probe --fabric gb200-nvl72 --racks 8 --noise 3%\n"
-    "  railgauge probe --fabric hgx-h100 --fault slow-nic=17:0.6 --plan plan.tsv\n"
-    "  mpirun -n 8 railgauge probe --op all_reduce -e 64M --format nccl-tests\n\n"
-    "Every transport but sim is measured by the MPI program railgauge-probe, one rank an endpoint, "
-    "which takes the same options and which this command becomes; start it under mpirun or srun.  "
-    "Options of nccl-tests beside these are taken with the value that changes nothing (-g 1) and "
-    "refused with what to use instead.\n\n" EXIT_CODES(
-        "2 points failed or data were wrong, ",
-        ", 75 cut short (a second run continues), 78 configuration");
-
 static const struct opt_line command = {
-    .doc = doc,
+    .doc = "Measure a plan and write points.tsv; a second run measures only what is "
+           "missing.\vAll transports except sim are measured by the MPI program "
+           "railgauge-probe, one rank per endpoint. It takes the same options, and this "
+           "command becomes that program: start it under mpirun or srun. Other options "
+           "of nccl-tests are accepted with the value that changes nothing (-g 1), and "
+           "refused with advice otherwise.",
+    .examples =
+        (const struct opt_example[]){
+            OPT_EXAMPLE(
+                "Simulate eight racks with 3 % noise",
+                "railgauge probe --fabric gb200-nvl72 --racks 8 --noise 3% -o gb200/points.tsv"),
+            OPT_EXAMPLE("Simulate a slow NIC with a plan",
+                        "railgauge probe --fabric hgx-h100 --racks 1 --fault slow-nic=3:0.6 \\\n"
+                        "      --plan plan.tsv -o slow/points.tsv"),
+            OPT_EXAMPLE("Measure with two ranks over MPI",
+                        "mpirun -n 2 railgauge-probe probe --op all_reduce -e 64K \\\n"
+                        "      --format nccl-tests -o mpi/points.tsv"),
+            {0}},
+    .exits = EXIT_CODES("2 points failed or data were wrong, ",
+                        ", 75 cut short (a second run continues), 78 configuration"),
     .set = {PROBE_SETS(offsetof(struct args, probe)),
-            {.rows = sim_options, .at = offsetof(struct args, sim), .group = 50}},
+            {.rows = sim_options, .at = offsetof(struct args, sim)}},
     .more = transport_options};
 
 static int measure_sim(struct args *a, struct campaign_files *f, struct err *err)
@@ -82,7 +88,8 @@ static int run_sim(struct args *a, struct err *err)
 static bool asks_for_help(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++)
-        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-?") || !strcmp(argv[i], "--usage"))
+        if (!strncmp(argv[i], "--help", 6) || !strncmp(argv[i], "-?", 2) ||
+            !strcmp(argv[i], "--usage"))
             return true;
     return false;
 }

@@ -15,10 +15,10 @@ struct args {
 
 static const struct opt options[] = {
     {"hosts", 0, "LIST|FILE",
-     "run on these hosts: n[01-18]:4,login:1 or a host file (default: this machine)",
-     OPT_INTO(struct args, launch.hosts), .group = 4},
-    {"launch", 0, "COMMAND", "put these words before the MPI program instead of mpirun",
-     OPT_INTO(struct args, launch.command), .group = 4},
+     "hosts to run on: n[01-18]:4,login:1 or a host file (default: this machine)",
+     OPT_INTO(struct args, launch.hosts)},
+    {"launch", 0, "COMMAND", "command that starts the MPI program (default: mpirun)",
+     OPT_INTO(struct args, launch.command)},
     {0},
 };
 
@@ -26,8 +26,7 @@ static const struct opt words[] = {{"matrix", OPT_INTO(struct args, replay.job.m
 
 static const struct opt_line command = {.options = options,
                                         .words = words,
-                                        .usage = "MATRIX",
-                                        .doc = replay_doc,
+                                        REPLAY_ABOUT,
                                         .set = {REPLAY_SETS(offsetof(struct args, replay))}};
 
 /* True if this process is already a rank of a launcher. */

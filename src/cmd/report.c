@@ -22,13 +22,13 @@ struct args {
 };
 
 static const struct opt options[] = {
-    {"output", 'o', "FILE", "write the page here; else DIR/report.html",
+    {"output", 'o', "FILE", "page to write (default DIR/report.html)",
      OPT_INTO(struct args, output)},
-    {"title", 0, "TEXT", "what stands above the verdict", OPT_INTO(struct args, title)},
+    {"title", 0, "TEXT", "title above the verdict", OPT_INTO(struct args, title)},
     JUDGED_AGAINST(struct args, of),
     JUDGED_LIMITS(struct args, of),
     INPUT_BELOW(struct args, of.in.below),
-    {"history", 0, NULL, "DIR beside campaigns before it: drift, what came and went",
+    {"history", 0, NULL, "show DIR beside earlier campaigns: drift, parts that came and went",
      OPT_INTO(struct args, history)},
     {"json", 0, NULL, "print the data of the page, and write no page",
      OPT_INTO(struct args, of.in.json)},
@@ -60,16 +60,21 @@ static const struct opt_line command = {
     .words = words,
     .check = check,
     .usage = "DIR|MATRIX\n--history DIR EARLIER...",
-    .doc =
-        "Write a campaign as one HTML file: verdict, parts to act on, checks, racks, map of pairs, "
-        "collectives, coverage, environment, checksums."
-        "\vThe file needs no network and no other file, prints, and can be mailed.  The verdict "
-        "is that of railgauge accept, and so is the exit code.\n\n"
-        "  railgauge report campaign\n"
-        "  railgauge report campaign -o rack-07.html --title \"Rack 07\"\n"
-        "  railgauge report campaign --against gb200-nvl72 --limits site.json\n"
-        "  railgauge report campaign --json | jq .parts\n\n" EXIT_CODES(
-            "1 a check fails, 2 could not judge, ", ""),
+    .doc = "Write a campaign as one HTML page: verdict, parts to act on, checks, racks, "
+           "map of pairs, collectives, coverage, environment, checksums.\vThe page needs "
+           "no network and no other file, and can be printed or mailed. Its verdict is "
+           "that of railgauge accept, and so is the exit code.",
+    .examples =
+        (const struct opt_example[]){
+            OPT_EXAMPLE("Write campaign/report.html", "railgauge report campaign"),
+            OPT_EXAMPLE("Choose file and title",
+                        "railgauge report campaign -o rack-07.html --title \"Rack 07\""),
+            OPT_EXAMPLE("Judge by a preset and own limits",
+                        "railgauge report campaign --against gb200-nvl72 --limits site.json"),
+            OPT_EXAMPLE("Print the parts to act on as JSON",
+                        "railgauge report campaign --json | jq .parts"),
+            {0}},
+    .exits = EXIT_CODES("1 a check fails, 2 could not judge, ", ""),
 };
 
 /* Path beside the input. */

@@ -230,54 +230,59 @@ static int take_format(void *args, char *name, struct err *err)
 
 static const struct opt options[] = {
     {"output", 'o', "DIR",
-     "campaign directory (default campaign-TIME-WHAT, and a link \"last\" to it)",
-     OPT_INTO(struct args, chain.dir), .group = 1},
+     "campaign directory (default campaign-TIME-WHAT, with a link \"last\" to it)",
+     OPT_INTO(struct args, chain.dir)},
     {"transport", 't', "NAME",
-     "auto, nccl, copy, mpi or sim (default auto: sim with --fabric, nccl where every rank has a "
-     "GPU, else mpi)",
-     OPT_INTO(struct args, chain.transport), .values = transport_each, .group = 1},
-    {"resume", 0, NULL, "finish the campaign that DIR holds, without -o the last one",
-     OPT_INTO(struct args, chain.resume), .group = 1},
+     "library or method that moves the data: auto, nccl, copy, mpi, verbs or sim (default auto: "
+     "sim with --fabric, nccl if every rank has a GPU, else mpi)",
+     OPT_INTO(struct args, chain.transport), .values = transport_each},
+    {"resume", 0, NULL, "finish the campaign in DIR (default: the last one)",
+     OPT_INTO(struct args, chain.resume)},
     CHAIN_TRUST(struct args, chain),
     {"dry-run", 0, NULL, "print the plan, its minutes and bytes; measure nothing",
-     OPT_INTO(struct args, dry_run), .group = 1},
+     OPT_INTO(struct args, dry_run)},
     {"model", 0, "NAME",
-     "predict the step time of this model (default llama3.1-8b on GPUs, none on CPUs)",
-     OPT_INTO(struct args, chain.model), .values = model_each, .group = 1},
+     "model whose step time is predicted (default: llama3.1-8b on GPUs, none on CPUs)",
+     OPT_INTO(struct args, chain.model), .values = model_each},
     {"for-job", 0, "WORDS",
-     "measure the groups of this job too: options of railgauge predict in one word; may be "
-     "repeated",
-     OPT_LIST(struct args, chain.job, chain.jobs), .group = 1},
-    {"format", 0, "nccl-tests", "print the collectives in that tool's table too",
-     OPT_CALL(take_format), .group = 1},
-    {"json", 0, NULL, "print the summary as JSON, as show does", OPT_INTO(struct args, json),
-     .group = 1},
-    {"no-plots", 0, NULL, "leave the pictures out", OPT_INTO(struct args, no_plots), .group = 1},
-    {"no-verdict", 0, NULL, "exit with 0 though a part is named", OPT_INTO(struct args, no_verdict),
-     .group = 1},
-    {"no-compute", 0, NULL,
-     "with nccl and copy: do not measure what each GPU computes and moves alone",
-     OPT_INTO(struct args, chain.no_compute), .group = 1},
+     "also measure the groups of this job, given as options of railgauge predict; may be given "
+     "again",
+     OPT_LIST(struct args, chain.job, chain.jobs)},
+    {"format", 0, "nccl-tests", "also print the collectives in this form: nccl-tests",
+     OPT_CALL(take_format)},
+    {"json", 0, NULL, "print the summary as JSON, like show", OPT_INTO(struct args, json)},
+    {"no-plots", 0, NULL, "draw no pictures", OPT_INTO(struct args, no_plots)},
+    {"no-verdict", 0, NULL, "exit with 0 even if a part is named",
+     OPT_INTO(struct args, no_verdict)},
+    {"no-compute", 0, NULL, "with nccl and copy, skip what each GPU computes and moves alone",
+     OPT_INTO(struct args, chain.no_compute)},
     {0},
 };
 
 static const struct opt_line command = {
     .options = options,
-    .set = {{.rows = launch_options, .at = offsetof(struct args, chain.launch), .group = 1},
-            {.rows = probe_options, .at = offsetof(struct args, chain.probe), .group = 20},
-            {.rows = sim_options, .at = offsetof(struct args, chain.sim), .group = 50},
-            {.rows = device_options, .at = offsetof(struct args, chain.device), .group = 46}},
+    .set = {{.rows = launch_options, .at = offsetof(struct args, chain.launch)},
+            {.rows = probe_options, .at = offsetof(struct args, chain.probe)},
+            {.rows = sim_options, .at = offsetof(struct args, chain.sim)},
+            {.rows = device_options, .at = offsetof(struct args, chain.device)}},
     .more = transport_options,
-    .doc = "Discover, plan, probe, fit, predict and plot; everything lands in one directory."
-           "\vExamples:\n"
-           "  railgauge run                                 this machine, over MPI\n"
-           "  railgauge run --hosts n[01-18]:4              18 hosts with 4 GPUs each\n"
-           "  railgauge run --launch 'srun -N18 -n72'       the same in a job of Slurm\n"
-           "  railgauge run --fabric gb200-nvl72 --racks 8 --fault slow-nic=17:0.6 -o sim\n"
-           "  railgauge run --resume                        finish the last one\n\n" EXIT_CODES(
-               "1 a part is named (in any state; not with --no-verdict), 2 points failed "
-               "or data were wrong and no part is named for it, ",
-               ", 75 cut short (--resume continues), 78 configuration"),
+    .doc = "Discover, plan, probe, fit, predict and plot, all in one campaign directory.",
+    .examples =
+        (const struct opt_example[]){
+            OPT_EXAMPLE("Measure this machine at a glance, with 2 ranks over MPI",
+                        "railgauge run --ranks 2 --quick -o quick"),
+            OPT_ELSEWHERE("Measure 18 hosts with 4 GPUs each",
+                          "railgauge run --hosts 'n[01-18]:4'"),
+            OPT_ELSEWHERE("Measure the nodes of a Slurm job",
+                          "railgauge run --launch 'srun -N18 -n72'"),
+            OPT_EXAMPLE(
+                "Simulate two racks with one slow NIC",
+                "railgauge run --fabric gb200-nvl72 --racks 2 --fault slow-nic=17:0.6 -o sim"),
+            OPT_EXAMPLE("Finish the last campaign", "railgauge run --resume"),
+            {0}},
+    .exits = EXIT_CODES("1 a part is named, in any state (not with --no-verdict), 2 points failed "
+                        "or data were wrong and no part is named for it, ",
+                        ", 75 cut short (--resume continues), 78 configuration"),
 };
 
 /* --- summary: one screen about a campaign --- */

@@ -29,11 +29,14 @@ static const struct opt_line command = {
     .options = options,
     .words = words,
     .usage = "FILE...",
-    .doc = "Write the checksum of a topology.json or matrix.json that was changed by hand."
-           "\vBoth carry a checksum of their text, and what does not fit it is refused.  A file "
-           "that is read well otherwise gets the one of its text as it is now; nothing else in it "
-           "changes.\n\n"
-           "  railgauge seal campaign/topology.json\n\n" EXIT_CODES("", ""),
+    .doc = "Write the checksum of a topology.json or matrix.json that was changed by "
+           "hand.\vBoth files carry a checksum of their text, and are refused if it does "
+           "not match. A file that is correct otherwise gets the checksum of its present "
+           "text; nothing else changes.",
+    .examples = (const struct opt_example[]){OPT_EXAMPLE("Seal a topology after a change",
+                                                         "railgauge seal campaign/topology.json"),
+                                             {0}},
+    .exits = EXIT_CODES("", ""),
 };
 
 /* Check that the file can be read in either format. */

@@ -37,46 +37,26 @@ static int take_flags(void *args, char *arg, struct err *err)
 }
 
 static const struct opt options[] = {
-    {"anchor", 0, "FILE|ROW", "one measured step of this recipe, as railgauge predict takes it",
-     OPT_INTO(struct search_args, anchor), .group = 4},
-    {"release", 0, "TEXT",
-     "of the software: \"megatron-bridge 26.04\"; constants and anchors know releases",
-     OPT_INTO(struct search_args, release), .group = 4},
+    {"anchor", 0, "FILE|ROW", "measured step of this recipe, as in railgauge predict",
+     OPT_INTO(struct search_args, anchor)},
+    {"release", 0, "TEXT", "software release, for constants and anchors: \"megatron-bridge 26.04\"",
+     OPT_INTO(struct search_args, release)},
     {"constraint", 'c', "TEXT",
-     "KEY=VALUE, with = != < <= > >= and alternatives by |: "
+     "condition KEY=VALUE, with = != < <= > >= and alternatives by |: "
      "\"tp<=8,pp=1,strategy=fsdp|hsdp\"; several add up",
-     OPT_LIST(struct search_args, constraint, constraints), .group = 5},
-    {"top", 0, "N", "how many are listed (default 10)",
-     OPT_INT(struct search_args, top, 1, SEARCH_TOP_MAX), .group = 5},
-    {"flags", 0, "NAME",
-     "print the first layout in the words of a framework instead of text: megatron, torchtitan",
-     OPT_CALL(take_flags), .words = framework_name, .known = FRAMEWORK_COUNT, .group = 6},
-    {"json", 0, NULL, "print search.json instead of text", OPT_INTO(struct search_args, json),
-     .group = 6},
-    {"tsv", 0, "FILE", "write the list as a table too; - prints it instead of text",
-     OPT_INTO(struct search_args, tsv), .group = 6},
-    {"output", 'o', "FILE", "write search.json too", OPT_INTO(struct search_args, output),
-     .group = 6},
+     OPT_LIST(struct search_args, constraint, constraints)},
+    {"top", 0, "N", "number of layouts to list (default 10)",
+     OPT_INT(struct search_args, top, 1, SEARCH_TOP_MAX)},
+    {"flags", 0, "NAME", "print the first layout as options of a framework: megatron, torchtitan",
+     OPT_CALL(take_flags), .words = framework_name, .known = FRAMEWORK_COUNT},
+    {"json", 0, NULL, "print search.json instead of text", OPT_INTO(struct search_args, json)},
+    {"tsv", 0, "FILE", "also write the list as a table; - prints it instead of text",
+     OPT_INTO(struct search_args, tsv)},
+    {"output", 'o', "FILE", "also write search.json", OPT_INTO(struct search_args, output)},
     {0},
 };
 
 static const struct opt words[] = {{"matrix", OPT_INTO(struct search_args, job.matrix)}, {0}};
-
-static const char doc[] =
-    "Find the layout with the shortest step: every mesh of the GPUs that divides the model, with "
-    "every strategy, pipeline, micro batch and recompute, priced on the matrix.  MATRIX is a "
-    "matrix.json of railgauge fit.  The keys of constraints are the axes (pp, dp, dp_shard, "
-    "dp_replicate, cp, tp, ep, etp) and the settings that vary; an option such as --strategy "
-    "fixes its setting."
-    "\vExamples:\n"
-    "  railgauge search --fabric gb200-nvl72 --model llama3.1-405b --gpus 8192 \\\n"
-    "      --batch 8192\n"
-    "  railgauge search matrix.json --model llama3.1-70b --constraint 'tp<=8,pp=1'\n"
-    "  railgauge search --fabric hgx-h100 --model deepseek-v3 \\\n"
-    "      --gpus 2048 --dtype fp8 --top 20 \\\n"
-    "      --constraint 'ep>=8,strategy=zero1,recompute=none|selective'\n"
-    "  railgauge search matrix.json --model mixtral-8x7b --order hostfile --tsv -\n\n" EXIT_CODES(
-        "1 nothing fits in a GPU's memory, 2 nothing can be priced, ", "");
 
 static int check(void *args, struct err *err)
 {
@@ -95,7 +75,26 @@ static const struct opt_line command = {
     .words = words,
     .set = {JOB_OPTIONS(struct search_args, job)},
     .usage = "[MATRIX]",
-    .doc = doc,
+    .doc = "Find the layouts with the shortest step: every layout of the GPUs that "
+           "divides the model, with every strategy, pipeline, micro batch and "
+           "recomputation, priced on MATRIX or a preset.\vKeys of constraints are the "
+           "axes (pp, dp, dp_shard, dp_replicate, cp, tp, ep, etp) and the settings that "
+           "vary. An option such as --strategy fixes its setting.",
+    .examples =
+        (const struct opt_example[]){
+            OPT_EXAMPLE("Search for a large model on a preset",
+                        "railgauge search --fabric gb200-nvl72 --model llama3.1-405b --gpus 1024"),
+            OPT_EXAMPLE(
+                "Limit the layouts",
+                "railgauge search matrix.json --model llama3.1-8b --constraint 'tp<=8,pp=1'"),
+            OPT_EXAMPLE("List the best 20 of a mixture of experts",
+                        "railgauge search --fabric hgx-h100 --model mixtral-8x7b \\\n"
+                        "      --gpus 256 --dtype fp8 --top 20 \\\n"
+                        "      --constraint 'ep>=8,strategy=zero1,recompute=none|selective'"),
+            OPT_EXAMPLE("Print the list as a table",
+                        "railgauge search matrix.json --model llama3.1-8b --tsv -"),
+            {0}},
+    .exits = EXIT_CODES("1 nothing fits in a GPU's memory, 2 nothing can be priced, ", ""),
 };
 
 static void head(FILE *out, const struct search *s, const struct job *j)

@@ -163,7 +163,7 @@ static void each_section(name_taker *take, void *to)
 }
 
 static const struct opt options[] = {
-    {"bytes", 0, "SIZE", "also, or only, at this message size: 64K, 16M",
+    {"bytes", 0, "SIZE", "message size to show besides the usual ones, or alone: 64K, 16M",
      OPT_INTO(struct args, bytes)},
     INPUT_BELOW(struct args, in.below),
     INPUT_JSON(struct args, in.json),
@@ -181,15 +181,19 @@ static const struct opt_line command = {
     .options = options,
     .words = words,
     .usage = "MATRIX|DIR [tiers|pairs|collectives|findings|parts|points|nccl]",
-    .doc =
-        "Print what a cost matrix says; without a section the tiers, slow parts and findings."
-        "\vOf a campaign directory also the measured pairs are shown, else those of the matrix.\n\n"
-        "  railgauge show campaign\n"
-        "  railgauge show campaign parts\n"
-        "  railgauge show campaign pairs\n"
-        "  railgauge show matrix.json tiers --bytes 1M\n"
-        "  railgauge show matrix.json findings --json\n"
-        "  railgauge show campaign nccl\n\n" EXIT_CODES("", ""),
+    .doc = "Print a cost matrix; without SECTION its tiers, slow parts and "
+           "findings.\vFrom a campaign directory, pairs are the measured ones; else those "
+           "of the matrix.",
+    .examples =
+        (const struct opt_example[]){
+            OPT_EXAMPLE("Print tiers, slow parts and findings", "railgauge show campaign"),
+            OPT_EXAMPLE("Print the time of every pair", "railgauge show campaign pairs"),
+            OPT_EXAMPLE("Print tiers at one message size",
+                        "railgauge show matrix.json tiers --bytes 1M"),
+            OPT_EXAMPLE("Print findings for a program",
+                        "railgauge show matrix.json findings --json"),
+            {0}},
+    .exits = EXIT_CODES("", ""),
 };
 
 static int cmd_show(int argc, char **argv, struct err *err)

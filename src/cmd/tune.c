@@ -14,7 +14,7 @@ struct args {
 };
 
 static const struct opt options[] = {
-    {"csv", 0, "FILE", "write the configuration of NCCL's example tuner plugin",
+    {"csv", 0, "FILE", "write the configuration file of NCCL's example tuner plugin",
      OPT_INTO(struct args, csv)},
     INPUT_JSON(struct args, json),
     {0},
@@ -30,13 +30,16 @@ static const struct opt_line command = {
     .options = options,
     .words = words,
     .usage = "DIR",
-    .doc = "Say which algorithm and protocol of NCCL is best at which size, from a sweep."
-           "\vExamples:\n"
-           "  railgauge run --transport nccl --sweep -o campaign\n"
-           "  railgauge tune campaign\n"
-           "  railgauge tune campaign --csv nccl_tuner.conf\n"
-           "  export NCCL_TUNER_PLUGIN=libnccl-tuner-example.so\n"
-           "  export NCCL_TUNER_CONFIG_FILE=nccl_tuner.conf\n\n" EXIT_CODES("", ""),
+    .doc = "Print the best algorithm and protocol of NCCL for each size, from a sweep.",
+    .examples =
+        (const struct opt_example[]){
+            OPT_ELSEWHERE("Measure with every algorithm and protocol",
+                          "railgauge run --transport nccl --sweep -o campaign"),
+            OPT_ELSEWHERE("Print the best ones", "railgauge tune campaign"),
+            OPT_ELSEWHERE("Write them for NCCL's example tuner plugin (NCCL_TUNER_CONFIG_FILE)",
+                          "railgauge tune campaign --csv nccl_tuner.conf"),
+            {0}},
+    .exits = EXIT_CODES("", ""),
 };
 
 static int write_csv(const struct tuner *t, const char *path, struct err *err)

@@ -11,21 +11,21 @@ static int take_share(void *into, const char *name, const char *none, struct err
 }
 
 static const struct opt discover_rows[] = {
-    {"output", 'o', "FILE", "write topology.json here (default: only print)",
-     OPT_INTO(struct probe_args, output), .group = 1},
+    {"output", 'o', "FILE", "write topology.json here (default: print only)",
+     OPT_INTO(struct probe_args, output)},
     {"root", 0, "DIR", "read /sys and /proc of a recorded machine below DIR",
-     OPT_INTO(struct probe_args, root), .group = 1},
-    {"transport", 't', "NAME", "nccl: the endpoints are the GPUs that its ranks will use",
-     OPT_INTO(struct probe_args, transport), .group = 1},
-    {"share-gpu", 0, NULL, "... of which several may use one", OPT_NAMED(take_share), .group = 1},
-    {"quiet", 'q', NULL, "no picture on the terminal", OPT_INTO(struct probe_args, quiet),
-     .group = 1},
-    {"json", 0, NULL, "print the verdict on NVLink of each host as JSON",
-     OPT_INTO(struct probe_args, json), .group = 1},
-    {"check", 0, NULL, "exit with 1 when NVLink is bad on a host, 2 when nothing is known of GPUs",
-     OPT_INTO(struct probe_args, check), .group = 1},
-    {"nccl", 0, NULL, "also what NCCL builds: one communicator of all ranks",
-     OPT_INTO(struct probe_args, look), .group = 1},
+     OPT_INTO(struct probe_args, root)},
+    {"transport", 't', "NAME", "with nccl, the endpoints are the GPUs that the ranks will use",
+     OPT_INTO(struct probe_args, transport)},
+    {"share-gpu", 0, NULL, "with --transport nccl: allow several ranks on one GPU",
+     OPT_NAMED(take_share)},
+    {"quiet", 'q', NULL, "print nothing", OPT_INTO(struct probe_args, quiet)},
+    {"json", 0, NULL, "print each host's NVLink verdict as JSON",
+     OPT_INTO(struct probe_args, json)},
+    {"check", 0, NULL, "exit with 1 if NVLink is bad on a host, with 2 if nothing is known of GPUs",
+     OPT_INTO(struct probe_args, check)},
+    {"nccl", 0, NULL, "also read what NCCL builds, with one communicator of all ranks",
+     OPT_INTO(struct probe_args, look)},
     {0},
 };
 
@@ -73,58 +73,71 @@ static int take_format(void *into, const char *name, const char *format, struct 
 
 const struct opt probe_file_options[] = {
     {"transport", 't', "NAME",
-     "what carries the messages: mpi (host memory; default), nccl (GPU memory), copy (from GPU to "
-     "GPU without a library) or auto",
-     OPT_NAMED(take_transport), .values = transport_each, .group = 1},
-    {"plan", 0, "FILE", "what to measure (default: made here, plan.tsv beside the points)",
-     OPT_INTO(struct probe_args, plan), .group = 1},
+     "library or method that moves the data: mpi (host memory), nccl (GPU memory), copy (GPU to "
+     "GPU "
+     "without a library), verbs, sim or auto (default mpi)",
+     OPT_NAMED(take_transport), .values = transport_each},
+    {"plan", 0, "FILE", "plan to measure (default: made here, and written beside the points)",
+     OPT_INTO(struct probe_args, plan)},
     {"topology", 0, "FILE",
-     "what the ranks are (default: discovered, topology.json beside the points)",
-     OPT_INTO(struct probe_args, topology), .group = 1},
+     "topology of the ranks (default: discovered, and written beside the points)",
+     OPT_INTO(struct probe_args, topology)},
     {"output", 'o', "FILE",
-     "where to write; what is there already is not measured again (default points.tsv)",
-     OPT_NAMED(take_output), .group = 1},
-    {"format", 0, "NAME", "nccl-tests: print the collectives as nccl-tests does",
-     OPT_NAMED(take_format), .group = 1},
+     "file of points; points it holds already are not measured again (default points.tsv)",
+     OPT_NAMED(take_output)},
+    {"format", 0, "NAME", "also print the collectives in this form: nccl-tests",
+     OPT_NAMED(take_format)},
     {"nic-pass", 0, NULL,
-     "only the plan's rounds with NVLink left; --path ib or roce leaves it (run does both)",
-     OPT_INTO(struct probe_args, probe.measure.nics), .group = 1},
-    {"discover", 0, "WHO",
-     "no more than topology.json beside the points: all, or gpus, which run starts again",
-     OPT_NAMED(take_discover), .group = 1},
+     "measure only the rounds with NVLink bypassed, with --path ib or roce; run does both passes",
+     OPT_INTO(struct probe_args, probe.measure.nics)},
+    {"discover", 0, "all|gpus",
+     "write only topology.json beside the points, for all ranks or those with GPUs; run starts "
+     "ranks this way",
+     OPT_NAMED(take_discover)},
     {"compute", 0, NULL,
-     "measure what each GPU computes and moves alone, instead of a plan, into compute.tsv",
-     OPT_INTO(struct probe_args, compute), .group = 1},
-    {"model", 0, "LIST", "... with the products of these models (default " DEVICE_MODELS ")",
-     OPT_INTO(struct probe_args, model), .group = 1},
+     "measure what each GPU computes and moves alone, into compute.tsv, instead of a plan",
+     OPT_INTO(struct probe_args, compute)},
+    {"model", 0, "LIST",
+     "with --compute, multiply the matrices of these models (default " DEVICE_MODELS ")",
+     OPT_INTO(struct probe_args, model)},
     {"dry-run", 0, NULL, "print rounds, points, bytes and time; measure nothing",
-     OPT_INTO(struct probe_args, dry_run), .group = 1},
+     OPT_INTO(struct probe_args, dry_run)},
     {0},
 };
 
-static const char discover_doc[] =
-    "Ask every rank what it is and write topology.json: endpoint id = rank."
-    "\vExample:\n"
-    "  mpirun -n 8 railgauge-probe discover -o topology.json";
-
-static const char probe_doc[] =
-    "Measure a plan over MPI and write points.tsv; a second run measures only what is missing."
-    "\vExamples:\n"
-    "  mpirun -n 8 railgauge-probe probe --exact\n"
-    "  mpirun -n 8 railgauge-probe probe --op all_reduce -b 8 -e 64M --format nccl-tests\n"
-    "  mpirun -n 8 railgauge-probe probe --topology topology.json --plan plan.tsv -o points.tsv\n\n"
-    "Options of nccl-tests beside these are taken with the value that changes nothing (-g 1) and "
-    "refused with what to use instead.\n\n"
-    "SIGTERM, SIGINT and SIGUSR1 end it after the point in flight with exit code 75; what was "
-    "measured is in the file.  Other exit codes: 0 good, 2 could not measure, 64 usage, 65 bad "
-    "data, "
-    "66 no input, 74 I/O, 78 configuration.";
-
 const struct opt_line probe_discover_line = {
     .options = discover_rows,
-    .doc = discover_doc,
-    .set = {{.rows = opt_help, .at = offsetof(struct probe_args, done), .group = -1}},
+    .doc = "Ask every rank for its machine and write topology.json: endpoint id = rank.",
+    .examples =
+        (const struct opt_example[]){
+            OPT_EXAMPLE("Read the hosts of two ranks",
+                        "mpirun -n 2 railgauge-probe discover -o topology.json"),
+            {0}},
+    .exits =
+        EXIT_CODES("1 NVLink is bad on a host (--check), 2 nothing is known of GPUs (--check), ",
+                   ", 78 configuration"),
+    OPT_ANSWERED(struct probe_args, done),
 };
 
 const struct opt_line probe_probe_line = {
-    .doc = probe_doc, .set = {PROBE_SETS(0)}, .more = transport_options};
+    .doc = "Measure a plan over MPI and write points.tsv; a second run measures only "
+           "what is missing.\vSIGTERM, SIGINT and SIGUSR1 end the program after the point "
+           "in flight with exit code 75; points.tsv keeps what was measured. Other "
+           "options of nccl-tests are accepted with the value that changes nothing (-g "
+           "1), and refused with advice otherwise.",
+    .examples =
+        (const struct opt_example[]){
+            OPT_ELSEWHERE("Measure every pair", "mpirun -n 8 railgauge-probe probe --exact"),
+            OPT_EXAMPLE("Measure one collective, as nccl-tests does",
+                        "mpirun -n 2 railgauge-probe probe --op all_reduce -b 8 -e 64K --format "
+                        "nccl-tests -o "
+                        "mpi/points.tsv"),
+            OPT_ELSEWHERE("Measure a plan",
+                          "mpirun -n 8 railgauge-probe probe --topology topology.json \\\n"
+                          "      --plan plan.tsv -o points.tsv"),
+            {0}},
+    .exits = EXIT_CODES("2 could not measure, ",
+                        ", 75 cut short (a second run continues), 78 configuration"),
+    .set = {PROBE_SETS(0)},
+    .more = transport_options,
+    OPT_ANSWERED(struct probe_args, done)};

@@ -34,13 +34,12 @@ extern const struct opt_line probe_discover_line, probe_probe_line;
 /* Options of probe_probe_line, for a command line whose struct probe_args lies at `base`.  Options
  * of transports are in transport_options(). */
 extern const struct opt probe_file_options[];
-#define PROBE_SET(base, table, member, place)                                                      \
+#define PROBE_SET(base, table, member)                                                             \
     {                                                                                              \
-        .rows = (table), .at = (base) + offsetof(struct probe_args, member), .group = (place)      \
+        .rows = (table), .at = (base) + offsetof(struct probe_args, member)                        \
     }
 #define PROBE_SETS(base)                                                                           \
-    {.rows = probe_file_options, .at = (base), .group = 1},                                        \
-        PROBE_SET(base, probe_options, probe, 20), PROBE_SET(base, device_options, device, 46),    \
-        PROBE_SET(base, opt_help, done, 49), PROBE_SET(base, nccl_tests_options, probe, 70)
+    {.rows = probe_file_options, .at = (base)}, PROBE_SET(base, probe_options, probe),             \
+        PROBE_SET(base, device_options, device), PROBE_SET(base, nccl_tests_options, probe)
 
 #endif

@@ -12,7 +12,7 @@
 #include "base/units.h"
 
 enum { OPTIONS_MAX = 80, COUNT_MAX = 1 << 28 };
-enum { JOB = 1, MACHINE = 2 }; /* groups of --help */
+static const struct argument_group machine = {"machine", "machine and placement of ranks"};
 
 #define AT(field) offsetof(struct job_opts, field)
 
@@ -20,43 +20,46 @@ static const char *const spread_name[SPREAD_COUNT] = {"block", "cyclic"};
 
 const struct argument job_argument[] = {
     {"model", ARGUMENT_TEXT, AT(model), 0, 0, NULL, 0, "NAME",
-     "a model of jobs/training/models, or a file, also a config.json of Transformers (default "
+     "model of jobs/training/models, or a file, such as a config.json of Transformers (default "
      "llama3.1-8b)",
-     .group = JOB, .letter = 'm'},
+     .letter = 'm'},
     {"layout", ARGUMENT_TEXT, AT(layout), 0, 0, NULL, 0, "AXES",
-     "pp, dp_replicate, dp_shard (or dp), cp, tp, ep, etp: \"dp_shard=8,tp=4,pp=2\"; one may be "
-     "auto (default dp=auto)",
-     .group = JOB},
+     "sizes of pp, dp_replicate, dp_shard (or dp), cp, tp, ep, etp: \"dp_shard=8,tp=4,pp=2\"; one "
+     "may be auto (default dp=auto)",
+     .group = NULL},
     {"gpus", ARGUMENT_INT, AT(gpus), 1, COUNT_MAX, NULL, 0, "N",
-     "ranks of the layout (default: all endpoints)", .group = JOB},
+     "number of ranks (default: all endpoints)", .group = NULL},
     {"accumulation", ARGUMENT_INT, AT(accumulation), 1, COUNT_MAX, NULL, 0, "N",
-     "microbatches of a step: the batch is N x micro batch x data-parallel ranks", .group = JOB},
+     "microbatches per step and data-parallel rank, instead of --batch", .group = &machine},
     {"fabric", ARGUMENT_TEXT, AT(fabric), 0, 0, NULL, 0, "NAME",
-     "without a MATRIX: a preset of topo/fabrics; with one: whose GPU it has", .group = MACHINE},
+     "preset to use without a MATRIX; with one, the preset whose GPU it has", .group = NULL},
     {"racks", ARGUMENT_INT, AT(racks), 1, COUNT_MAX, NULL, 0, "N",
-     "racks of the preset (default: as many as the GPUs need)", .group = MACHINE},
+     "racks of the preset (default: as many as the GPUs need)", .group = NULL},
     {"gpus-per-node", ARGUMENT_INT, AT(gpus_per_node), 1, 64, NULL, 0, "N",
-     "GPUs of a host, with as many NICs to each (default: as the preset has it)", .group = MACHINE},
+     "GPUs per host of the preset, each with as many NICs as before (default: as in the preset)",
+     .group = &machine},
     {"nvlink-domain", ARGUMENT_INT, AT(nvlink_domain), 1, 65536, NULL, 0, "N",
-     "GPUs of an NVLink domain (default: as the preset has it)", .group = MACHINE},
+     "GPUs per NVLink domain of the preset (default: as in the preset)", .group = &machine},
     {"order", ARGUMENT_TEXT, AT(place.order), 0, 0, NULL, 0, "FILE",
-     "rank to endpoint: a hostfile, or an endpoint per line (default: in order)", .group = MACHINE},
+     "order of ranks: a hostfile, or an endpoint per line (default: in order)", .group = NULL},
     {"nodes", ARGUMENT_TEXT, AT(place.nodes), 0, 0, NULL, 0, "LIST",
-     "ranks fill these nodes in turn: \"r00n[00-15],r01n03\" (default: the first of the matrix)",
-     .group = MACHINE},
+     "nodes that ranks fill in turn: \"r00n[00-15],r01n03\" (default: the first of the matrix)",
+     .group = NULL},
     {"segment", ARGUMENT_INT, AT(place.segment), 1, COUNT_MAX, NULL, 0, "N",
-     "N nodes of a rack, then N of the next, round the racks: the widest spread that srun "
-     "--segment=N allows (default: as the preset's jobs do, 16 of 18 of NVL72, and said)",
-     .group = MACHINE},
+     "nodes per rack, one rack after another: the widest spread that srun --segment=N allows "
+     "(default: as usual on the preset, such as 16 of the 18 nodes of NVL72)",
+     .group = &machine},
     {"spread", ARGUMENT_WORD, AT(place.spread), 0, 0, spread_name, SPREAD_COUNT, "NAME",
-     "how ranks are dealt over the nodes, as srun --distribution: block, cyclic (default block)",
-     .group = MACHINE},
+     "order in which nodes get ranks, as srun --distribution: block or cyclic (default block)",
+     .group = &machine},
     {"mesh-order", ARGUMENT_WORD, AT(mesh), 0, 0, order_name, ORDER_COUNT, "NAME",
-     "megatron, torchtitan, tp-pp-dp (default megatron)", .group = MACHINE},
+     "order of the axes in the ranks: megatron, torchtitan or tp-pp-dp (default megatron)",
+     .group = &machine},
     {"flops", ARGUMENT_DOUBLE, AT(flops), 1, 1e20, NULL, 0, "RATE",
-     "FLOP/s that a device reaches, before preset and matrix: 400e12", .group = MACHINE},
+     "FLOP/s that a device reaches, instead of those of preset or matrix: 400e12",
+     .group = &machine},
     {"constants", ARGUMENT_TEXT, AT(constants), 0, 0, NULL, 0, "FILE",
-     "instead of jobs/training/constants.json", .group = MACHINE},
+     "constants of the step model (default jobs/training/constants.json)", .group = &machine},
     {0},
 };
 int job_set(struct job_opts *o, const char *key, const char *value, struct err *err)
@@ -83,23 +86,46 @@ static int take_option(void *into, const char *name, const char *value, struct e
     return job_set(into, name, value, &why) == 0 ? 0 : err_usage(err, "--%s", why.text);
 }
 
+static struct opt option_of(const struct argument *a)
+{
+    return (struct opt){a->key,
+                        a->letter,
+                        a->arg,
+                        a->help,
+                        OPT_NAMED(take_option),
+                        .group = a->group ? a->group->name : NULL,
+                        .values = !strcmp(a->key, "model")    ? model_each
+                                  : !strcmp(a->key, "fabric") ? fabric_each
+                                                              : NULL,
+                        .words = a->words,
+                        .known = a->count};
+}
+
 const struct opt *job_options(void)
 {
     static const struct argument *const tables[] = {job_argument, recipe_argument};
-    static struct opt rows[OPTIONS_MAX]; /* both tables, and an empty row */
-    int n = 0;
+    static struct opt rows[OPTIONS_MAX]; /* both tables, headlines, and an empty row */
+    const struct argument_group *part[OPTIONS_MAX] = {NULL}; /* [0]: own options */
+    int parts = 1, n = 0;
 
     for (int t = 0; t < 2; t++)
         for (const struct argument *a = tables[t]; a->key; a++) {
-            assert(n + 1 < OPTIONS_MAX);
-            rows[n++] = (struct opt){
-                a->key, a->letter, a->arg, a->help, OPT_NAMED(take_option), .group = a->group};
-            rows[n - 1].values = !strcmp(a->key, "model")    ? model_each
-                                 : !strcmp(a->key, "fabric") ? fabric_each
-                                                             : NULL;
-            rows[n - 1].words = a->words;
-            rows[n - 1].known = a->count;
+            int i = 0;
+            while (i < parts && part[i] != a->group)
+                i++;
+            parts += i == parts;
+            part[i] = a->group;
         }
+    for (int i = 0; i < parts; i++) {
+        if (part[i])
+            rows[n++] = (struct opt){.help = part[i]->headline, .group = part[i]->name};
+        for (int t = 0; t < 2; t++)
+            for (const struct argument *a = tables[t]; a->key; a++) {
+                assert(n + 2 < OPTIONS_MAX);
+                if (a->group == part[i])
+                    rows[n++] = option_of(a);
+            }
+    }
     return rows;
 }
 

@@ -154,6 +154,10 @@ enum argument_kind {
     ARGUMENT_SWITCH, /* on, off */
     ARGUMENT_WORD    /* word of a list */
 };
+/* Group of --help, and its part with this headline. */
+struct argument_group {
+    const char *name, *headline;
+};
 struct argument {
     const char *key; /* "micro-batch" */
     enum argument_kind kind;
@@ -162,7 +166,8 @@ struct argument {
     const char *const *words;
     int count;
     const char *arg, *help;
-    int group, letter; /* group in --help; short option, 0: none */
+    const struct argument_group *group; /* in --help; NULL: among the own options of a command */
+    int letter;                         /* short option; 0: none */
 };
 /* Arguments of struct recipe; an empty row ends the table. */
 extern const struct argument recipe_argument[];

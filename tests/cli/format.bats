@@ -66,7 +66,7 @@ refused() { # WORDS... MESSAGE
 
 @test "help and the manual say that they exist" {
     run railgauge probe --help
-    [[ $(tr -s ' \n' ' ' <<<"$output") == *"Options of nccl-tests beside these are taken with the value that changes nothing"* ]]
+    [[ $(tr -s ' \n' ' ' <<<"$output") == *"Other options of nccl-tests are accepted with the value that changes nothing"* ]]
     page=$(mandoc -T ascii "$BATS_TEST_DIRNAME/../../src/railgauge.1" | sed 's/.\x08//g')
     for o in ngpus nthreads stepbytes agg_iters run_cycles parallel_init root blocking stream_null timeout cudagraph \
         report_cputime average local_register cta_policy device_implementation report_timestamps output_file memory \

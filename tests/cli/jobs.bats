@@ -84,7 +84,7 @@ need_ranks() {
 }
 
 @test "the options inside exist in railgauge run" {
-    help=$(railgauge run --help | tr -s ' \n' ' ')
+    help=$(railgauge run --help=all | tr -s ' \n' ' ')
     for f in "$root"/jobs/slurm/*.sbatch "$root"/jobs/kubernetes/*.yaml; do
         options=$(sed -e '/^#/d' -e 's/--launch.*/--launch/' "$f" | grep -oE -- '--(transport|path|output|launch|resume)\b' | sort -u)
         [ "$(wc -l <<<"$options")" -ge 3 ]

@@ -109,6 +109,6 @@ PY
     # A command that learns --json is to be added above; these need ranks or a scheduler's words.
     for command in $(railgauge --help | awk '/^  [a-z]/ {print $1}'); do
         [[ " check-placement replay $seen " != *" $command "* ]] || continue
-        if railgauge "$command" --help | grep -- ' --json'; then echo "$command" && return 1; fi
+        if railgauge "$command" --help=all | grep -- ' --json'; then echo "$command" && return 1; fi
     done
 }

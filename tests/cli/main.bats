@@ -206,14 +206,6 @@ EOF
     done
 }
 
-@test "examples of --help can be pasted: none is broken by the width of the page" {
-    for c in $commands; do
-        run railgauge "$c" --help
-        broken=$(awk '/, --help / {tail = 1} !tail {next} /^  [a-z]/ {example = 1; next} example && /^[^ ]/ {print} {example = example && /^ /}' <<<"$output")
-        [ -z "$broken" ] || { echo "$c: $broken"; false; }
-    done
-}
-
 # reads FILE WORDS: railgauge with these words, where {} stands for FILE and ~ for a blank within a word.
 reads() {
     local words

@@ -62,10 +62,10 @@ setup() {
 }
 
 @test "--help knows both sides" {
-    run railgauge probe --help
+    run railgauge probe --help=all
     [ "$status" -eq 0 ]
     [[ $output == *"--half-width=SHARE"*"--fault=SPEC"* ]]
-    [[ $output == *"mpirun -n 8 railgauge probe --op all_reduce"* ]]
+    [[ $output == *"mpirun -n 2 railgauge-probe probe --op all_reduce"* ]]
 }
 
 # A copy alone in a folder has no railgauge-probe beside it.

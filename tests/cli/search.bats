@@ -148,6 +148,6 @@ assert t["activation_checkpoint"]["mode"] == "full"' t.toml
 @test "help shows examples" {
     run railgauge search --help
     [ "$status" -eq 0 ]
-    [[ $output == *"railgauge search --fabric gb200-nvl72 --model llama3.1-405b --gpus 8192"* ]]
+    [[ $output == *"railgauge search --fabric gb200-nvl72 --model llama3.1-405b --gpus 1024"* ]]
     [[ $output == *"Exit codes:"* ]]
 }

@@ -136,7 +136,7 @@ has_nccl_tests() {
 has_verbs() {
     has_gpu && has_mpi || return 1
     compgen -G '/sys/class/infiniband/*' >/dev/null || { why='no RDMA device: /sys/class/infiniband is empty or missing' && return 1; }
-    [[ $("$probe" probe --help 2>&1) == *verbs* ]] || { why='railgauge-probe knows no transport verbs' && return 1; }
+    [[ $("$probe" probe --help=network 2>&1) == *verbs* ]] || { why='railgauge-probe knows no transport verbs' && return 1; }
 }
 has_nothing() { :; }
 
@@ -398,7 +398,7 @@ recorded() {
     bare=$(awk '$1 == "step" {print $3}' "$out/job-bare" | median) with=$(awk '$1 == "step" {print $3}' "$out/job-with" | median)
     row 'a recorded step of a PyTorch job against an unrecorded one, time' "$(awk "BEGIN {printf \"%.3f\", $with / $bare}")" '' '<= 1.05'
     [ -n "$(ls -A "$out/record" 2>/dev/null)" ] || { echo 'the plugin has recorded nothing'; return 1; }
-    [[ $(railgauge import --help) == *--nccl-profile* ]] || { echo '# import knows no --nccl-profile: the record was not read'; return 0; }
+    [[ $(railgauge import --help=record) == *--nccl-profile* ]] || { echo '# import knows no --nccl-profile: the record was not read'; return 0; }
     mkdir -p "$out/recorded"
     limited railgauge import --nccl-profile "$out/record" -o "$out/recorded/points.tsv" && [ -s "$out/recorded/points.tsv" ]
 }

@@ -49,7 +49,7 @@ make_nccl() { stand_ins && railgauge run -t nccl --ranks 4 "${small[@]}" --op pa
 make_copies() { stand_ins && railgauge run -t copy --ranks 2 "${small[@]}" --op pair_bw --no-compute --max-run 60s -o campaign; }
 make_verbs() {
     [ -e "$build/fake/libverbs_fake.so.1" ] || return 99
-    "$probe" probe --help 2>&1 | grep -q -- --hca || return 99
+    "$probe" probe --help=network 2>&1 | grep -q -- --hca || return 99
     printf '%s\n' "device mlx5_0 layer=roce gids=5" "gid 3 v2 ::ffff:10.1.0.1" \
         "device mlx5_1 layer=roce gids=5" "gid 3 v2 ::ffff:10.1.0.2" >devices.txt
     export RAILGAUGE_IBVERBS=$build/fake/libverbs_fake.so.1 FAKE_VERBS=$PWD/devices.txt

@@ -164,7 +164,7 @@ def railgauge(build, *words, **more):
 
 
 def has_worlds(build):
-    return b"--world" in railgauge(build, "run", "--help").stdout
+    return any(b"--world" in railgauge(build, "run", h).stdout for h in ("--help=simulation", "--help"))
 
 
 class Broken(Exception):

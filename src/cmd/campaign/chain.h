@@ -62,9 +62,8 @@ static inline bool chain_is_sim(const struct chain *c)
 int chain_transport(struct chain *c, struct err *err);
 #define CHAIN_TRUST(type, member)                                                                  \
     {                                                                                              \
-        "trust-owner", 0, NULL,                                                                    \
-            "use folders, links and files although they belong to another user",                   \
-            OPT_INTO(type, member.trust), .group = 1                                               \
+        "trust-owner", 0, NULL, "use directories, links and files that belong to another user",    \
+            OPT_INTO(type, member.trust)                                                           \
     }
 /* EXIT_CONFIG if `path`, a link or a directory, or a file in it belongs to a user other than the
  * caller and root, unless allowed (--trust-owner). */

@@ -31,28 +31,28 @@ struct args {
 };
 
 static const struct opt options[] = {
-    {"limit", 0, "TIME", "all of it takes no longer than this (default 2m)",
-     OPT_SECONDS(struct args, limit), .group = 1},
-    {"last", 0, NULL, "start nothing: what the last check said of HOST, this one without",
-     OPT_INTO(struct args, last), .group = 1},
-    {"max-age", 0, "TIME", "with --last: an older check tells nothing (default 24h)",
-     OPT_SECONDS(struct args, max_age), .group = 1},
+    {"limit", 0, "TIME", "longest time of the whole check (default 2m)",
+     OPT_SECONDS(struct args, limit)},
+    {"last", 0, NULL, "print the last result of HOST (default: this host) without measuring",
+     OPT_INTO(struct args, last)},
+    {"max-age", 0, "TIME", "with --last, ignore results older than this (default 24h)",
+     OPT_SECONDS(struct args, max_age)},
     {"state", 0, "DIR",
-     "where what is said of each host is kept (default $RAILGAUGE_STATE, /var/lib/railgauge or "
+     "directory of the last results (default $RAILGAUGE_STATE, /var/lib/railgauge or "
      "~/.local/state/railgauge)",
-     OPT_INTO(struct args, state), .group = 1},
-    {"reason", 0, NULL, "print a line HOST REASON for each host to be drained, and nothing else",
-     OPT_INTO(struct args, reason), .group = 1},
+     OPT_INTO(struct args, state)},
+    {"reason", 0, NULL, "print only a line HOST REASON for each host to drain",
+     OPT_INTO(struct args, reason)},
     JUDGED_AGAINST(struct args, of),
     JUDGED_LIMITS(struct args, of),
     JUDGED_STYLE(struct args, style),
     {"output", 'o', "DIR", "keep the campaign in this new directory",
-     OPT_INTO(struct args, chain.dir), .group = 1},
+     OPT_INTO(struct args, chain.dir)},
     CHAIN_TRUST(struct args, chain),
     {"transport", 't', "NAME",
-     "auto, nccl, copy, mpi or sim (default auto: sim with --fabric, nccl where every rank has a "
-     "GPU, else mpi)",
-     OPT_INTO(struct args, chain.transport), .values = transport_each, .group = 1},
+     "library or method that moves the data: auto, nccl, copy, mpi, verbs or sim (default auto: "
+     "sim with --fabric, nccl if every rank has a GPU, else mpi)",
+     OPT_INTO(struct args, chain.transport), .values = transport_each},
     INPUT_JSON(struct args, of.in.json),
     INPUT_QUIET(struct args, of.in.quiet),
     {0},
@@ -87,19 +87,26 @@ static const struct opt_line command = {
     .words = words,
     .check = refuse,
     .usage = "[--last [HOST]]",
-    .set = {{.rows = launch_options, .at = offsetof(struct args, chain.launch), .group = 1},
-            {.rows = probe_options, .at = offsetof(struct args, chain.probe), .group = 20},
-            {.rows = sim_options, .at = offsetof(struct args, chain.sim), .group = 50}},
+    .set = {{.rows = launch_options, .at = offsetof(struct args, chain.launch)},
+            {.rows = probe_options, .at = offsetof(struct args, chain.probe)},
+            {.rows = sim_options, .at = offsetof(struct args, chain.sim)}},
     .more = transport_options,
-    .doc = "Measure for a minute or two on the nodes of this job, or on this one, and judge it as "
-           "accept does."
-           "\vFor prologs, epilogs, health checks and cron: jobs/health has them.\n\n"
-           "  railgauge check                    nodes of this job, else this host\n"
-           "  railgauge check --limit 1m --against site/matrix.json\n"
-           "  railgauge check --last             in milliseconds, from the state\n"
-           "  railgauge check --last n03 --max-age 2h --exit-style nagios\n"
-           "  railgauge check --last --reason    what scontrol is told\n\n" EXIT_CODES(
-               "1 a check fails, 2 could not judge, ", ", 75 cut short, 78 configuration"),
+    .doc = "Measure for a minute or two on the nodes of this job, or on this host, and "
+           "judge as accept does.\vjobs/health shows its use in prologs, epilogs, health "
+           "checks and cron.",
+    .examples =
+        (const struct opt_example[]){
+            OPT_ELSEWHERE("Check the nodes of this job, or this host", "railgauge check"),
+            OPT_ELSEWHERE("Compare with an earlier matrix, in at most a minute",
+                          "railgauge check --limit 1m --against site/matrix.json"),
+            OPT_EXAMPLE("Print the last result of this host, without measuring",
+                        "railgauge check --last"),
+            OPT_ELSEWHERE("Print the last result of a host for Nagios",
+                          "railgauge check --last n03 --max-age 2h --exit-style nagios"),
+            OPT_EXAMPLE("Print the hosts to drain, for scontrol",
+                        "railgauge check --last --reason"),
+            {0}},
+    .exits = EXIT_CODES("1 a check fails, 2 could not judge, ", ", 75 cut short, 78 configuration"),
 };
 
 /* --- state directory --- */

@@ -25,18 +25,18 @@
 
 const struct opt launch_options[] = {
     {"hosts", 0, "LIST|FILE",
-     "run on these hosts: n[01-18]:4,login:1 or a host file (default: this machine)",
-     OPT_INTO(struct launch, hosts), .group = 1},
+     "hosts to run on: n[01-18]:4,login:1 or a host file (default: this machine)",
+     OPT_INTO(struct launch, hosts)},
     {"ranks", 0, "N",
-     "ranks (default: one a core here, at least 2 and at most 4; with --hosts what it says, or one "
-     "a host)",
-     OPT_INT(struct launch, ranks, 2, 1 << 20), .group = 1},
-    {"launch", 0, "COMMAND", "put these words before the MPI program instead of mpirun",
-     OPT_INTO(struct launch, command), .group = 1},
+     "number of ranks (default: one per core here, 2 to 4; with --hosts as given there, or one per "
+     "host)",
+     OPT_INT(struct launch, ranks, 2, 1 << 20)},
+    {"launch", 0, "COMMAND", "command that starts the MPI program (default: mpirun)",
+     OPT_INTO(struct launch, command)},
     {"watch-address", 0, "ADDRESS",
-     "listen here to the ranks' word that they are alive (default: the interface that reaches the "
-     "hosts)",
-     OPT_INTO(struct launch, address), .group = 1},
+     "address on which the ranks' signs of life are received (default: of the interface that "
+     "reaches the hosts)",
+     OPT_INTO(struct launch, address)},
     {0},
 };
 

@@ -12,14 +12,16 @@ int mpi_opts_window(const struct mpi_opts *o, size_t bytes)
 }
 
 static const struct opt rows[] = {
-    {.help = "Messages over MPI (--transport mpi):", .group = 38},
-    {"window", 0, "N", "messages in flight in pair_bw and pair_bibw (default 64 below 64K, else 4)",
-     OPT_INT(struct mpi_opts, window, 1, MPI_WINDOW_MAX), .group = 38},
+    {.help = "MPI (--transport mpi)", .group = "network"},
+    {"window", 0, "N",
+     "messages in flight in pair_bw and pair_bibw (default: 64 below 64K, else 4)",
+     OPT_INT(struct mpi_opts, window, 1, MPI_WINDOW_MAX), .group = "network"},
     {"reduce-scatter", 0, "CALL",
-     "counts: MPI_Reduce_scatter (default), block: MPI_Reduce_scatter_block",
-     OPT_WORD(struct mpi_opts, scatter_by_block, scatter_word), .group = 38},
+     "call that is measured: counts (MPI_Reduce_scatter) or block (MPI_Reduce_scatter_block) "
+     "(default counts)",
+     OPT_WORD(struct mpi_opts, scatter_by_block, scatter_word), .group = "network"},
     {0},
 };
 
 struct mpi_opts mpi_opts_asked;
-const struct opt_set mpi_options = {.rows = rows, .into = &mpi_opts_asked, .group = 38};
+const struct opt_set mpi_options = {.rows = rows, .into = &mpi_opts_asked};

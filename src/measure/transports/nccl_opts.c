@@ -134,49 +134,51 @@ static int take_config(void *into, char *list, struct err *err)
 }
 
 static const struct opt rows[] = {
-    {.help = "NCCL (--transport nccl):", .group = 40},
+    {.help = "NCCL (--transport nccl)", .group = "gpu"},
     {"path", 0, "NAME",
-     "what must carry the data: nvlink, mnnvl, p2p, pcie, shm, ib, roce or tcp; another one is a "
-     "failure (default: as NCCL chooses)",
-     OPT_CALL(take_path), .group = 40},
+     "path that must carry the data: nvlink, mnnvl, p2p, pcie, shm, ib, roce or tcp; another path "
+     "is an error (default: NCCL chooses)",
+     OPT_CALL(take_path), .group = "gpu"},
     {"algo", 0, "LIST",
-     "ring, tree, nvls, nvlstree, pat, collnetdirect, collnetchain (default: as NCCL chooses)",
-     OPT_CALL(take_algo), .group = 40},
-    {"proto", 0, "LIST", "ll, ll128, simple (default: as NCCL chooses)", OPT_CALL(take_proto),
-     .group = 40},
+     "algorithms: ring, tree, nvls, nvlstree, pat, collnetdirect, collnetchain (default: NCCL "
+     "chooses)",
+     OPT_CALL(take_algo), .group = "gpu"},
+    {"proto", 0, "LIST", "protocols: ll, ll128, simple (default: NCCL chooses)",
+     OPT_CALL(take_proto), .group = "gpu"},
     {"sweep", 0, NULL,
-     "the collectives again with every algorithm and protocol, each into sweep/ALGO-PROTO.tsv",
-     OPT_INTO(struct nccl_opts, sweep), .group = 40},
-    {"graph", 0, NULL, "replay a CUDA graph of up to 20 operations instead of launching them",
-     OPT_INTO(struct nccl_opts, graph), .group = 40},
+     "measure the collectives again with each algorithm and protocol, into sweep/ALGO-PROTO.tsv",
+     OPT_INTO(struct nccl_opts, sweep), .group = "gpu"},
+    {"graph", 0, NULL,
+     "replay a CUDA graph of up to 20 operations instead of launching them one by one",
+     OPT_INTO(struct nccl_opts, graph), .group = "gpu"},
     {"same-buffer", 0, NULL,
-     "every operation on the same memory (default: each begins where the one before ended)",
-     OPT_INTO(struct nccl_opts, same_buffer), .group = 40},
-    {"in-place", 0, NULL, "collectives within one buffer", OPT_INTO(struct nccl_opts, in_place),
-     .group = 40},
-    {"nccl-mem", 0, NULL, "buffers from ncclMemAlloc", OPT_INTO(struct nccl_opts, mem_alloc),
-     .group = 40},
+     "use the same memory for every operation (default: each begins where the last ended)",
+     OPT_INTO(struct nccl_opts, same_buffer), .group = "gpu"},
+    {"in-place", 0, NULL, "run collectives within one buffer", OPT_INTO(struct nccl_opts, in_place),
+     .group = "gpu"},
+    {"nccl-mem", 0, NULL, "allocate buffers with ncclMemAlloc",
+     OPT_INTO(struct nccl_opts, mem_alloc), .group = "gpu"},
     {"share-gpu", 0, NULL,
-     "several ranks on one GPU, over sockets: for trying things out, not for measuring a fabric",
-     OPT_INTO(struct nccl_opts, share_gpu), .group = 40},
+     "allow several ranks on one GPU, over sockets: to try things out, not to measure a fabric",
+     OPT_INTO(struct nccl_opts, share_gpu), .group = "gpu"},
     {"register", 0, "HOW",
-     "none, buffer (ncclCommRegister) or symmetric (a window, with --nccl-mem); default none",
-     OPT_CALL(take_register), .group = 40},
+     "register buffers: none, buffer (ncclCommRegister) or symmetric (a window, with --nccl-mem) "
+     "(default none)",
+     OPT_CALL(take_register), .group = "gpu"},
     {"datatype", 'd', "TYPE",
-     "int8 ... float32, bfloat16, float8e4m3 (default uint8, sums: "
-     "uint32)",
-     OPT_CALL(take_type), .group = 40},
-    {"redop", 0, "OP", "sum, prod, max, min or avg (default sum)", OPT_CALL(take_redop),
-     .group = 40},
+     "data type: int8 ... float32, bfloat16, float8e4m3 (default uint8, for sums uint32)",
+     OPT_CALL(take_type), .group = "gpu"},
+    {"redop", 0, "OP", "reduction: sum, prod, max, min or avg (default sum)", OPT_CALL(take_redop),
+     .group = "gpu"},
     {"pool", 0, "N", "communicators kept open (default 16)",
-     OPT_INT(struct nccl_opts, pool, 1, 4096), .group = 40},
+     OPT_INT(struct nccl_opts, pool, 1, 4096), .group = "gpu"},
     {"pair-comms", 0, "HOW",
-     "a pair's communicator: own, split, shared or auto, which measures first (default: auto where "
-     "connecting takes long, else own)",
-     OPT_CALL(take_pair_comms), .group = 40},
+     "communicator of a pair: own, split, shared or auto, which measures first (default: auto "
+     "where connecting takes long, else own)",
+     OPT_CALL(take_pair_comms), .group = "gpu"},
     {"nccl-config", 0, "LIST",
-     "fields of ncclConfig_t: CTAPolicy=2,splitShare=1 ... (default: as NCCL chooses)",
-     OPT_CALL(take_config), .group = 40},
+     "fields of ncclConfig_t, such as CTAPolicy=2,splitShare=1 (default: NCCL chooses)",
+     OPT_CALL(take_config), .group = "gpu"},
     {0},
 };
 
@@ -203,8 +205,7 @@ static int check(void *into, struct err *err)
     return 0;
 }
 
-const struct opt_set nccl_options = {
-    .rows = rows, .into = &nccl_opts_asked, .group = 40, .check = check};
+const struct opt_set nccl_options = {.rows = rows, .into = &nccl_opts_asked, .check = check};
 
 /* --- variables that NCCL reads --- */
 
@@ -454,7 +455,7 @@ static int take_of_tests(void *into, const char *name, const char *value, struct
 }
 
 #define HIDDEN(name, letter, same, why)                                                            \
-    {name, letter, "VALUE", NULL, OPT_NAMED(take_of_tests), .flags = OPTION_HIDDEN, .group = 70},
+    {name, letter, "VALUE", NULL, OPT_NAMED(take_of_tests), .flags = OPTION_HIDDEN},
 const struct opt nccl_tests_options[] = {TESTS_OPTIONS(HIDDEN){0}};
 
 const char *nccl_tests_meaning(char letter, const char *word)

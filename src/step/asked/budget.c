@@ -85,23 +85,25 @@ static int take_mtbf(void *into, char *text, struct err *err)
     return o->mtbf > 0 ? 0 : err_usage(err, "\"%s\": failures at every moment", text);
 }
 
-#define ROW_GROUP .group = 6
+#define ROW_GROUP .group = "budget"
 const struct opt budget_options[] = {
-    {"tokens", 0, "N", "train on so many: days, GPU-hours and steps (300B, 15T)",
+    {.help = "days, GPU-hours, failures, checkpoints and energy of a whole run", ROW_GROUP},
+    {"tokens", 0, "N", "tokens to train on; print days, GPU-hours and steps: 300B, 15T",
      OPT_CALL(take_tokens), ROW_GROUP},
-    {"price", 0, "PRICE", "of a GPU-hour: 2.5, or 2.5EUR", OPT_CALL(take_price), ROW_GROUP},
+    {"price", 0, "PRICE", "price per GPU-hour: 2.5, or 2.5EUR", OPT_CALL(take_price), ROW_GROUP},
     {"mtbf", 0, "TIME[/OF]",
-     "mean time between failures of the job, or of a node or gpu: 3h, 50000h/gpu",
+     "mean time between failures of the job, or per node or gpu: 3h, 50000h/gpu",
      OPT_CALL(take_mtbf), ROW_GROUP},
-    {"checkpoint", 0, "TIME", "one checkpoint, while training stands still",
+    {"checkpoint", 0, "TIME", "time of one checkpoint, during which training stops",
      OPT_SECONDS(struct budget_opts, checkpoint), ROW_GROUP},
-    {"checkpoint-every", 0, "TIME", "work between two of them (default: the best, Daly 2006)",
+    {"checkpoint-every", 0, "TIME",
+     "training time between two checkpoints (default: the best, Daly 2006)",
      OPT_SECONDS(struct budget_opts, every), ROW_GROUP},
-    {"restart", 0, "TIME", "from a failure until training goes on (default 0)",
+    {"restart", 0, "TIME", "time from a failure until training continues (default 0)",
      OPT_SECONDS(struct budget_opts, restart), ROW_GROUP},
-    {"power", 0, "POWER", "of a GPU with its share of the node: 700W, 1.2kW", OPT_CALL(take_power),
-     ROW_GROUP},
-    {"pue", 0, "X", "power of the facility over that of its nodes (default 1)",
+    {"power", 0, "POWER", "power per GPU with its share of the node: 700W, 1.2kW",
+     OPT_CALL(take_power), ROW_GROUP},
+    {"pue", 0, "X", "power of the facility / power of its nodes (default 1)",
      OPT_REAL(struct budget_opts, pue, 1, 10), ROW_GROUP},
     {0},
 };

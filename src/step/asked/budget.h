@@ -50,8 +50,7 @@ extern const struct opt budget_options[];
 int budget_check(void *into, struct err *err);
 #define BUDGET_OPTIONS(type, member)                                                               \
     {                                                                                              \
-        .rows = budget_options, .at = offsetof(type, member), .check = budget_check,               \
-        .title = "The run that such steps make up:"                                                \
+        .rows = budget_options, .at = offsetof(type, member), .check = budget_check                \
     }
 
 /* A figure and its values at the ends of the step's interval. */

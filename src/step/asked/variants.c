@@ -43,13 +43,13 @@ static int take_what_if(void *into, char *text, struct err *err)
 }
 
 const struct opt variants_options[] = {
-    {"gpus", 0, "N[,N...]", NULL, OPT_CALL(take_gpus), .flags = OPTION_HIDDEN, .group = 1},
-    {"weak", 0, NULL, "of several --gpus: keep the tokens of a GPU, not the batch",
-     OPT_INTO(struct variants_asked, weak), .group = 1},
+    {"gpus", 0, "N[,N...]", NULL, OPT_CALL(take_gpus), .flags = OPTION_HIDDEN},
+    {"weak", 0, NULL, "with several --gpus, keep the tokens per GPU constant instead of the batch",
+     OPT_INTO(struct variants_asked, weak)},
     {"what-if", 0, "CHANGES",
-     "the machine with parts of it faster, beside it as it is: nic=2x or 400G, nvlink=, latency=, "
-     "hbm=, flops=2x, exceptions=none; may be given again",
-     OPT_CALL(take_what_if), .group = 2},
+     "also predict a machine with faster parts: nic=2x or 400G, nvlink=, latency=, hbm=, flops=2x, "
+     "exceptions=none; may be given again",
+     OPT_CALL(take_what_if)},
     {0},
 };
 

@@ -117,13 +117,33 @@ struct replay_opts {
 
 void replay_defaults(struct replay_opts *o);
 extern const struct opt replay_options[];
-extern const char replay_doc[];
-/* Option sets for a struct replay_opts at `base`, with opt_help, so that parsing never exits. */
+/* Description of the command, in both programs. */
+#define REPLAY_ABOUT                                                                               \
+    .usage = "MATRIX",                                                                             \
+    .doc = "Run the messages of one training step on this machine, and compare them with their "   \
+           "prediction."                                                                           \
+           "\vMATRIX must have been measured here: one rank per endpoint, in the same order. "     \
+           "Groups, sizes, order and overlap are those of the prediction; compute has a set "      \
+           "length.",                                                                              \
+    .examples =                                                                                    \
+        (const struct opt_example[]){                                                              \
+            OPT_ELSEWHERE("Replay a step of which compute takes 70 %",                             \
+                          "railgauge replay matrix.json --model llama3.1-8b \\\n"                  \
+                          "      --layout dp_shard=8 --compute-share 70%"),                        \
+            OPT_ELSEWHERE("Replay a step with an order of ranks",                                  \
+                          "railgauge replay matrix.json --layout tp=4,dp_shard=2 \\\n"             \
+                          "      --strategy zero1 --order straddling"),                            \
+            OPT_ELSEWHERE("Start the ranks with a launcher",                                       \
+                          "mpirun -n 8 railgauge-probe replay matrix.json \\\n"                    \
+                          "      --layout pp=4,dp_shard=2 --batch 16 --json"),                     \
+            {0}},                                                                                  \
+    .exits = EXIT_CODES("2 could not judge (no compute rate, no curve), ",                         \
+                        ", 75 cut short, 78 configuration")
+/* Option sets for a struct replay_opts at `base`. */
 #define REPLAY_SETS(base)                                                                          \
     {.rows = replay_options, .at = (base)},                                                        \
-        {.make = job_options, .at = (base) + offsetof(struct replay_opts, job), .group = 2},       \
     {                                                                                              \
-        .rows = opt_help, .at = (base) + offsetof(struct replay_opts, done), .group = -1           \
+        .make = job_options, .at = (base) + offsetof(struct replay_opts, job)                      \
     }
 extern const struct opt_line replay_line; /* command line of the MPI program */
 

@@ -199,20 +199,6 @@ void replay_case_free(struct replay_case *c)
     constants_free(&c->constants);
 }
 
-const char replay_doc[] =
-    "Run the messages of one training step on this machine, beside their prediction.  MATRIX must "
-    "have been measured here: one rank an endpoint, in the same order."
-    "\vExamples:\n"
-    "  railgauge replay matrix.json --model llama3.1-8b \\\n"
-    "      --layout dp_shard=8 --compute-share 70%\n"
-    "  railgauge replay matrix.json --layout tp=4,dp_shard=2 --strategy zero1 \\\n"
-    "      --order straddling\n"
-    "  mpirun -n 8 railgauge-probe replay matrix.json \\\n"
-    "      --layout pp=4,dp_shard=2 --batch 16 --json\n\n"
-    "The same groups, sizes, order and overlap as the prediction, with compute of a set length. "
-    " " EXIT_CODES("2 could not judge (no compute rate, no curve), ",
-                   ", 75 cut short, 78 configuration");
-
 static int take_shrink(void *into, char *arg, struct err *err)
 {
     struct replay_opts *o = into;
@@ -240,23 +226,21 @@ static int take_burn(void *into, char *arg, struct err *err)
 
 const struct opt replay_options[] = {
     {"shrink", 0, "auto|F",
-     "divide the bytes of every message and all compute by F (default auto: as --seconds asks)",
-     OPT_CALL(take_shrink), .group = 1},
-    {"seconds", 0, "TIME", "how long a step shall take with --shrink auto (default 2)",
-     OPT_SECONDS(struct replay_opts, size.seconds), .group = 1},
+     "divide the bytes of every message and all compute by F (default auto: by --seconds)",
+     OPT_CALL(take_shrink)},
+    {"seconds", 0, "TIME", "time of a step with --shrink auto (default 2)",
+     OPT_SECONDS(struct replay_opts, size.seconds)},
     {"compute-share", 0, "SHARE",
-     "let compute take this much of the predicted step, whatever its rate: 70%",
-     OPT_CALL(take_share), .group = 1},
-    {"steps", 0, "N", "steps that are measured (default 5)",
-     OPT_INT(struct replay_opts, steps, 1, 10000), .group = 1},
-    {"warmup", 0, "N", "steps before them that are not (default 1)",
-     OPT_INT(struct replay_opts, warmup, 0, 10000), .group = 1},
+     "share of the predicted step that compute takes, whatever its rate: 70%",
+     OPT_CALL(take_share)},
+    {"steps", 0, "N", "steps to measure (default 5)", OPT_INT(struct replay_opts, steps, 1, 10000)},
+    {"warmup", 0, "N", "steps before them (default 1)",
+     OPT_INT(struct replay_opts, warmup, 0, 10000)},
     {"burn", 0, "HOW",
-     "how ranks compute: sleep, spin, auto (default auto: spin where each has a core of its own)",
-     OPT_CALL(take_burn), .group = 1},
-    {"json", 0, NULL, "print JSON instead of a table", OPT_INTO(struct replay_opts, json),
-     .group = 5},
-    {"output", 'o', "FILE", "write the JSON too", OPT_INTO(struct replay_opts, output), .group = 5},
+     "how ranks compute: sleep, spin or auto (default auto: spin if each rank has a core)",
+     OPT_CALL(take_burn)},
+    {"json", 0, NULL, "print JSON instead of a table", OPT_INTO(struct replay_opts, json)},
+    {"output", 'o', "FILE", "also write the JSON", OPT_INTO(struct replay_opts, output)},
     {0},
 };
 
@@ -269,4 +253,4 @@ void replay_defaults(struct replay_opts *o)
 static const struct opt words[] = {{"matrix", OPT_INTO(struct replay_opts, job.matrix)}, {0}};
 
 const struct opt_line replay_line = {
-    .words = words, .usage = "MATRIX", .doc = replay_doc, .set = {REPLAY_SETS(0)}};
+    .words = words, REPLAY_ABOUT, .set = {REPLAY_SETS(0)}, OPT_ANSWERED(struct replay_opts, done)};
