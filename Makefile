@@ -109,11 +109,15 @@ FAKE  := $(foreach l,cuda.so.1 nccl.so.2 cublasLt.so.13 nvidia-ml.so.1 verbs_fak
 KERNELS_ANY := $(BUILD)/fake/kernels.fatbin
 FAKE += $(if $(GPU_IMAGE),,$(KERNELS_ANY))
 
-all: $(BUILD)/railgauge $(PROBE) $(BUILD)/$(SONAME) $(PLUGIN) $(BUILD)/railgauge.pc
+all: $(BUILD)/railgauge-calibrate $(PROBE) $(BUILD)/$(SONAME) $(PLUGIN) $(BUILD)/railgauge.pc
 
 $(BUILD)/railgauge: $(call obj,$(CMD_SRC)) $(LIB)
 	@echo "  LINK $@"
 	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(JSON_LIBS) -lm
+
+# Another name of the same file, by which it knows its commands.
+$(BUILD)/railgauge-calibrate: $(BUILD)/railgauge
+	$(Q)ln -sf $(<F) $@
 
 # MPI libraries leak by design: with sanitizers the program's own default is not to report that.
 ASAN_QUIET := $(if $(findstring address,$(SAN)),$(BUILD)/tests/asan_probe.c.o)
@@ -293,7 +297,8 @@ C_FILES  := $(shell git ls-files '*.c' '*.h' 2>/dev/null || find src topo tests 
 SH_FILES := $(wildcard .ci/run jobs/*.sh jobs/health/*.sh tests/*.sh tests/*/*.sh)
 # Names of ours, abbreviations of data sets, the Fo of manual pages and \nin of awk: not misspelt.
 WORDS    := nd,nin,seach,upto,thi,toom,oom,fo,shwo,mesure,whats
-# The manual: one page a command, made of one source.
+# The manual: a page for each command, made of its rows and the sections of the sources.
+PAGE_SOURCES := src/railgauge.1 src/railgauge-calibrate.1
 PAGES := $(BUILD)/man/railgauge.1
 lint: all $(PAGES)
 	$(Q)clang-format --dry-run -Werror $(C_FILES)
@@ -314,22 +319,27 @@ lint: all $(PAGES)
 tables: all
 	$(Q)$(BUILD)/railgauge discover --list-paths >$(BUILD)/paths.md
 	$(Q)sed -i -e '/^<!-- paths -->/,/^<!-- end of paths -->/{//!d}' -e '/^<!-- paths -->/r $(BUILD)/paths.md' docs/gpus.md
-	$(Q)$(BUILD)/railgauge predict --case all --markdown >$(BUILD)/cases.md || [ $$? = 1 ]
+	$(Q)$(BUILD)/railgauge-calibrate claims all --markdown >$(BUILD)/cases.md || [ $$? = 1 ]
 	$(Q)sed -i -e '/^<!-- cases -->/,/^<!-- end of cases -->/{//!d}' -e '/^<!-- cases -->/r $(BUILD)/cases.md' jobs/training/claims.md
 
 # --- install: DESTDIR and PREFIX may have spaces ---
 D       = $(DESTDIR)$(PREFIX)
 MAN     := $(wildcard src/*.[1-8])
-MANUAL   = $(filter-out src/railgauge.1,$(MAN)) $(wildcard $(BUILD)/man/*.1)
+MANUAL   = $(filter-out $(PAGE_SOURCES),$(MAN)) $(wildcard $(BUILD)/man/*.1)
 DATA    := $(wildcard $(addsuffix /*.json,topo/fabrics topo/gpus topo/worlds topo/schema src/schema jobs/training jobs/training/models jobs/training/cases jobs/limits) plots/*.gp plots/*.tsv jobs/slurm/* jobs/kubernetes/* jobs/health/* jobs/grafana/* jobs/reframe/*.py) jobs/training/steps.tsv jobs/repairs.json jobs/mpirun.sh $(wildcard $(addprefix jobs/python/,pyproject.toml example.ipynb railgauge/*.py railgauge/py.typed setup.py))
-$(PAGES): src/pages.awk src/cmd/command.h src/railgauge.1
-	$(Q)$(RM) -r $(@D) && mkdir -p $(@D) && awk -v dir=$(@D) -f src/pages.awk src/cmd/command.h src/railgauge.1 src/railgauge.1
-# SHELL:FILE below PREFIX
-COMPLETIONS := bash:share/bash-completion/completions/railgauge zsh:share/zsh/site-functions/_railgauge \
-    fish:share/fish/vendor_completions.d/railgauge.fish
+$(PAGES): src/pages.awk $(PAGE_SOURCES) $(BUILD)/railgauge-calibrate
+	$(Q)$(RM) -r $(@D) && mkdir -p $(@D)
+	$(Q)for p in railgauge railgauge-calibrate; do $(BUILD)/$$p --help | sed -n "s/^  \([a-z-]*\)  *\(.*\)/$$p	\1	help	\2/p"; \
+	    done | while IFS='	' read -r p c what help; do [ "$$p $$c" != "railgauge-calibrate completion" ] || continue; \
+	    printf '%s\t%s\thelp\t%s\n' "$$p" "$$c" "$$help"; $(BUILD)/$$p $$c --help=tsv | sed "s/^/$$p	$$c	/"; done >$(BUILD)/rows.tsv
+	$(Q)awk -v dir=$(@D) -f src/pages.awk $(BUILD)/rows.tsv $(PAGE_SOURCES)
+# PROGRAM:SHELL:FILE below PREFIX
+COMPLETIONS := $(foreach p,railgauge railgauge-calibrate,$p:bash:share/bash-completion/completions/$p \
+    $p:zsh:share/zsh/site-functions/_$p $p:fish:share/fish/vendor_completions.d/$p.fish)
 install: all $(PAGES)
 	install -d "$(D)/bin" "$(D)/lib/pkgconfig" "$(D)/include"
 	install $(BUILD)/railgauge $(PROBE) "$(D)/bin"
+	ln -sf railgauge "$(D)/bin/railgauge-calibrate"
 	install -m 644 $(BUILD)/$(SONAME) "$(D)/lib"
 	ln -sf $(SONAME) "$(D)/lib/librailgauge.so"
 	install -m 644 $(PLUGIN) "$(D)/lib"
@@ -341,10 +351,11 @@ install: all $(PAGES)
 	else echo 'programs find $(SONAME) with LD_LIBRARY_PATH=$(D)/lib'; fi
 	$(Q)for f in $(MANUAL); do install -D -m 644 $$f "$(D)/share/man/man$${f##*.}/$${f##*/}" || exit 1; done
 	$(Q)for f in $(DATA); do install -D -m $$([ -x $$f ] && echo 755 || echo 644) $$f "$(D)/share/railgauge/$$f" || exit 1; done
-	$(Q)for c in $(COMPLETIONS); do $(BUILD)/railgauge completion $${c%%:*} >$(BUILD)/completion && \
-	    install -D -m 644 $(BUILD)/completion "$(D)/$${c#*:}" || exit 1; done
+	$(Q)for c in $(subst :, ,$(COMPLETIONS)); do case $$c in */*) \
+	    $(BUILD)/$$p completion $$s >$(BUILD)/completion && install -D -m 644 $(BUILD)/completion "$(D)/$$c" || exit 1 ;; \
+	    railgauge*) p=$$c ;; *) s=$$c ;; esac; done
 uninstall: $(PAGES)
-	$(Q)for f in bin/railgauge bin/railgauge-probe lib/$(SONAME) lib/librailgauge.so lib/$(notdir $(PLUGIN)) lib/libnccl-profiler-railgauge.so lib/pkgconfig/railgauge.pc include/railgauge.h \
+	$(Q)for f in bin/railgauge bin/railgauge-calibrate bin/railgauge-probe lib/$(SONAME) lib/librailgauge.so lib/$(notdir $(PLUGIN)) lib/libnccl-profiler-railgauge.so lib/pkgconfig/railgauge.pc include/railgauge.h \
 	    $(foreach f,$(MANUAL),share/man/man$(subst .,,$(suffix $f))/$(notdir $f)) $(foreach c,$(COMPLETIONS),$(lastword $(subst :, ,$c))); do $(RM) "$(D)/$$f" || exit 1; done
 	$(RM) -r "$(D)/share/railgauge"
 

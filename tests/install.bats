@@ -12,16 +12,19 @@ setup_file() {
 @test "programs, library, header, .pc, manual and data are there and nothing is outside the prefix" {
     cd "$ROOT"
     [ -x usr/local/bin/railgauge ]
+    [ "$(readlink usr/local/bin/railgauge-calibrate)" = railgauge ]
+    [[ $(usr/local/bin/railgauge-calibrate --help) == *"  refit  "* ]]
     [ -f usr/local/lib/librailgauge.so.0 ]
     [ "$(readlink usr/local/lib/librailgauge.so)" = librailgauge.so.0 ]
     [ "$(readlink usr/local/lib/libnccl-profiler-railgauge.so)" = librailgauge-nccl.so ]
     [ -f usr/local/lib/librailgauge-nccl.so ]
     [ -f usr/local/include/railgauge.h ]
-    for page in man1/railgauge.1 man1/railgauge-check-placement.1 man3/railgauge.3 man5/railgauge-matrix.5; do
+    for page in man1/railgauge.1 man1/railgauge-check-placement.1 man1/railgauge-calibrate.1 man1/railgauge-calibrate-refit.1 man3/railgauge.3 man5/railgauge-matrix.5; do
         [ -f "usr/local/share/man/$page" ]
     done
-    for script in bash-completion/completions/railgauge zsh/site-functions/_railgauge fish/vendor_completions.d/railgauge.fish; do
-        grep -q 'made by: railgauge completion' "usr/local/share/$script"
+    for script in bash-completion/completions/railgauge zsh/site-functions/_railgauge fish/vendor_completions.d/railgauge.fish \
+        bash-completion/completions/railgauge-calibrate zsh/site-functions/_railgauge-calibrate fish/vendor_completions.d/railgauge-calibrate.fish; do
+        grep -qE 'made by: railgauge(-calibrate)? completion' "usr/local/share/$script"
     done
     [ -f usr/local/share/railgauge/jobs/slurm/job_submit.lua ]
     [ -f usr/local/share/railgauge/topo/fabrics/gb200-nvl72.json ]
@@ -89,16 +92,54 @@ setup_file() {
     [ "$output" = "/nonexistent/matrix.json: No such file or directory" ]
 }
 
-@test "the manual pages are clean, and each command has one" {
+# each_command FUNCTION: call it with each program, command and purpose that has a page.
+each_command() {
+    for p in railgauge railgauge-calibrate; do
+        "$p" --help | sed -nE 's/^  ([a-z-]+) +(.*)/\1\t\2/p' | while IFS=$'\t' read -r c help; do
+            [ "$p $c" = "railgauge-calibrate completion" ] || "$1" "$p" "$c" "$help" || return 1
+        done || return 1
+    done
+}
+text() { mandoc -T ascii "$1" | sed 's/.\x08//g'; }
+
+has_page() {
+    text "man1/$1-$2.1" >"$BATS_TEST_TMPDIR/page"
+    tr -s ' \n' ' ' <"$BATS_TEST_TMPDIR/page" >"$BATS_TEST_TMPDIR/words"
+    grep -qF -- "$1-$2 - $3" "$BATS_TEST_TMPDIR/words" && grep -qF "SYNOPSIS $1 $2 [option ...]" "$BATS_TEST_TMPDIR/words" &&
+        [ "$(grep -xE '[A-Z][A-Z ]+' "$BATS_TEST_TMPDIR/page" | xargs)" = "NAME SYNOPSIS DESCRIPTION OPTIONS FILES EXIT STATUS EXAMPLES SEE ALSO" ] || {
+        echo "$1 $2"
+        return 1
+    }
+    echo . >>"$BATS_TEST_TMPDIR/pages"
+}
+
+@test "the manual pages are clean, and each command has one, with all sections" {
     cd "$ROOT/usr/local/share/man"
     mandoc -T lint -W warning man?/*
-    for c in $(railgauge --help | awk '/^  [a-z]/ {print $1}'); do
-        help=$(railgauge --help | sed -nE "s/^  $c +//p")
-        mandoc -T ascii "man1/railgauge-$c.1" | sed 's/.\x08//g' | tr -s ' \n' ' ' >"$BATS_TEST_TMPDIR/page"
-        grep -qF "railgauge-$c - $help" "$BATS_TEST_TMPDIR/page"
-        grep -qF "SYNOPSIS railgauge $c [option ...]" "$BATS_TEST_TMPDIR/page"
-    done
-    [ "$(find man1 -name 'railgauge-*.1' | wc -l)" -eq "$(railgauge --help | grep -c '^  [a-z]')" ]
+    each_command has_page
+    [ "$(find man1 -name 'railgauge-*-*.1' -o -name 'railgauge-[a-z]*.1' ! -name railgauge-calibrate.1 | sort -u | wc -l)" -eq "$(wc -l <"$BATS_TEST_TMPDIR/pages")" ]
+}
+
+# Options, headlines of groups, exit codes and examples of the page are those of the rows.
+is_of_rows() {
+    "$1" "$2" --help=tsv >"$BATS_TEST_TMPDIR/rows"
+    text "man1/$1-$2.1" >"$BATS_TEST_TMPDIR/page"
+    sed -n '/^OPTIONS/,/^FILES/p' "$BATS_TEST_TMPDIR/page" | grep -E '^ {5}-' | sed -E 's/^ +//; s/  .*//' | grep -oE -- '--[a-z][a-z0-9_-]*' | sort >"$BATS_TEST_TMPDIR/said"
+    diff <(awk -F'\t' '$1 == "option" || $1 == "alias" {print "--" $3}' "$BATS_TEST_TMPDIR/rows" | sort) "$BATS_TEST_TMPDIR/said" || { echo "$1 $2"; return 1; }
+    diff <(awk -F'\t' '$1 == "headline" {print toupper(substr($7, 1, 1)) substr($7, 2)}' "$BATS_TEST_TMPDIR/rows") \
+        <(sed -n '/^OPTIONS/,/^FILES/s/^   \([A-Z].*\)/\1/p' "$BATS_TEST_TMPDIR/page" | grep -vx 'Every command') || { echo "$1 $2"; return 1; }
+    sed -n '/^EXAMPLES/,/^SEE ALSO/p' "$BATS_TEST_TMPDIR/page" | tr -d '\\' | tr -s ' \n' ' ' >"$BATS_TEST_TMPDIR/examples"
+    awk -F'\t' '$1 == "example" {print $4}' "$BATS_TEST_TMPDIR/rows" | tr -d '\\' | while read -r line; do
+        grep -qF -- "$line" "$BATS_TEST_TMPDIR/examples" || { echo "$1 $2: no example $line"; return 1; }
+    done || return 1
+    # completion offers the same
+    [ "$("$1" completion fish | grep -oE -- "seen_subcommand_from $2'.* -l [a-z0-9_-]+" | grep -oE -- '[a-z0-9_-]+$' | sort | sed 's/^/--/')" = "$(cat "$BATS_TEST_TMPDIR/said")" ] ||
+        { echo "$1 $2: completion"; return 1; }
+}
+
+@test "each page has all options by group, exit codes and examples, and completion has the same options" {
+    cd "$ROOT/usr/local/share/man"
+    each_command is_of_rows
 }
 
 @test "a release is this commit's files; readers of C learn how each is compiled; objects go where BUILD says" {
@@ -136,38 +177,13 @@ setup_file() {
     [ -z "$missing$unknown" ]
 }
 
-# Commands that share the options of another say so in their section.
-declare -gA lender=([place]=predict [search]=predict [replay]=predict
-    [check]=run [lint]=discover [explain]=discover [declared]=discover [check-placement]=discover)
-
-# section COMMAND < page: what railgauge(1) says of it.
-section() { awk -v c="$1" '/^[A-Z]/ {on = 0} /^   [a-zA-Z]/ {on = $0 ~ "^   railgauge " c "( |$)"} on'; }
 names() { grep -oE -- '--[a-z][a-z_-]+' | sort -u; }
-options_of() { # COMMAND: with aliases, without what its help says beside them
-    railgauge "$1" --help=all | sed -nE 's/^ {2,6}(-., )?(--[a-z].*)/\2/p' | sed 's/  .*//; s/=[^,]*//' | names |
-        grep -vxE -- '--(help|usage|version|cfg)'
-}
-
-@test "railgauge(1) has every option of every command, in its section or where that points to" {
-    page=$(mandoc -T ascii src/railgauge.1 | sed 's/.\x08//g')
-    shared=$(awk '/^[A-Z]/ {on = /^SHARED OPTIONS/} on' <<<"$page")
-    missing=
-    for c in $(railgauge --help | awk '/^  [a-z]/ {print $1}'); do
-        own=$(section "$c" <<<"$page")
-        [ -n "$own" ] || missing+=" $c"
-        from=${lender[$c]-}
-        [ -z "$from" ] || grep -qw "$from" <<<"$own" || missing+=" $c: that it takes options of $from"
-        known=$({ echo "$own"; echo "$shared"; [ -z "$from" ] || section "$from" <<<"$page"; } | names)
-        for o in $(comm -23 <(options_of "$c") <(echo "$known")); do missing+=" $c $o"; done
-    done
-    echo "missing:$missing"
-    [ -z "$missing" ]
-}
+taken() { "$1" "$2" --help=all; }
 
 @test "railgauge(1) has no option that no command takes, and every variable that is asked for" {
-    taken=$({ for c in $(railgauge --help | awk '/^  [a-z]/ {print $1}'); do railgauge "$c" --help=all; done
+    taken=$({ each_command taken
         for c in discover probe replay; do railgauge-probe $c --help=all; done; } | names)
-    said=$(grep '^\.It .*Fl -' src/railgauge.1 | grep -oE 'Fl -[a-z][a-z_-]+' | sed 's/Fl -/--/' | sort -u)
+    said=$(grep -h '^\.It .*Fl -' src/railgauge.1 src/railgauge-calibrate.1 | grep -oE 'Fl -[a-z][a-z_-]+' | sed 's/Fl -/--/' | sort -u)
     unknown=$(comm -23 <(echo "$said") <(echo "$taken"))
     echo "unknown: $unknown"
     [ -z "$unknown" ]

@@ -263,12 +263,12 @@ static void write_constants(struct calibrate_fit *f, const struct batch *b)
             rounded(fmin(fmax(f->mixed.error[k] * (1 - c->value / max), 0.001), 2));
         out->at_bound = c->value > 0.98 * max;
         free(c->source);
-        c->source =
-            mem_printf("railgauge calibrate: most probable with its prior and %d steps (%d jobs of "
-                       "%d models) of %s%s, %d of them depend on it; %d test rows not used%s",
-                       all->rows, all->jobs, all->models, name ? name + 1 : b->table.path,
-                       b->mores ? " and others" : "", out->rows, all->test,
-                       out->at_bound ? "; at its bound" : "");
+        c->source = mem_printf(
+            "railgauge-calibrate refit: most probable with its prior and %d steps (%d jobs of "
+            "%d models) of %s%s, %d of them depend on it; %d test rows not used%s",
+            all->rows, all->jobs, all->models, name ? name + 1 : b->table.path,
+            b->mores ? " and others" : "", out->rows, all->test,
+            out->at_bound ? "; at its bound" : "");
     }
 }
 

@@ -1,4 +1,4 @@
-/* command.h - subcommands: a file and a row each.
+/* command.h - subcommands of railgauge and of railgauge-calibrate: a file and a row each.
  *
  * A command parses its own argv (opt.h; argv[0] is "railgauge NAME" for messages), calls the
  * library and prints.  It returns an exit code of err.h, or -1 with err, printed by main.c.  The
@@ -14,6 +14,7 @@
     ROW(MEASURE, "measure")                                                                        \
     ROW(JUDGE, "judge what was measured")                                                          \
     ROW(PREDICT, "predict and place jobs")                                                         \
+    ROW(MODEL, "fit and judge the models")                                                         \
     ROW(HAND, "hand on to other tools")                                                            \
     ROW(STEPS, "steps of run, one by one, and what they rest on")
 #define COMMAND_GROUP(x, title) COMMAND_##x,
@@ -49,9 +50,15 @@ enum command_group { COMMAND_GROUPS(COMMAND_GROUP) COMMAND_GROUP_COUNT };
     ROW(plan, "plan", STEPS, "write plan.tsv: what will be measured")                              \
     ROW(probe, "probe", STEPS, "write points.tsv: measure the plan")                               \
     ROW(fit, "fit", STEPS, "write matrix.json: the cost matrix")                                   \
-    ROW(calibrate, "calibrate", STEPS, "refit the constants of the step model to measured steps")  \
-    ROW(curves, "curves", STEPS, "how well curves are interpolated, against a table of measured ones")\
     ROW(seal, "seal", STEPS, "the checksum of files that were changed by hand")
+
+/* Commands for developers of the models, of the program railgauge-calibrate. */
+#define CALIBRATE_COMMANDS(ROW)                                                                    \
+    ROW(refit, "refit", MODEL, "refit the constants of the step model to measured steps")          \
+    ROW(score, "score", MODEL, "errors of the step model against tables of measured steps")        \
+    ROW(claims, "claims", MODEL, "verdicts on the claims of publications about steps")             \
+    ROW(curves, "curves", MODEL, "errors of interpolated curves against measured ones")            \
+    ROW(completion, "completion", HAND, "words of commands for the completion of a shell")
 // clang-format on
 
 struct command {
@@ -61,6 +68,10 @@ struct command {
 
 #define COMMAND_PROTOTYPE(x, name, group, help) extern const struct command x##_command;
 COMMANDS(COMMAND_PROTOTYPE)
+CALIBRATE_COMMANDS(COMMAND_PROTOTYPE)
 #undef COMMAND_PROTOTYPE
+
+/* The program of developers is the same file by another name. */
+#define CALIBRATE_PROGRAM "railgauge-calibrate"
 
 #endif

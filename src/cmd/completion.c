@@ -16,6 +16,11 @@ struct args {
     int shell; /* enum shell */
 };
 
+/* A program and its function in the script. */
+struct program {
+    const char *name, *function;
+};
+
 static void each_shell(name_taker *take, void *to)
 {
     for (int i = 0; shell_name[i]; i++)
@@ -176,11 +181,13 @@ static void bash_values(FILE *out, const struct spec *s)
     fputs(any ? ") return ;;\n" : "", out);
 }
 
-static void put_bash(FILE *out, const struct spec *spec, int specs)
+static void put_bash(FILE *out, const struct program *p, const struct spec *spec, int specs)
 {
-    fputs("# Completion of railgauge for bash, made by: railgauge completion bash\n"
-          "_railgauge() {\n"
-          "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} words='' "
+    fprintf(out,
+            "# Completion of %s for bash, made by: %s completion bash\n"
+            "%s() {\n",
+            p->name, p->name, p->function);
+    fputs("    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} words='' "
           "files=''\n"
           "    local command=${COMP_WORDS[1]}\n"
           "    COMPREPLY=()\n"
@@ -222,9 +229,9 @@ static void put_bash(FILE *out, const struct spec *spec, int specs)
           "        compopt -o filenames 2>/dev/null\n"
           "        mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- \"$cur\")\n"
           "    fi\n"
-          "}\n"
-          "complete -o default -F _railgauge railgauge\n",
+          "}\n",
           out);
+    fprintf(out, "complete -o default -F %s %s\n", p->function, p->name);
 }
 
 /* --- zsh --- */
@@ -257,15 +264,16 @@ static void zsh_option(FILE *out, const struct spec_option *o)
     fputs("' \\\n", out);
 }
 
-static void put_zsh(FILE *out, const struct spec *spec, int specs)
+static void put_zsh(FILE *out, const struct program *p, const struct spec *spec, int specs)
 {
-    fputs("#compdef railgauge\n"
-          "# Completion of railgauge for zsh, made by: railgauge completion zsh\n"
-          "_railgauge_name() { compadd -- \"$@\"; _files }\n"
-          "_railgauge() {\n"
-          "    local -a commands\n"
-          "    commands=(\n",
-          out);
+    fprintf(out,
+            "#compdef %s\n"
+            "# Completion of %s for zsh, made by: %s completion zsh\n"
+            "_railgauge_name() { compadd -- \"$@\"; _files }\n"
+            "%s() {\n"
+            "    local -a commands\n"
+            "    commands=(\n",
+            p->name, p->name, p->name, p->function);
     for (int i = 0; i < specs; i++) {
         fprintf(out, "        '%s:", spec[i].name);
         put_quoted(out, spec[i].help, "\\", true);
@@ -291,18 +299,19 @@ static void put_zsh(FILE *out, const struct spec *spec, int specs)
             fputs("            '*:file:_files'\n", out);
         fputs("        ;;\n", out);
     }
-    fputs("    esac\n"
-          "}\n"
-          "if [[ $funcstack[1] = _railgauge ]]; then _railgauge \"$@\"; else compdef _railgauge "
-          "railgauge; fi\n",
-          out);
+    fprintf(out,
+            "    esac\n"
+            "}\n"
+            "if [[ $funcstack[1] = %s ]]; then %s \"$@\"; else compdef %s %s; fi\n",
+            p->function, p->function, p->function, p->name);
 }
 
 /* --- fish --- */
 
-static void fish_option(FILE *out, const struct spec *s, const struct spec_option *o)
+static void fish_option(FILE *out, const struct program *p, const struct spec *s,
+                        const struct spec_option *o)
 {
-    fprintf(out, "complete -c railgauge -n '__fish_seen_subcommand_from %s'", s->name);
+    fprintf(out, "complete -c %s -n '__fish_seen_subcommand_from %s'", p->name, s->name);
     if (o->letter)
         fprintf(out, " -s '%c'", o->letter);
     fprintf(out, " -l %s", o->name);
@@ -315,20 +324,21 @@ static void fish_option(FILE *out, const struct spec *s, const struct spec_optio
     fputs("'\n", out);
 }
 
-static void put_fish(FILE *out, const struct spec *spec, int specs)
+static void put_fish(FILE *out, const struct program *p, const struct spec *spec, int specs)
 {
-    fputs("# Completion of railgauge for fish, made by: railgauge completion fish\n", out);
+    fprintf(out, "# Completion of %s for fish, made by: %s completion fish\n", p->name, p->name);
     for (int i = 0; i < specs; i++) {
-        fprintf(out, "complete -c railgauge -f -n __fish_use_subcommand -a %s -d '", spec[i].name);
+        fprintf(out, "complete -c %s -f -n __fish_use_subcommand -a %s -d '", p->name,
+                spec[i].name);
         put_quoted(out, spec[i].help, "\\", false);
         fputs("'\n", out);
     }
     for (int i = 0; i < specs; i++) {
         if (spec[i].words)
-            fprintf(out, "complete -c railgauge -n '__fish_seen_subcommand_from %s' -a '%s'\n",
+            fprintf(out, "complete -c %s -n '__fish_seen_subcommand_from %s' -a '%s'\n", p->name,
                     spec[i].name, spec[i].words);
         for (int k = 0; k < spec[i].options; k++)
-            fish_option(out, &spec[i], &spec[i].option[k]);
+            fish_option(out, p, &spec[i], &spec[i].option[k]);
     }
 }
 
@@ -354,26 +364,33 @@ static const struct opt_line command = {
     .exits = "Exit codes: 0 good, 64 usage, 74 I/O.",
 };
 
+struct described {
+    const char *name, *help;
+    const struct command *command;
+};
+#define ROW(x, name, group, help) {name, help, &x##_command},
+static const struct described all[] = {COMMANDS(ROW)}, of_calibrate[] = {CALIBRATE_COMMANDS(ROW)};
+#undef ROW
+
 static int cmd_completion(int argc, char **argv, struct err *err)
 {
-    static void (*const put[])(FILE * out, const struct spec *spec, int specs) = {
+    static void (*const put[])(FILE * out, const struct program *p, const struct spec *spec,
+                               int specs) = {
         [SHELL_BASH] = put_bash, [SHELL_ZSH] = put_zsh, [SHELL_FISH] = put_fish};
-#define ROW(x, name, group, help) {name, help, &x##_command},
-    static const struct {
-        const char *name, *help;
-        const struct command *command;
-    } all[] = {COMMANDS(ROW)};
-#undef ROW
-    enum { COUNT = sizeof(all) / sizeof(*all) };
-    struct spec spec[COUNT];
+    static const struct program programs[] = {{"railgauge", "_railgauge"},
+                                              {CALIBRATE_PROGRAM, "_railgauge_calibrate"}};
+    bool calibrate = !strncmp(argv[0], CALIBRATE_PROGRAM, strlen(CALIBRATE_PROGRAM));
+    const struct described *of = calibrate ? of_calibrate : all;
+    int n = (int)(calibrate ? sizeof(of_calibrate) : sizeof(all)) / (int)sizeof(*all);
+    struct spec spec[sizeof(all) / sizeof(*all)];
     struct args a = {0};
 
     (void)err;
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
-    for (int i = 0; i < COUNT; i++)
-        describe(&spec[i], all[i].name, all[i].help, all[i].command);
-    put[a.shell](stdout, spec, COUNT);
-    for (int i = 0; i < COUNT; i++)
+    for (int i = 0; i < n; i++)
+        describe(&spec[i], of[i].name, of[i].help, of[i].command);
+    put[a.shell](stdout, &programs[calibrate], spec, n);
+    for (int i = 0; i < n; i++)
         done(&spec[i]);
     return EXIT_GOOD;
 }

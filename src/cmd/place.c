@@ -127,10 +127,9 @@ static int check(void *args, struct err *err)
 }
 
 static const struct opt_line command = {
-    .options = options,
     .check = check,
     .words = words,
-    .set = {JOB_OPTIONS(struct place_args, job)},
+    .set = {JOB_OPTIONS(struct place_args, job), {.rows = options}},
     .usage = "[MATRIX]",
     .doc = "Choose nodes and an order of ranks that make the step shortest, on MATRIX, a "
            "matrix.json of railgauge fit, or on a preset.\vTried are orders of the axes, "

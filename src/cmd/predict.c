@@ -10,9 +10,6 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "calibrate/anchor.h"
-#include "calibrate/batch.h"
-#include "calibrate/calibrate.h"
-#include "calibrate/case.h"
 #include "cmd/command.h"
 #include "report/text/report.h"
 #include "step/asked/timeline.h"
@@ -25,14 +22,16 @@ struct predict_args {
     struct variants_asked asked;
     const char *trace;
     const char *output;
-    struct batch_tables batch;
-    int leave; /* enum leave; -1: none */
     int flags; /* enum framework + 1; 0: none */
     const char *anchor, *save_anchor, *release;
-    double measured;    /* s; 0: not given */
-    const char **cases; /* --case: predict the jobs of these cases, not one from the options */
-    int case_count;
-    bool json, explain, score, markdown;
+    double measured; /* s; 0: not given */
+    bool json, explain;
+    /* Old spellings of railgauge-calibrate score and claims. */
+    struct {
+        const char **table, **leave_out, **name, *leave_one_out;
+        int tables, leave_outs, names;
+        bool score, markdown;
+    } old;
 };
 
 static bool is_table(const char *name)
@@ -42,13 +41,13 @@ static bool is_table(const char *name)
     return n > 4 && !strcmp(name + n - 4, ".tsv");
 }
 
-/* The matrix, or a further table of --batch. */
+/* The matrix, or a further table. */
 static int take_word(void *args, char *arg, struct err *err)
 {
     struct predict_args *a = args;
 
-    if (is_table(arg) && a->batch.tables)
-        MEM_PUSH(a->batch.table, a->batch.tables) = arg;
+    if (is_table(arg) && a->old.tables)
+        MEM_PUSH(a->old.table, a->old.tables) = arg;
     else if (a->job.matrix)
         return err_usage(err, "one matrix at a time: \"%s\" after \"%s\"", arg, a->job.matrix);
     else
@@ -63,7 +62,7 @@ static int take_batch(void *args, char *arg, struct err *err)
     struct err why;
 
     if (strchr(arg, '/') || is_table(arg)) {
-        MEM_PUSH(a->batch.table, a->batch.tables) = arg;
+        MEM_PUSH(a->old.table, a->old.tables) = arg;
         return 0;
     }
     if (recipe_set(&a->job.recipe, "batch", arg, &why) == 0)
@@ -80,18 +79,6 @@ static int take_measured(void *args, char *arg, struct err *err)
     return a->measured > 0 ? 0 : err_usage(err, "\"%s\" is no time that a step can take", arg);
 }
 
-static void each_case(name_taker *take, void *to)
-{
-    char **names;
-    int n = case_names(&names);
-
-    for (int i = 0; i < n; i++) {
-        take(to, names[i]);
-        free(names[i]);
-    }
-    free(names);
-}
-
 /* The framework plus one; 0: not given. */
 static int take_flags(void *args, char *arg, struct err *err)
 {
@@ -101,17 +88,22 @@ static int take_flags(void *args, char *arg, struct err *err)
     return a->flags ? 0 : -1;
 }
 
+static const struct opt old_options[] = {
+    {"batch", 0, "N|TABLE", NULL, OPT_CALL(take_batch),
+     .flags = OPTION_HIDDEN}, /* N: in recipe.h */
+    {"score", 0, NULL, NULL, OPT_INTO(struct predict_args, old.score), .flags = OPTION_HIDDEN},
+    {"leave-one-out", 0, "GROUP", NULL, OPT_INTO(struct predict_args, old.leave_one_out),
+     .flags = OPTION_HIDDEN},
+    {"leave-out", 0, "CONDITIONS", NULL,
+     OPT_LIST(struct predict_args, old.leave_out, old.leave_outs), .flags = OPTION_HIDDEN},
+    {"case", 0, "FILE", NULL, OPT_LIST(struct predict_args, old.name, old.names),
+     .flags = OPTION_HIDDEN},
+    {"markdown", 0, NULL, NULL, OPT_INTO(struct predict_args, old.markdown),
+     .flags = OPTION_HIDDEN},
+    {0},
+};
+
 static const struct opt options[] = {
-    {"batch", 0, "N|TABLE", NULL, OPT_CALL(take_batch), .flags = OPTION_HIDDEN, /* in recipe.h */},
-    {"score", 0, NULL, "with a table, print the errors of its predictions instead of the rows",
-     OPT_INTO(struct predict_args, score)},
-    {"leave-one-out", 0, "GROUP",
-     "with --score: refit constants and effects without each source, release, model, gpu, or tenth "
-     "of the families, and predict its rows by that",
-     OPT_WORD(struct predict_args, leave, leave_name)},
-    {"leave-out", 0, "CONDITIONS",
-     "rows of the table that are neither fitted nor scored: \"id=nt_*,pp>1\"; may be given again",
-     OPT_LIST(struct predict_args, batch.leave_out, batch.leave_outs)},
     {"anchor", 0, "FILE|ROW",
      "measured step of this recipe that scales compute: a file of --save-anchor, or TABLE.tsv:ID",
      OPT_INTO(struct predict_args, anchor)},
@@ -124,12 +116,6 @@ static const struct opt options[] = {
      OPT_INTO(struct predict_args, explain)},
     {"trace", 0, "FILE", "write the step as a timeline of Chrome trace events, for ui.perfetto.dev",
      OPT_INTO(struct predict_args, trace)},
-    {"case", 0, "FILE",
-     "judge the claims of a publication instead: a file, a name of jobs/training/cases, or all; "
-     "may be given again",
-     OPT_LIST(struct predict_args, cases, case_count), .values = each_case},
-    {"markdown", 0, NULL, "with --case: a table of claims and verdicts",
-     OPT_INTO(struct predict_args, markdown)},
     {"flags", 0, "NAME", "print the layout as options of a framework: megatron, torchtitan",
      OPT_CALL(take_flags), .words = framework_name, .known = FRAMEWORK_COUNT},
     {"json", 0, NULL, "print prediction.json instead of text", OPT_INTO(struct predict_args, json)},
@@ -150,22 +136,16 @@ static int check(void *args, struct err *err)
 
     if (!a->measured != !a->save_anchor)
         return err_usage(err, "--measured and --save-anchor belong together");
-    if (asks_several(a) && (a->batch.tables || a->case_count || a->save_anchor || a->explain))
+    if (asks_several(a) && (a->save_anchor || a->explain))
         return err_usage(err,
-                         "several --gpus, --weak and --what-if make a table of one job: no "
-                         "--%s",
-                         a->batch.tables  ? "batch TABLE"
-                         : a->case_count  ? "case"
-                         : a->save_anchor ? "save-anchor"
-                                          : "explain");
-    if (a->trace && (asks_several(a) || a->batch.tables || a->case_count))
+                         "several --gpus, --weak and --what-if make a table of one job: no --%s",
+                         a->save_anchor ? "save-anchor" : "explain");
+    if (a->trace && asks_several(a))
         return err_usage(err, "--trace draws one step, and these are several");
-    if (budget_asked(&a->budget) && (a->batch.tables || a->case_count))
-        return err_usage(err, "--tokens, --power and --checkpoint are about one job: no --%s",
-                         a->batch.tables ? "batch TABLE" : "case");
-    if (!a->batch.tables && (a->leave >= 0 || a->batch.leave_outs))
-        return err_usage(err, "--leave-one-out and --leave-out go with a table of --batch");
-    if (a->batch.tables && a->job.matrix)
+    if (!a->old.tables && (a->old.leave_one_out || a->old.leave_outs))
+        return err_usage(err,
+                         "--leave-one-out and --leave-out belong to railgauge-calibrate score");
+    if (a->old.tables && a->job.matrix)
         return err_usage(err, "a table has machines of its own: leave out %s", a->job.matrix);
     if (a->anchor && a->save_anchor)
         return err_usage(err, "--anchor brings a measured step, and --measured is another");
@@ -173,10 +153,12 @@ static int check(void *args, struct err *err)
 }
 
 static const struct opt_line command = {
-    .options = options,
+    .options = old_options,
     .check = check,
     .words = words,
-    .set = {VARIANTS_OPTIONS(struct predict_args, asked), JOB_OPTIONS(struct predict_args, job),
+    .set = {VARIANTS_OPTIONS(struct predict_args, asked),
+            JOB_OPTIONS(struct predict_args, job),
+            {.rows = options},
             BUDGET_OPTIONS(struct predict_args, budget)},
     .usage = "[MATRIX]",
     .doc = "Predict the time of one training step on MATRIX, a matrix.json of railgauge "
@@ -338,149 +320,64 @@ static int predict_variants(struct predict_args *a, struct err *err)
     return rc;
 }
 
-/* --- --batch TABLE --- */
+/* --- old spellings: --batch TABLE and --case NAME --- */
 
-/* Print rows as TSV, with --json all of it as JSON, with --score the accuracy of the
- * predictions. */
-static int print_batch(const struct predict_args *a, const struct batch *b, struct err *err)
+static int run_old(const struct predict_args *a, struct err *err)
 {
-    FILE *text = a->json ? NULL : stdout;
+    const char *name = a->old.tables ? "score" : "claims";
+    struct words w = {NULL, 0};
 
-    return json_answer(score_report(a->score ? text : NULL, a->score ? NULL : text, b), a->output,
-                       a->json, err);
-}
-
-static struct progress line;
-
-static void progress(double done, const char *what)
-{
-    progress_show(&line, done, what);
-}
-
-static int predict_rows(struct batch *b, const bool *left, const struct predict_args *a,
-                        const struct constants *c, struct err *err)
-{
-    int rc = 0;
-
-    batch_resolve(b, c);
-    for (int i = 0; i < b->rows; i++)
-        if (left[i])
-            batch_drop(&b->row[i]);
-    if (a->leave >= 0) {
-        progress_start(&line, 1);
-        rc = calibrate_leave_out(b, c, (enum leave)a->leave, left, progress, err);
-        progress_end(&line);
-    } else {
-        batch_predict(b, c);
-        anchor_batch(b, c);
-    }
+    words_add(&w, "%s %s", CALIBRATE_PROGRAM, name);
+    log_info("predict --%s is now %s %s; the old options end with the next release",
+             a->old.tables ? "batch TABLE" : "case", CALIBRATE_PROGRAM, name);
+    for (int i = 0; i < a->old.tables; i++)
+        words_add(&w, "%s", a->old.table[i]);
+    for (int i = 0; !a->old.tables && i < a->old.names; i++)
+        words_add(&w, "%s", a->old.name[i]);
+    for (int i = 0; i < a->old.leave_outs; i++)
+        words_add(&w, "--leave-out=%s", a->old.leave_out[i]);
+    if (a->old.leave_one_out)
+        words_add(&w, "--leave-one-out=%s", a->old.leave_one_out);
+    if (a->old.tables && !a->old.score)
+        words_add(&w, "--rows");
+    if (!a->old.tables && a->old.markdown)
+        words_add(&w, "--markdown");
+    if (a->job.constants)
+        words_add(&w, "--constants=%s", a->job.constants);
+    if (a->json)
+        words_add(&w, "--json");
+    if (a->output)
+        words_add(&w, "--output=%s", a->output);
+    int rc = (a->old.tables ? &score_command : &claims_command)->run(w.count, w.word, err);
+    words_free(&w);
     return rc;
 }
 
-static int predict_batch(const struct predict_args *a, struct err *err)
-{
-    struct constants c = {0};
-    struct batch b;
-    bool *left = NULL;
-    int rc = batch_load_tables(&b, &a->batch, &left, err);
-
-    for (int i = 0; i < b.notes && rc == 0; i++)
-        log_info("%s", b.note[i]);
-    if (rc == 0)
-        rc = constants_load(&c, a->job.constants, err);
-    if (rc == 0)
-        rc = predict_rows(&b, left, a, &c, err);
-    if (rc == 0)
-        rc = print_batch(a, &b, err);
-    constants_free(&c);
-    batch_free(&b);
-    free(left);
-    return rc;
-}
-
-/* --- --case FILE --- */
-
-/* Names as typed, with "all" expanded.  The caller frees each name and the list. */
-static int expand(char ***names, const struct predict_args *a)
-{
-    int n = 0;
-
-    *names = NULL;
-    for (int i = 0; i < a->case_count; i++) {
-        if (strcmp(a->cases[i], "all") != 0) {
-            MEM_PUSH(*names, n) = mem_strdup(a->cases[i]);
-            continue;
-        }
-        char **shipped;
-        int count = case_names(&shipped);
-        for (int k = 0; k < count; k++)
-            MEM_PUSH(*names, n) = shipped[k];
-        free(shipped);
-    }
-    return n;
-}
-
-static int print_cases(const struct predict_args *a, const struct casefile *c, int n,
-                       struct err *err)
-{
-    json_t *root = cases_json(c, n);
-
-    json_object_update_new(root, json_pack("{s:s, s:i, s:o}", "format", "railgauge-verdicts",
-                                           "version", 1, "provenance", json_provenance()));
-    if (a->markdown && !a->json)
-        cases_markdown(stdout, c, n);
-    else if (!a->json)
-        cases_text(stdout, c, n);
-    int rc = json_answer(json_incref(root), a->output, a->json, err);
-    json_decref(root);
-    return rc;
-}
-
-static int predict_cases(const struct predict_args *a, struct err *err)
+static int predict_old(const struct predict_args *a, struct err *err)
 {
     const struct job_opts *o = &a->job;
-    char **names;
 
-    if (o->matrix || o->fabric || o->layout || o->gpus || o->racks)
+    if (!a->old.tables && (o->matrix || o->fabric || o->layout || o->gpus || o->racks))
         return err_usage(err, "--case has its own jobs: of the options that say which job, only "
                               "--constants goes with it");
-    int n = expand(&names, a), rc = 0;
-    struct casefile *c = mem_calloc((size_t)n + 1, sizeof(*c));
-
-    for (int i = 0; rc == 0 && i < n; i++)
-        rc = case_load(&c[i], names[i], o, err) < 0 ? -1 : case_evaluate(&c[i], err);
-    if (rc == 0)
-        rc = print_cases(a, c, n, err);
-    int unexpected = rc < 0 ? 0 : cases_count(c, n).unexpected;
-    for (int i = 0; i < n; i++) {
-        case_free(&c[i]);
-        free(names[i]);
-    }
-    free(c);
-    free(names);
-    return rc < 0 ? -1 : unexpected ? EXIT_BELOW : EXIT_GOOD;
+    int rc = run_old(a, err);
+    free(a->old.table);
+    free(a->old.leave_out);
+    free(a->old.name);
+    return rc;
 }
 
 /* --- the command --- */
 
 static int cmd_predict(int argc, char **argv, struct err *err)
 {
-    struct predict_args a = {.leave = -1};
+    struct predict_args a = {.trace = NULL};
     struct job j;
 
     job_defaults(&a.job);
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
-    if (a.batch.tables) {
-        int rc = predict_batch(&a, err);
-        free(a.batch.table);
-        free(a.batch.leave_out);
-        return rc;
-    }
-    if (a.case_count > 0) {
-        int verdict = predict_cases(&a, err);
-        free(a.cases);
-        return verdict;
-    }
+    if (a.old.tables || a.old.names)
+        return predict_old(&a, err);
     if (a.asked.counts == 1) { /* a count given for the job itself */
         a.job.gpus = a.asked.gpus[0];
         a.asked.counts = 0;

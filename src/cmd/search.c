@@ -70,10 +70,9 @@ static int check(void *args, struct err *err)
 }
 
 static const struct opt_line command = {
-    .options = options,
     .check = check,
     .words = words,
-    .set = {JOB_OPTIONS(struct search_args, job)},
+    .set = {JOB_OPTIONS(struct search_args, job), {.rows = options}},
     .usage = "[MATRIX]",
     .doc = "Find the layouts with the shortest step: every layout of the GPUs that "
            "divides the model, with every strategy, pipeline, micro batch and "

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "record/record_job_impl.h"
+#include "record/record_job.h"
 
 /* Distance of neighbours if equal for all; else 0. */
 static int stride_of(const struct record_job *j, const struct record_team *c)

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "record/record_job_impl.h"
 
 /* Calls of an operation on a communicator, or messages between two of the ranks. */
 struct record_lane {

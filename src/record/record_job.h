@@ -144,4 +144,7 @@ static inline bool record_joins(const struct record_what *k)
 /* "8 ranks, 1 apart, on one host" */
 char *record_axis_text(char buf[64], const struct record_axis *a);
 
+/* For the files of this header: find the axes, once all processes are sorted by rank. */
+void record_axes_make(struct record_job *j);
+
 #endif

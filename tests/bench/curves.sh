@@ -20,7 +20,7 @@ out=${2:-$build/curves.tsv}
 # score NAME MEDIAN P90 [OPTION...]: the two limits may be empty.
 score() {
     local total
-    total=$("$build/railgauge" curves "$curves" --json "${@:4}" | awk '/"total"/ {t = 1} t && /_pct/ {
+    total=$("$build/railgauge-calibrate" curves "$curves" --json "${@:4}" | awk '/"total"/ {t = 1} t && /_pct/ {
         gsub(/[",:]/, ""); v[$1] = $2} END {print v["median_pct"], v["p90_pct"]}')
     row "$1, median error" "${total% *}" % "${2:+<= $2}"
     row "$1, 90th percentile" "${total#* }" % "${3:+<= $3}"

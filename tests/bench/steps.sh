@@ -29,9 +29,9 @@ verdict() {
 
 if ! absent "$steps" "${1-}"; then
     started=$EPOCHREALTIME
-    "$build/railgauge" predict --batch "$steps" --score -o "$build/steps.json"
+    "$build/railgauge-calibrate" score "$steps" -o "$build/steps.json"
     took=$(awk "BEGIN {print $EPOCHREALTIME - $started}")
-    "$build/railgauge" predict --batch "$steps" >"$build/steps.tsv" 2>/dev/null
+    "$build/railgauge-calibrate" score --rows "$steps" >"$build/steps.tsv" 2>/dev/null
     verdict "the whole table, s" "$took" 2
     echo
 fi
@@ -40,7 +40,7 @@ layouts=$beside/layouts
 if [ -r "$layouts/groups.tsv" ]; then
     awk -F'\t' -v OFS='\t' 'NR == FNR {read_gb[$1] = $3; next} {print $0, FNR == 1 ? "memory_read_GB" : read_gb[$1]}' \
         "$layouts/groups.tsv" "$layouts/steps.tsv" >"$build/layouts.tsv"
-    (cd "$layouts" && "$build/railgauge" predict --batch "$build/layouts.tsv" --score 2>/dev/null) >"$build/layouts.txt"
+    (cd "$layouts" && "$build/railgauge-calibrate" score "$build/layouts.tsv" 2>/dev/null) >"$build/layouts.txt"
     sed -n '/^memory, error/,/^$/p' "$build/layouts.txt"
     read -r median inside < <(awk '/^memory, error/ {getline; print $3, $NF; exit}' "$build/layouts.txt")
     verdict "memory of layouts, median %" "$median" 10
@@ -55,14 +55,14 @@ for more in "$beside"/fresh/steps.tsv "$layouts/steps.tsv"; do
 done
 for group in source release model gpu family; do
     [ -r "$steps" ] || break
-    "$build/railgauge" predict --batch "${tables[@]}" --leave-out 'id=nt_*,pp>1' --leave-out 'id=nt_*,tp>8' \
-        --score --leave-one-out "$group" -o "$build/left_$group.json" 2>/dev/null >"$build/left_$group.txt"
+    "$build/railgauge-calibrate" score "${tables[@]}" --leave-out 'id=nt_*,pp>1' --leave-out 'id=nt_*,tp>8' \
+        --leave-one-out "$group" -o "$build/left_$group.json" 2>/dev/null >"$build/left_$group.txt"
     echo "without each $group in turn"
     sed -n -e '/^error, %/,/^$/p' -e '/^known /,/^$/p' -e '/^left out /,/^$/p' "$build/left_$group.txt"
 done
 if ! absent "$curves" "${2-}"; then
-    "$build/railgauge" curves "$curves" --json >"$build/curves.json"
-    "$build/railgauge" curves "$curves" | tee "$build/curves.txt"
+    "$build/railgauge-calibrate" curves "$curves" --json >"$build/curves.json"
+    "$build/railgauge-calibrate" curves "$curves" | tee "$build/curves.txt"
     echo
     read -r median p90 < <(awk '$1 == "total" {print $4, $6}' "$build/curves.txt")
     verdict "NCCL curves, one size left out, median %" "$median" 2

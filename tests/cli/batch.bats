@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# batch.bats - railgauge predict --batch: tables of measured steps, their errors, what is refused.
+# batch.bats - railgauge-calibrate score --rows: tables of measured steps, their errors, what is refused.
 
 bats_require_minimum_version 1.5.0
 
@@ -20,7 +20,7 @@ TABLE
 cell() { awk -F'\t' -v id="$1" -v name="$2" 'NR == 1 {for (i = 1; i <= NF; i++) if ($i == name) c = i} $1 == id {print $c}' out.tsv; }
 
 @test "every row is answered, and none is dropped" {
-    run --separate-stderr railgauge predict --batch steps.tsv
+    run --separate-stderr railgauge-calibrate score --rows steps.tsv
     [ "$status" -eq 0 ]
     echo "$output" >out.tsv
     [ "$(wc -l <out.tsv)" -eq 6 ]
@@ -35,7 +35,7 @@ cell() { awk -F'\t' -v id="$1" -v name="$2" 'NR == 1 {for (i = 1; i <= NF; i++) 
 }
 
 @test "rows name their model and hardware, which colour a plot" {
-    railgauge predict --batch steps.tsv >out.tsv 2>/dev/null
+    railgauge-calibrate score --rows steps.tsv >out.tsv 2>/dev/null
     [ "$(cell small model)" = llama3.1-405b ]
     [ "$(cell small hardware)" = H100 ]
     [ "$(cell ratio hardware)" = B200 ]
@@ -50,13 +50,13 @@ cell() { awk -F'\t' -v id="$1" -v name="$2" 'NR == 1 {for (i = 1; i <= NF; i++) 
 id	model	hardware	gpus	dtype	seq_len	global_batch	micro_batch	ep	zero_stage/fsdp	recompute	metric	value	unit	source	split
 full	llama4-scout	GB200	256	bf16	8192	2560	10	16	FSDP2 full	none	tps_per_gpu	6000	tok/s/GPU	pytorch/torchtitan@1 x	calib
 TABLE
-    railgauge predict --batch steps.tsv >out.tsv 2>/dev/null
+    railgauge-calibrate score --rows steps.tsv >out.tsv 2>/dev/null
     [[ $(cell full reason) == '"torchtitan": stack=torchtitan '*"; 16 of the 18 hosts of a rack are taken; "* ]]
     [[ $(cell full reason) == *"; recompute full assumed: without it "*" GB of 198" ]]
 }
 
 @test "an anchor is met by itself and changes the other scale" {
-    railgauge predict --batch steps.tsv >out.tsv 2>/dev/null
+    railgauge-calibrate score --rows steps.tsv >out.tsv 2>/dev/null
     [ "$(cell small anchor)" = small ]
     [ "$(cell large anchor)" = small ]
     [ "$(cell small anchored_s)" = 50 ]
@@ -69,8 +69,8 @@ TABLE
 }
 
 @test "JSON holds rows, errors and targets that agree with the table" {
-    railgauge predict --batch steps.tsv --json -o file.json >out.json 2>/dev/null
-    railgauge predict --batch steps.tsv >out.tsv 2>/dev/null
+    railgauge-calibrate score --rows steps.tsv --json -o file.json >out.json 2>/dev/null
+    railgauge-calibrate score --rows steps.tsv >out.tsv 2>/dev/null
     jq -e '.format == "railgauge-batch" and .counts == {rows: 5, predicted: 3, misses: 1, claims: 1}' out.json
     jq -e --argjson e "$(cell large anchored_error)" \
         '[.errors[] | select(.with == "one anchor" and .by == "test")][0] | .n == 1 and (.median - ($e | fabs) | fabs < 1e-4)' out.json
@@ -80,7 +80,7 @@ TABLE
 }
 
 @test "the score names figures, targets, misses and claims" {
-    run railgauge predict --batch steps.tsv --score
+    run railgauge-calibrate score steps.tsv
     [ "$status" -eq 0 ]
     [[ $output == *"5 rows, 3 predicted"* ]]
     [[ $output == *"test rows, one anchor, median"*"<= 3"* ]]
@@ -99,7 +99,7 @@ TABLE
 @test "all published rows are answered in time" {
     table=$top/../shared/datasets/measured_steps.tsv
     [ -r "$table" ] || skip "no ../shared/datasets/measured_steps.tsv"
-    railgauge predict --batch "$table" >out.tsv 2>/dev/null
+    railgauge-calibrate score --rows "$table" >out.tsv 2>/dev/null
     [ "$(wc -l <out.tsv)" -eq "$(grep -c . "$table")" ]
     awk -F'\t' 'NR > 1 && $2 != "predicted" && $NF == "" {print; bad = 1} END {exit bad}' out.tsv
     awk -F'\t' 'NR > 1 {n[$2]++} END {exit !(n["predicted"] >= 300 && n["claim"] == 19)}' out.tsv
@@ -107,7 +107,7 @@ TABLE
 
 @test "the bench runs without tables and refuses one that is not there" {
     mkdir -p build tree/tests/bench # where it writes, and a tree with no tables beside it
-    ln -s "$(command -v railgauge)" build
+    ln -s "$(command -v railgauge-calibrate)" build
     cp "$top/tests/bench/steps.sh" tree/tests/bench
     RG_BUILD=$PWD/build run tree/tests/bench/steps.sh steps.tsv nosuch.tsv
     [ "$status" -eq 66 ]
@@ -119,7 +119,7 @@ TABLE
     printf 'gpus_per_node\n' >>steps.tsv
     printf '%s\t' llama3.1-70b H100 64 10 hgx-h100-efa 4096 256 8 zero1 eager layers "mine 1.0" >>steps.tsv
     printf '4\n' >>steps.tsv
-    railgauge predict --batch steps.tsv >out.tsv 2>err
+    railgauge-calibrate score --rows steps.tsv >out.tsv 2>err
     [ ! -s err ]
     railgauge predict --fabric hgx-h100-efa --gpus-per-node 4 --model llama3.1-70b --gpus 64 --layout tp=8,dp=auto --seq 4096 \
         --batch 256 --strategy zero1 --stack eager --cuda-graphs layers --release "mine 1.0" --json >p.json || [ $? -eq 1 ]

@@ -5,7 +5,7 @@ bats_require_minimum_version 1.5.0
 
 # All cases once, as a table and for programs: some seconds.
 setup_file() {
-    railgauge predict --case all --markdown -o "$BATS_FILE_TMPDIR/v.json" >"$BATS_FILE_TMPDIR/v.md" || echo $? >"$BATS_FILE_TMPDIR/code"
+    railgauge-calibrate claims all --markdown -o "$BATS_FILE_TMPDIR/v.json" >"$BATS_FILE_TMPDIR/v.md" || echo $? >"$BATS_FILE_TMPDIR/code"
 }
 
 setup() {
@@ -14,7 +14,7 @@ setup() {
 }
 
 @test "every shipped case keeps the verdicts that it states" {
-    [ ! -e "$BATS_FILE_TMPDIR/code" ] || { railgauge predict --case all | grep -B3 -A2 "expected:"; false; }
+    [ ! -e "$BATS_FILE_TMPDIR/code" ] || { railgauge-calibrate claims all | grep -B3 -A2 "expected:"; false; }
     for f in "$top"/jobs/training/cases/*.json; do
         jq -e --slurpfile case "$f" 'any(.cases[]; .title == $case[0].title and .claims[0].claim == $case[0].claims[0].claim)' \
             "$BATS_FILE_TMPDIR/v.json" >/dev/null
@@ -23,14 +23,14 @@ setup() {
 
 @test "a verdict that is not the expected one is exit 1 and said" {
     jq '.claims[0].published = 50' "$top/tests/bad/case/good.json" >c.json
-    run railgauge predict --case c.json
+    run railgauge-calibrate claims c.json
     [ "$status" -eq 1 ]
     [[ $output == *"published 50.0 %, ours "*": cannot follow; expected: reproduced"* ]]
     [[ $output == *"the claim needs "* ]]
 }
 
 @test "several cases are judged in turn, as JSON that keeps to what the files say" {
-    railgauge predict --case "$top/tests/bad/case/good.json" --case llama-8b-gb200-h100 --json -o v.json >out.json
+    railgauge-calibrate claims "$top/tests/bad/case/good.json" llama-8b-gb200-h100 --json -o v.json >out.json
     jq -e '.format == "railgauge-verdicts" and (.cases | length) == 2' out.json
     jq -e 'all(.cases[].claims[]; .reason != "" and .lo <= .ours and .ours <= .hi)' out.json
     jq -e '.cases[1].claims[] | select(.claim == "24 H100") | .kind == "time" and .factor > 1 and .choosers > 0' out.json
@@ -40,7 +40,7 @@ setup() {
 }
 
 @test "an excluded claim says what the set-up gives and what would be needed" {
-    run railgauge predict --case llama-8b-gb200-h100
+    run railgauge-calibrate claims llama-8b-gb200-h100
     [ "$status" -eq 0 ]
     [[ $output == *"24 to 32 H100"*"cannot follow"*"h32: "*" of messages (the claim needs "* ]]
     [[ $output == *"176.7 %, -1.3 points: the published figures contradict each other"* ]]
@@ -67,17 +67,17 @@ setup() {
     jq '.unknown = [{setting: "seq", values: [4096, 2048], why: "w"}] | del(.solve)
         | .claims = [.claims[0] | .value = "one.step_s" | .unit = "s" | .expect = "undecided" | del(.readings)]' \
         "$top/tests/bad/case/good.json" >one.json
-    railgauge predict --case one.json --json >short.json || true
+    railgauge-calibrate claims one.json --json >short.json || true
     jq --argjson s "$(jq '.cases[0].claims[0].lo * 1.02' short.json)" '.claims[0].published = $s' one.json >c.json
-    run railgauge predict --case c.json
+    run railgauge-calibrate claims c.json
     [ "$status" -eq 0 ]
     [[ $output == *": undecided"*", open: seq; so with seq 2048, not with seq 4096"* ]]
     [[ $output == *"predicted times: 1 undecided"* ]]
     jq '.claims += [{claim: "tokens", value: "one.tokens", published: 16384, unit: "", expect: "undecided"}]' c.json >two.json
-    run railgauge predict --case two.json
+    run railgauge-calibrate claims two.json
     [[ $output == *", with seq 2048 as 1 other row chooses"* ]]
     [[ $output == *"arithmetic of the published figures: 1 "* ]]
-    railgauge predict --case two.json --markdown | grep -F '| **predicted times** | | | 1 '
+    railgauge-calibrate claims two.json --markdown | grep -F '| **predicted times** | | | 1 '
 }
 
 @test "case files and verdicts keep to their schemas" {
@@ -96,7 +96,7 @@ PY
     jq '(.constants[] | select(.name == "efficiency.hopper.bf16") | .value) |= . / 2' \
         "$top/jobs/training/constants.json" >slow.json
     jq '.claims[0].value = "one.step_s" | .claims[0].unit = "s" | del(.solve)' "$top/tests/bad/case/good.json" >c.json
-    fast=$(railgauge predict --case c.json --json | jq '.cases[0].claims[0].ours') || true
-    slow=$(railgauge predict --case c.json --constants slow.json --json | jq '.cases[0].claims[0].ours') || true
+    fast=$(railgauge-calibrate claims c.json --json | jq '.cases[0].claims[0].ours') || true
+    slow=$(railgauge-calibrate claims c.json --constants slow.json --json | jq '.cases[0].claims[0].ours') || true
     jq -en "$slow > 1.3 * $fast"
 }

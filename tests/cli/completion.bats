@@ -44,6 +44,17 @@ tab() {
     done
 }
 
+@test "bash: railgauge-calibrate has a script of its own" {
+    calibrate() { bash -c 'source <(railgauge-calibrate completion bash); COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _railgauge_calibrate; printf "%s\n" "${COMPREPLY[@]}"' - railgauge-calibrate "$@"; }
+    [ "$(calibrate sc)" = score ]
+    [ "$(calibrate score --leave-one-out s)" = source ]
+    [ "$(calibrate claims --mark)" = --markdown ]
+    calibrate claims '' | grep -qx mlperf-v6
+    railgauge-calibrate completion zsh | grep -q '^#compdef railgauge-calibrate$'
+    railgauge-calibrate completion fish | grep -q "^complete -c railgauge-calibrate -f -n __fish_use_subcommand -a refit "
+    [ -z "$(tab railgauge calib)" ]
+}
+
 @test "bash takes the script whole, and shellcheck has no remark" {
     railgauge completion bash >s
     bash -n s

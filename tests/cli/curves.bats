@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# curves.bats - railgauge curves: points left out and predicted, against curves of known truth.
+# curves.bats - railgauge-calibrate curves: points left out and predicted, against curves of known truth.
 
 bats_require_minimum_version 1.5.0
 
@@ -20,7 +20,7 @@ setup() {
 }
 
 @test "a straight line is met exactly, a step misses in its gap only" {
-    run --separate-stderr railgauge curves t.tsv --json
+    run --separate-stderr railgauge-calibrate curves t.tsv --json
     [ "$status" -eq 0 ]
     [ "$(jq '.curves' <<<"$output")" -eq 2 ]
     [ "$(jq -r '[.rows[] | "\(.system) \(.op) \(.n)"] | join(", ")' <<<"$output")" = \
@@ -31,7 +31,7 @@ setup() {
 }
 
 @test "the points missed most are those beside the step" {
-    run railgauge curves t.tsv --worst 2
+    run railgauge-calibrate curves t.tsv --worst 2
     [ "$status" -eq 0 ]
     grep -qE '^total +- +16 ' <<<"$output"
     grep -qE '^hgx +2.29.2 +alltoall +8 +256 KiB +\+' <<<"$output"
@@ -39,18 +39,18 @@ setup() {
 }
 
 @test "a thinned ladder predicts what lies between, from every start" {
-    run --separate-stderr railgauge curves t.tsv --every 16 --json
+    run --separate-stderr railgauge-calibrate curves t.tsv --every 16 --json
     [ "$status" -eq 0 ]
     [ "$(jq '.rows[0].n' <<<"$output")" -eq 8 ]
     [ "$(jq '.rows[0].max_pct < 1e-4' <<<"$output")" = true ]
-    run --separate-stderr railgauge curves t.tsv --every 64 --json
+    run --separate-stderr railgauge-calibrate curves t.tsv --every 64 --json
     [ "$(jq '.rows[0].n' <<<"$output")" -eq 14 ]
 }
 
 @test "published curves: median within 2 %" {
     curves=${RAILGAUGE_CURVES:-$BATS_TEST_DIRNAME/../../../shared/datasets/nccl_curves.tsv}
     [ -r "$curves" ] || skip "no table of published curves (RAILGAUGE_CURVES)"
-    run --separate-stderr railgauge curves "$curves" --json
+    run --separate-stderr railgauge-calibrate curves "$curves" --json
     [ "$status" -eq 0 ]
     echo "$output" | jq .total
     [ "$(jq '.total.n > 1000 and .total.median_pct <= 2 and .total.p90_pct <= 12.5' <<<"$output")" = true ]

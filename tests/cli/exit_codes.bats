@@ -34,6 +34,7 @@ setup_file() {
     railgauge seal odd.json one.json lonely.json
     jq -r '.hosts.rows[][0]' all.json >hostfile
     jq '.claims[0].published = 50' "$BATS_TEST_DIRNAME/../bad/case/good.json" >wrong-case.json
+    jq '.claims[0].value = "1 / (two.gpus - 16)" | .claims[0].readings = []' "$BATS_TEST_DIRNAME/../bad/case/good.json" >nan-case.json
     railgauge discover --topograph "$BATS_TEST_DIRNAME/../fuzz/seeds/topograph/model.yaml" --gpus-per-host 4 -q -o half.json
     printf 'BlockName=b%d Nodes=r0%dn[00-03]\n' 0 0 1 1 >same.conf
     sed 's/r00n\[00-03\]/r00n[00-02],r01n03/; s/r01n\[00-03\]/r01n[00-02],r00n03/' same.conf >swapped.conf
@@ -79,11 +80,13 @@ codes() {
 }
 
 @test "--help of each command promises the codes of the table, no more and no fewer" {
-    run -0 railgauge --help
-    for command in $(sed -n '/^commands:/,/^$/s/^  \([a-z-]*\) .*/\1/p' <<<"$output"); do
-        promised=$(railgauge "$command" --help | codes)
-        forced=$(grep -v '^#' "$table" | grep -E "railgauge $command( |\$)" | cut -f1 | sort -nu | xargs)
-        [ "$promised" = "$forced" ] || echo "$command: --help promises $promised; the table has $forced"
+    for program in railgauge railgauge-calibrate; do
+        for command in $($program --help | awk '/^  [a-z]/ {print $1}'); do
+            [ "$program $command" != "railgauge-calibrate completion" ] || continue
+            promised=$($program "$command" --help | codes)
+            forced=$(grep -v '^#' "$table" | grep -E "$program $command( |\$)" | cut -f1 | sort -nu | xargs)
+            [ "$promised" = "$forced" ] || echo "$command: --help promises $promised; the table has $forced"
+        done
     done >wrong
     cat wrong
     [ ! -s wrong ]

@@ -51,7 +51,7 @@ run --nosie 3%|--noise
 predict x --layuot tp=8|--layout
 models llama3-8b|"llama3.1-8b"
 predict --fabric gb200 --model llama3.1-8b|"gb200-nvl72"
-predict --case mlperfv6|"mlperf-v6"
+claims mlperfv6|"mlperf-v6"
 predict --fabric hgx-h100 --model llama3.1-8b --layout dpshard=8|"dp_shard"
 show $golden teirs|"tiers"
 export -f slurm_blok $golden|"slurm-block"
@@ -206,23 +206,26 @@ EOF
     done
 }
 
-# reads FILE WORDS: railgauge with these words, where {} stands for FILE and ~ for a blank within a word.
+# program WORDS: the program that has this command.
+program() { case $1 in refit* | curves* | score* | claims*) echo railgauge-calibrate ;; *) echo railgauge ;; esac; }
+
+# reads FILE WORDS: the program with these words, where {} stands for FILE and ~ for a blank within a word.
 reads() {
     local words
     read -ra words <<<"${2//"{}"/$1}"
-    run --separate-stderr railgauge "${words[@]//"~"/ }"
+    run --separate-stderr "$(program "$2")" "${words[@]//"~"/ }"
 }
 
 # Each reader with its one file.
 readers=("fit {} x y" "show {}" "cost {} 0 1 1M" "predict {}" "place {}" "search {}" "replay {}" "plot {}" "export -f npy {}"
-    "plan {}" "lint {}" "declared {}" "explain {} 0 1" "curves {}" "import {}" "calibrate {}" "discover {}"
+    "plan {}" "lint {}" "declared {}" "explain {} 0 1" "curves {}" "import {}" "refit {}" "score {}" "discover {}"
     "nodes {} --need 1 --job all_gather~1M" "check-placement --segment 4 --hosts {}" "probe --fabric hgx-h100 --plan {}")
 
 refused_by_each() { # FILE CODE TEXT
     for c in "${readers[@]}"; do
         reads "$1" "$c"
         [ "$status" -eq "$2" ] || { echo "$c: $status $stderr"; return 1; }
-        [[ $stderr == "railgauge ${c%% *}: $3"* ]] || { echo "$c: $stderr"; return 1; }
+        [[ $stderr == "$(program "$c") ${c%% *}: $3"* ]] || { echo "$c: $stderr"; return 1; }
         [ -z "$output" ] || { echo "$c: $output"; return 1; }
     done
 }

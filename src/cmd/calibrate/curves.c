@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* curves.c - railgauge curves: leave out points of measured curves and predict them from the
+/* curves.c - railgauge-calibrate curves: leave out points of measured curves and predict them from the
  * rest. */
 #include <math.h>
 #include <stdio.h>
@@ -146,10 +146,10 @@ struct args {
 
 static const struct opt options[] = {
     {"every", 0, "FACTOR",
-     "keep only sizes at least FACTOR apart and predict those between them; else each inner size "
-     "is left out alone",
+     "keep only sizes at least FACTOR apart, and predict those between (default: leave out each "
+     "inner size alone)",
      OPT_REAL(struct args, curves.every, 1.0001, 1e9)},
-    {"worst", 0, "N", "also list the N points that are missed most",
+    {"worst", 0, "N", "also list the N points with the largest errors",
      OPT_INT(struct args, curves.worst, 1, 1000000)},
     INPUT_JSON(struct args, json),
     {0},
@@ -162,14 +162,18 @@ static const struct opt_line command = {
     .options = options,
     .words = words,
     .usage = "FILE.tsv",
-    .doc =
-        "Leave points of measured collective curves out, predict them from the rest of the curve "
-        "as every prediction does, and print how far off that is."
-        "\vFILE.tsv has the columns system, nccl_version, op, ranks, bytes (as nccl-tests counts "
-        "them) and latency_us.\n\n"
-        "  railgauge curves nccl_curves.tsv\n"
-        "  railgauge curves nccl_curves.tsv --every 8 --worst 10\n"
-        "  railgauge curves nccl_curves.tsv --json\n\n" EXIT_CODES("", ""),
+    .doc = "Leave points of measured collective curves out, predict them from the rest "
+           "of their curve, and print the errors.\vFILE.tsv has the columns system, "
+           "nccl_version, op, ranks, bytes (as in nccl-tests) and latency_us.",
+    .examples =
+        (const struct opt_example[]){
+            OPT_EXAMPLE("Leave out each inner point alone",
+                        "railgauge-calibrate curves curves.tsv"),
+            OPT_EXAMPLE("Predict between sizes that are 8 times apart, and list the worst points",
+                        "railgauge-calibrate curves curves.tsv --every 8 --worst 10"),
+            OPT_EXAMPLE("Print JSON", "railgauge-calibrate curves curves.tsv --json"),
+            {0}},
+    .exits = EXIT_CODES("", ""),
 };
 
 static int by_error(const void *a, const void *b)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* calibrate.c - railgauge calibrate: refit the global constants to a table of measured steps. */
+/* refit.c - railgauge-calibrate refit: refit the global constants to a table of measured steps. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -188,18 +188,17 @@ static int take_names(void *args, char *text, struct err *err)
 }
 
 static const struct opt options[] = {
-    {"output", 'o', "FILE", "write the constants here, those that were not fitted too",
+    {"output", 'o', "FILE", "file to write all constants to, also those that were not fitted",
      OPT_INTO(struct args, output)},
-    {"constants", 0, "FILE", "start from these, not from jobs/training/constants.json",
+    {"constants", 0, "FILE", "constants to start from (default jobs/training/constants.json)",
      OPT_INTO(struct args, constants)},
-    {"only", 0, "NAME,...", "fit these alone", OPT_CALL(take_names)},
+    {"only", 0, "NAME,...", "constants to fit (default: all)", OPT_CALL(take_names)},
     {"leave-out", 0, "CONDITIONS",
-     "rows that take no part: \"id=nt_*,pp>1\", all of them of columns of the table; may be given "
-     "again",
+     "rows that take no part: \"id=nt_*,pp>1\", where all conditions hold; may be given again",
      OPT_LIST(struct args, batch.leave_out, batch.leave_outs)},
-    {"limit", 0, "TIME", "stop after this long with what was found (default 5m)",
+    {"limit", 0, "TIME", "stop after this long and keep what was found (default 5m)",
      OPT_SECONDS(struct args, limit)},
-    {"dry-run", 0, NULL, "print which rows would be fitted to and how far off they are",
+    {"dry-run", 0, NULL, "only print which rows would be fitted to, and their errors",
      OPT_INTO(struct args, dry_run)},
     {0},
 };
@@ -212,16 +211,22 @@ static const struct opt_line command = {
     .options = options,
     .words = words,
     .usage = "TABLE...",
-    .doc =
-        "Refit the global constants and effects of the step model to tables of measured steps (the "
-        "columns of predict --batch), reproducibly.  Rows whose split begins with \"test\" take no "
-        "part."
-        "\vWithout --output nothing is written.\n\n"
-        "  railgauge calibrate steps.tsv\n"
-        "  railgauge calibrate steps.tsv -o constants.json\n"
-        "  railgauge calibrate steps.tsv --only exposed.ep,overlap.dp -o constants.json\n"
-        "  railgauge predict --batch steps.tsv --constants constants.json --score\n\n" EXIT_CODES(
-            "2 no row to fit to, ", ", 75 stopped by the limit"),
+    .doc = "Refit the global constants and effects of the step model to tables of "
+           "measured steps, reproducibly.\vRows whose split begins with \"test\" take no "
+           "part. Without --output nothing is written.",
+    .examples =
+        (const struct opt_example[]){
+            OPT_EXAMPLE("Print how far off the constants are, and which rows count",
+                        "railgauge-calibrate refit steps.tsv --dry-run"),
+            OPT_EXAMPLE("Write new constants",
+                        "railgauge-calibrate refit steps.tsv -o constants.json"),
+            OPT_EXAMPLE(
+                "Fit two constants only",
+                "railgauge-calibrate refit steps.tsv --only exposed.ep,overlap.dp -o two.json"),
+            OPT_EXAMPLE("Score the new constants",
+                        "railgauge-calibrate score steps.tsv --constants constants.json"),
+            {0}},
+    .exits = EXIT_CODES("2 no row to fit to, ", ", 75 stopped by the limit"),
 };
 
 static struct progress line;
@@ -262,7 +267,7 @@ static int run(const struct args *a, struct batch *b, struct constants *c, bool 
     return rc;
 }
 
-static int cmd_calibrate(int argc, char **argv, struct err *err)
+static int cmd_refit(int argc, char **argv, struct err *err)
 {
     struct args a = {.limit = 300};
     struct batch b = {0};
@@ -282,4 +287,4 @@ static int cmd_calibrate(int argc, char **argv, struct err *err)
     return rc;
 }
 
-const struct command calibrate_command = {&command, cmd_calibrate};
+const struct command refit_command = {&command, cmd_refit};
