@@ -98,7 +98,7 @@ struct opt_set {
 /* Example of --help and of the manual page, which a test runs. */
 struct opt_example {
     const char *does, *line; /* sentence without its full stop; command line */
-    bool elsewhere;          /* needs GPUs, other hosts or files: the test only reads its options */
+    bool elsewhere; /* needs GPUs, other hosts or minutes: the test only reads its options */
 };
 #define OPT_EXAMPLE(does, line)                                                                    \
     {                                                                                              \

@@ -48,7 +48,7 @@ static const struct opt_line command = {
     .examples =
         (const struct opt_example[]){
             OPT_EXAMPLE("Judge a campaign by the preset of its GPUs", "railgauge accept campaign"),
-            OPT_EXAMPLE("Judge it by a preset", "railgauge accept campaign --against gb200-nvl72"),
+            OPT_EXAMPLE("Judge it by a preset", "railgauge accept campaign --against hgx-h100"),
             OPT_EXAMPLE("Judge it by an earlier campaign and by own limits",
                         "railgauge accept campaign --against last-month --limits site.json"),
             OPT_EXAMPLE("Print one line for Nagios",

@@ -237,7 +237,7 @@ static const struct opt_line command = {
     .examples =
         (const struct opt_example[]){
             OPT_EXAMPLE("Print the time of a transfer of 1 MiB",
-                        "railgauge cost campaign n00:0 n01:0 1M"),
+                        "railgauge cost campaign r00n00:0 r00n01:0 1M"),
             OPT_EXAMPLE("Print the time of a collective of eight endpoints",
                         "railgauge cost campaign all_gather 0-7 64M"),
             OPT_EXAMPLE("Print the time of a collective of chosen ranks, as JSON",

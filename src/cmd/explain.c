@@ -58,7 +58,8 @@ static const struct opt_line command = {
            "pair.",
     .examples =
         (const struct opt_example[]){
-            OPT_EXAMPLE("Explain a pair of a campaign", "railgauge explain campaign n00:0 n01:3"),
+            OPT_EXAMPLE("Explain a pair of a campaign",
+                        "railgauge explain campaign r00n00:0 r00n01:3"),
             OPT_EXAMPLE("Explain a pair by endpoint ids, as JSON",
                         "railgauge explain matrix.json 0 9 --json"),
             OPT_EXAMPLE("Explain a pair of a preset",

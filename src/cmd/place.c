@@ -137,9 +137,9 @@ static const struct opt_line command = {
            "moves of whole blocks. Each order has the price that railgauge predict gives.",
     .examples =
         (const struct opt_example[]){
-            OPT_ELSEWHERE("Choose from a list of free nodes",
-                          "railgauge place --fabric hgx-h100 --racks 2 --model llama3.1-8b \\\n"
-                          "      --layout tp=8,dp=4 --nodes 'r00n[00-03],r01n[00-03]'"),
+            OPT_EXAMPLE("Choose from a list of free nodes",
+                        "railgauge place --fabric hgx-h100 --racks 2 --model llama3.1-8b \\\n"
+                        "      --layout tp=8,dp=4 --nodes 'r00n[00-03],r01n[00-03]'"),
             OPT_EXAMPLE("Leave nodes out, and write a host file for Slurm",
                         "railgauge place --fabric gb200-nvl72 --racks 2 --model mixtral-8x7b \\\n"
                         "      --strategy fsdp --layout dp=128,ep=8 --exclude 'r00n[03,07]' \\\n"

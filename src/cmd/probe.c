@@ -27,15 +27,15 @@ static const struct opt_line command = {
            "refused with advice otherwise.",
     .examples =
         (const struct opt_example[]){
-            OPT_EXAMPLE(
-                "Simulate eight racks with 3 % noise",
-                "railgauge probe --fabric gb200-nvl72 --racks 8 --noise 3% -o gb200/points.tsv"),
+            OPT_EXAMPLE("Simulate two racks with 3 % noise",
+                        "mkdir gb200 && railgauge probe --fabric gb200-nvl72 --racks 2 \\\n"
+                        "      --noise 3% -o gb200/points.tsv"),
             OPT_EXAMPLE("Simulate a slow NIC with a plan",
-                        "railgauge probe --fabric hgx-h100 --racks 1 --fault slow-nic=3:0.6 \\\n"
-                        "      --plan plan.tsv -o slow/points.tsv"),
+                        "mkdir slow && railgauge probe --fabric hgx-h100 --racks 1 \\\n"
+                        "      --fault slow-nic=3:0.6 --plan plan.tsv -o slow/points.tsv"),
             OPT_EXAMPLE("Measure with two ranks over MPI",
-                        "mpirun -n 2 railgauge-probe probe --op all_reduce -e 64K \\\n"
-                        "      --format nccl-tests -o mpi/points.tsv"),
+                        "mkdir mpi && mpirun -n 2 railgauge-probe probe --op all_reduce \\\n"
+                        "      -e 64K --format nccl-tests -o mpi/points.tsv"),
             {0}},
     .exits = EXIT_CODES("2 points failed or data were wrong, ",
                         ", 75 cut short (a second run continues), 78 configuration"),

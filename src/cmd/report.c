@@ -70,7 +70,7 @@ static const struct opt_line command = {
             OPT_EXAMPLE("Choose file and title",
                         "railgauge report campaign -o rack-07.html --title \"Rack 07\""),
             OPT_EXAMPLE("Judge by a preset and own limits",
-                        "railgauge report campaign --against gb200-nvl72 --limits site.json"),
+                        "railgauge report campaign --against hgx-h100 --limits site.json"),
             OPT_EXAMPLE("Print the parts to act on as JSON",
                         "railgauge report campaign --json | jq .parts"),
             {0}},

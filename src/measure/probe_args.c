@@ -129,9 +129,8 @@ const struct opt_line probe_probe_line = {
         (const struct opt_example[]){
             OPT_ELSEWHERE("Measure every pair", "mpirun -n 8 railgauge-probe probe --exact"),
             OPT_EXAMPLE("Measure one collective, as nccl-tests does",
-                        "mpirun -n 2 railgauge-probe probe --op all_reduce -b 8 -e 64K --format "
-                        "nccl-tests -o "
-                        "mpi/points.tsv"),
+                        "mkdir mpi && mpirun -n 2 railgauge-probe probe --op all_reduce \\\n"
+                        "      -b 8 -e 64K --format nccl-tests -o mpi/points.tsv"),
             OPT_ELSEWHERE("Measure a plan",
                           "mpirun -n 8 railgauge-probe probe --topology topology.json \\\n"
                           "      --plan plan.tsv -o points.tsv"),

@@ -177,8 +177,8 @@ static const struct opt_line claims_line = {
     .examples =
         (const struct opt_example[]){
             OPT_EXAMPLE("Judge one publication", "railgauge-calibrate claims llama-8b-gb200-h100"),
-            OPT_EXAMPLE("Print all verdicts as a table",
-                        "railgauge-calibrate claims all --markdown"),
+            OPT_ELSEWHERE("Print all verdicts as a table",
+                          "railgauge-calibrate claims all --markdown"),
             {0}},
     .exits = EXIT_CODES(
         "1 a verdict is not the one that the case file expects, 2 could not judge, ", ""),
