@@ -74,7 +74,8 @@ static void usage(FILE *out, const struct program *p)
             fprintf(out, "  %-15s %s\n", p->row[i].name, p->row[i].help);
         }
     }
-    fprintf(out, "\n%s COMMAND --help says more; man %s says all.\n", p->name, p->name);
+    fprintf(out, "\n%s COMMAND --help prints options and examples; man %s-COMMAND has details.\n",
+            p->name, p->name);
 }
 
 static int unknown(const struct program *p, const char *name)

@@ -16,7 +16,7 @@
     ROW(PREDICT, "predict and place jobs")                                                         \
     ROW(MODEL, "fit and judge the models")                                                         \
     ROW(HAND, "hand on to other tools")                                                            \
-    ROW(STEPS, "steps of run, one by one, and what they rest on")
+    ROW(STEPS, "steps of run, one by one")
 #define COMMAND_GROUP(x, title) COMMAND_##x,
 enum command_group { COMMAND_GROUPS(COMMAND_GROUP) COMMAND_GROUP_COUNT };
 #undef COMMAND_GROUP
@@ -25,32 +25,32 @@ enum command_group { COMMAND_GROUPS(COMMAND_GROUP) COMMAND_GROUP_COUNT };
 // clang-format off
 #define COMMANDS(ROW)                                                                              \
     ROW(run, "run", MEASURE, "the whole chain: discover, plan, probe, fit, predict, plot")         \
-    ROW(check, "check", MEASURE, "minutes on a job's nodes, judged; what the last of them said")   \
-    ROW(import, "import", MEASURE, "points.tsv from what nccl-tests printed")                      \
-    ROW(show, "show", JUDGE, "print tiers, pairs, collectives and findings of a matrix")           \
-    ROW(accept, "accept", JUDGE, "one verdict of a campaign, against limits and a reference")      \
+    ROW(check, "check", MEASURE, "a short check of the nodes of a job, and its last result")       \
+    ROW(import, "import", MEASURE, "points.tsv from the output of nccl-tests or the record of a job")\
+    ROW(show, "show", JUDGE, "tiers, pairs, collectives and findings of a matrix")                 \
+    ROW(accept, "accept", JUDGE, "one verdict on a campaign, by limits and a reference")           \
     ROW(report, "report", JUDGE, "a campaign and its verdict as one HTML page")                    \
-    ROW(compare, "compare", JUDGE, "what changed between two campaigns on the same machine")       \
-    ROW(lint, "lint", JUDGE, "the odd one out among hosts, GPUs, NICs and cables, before any benchmark")\
-    ROW(explain, "explain", JUDGE, "one pair in words: its way, what it should give, what was measured")\
-    ROW(declared, "declared", JUDGE, "what sources declare of the structure, beside what was measured")\
-    ROW(predict, "predict", PREDICT, "training step time for a model, layout and placement")       \
-    ROW(search, "search", PREDICT, "the best layouts of a model on so many GPUs")                  \
-    ROW(place, "place", PREDICT, "nodes and the order of ranks with the shortest step")            \
-    ROW(nodes, "nodes", PREDICT, "what a job costs on a list of nodes, or the best of the free ones")\
-    ROW(cost, "cost", PREDICT, "what one transfer or collective costs")                            \
-    ROW(models, "models", PREDICT, "the model architectures that predict knows")                   \
-    ROW(replay, "replay", PREDICT, "run a step's messages here, beside their prediction")          \
-    ROW(check_placement, "check-placement", PREDICT, "are a job's nodes where its segments need them")\
+    ROW(compare, "compare", JUDGE, "changes between campaigns on the same machine")                \
+    ROW(lint, "lint", JUDGE, "the host, GPU, NIC or cable that differs, before any measurement")   \
+    ROW(explain, "explain", JUDGE, "the path of one pair: hops, data sheet, measurements")         \
+    ROW(declared, "declared", JUDGE, "declared groups of hosts beside the measured ones")          \
+    ROW(predict, "predict", PREDICT, "training step time of a model, layout and placement")        \
+    ROW(search, "search", PREDICT, "the best layouts of a model on a number of GPUs")              \
+    ROW(place, "place", PREDICT, "nodes and order of ranks with the shortest step")                \
+    ROW(nodes, "nodes", PREDICT, "cost of a job on a list of nodes, or the best of the free nodes")\
+    ROW(cost, "cost", PREDICT, "time of one transfer or collective")                               \
+    ROW(models, "models", PREDICT, "the models that predict knows")                                \
+    ROW(replay, "replay", PREDICT, "run the messages of a step here, beside their prediction")     \
+    ROW(check_placement, "check-placement", PREDICT, "check that a job's nodes share blocks as its segments need")\
     ROW(export, "export", HAND, "the matrix in formats of other tools")                            \
-    ROW(completion, "completion", HAND, "words of commands for the completion of a shell")         \
-    ROW(plot, "plot", HAND, "pictures of a campaign or a matrix")                                  \
-    ROW(tune, "tune", HAND, "NCCL's best algorithm and protocol per size, from a sweep")           \
-    ROW(discover, "discover", STEPS, "write topology.json: what this machine is")                  \
-    ROW(plan, "plan", STEPS, "write plan.tsv: what will be measured")                              \
+    ROW(completion, "completion", HAND, "script that completes commands and options in a shell")   \
+    ROW(plot, "plot", HAND, "pictures of campaigns, matrices and predictions")                     \
+    ROW(tune, "tune", HAND, "the best algorithm and protocol of NCCL per size, from a sweep")      \
+    ROW(discover, "discover", STEPS, "write topology.json: this machine as far as it is visible")  \
+    ROW(plan, "plan", STEPS, "write plan.tsv: the list of measurements")                           \
     ROW(probe, "probe", STEPS, "write points.tsv: measure the plan")                               \
     ROW(fit, "fit", STEPS, "write matrix.json: the cost matrix")                                   \
-    ROW(seal, "seal", STEPS, "the checksum of files that were changed by hand")
+    ROW(seal, "seal", STEPS, "write the checksum of files that were changed by hand")
 
 /* Commands for developers of the models, of the program railgauge-calibrate. */
 #define CALIBRATE_COMMANDS(ROW)                                                                    \
@@ -58,7 +58,7 @@ enum command_group { COMMAND_GROUPS(COMMAND_GROUP) COMMAND_GROUP_COUNT };
     ROW(score, "score", MODEL, "errors of the step model against tables of measured steps")        \
     ROW(claims, "claims", MODEL, "verdicts on the claims of publications about steps")             \
     ROW(curves, "curves", MODEL, "errors of interpolated curves against measured ones")            \
-    ROW(completion, "completion", HAND, "words of commands for the completion of a shell")
+    ROW(completion, "completion", HAND, "script that completes commands and options in a shell")
 // clang-format on
 
 struct command {

@@ -88,7 +88,15 @@ static int take_flags(void *args, char *arg, struct err *err)
     return a->flags ? 0 : -1;
 }
 
-static const struct opt old_options[] = {
+/* One count or several; replaces the row of a job. */
+static int take_gpus(void *args, char *counts, struct err *err)
+{
+    return variants_options[0].call(&((struct predict_args *)args)->asked, counts, err);
+}
+
+/* Rows before those of a job, which they replace, and old spellings. */
+static const struct opt first_options[] = {
+    {"gpus", 0, "N[,N...]", NULL, OPT_CALL(take_gpus), .flags = OPTION_HIDDEN},
     {"batch", 0, "N|TABLE", NULL, OPT_CALL(take_batch),
      .flags = OPTION_HIDDEN}, /* N: in recipe.h */
     {"score", 0, NULL, NULL, OPT_INTO(struct predict_args, old.score), .flags = OPTION_HIDDEN},
@@ -142,6 +150,12 @@ static int check(void *args, struct err *err)
                          a->save_anchor ? "save-anchor" : "explain");
     if (a->trace && asks_several(a))
         return err_usage(err, "--trace draws one step, and these are several");
+    if ((a->old.tables || a->old.names) &&
+        (asks_several(a) || a->trace || a->save_anchor || budget_asked(&a->budget)))
+        return err_usage(err,
+                         "--%s takes none of --weak, --what-if, --trace, --save-anchor, --tokens, "
+                         "--power and --checkpoint, which are about one job",
+                         a->old.tables ? "batch TABLE" : "case");
     if (!a->old.tables && (a->old.leave_one_out || a->old.leave_outs))
         return err_usage(err,
                          "--leave-one-out and --leave-out belong to railgauge-calibrate score");
@@ -153,11 +167,11 @@ static int check(void *args, struct err *err)
 }
 
 static const struct opt_line command = {
-    .options = old_options,
+    .options = first_options,
     .check = check,
     .words = words,
-    .set = {VARIANTS_OPTIONS(struct predict_args, asked),
-            JOB_OPTIONS(struct predict_args, job),
+    .set = {JOB_OPTIONS(struct predict_args, job),
+            VARIANTS_OPTIONS(struct predict_args, asked),
             {.rows = options},
             BUDGET_OPTIONS(struct predict_args, budget)},
     .usage = "[MATRIX]",

@@ -175,7 +175,7 @@ twins() {
     refuse 64 '"nic": what it would be is missing' "${job[@]}" --what-if nic
     refuse 64 "nothing is changed" "${job[@]}" --what-if ""
     refuse 64 "no --save-anchor" "${job[@]}" --what-if nic=2x --measured 3s --save-anchor a.json
-    refuse 64 "no --case" --case all --what-if nic=2x
+    refuse 64 "--case takes none of" --case all --what-if nic=2x
 }
 
 # --- the timeline ---
@@ -264,7 +264,7 @@ draw() {
 
 @test "timeline: what it cannot draw is refused, and no file is left" {
     refuse 64 "--trace draws one step" --fabric hgx-h100 --gpus 8,16 --trace t.json
-    refuse 64 "--trace draws one step" --case all --trace t.json
+    refuse 64 "--case takes none of" --case all --trace t.json
     refuse 64 "too many pieces of work for a timeline" --fabric hgx-h100 --layout tp=8 --batch 1000000 --trace t.json
     [ ! -e t.json ]
     run railgauge predict --fabric hgx-h100 --layout dp=8 --trace missing/t.json

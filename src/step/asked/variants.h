@@ -18,11 +18,12 @@ struct variants_asked {
     int whats;
     bool weak;
 };
-/* --gpus, --weak and --what-if as rows of a command line, before those of a job. */
+/* --weak and --what-if as rows of a command line, behind the first row, --gpus with several counts, which
+ * has to stand before the rows of a job. */
 extern const struct opt variants_options[];
 #define VARIANTS_OPTIONS(type, member)                                                             \
     {                                                                                              \
-        .rows = variants_options, .at = offsetof(type, member)                                     \
+        .rows = variants_options + 1, .at = offsetof(type, member)                                 \
     }
 void variants_asked_free(struct variants_asked *a);
 
