@@ -6,7 +6,7 @@
  * one knee where the two meet, if they do inside and the points are at most x8 apart.  Where time
  * falls from a point to the next one, a larger message that takes less, it is the next one's from
  * the first sixteenth on: noise, or a protocol that NCCL left too late.  Misses where inner points
- * of 133 NCCL curves are left out (`railgauge curves`), median (p90, worst) in percent:
+ * of 133 NCCL curves are left out (`railgauge-calibrate curves`), median (p90, worst) in percent:
  *
  *                             each point alone     x8 ladders          x16 ladders
  *   this                      1.8 (10.9,  78)      2.7 (13.7, 111)     3.8 (17.4, 121)
