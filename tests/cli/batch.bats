@@ -91,7 +91,7 @@ TABLE
 @test "a number is still the batch of one step" {
     run railgauge predict --fabric hgx-h100 --layout dp=8 --batch 64
     [ "$status" -eq 0 ]
-    [[ $output == *"batch 64 x 8192 tokens"* ]]
+    [[ $output == *"batch 64 x 8,192 tokens"* ]]
     run railgauge predict --fabric hgx-h100 --layout dp=8 --batch 0
     [ "$status" -eq 64 ]
 }
