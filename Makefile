@@ -155,7 +155,7 @@ $(KERNELS_ANY):
 
 # The public library: the files that define railgauge_open() and railgauge_job_open(), and what they need.
 # It gives memory back when there is no more of it (src/base/mem_held.c).
-HELD := malloc calloc realloc free strdup strndup vasprintf json_loadb json_delete opendir closedir
+HELD := malloc calloc realloc free strdup strndup json_loadb json_delete opendir closedir
 $(BUILD)/$(SONAME): src/librailgauge.map $(LIB)
 	@echo "  LINK $@"
 	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--version-script,$< \

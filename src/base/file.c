@@ -526,9 +526,9 @@ static void clear_left(const char *base, const char *stem)
 
 static char *dir_in(const char *base, const char *stem, struct err *err)
 {
-    char *real = realpath(base, NULL), *dir = NULL;
+    char real[PATH_MAX], *dir = NULL;
 
-    if (!real)
+    if (!realpath(base, real))
         err_config(err, "%s: %s", base, strerror(errno));
     else if (is_safe(real, err) == 0) {
         clear_left(real, stem);
@@ -539,7 +539,6 @@ static char *dir_in(const char *base, const char *stem, struct err *err)
             dir = NULL;
         }
     }
-    free(real);
     return dir;
 }
 

@@ -117,9 +117,19 @@ char *mem_strndup(const char *s, size_t len)
 
 char *mem_vprintf(const char *fmt, va_list ap)
 {
-    char *s = NULL;
+    /* Not vasprintf(), which _FORTIFY_SOURCE renames: mem_held.c would not see its allocation. */
+    char begin[256], *s = NULL;
+    va_list again;
 
-    return must(vasprintf(&s, fmt, ap) < 0 ? NULL : s);
+    va_copy(again, ap);
+    int n = vsnprintf(begin, sizeof(begin), fmt, ap);
+    s = n < 0 ? NULL : malloc((size_t)n + 1);
+    if (s && (size_t)n < sizeof(begin))
+        memcpy(s, begin, (size_t)n + 1);
+    else if (s)
+        vsnprintf(s, (size_t)n + 1, fmt, again);
+    va_end(again);
+    return must(s);
 }
 
 char *mem_printf(const char *fmt, ...)

@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -18,7 +17,6 @@ void *__real_realloc(void *p, size_t size);
 void __real_free(void *p);
 char *__real_strdup(const char *s);
 char *__real_strndup(const char *s, size_t len);
-int __real_vasprintf(char **out, const char *fmt, va_list ap);
 json_t *__real_json_loadb(const char *text, size_t len, size_t flags, json_error_t *e);
 void __real_json_delete(json_t *json);
 DIR *__real_opendir(const char *path);
@@ -30,7 +28,6 @@ void *__wrap_realloc(void *p, size_t size);
 void __wrap_free(void *p);
 char *__wrap_strdup(const char *s);
 char *__wrap_strndup(const char *s, size_t len);
-int __wrap_vasprintf(char **out, const char *fmt, va_list ap);
 json_t *__wrap_json_loadb(const char *text, size_t len, size_t flags, json_error_t *e);
 void __wrap_json_delete(json_t *json);
 DIR *__wrap_opendir(const char *path);
@@ -174,13 +171,6 @@ char *__wrap_strdup(const char *s)
 char *__wrap_strndup(const char *s, size_t len)
 {
     return keep(__real_strndup(s, len), __real_free);
-}
-
-int __wrap_vasprintf(char **out, const char *fmt, va_list ap)
-{
-    int n = __real_vasprintf(out, fmt, ap);
-
-    return n >= 0 && !keep(*out, __real_free) ? -1 : n;
 }
 
 json_t *__wrap_json_loadb(const char *text, size_t len, size_t flags, json_error_t *e)

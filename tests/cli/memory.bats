@@ -82,6 +82,13 @@ on=(A=0 A=0 OOM_ON=1 A=0 OOM_ON=1)
     done
 }
 
+@test "each function of the library that allocates is one that is recorded" {
+    # mem_held.c: malloc calloc realloc strdup strndup opendir json_loadb; jansson allocates through them
+    nm -D --undefined-only "$BUILD/librailgauge.so.0" | awk '{ sub(/@.*/, "", $NF); print $NF }' >asked
+    run ! grep -E '^(__)?(v?asprintf|getline|getdelim|open_memstream|fmemopen|posix_memalign|aligned_alloc|scandir|reallocarray)(_chk)?$' asked
+    grep -qx malloc asked
+}
+
 @test "the library says that memory ended, lives on and leaves nothing" {
     cc -std=c11 -D_GNU_SOURCE -I"$BATS_TEST_DIRNAME/../../src" -o memory "$BATS_TEST_DIRNAME/../api/memory.c" \
         -L"$BUILD" -lrailgauge -lm

@@ -5,6 +5,7 @@ bats_require_minimum_version 1.5.0
 
 # A repository of two files of ours, so that the history here does not matter.
 setup() {
+    command -v git >/dev/null || skip "git is not installed"
     top=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
     cd "$BATS_TEST_TMPDIR"
     git init -q . && git config user.email a@b.c && git config user.name a

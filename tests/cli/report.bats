@@ -80,7 +80,8 @@ END
     $text racks.html --data >held.json
     run -1 railgauge report racks --title "<i>eight</i>" --json
     echo "$output" >printed.json
-    [ "$(jq -S 'del(.provenance)' held.json)" = "$(jq -S 'del(.provenance)' printed.json)" ]
+    # by value: jq 1.7 keeps how a number is written
+    run -0 jq -ne --slurpfile a held.json --slurpfile b printed.json '($a[0] | del(.provenance)) == ($b[0] | del(.provenance))'
     [ "$(jq -r .title held.json)" = "<i>eight</i>" ]
     run ! railgauge report racks --json -o x.html
     python3 -c 'import jsonschema, referencing' || skip "no python3 jsonschema with referencing"
