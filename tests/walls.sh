@@ -69,7 +69,7 @@ sources && /^[ \t]*#[ \t]*include[ \t]*"/ {
     else if (rank(target) == "") stray(1, "\"" q[2] "\" is in no known layer")
     else if (rank(target) > rank(FILENAME)) stray(1, "includes upwards: \"" q[2] "\"")
 }
-sources && /^[ \t]*#[ \t]*include[ \t]*<mpi\.h>/ && FILENAME !~ /^(src\/transport\/mpi\/(world_mpi\.c|mpi_[a-z]+\.h)|src\/probe_main\.c|topo\/sources\/gather\.[ch])$/ {
+sources && /^[ \t]*#[ \t]*include[ \t]*<mpi\.h>/ && FILENAME !~ /^(src\/transport\/mpi\/(world_mpi\.c|mpi_[a-z_]+\.h)|src\/probe_main\.c|topo\/sources\/gather\.[ch])$/ {
     stray(2, "mpi.h is not for this file")
 }
 sources && /^[ \t]*#[ \t]*include[ \t]*<hwloc/ && FILENAME != "topo/sources/host/hwloc.c" { stray(3, "hwloc is for topo/sources/host/hwloc.c only") }

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "topo/nccl_profile.h"
 #include "topo/topo.h"
-#include "topo/topo_table.h"
+#include "topo/topo_table_impl.h"
 
 enum { TEXT_LEN = NCCL_LOG_LINE_MAX, WHERE = 320, SMALL = 1 << 16 };
 

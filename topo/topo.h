@@ -128,7 +128,7 @@ struct topo {
     char *fabric; /* name of the preset this was made from, or NULL */
     /* Record of what NCCL built (nccl_profile_read() reads it), or NULL; shared by copies. */
     struct json_t *nccl;
-    /* Record of what MPI used (mpi_used.h), "text" in one line, or NULL; shared by copies. */
+    /* Record of what MPI used (mpi_used_impl.h), "text" in one line, or NULL; shared by copies. */
     struct json_t *mpi;
 };
 

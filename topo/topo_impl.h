@@ -3,7 +3,7 @@
 #define RG_TOPO_IMPL_H
 
 #include "topo/topo.h"
-#include "topo/topo_table.h"
+#include "topo/topo_table_impl.h"
 
 /* Number of levels in an endpoint row; spines belong to hosts and have a table of their own. */
 enum { LEVEL_PLACES = LEVEL_SPINE };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "topo/topo_table.h"
+#include "topo/topo_table_impl.h"
 
 #include <errno.h>
 #include <inttypes.h>

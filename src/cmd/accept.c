@@ -5,7 +5,7 @@
 
 #include "base/json.h"
 #include "cmd/command.h"
-#include "cmd/judged.h"
+#include "cmd/judged_impl.h"
 
 struct args {
     struct judged_args of;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cmd/campaigns.h"
+#include "cmd/campaigns_impl.h"
 
 #include <jansson.h>
 #include <stdio.h>

@@ -18,7 +18,7 @@
 #include "base/mem.h"
 #include "base/process.h"
 #include "cmd/command.h"
-#include "cmd/input.h"
+#include "cmd/input_impl.h"
 #include "place/segments.h"
 #include "topo/groups.h"
 

@@ -11,7 +11,7 @@
 #include "base/table.h"
 #include "base/units.h"
 #include "cmd/command.h"
-#include "cmd/input.h"
+#include "cmd/input_impl.h"
 #include "matrix/algorithm.h"
 #include "matrix/reference.h"
 

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "cmd/command.h"
-#include "cmd/judged.h"
+#include "cmd/judged_impl.h"
 #include "export/export.h"
 #include "topo/groups.h"
 

@@ -10,9 +10,9 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/units.h"
-#include "cmd/campaign/chain.h"
+#include "cmd/campaign/chain_impl.h"
 #include "cmd/command.h"
-#include "cmd/input.h"
+#include "cmd/input_impl.h"
 #include "report/text/matrix_text.h"
 
 struct args {

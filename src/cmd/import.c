@@ -12,9 +12,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/units.h"
-#include "cmd/campaign/recorded.h"
+#include "cmd/campaign/recorded_impl.h"
 #include "cmd/command.h"
-#include "cmd/input.h"
+#include "cmd/input_impl.h"
 #include "record/import.h"
 
 struct args {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cmd/input.h"
+#include "cmd/input_impl.h"
 
 #include <assert.h>
 #include <stdio.h>

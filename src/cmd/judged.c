@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cmd/judged.h"
+#include "cmd/judged_impl.h"
 
 #include <math.h>
 #include <stdio.h>

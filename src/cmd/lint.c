@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cmd/command.h"
-#include "cmd/input.h"
+#include "cmd/input_impl.h"
 #include "topo/lint/lint.h"
 
 struct args {

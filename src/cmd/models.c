@@ -9,7 +9,7 @@
 #include "base/table.h"
 #include "base/units.h"
 #include "cmd/command.h"
-#include "cmd/input.h"
+#include "cmd/input_impl.h"
 #include "step/model.h"
 
 enum { SEQ_MAX = 1 << 24 };

@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/table.h"
 #include "cmd/command.h"
-#include "cmd/input.h"
+#include "cmd/input_impl.h"
 #include "place/place.h"
 
 /* Results; a table of seconds, segment if requested, and nodes. */

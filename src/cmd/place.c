@@ -14,7 +14,7 @@
 #include "base/table.h"
 #include "base/units.h"
 #include "cmd/command.h"
-#include "cmd/input.h"
+#include "cmd/input_impl.h"
 #include "place/place.h"
 #include "place/rank_files.h"
 #include "report/text/report.h"

@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "cmd/campaign/launch.h"
+#include "cmd/campaign/launch_impl.h"
 #include "cmd/command.h"
 #include "measure/campaign_files.h"
 #include "report/text/nccl_tests.h"

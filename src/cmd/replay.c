@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cmd/campaign/launch.h"
+#include "cmd/campaign/launch_impl.h"
 #include "cmd/command.h"
 #include "step/replay/replay.h"
 

@@ -8,9 +8,9 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "cmd/campaigns.h"
+#include "cmd/campaigns_impl.h"
 #include "cmd/command.h"
-#include "cmd/judged.h"
+#include "cmd/judged_impl.h"
 #include "report/page/page.h"
 
 struct args {

@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "base/table.h"
 #include "base/units.h"
-#include "cmd/campaign/chain.h"
+#include "cmd/campaign/chain_impl.h"
 #include "cmd/command.h"
 #include "matrix/matrix.h"
 #include "measure/campaign_files.h"

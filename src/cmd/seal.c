@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "cmd/command.h"
-#include "cmd/input.h"
+#include "cmd/input_impl.h"
 #include "matrix/matrix.h"
 #include "topo/topo.h"
 

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/table.h"
 #include "cmd/command.h"
-#include "cmd/input.h"
+#include "cmd/input_impl.h"
 #include "report/plot/pair_map.h"
 #include "report/text/matrix_text.h"
 #include "report/text/report.h"

@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "cmd/command.h"
-#include "cmd/input.h"
+#include "cmd/input_impl.h"
 #include "export/nccl_tuner.h"
 
 struct args {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/classes.h"
+#include "fit/classes_impl.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #define RG_FIT_IMPL_H
 
 #include "base/map.h"
-#include "fit/classes.h"
+#include "fit/classes_impl.h"
 #include "fit/fit.h"
 #include "fit/observe.h"
 #include "measure/plan.h"

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/units.h"
-#include "measure/schedule.h"
+#include "measure/schedule_impl.h"
 #include "watch/watch.h"
 
 /* --- the log: reports of the ranks on one size become rows of points.tsv --- */

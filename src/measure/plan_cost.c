@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "measure/measure.h"
 #include "measure/plan.h"
-#include "measure/schedule.h"
+#include "measure/schedule_impl.h"
 #include "topo/nic.h"
 
 #define GUESS_ALPHA 1e-5 /* s */

@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "measure/schedule.h"
+#include "measure/schedule_impl.h"
 #include "topo/fabrics/fabric.h"
 
 enum {

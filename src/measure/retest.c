@@ -8,7 +8,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "measure/looks.h"
-#include "measure/schedule.h"
+#include "measure/schedule_impl.h"
 
 enum {
     LOOKS_LEAST = 8,    /* per suspect: one per block */

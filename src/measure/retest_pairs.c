@@ -6,7 +6,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/stats.h"
-#include "measure/schedule.h"
+#include "measure/schedule_impl.h"
 #include "noise/noise.h"
 
 /* A pair stands out if it is slower than its ends explain by this share and this many standard

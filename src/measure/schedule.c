@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "measure/schedule.h"
+#include "measure/schedule_impl.h"
 
 #include <limits.h>
 #include <stdlib.h>

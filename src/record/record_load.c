@@ -17,7 +17,7 @@
 #include "base/stats.h"
 #include "base/units.h"
 #include "record/plugin/record.h"
-#include "record/record_messages.h"
+#include "record/record_messages_impl.h"
 #include "topo/topo.h"
 
 /* --- one file of record/plugin/record.h, opened and checked: header and table of communicators are

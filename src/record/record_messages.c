@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "record/record_messages.h"
+#include "record/record_messages_impl.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What kubectl prints of nodes. */
-#include "topo/sources/sched/labels.h"
 #include "fuzz_topo.h"
+#include "topo/sources/sched/labels_impl.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "topo/sources/net/lldp.h"
 #include "fuzz_topo.h"
+#include "topo/sources/net/lldp_impl.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

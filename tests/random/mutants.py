@@ -37,7 +37,7 @@ TARGETS = [
     ("verdict/accept.h", ["accept"], ["verdict/accept.c"], ()),
     ("verdict/accept.c", ["accept"], (), ()),
     ("base/stats.h", ["stats"], ["base/stats.c"], ("STATS_Z90", "STATS_Z95", "STATS_RANKED", "STATS_LEVELS")),
-    ("fit/classes.h", ["classes"], ["fit/classes.c"], ()),
+    ("fit/classes_impl.h", ["classes"], ["fit/classes.c"], ()),
     ("fit/classes.c", ["classes"], (), ()),
     ("fit/fit_impl.h", ["fit_edges"], ["fit/baseline.c", "fit/uplinks.c"], ()),
     ("fit/parts.c", ["fit_edges"], (), ()),

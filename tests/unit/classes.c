@@ -14,7 +14,7 @@
 
 #include "base/mem.h"
 #include "base/stats.h"
-#include "fit/classes.h"
+#include "fit/classes_impl.h"
 #include "topo/nic.h"
 
 enum { GPUS = 4, HOSTS = 8, NVLINK = 0, FABRIC = 1 };

@@ -2,7 +2,7 @@
 /* export_k8s_back.c - what is written for Kubernetes and Slurm, read back: the same groups. */
 #include "base/host.h"
 #include "topo/groups.h"
-#include "topo/sources/sched/labels.h"
+#include "topo/sources/sched/labels_impl.h"
 #include "topo/sources/sched/topograph.h"
 
 #include "exported.h"

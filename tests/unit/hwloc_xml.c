@@ -12,7 +12,7 @@
 
 #include "topo/gpu.h"
 #include "topo/nic.h"
-#include "topo/sources/host/host_devices.h"
+#include "topo/sources/host/host_devices_impl.h"
 #include "topo/sources/sources.h"
 
 #define SHARED "../shared/fixtures/hwloc/"

@@ -14,8 +14,8 @@
 #include "base/mem.h"
 #include "base/yaml.h"
 #include "topo/groups.h"
-#include "topo/sources/host/host_devices.h"
-#include "topo/sources/sched/labels.h"
+#include "topo/sources/host/host_devices_impl.h"
+#include "topo/sources/sched/labels_impl.h"
 
 #define SEEDS "tests/fuzz/seeds/labels/"
 

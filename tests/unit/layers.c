@@ -10,7 +10,7 @@
 
 #include "base/stats.h"
 #include "fit/layers.h"
-#include "measure/schedule.h"
+#include "measure/schedule_impl.h"
 #include "small.h"
 
 /* Hosts in groups of per[0], those in groups of per[1] ...; Bps[i] and sec[i] inside layer i,

@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "spawn.h"
 #include "topo/nic.h"
-#include "topo/sources/net/lldp.h"
+#include "topo/sources/net/lldp_impl.h"
 #include "topo/sources/sources.h"
 
 static char folder[] = "/tmp/railgauge-lldp-XXXXXX";

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "small.h"
-#include "transport/mpi/mpi_used.h"
+#include "transport/mpi/mpi_used_impl.h"
 
 static const char *const variable[] = {
     "OMPI_MCA_pml", "OMPI_MCA_mtl",    "OMPI_MCA_btl", "OMPI_MCA_btl_tcp_if_include",

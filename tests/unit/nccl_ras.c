@@ -18,7 +18,7 @@
 #include <time.h>
 
 #include "base/log.h"
-#include "transport/nccl/nccl_ras.h"
+#include "transport/nccl/nccl_ras_impl.h"
 
 /* What the server does; the words that it heard. */
 static struct {

@@ -15,7 +15,7 @@
 #include "topo/gpu.h"
 #include "topo/lint/lint.h"
 #include "topo/nic.h"
-#include "topo/sources/host/host_devices.h"
+#include "topo/sources/host/host_devices_impl.h"
 #include "topo/sources/host/mnnvl.h"
 #include "topo/sources/nccl/nccl_xml.h"
 

@@ -15,7 +15,7 @@
 #include "kernels/verbs_api.h"
 #include "topo/lint/lint.h"
 #include "topo/nic.h"
-#include "topo/sources/host/host_devices.h"
+#include "topo/sources/host/host_devices_impl.h"
 #include "topo/topo.h"
 
 /* --- a library: mlx5_0 with two ports, mlx5_1 that may not be opened --- */

@@ -13,7 +13,7 @@
 
 #include "base/mem.h"
 #include "measure/measure.h"
-#include "measure/schedule.h"
+#include "measure/schedule_impl.h"
 #include "topo/fabrics/fabric.h"
 #include "topo/nic.h"
 

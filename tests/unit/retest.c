@@ -12,7 +12,7 @@
 
 #include "base/mem.h"
 #include "measure/point.h"
-#include "measure/schedule.h"
+#include "measure/schedule_impl.h"
 #include "topo/fabrics/fabric.h"
 
 /* A machine, and points of its plan as it is in truth. */

@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "base/yaml.h"
 #include "topo/groups.h"
-#include "topo/sources/host/host_devices.h"
+#include "topo/sources/host/host_devices_impl.h"
 #include "topo/sources/sched/topograph.h"
 
 #define SEEDS "tests/fuzz/seeds/topograph/"

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/stats.h"
 #include "campaign.h"
-#include "measure/schedule.h"
+#include "measure/schedule_impl.h"
 
 static char preset[96];
 

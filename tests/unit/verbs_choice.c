@@ -11,7 +11,7 @@
 #include <arpa/inet.h>
 #include <cmocka.h>
 
-#include "transport/verbs/verbs_link.h"
+#include "transport/verbs/verbs_link_impl.h"
 
 static const char *text_of(int rc, const struct err *err)
 {

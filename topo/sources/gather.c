@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "topo/gpu.h"
 #include "topo/nic.h"
-#include "topo/sources/host/host_devices.h"
+#include "topo/sources/host/host_devices_impl.h"
 #include "topo/sources/net/rails.h"
 
 /* --- this host --- */

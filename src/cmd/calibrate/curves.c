@@ -12,7 +12,7 @@
 #include "base/table.h"
 #include "base/units.h"
 #include "cmd/command.h"
-#include "cmd/input.h"
+#include "cmd/input_impl.h"
 #include "matrix/ladder.h"
 
 /* Predictions, the worst first, and options of the output. */

@@ -14,7 +14,7 @@
 #include "calibrate/calibrate.h"
 #include "calibrate/case.h"
 #include "cmd/command.h"
-#include "cmd/input.h"
+#include "cmd/input_impl.h"
 #include "report/text/report.h"
 #include "step/job.h"
 

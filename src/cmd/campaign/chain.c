@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cmd/campaign/chain.h"
+#include "cmd/campaign/chain_impl.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "cmd/campaign/chain.h"
+#include "cmd/campaign/chain_impl.h"
 #include "matrix/reference.h"
 #include "step/compute.h"
 

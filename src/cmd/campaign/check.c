@@ -15,9 +15,9 @@
 #include "base/mem.h"
 #include "base/table.h"
 #include "base/units.h"
-#include "cmd/campaign/chain.h"
+#include "cmd/campaign/chain_impl.h"
 #include "cmd/command.h"
-#include "cmd/judged.h"
+#include "cmd/judged_impl.h"
 #include "topo/sources/sources.h"
 #include "verdict/health.h"
 

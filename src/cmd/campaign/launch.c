@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cmd/campaign/launch.h"
+#include "cmd/campaign/launch_impl.h"
 
 #include <errno.h>
 #include <fcntl.h>

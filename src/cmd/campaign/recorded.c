@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cmd/campaign/recorded.h"
+#include "cmd/campaign/recorded_impl.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
 enum nccl_register { NCCL_REG_NONE, NCCL_REG_BUFFER, NCCL_REG_SYMMETRIC };
 
 /* Communicator for the messages of a pair.  DEFAULT: AUTO if connecting would take long, else OWN
- * (nccl_pairs.h). */
+ * (nccl_pairs_impl.h). */
 enum nccl_pair_comms {
     NCCL_PAIRS_DEFAULT,
     NCCL_PAIRS_OWN,

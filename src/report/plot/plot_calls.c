@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/plot/plot_calls.h"
+#include "report/plot/plot_calls_impl.h"
 
 #include <math.h>
 #include <stdlib.h>

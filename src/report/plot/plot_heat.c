@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "report/plot/heat.h"
-#include "report/plot/plot_calls.h"
+#include "report/plot/plot_calls_impl.h"
 #include "report/plot/plot_data.h"
 
 enum {

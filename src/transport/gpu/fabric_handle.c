@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "kernels/kernels.h"
 #include "topo/sources/host/mnnvl.h"
-#include "transport/gpu/transport_copy.h"
+#include "transport/gpu/transport_copy_impl.h"
 
 enum { BYTES = 4096 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "transport/gpu/transport_copy.h"
+#include "transport/gpu/transport_copy_impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>

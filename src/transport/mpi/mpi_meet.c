@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "transport/mpi/mpi_meet.h"
+#include "transport/mpi/mpi_meet_impl.h"
 
 #include <limits.h>
 #include <linux/futex.h>

@@ -18,7 +18,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "transport/mpi/mpi_used.h"
+#include "transport/mpi/mpi_used_impl.h"
 
 enum { LOG_MAX = 8 << 20, SOCKETS_MAX = 256, NAME_LEN = 64 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "transport/mpi/mpi_used.h"
+#include "transport/mpi/mpi_used_impl.h"
 
 #include <jansson.h>
 #include <stdio.h>

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "transport/mpi/mpi_meet.h"
+#include "transport/mpi/mpi_meet_impl.h"
 #include "watch/watch.h"
 
 /* --- one clock for the members of a communicator ---
@@ -123,7 +123,7 @@ struct pooled_comm {
 };
 
 struct world_mpi {
-    struct mpi_meet meet; /* first, for mpi_meet.h */
+    struct mpi_meet meet; /* first, for mpi_meet_impl.h */
     MPI_Comm comm;
     MPI_Group group;
     MPI_Op larger;            /* maximum of two doubles, for maximum() */

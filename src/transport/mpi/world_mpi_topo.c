@@ -9,7 +9,7 @@
 #include "kernels/gpu.h"
 #include "measure/device/gpu_binding.h"
 #include "topo/sources/gather.h"
-#include "transport/gpu/transport_copy.h"
+#include "transport/gpu/transport_copy_impl.h"
 #include "transport/mpi/world_mpi.h"
 
 /* Set the driver's name for each rank's GPU, unless the topology has a better name. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* nccl_check.c - verify every byte of an operation.  Patterns are written and compared by kernels
  * if the program has them, else on the host. */
-#include "transport/nccl/nccl_session.h"
+#include "transport/nccl/nccl_session_impl.h"
 
 #include <stdlib.h>
 #include <string.h>

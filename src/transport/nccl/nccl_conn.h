@@ -11,7 +11,7 @@
  * error before a "remote" error before a timeout.
  *
  * A communicator of two can also be a part of that of all ranks (ncclCommSplit: one call makes all
- * pairs of a round), or a pair can use the communicator of all ranks itself; nccl_pairs.h chooses.
+ * pairs of a round), or a pair can use the communicator of all ranks itself; nccl_pairs_impl.h chooses.
  * A pair that fails on the communicator of all ranks ends that communicator, and is tried once more
  * on an own one.
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "transport/nccl/nccl_ops.h"
+#include "transport/nccl/nccl_ops_impl.h"
 
 enum { WINDOW_ROOM = 256 << 20 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "transport/nccl/nccl_pairs.h"
+#include "transport/nccl/nccl_pairs_impl.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "measure/transports/nccl_opts.h"
 #include "transport/mpi/world_mpi.h"
 #include "transport/nccl/nccl_conn.h"
-#include "transport/nccl/nccl_session.h"
+#include "transport/nccl/nccl_session_impl.h"
 
 /* communicator for the pairs of each tier; rank 0 knows the topology */
 static enum nccl_way ways[TIER_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "transport/nccl/nccl_ras.h"
+#include "transport/nccl/nccl_ras_impl.h"
 
 #include <errno.h>
 #include <netdb.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "transport/nccl/nccl_session.h"
+#include "transport/nccl/nccl_session_impl.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -17,10 +17,10 @@
 #include "measure/probe_args.h"
 #include "transport/mpi/world_mpi.h"
 #include "transport/nccl/nccl_conn.h"
-#include "transport/nccl/nccl_pairs.h"
-#include "transport/nccl/nccl_ras.h"
+#include "transport/nccl/nccl_pairs_impl.h"
+#include "transport/nccl/nccl_ras_impl.h"
 #include "transport/nccl/nccl_readback.h"
-#include "transport/nccl/nccl_session.h"
+#include "transport/nccl/nccl_session_impl.h"
 #include "transport/nccl/nccl_wait.h"
 #include "watch/watch.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* transport_verbs.c - RDMA verbs between the ranks' NICs; the operations are described in
- * verbs_ops.h. */
+ * verbs_ops_impl.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 #include "measure/verify.h"
 #include "topo/nic.h"
 #include "transport/mpi/world_mpi.h"
-#include "transport/verbs/verbs_ops.h"
+#include "transport/verbs/verbs_ops_impl.h"
 #include "watch/watch.h"
 
 extern const struct transport_calls transport_verbs;

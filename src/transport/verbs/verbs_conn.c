@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "transport/verbs/verbs_conn.h"
+#include "transport/verbs/verbs_conn_impl.h"
 
 #include <math.h>
 #include <sched.h>

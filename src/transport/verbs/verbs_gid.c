@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "transport/verbs/verbs_gid.h"
+#include "transport/verbs/verbs_gid_impl.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>

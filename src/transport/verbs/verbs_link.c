@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "transport/verbs/verbs_link.h"
+#include "transport/verbs/verbs_link_impl.h"
 
 #include <errno.h>
 #include <stdio.h>

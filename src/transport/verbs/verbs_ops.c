@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "transport/verbs/verbs_ops.h"
+#include "transport/verbs/verbs_ops_impl.h"
 
 #include <stdlib.h>
 

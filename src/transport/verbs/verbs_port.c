@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "transport/verbs/verbs_port.h"
+#include "transport/verbs/verbs_port_impl.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "transport/verbs/verbs_words.h"
+#include "transport/verbs/verbs_words_impl.h"
 
 #include <stdio.h>
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "topo/sources/host/host_devices.h"
+#include "topo/sources/host/host_devices_impl.h"
 #include "topo/sources/host/hwloc_xml_impl.h"
 
 enum { DEPTHS = 128, ELEMENTS = 1 << 20, OS_NETWORK = 2, OS_FABRIC = 3 };

@@ -8,7 +8,7 @@
 #include "base/units.h"
 #include "topo/gpu.h"
 #include "topo/nic.h"
-#include "topo/sources/host/host_devices.h"
+#include "topo/sources/host/host_devices_impl.h"
 #include "topo/sources/host/hwloc_xml_impl.h"
 
 /* --- common ancestors --- */

@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "topo/gpu.h"
-#include "topo/sources/host/host_devices.h"
+#include "topo/sources/host/host_devices_impl.h"
 #include "topo/sources/host/nvml.h"
 
 /* --- channels for memory shared between hosts, as files --- */

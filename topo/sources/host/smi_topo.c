@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "topo/gpu.h"
 #include "topo/nic.h"
-#include "topo/sources/host/host_devices.h"
+#include "topo/sources/host/host_devices_impl.h"
 #include "topo/sources/sources.h"
 
 /* Table of `nvidia-smi topo -m`, with tabs between its cells, and its legends.

@@ -15,7 +15,7 @@
 
 #include "base/mem.h"
 #include "topo/gpu.h"
-#include "topo/sources/host/host_devices.h"
+#include "topo/sources/host/host_devices_impl.h"
 #include "topo/sources/sources.h"
 #include "topo/xml.h"
 

@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "topo/nic.h"
-#include "topo/sources/host/host_devices.h"
+#include "topo/sources/host/host_devices_impl.h"
 
 /* Read the first line of a file below root, without its newline and with '?' for control
  * characters; false: no such file. */

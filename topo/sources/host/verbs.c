@@ -12,7 +12,7 @@
 #include "base/units.h"
 #include "kernels/verbs_api.h"
 #include "topo/nic.h"
-#include "topo/sources/host/host_devices.h"
+#include "topo/sources/host/host_devices_impl.h"
 
 /* Rate: lanes, times bits per second of a lane (Linux, include/rdma/ib_verbs.h:
  * ib_width_enum_to_int() and ib_port_attr_to_speed_info(), which sysfs uses). */

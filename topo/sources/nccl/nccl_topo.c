@@ -17,7 +17,7 @@
 #include "base/units.h"
 #include "topo/gpu.h"
 #include "topo/nic.h"
-#include "topo/sources/host/host_devices.h"
+#include "topo/sources/host/host_devices_impl.h"
 #include "topo/topo.h"
 #include "topo/xml.h"
 

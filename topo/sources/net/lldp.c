@@ -4,7 +4,7 @@
  * names may contain dots (eth0.100), descriptions may span lines, and an interface may have
  * several neighbours: a switch, and agents of a network card or virtual machine, which report that
  * they forward nothing. */
-#include "topo/sources/net/lldp.h"
+#include "topo/sources/net/lldp_impl.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@
 #include "topo/groups.h"
 #include "topo/net.h"
 #include "topo/nic.h"
-#include "topo/sources/host/host_devices.h"
+#include "topo/sources/host/host_devices_impl.h"
 #include "topo/xml.h"
 
 /* Names of the port at the other end, the best first. */

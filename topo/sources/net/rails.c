@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "topo/nic.h"
-#include "topo/sources/net/lldp.h"
+#include "topo/sources/net/lldp_impl.h"
 #include "topo/sources/net/rails_impl.h"
 
 /* --- opening --- */

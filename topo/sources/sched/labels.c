@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "topo/sources/sched/labels.h"
+#include "topo/sources/sched/labels_impl.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/yaml.h"
 #include "topo/groups.h"
-#include "topo/sources/sched/labels.h"
+#include "topo/sources/sched/labels_impl.h"
 
 enum { NAME_LEN = 255, DEPTH = 64 }; /* maximum number of switches above a node */
 /* Places of a node: its two annotations, then its own switch and the switches above. */

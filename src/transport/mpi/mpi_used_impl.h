@@ -1,4 +1,4 @@
-/* mpi_used.h - combine the facts that ranks read back from MPI (mpi_readback.h), and compare them
+/* mpi_used_impl.h - combine the facts that ranks read back from MPI (mpi_readback.h), and compare them
  * with the user's settings.
  *
  * A part is the JSON of one rank: pml, mtl, provider; sockets [local, remote, interface]; segments;

@@ -1,4 +1,4 @@
-/* mpi_meet.h - the exchange of all MPI ranks once per turn, and waiting for it. */
+/* mpi_meet_impl.h - the exchange of all MPI ranks once per turn, and waiting for it. */
 #ifndef RG_MPI_MEET_H
 #define RG_MPI_MEET_H
 

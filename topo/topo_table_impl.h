@@ -1,4 +1,4 @@
-/* topo_table.h - tables of topology.json, {"columns": [...], "rows": [[...], ...]}.  One list of
+/* topo_table_impl.h - tables of topology.json, {"columns": [...], "rows": [[...], ...]}.  One list of
  * columns serves both to write and to read rows. */
 #ifndef RG_TOPO_TABLE_H
 #define RG_TOPO_TABLE_H

@@ -1,4 +1,4 @@
-/* verbs_conn.h - links of a group's members, messages over them, and the ends of waits.
+/* verbs_conn_impl.h - links of a group's members, messages over them, and the ends of waits.
  *
  * Every wait polls in turn the event, failed completions, device events, the verdict of the watch
  * and the alarm of the other members (world_mpi.h).  If several members have errors, all report the
@@ -7,7 +7,7 @@
 #define RG_VERBS_CONN_H
 
 #include "measure/transports/transport.h"
-#include "transport/verbs/verbs_link.h"
+#include "transport/verbs/verbs_link_impl.h"
 
 struct verbs_conn {
     const struct verbs_port *port;

@@ -1,4 +1,4 @@
-/* verbs_memory.h - send and receive memory of a rank, registered with its NIC.
+/* verbs_memory_impl.h - send and receive memory of a rank, registered with its NIC.
  *
  * One piece of memory, of the host or of the GPU: `room` bytes to send, `room` bytes to receive
  * and, in host memory, a landing place for small messages whose last byte the CPU polls.  That
@@ -9,7 +9,7 @@
 #define RG_VERBS_MEMORY_H
 
 #include "kernels/gpu.h"
-#include "transport/verbs/verbs_port.h"
+#include "transport/verbs/verbs_port_impl.h"
 
 enum { VERBS_LANDING = 64 << 10 };
 

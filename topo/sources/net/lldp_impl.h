@@ -1,4 +1,4 @@
-/* lldp.h - announcements of Ethernet switches to a host (LLDP, IEEE 802.1AB): switch and port at
+/* lldp_impl.h - announcements of Ethernet switches to a host (LLDP, IEEE 802.1AB): switch and port at
  * the other end of each interface.  Reads the output of `lldpcli -f keyvalue show neighbors`, or
  * with -f json or json0 (man lldpcli). */
 #ifndef RG_LLDP_H

@@ -1,4 +1,4 @@
-/* verbs_gid.h - choice of the addresses of two ports: pure functions of their tables.
+/* verbs_gid_impl.h - choice of the addresses of two ports: pure functions of their tables.
  *
  * An InfiniBand port has a LID; a global route header is needed only if the subnets differ.  A RoCE
  * port has only the entries of its GID table, several per interface: RoCE v1 (an Ethernet type of

@@ -1,4 +1,4 @@
-/* record_messages.h - recognise operations in the sends and receives of a rank.
+/* record_messages_impl.h - recognise operations in the sends and receives of a rank.
  *
  * NCCL has no all_to_all before 2.28, and later ones consist of sends and receives, too.  Messages
  * of a communicator that were launched together (with the same parent, or each before the launch of

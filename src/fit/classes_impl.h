@@ -1,4 +1,4 @@
-/* classes.h - devices of several kinds in one fabric: the bandwidth that a pair can reach with its declared
+/* classes_impl.h - devices of several kinds in one fabric: the bandwidth that a pair can reach with its declared
  * devices.
  *
  * A class is a GPU model and a NIC rate.  The class of most endpoints (in a tie, the class with faster NICs)

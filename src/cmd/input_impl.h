@@ -1,4 +1,4 @@
-/* input.h - input of a command: a topology.json, a cost matrix, a campaign directory or a preset,
+/* input_impl.h - input of a command: a topology.json, a cost matrix, a campaign directory or a preset,
  * and external files; with the options for them. */
 #ifndef RG_INPUT_H
 #define RG_INPUT_H

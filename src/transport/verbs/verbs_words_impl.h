@@ -1,4 +1,4 @@
-/* verbs_words.h - messages for failures of queue pairs. */
+/* verbs_words_impl.h - messages for failures of queue pairs. */
 #ifndef RG_VERBS_WORDS_H
 #define RG_VERBS_WORDS_H
 

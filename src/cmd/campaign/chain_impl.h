@@ -1,10 +1,10 @@
-/* chain.h - a campaign directory and the steps that fill it; each step passes on a file. */
+/* chain_impl.h - a campaign directory and the steps that fill it; each step passes on a file. */
 #ifndef RG_CHAIN_H
 #define RG_CHAIN_H
 
 #include <stdbool.h>
 
-#include "cmd/campaign/launch.h"
+#include "cmd/campaign/launch_impl.h"
 #include "fit/fit.h"
 #include "measure/probe_opts.h"
 #include "measure/transports/gpu_opts.h"

@@ -1,4 +1,4 @@
-/* nccl_ras.h - report of NCCL's own watchdog: a client of its RAS subsystem.
+/* nccl_ras_impl.h - report of NCCL's own watchdog: a client of its RAS subsystem.
  *
  * Since 2.24 a thread of NCCL in each process answers on TCP port 28028 of localhost, or at
  * NCCL_RAS_ADDR ("host:port", "[IPv6]:port").  The protocol is lines of text (NCCL:

@@ -1,10 +1,10 @@
-/* verbs_port.h - the NIC port that a rank uses, and the ports of the other ranks. */
+/* verbs_port_impl.h - the NIC port that a rank uses, and the ports of the other ranks. */
 #ifndef RG_VERBS_PORT_H
 #define RG_VERBS_PORT_H
 
 #include "measure/transports/verbs_opts.h"
-#include "transport/verbs/verbs_gid.h"
-#include "transport/verbs/verbs_words.h"
+#include "transport/verbs/verbs_gid_impl.h"
+#include "transport/verbs/verbs_words_impl.h"
 #include "watch/world.h"
 
 /* --- choice of the port: a pure function --- */

@@ -1,4 +1,4 @@
-/* plot_calls.h - annotations of a pair map: group names, group lines, and the parts that stand
+/* plot_calls_impl.h - annotations of a pair map: group names, group lines, and the parts that stand
  * out.  Positions are in blocks: block b covers [b - 0.5, b + 0.5], as gnuplot draws images. */
 #ifndef RG_PLOT_CALLS_H
 #define RG_PLOT_CALLS_H

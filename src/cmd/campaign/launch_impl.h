@@ -1,4 +1,4 @@
-/* launch.h - start the MPI program: find the program, choose the launcher, judge the end.  No shell
+/* launch_impl.h - start the MPI program: find the program, choose the launcher, judge the end.  No shell
  * is used. */
 #ifndef RG_LAUNCH_H
 #define RG_LAUNCH_H

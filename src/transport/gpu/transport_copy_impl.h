@@ -1,4 +1,4 @@
-/* transport_copy.h - copies between the memories of two GPUs, without a communication library.
+/* transport_copy_impl.h - copies between the memories of two GPUs, without a communication library.
  *
  * Every member exports a piece of GPU memory (FABRIC handle: to any host of the NVLink domain; else
  * CUDA IPC: within the host), maps the memory of its neighbours, and copies by copy engine or

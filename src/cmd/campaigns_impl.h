@@ -1,9 +1,9 @@
-/* campaigns.h - several campaign directories, opened together: input of compare, plot and the page
+/* campaigns_impl.h - several campaign directories, opened together: input of compare, plot and the page
  * for a history. */
 #ifndef RG_CAMPAIGNS_H
 #define RG_CAMPAIGNS_H
 
-#include "cmd/input.h"
+#include "cmd/input_impl.h"
 #include "verdict/figure.h"
 
 struct campaigns {

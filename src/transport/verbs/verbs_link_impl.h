@@ -1,4 +1,4 @@
-/* verbs_link.h - reliable connected queue pairs to a peer.  A link stays open for the next group
+/* verbs_link_impl.h - reliable connected queue pairs to a peer.  A link stays open for the next group
  * with the same peer.
  *
  * Connection data is exchanged over the group's MPI communicator, which exists anyway.  librdmacm
@@ -7,7 +7,7 @@
 #ifndef RG_VERBS_LINK_H
 #define RG_VERBS_LINK_H
 
-#include "transport/verbs/verbs_memory.h"
+#include "transport/verbs/verbs_memory_impl.h"
 
 /* Receives to be posted: `left` of them, for messages of `bytes` bytes at `at`, in pieces of the
  * port's largest message.  bytes 0: they only announce a write. */

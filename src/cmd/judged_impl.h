@@ -1,10 +1,10 @@
-/* judged.h - a campaign with reference and verdict, for accept (prints the verdict) and report
+/* judged_impl.h - a campaign with reference and verdict, for accept (prints the verdict) and report
  * (draws it). */
 #ifndef RG_JUDGED_H
 #define RG_JUDGED_H
 
 #include "base/table.h"
-#include "cmd/input.h"
+#include "cmd/input_impl.h"
 #include "verdict/accept.h"
 #include "verdict/parts.h"
 

@@ -1,4 +1,4 @@
-/* recorded.h - results of railgauge import for a job's own records, besides the campaign: its
+/* recorded_impl.h - results of railgauge import for a job's own records, besides the campaign: its
  * clocks, traffic and late ranks, and comparisons with a prediction and a matrix. */
 #ifndef RG_RECORDED_H
 #define RG_RECORDED_H

@@ -1,4 +1,4 @@
-/* nccl_ops.h - the operations of op.h as NCCL calls, each put into a stream once; transport_nccl.c
+/* nccl_ops_impl.h - the operations of op.h as NCCL calls, each put into a stream once; transport_nccl.c
  * times and checks them.
  *
  * all_to_all is ncclAlltoAll if the library has it (2.28), else a group of sends and receives.  The

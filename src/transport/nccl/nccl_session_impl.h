@@ -1,4 +1,4 @@
-/* nccl_session.h - resources of the NCCL transport for a group: two buffers, a stream, a clock and
+/* nccl_session_impl.h - resources of the NCCL transport for a group: two buffers, a stream, a clock and
  * a communicator from the pool. */
 #ifndef RG_NCCL_SESSION_H
 #define RG_NCCL_SESSION_H
@@ -6,7 +6,7 @@
 #include "kernels/gpu.h"
 #include "measure/transports/transport.h"
 #include "transport/nccl/nccl_conn.h"
-#include "transport/nccl/nccl_ops.h"
+#include "transport/nccl/nccl_ops_impl.h"
 
 enum { NCCL_SEND, NCCL_RECV, NCCL_SIDES };
 

@@ -1,4 +1,4 @@
-/* host_devices.h - finds or adds GPUs and NICs of one host by the names that a source uses.
+/* host_devices_impl.h - finds or adds GPUs and NICs of one host by the names that a source uses.
  * Shared by readers of files about one host; inside topo/ only.
  *
  * Several sources may describe the same host: existing facts stay, unknown ones are filled in.

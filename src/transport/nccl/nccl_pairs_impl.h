@@ -1,4 +1,4 @@
-/* nccl_pairs.h - choice of the communicator for the messages of a pair.
+/* nccl_pairs_impl.h - choice of the communicator for the messages of a pair.
  *
  *   own      a communicator of the two ranks, ncclCommInitRankConfig; the baseline for the others
  *   split    the same by ncclCommSplit of the communicator of all ranks: one call for all pairs of

@@ -1,4 +1,4 @@
-/* labels.h - labels of Kubernetes nodes: groups of hosts, and GPUs of nodes that were not
+/* labels_impl.h - labels of Kubernetes nodes: groups of hosts, and GPUs of nodes that were not
  * examined.
  *
  * Reads `kubectl get nodes -o json` or `-o yaml` (a List, or one Node) and the table of `kubectl

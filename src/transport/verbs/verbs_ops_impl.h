@@ -1,4 +1,4 @@
-/* verbs_ops.h - the operations of op.h as requests to NICs.
+/* verbs_ops_impl.h - the operations of op.h as requests to NICs.
  *
  *   pair_latency  write: the two write into each other's memory in turn, and the CPU polls the last
  *                 byte (like perftest's ib_write_lat), if the message is one packet or the library
@@ -22,7 +22,7 @@
 #define RG_VERBS_OPS_H
 
 #include "base/op.h"
-#include "transport/verbs/verbs_conn.h"
+#include "transport/verbs/verbs_conn_impl.h"
 
 /* Transfer from one member to another. */
 struct verbs_flow {

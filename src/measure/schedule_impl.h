@@ -1,4 +1,4 @@
-/* schedule.h - pair schedules behind plan_make(): which pairs run together in a round.
+/* schedule_impl.h - pair schedules behind plan_make(): which pairs run together in a round.
  *
  * Order matters on routed fabrics: with destination-mod-k routing, the circle method and shifts in
  * leaf order are free of contention, while random matchings slow 61 % of the flows (measured on
