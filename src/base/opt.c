@@ -176,11 +176,11 @@ static void put_option(FILE *out, const struct opt *o)
 
     if (o->letter)
         snprintf(letter, sizeof(letter), "-%c, ", o->letter);
-    char *names = mem_printf("%*s%s--%s%s%s%s%s", NAMES_AT, "", letter, o->name,
+    char *names = mem_printf("%*s%s--%s%s%s%s", NAMES_AT, "", letter, o->name,
                              !o->arg ? ""
                              : may   ? "[="
                                      : "=",
-                             o->arg ? o->arg : "", may ? "]" : "", "");
+                             o->arg ? o->arg : "", may ? "]" : "");
     for (const struct opt *a = o + 1; is_row(a) && a->flags & OPTION_ALIAS; a++)
         names = mem_append(names, ", --%s", a->name);
     int width = (int)strlen(names);

@@ -64,7 +64,7 @@ static json_t *cost_json(const struct cost_answer *a, const struct matrix *m)
 static void cost_text(FILE *out, const struct cost_answer *a, const struct matrix *m)
 {
     const struct cost *c = &a->cost;
-    char t[4][UNITS_TEXT], part[256], *line;
+    char t[4][UNITS_TEXT], part[MATRIX_PART], *line;
 
     if (isinf(c->sec) && c->exception >= 0)
         line = mem_printf("does not finish: %s is dead",

@@ -293,14 +293,22 @@ static int questions(const struct claims *c)
     return n > 0 ? n : 1;
 }
 
+/* Index of the first look of stage 2; in->looks: none. */
+static int first_fresh(const struct noise_input *in)
+{
+    int n = 0;
+
+    while (n < in->looks && !in->look[n].fresh)
+        n++;
+    return n;
+}
+
 static void second_stage(struct noise_court *c, struct claims *named)
 {
     const double alpha = noise_constants.false_part / questions(&c->suspect);
     struct claims loaded = {0};
-    int from = 0;
+    const int from = first_fresh(&c->in);
 
-    while (!c->in.look[from].fresh)
-        from++;
     c->late = c->in;
     c->late.look += from;
     c->late.looks -= from;
@@ -369,10 +377,8 @@ static bool has_others(const struct noise_input *in, int from)
 /* Number of looks of stage 1; -1: fresh looks are among them. */
 static int first_looks(const struct noise_input *in)
 {
-    int n = 0;
+    const int n = first_fresh(in);
 
-    while (n < in->looks && !in->look[n].fresh)
-        n++;
     for (int i = n; i < in->looks; i++)
         if (!in->look[i].fresh)
             return -1;

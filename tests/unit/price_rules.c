@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/stats.h"
 #include "matrix/collective.h"
+#include "small.h"
 
 enum { CASES = 4000, MATRICES = 4000, GROUPS = 4, ENDPOINTS = 72 * 40, EACH = 8 };
 
@@ -304,22 +305,12 @@ static void a_rack_more_changes_a_price_by_a_quarter(void **state)
 
 /* --- random matrices: tiers of other speeds, other taper, one to three slow parts --- */
 
-static void scale(struct curve *c, double by)
-{
-    double *ratio = mem_calloc((size_t)c->points + 1, sizeof(*ratio));
-
-    for (int i = 0; i < c->points; i++)
-        ratio[i] = by;
-    curve_scale(c, ratio);
-    free(ratio);
-}
-
 /* Tiers over NICs alike: no way across more switches is the faster one. */
 static void scale_tiers(struct matrix *m, double inside, double nics)
 {
     for (int t = 0; t < m->tiers; t++)
         for (int c = 0; c < DIR_COUNT; c++)
-            scale(&m->tier[t].curve[c], m->tier[t].nic ? nics : inside);
+            small_scale(&m->tier[t].curve[c], m->tier[t].nic ? nics : inside);
 }
 
 /* Groups begin at 0, so that most parts would lie beside all of them. */

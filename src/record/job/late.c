@@ -176,8 +176,7 @@ static enum late_kind judge(const struct late_comm *c, const struct late_work *w
 
     margin = fmax(fmax(margin, 3 * w->unsure), LATE_LEAST);
     if (c->calls >= LATE_CALLS && m->lo - usual > margin) {
-        if (2 * m->often <= c->calls) /* a few calls lie far beyond */
-            late_by_median(m);
+        late_by_median(m); /* not by the few calls that lie far beyond */
         return LATE_USUAL;
     }
     for (int k = 0; k < c->n; k++)

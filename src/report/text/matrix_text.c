@@ -484,9 +484,8 @@ static void print_head(FILE *out, const struct matrix *m, const char *name)
         }
     table_wrap(out, 2, "%s", line);
     free(line);
-    if (t->mpi) {
+    if (t->mpi)
         table_wrap(out, 2, "MPI: %s", json_string_value(json_object_get(t->mpi, "text")));
-    }
 }
 
 void matrix_report_parts(FILE *out, const struct matrix *m, int most, const char *note,
