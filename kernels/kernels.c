@@ -89,9 +89,11 @@ static void load_file(const char *file)
 {
     struct image image = {0};
     struct err err = {0, ""};
-    char *text = NULL;
+    char *text = NULL, *code = file_for_root(file, &err);
 
-    if (file_read(&text, NULL, file, 64u << 20, &err)) {
+    int rc = code ? file_read(&text, NULL, code, 64u << 20, &err) : -1;
+    free(code);
+    if (rc < 0) {
         snprintf(own.why, sizeof(own.why), "%.250s", err.text);
         return;
     }
@@ -118,7 +120,7 @@ static void load_own(void)
 
 void kernels_open(void)
 {
-    const char *file = getenv("RAILGAUGE_KERNELS");
+    const char *file = secure_getenv("RAILGAUGE_KERNELS");
 
     if (file && *file)
         load_file(file);

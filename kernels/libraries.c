@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "kernels/site.h"
 
@@ -49,13 +50,37 @@ struct search {
     int more;     /* number of further folders, not named */
 };
 
-static void *try_file(struct search *s, const char *file)
+/* Return the file that the loader of root takes for a name because of LD_LIBRARY_PATH, which must
+ * pass file_for_root(), or the name.  The caller frees. */
+static char *file_of(const char *name)
 {
-    void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-    const char *why = library ? NULL : dlerror();
+    const char *path = geteuid() == 0 ? secure_getenv("LD_LIBRARY_PATH") : NULL;
+    char *list = path && *path && !strchr(name, '/') ? mem_strdup(path) : NULL, *rest = list;
+    char *file = NULL, *folder;
+
+    while (!file && (folder = strsep(&rest, ":;")) != NULL) {
+        file = file_join(*folder ? folder : ".", name);
+        if (access(file, F_OK) != 0) {
+            free(file);
+            file = NULL;
+        }
+    }
+    free(list);
+    return file ? file : mem_strdup(name);
+}
+
+static void *try_file(struct search *s, const char *name)
+{
+    struct err refused;
+    char *file = file_of(name);
+    char *code = strchr(file, '/') ? file_for_root(file, &refused) : mem_strdup(file);
+    void *library = code ? dlopen(code, RTLD_NOW | RTLD_LOCAL) : NULL;
+    const char *why = library ? NULL : code ? dlerror() : refused.text;
 
     if (!library && (!s->said || strlen(s->said) < 200))
-        s->said = mem_append(s->said, "%s%.200s", s->said ? "; " : "", why ? why : file);
+        s->said = mem_append(s->said, "%s%.300s", s->said ? "; " : "", why ? why : name);
+    free(code);
+    free(file);
     return library;
 }
 
@@ -139,7 +164,7 @@ static void not_found(const struct search *s, struct err *err)
 
 void *library_find(const struct library_wanted *w, struct library_found *found, struct err *err)
 {
-    const char *file = getenv(w->variable);
+    const char *file = secure_getenv(w->variable);
     struct search s = {.wanted = w};
     void *library = NULL;
 

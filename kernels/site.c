@@ -74,7 +74,7 @@ static void add_prefix(struct site *s, const char *prefix)
 
 static void add_users_own(struct site *s)
 {
-    const char *base = getenv("PYTHONUSERBASE"), *home = getenv("HOME");
+    const char *base = secure_getenv("PYTHONUSERBASE"), *home = secure_getenv("HOME");
 
     if (base && *base) {
         add_pattern(&s->packages, base, "/lib/python3*/site-packages");
@@ -188,26 +188,9 @@ static void add_python(struct site *s, const char *python)
     free(prefix);
 }
 
-char *site_program(const char *name)
-{
-    const char *path = getenv("PATH");
-    char *list = mem_strdup(path ? path : "/usr/local/bin:/usr/bin:/bin"), *rest = list, *folder;
-    char *file = NULL;
-
-    while (!file && (folder = strsep(&rest, ":")) != NULL) {
-        file = file_join(*folder ? folder : ".", name);
-        if (access(file, X_OK) || is_folder(file)) {
-            free(file);
-            file = NULL;
-        }
-    }
-    free(list);
-    return file;
-}
-
 static void add_python_path(struct site *s)
 {
-    const char *path = getenv("PYTHONPATH");
+    const char *path = secure_getenv("PYTHONPATH");
     char *list = mem_strdup(path ? path : ""), *rest = list, *folder;
 
     while ((folder = strsep(&rest, ":")) != NULL)
@@ -219,12 +202,12 @@ static void add_python_path(struct site *s)
 void site_find(struct site *s)
 {
     static const char *const variables[] = {"VIRTUAL_ENV", "CONDA_PREFIX"};
-    char *python = site_program("python3");
+    char *python = process_find("python3");
 
     *s = (struct site){0};
     add_python_path(s);
     for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++) {
-        const char *prefix = getenv(variables[i]);
+        const char *prefix = secure_getenv(variables[i]);
         if (prefix && *prefix && !add_venv(s, prefix))
             add_prefix(s, prefix);
     }

@@ -15,9 +15,6 @@ struct site {
     struct words lib; /* PREFIX/lib of conda environments, where their packages put libraries */
 };
 
-/* First program with this name in PATH; NULL: none.  The caller frees. */
-char *site_program(const char *name);
-
 void site_find(struct site *s);
 void site_free(struct site *s);
 

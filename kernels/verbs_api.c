@@ -2,9 +2,8 @@
 #include "kernels/verbs_api.h"
 
 #include <dlfcn.h>
-#include <stdlib.h>
 
-#include "base/library.h"
+#include "kernels/libraries.h"
 
 struct verbs_api verbs;
 
@@ -20,17 +19,16 @@ static const struct library_call calls[] = {
 
 int verbs_load(struct err *err)
 {
-    const char *named = getenv("RAILGAUGE_IBVERBS");
-    const char *const names[] = {named && *named ? named : "libibverbs.so.1", NULL};
+    struct library_found found;
     struct verbs_api api = {0};
 
     if (verbs.library)
         return 0;
-    api.library = library_open(names, "libibverbs cannot be loaded", NULL, err);
+    api.library = libraries_open(LIBRARY_IBVERBS, 0, &found, err);
     if (!api.library)
         return -1;
     if (library_resolve(&api, api.library, calls, sizeof(calls) / sizeof(*calls), LIBRARY_OPTIONAL,
-                        names[0], err) < 0) {
+                        found.file, err) < 0) {
         dlclose(api.library);
         return -1;
     }

@@ -23,7 +23,7 @@
 /* Open a regular file; -1: error. */
 static int open_regular(const char *path, struct stat *st, struct err *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a FIFO must not hang */
 
     if (fd < 0 || fstat(fd, st) < 0)
         err_noinput(err, "%s: %s", path, strerror(errno));
@@ -217,6 +217,16 @@ static int open_folder(const char *path)
     return fd;
 }
 
+/* Make a rename durable.  File systems without such a call (EINVAL, EOPNOTSUPP) order it themselves,
+ * or nothing can be done. */
+static int sync_folder(int folder, const char *path, struct err *err)
+{
+    if (folder < 0 || fsync(folder) == 0 || errno == EINVAL || errno == EOPNOTSUPP)
+        return 0;
+    return err_io(err, "%s: written, but may not outlive a power cut: its folder: %s", path,
+                  strerror(errno));
+}
+
 int file_commit(struct file_out *f, struct err *err)
 {
     int folder = f->temp ? open_folder(f->path) : -1;
@@ -240,8 +250,7 @@ int file_commit(struct file_out *f, struct err *err)
         leave_list(f);
         free(f->temp);
         f->temp = NULL;
-        if (folder >= 0)
-            (void)!fsync(folder); /* needed for a durable rename */
+        bad = sync_folder(folder, f->path, err) < 0;
     }
     if (folder >= 0)
         close(folder);
@@ -359,7 +368,7 @@ static char *readable(char *path)
 
 char *file_data(const char *name)
 {
-    const char *env = getenv("RAILGAUGE_DATA");
+    const char *env = secure_getenv("RAILGAUGE_DATA");
     char exe[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
     char *found = NULL, *slash;
@@ -437,7 +446,8 @@ static bool trusts(const struct stat *st)
            (stat("/", &root) == 0 && st->st_uid == root.st_uid);
 }
 
-/* True if no other user can replace a name in this folder.  If sticky, only owners rename. */
+/* 0 if no other user can replace a name in this folder, or the contents of this file.  If sticky,
+ * only owners rename. */
 static int keeps_names(const char *dir, struct err *err)
 {
     struct stat st;
@@ -447,11 +457,12 @@ static int keeps_names(const char *dir, struct err *err)
     if (!trusts(&st))
         return err_config(err, "%s belongs to user %u", dir, st.st_uid);
     if ((st.st_mode & (S_IWGRP | S_IWOTH)) && !(st.st_mode & S_ISVTX))
-        return err_config(err, "%s: other users may rename what is in it", dir);
+        return err_config(err, "%s: other users may %s", dir,
+                          S_ISDIR(st.st_mode) ? "rename what is in it" : "write to it");
     return 0;
 }
 
-/* Check the resolved folder and all folders above it. */
+/* Check the resolved folder or file and all folders above it. */
 static int is_safe(char *dir, struct err *err)
 {
     int rc = keeps_names("/", err);
@@ -463,6 +474,21 @@ static int is_safe(char *dir, struct err *err)
             *s = '/';
         }
     return rc < 0 ? rc : keeps_names(dir, err);
+}
+
+/* A set-user-ID program (AT_SECURE) has no environment at all: secure_getenv() says so. */
+char *file_for_root(const char *path, struct err *err)
+{
+    char real[PATH_MAX];
+    struct err why;
+
+    if (geteuid() != 0 || log_trusts_environment() || !realpath(path, real))
+        return mem_strdup(path); /* a missing file is reported where it is opened */
+    if (is_safe(real, &why) == 0)
+        return mem_strdup(real);
+    err_config(err, "%s is not for root: %s; --trust-environment uses it all the same", path,
+               why.text);
+    return NULL;
 }
 
 /* Remove the contents, depth first.  Errors are ignored. */

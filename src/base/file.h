@@ -73,6 +73,10 @@ void file_remove_dir(const char *dir);
 /* EXIT_CONFIG unless `path` belongs to us or to root; for a link, both the link and its target;
  * for a folder, also each name in it.  A missing path is no error. */
 int file_check_owner(const char *path, struct err *err);
+/* Return the path by which to load, start or believe a file that the environment led to; the caller
+ * frees.  For an ordinary user that is `path`.  For root it is the path without links, and NULL with
+ * EXIT_CONFIG if another user could replace the file, unless --trust-environment was given. */
+char *file_for_root(const char *path, struct err *err);
 
 /* --- seal: the checksum of a JSON file of ours, inside the file, so that later changes are
  * detected: "checksum": "8 hexadecimal digits", a key of the outermost object.  It is the CRC32C

@@ -1,5 +1,5 @@
-/* library.h - shared libraries loaded at run time: one table with the name of each function and
- * the place of its address. */
+/* library.h - functions of shared libraries loaded at run time (kernels/libraries.h): one table with
+ * the name of each function and the place of its address. */
 #ifndef RG_LIBRARY_H
 #define RG_LIBRARY_H
 
@@ -14,9 +14,6 @@ struct library_call {
 };
 enum { LIBRARY_NEEDED = 0, LIBRARY_OPTIONAL = 1 };
 
-/* Load the first of `names` (NULL-terminated) that exists; *name, unless NULL, is that name.
- * NULL: EXIT_CONFIG with "WHAT: " (unless what is NULL) and the loader's message for each. */
-void *library_open(const char *const *names, const char *what, const char **name, struct err *err);
 /* Set the function pointers listed in `calls` (n of them) in `api`.  A needed function that is
  * missing: EXIT_CONFIG "NAME has no SYMBOL".  Others become NULL if the library lacks them or if
  * `version` is below since: previews export functions that may still change. */

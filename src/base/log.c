@@ -16,12 +16,18 @@ static struct log_state {
     enum log_level level;
     bool line;  /* a progress line is on the screen */
     int colour; /* enum when */
-} state = {"railgauge", LOG_INFO, false, 0};
+    bool trusts;
+} state = {"railgauge", LOG_INFO, false, 0, false};
 
 void log_setup(const char *program, enum log_level level)
 {
     state.program = program;
     state.level = level;
+}
+
+bool log_trusts_environment(void)
+{
+    return state.trusts;
 }
 
 bool log_is_quiet(void)
@@ -46,8 +52,11 @@ static int take_quiet(void *into, char *none, struct err *err)
 enum when { WHEN_AUTO, WHEN_ALWAYS, WHEN_NEVER };
 static const char *const when_name[] = {"auto", "always", "never", NULL};
 
-static const struct opt rows[][2] = {
+static const struct opt rows[][3] = {
     {{"verbose", 'v', NULL, "also report files that are read and written", OPT_CALL(take_verbose)},
+     {"trust-environment", 0, NULL,
+      "as root, also load libraries and start programs that other users can change",
+      OPT_INTO(struct log_state, trusts)},
      {0}},
     {{"quiet", 'q', NULL, "print only the result and errors", OPT_CALL(take_quiet)}, {0}},
     {{"color", 0, "WHEN", "use colour: auto (on a terminal), always or never (default auto)",

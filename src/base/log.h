@@ -16,7 +16,10 @@ enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 void log_setup(const char *program, enum log_level level); /* program: prefix of each message */
 /* True if only warnings and errors are shown. */
 bool log_is_quiet(void);
-/* --verbose, --quiet and --color of every command line, one set each; ends with {0}. */
+/* True if a process of root may also run code that other users can change (--trust-environment). */
+bool log_trusts_environment(void);
+/* --verbose with --trust-environment, --quiet, and --color of every command line, one set each; ends
+ * with {0}. */
 extern const struct opt_set log_options[];
 void log_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -10,10 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 
 extern char **environ;
@@ -37,6 +39,34 @@ void words_free(struct words *w)
     *w = (struct words){NULL, 0};
 }
 
+static bool is_program(const char *path)
+{
+    struct stat st;
+    char *code = access(path, X_OK) == 0 && stat(path, &st) == 0 && !S_ISDIR(st.st_mode)
+                     ? file_for_root(path, NULL)
+                     : NULL;
+
+    free(code);
+    return code;
+}
+
+char *process_find(const char *name)
+{
+    const char *path = secure_getenv("PATH");
+    char *list = mem_strdup(path ? path : "/usr/local/bin:/usr/bin:/bin"), *rest = list, *folder;
+    char *file = strchr(name, '/') ? mem_strdup(name) : NULL;
+
+    while (!file && (folder = strsep(&rest, ":")) != NULL) {
+        file = file_join(*folder ? folder : ".", name);
+        if (!is_program(file)) {
+            free(file);
+            file = NULL;
+        }
+    }
+    free(list);
+    return file;
+}
+
 enum { CHUNK = 65536 };
 
 /* Both ends of a program's stdout and stderr; -1: closed. */
@@ -51,8 +81,8 @@ static void close_end(int *fd)
     *fd = -1;
 }
 
-/* Start the program.  Returns errno, or 0. */
-static int start(pid_t *pid, struct pipes *pipes, const struct process *p)
+/* Start this file.  Returns errno, or 0. */
+static int start_file(pid_t *pid, struct pipes *pipes, const struct process *p, const char *file)
 {
     posix_spawn_file_actions_t fa;
 
@@ -63,10 +93,20 @@ static int start(pid_t *pid, struct pipes *pipes, const struct process *p)
     posix_spawn_file_actions_adddup2(&fa, pipes->out[1], 1);
     if (!p->speaks)
         posix_spawn_file_actions_adddup2(&fa, pipes->said[1], 2);
-    int rc = posix_spawnp(pid, p->argv[0], &fa, NULL, (char *const *)p->argv, environ);
+    int rc = posix_spawn(pid, file, &fa, NULL, (char *const *)p->argv, environ);
     posix_spawn_file_actions_destroy(&fa);
     close_end(&pipes->out[1]);
     close_end(&pipes->said[1]);
+    return rc;
+}
+
+static int start(pid_t *pid, struct pipes *pipes, const struct process *p)
+{
+    char *found = process_find(p->argv[0]), *file = found ? file_for_root(found, NULL) : NULL;
+    int rc = file ? start_file(pid, pipes, p, file) : found ? EACCES : ENOENT;
+
+    free(file);
+    free(found);
     return rc;
 }
 

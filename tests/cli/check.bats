@@ -162,3 +162,14 @@ jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))'
     [[ $output == *"the limit was spent before there was anything to judge"* ]]
     [ -z "$(ls tmp)" ]
 }
+
+@test "a program that runs as another user than its caller has no environment" {
+    [ "$(id -u)" -eq 0 ] || skip "a set-user-ID program needs root"
+    # The caller is root, the program 65534's: as unequal as the other way round (AT_SECURE).
+    install -o 65534 -m 4755 "$(command -v railgauge)" other
+    chmod a+x . .. ../..
+    RAILGAUGE_NCCL=/nowhere/else.so run railgauge discover --libraries
+    [[ $output == *"/nowhere/else.so"* ]]
+    RAILGAUGE_NCCL=/nowhere/else.so run ./other discover --libraries
+    [[ $output == *NCCL* && $output != *"/nowhere/else.so"* ]]
+}

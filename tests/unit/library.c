@@ -17,6 +17,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/opt.h"
 #include "kernels/site.h"
 
 static char top[] = "/tmp/rg-library-XXXXXX";
@@ -260,6 +261,140 @@ static void a_folder_is_named_once_and_long_lists_end_in_a_number(void **state)
     free(path);
 }
 
+static void refuses(const char *why)
+{
+    struct library_found found;
+    struct err err = {0};
+
+    assert_null(library_find(&wanted, &found, &err));
+    if (!strstr(err.text, why))
+        fail_msg("\"%s\" lacks \"%s\"", err.text, why);
+}
+
+static void give(const char *path, uid_t user)
+{
+    char *file = below(path);
+
+    assert_int_equal(lchown(file, user, (gid_t)-1), 0);
+    free(file);
+}
+
+static void mode(const char *path, mode_t bits)
+{
+    char *file = below(path);
+
+    assert_int_equal(chmod(file, bits), 0);
+    free(file);
+}
+
+enum { STRANGER = 65534 };
+
+/* Each way that the environment leads root to a file which another user can change, and beside it the
+ * least that makes it root's alone. */
+static void root_loads_nothing_that_another_user_can_change(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    forget();
+    put_library("theirs/lib.so");
+    set("RG_TEST_LIBRARY", "theirs/lib.so");
+    finds("theirs/lib.so", "RG_TEST_LIBRARY");
+    give("theirs/lib.so", STRANGER);
+    refuses("theirs/lib.so belongs to user 65534; --trust-environment uses it all the same");
+    give("theirs/lib.so", 0);
+    mode("theirs/lib.so", 0666);
+    refuses("theirs/lib.so: other users may write to it");
+    mode("theirs/lib.so", 0644);
+    mode("theirs", 0777);
+    refuses("theirs: other users may rename what is in it");
+    mode("theirs", 01777);
+    finds("theirs/lib.so", "RG_TEST_LIBRARY");
+    give("theirs", STRANGER);
+    refuses("theirs belongs to user 65534");
+    /* A link of another user leads to root's file now and elsewhere later: what is loaded has no links. */
+    put_library("ours/librgtest.so.7");
+    put_link("theirs/link.so", "../ours/librgtest.so.7");
+    give("theirs/link.so", STRANGER);
+    set("RG_TEST_LIBRARY", "theirs/link.so");
+    finds("ours/librgtest.so.7", "RG_TEST_LIBRARY");
+    set("RG_TEST_LIBRARY", NULL);
+    /* Python's packages, and a folder of the loader. */
+    put_library("venv2/lib/python3.12/site-packages/nvidia/test/lib/librgtest.so.7");
+    set("VIRTUAL_ENV", "venv2");
+    give("venv2", STRANGER);
+    refuses("venv2 belongs to user 65534");
+    set("VIRTUAL_ENV", NULL);
+    set("LD_LIBRARY_PATH", "theirs/lib");
+    put_library("theirs/lib/librgtest.so.7");
+    refuses("theirs belongs to user 65534");
+    set("LD_LIBRARY_PATH", "ours");
+    finds("ours/librgtest.so.7", "the loader");
+    unsetenv("LD_LIBRARY_PATH");
+}
+
+/* The folder that root stands in may be anybody's. */
+static void an_empty_folder_is_the_one_that_root_stands_in(void **state)
+{
+    char *here = getcwd(NULL, 0), *there = below("theirs/lib");
+
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    forget();
+    assert_int_equal(chdir(there), 0);
+    setenv("LD_LIBRARY_PATH", ":/nothing", 1);
+    refuses("theirs belongs to user 65534");
+    unsetenv("LD_LIBRARY_PATH");
+    assert_int_equal(chdir(here), 0);
+    free(there);
+    free(here);
+}
+
+static void root_starts_no_program_that_another_user_can_change(void **state)
+{
+    char *path, text[600];
+
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    forget();
+    snprintf(text, sizeof(text), "#!/bin/sh\n>'%s/started'\n", top);
+    put_program("tools/python3", text);
+    give("tools/python3", STRANGER);
+    put_program("next/python3", "\177ELF");
+    path = mem_printf("%s/tools:%s/next", top, top);
+    setenv("PATH", path, 1);
+    char *found = process_find("python3"), *next = below("next/python3"), *mark = below("started");
+    assert_string_equal(found, next);
+    refuses("librgtest.so.7");
+    assert_int_equal(access(mark, F_OK), -1);
+    give("tools/python3", 0);
+    refuses("librgtest.so.7");
+    assert_int_equal(access(mark, F_OK), 0);
+    free(mark);
+    free(next);
+    free(found);
+    free(path);
+}
+
+/* Last, because nothing takes the option back. */
+static void root_may_trust_the_environment(void **state)
+{
+    char *const argv[] = {"x", "--trust-environment", NULL};
+    static const struct opt none[] = {{0}};
+    static const struct opt_line line = {.options = none};
+
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    forget();
+    set("RG_TEST_LIBRARY", "theirs/lib.so");
+    refuses("theirs belongs to user 65534");
+    assert_int_equal(opt_parse(&line, 2, (char **)argv, OPT_RETURNS, NULL), 0);
+    finds("theirs/lib.so", "RG_TEST_LIBRARY");
+}
+
 static int begin(void **state)
 {
     (void)state;
@@ -286,6 +421,10 @@ int main(void)
         cmocka_unit_test(only_a_script_is_asked),
         cmocka_unit_test(a_file_that_is_none_is_told_and_the_next_one_taken),
         cmocka_unit_test(a_folder_is_named_once_and_long_lists_end_in_a_number),
+        cmocka_unit_test(root_loads_nothing_that_another_user_can_change),
+        cmocka_unit_test(an_empty_folder_is_the_one_that_root_stands_in),
+        cmocka_unit_test(root_starts_no_program_that_another_user_can_change),
+        cmocka_unit_test(root_may_trust_the_environment),
     };
 
     return cmocka_run_group_tests(tests, begin, end);

@@ -44,7 +44,6 @@ char *launch_program(struct err *err)
 {
     char exe[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-    const char *path = getenv("PATH");
 
     if (n > 0) {
         exe[n] = '\0';
@@ -53,17 +52,11 @@ char *launch_program(struct err *err)
             return beside;
         free(beside);
     }
-    for (const char *p = path; p && *p;) {
-        size_t len = strcspn(p, ":");
-        char *there = mem_printf("%.*s/railgauge-probe", (int)len, p);
-        if (access(there, X_OK) == 0)
-            return there;
-        free(there);
-        p += len + (p[len] == ':');
-    }
-    err_config(err, "railgauge-probe is neither beside railgauge nor in PATH (it needs MPI: build "
-                    "it with make)");
-    return NULL;
+    char *found = process_find("railgauge-probe");
+    if (!found)
+        err_config(err, "railgauge-probe is neither beside railgauge nor in PATH (it needs MPI: "
+                        "build it with make)");
+    return found;
 }
 
 int launch_exec(const struct words *args, struct err *err)
@@ -186,6 +179,8 @@ static int make_words(struct words *w, const struct launch *l, const struct word
         words_add(w, "%s", program);
     for (int i = 0; rc == 0 && i < args->count; i++)
         words_add(w, "%s", args->word[i]);
+    if (rc == 0 && log_trusts_environment())
+        words_add(w, "--trust-environment");
     free(program);
     return rc;
 }
@@ -272,8 +267,8 @@ static void take_signal(int sig)
 
 /* Called in the child.  The launcher gets a process group of its own, so that all of it can be
  * ended; this group must not read the terminal.  The child dies with the parent. */
-static void become(char **word, const struct session *session, const sigset_t *mask, pid_t parent,
-                   int said)
+static void become(const char *file, char **word, const struct session *session,
+                   const sigset_t *mask, pid_t parent, int said)
 {
     int input = open("/dev/null", O_RDONLY);
 
@@ -285,28 +280,35 @@ static void become(char **word, const struct session *session, const sigset_t *m
         _exit(EXIT_CUT);
     sigprocmask(SIG_SETMASK, mask, NULL);
     session_enter(session);
-    execvp(word[0], word);
+    execvp(file, word); /* also a script without its first line */
     (void)!write(said, &errno, sizeof(errno));
     _exit(127);
 }
 
+/* A path in word[0] was typed; a name is looked up. */
 static int spawn(pid_t *pid, char **word, const struct session *session, const sigset_t *mask,
                  struct err *err)
 {
+    char *file = process_find(word[0]);
     int said[2], why = 0;
     pid_t self = getpid();
 
-    if (pipe2(said, O_CLOEXEC) < 0)
+    if (!file)
+        return err_config(err, "cannot start %s: not in PATH", word[0]);
+    if (pipe2(said, O_CLOEXEC) < 0) {
+        free(file);
         return err_io(err, "cannot start %s: %s", word[0], strerror(errno));
+    }
     fflush(NULL);
     *pid = fork();
     if (*pid == 0)
-        become(word, session, mask, self, said[1]);
+        become(file, word, session, mask, self, said[1]);
     why = *pid < 0 ? errno : 0;
     close(said[1]);
     if (*pid > 0 && read(said[0], &why, sizeof(why)) > 0)
         waitpid(*pid, NULL, 0);
     close(said[0]);
+    free(file);
     return why ? err_config(err, "cannot start %s: %s", word[0], strerror(why)) : 0;
 }
 

@@ -68,7 +68,7 @@ static void open_device(struct nvml *n, unsigned i)
 
 int nvml_open(struct nvml **out, struct err *err)
 {
-    const char *path = getenv("RAILGAUGE_NVML");
+    const char *path = secure_getenv("RAILGAUGE_NVML");
     unsigned count = 0;
 
     struct nvml *n = mem_calloc(1, sizeof(*n));

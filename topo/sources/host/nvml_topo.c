@@ -115,7 +115,7 @@ static void read_gpus(struct topo *t, int host, struct nvml *n, const char *root
 
 int topo_read_nvml(struct topo *t, int host, const char *root, struct err *err)
 {
-    const char *named = getenv("RAILGAUGE_NVML");
+    const char *named = secure_getenv("RAILGAUGE_NVML");
     int first = t->gpus;
     struct nvml *n;
     struct err why;

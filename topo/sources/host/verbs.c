@@ -135,7 +135,7 @@ static bool any_rdma(const struct topo *t, int host)
 
 int topo_read_verbs(struct topo *t, int host, const char *root, struct err *err)
 {
-    const char *named = getenv("RAILGAUGE_IBVERBS");
+    const char *named = secure_getenv("RAILGAUGE_IBVERBS");
     struct verbs_device **list;
     struct err why;
     int n = 0;

@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/library.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/units.h"
+#include "kernels/libraries.h"
 
 static const struct library_call calls[] = {
     {"ibnd_discover_fabric", offsetof(struct ibnet_api, discover), LIBRARY_NEEDED},
@@ -34,14 +34,18 @@ static void api_close(struct ibnet_api *a)
 /* Load the library; EXIT_CONFIG with the loader's message. */
 static int api_open(struct ibnet_api *a, struct err *err)
 {
-    static const char *const names[] = {"libibnetdisc.so.5", NULL};
-    const char *name;
+    static const struct library_wanted wanted = {"the InfiniBand subnet cannot be read",
+                                                 "RAILGAUGE_IBNETDISC",
+                                                 {"libibnetdisc.so.5"},
+                                                 {NULL}};
+    struct library_found found;
 
     memset(a, 0, sizeof(*a));
-    a->library = library_open(names, "the InfiniBand subnet cannot be read", &name, err);
+    a->library = library_find(&wanted, &found, err);
     if (!a->library)
         return -1;
-    if (library_resolve(a, a->library, calls, sizeof(calls) / sizeof(*calls), 1, name, err) < 0) {
+    if (library_resolve(a, a->library, calls, sizeof(calls) / sizeof(*calls), 1, found.file, err) <
+        0) {
         api_close(a);
         return -1;
     }
