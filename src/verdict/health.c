@@ -266,11 +266,10 @@ int health_load(struct health *h, const char *dir, const char *host, struct err 
 {
     char *path = path_of(dir, host, err);
 
-    *h = (struct health){0};
+    *h = (struct health){.path = path};
     int rc = path ? json_open(&h->json, path, FORMAT, VERSION, err) : -1;
     if (rc == 0)
         rc = unpack(h, path, err);
-    free(path);
     return rc;
 }
 
@@ -291,5 +290,6 @@ void health_free(struct health *h)
     free(h->host);
     free(h->reason);
     free(h->line);
+    free(h->path);
     *h = (struct health){0};
 }

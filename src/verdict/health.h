@@ -35,6 +35,7 @@ struct health {
     char *reason;
     char *line;   /* verdict of the whole check */
     double time;  /* s since 1970, UTC */
+    char *path;   /* of the file that was read; NULL: none */
     json_t *json; /* contents of the file */
 };
 enum { HEALTH_REASON = 200 };

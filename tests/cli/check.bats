@@ -163,6 +163,80 @@ jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))'
     [ -z "$(ls tmp)" ]
 }
 
+# as_stranger COMMAND...: as a user without rights, who can enter this test's folder.
+as_stranger() {
+    chmod a+x . .. ../..
+    setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs "$@"
+}
+
+@test "an unprivileged user measures, root takes the result and believes no file that others can write" {
+    [ "$(id -u)" -eq 0 ] || skip "giving files away needs root"
+    mkdir theirs
+    chown 65534 theirs
+    run -1 as_stranger "$(command -v railgauge)" check --fabric hgx-h100 --racks 1 --noise 2% --fault slow-nic=1:0.5 --state theirs/state -q
+    run -1 railgauge check --take theirs/state r00n00
+    [[ $output == "FAIL: r00n00: railgauge: NIC mlx5_1"* ]]
+    [ "$(stat -c %u state/r00n00.json)" -eq 0 ]
+    run -1 railgauge check --last r00n00 --reason
+    # Straight from the user's folder it is no verdict for root, for others it is one.
+    run -2 railgauge check --last r00n00 --state theirs/state
+    [[ $output == *"could not judge: "*"belongs to user 65534"* ]]
+    run -1 railgauge check --last r00n00 --state theirs/state --trust-owner
+    run -1 as_stranger "$(command -v railgauge)" check --last r00n00 --state theirs/state
+    # An older result does not replace a newer one, and it is the newer one that is told.
+    jq '.time_s -= 60 | .verdict = "PASS" | .reason = ""' theirs/state/r00n00.json >x && cp x theirs/state/r00n00.json
+    run -1 railgauge check --take theirs/state r00n00
+    jq '.time_s += 60 | .verdict = "PASS" | .reason = ""' theirs/state/r00n00.json >x && cp x theirs/state/r00n00.json
+    run -1 railgauge check --take theirs/state r00n00
+    jq '.time_s += 1' x >theirs/state/r00n00.json
+    run -0 railgauge check --take theirs/state r00n00
+}
+
+@test "root takes no result by a link, a FIFO, for another host, of times to come, or from a folder of many" {
+    [ "$(id -u)" -eq 0 ] || skip "giving files away needs root"
+    railgauge check --fabric hgx-h100 --racks 1 --noise 2% --state theirs -q
+    railgauge check --fabric hgx-h100 --racks 1 --noise 2% -q
+    chown -R 65534 theirs
+    mkdir victim
+    cp theirs/r00n00.json victim/secret.json
+    refused() { # REASON
+        cp state/r00n00.json before
+        run -2 timeout 20 railgauge check --take theirs r00n00
+        [[ $output == "UNKNOWN: r00n00: railgauge: could not judge: "*"$1"* ]] || { echo "$output"; false; }
+        cmp before state/r00n00.json
+    }
+    newer() { jq --argjson s "$1" '.time_s += $s' victim/secret.json >theirs/r00n00.json; }
+    newer 3590
+    run -0 railgauge check --take theirs r00n00 --quiet
+    newer 3620
+    refused "of a time to come"
+    newer 3600 # later than the last
+    jq '.host = "r00n01"' theirs/r00n00.json >x && cp x theirs/r00n00.json
+    refused "of host r00n01, not of r00n00"
+    jq '.host = "r00n000"' x >theirs/r00n00.json
+    refused "of host r00n000, not of r00n00"
+    jq '.host = "r00n00.example.org"' x >good
+    cp good theirs/r00n00.json
+    chmod g+w theirs
+    refused "not a folder that only its owner may write to"
+    chmod g-w theirs
+    rm theirs/r00n00.json
+    ln -s "$PWD/victim/secret.json" theirs/r00n00.json
+    refused "not a file of the owner of its folder (user 65534)"
+    rm theirs/r00n00.json
+    mkfifo theirs/r00n00.json
+    chown 65534 theirs/r00n00.json
+    refused "not a regular file"
+    rm theirs/r00n00.json
+    refused "No such file or directory"
+    ln -s theirs link
+    cp good theirs/r00n00.json
+    chown 65534 theirs/r00n00.json
+    run -2 railgauge check --take link r00n00
+    [[ $output == *"not a folder that only its owner may write to"* ]]
+    run -0 railgauge check --take theirs r00n00 -q
+}
+
 @test "a program that runs as another user than its caller has no environment" {
     [ "$(id -u)" -eq 0 ] || skip "a set-user-ID program needs root"
     # The caller is root, the program 65534's: as unequal as the other way round (AT_SECURE).

@@ -246,7 +246,9 @@ patched() {
     printf '#!/bin/sh\n[ "$2" != node ] || case $1 in get) printf %%s "$WAS" ;; patch) shift 5; printf %%s "$2" >patch ;; esac\n' >bin/kubectl
     printf '#!/bin/sh\nexec %s "$@" %s\n' "$(command -v railgauge)" "$*" >bin/railgauge
     chmod +x bin/*
-    env PATH="$PWD/bin:$PATH" NODE=n1 WAS="$was" "$root/jobs/health/node_condition.sh"
+    rm -rf said && mkdir said
+    env PATH="$PWD/bin:$PATH" "$root/jobs/health/node_condition.sh" measure said
+    env PATH="$PWD/bin:$PATH" NODE=n1 WAS="$was" "$root/jobs/health/node_condition.sh" tell said
     jq -r '.status.conditions[] | "\(.type) \(.status) \(.reason) \(has("lastTransitionTime"))", .message' patch
 }
 
@@ -262,13 +264,145 @@ patched() {
     was=Unknown
     run -0 --separate-stderr patched -t mpi --launch false
     [ "${lines[0]}" = "RailgaugeFault Unknown NotJudged false" ]
+    # The container that measures has no rights: a link of its own shows nothing of the one that has.
+    echo token >secret
+    rm patch
+    ln -sf "$PWD/secret" said/said.text
+    run -1 env PATH="$PWD/bin:$PATH" NODE=n1 WAS= "$root/jobs/health/node_condition.sh" tell said
+    [ ! -e patch ]
+}
+
+@test "the container that measures has no rights and no token; the unit's user has none either" {
+    python3 - "$root/jobs/health/cronjob.yaml" <<'PY'
+import sys, yaml
+pod = list(yaml.safe_load_all(open(sys.argv[1])))[-1]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+assert pod["securityContext"]["runAsNonRoot"] and not pod["automountServiceAccountToken"]
+measure, tell = pod["initContainers"][0], pod["containers"][0]
+for c in measure, tell:
+    s = c["securityContext"]
+    assert not s["allowPrivilegeEscalation"] and s["readOnlyRootFilesystem"] and s["capabilities"]["drop"] == ["ALL"]
+assert "token" not in [v["name"] for v in measure["volumeMounts"]]
+assert [v["readOnly"] for v in tell["volumeMounts"] if v["name"] in ("said", "token")] == [True, True]
+assert "nvidia.com/gpu" not in str(tell)
+PY
+    unit=$root/jobs/health/railgauge-check.service
+    for line in DynamicUser=yes PrivateTmp=yes NoNewPrivileges=yes RuntimeDirectory=railgauge-check; do
+        grep -qx "$line" "$unit"
+    done
+    # The only line that root runs measures nothing.
+    [[ $(grep '=[-@:]*[+!]' "$unit") == "ExecStopPost=+/usr/local/bin/railgauge check --take /run/railgauge-check/state "* ]]
+    ! grep -q '^StateDirectory' "$unit"
+}
+
+# A script of jobs/health with this build and a scontrol of this test, which has a node n1 in ./node: its state and reason.
+health_scripts() {
+    mkdir -p bin etc
+    ln -sf "$RG_BUILD/railgauge" bin/railgauge.real
+    cat >bin/railgauge <<END
+#!/bin/bash
+{ echo "uid=\$(id -u) \$*"; env; } >>$PWD/log
+case " \$* " in *" --take "* | *" --last "*) set -- "\$@" ;; *) set -- "\$@" $measured ;; esac
+exec $RG_BUILD/railgauge "\$@"
+END
+    cat >bin/scontrol <<END
+#!/bin/bash
+cd $PWD
+case "\$*" in
+"-o show node n1") echo "NodeName=n1 State=x Reason=\$(cat node) [root@2026-11-28T09:00:00]" ;;
+*State=DRAIN*) reason=\${*: -1}; echo "\${reason#Reason=}" >node; echo drained >>asked ;;
+*State=RESUME*) : >node; echo resumed >>asked ;;
+esac
+END
+    chmod +x bin/*
+    for f in "$root"/jobs/health/slurm_*.sh; do
+        sed "s|PATH=/usr/local/bin|PATH=$PWD/bin:/usr/local/bin|" "$f" >"etc/${f##*/}"
+    done
+    chmod +x etc/*
+    chmod a+x . .. ../..
+    : >log
+    : >asked
+    : >node
+    chmod a+rw log
+    export SLURMD_NODENAME=n1 RAILGAUGE_STATE=$PWD/state RAILGAUGE_USER=nobody
+}
+
+@test "an epilog measures as another user, with nothing of the job's environment; root keeps the result" {
+    [ "$(id -u)" -eq 0 ] || skip "changing the user needs root"
+    measured='--fabric hgx-h100 --racks 1 --noise 1% --fault slow-nic=1:0.5'
+    health_scripts
+    export SLURMD_NODENAME=r00n00
+    sed -i 's/node n1/node r00n00/; s/NodeName=n1/NodeName=r00n00/' bin/scontrol
+    LD_LIBRARY_PATH=/evil RAILGAUGE_NCCL=/evil/nccl.so PYTHONPATH=/evil SLURM_JOB_ID=7 run -0 etc/slurm_epilog.sh
+    echo "$output"
+    uid=$(id -u nobody)
+    grep "^uid=$uid check --limit 1m --state /run/railgauge-check\..*/state --quiet" log
+    [ "$(grep '^uid=0 ' log | grep -vcE -- '--(take|last) ')" -eq 0 ]
+    awk -v u="uid=$uid" '$1 ~ /^uid=/ { in_ = $1 == u } in_' log | { ! grep -E 'evil|SLURM_JOB'; }
+    [ "$(stat -c %u state/r00n00.json)" -eq 0 ]
+    [ "$(cat asked)" = drained ]
+    [[ $(<node) == "railgauge: NIC mlx5_1 of r00n00 (GPU 1) at 50 %"* ]]
+    [ -z "$(find /run -maxdepth 1 -name 'railgauge-check.*' -newer bin/scontrol)" ]
+    # Without such a user nobody measures, root least of all.
+    : >log
+    RAILGAUGE_USER=no-such-user run -0 etc/slurm_epilog.sh
+    [ ! -s log ]
+}
+
+# verdict PASS|FAIL REASON AGE: what the last check of this node said.
+verdict() {
+    [ -e any.json ] || { railgauge check --fabric hgx-h100 --racks 1 --noise 1% --state any -q && cp any/r00n00.json any.json; }
+    mkdir -p state
+    jq --arg v "$1" --arg r "$2" --argjson t "$(date +%s)" '.host = "n1" | .verdict = $v | .reason = $r | .time_s = $t' any.json >state/n1.json
+}
+
+@test "a node that was repaired comes back after a reboot, and only if nobody else drained it" {
+    health_scripts
+    verdict FAIL "railgauge: NIC mlx5_1 of n1"
+    run -0 etc/slurm_health.sh
+    [ "$(<node)" = "railgauge: NIC mlx5_1 of n1" ]
+    run -0 etc/slurm_health.sh # said once
+    [ "$(<asked)" = drained ]
+    # What outlives a reboot is below the state: /run is not asked.
+    [ "$(<state/n1.drained)" = "railgauge: NIC mlx5_1 of n1" ]
+    ! grep -v '^#' "$root"/jobs/health/slurm_health.sh | grep /run
+    verdict PASS ""
+    # A controller that does not answer is asked again.
+    mv bin/scontrol bin/later
+    printf '#!/bin/sh\nexit 1\n' >bin/scontrol && chmod +x bin/scontrol
+    run -0 etc/slurm_health.sh
+    [ -e state/n1.drained ]
+    mv bin/later bin/scontrol
+    run -0 etc/slurm_health.sh
+    [ "$(<asked)" = $'drained\nresumed' ]
+    [ ! -e state/n1.drained ]
+    # Somebody else's words stay, also where they begin with ours; so does a node that a person resumed.
+    for other in "disk broken" "railgauge: NIC mlx5_1 of n1, and the disk"; do
+        : >asked
+        verdict FAIL "railgauge: NIC mlx5_1 of n1"
+        run -0 etc/slurm_health.sh
+        echo "$other" >node
+        verdict PASS ""
+        run -0 etc/slurm_health.sh
+        [ "$(<node)" = "$other" ]
+        [ "$(<asked)" = drained ]
+        [ ! -e state/n1.drained ]
+    done
+    # A prolog's drain is marked, too.
+    : >asked
+    verdict FAIL "railgauge: GPU 3 of n1"
+    run -1 etc/slurm_prolog.sh
+    [ "$(<state/n1.drained)" = "railgauge: GPU 3 of n1" ]
+    verdict PASS ""
+    run -0 etc/slurm_prolog.sh
+    run -0 etc/slurm_health.sh
+    [ "$(<asked)" = $'drained\nresumed' ]
 }
 
 @test "the CronJob is what Kubernetes takes, the timer what systemd takes" {
     if command -v systemd-analyze >/dev/null; then
         mkdir units
         cp "$root"/jobs/health/railgauge-check.* units/
-        sed -i 's|^ExecStart=.*railgauge |ExecStart=/bin/true |' units/railgauge-check.service
+        sed -i 's|^\(Exec[A-Za-z]*=+*\).*railgauge |\1/bin/true |' units/railgauge-check.service
         run -0 systemd-analyze verify units/railgauge-check.service units/railgauge-check.timer
         ! grep units/railgauge <<<"$output"
     fi

@@ -58,7 +58,7 @@ END
     cp "$top/jobs/health/slurm_health.sh" "$R/etc/slurm/"
     printf '#!/bin/sh\n/etc/slurm/slurm_health.sh\necho "$SLURMD_NODENAME" >>/tmp/ran\n' >"$R/etc/slurm/health"
     chmod +x "$R/etc/slurm/health"
-    rm -f "$R/tmp/ran" "$R"/run/railgauge-drained.*
+    rm -f "$R/tmp/ran" "$R"/var/lib/railgauge/*.drained
 
     # The site's own figures, and a check that passes.
     lab_with

@@ -14,7 +14,8 @@ setup() {
     need_railgauge
     cd "$BATS_TEST_TMPDIR" || return 1
     state=$R/var/lib/railgauge
-    rm -rf "$state" "$R"/run/railgauge-drained.*
+    rm -rf "$state"
+    chroot "$R" id railgauge >/dev/null 2>&1 || chroot "$R" useradd -r railgauge
     install "$top"/jobs/health/slurm_*.sh "$R/etc/slurm/"
 }
 
@@ -56,17 +57,20 @@ simulating() {
 #!/bin/sh
 env | grep '^SLURM_JOB' >>/tmp/leaked
 echo "\$*" >>/tmp/asked
+[ "\$2" = --last ] || [ "\$2" = --take ] || id -un >>/tmp/measured
 launch=
 [ "\$2" = --last ] || for w in "\$@"; do [ "\$w" = --launch ] && launch=yes; done
 [ -z "\$launch" ] || set -- "\$1" "\$2" "\$3" "\$4" "\$5"
-[ "\$2" = --last ] || set -- "\$@" --fabric hgx-h100 --racks 1 --noise 1% $*
+[ "\$2" = --last ] || [ "\$2" = --take ] || set -- "\$@" --fabric hgx-h100 --racks 1 --noise 1% $*
 RAILGAUGE_DATA=/data exec /usr/local/bin/railgauge.real "\$@"
 END
     chmod +x "$R/usr/local/bin/railgauge"
     mkdir -p "$R/data/jobs"
     cp -r "$top/topo" "$R/data/"
     cp -r "$top/jobs/limits" "$top/jobs/training" "$top/jobs/repairs.json" "$R/data/jobs/"
-    rm -f "$R/tmp/leaked" "$R/tmp/asked"
+    rm -f "$R/tmp/leaked" "$R/tmp/asked" "$R/tmp/measured"
+    : >"$R/tmp/leaked" && : >"$R/tmp/asked" && : >"$R/tmp/measured"
+    chmod a+rw "$R/tmp/leaked" "$R/tmp/asked" "$R/tmp/measured"
 }
 measuring() { mv "$R/usr/local/bin/railgauge.real" "$R/usr/local/bin/railgauge"; }
 
@@ -97,4 +101,5 @@ measuring() { mv "$R/usr/local/bin/railgauge.real" "$R/usr/local/bin/railgauge";
     grep -qx 'railgauge: host r00n01 at 50 % of normal over .*' said
     await 60 is r00n00 idle
     [ ! -s "$R/tmp/leaked" ]
+    [ "$(sort -u "$R/tmp/measured")" = railgauge ]
 }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* check.c - railgauge check: a campaign with a time limit, and the verdict; --last repeats the last
  * verdict. */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,7 +28,7 @@ struct args {
     struct chain chain;
     struct judged_args of;
     double limit, max_age; /* s */
-    const char *state, *host;
+    const char *state, *host, *take;
     int style; /* enum judged_style */
     bool last, reason;
 };
@@ -41,6 +44,10 @@ static const struct opt options[] = {
      "directory of the last results (default $RAILGAUGE_STATE, /var/lib/railgauge or "
      "~/.local/state/railgauge)",
      OPT_INTO(struct args, state)},
+    {"take", 0, "DIR",
+     "first copy the result of HOST from this state directory of an unprivileged user, if it is "
+     "newer; then as --last",
+     OPT_INTO(struct args, take)},
     {"reason", 0, NULL, "print only a line HOST REASON for each host to drain",
      OPT_INTO(struct args, reason)},
     JUDGED_AGAINST(struct args, of),
@@ -73,7 +80,7 @@ static int refuse(void *args, struct err *err)
 {
     const struct args *a = args;
 
-    if (a->host && !a->last)
+    if (a->host && !a->last && !a->take)
         return err_usage(err, "a host is for --last; --hosts says where to measure");
     if (a->limit < LEAST)
         return err_usage(err,
@@ -86,7 +93,7 @@ static const struct opt_line command = {
     .options = options,
     .words = words,
     .check = refuse,
-    .usage = "[--last [HOST]]",
+    .usage = "[--last|--take DIR [HOST]]",
     .set = {{.rows = launch_options, .at = offsetof(struct args, chain.launch)},
             {.rows = probe_options, .at = offsetof(struct args, chain.probe)},
             {.rows = sim_options, .at = offsetof(struct args, chain.sim)}},
@@ -103,6 +110,8 @@ static const struct opt_line command = {
                         "railgauge check --last"),
             OPT_ELSEWHERE("Print the last result of a host for Nagios",
                           "railgauge check --last n03 --max-age 2h --exit-style nagios"),
+            OPT_ELSEWHERE("Measure as the user railgauge, and let root keep the result",
+                          "railgauge check --take /run/railgauge-check"),
             OPT_EXAMPLE("Print the hosts to drain, for scontrol",
                         "railgauge check --last --reason"),
             {0}},
@@ -152,6 +161,8 @@ static const char *this_host(char buf[256])
     return node && *node ? node : host_self(buf, 256);
 }
 
+enum { FUTURE = 3600 }; /* s that clocks of hosts may differ */
+
 static void look_at_age(struct health *h, double max_age)
 {
     double age = (double)time(NULL) - h->time;
@@ -161,7 +172,7 @@ static void look_at_age(struct health *h, double max_age)
         health_doubt(h,
                      mem_printf("railgauge: could not judge: last check is %s old, more than %s",
                                 units_seconds_text(old, age), units_seconds_text(most, max_age)));
-    else if (age < -3600)
+    else if (age < -FUTURE)
         health_doubt(h, mem_printf("railgauge: could not judge: last check is of a time to come"));
 }
 
@@ -179,16 +190,68 @@ static void print_last(const struct args *a, const struct health *h)
     free(line);
 }
 
+/* Root acts on a verdict, so no other user may be able to write it. */
+static int load_own(struct health *h, const struct args *a, const char *dir, const char *host,
+                    struct err *err)
+{
+    int rc = health_load(h, dir, host, err);
+    char *safe = rc == 0 && !a->chain.trust ? file_for_root(h->path, err) : NULL;
+
+    if (rc == 0 && !a->chain.trust && !safe)
+        rc = -1;
+    free(safe);
+    return rc;
+}
+
+/* EXIT_CONFIG unless only the owner of the folder can have written the file in it. */
+static int check_sender(const char *dir, const char *file, struct err *err)
+{
+    struct stat folder, st;
+
+    if (lstat(dir, &folder) < 0 || lstat(file, &st) < 0)
+        return err_noinput(err, "%s: %s", file, strerror(errno));
+    if (!S_ISDIR(folder.st_mode) || folder.st_mode & (S_IWGRP | S_IWOTH))
+        return err_config(err, "%s: not a folder that only its owner may write to", dir);
+    if (!S_ISREG(st.st_mode) || st.st_uid != folder.st_uid)
+        return err_config(err, "%s: not a file of the owner of its folder (user %u)", file,
+                          folder.st_uid);
+    return 0;
+}
+
+/* Copy the result of this host, if it is newer.  The sender speaks for no other host, and not for
+ * times to come, which would hide every later result. */
+static int take_result(const struct args *a, const char *dir, const char *host, struct err *err)
+{
+    struct health sent, own = {0};
+    struct err none;
+    size_t n = strcspn(host, ".");
+    int rc = health_load(&sent, a->take, host, err);
+
+    if (rc == 0)
+        rc = check_sender(a->take, sent.path, err);
+    if (rc == 0 && (strncasecmp(sent.host, host, n) != 0 || !strchr(".", sent.host[n])))
+        rc = err_data(err, "%s: of host %s, not of %s", sent.path, sent.host, host);
+    if (rc == 0 && sent.time > (double)time(NULL) + FUTURE)
+        rc = err_data(err, "%s: of a time to come", sent.path);
+    if (rc == 0)
+        rc = file_mkdir(dir, err);
+    if (rc == 0 && (load_own(&own, a, dir, host, &none) < 0 || own.time < sent.time))
+        rc = health_save(&sent, dir, err);
+    health_free(&own);
+    health_free(&sent);
+    return rc;
+}
+
 /* An unreadable state is a verdict, too. */
 static int answer_last(const struct args *a, struct err *err)
 {
-    char buf[256], *dir = state_dir(a, false);
+    char buf[256], *dir = state_dir(a, a->take);
     const char *host = a->host ? a->host : this_host(buf);
-    struct health h;
+    struct health h = {0};
     struct err why;
     int rc = 0;
 
-    if (health_load(&h, dir, host, &why) < 0) {
+    if ((a->take && take_result(a, dir, host, &why) < 0) || load_own(&h, a, dir, host, &why) < 0) {
         health_free(&h);
         h.host = mem_strdup(host);
         health_doubt(&h, mem_printf("railgauge: could not judge: %s", why.text));
@@ -465,7 +528,7 @@ static int cmd_check(int argc, char **argv, struct err *err)
     a.chain.line = &command;
     a.chain.argc = argc + SMALL;
     a.chain.argv = all;
-    int rc = a.last ? code = answer_last(&a, err) : run(&a, &code, err);
+    int rc = a.last || a.take ? code = answer_last(&a, err) : run(&a, &code, err);
     chain_close(&a.chain);
     free(all);
     rc = rc < 0 ? -1 : code;
