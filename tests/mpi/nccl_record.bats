@@ -118,14 +118,18 @@ tally() {
 }
 
 @test "a rank that dies leaves what it did; the others show what they waited for" {
-    FAKE_FAULT=die:1:4 run ranks 2 "$probe" probe -t nccl "${collectives[@]}" --op all_reduce --hang-after 3s
+    # It dies some tenths of a second after the first: what was older than the last 0.1 s is in the file.
+    FAKE_FAULT=die:1:8000 run ranks 2 "$probe" probe -t nccl "${collectives[@]}" --op all_reduce -n 20000 --half-width 0.001% --hang-after 3s
     echo "$output"
     [ "$(find rec -name '*.rgnccl' | wc -l)" -eq 2 ]
     python3 "$BATS_TEST_DIRNAME/record.py" rec/*.rgnccl >records.txt
-    cat records.txt
+    grep '^file' records.txt
     [ "$(grep -c '^file .* closed=0' records.txt)" -ge 1 ]
-    # Both had begun the channels of what was not finished.
-    [ "$(tally kind=COLL started=16 stopped=0)" -ge 2 ]
+    # The one that is left had begun the channels of what was not finished; of the dead one most is known.
+    [ "$(tally kind=COLL started=16 stopped=0)" -ge 1 ]
+    for n in $(sed -n 's/^file .* begun=\([0-9]*\) .*/\1/p' records.txt); do
+        [ "$n" -gt 100 ]
+    done
 }
 
 @test "the libnccl of this machine asks for no interface but these" {

@@ -2,6 +2,7 @@
 /* librailgauge-nccl.so through NCCL's interface: what is told is in the file, in all seven versions, whatever
  * ends the process, however full the disk is. */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -640,6 +641,187 @@ static void strange_handles_do_nothing(void **state)
         assert_int_equal(child(strange_handles, abi, "1", "proxy"), 0);
 }
 
+/* --- a file that others cut, overwrite, remove; a job that closes what it has not opened --- */
+static char own_file[512];
+
+static void open_file_of(int abi)
+{
+    char word[32];
+
+    plugin_load(abi);
+    shared[0] = comm_begin(0xabcd, 3, 16, "dp");
+    snprintf(word, sizeof(word), "-%d" RECORD_SUFFIX, (int)getpid());
+    SURE(file_find(folder, word, own_file) == 1);
+}
+
+/* Do to the file what quotas, evictions and people do, while records are made. */
+static void *harm(void *seed)
+{
+    unsigned s = (unsigned)(uintptr_t)seed;
+
+    for (int i = 0; i < 300; i++) {
+        int fd = open(own_file, O_RDWR);
+        unsigned char noise[4096];
+
+        for (size_t b = 0; b < sizeof(noise); b++)
+            noise[b] = (unsigned char)rand_r(&s);
+        if (i % 3 == 0)
+            SURE(ftruncate(fd, rand_r(&s) % 2 ? 0 : rand_r(&s) % (1 << 20)) == 0);
+        else
+            for (int k = 0; k < 8; k++) /* the header, too */
+                SURE(pwrite(fd, noise, sizeof(noise), k ? rand_r(&s) % (1 << 20) : 0) > 0);
+        close(fd);
+        nap(2000000);
+    }
+    return NULL;
+}
+
+static void harmed(int seed)
+{
+    pthread_t thread;
+    struct record_head *h;
+    struct stat st;
+
+    open_file_of(5);
+    SURE(!pthread_create(&thread, NULL, harm, (void *)(uintptr_t)seed));
+    for (uint64_t i = 0; i < 600; i++) {
+        for (uint64_t k = 0; k < 100; k++)
+            run_numbered(shared[0], i * 100 + k);
+        nap(1000000);
+    }
+    pthread_join(thread, NULL);
+    /* Cut once more, it is written anew: nothing of it was ever read back. */
+    SURE(truncate(own_file, 100) == 0);
+    h = file_of(getpid());
+    SURE(h->next == 60000 && h->names > 1 && h->comms == 1);
+    SURE(check_numbered(h, 4) == h->capacity);
+    SURE(unlink(own_file) == 0);
+    run_numbered(shared[0], 1);
+    plugin.finalize(shared[0]);
+    SURE(stat(own_file, &st) < 0);
+}
+
+static void what_is_done_to_the_file_is_not_done_to_the_job(void **state)
+{
+    unsigned seed = (unsigned)time(NULL);
+
+    (void)state;
+    fprintf(stderr, "# seed %u\n", seed);
+    assert_int_equal(child(harmed, (int)seed, "1", "coll"), 0);
+}
+
+/* The descriptor of the file is not the job's: one with its number is another file. */
+static void closes_all(int abi)
+{
+    char other[600], text[8] = "";
+    size_t bytes = 0;
+    int fd;
+
+    open_file_of(abi);
+    snprintf(other, sizeof(other), "%s/other", folder);
+    for (int i = 3; i < 256; i++)
+        close(i);
+    for (int i = 0; i < 64; i++) {
+        fd = open(other, O_RDWR | O_CREAT, 0600);
+        SURE(fd >= 3);
+    }
+    SURE(write(fd, "mine", 4) == 4);
+    for (uint64_t i = 0; i < 100; i++)
+        run_numbered(shared[0], i);
+    plugin.finalize(shared[0]);
+    SURE(pread(fd, text, sizeof(text), 0) == 4 && !memcmp(text, "mine", 4));
+    free(file_read(other, &bytes));
+    SURE(bytes == 4 && file_of(getpid())->next == 100);
+}
+
+/* A reader of a pipe sees its end when the job closes the other: no copy is kept. */
+static void keeps_no_pipe(int abi)
+{
+    int end[2];
+    char c;
+
+    SURE(pipe(end) == 0);
+    open_file_of(abi);
+    close(end[1]);
+    SURE(read(end[0], &c, 1) == 0);
+    close(end[0]);
+}
+
+static void descriptors_are_its_own(void **state)
+{
+    (void)state;
+    assert_int_equal(child(closes_all, 5, "1", "coll"), 0);
+    assert_int_equal(child(keeps_no_pipe, 5, "1", "coll"), 0);
+}
+
+static uint64_t written(void)
+{
+    char line[64];
+    unsigned long long n = 0;
+    FILE *f = fopen("/proc/self/io", "r");
+
+    while (f && fgets(line, sizeof(line), f) && sscanf(line, "wchar: %llu", &n) != 1)
+        ;
+    if (f)
+        fclose(f);
+    return n;
+}
+
+/* 16 MiB change all the time, 2 MiB are written in 0.1 s; what is not yet written comes with the end. */
+static void at_full_speed(int abi)
+{
+    struct timespec begin, now;
+    uint64_t before, bytes, seq = 0;
+    double took;
+
+    open_file_of(abi);
+    before = written();
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    do {
+        for (int i = 0; i < 1000; i++)
+            run_numbered(shared[0], seq++);
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        took = (double)(now.tv_sec - begin.tv_sec) + 1e-9 * (double)(now.tv_nsec - begin.tv_nsec);
+    } while (took < 2);
+    bytes = written() - before;
+    fprintf(stderr, "# %.0f records/s, %.1f MB/s written\n", (double)seq / took,
+            1e-6 * (double)bytes / took);
+    SURE((double)bytes <= (took / 0.1 + 1) * (2.2 * (1 << 20)));
+    SURE(seq < 100000 || bytes > 2 << 20);
+    plugin.finalize(shared[0]);
+    SURE(file_of(getpid())->next == seq);
+    SURE(check_numbered(file_of(getpid()), 4) == file_of(getpid())->capacity || seq < 87000);
+}
+
+static void the_rate_of_writing_is_bounded(void **state)
+{
+    (void)state;
+    assert_int_equal(child(at_full_speed, 5, "16", "coll"), 0);
+}
+
+/* Others of the group may read, nobody else may, and nobody may look into the folder. */
+static void modes(int abi)
+{
+    char below[128];
+    struct stat st;
+
+    umask(0);
+    snprintf(below, sizeof(below), "%s/new", folder);
+    setenv("RAILGAUGE_NCCL_DIR", below, 1);
+    plugin_load(abi);
+    shared[0] = comm_begin(0xabcd, 3, 16, "dp");
+    SURE(stat(below, &st) == 0 && (st.st_mode & 07777) == 0750);
+    SURE(file_find(below, RECORD_SUFFIX, own_file) == 1);
+    SURE(stat(own_file, &st) == 0 && (st.st_mode & 07777) == 0640);
+    SURE(unlink(own_file) == 0);
+}
+
+static void only_the_group_may_read(void **state)
+{
+    (void)state;
+    assert_int_equal(child(modes, 5, "1", "coll"), 0);
+}
+
 /* --- what it costs --- */
 static double seconds(void)
 {
@@ -726,6 +908,10 @@ int main(void)
         TEST(nowhere_to_write),
         TEST(odd_words_are_defaults),
         TEST(strange_handles_do_nothing),
+        TEST(what_is_done_to_the_file_is_not_done_to_the_job),
+        TEST(descriptors_are_its_own),
+        TEST(the_rate_of_writing_is_bounded),
+        TEST(only_the_group_may_read),
         TEST(a_microsecond_a_collective),
     };
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "record/plugin/profiler_abi.h"
@@ -278,16 +279,32 @@ static inline int file_find(const char *dir, const char *word, char path[512])
     return n;
 }
 
+/* What is in a file once nothing has been added for two ticks of the thread that writes it. */
+static inline char *file_settled(const char *path, size_t *bytes)
+{
+    char *text = file_read(path, bytes), *before;
+    size_t was;
+
+    do {
+        nanosleep(&(struct timespec){0, 250000000}, NULL);
+        before = text;
+        was = *bytes;
+        text = file_read(path, bytes);
+        SURE(before && text);
+    } while (was != *bytes || memcmp(before, text, was));
+    return text;
+}
+
 /* The file of a process; it is whole in its head. */
 static inline struct record_head *file_of(int pid)
 {
     char word[32], path[512];
-    size_t bytes;
+    size_t bytes = 0;
     char *text;
 
     snprintf(word, sizeof(word), "-%d" RECORD_SUFFIX, pid);
     SURE(file_find(folder, word, path) == 1);
-    text = file_read(path, &bytes);
+    text = pid == getpid() ? file_settled(path, &bytes) : file_read(path, &bytes);
     SURE(text);
     if (record_wrong(text, bytes))
         fprintf(stderr, "# %s: %s\n", path, record_wrong(text, bytes));

@@ -204,9 +204,18 @@ static int begin(int abi, void **context, int *mask, const struct comm_said *s, 
     return 0;
 }
 
+static void flush(void)
+{
+    int why = ring_flush();
+
+    if (why)
+        say(2, "%s lacks the last records: %s", me.ring.path, strerror(why));
+}
+
 static int finalize(void *context)
 {
     struct record_comm *c;
+    bool last = false;
 
     pthread_mutex_lock(&me.lock);
     if (context_good(context)) {
@@ -215,11 +224,21 @@ static int finalize(void *context)
             c->close_ns = ring_now();
             __atomic_store_n(&c->state, RECORD_COMM_CLOSED, __ATOMIC_RELEASE);
         }
-        if (--me.open == 0)
+        last = --me.open == 0;
+        if (last)
             STORE(&me.ring.head->closed_ns, ring_now());
     }
     pthread_mutex_unlock(&me.lock);
+    if (last)
+        flush();
     return 0;
+}
+
+/* A process that ends without ncclCommDestroy(). */
+__attribute__((destructor)) static void leave(void)
+{
+    if (me.ring.head && me.open)
+        flush();
 }
 
 /* --- functions that NCCL calls --- */

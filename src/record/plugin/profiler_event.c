@@ -44,7 +44,7 @@ static uint64_t parent_number(const struct task *t, uint8_t *flags)
             continue;
         number = ring_number(p);
         *flags |= p->flags & RECORD_GRAPH;
-        ring_unpin(p);
+        ring_unpin(&me.ring, p, KEY(handles[i]));
         return number;
     }
     return 0;
@@ -75,7 +75,7 @@ void *event_start_task(unsigned comm, const struct task *t)
     r->proto = t->proto;
     r->warps = t->warps;
     r->parent = parent_number(t, &r->flags);
-    ring_commit(r);
+    ring_commit(&me.ring, r, key);
     if (c && (t->kind == RECORD_COLL || t->kind == RECORD_P2P))
         ADD(&c->records, 1);
     return HANDLE(H_RECORD, key);
@@ -89,7 +89,7 @@ void event_stop_task(ring_key key)
         return;
     if (!LOAD(&r->stop_ns))
         STORE(&r->stop_ns, ring_now());
-    ring_unpin(r);
+    ring_unpin(&me.ring, r, key);
 }
 
 /* --- channels of kernels, which pin their record from start to stop --- */
@@ -107,6 +107,7 @@ void *event_start_channel(const struct prof_descr *d, bool timed)
         STORE(&r->first_ns, ring_now());
     if (timed)
         lower(&r->gpu_start, d->kernel_ch.timer);
+    ring_touch(&me.ring, KEY(d->parent));
     return HANDLE(H_CHANNEL, KEY(d->parent));
 }
 
@@ -122,7 +123,7 @@ void event_stop_channel(ring_key key, uint64_t timer)
     stopped = ring_stop_channel(r);
     if (stopped >= LOAD(&r->channels_started) || stopped == r->channels)
         raise_to(&r->last_ns, ring_now());
-    ring_unpin(r);
+    ring_unpin(&me.ring, r, key);
 }
 
 /* --- proxy ops: a record each, pinned from start to stop, and their sum in the parent --- */
@@ -155,12 +156,12 @@ void *event_start_proxy(unsigned comm, const struct prof_descr *d)
             if (!LOAD(&parent->first_ns))
                 STORE(&parent->first_ns, r->start_ns);
         }
-        ring_commit(r);
+        ring_commit(&me.ring, r, key);
         if (ring_pin(&me.ring, key))
             handle = HANDLE(H_PROXY, key);
     }
     if (parent)
-        ring_unpin(parent);
+        ring_unpin(&me.ring, parent, KEY(d->parent));
     return handle;
 }
 
@@ -191,9 +192,9 @@ void event_stop_proxy(ring_key key)
     if (parent) {
         add_up(parent, r);
         raise_to(&parent->last_ns, now);
-        ring_unpin(parent);
+        ring_unpin(&me.ring, parent, ring_key_of(&me.ring, r->parent));
     }
-    ring_unpin(r);
+    ring_unpin(&me.ring, r, key);
 }
 
 /* Up to v3 the op reports the total that it has moved. */
@@ -207,6 +208,7 @@ void event_record_proxy(ring_key key, int state, const union prof_state_args *ar
         raise_to(&r->sent_bytes, args->proxy_op.bytes);
     else if (state == PROF_RECV_DONE)
         raise_to(&r->received_bytes, args->proxy_op.bytes);
+    ring_touch(&me.ring, key);
 }
 
 /* --- steps of proxy ops, from a fixed pool --- */
@@ -284,6 +286,7 @@ void event_record_step(uint64_t key, int state, uint64_t bytes)
         ADD(&r->sent_bytes, bytes);
     if (bytes && state == PROF_RECV_FLUSH_WAIT)
         ADD(&r->received_bytes, bytes);
+    ring_touch(&me.ring, s->op);
 }
 
 void event_stop_step(uint64_t key)
@@ -292,8 +295,10 @@ void event_stop_step(uint64_t key)
     struct record *r = s ? ring_pinned(&me.ring, s->op) : NULL;
 
     event_record_step(key, 0, 0);
-    if (r)
+    if (r) {
         ADD(&r->proxy_steps, 1);
+        ring_touch(&me.ring, s->op);
+    }
     if (s)
         __atomic_store_n(&s->turn, (uint32_t)(key >> 16) + 1, __ATOMIC_RELEASE);
 }

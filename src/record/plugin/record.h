@@ -4,8 +4,8 @@
  * A file is a header, a table of communicators and a ring of records of equal size, all in the byte
  * order of the machine that wrote it.  The ring keeps the last `capacity` records; `next` is the
  * number of records ever started.  A process has one file, DIR/HOST-PID.rgnccl, for all its ranks,
- * communicators and threads.  The file is a shared mapping: stored data survives a kill -9, without
- * any further call.
+ * communicators and threads.  The records are in the process's memory; a thread copies those that
+ * changed to the file ten times a second and at the end (ring.h), so a kill -9 costs the last 0.1 s.
  *
  * A record is committed by its first word:
  *

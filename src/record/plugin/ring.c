@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -52,9 +56,10 @@ struct record *ring_begin(struct ring *r, ring_key *key)
     return rec;
 }
 
-void ring_commit(struct record *rec)
+void ring_commit(struct ring *r, struct record *rec, ring_key key)
 {
     __atomic_store_n(&rec->word, LOAD(&rec->word) & ~(uint64_t)BUSY, __ATOMIC_RELEASE);
+    ring_touch(r, key);
 }
 
 struct record *ring_pin(struct ring *r, ring_key key)
@@ -73,10 +78,11 @@ struct record *ring_pin(struct ring *r, ring_key key)
 }
 
 /* A second stop of an event must not make the number of pins negative. */
-void ring_unpin(struct record *rec)
+void ring_unpin(struct ring *r, struct record *rec, ring_key key)
 {
     uint64_t word = LOAD(&rec->word);
 
+    ring_touch(r, key);
     while (word & PINS && !SWAP(&rec->word, &word, word - 1, __ATOMIC_RELEASE))
         ;
 }
@@ -223,7 +229,7 @@ static int make_dir(const char *dir)
             return -1;
         *at = '/';
     }
-    return mkdir(path, 0777) && errno != EEXIST ? -1 : 0;
+    return mkdir(path, 0750) && errno != EEXIST ? -1 : 0;
 }
 
 /* Choose an unused name, because pids are reused, and containers share them. */
@@ -238,15 +244,14 @@ static int make_file(struct ring *r, const char *dir, const char *host)
             snprintf(more, sizeof(more), "-%d", i);
         snprintf(r->path, sizeof(r->path), "%s/%s-%d%s" RECORD_SUFFIX, dir, host, (int)getpid(),
                  more);
-        fd = open(r->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+        fd = open(r->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
         if (fd < 0 && errno != EEXIST)
             break;
     }
     return fd;
 }
 
-/* Allocate all blocks now: without them a mapped file raises SIGBUS on a full disk, and SIGXFSZ
- * beyond RLIMIT_FSIZE. */
+/* Allocate all blocks now, so that a disk that is full later costs nothing that was recorded. */
 static int allocate(int fd, size_t bytes)
 {
     static const char nothing[65536];
@@ -311,7 +316,256 @@ static void fill_head(struct ring *r, const struct ring_options *o, const char *
     memcpy(h->magic, RECORD_MAGIC, sizeof(h->magic));
 }
 
-static int map_file(struct ring *r, int fd, uint64_t bytes)
+/* --- the thread that writes the file --- */
+enum {
+    TICK_NS = 100000000,
+    TICK_BYTES = 2 << 20,
+    GIVE_UP_S = 1,
+    BATCH = 16 * RING_GROUP, /* records a write */
+    TRIES = 64
+};
+
+static struct writer {
+    pthread_mutex_t lock;
+    pthread_cond_t wake, done;
+    struct ring *ring;
+    int fd;
+    bool ready, apart;        /* apart: its descriptors are its own */
+    int error;                /* errno of the last write; 0: it went well */
+    unsigned asked, finished; /* ring_flush(): requests, and those that are done */
+    uint64_t at;              /* group at which the pass goes on */
+    struct record_head head;  /* at the beginning of the pass */
+    struct record_head wrote; /* in the file */
+    struct record_comm comm[RECORD_COMMS];
+    struct record batch[BATCH];
+} writer = {.lock = PTHREAD_MUTEX_INITIALIZER,
+            .wake = PTHREAD_COND_INITIALIZER,
+            .done = PTHREAD_COND_INITIALIZER};
+
+static int write_at(const void *data, size_t bytes, uint64_t at)
+{
+    for (size_t done = 0; done < bytes;) {
+        ssize_t n = pwrite(writer.fd, (const char *)data + done, bytes - done, (off_t)(at + done));
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0) {
+            writer.error = n < 0 ? errno : ENOSPC;
+            return -1;
+        }
+        done += (size_t)n;
+    }
+    return 0;
+}
+
+/* Copy one record as it was at one moment.  One that is filled meanwhile is tried again, and is
+ * marked as not complete in the end. */
+static void copy_record(struct record *to, const struct record *from)
+{
+    uint64_t before = 0, after = BUSY;
+
+    for (int i = 0; i < TRIES && (before & BUSY || (before ^ after) >> 15); i++) {
+        before = __atomic_load_n(&from->word, __ATOMIC_ACQUIRE);
+        memcpy(to, from, sizeof(*to));
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        after = LOAD(&from->word);
+    }
+    to->word = (before ^ after) >> 15 ? after | BUSY : before;
+}
+
+static uint64_t groups_of(const struct ring *r)
+{
+    return (r->capacity + RING_GROUP - 1) / RING_GROUP;
+}
+
+/* Write changed groups from `at` on that lie side by side, at most a batch.  Returns the bytes
+ * written, 0: none is left, -1: failed. */
+static long write_batch(struct ring *r, uint64_t *at)
+{
+    uint64_t groups = groups_of(r), first, place, n = 0;
+
+    while (*at < groups && !LOAD(&r->changed[*at]))
+        ++*at;
+    first = *at;
+    for (; *at < groups && n + RING_GROUP <= BATCH &&
+           __atomic_exchange_n(&r->changed[*at], 0, __ATOMIC_ACQUIRE);
+         ++*at)
+        for (int i = 0; i < RING_GROUP; i++) {
+            place = *at * RING_GROUP + (uint64_t)i;
+            if (place < r->capacity)
+                copy_record(&writer.batch[n++], &r->record[place]);
+        }
+    if (n && write_at(writer.batch, n * sizeof(struct record),
+                      writer.head.ring_at + first * RING_GROUP * sizeof(struct record))) {
+        for (uint64_t g = first; g < *at; g++)
+            STORE(&r->changed[g], 1);
+        *at = first;
+        return -1;
+    }
+    return (long)(n * sizeof(struct record));
+}
+
+/* The table of communicators and then the header, unless the file has them. */
+static int write_tables(const struct ring *r)
+{
+    const struct record_head *h = &writer.head;
+    size_t bytes = (h->comms < RECORD_COMMS ? h->comms : RECORD_COMMS) * sizeof(*writer.comm);
+
+    if (memcmp(writer.comm, r->comm, bytes)) {
+        memcpy(writer.comm, r->comm, bytes);
+        if (write_at(writer.comm, bytes, h->comm_at))
+            return -1;
+    }
+    if (memcmp(&writer.wrote, h, sizeof(*h)) && write_at(h, sizeof(*h), 0))
+        return -1;
+    writer.wrote = *h;
+    return 0;
+}
+
+/* A file that somebody cut is written anew. */
+static void look_at_size(struct ring *r)
+{
+    struct stat st;
+
+    if (fstat(writer.fd, &st) || (uint64_t)st.st_size >= r->bytes)
+        return;
+    memset(r->changed, 1, groups_of(r));
+    memset(writer.comm, 0, sizeof(writer.comm));
+    memset(&writer.wrote, 0, sizeof(writer.wrote));
+    (void)!ftruncate(writer.fd, (off_t)r->bytes);
+}
+
+/* Write at most `most` bytes of a pass.  What fails is tried again in the next pass. */
+static void write_some(struct ring *r, long most)
+{
+    long n = 0;
+
+    if (!writer.at) {
+        look_at_size(r);
+        writer.head = *r->head;
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    }
+    while (most > 0 && (n = write_batch(r, &writer.at)) > 0)
+        most -= n;
+    if (n < 0 || writer.at >= groups_of(r)) {
+        writer.at = 0;
+        if (n >= 0 && !write_tables(r))
+            writer.error = 0;
+    }
+}
+
+static void close_all(unsigned from, unsigned to)
+{
+    struct rlimit most;
+
+#ifdef SYS_close_range /* Linux 5.9 */
+    if (!syscall(SYS_close_range, from, to, 0))
+        return;
+#endif
+    if (!getrlimit(RLIMIT_NOFILE, &most) && to > most.rlim_cur)
+        to = (unsigned)most.rlim_cur;
+    for (unsigned fd = from; fd <= to; fd++)
+        close((int)fd);
+}
+
+/* Descriptors of its own: a job that closes all of its files and opens others must not find its
+ * file overwritten.  The copies of the job's descriptors are closed at once. */
+static bool separate(void)
+{
+    const unsigned own = (unsigned)writer.fd;
+
+    if (unshare(CLONE_FILES))
+        return false;
+    if (own)
+        close_all(0, own - 1);
+    close_all(own + 1, ~0u);
+    return true;
+}
+
+static void *write_ever(void *none)
+{
+    struct timespec until;
+
+    (void)none;
+    pthread_mutex_lock(&writer.lock);
+    writer.apart = separate();
+    writer.ready = true;
+    pthread_cond_broadcast(&writer.done);
+    for (;;) {
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += TICK_NS;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        if (writer.asked == writer.finished)
+            pthread_cond_timedwait(&writer.wake, &writer.lock, &until);
+        unsigned asked = writer.asked;
+        bool all = asked != writer.finished;
+        pthread_mutex_unlock(&writer.lock);
+        if (all) /* the end of a pass under way, and a whole one */
+            write_some(writer.ring, LONG_MAX);
+        write_some(writer.ring, all ? LONG_MAX : TICK_BYTES);
+        pthread_mutex_lock(&writer.lock);
+        writer.finished = asked;
+        pthread_cond_broadcast(&writer.done);
+    }
+    return NULL;
+}
+
+/* Signals are for the job's threads. */
+static int start_writer(struct ring *r, int fd)
+{
+    pthread_attr_t attr;
+    pthread_t thread;
+    sigset_t all, before;
+
+    writer.ring = r;
+    writer.fd = fd;
+    writer.ready = false;
+    writer.at = 0;
+    memset(&writer.wrote, 0, sizeof(writer.wrote));
+    memset(writer.comm, 0, sizeof(writer.comm));
+    write_some(r, LONG_MAX);
+    if (!writer.wrote.order)
+        return -1;
+    sigfillset(&all);
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    errno = pthread_create(&thread, &attr, write_ever, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attr);
+    if (errno)
+        return -1;
+    pthread_setname_np(thread, "railgauge-nccl");
+    pthread_mutex_lock(&writer.lock);
+    while (!writer.ready)
+        pthread_cond_wait(&writer.done, &writer.lock);
+    pthread_mutex_unlock(&writer.lock);
+    if (writer.apart)
+        close(fd);
+    return 0;
+}
+
+int ring_flush(void)
+{
+    struct timespec until;
+    int why = 0;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += GIVE_UP_S;
+    pthread_mutex_lock(&writer.lock);
+    unsigned mine = ++writer.asked;
+    pthread_cond_signal(&writer.wake);
+    while ((int)(writer.finished - mine) < 0)
+        if ((why = pthread_cond_timedwait(&writer.done, &writer.lock, &until)) != 0)
+            break;
+    why = why ? why : writer.error;
+    pthread_mutex_unlock(&writer.lock);
+    return why;
+}
+
+/* Memory of the records and of `changed`, without a file behind it. */
+static int map_memory(struct ring *r, uint64_t bytes)
 {
     const size_t before = RECORD_HEAD_BYTES + RECORD_COMMS * sizeof(struct record_comm);
     const uint64_t most = 1u << RING_PLACE_BITS;
@@ -319,10 +573,25 @@ static int map_file(struct ring *r, int fd, uint64_t bytes)
     r->capacity = bytes > before ? (bytes - before) / sizeof(struct record) : 0;
     r->capacity = r->capacity < 64 ? 64 : r->capacity < most ? r->capacity : most;
     r->bytes = before + r->capacity * sizeof(struct record);
-    if (allocate(fd, r->bytes))
+    r->head = mmap(NULL, r->bytes + groups_of(r), PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    if (r->head == MAP_FAILED)
         return -1;
-    r->head = mmap(NULL, r->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
-    return r->head == MAP_FAILED ? -1 : 0;
+    r->changed = (uint8_t *)r->head + r->bytes;
+    return 0;
+}
+
+static int open_memory(struct ring *r, const struct ring_options *o, const char *host, int fd)
+{
+    if (map_memory(r, o->bytes))
+        return -1;
+    fill_head(r, o, host);
+    if (!allocate(fd, r->bytes) && !start_writer(r, fd))
+        return 0;
+    int why = errno;
+    munmap(r->head, r->bytes + groups_of(r));
+    errno = why;
+    return -1;
 }
 
 int ring_open(struct ring *r, const struct ring_options *o, char why[RING_WHY])
@@ -343,23 +612,28 @@ int ring_open(struct ring *r, const struct ring_options *o, char why[RING_WHY])
         snprintf(why, RING_WHY, "%.150s cannot be made: %s", r->path, strerror(errno));
         return -1;
     }
-    rc = map_file(r, fd, o->bytes);
+    rc = open_memory(r, o, host, fd);
     if (rc) {
         snprintf(why, RING_WHY, "%.150s: no room for %zu bytes: %s", r->path, r->bytes,
                  strerror(errno));
         unlink(r->path);
+        close(fd);
         memset(r, 0, sizeof(*r));
-    } else {
-        fill_head(r, o, host);
     }
-    close(fd);
     return rc;
 }
 
 void ring_forget(struct ring *r)
 {
-    if (r->head)
-        munmap(r->head, r->bytes);
+    if (r->head) {
+        munmap(r->head, r->bytes + groups_of(r));
+        if (!writer.apart)
+            close(writer.fd);
+    }
     memset(r, 0, sizeof(*r));
+    memset(&writer, 0, sizeof(writer)); /* the thread is not in this process */
+    pthread_mutex_init(&writer.lock, NULL);
+    pthread_cond_init(&writer.wake, NULL);
+    pthread_cond_init(&writer.done, NULL);
     pthread_mutex_init(&words.lock, NULL);
 }
