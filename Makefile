@@ -61,6 +61,12 @@ WARN     := -std=c11 -Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wmissing-
 WARN     += $(if $(findstring clang,$(CC)),-Wno-missing-field-initializers)
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 PIC      := -fPIC -fno-semantic-interposition
+# Hardening of every object, and of the programs and libraries that are installed (tests/hardened.sh; make HARDEN= HARDEN_LD=
+# builds without).  Sanitizers replace the checks of _FORTIFY_SOURCE by their own; level 3 needs gcc 12 or clang and glibc 2.35.
+FORTIFY   = $(if $(filter -O1 -O2 -O3 -Os -Og,$(CFLAGS)),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=$(shell $(CC) -O2 -U_FORTIFY_SOURCE \
+    -D_FORTIFY_SOURCE=3 -include features.h -dM -E -x c /dev/null 2>/dev/null | grep -q '__USE_FORTIFY_LEVEL 3' && echo 3 || echo 2))
+HARDEN   := $(if $(SAN),,-fstack-protector-strong $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),-fcf-protection) $(FORTIFY))
+HARDEN_LD := -Wl,-z,relro,-z,now
 CPPFLAGS += -D_GNU_SOURCE -DRG_VERSION='"$(VERSION)"' -Isrc -I.
 PKG      ?= pkg-config
 JSON_CFLAGS := $(shell $(PKG) --cflags jansson expat yaml-0.1)
@@ -113,7 +119,7 @@ all: $(BUILD)/railgauge-calibrate $(PROBE) $(BUILD)/$(SONAME) $(PLUGIN) $(BUILD)
 
 $(BUILD)/railgauge: $(call obj,$(CMD_SRC)) $(LIB)
 	@echo "  LINK $@"
-	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(JSON_LIBS) -lm
+	$(Q)$(CC) $(SANFLAGS) -pie $(HARDEN_LD) $(LDFLAGS) -o $@ $^ $(JSON_LIBS) -lm
 
 # Another name of the same file, by which it knows its commands.
 $(BUILD)/railgauge-calibrate: $(BUILD)/railgauge
@@ -123,7 +129,7 @@ $(BUILD)/railgauge-calibrate: $(BUILD)/railgauge
 ASAN_QUIET := $(if $(findstring address,$(SAN)),$(BUILD)/tests/asan_probe.c.o)
 $(BUILD)/railgauge-probe: $(call obj,$(MPI_SRC)) $(ASAN_QUIET) $(GPU_IMAGE) $(LIB)
 	@echo "  LINK $@"
-	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -Wl,--export-dynamic-symbol=fi_fabric -pthread -o $@ $^ $(JSON_LIBS) $(MPI_LIBS) -lm
+	$(Q)$(CC) $(SANFLAGS) -pie $(HARDEN_LD) $(LDFLAGS) -Wl,--export-dynamic-symbol=fi_fabric -pthread -o $@ $^ $(JSON_LIBS) $(MPI_LIBS) -lm
 
 # One front end for all: the kernels have nothing for one architecture alone, and this takes a third of the time.
 NVCC = $(CUDA_HOME)/bin/nvcc -O3 -Werror all-warnings -Isrc -I.
@@ -141,7 +147,7 @@ $(BUILD)/kernels/%.ptx: kernels/%.cu $(wildcard kernels/*.h) $(BUILD)/flags
 
 # An archive gives up no member for a weak symbol: the image is linked by name.
 $(BUILD)/kernels/image.o: kernels/image.S $(BUILD)/kernels/kernels.fatbin $(BUILD)/kernels/kernels.ptx
-	$(Q)$(CC) -I$(BUILD)/kernels -c -o $@ $<
+	$(Q)$(CC) $(HARDEN) -I$(BUILD)/kernels -c -o $@ $<
 
 $(FAKE): $(wildcard tests/fake/*.h kernels/*.h kernels/*.cu) $(BUILD)/flags
 .SECONDEXPANSION:
@@ -158,14 +164,14 @@ $(KERNELS_ANY):
 HELD := malloc calloc realloc free strdup strndup json_loadb json_delete opendir closedir
 $(BUILD)/$(SONAME): src/librailgauge.map $(LIB)
 	@echo "  LINK $@"
-	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--version-script,$< \
+	$(Q)$(CC) $(SANFLAGS) $(HARDEN_LD) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--version-script,$< \
 	    $(if $(SAN),,-Wl,-z,defs) $(HELD:%=-Wl,--wrap=%) -Wl,--undefined=railgauge_open -Wl,--undefined=railgauge_group_open -Wl,--undefined=railgauge_job_open -o $@ $(LIB) $(JSON_LIBS) -lm
 	$(Q)ln -sf $(SONAME) $(BUILD)/librailgauge.so
 
 # It stays in the process: NCCL closes it with the last communicator, and may yet make another.
 $(PLUGIN): $(call obj,$(PLUGIN_SRC))
 	@echo "  LINK $@"
-	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,-z,nodelete $(if $(SAN),,-Wl,-z,defs) -o $@ $^ -pthread -ldl
+	$(Q)$(CC) $(SANFLAGS) $(HARDEN_LD) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,-z,nodelete $(if $(SAN),,-Wl,-z,defs) -o $@ $^ -pthread -ldl
 	$(Q)ln -sf $(@F) $(BUILD)/libnccl-profiler-railgauge.so
 $(call obj,$(PLUGIN_SRC)): CFLAGS += -fvisibility=hidden
 
@@ -200,7 +206,7 @@ $(FUZZ): $(BUILD)/tests/fuzz/%: $(BUILD)/fuzz/tests/fuzz/%.c.o $(BUILD)/fuzz/lib
 	@mkdir -p $(@D) && echo "  LINK $@"
 	$(Q)$(FUZZ_CC) $(FUZZFLAGS) -fsanitize=fuzzer -o $@ $^ $(JSON_LIBS) -lm
 
-compile = $(WARN) $(CFLAGS) $(SANFLAGS) $(PIC) $(CPPFLAGS) $(JSON_CFLAGS)
+compile = $(WARN) $(CFLAGS) $(SANFLAGS) $(HARDEN) $(PIC) $(CPPFLAGS) $(JSON_CFLAGS)
 $(call obj,$(MPI_SRC) $(wildcard tests/bench/*.c)): CPPFLAGS += $(MPI_CFLAGS)
 $(BUILD)/src/base/file.c.o: CPPFLAGS += -DRG_DATADIR='"$(PREFIX)/share/railgauge"'
 $(BUILD)/src/base/file.c.o: $(BUILD)/prefix
@@ -222,7 +228,7 @@ warnings:
 .PHONY: warnings
 
 # Files that change only when the compiler or its flags (or the prefix) do, so that a change rebuilds.
-FLAGS_TEXT := $(CC) $(CFLAGS) $(WARN) $(SANFLAGS) $(PIC) $(CPPFLAGS) $(MPI_CFLAGS) CUDA=$(CUDA) $(CUDA_SM) $(PTX_ISA)
+FLAGS_TEXT := $(CC) $(CFLAGS) $(WARN) $(SANFLAGS) $(HARDEN) $(PIC) $(CPPFLAGS) $(MPI_CFLAGS) CUDA=$(CUDA) $(CUDA_SM) $(PTX_ISA)
 remember = mkdir -p $(BUILD) && echo '$(subst ','\'',$(1))' | cmp -s - $@ || echo '$(subst ','\'',$(1))' >$@
 $(BUILD)/flags: FORCE
 	@$(call remember,$(FLAGS_TEXT))
@@ -311,6 +317,7 @@ lint: all $(PAGES)
 	$(Q)python3 tests/words.py
 	$(Q)RG_BUILD=$(BUILD) tests/walls.sh >$(BUILD)/walls || { grep -v 'one client:' $(BUILD)/walls; exit 1; }
 	$(Q)tests/walls.sh --raised
+	$(Q)$(if $(SAN),true,tests/hardened.sh $(BUILD)/railgauge $(PROBE) $(BUILD)/$(SONAME) $(PLUGIN))
 	$(Q)if command -v codespell >/dev/null; then codespell --skip="*.ipynb" --ignore-words-list=$(WORDS) src topo jobs tests/*/*.c *.md jobs/*.md docs/*.md tests/*.md Makefile; \
 	    else echo "codespell is not installed: spelling not checked"; fi
 	@echo "lint: clean"

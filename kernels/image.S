@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The fat binary of kernels.cu, and its PTX as a text that ends with NUL, as data of the program. */
+#ifdef __CET__
+#include <cet.h> /* without its note no file of the program counts as protected */
+#endif
     .section .rodata
     .globl kernels_image
     .balign 16

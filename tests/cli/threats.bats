@@ -26,3 +26,26 @@ named() { sed -nE 's/^\|.*\| `(tests\/[^`]*)` ?(.*) \|$/\1\t\2/p' "$1"; }
     words=$(named "$BATS_TEST_TMPDIR/page" | grep nobody)
     ! grep -q "TEST(${words#*$'\t'})" "$top/${words%$'\t'*}"
 }
+
+@test "a program without hardening is found, by each of its lacks" {
+    cd "$BATS_TEST_TMPDIR"
+    printf '#include <stdio.h>\n#include <string.h>\nint main(int c, char **v) { char b[8]; strcpy(b, v[c - 1]); return puts(b); }\n' >x.c
+    hard=(-O2 -fPIE -pie -Wl,-z,relro,-z,now -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+    lacks() { # WORDS OPTION...
+        ${CC:-cc} "${hard[@]}" "${@:2}" x.c -o x
+        run -1 "$top/tests/hardened.sh" x
+        [[ $output == *"x: no $1"* ]] || { echo "$1: $output"; false; }
+    }
+    lacks "position independence" -fno-pie -no-pie
+    lacks "read-only relocations" -Wl,-z,norelro
+    lacks "binding at the start" -Wl,-z,lazy
+    lacks "stack without code" -Wl,-z,execstack
+    lacks "freedom from RPATH" -Wl,-rpath,/tmp
+    lacks "stack protector" -fno-stack-protector
+    lacks "checked calls" -U_FORTIFY_SOURCE
+    [ "$(uname -m)" != x86_64 ] || lacks "control-flow protection" -fcf-protection=none
+    run -1 "$top/tests/hardened.sh" nowhere
+    [ -n "${RG_SAN-}" ] || for f in railgauge railgauge-probe librailgauge.so.0 librailgauge-nccl.so; do
+        [ ! -e "$RG_BUILD/$f" ] || "$top/tests/hardened.sh" "$RG_BUILD/$f"
+    done
+}
