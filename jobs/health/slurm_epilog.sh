@@ -11,10 +11,11 @@ AGAINST=${RAILGAUGE_AGAINST:-}                 # a matrix of this site: better t
 WHO=${RAILGAUGE_USER:-railgauge}
 export PATH=/usr/local/bin:/usr/bin:/bin
 node=${SLURMD_NODENAME:-$(hostname -s)}
+unset "${!SLURM_@}" # with them MPI would look for the job that has ended
 
 id "$WHO" >/dev/null || exit 0 # nobody measures as root
 work=$(mktemp -d /run/railgauge-check.XXXXXX) && chown "$WHO" "$work" || exit 0
-# Nothing of the job's environment: MPI would look for the job that has ended.
+# Nothing of the job's environment.
 env -i PATH="$PATH" HOME="$work" TMPDIR="$work" SLURMD_NODENAME="$node" \
     setpriv --reuid="$WHO" --regid="$(id -g "$WHO")" --init-groups --no-new-privs --inh-caps=-all \
     railgauge check --limit "$LIMIT" --state "$work/state" --quiet ${AGAINST:+--against "$AGAINST"} || true

@@ -46,8 +46,9 @@ static bool is_program(const char *path)
                      ? file_for_root(path, NULL)
                      : NULL;
 
+    bool yes = code != NULL;
     free(code);
-    return code;
+    return yes;
 }
 
 char *process_find(const char *name)

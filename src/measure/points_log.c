@@ -19,6 +19,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "measure/point.h"
 #include "measure/transports/transport.h"
@@ -186,7 +187,10 @@ static int locked(struct points_log *log, struct err *err)
 
     if (fcntl(log->fd, F_OFD_SETLK, &l) == 0)
         return 0;
-    return err_io(err, "%s: another process is writing it (%s)", log->path, strerror(errno));
+    if (errno == EAGAIN || errno == EACCES)
+        return err_io(err, "%s: another process is writing it (%s)", log->path, strerror(errno));
+    log_debug("%s: no locks here: %s", log->path, strerror(errno)); /* run marks the folder */
+    return 0;
 }
 
 int points_open(struct points_log **out, const char *path, unsigned crc, const struct topo *t,

@@ -195,6 +195,61 @@ beta() { railgauge show "$1/matrix.json" tiers --json | jq -r --arg t "$2" ".tie
     [[ $stderr == *"c: another run is using this folder"* ]]
 }
 
+# lacking "NAME=ERRNO ..." COMMAND...: on a file system without these calls.
+lacking() { NOLOCKS=$1 LD_PRELOAD=$RG_BUILD/fake/libnolocks.so "${@:2}"; }
+
+@test "a file system without flock: fcntl, then a file of the owner; only a lock that is held is another run" {
+    [ -e "$RG_BUILD/fake/libnolocks.so" ] || skip "the stand-ins are not built (make check builds them)"
+    [ -z "${RG_SAN-}" ] || skip "sanitizers come first"
+    words=(railgauge run --transport sim --fabric hgx-h100 --racks 1 --op pair_bw -b 1M -e 1M --no-plots --no-verdict)
+    for errno in 38 95 37; do # ENOSYS, EOPNOTSUPP, ENOLCK
+        run -0 lacking "flock=$errno" "${words[@]}" -o c$errno
+        [ ! -e c$errno/.owner ]
+        run -0 lacking "flock=$errno fcntl=$errno" "${words[@]}" -o d$errno
+        [[ $output == *"d$errno: no locks here; d$errno/.owner marks this run instead"* ]]
+        [ ! -e d$errno/.owner ] && [ ! -e d$errno/.lock ] # given back
+        run -0 lacking "flock=$errno fcntl=$errno" railgauge run --resume -o d$errno --no-plots --no-verdict
+    done
+    # Held: by flock (EWOULDBLOCK), by fcntl (EAGAIN, EACCES), by a file of a process that is there.
+    for held in flock=11 "flock=38 fcntl=11" "flock=38 fcntl=13"; do
+        run -74 lacking "$held" "${words[@]}" -o e
+        [[ $output == *"e: another run is using this folder" ]]
+    done
+    rm -rf f && mkdir f
+    echo "$(hostname) $$ $(awk '{ print $22 }' /proc/$$/stat)" >f/.owner
+    cp f/.owner owner
+    run -74 lacking "flock=38 fcntl=38" "${words[@]}" -o f
+    [[ $output == *"f: another run is using this folder: host, process and start $(<owner); if it is gone, remove f/.owner" ]]
+    cmp owner f/.owner
+    # Nor is one taken over that another host, or nobody, has written.
+    for text in "elsewhere 1 1" ""; do
+        echo "$text" >f/.owner
+        run -74 lacking "flock=38 fcntl=38" "${words[@]}" -o f
+        [ "$(<f/.owner)" = "$text" ]
+    done
+    # Its process is gone, or its number has another process now.
+    for text in "$(hostname) 4194999 5" "$(hostname) $$ 5"; do
+        echo "$text" >f/.owner
+        rm -f f/points.tsv
+        run -0 lacking "flock=38 fcntl=38" "${words[@]}" -o f
+        [ "$(find f -name '.owner*' | wc -l)" -eq 0 ]
+    done
+}
+
+@test "a folder whose fsync fails is told; one that has no such call is not" {
+    [ -e "$RG_BUILD/fake/libnolocks.so" ] || skip "the stand-ins are not built (make check builds them)"
+    [ -z "${RG_SAN-}" ] || skip "sanitizers come first"
+    railgauge discover --fabric hgx-h100 --racks 1 -o t.json -q
+    for errno in 22 95; do # EINVAL, EOPNOTSUPP
+        run -0 lacking "dirsync=$errno" railgauge plan t.json -o plan.tsv
+        [ "$output" = "${output/power cut/}" ]
+    done
+    for errno in 5 28; do # EIO, ENOSPC
+        run -74 lacking "dirsync=$errno" railgauge plan t.json -o plan.tsv
+        [[ $output == *"plan.tsv: written, but may not outlive a power cut: its folder: "* ]]
+    done
+}
+
 @test "a signal ends a campaign with 75 and a resume continues it" {
     # Three million points: it is not done before the signal comes, however late that is.
     words=(--transport sim --no-plots -o c --fabric gb200-nvl72 --racks 20 --op pairs --exact)

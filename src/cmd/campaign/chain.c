@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/host.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -122,6 +123,143 @@ int chain_trusts(const struct chain *c, const char *path, struct err *err)
     return err_config(err, "%s; --trust-owner uses it all the same", why.text);
 }
 
+/* --- lock of the directory --- */
+
+static int in_use(const struct chain *c, const char *by, struct err *err)
+{
+    return err_io(err, "%s: another run is using this folder%s", c->dir, by);
+}
+
+/* When a process started, clock ticks since boot (proc(5), field 22); 0: no such process. */
+static unsigned long long start_of(int pid)
+{
+    char path[64], text[1024] = "";
+    unsigned long long start = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    FILE *f = fopen(path, "re");
+    if (f && fgets(text, sizeof(text), f)) {
+        char *at = strrchr(text, ')'); /* the name before it may have spaces */
+        for (int i = 0; at && i < 20; i++)
+            at = strchr(at + 1, ' ');
+        start = at ? strtoull(at, NULL, 10) : 0;
+    }
+    if (f)
+        fclose(f);
+    return start;
+}
+
+/* True if the process named in the text ran on this host and is gone. */
+static bool is_gone(const char *text)
+{
+    char self[256], host[256];
+    unsigned long long start;
+    int pid;
+
+    return sscanf(text, "%255s %d %llu", host, &pid, &start) == 3 && pid > 0 &&
+           !strcmp(host, host_self(self, sizeof(self))) && start_of(pid) != start;
+}
+
+/* Remove what a process left that is gone.  A rename shows whether another run was quicker. */
+static bool take_over(const char *path, const char *left)
+{
+    char *aside = mem_printf("%s.%d", path, (int)getpid()), *text = NULL;
+    bool same = rename(path, aside) == 0 && file_read(&text, NULL, aside, 4096, NULL) == 0 &&
+                !strcmp(text, left);
+
+    if (!same && text)
+        (void)!link(aside, path);
+    unlink(aside);
+    free(text);
+    free(aside);
+    return same;
+}
+
+static int write_owner(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0640);
+    char self[256];
+
+    if (fd < 0)
+        return -1;
+    int rc = dprintf(fd, "%s %d %llu\n", host_self(self, sizeof(self)), (int)getpid(),
+                     start_of((int)getpid())) > 0 &&
+                     fsync(fd) == 0
+                 ? 0
+                 : -1;
+    return close(fd) == 0 ? rc : -1;
+}
+
+/* Where nothing can be locked. */
+static int own_dir(struct chain *c, struct err *err)
+{
+    char *path = file_join(c->dir, ".owner"), *text = NULL, *by = NULL;
+    int rc = write_owner(path), why = errno;
+
+    if (rc < 0 && why == EEXIST && file_read(&text, NULL, path, 4096, NULL) == 0 && is_gone(text) &&
+        take_over(path, text)) {
+        rc = write_owner(path);
+        why = errno;
+    }
+    if (rc < 0 && why == EEXIST) {
+        by = mem_printf(": host, process and start %.*s; if it is gone, remove %s",
+                        (int)strcspn(text ? text : "", "\n"), text ? text : "", path);
+        in_use(c, by, err);
+    } else if (rc < 0) {
+        err_io(err, "%s: %s", path, strerror(why));
+    } else {
+        log_warn("%s: no locks here; %s marks this run instead", c->dir, path);
+        c->owner = path;
+        path = NULL;
+    }
+    free(by);
+    free(text);
+    free(path);
+    return rc;
+}
+
+/* Only a lock that another process holds (EWOULDBLOCK; EACCES for fcntl) is another run. */
+static int lock_file(struct chain *c, struct err *err)
+{
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    char *path = file_join(c->dir, ".lock");
+
+    close(c->lock);
+    c->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
+    int rc = c->lock < 0 ? -1 : fcntl(c->lock, F_SETLK, &whole), why = errno;
+    if (c->lock < 0)
+        err_io(err, "%s: %s", path, strerror(why));
+    else if (rc < 0 && (why == EAGAIN || why == EACCES))
+        in_use(c, "", err);
+    else if (rc < 0) {
+        unlink(path);
+        rc = own_dir(c, err);
+    }
+    free(path);
+    return rc;
+}
+
+static int lock_dir(struct chain *c, struct err *err)
+{
+    c->lock = open(c->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (c->lock < 0)
+        return err_io(err, "%s: %s", c->dir, strerror(errno));
+    if (flock(c->lock, LOCK_EX | LOCK_NB) == 0)
+        return 0;
+    return errno == EWOULDBLOCK ? in_use(c, "", err) : lock_file(c, err);
+}
+
+static void unlock_dir(struct chain *c)
+{
+    if (c->owner)
+        unlink(c->owner);
+    free(c->owner);
+    c->owner = NULL;
+    if (c->lock > 0)
+        close(c->lock);
+    c->lock = -1;
+}
+
 int chain_open(struct chain *c, struct err *err)
 {
     if (c->dir && chain_trusts(c, c->dir, err) < 0)
@@ -132,11 +270,8 @@ int chain_open(struct chain *c, struct err *err)
         return -1;
     if (file_mkdir(c->dir, err) < 0)
         return -1;
-    c->lock = open(c->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (c->lock < 0)
-        return err_io(err, "%s: %s", c->dir, strerror(errno));
-    if (flock(c->lock, LOCK_EX | LOCK_NB) < 0)
-        return err_io(err, "%s: another run is using this folder", c->dir);
+    if (lock_dir(c, err) < 0)
+        return -1;
     if (!c->resume && exists(c, "points.tsv"))
         return err_config(
             err, "%s already holds a campaign; --resume finishes it, another -o starts a new one",
@@ -207,8 +342,13 @@ static int discover(struct chain *c, struct err *err)
         rc = chain_is_sim(c) ? topo_save(&c->bed.seen, path, err) : mpi_discover(c, err);
     if ((rc == 0 || c->probed) && learn_topology(c, path, rc < 0 ? &why : err) < 0)
         rc = -1;
-    if (rc < 0 && c->made)
+    if (rc < 0 && c->made) {
+        char *lock = file_join(c->made, ".lock");
+        unlock_dir(c);
+        unlink(lock);
+        free(lock);
         campaign_files_drop_dir(c->made);
+    }
     free(path);
     malloc_trim(0); /* the JSON took many times the memory */
     return rc;
@@ -521,6 +661,5 @@ void chain_close(struct chain *c)
         sim_bed_free(&c->bed);
     topo_free(&c->topo);
     sim_opts_free(&c->sim);
-    if (c->lock > 0)
-        close(c->lock);
+    unlock_dir(c);
 }

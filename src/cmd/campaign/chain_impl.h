@@ -37,7 +37,8 @@ struct chain {
     bool resume;
     bool trust;  /* also use directories and files of other users */
     bool probed; /* the start for discovery has measured the plan, too */
-    int lock;    /* descriptor of the locked directory */
+    int lock;    /* descriptor of the locked directory, or of a file in it */
+    char *owner; /* file that says who uses the directory, where there are no locks; owned */
     /* results of the steps */
     struct sim_bed bed;
     struct topo topo; /* valid until the fit, which moves it to the matrix in a simulation */
@@ -69,7 +70,8 @@ int chain_transport(struct chain *c, struct err *err);
  * caller and root, unless allowed (--trust-owner). */
 int chain_trusts(const struct chain *c, const char *path, struct err *err);
 /* Make the directory (default: named after the measured machine) and lock it.  EXIT_IO if another
- * run holds the lock.  EXIT_CONFIG if the directory already holds a campaign, unless resume, or
+ * run holds the lock: flock(), where that does not exist (Lustre without -o flock, some NFS servers)
+ * fcntl() on DIR/.lock, else DIR/.owner with host, process and its start.  EXIT_CONFIG if the directory already holds a campaign, unless resume, or
  * belongs to another user (chain_trusts()). */
 int chain_open(struct chain *c, struct err *err);
 /* Run all steps in order, each writing its file: topology.json, plan.tsv, points.tsv, compute.tsv

@@ -133,11 +133,6 @@ ring_key ring_key_of(const struct ring *r, uint64_t number)
     return number ? (number - 1) % r->capacity << RING_SEQ_BITS | (number & SEQ_MASK) : 0;
 }
 
-uint64_t ring_number(const struct record *rec)
-{
-    return LOAD(&rec->word) >> 16;
-}
-
 /* --- words of NCCL --- */
 static struct {
     pthread_mutex_t lock; /* for new words only */

@@ -76,7 +76,10 @@ unsigned ring_stop_channel(struct record *rec);
 struct record *ring_pinned(const struct ring *r, ring_key key);
 /* Convert between the key of a record and its number as in record.parent. */
 ring_key ring_key_of(const struct ring *r, uint64_t number);
-uint64_t ring_number(const struct record *rec);
+static inline uint64_t ring_number(const struct record *rec)
+{
+    return __atomic_load_n(&rec->word, __ATOMIC_RELAXED) >> 16;
+}
 
 /* Index of a word of NCCL; 0 for NULL, "" or if the table is full. */
 uint8_t ring_name(struct ring *r, const char *word);
