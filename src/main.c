@@ -147,9 +147,10 @@ static void close_stdout(int rc, void *unused)
 
 static void note_unsealed(const char *path)
 {
-    log_info("%s has no checksum (written by hand or by an older version): changes in it are not "
-             "found; railgauge seal adds one",
-             path);
+    log_info(
+        "%s has no checksum (written by hand): changes in it are not found; railgauge seal adds "
+        "one",
+        path);
 }
 
 int main(int argc, char **argv)

@@ -61,7 +61,8 @@ void railgauge_pairs(const struct railgauge *r, const int *src, const int *dst, 
                      size_t bytes, double *seconds);
 
 /* Seconds for a collective ("all_gather", ...) on n endpoints.  bytes is counted as in nccl-tests:
- * the largest buffer of a rank.  NAN: unknown op or id, or n < 2. */
+ * the largest buffer of a rank.  NAN: unknown op or id, an id that is there twice, n < 2, or NULL for
+ * r, op or ids. */
 double railgauge_collective(const struct railgauge *r, const char *op, const int *ids, int n,
                             size_t bytes);
 

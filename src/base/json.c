@@ -83,10 +83,17 @@ void json_on_unsealed(void (*tell)(const char *path))
     tell_unsealed = tell;
 }
 
-void json_unsealed(const char *path)
+int json_unsealed(const json_t *provenance, const char *path, struct err *err)
 {
+    if (json_object_get(provenance, "tool_version"))
+        return err_data(
+            err,
+            "%s: its checksum was removed; if you changed the file, \"railgauge seal %s\" "
+            "makes it valid",
+            path, path);
     if (tell_unsealed)
         tell_unsealed(path);
+    return 0;
 }
 
 /* Check that a file with a checksum is unchanged. */

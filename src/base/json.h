@@ -22,9 +22,10 @@ int json_open(json_t **out, const char *path, const char *format, int version, s
 /* Like json_open(), from memory; path is used in messages. */
 int json_parse(json_t **out, const char *text, size_t len, const char *path, const char *format,
                int version, struct err *err);
-/* Report a file that should carry a checksum and has none: written by hand or by an older version.
- * json_on_unsealed() sets the receiver; none initially. */
-void json_unsealed(const char *path);
+/* A file that should carry a checksum has none.  EXIT_DATA if railgauge wrote it (its provenance has
+ * the version): the checksum was removed, which is like a wrong one.  A file written by hand is
+ * reported to the receiver that json_on_unsealed() sets; none initially. */
+int json_unsealed(const json_t *provenance, const char *path, struct err *err);
 void json_on_unsealed(void (*tell)(const char *path));
 json_t *json_finite(double x);                    /* number, or null if not finite; new reference */
 json_t *json_bytes(double x);                     /* the same, rounded to an integer */

@@ -248,6 +248,21 @@ static const struct opt_line command = {
     .exits = EXIT_CODES("", ""),
 };
 
+/* A rank in the list twice would be two ranks that share everything. */
+static int check_once(const int *ids, int n, int endpoints, struct err *err)
+{
+    bool *seen = mem_calloc((size_t)endpoints + 1, sizeof(*seen));
+    int rc = 0;
+
+    for (int i = 0; i < n && rc == 0; i++) {
+        if (seen[ids[i]])
+            rc = err_usage(err, "endpoint %d is there twice", ids[i]);
+        seen[ids[i]] = true;
+    }
+    free(seen);
+    return rc;
+}
+
 /* "0-7,16-23"; NULL: all. */
 static int read_ranks(const struct topo *t, const char *text, int **ids, int *n, struct err *err)
 {
@@ -272,6 +287,8 @@ static int read_ranks(const struct topo *t, const char *text, int **ids, int *n,
             MEM_PUSH(*ids, *n) = i;
     }
     free(copy);
+    if (rc == 0)
+        rc = check_once(*ids, *n, t->endpoints, err);
     if (rc < 0)
         return err_wrap(err, "ranks \"%s\"", text);
     return *n > 1 ? 0 : err_usage(err, "ranks \"%s\": a collective needs two", text);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* api_group.c - librailgauge: collectives, and groups resolved once. */
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,7 +139,8 @@ static int count_ranks(const struct railgauge *r, const struct railgauge_range *
 double railgauge_collective_ranges(const struct railgauge *r, const char *op,
                                    const struct railgauge_range *ranges, int n, size_t bytes)
 {
-    struct ranges g = {&r->stairs, ranges, n, count_ranks(r, ranges, n)};
+    struct ranges g = {r ? &r->stairs : NULL, ranges, n,
+                       r && ranges ? count_ranks(r, ranges, n) : 0};
     int which = op ? op_find(op) : -1;
     struct collective_quote q;
 
@@ -149,19 +151,54 @@ double railgauge_collective_ranges(const struct railgauge *r, const char *op,
     return collective_time(&q, (double)bytes);
 }
 
+enum { SEEN_WORDS = 2048 }; /* 131,072 endpoints without an allocation */
+
+/* Return an endpoint that is in the list twice; -1: none, -2: no memory. */
+static int find_repeated(const int *ids, int n, int endpoints)
+{
+    size_t words = (size_t)endpoints / 64 + 1;
+    uint64_t own[SEEN_WORDS], *seen = own;
+    int i = 1;
+
+    while (i < n && ids[i] > ids[i - 1])
+        i++;
+    if (i >= n)
+        return -1; /* ascending, as most lists are */
+    if (words <= SEEN_WORDS)
+        memset(own, 0, words * sizeof(*own));
+    else if (!(seen = calloc(words, sizeof(*seen))))
+        return -2;
+    int found = -1;
+    for (i = 0; i < n && found < 0; i++) {
+        uint64_t bit = (uint64_t)1 << ids[i] % 64, *word = &seen[ids[i] / 64];
+        found = *word & bit ? ids[i] : -1;
+        *word |= bit;
+    }
+    if (seen != own)
+        free(seen);
+    return found;
+}
+
 static int check_group(const struct railgauge *r, const char *op, const int *ids, int n,
                        struct err *err)
 {
     int which = op ? op_find(op) : -1;
 
+    if (!r || !ids)
+        return err_usage(err, "no %s (NULL)", r ? "list of endpoints" : "matrix");
     if (which < 0 || op_is_pair((enum op)which))
         return err_usage(err, "%s is no collective", op ? op : "nothing");
     if (n < 2)
         return err_usage(err, "a group of %d: it takes two endpoints", n);
+    if (n > r->m.topo.endpoints)
+        return err_usage(err, "a group of %d of %d endpoints", n, r->m.topo.endpoints);
     for (int i = 0; i < n; i++)
         if (ids[i] < 0 || ids[i] >= r->m.topo.endpoints)
             return err_usage(err, "endpoint %d of %d", ids[i], r->m.topo.endpoints);
-    return which;
+    int twice = find_repeated(ids, n, r->m.topo.endpoints);
+    if (twice == -2)
+        return err_io(err, "no memory for a group of %d", n);
+    return twice < 0 ? which : err_usage(err, "endpoint %d is twice in the group", twice);
 }
 
 double railgauge_collective(const struct railgauge *r, const char *op, const int *ids, int n,

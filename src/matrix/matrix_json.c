@@ -486,8 +486,8 @@ static int read_all(struct matrix *m, json_t *root, enum matrix_depth depth, con
                   "ep_kernels", &list[4], "seen", &list[5], "properties", &list[6], "compute",
                   &compute, SEAL_KEY, &seal) < 0)
         return -1;
-    if (!seal)
-        json_unsealed(path);
+    if (!seal && json_unsealed(m->provenance, path, err) < 0)
+        return -1;
     m->transport = mem_strdup(transport);
     m->fabric = fabric ? mem_strdup(fabric) : NULL;
     if (!json_is_object(m->provenance) && !json_is_null(m->provenance))

@@ -422,10 +422,97 @@ static int parse_lines(void *arg, char *text, size_t *len, bool over, struct err
     return 0;
 }
 
+/* --- a point is measured once: a second row would count as evidence of its own --- */
+
+/* In the order of measuring. */
+static int compare(const struct point *a, const struct point *b)
+{
+    if (a->epoch != b->epoch)
+        return a->epoch < b->epoch ? -1 : 1;
+    if (a->round != b->round)
+        return a->round < b->round ? -1 : 1;
+    if (a->bytes != b->bytes)
+        return a->bytes < b->bytes ? -1 : 1;
+    return a->group < b->group ? -1 : a->group > b->group;
+}
+
+static int by_order(const void *a, const void *b)
+{
+    return compare(*(const struct point *const *)a, *(const struct point *const *)b);
+}
+
+/* First point of a sorted list that another one follows with the same key. */
+static const struct point *repeated_sorted(const struct points *p)
+{
+    const struct point **at = mem_calloc((size_t)p->count + 1, sizeof(*at)), *found = NULL;
+
+    for (int i = 0; i < p->count; i++)
+        at[i] = &p->point[i];
+    qsort(at, (size_t)p->count, sizeof(*at), by_order);
+    for (int i = 1; i < p->count && !found; i++)
+        if (compare(at[i - 1], at[i]) == 0)
+            found = at[i];
+    free(at);
+    return found;
+}
+
+/* A point of both of two ascending lists; NULL: none. */
+static const struct point *common(const struct point *a, const struct point *a_end,
+                                  const struct point *b, const struct point *b_end)
+{
+    while (a < a_end && b < b_end) {
+        int order = compare(a, b);
+        if (order == 0)
+            return b;
+        if (order < 0)
+            a++;
+        else
+            b++;
+    }
+    return NULL;
+}
+
+enum { RUNS_MOST = 16 };
+
+/* A whole campaign is one ascending list, one with a second pass or interruptions a few: they are
+ * compared without sorting millions of rows. */
+static const struct point *repeated(const struct points *p)
+{
+    const struct point *run[RUNS_MOST + 1], *found = NULL;
+    int runs = 1;
+
+    run[0] = p->point;
+    for (int i = 1; i < p->count; i++) {
+        int order = compare(&p->point[i - 1], &p->point[i]);
+        if (order == 0)
+            return &p->point[i];
+        if (order > 0 && runs == RUNS_MOST)
+            return repeated_sorted(p);
+        if (order > 0)
+            run[runs++] = &p->point[i];
+    }
+    run[runs] = p->count ? p->point + p->count : run[0];
+    for (int i = 1; i < runs && !found; i++)
+        for (int k = 0; k < i && !found; k++)
+            found = common(run[k], run[k + 1], run[i], run[i + 1]);
+    return found;
+}
+
+static int check_repeated(const struct reader *r, struct err *err)
+{
+    const struct point *p = repeated(r->p);
+
+    return p ? err_data(err, "%s: round %d, group %d, epoch %d, %zu bytes: two rows for one point",
+                        r->path, p->round, p->group, p->epoch, p->bytes)
+             : 0;
+}
+
 static int finish(struct reader *r, int rc, struct err *err)
 {
     if (rc == 0 && (r->line == 0 || (r->line == 1 && r->p->torn)))
         rc = err_data(err, "%s: no header", r->path);
+    if (rc == 0)
+        rc = check_repeated(r, err);
     if (rc < 0)
         points_free(r->p);
     return rc;

@@ -5,7 +5,8 @@
  * comment holds the provenance as one line of JSON.  The header follows, then one row per point.
  * The last column is the CRC32C (8 hex digits) of the row's text before it, tab included.  If the
  * last row has no newline or a wrong CRC, it is a torn tail and ignored; a wrong CRC in an earlier
- * row is an error with its line. */
+ * row is an error with its line.  A point has one row: a second one for the same round, group, epoch
+ * and size is an error. */
 #ifndef RG_POINT_H
 #define RG_POINT_H
 

@@ -80,6 +80,7 @@ setup() {
     cp -r before new
     jq -c 'del(.checksum) | .nic_versions = {columns: ["nic", "firmware", "driver"], rows: [range(.nics.rows | length) | [., "28.39.1002", "mlx5_core"]]}' before/topology.json > old/topology.json
     jq -c '.nic_versions.rows[0][1] = "28.40.1000"' old/topology.json > new/topology.json
+    railgauge seal old/topology.json new/topology.json >/dev/null
     run -0 railgauge compare old new
     [[ $output == *$'\n'"NIC firmware  28.39.1002  28.39.1002 on "*", 28.40.1000 on 1" ]]
 }

@@ -91,6 +91,8 @@ refused() { rejects cost 64 "$@"; }
     refused 'ranks "3": a collective needs two' $matrix all_gather 3 8
     refused 'ranks "0-99"' $matrix all_gather 0-99 8
     refused 'more ranks than the 16 endpoints' $matrix all_gather 0-15,0-15 8
+    refused 'ranks "0,0": endpoint 0 is there twice' $matrix all_gather 0,0 8
+    refused 'ranks "0-3,2": endpoint 2 is there twice' $matrix all_gather 0-3,2 8
     refused '8Q' $matrix 0 1 8Q
 }
 

@@ -34,6 +34,18 @@ setup() {
     [ "$status" -eq 0 ] && [ -z "$stderr" ]
 }
 
+@test "a checksum that was removed is as one that is wrong" {
+    railgauge run -t sim --fabric hgx-h100 --racks 1 -b 1M -e 1M --op pairs --no-plots -o c >/dev/null 2>&1
+    for f in topology matrix; do
+        command=show
+        [ $f = matrix ] || command=discover
+        jq 'del(.checksum)' c/$f.json >$f.json
+        rejects $command 65 "$f.json: its checksum was removed; if you changed the file, \"railgauge seal $f.json\" makes it valid" $f.json
+        railgauge seal $f.json
+        railgauge $command $f.json >/dev/null
+    done
+}
+
 @test "what cannot be read is not sealed" {
     echo '{"format": "railgauge-matrix", "version": 1, "transport": "mpi"}' >bad.json
     cp bad.json was.json

@@ -137,6 +137,7 @@ rack() {
     jq 'del(.checksum) | .nics = {columns: ["host", "name", "busid", "link_layer", "rate_Bps", "up", "rdma", "numa", "source"],
             rows: [range(4) | [0, "mlx5_\(.)", "0001:0\(.):00.0", "infiniband", 5e10, true, true, null, "user"]]} |
         (.endpoints.columns | index("nic")) as $n | .endpoints.rows |= [to_entries[] | .key as $k | .value | .[$n] = $k]' bare.json >c/topology.json
+    railgauge seal c/topology.json
 }
 run_rack() {
     fakes railgauge run --resume -o c -t nccl --ranks 4 --op pair_bw -b 64K -e 64K --pair-bytes 64K -n 2 -w 1 \

@@ -5,10 +5,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/mem.h"
 #include "base/stats.h"
 #include "matrix/collective.h"
 #include "railgauge.h"
@@ -429,6 +431,38 @@ static void a_place_has_nodes_and_an_order(void **state)
     close_both(&b);
 }
 
+/* A rank twice is no group; a million times the same takes no time either. */
+static void an_endpoint_that_is_there_twice_is_no_answer(void **state)
+{
+    struct both b;
+    int id[16], *many = mem_calloc(1000000, sizeof(*many));
+    struct railgauge_range twice[] = {{0, 4, 1}, {3, 4, 1}}, once[] = {{4, 4, 1}, {0, 4, 1}};
+    struct railgauge_group *g;
+    char err[256];
+
+    (void)state;
+    open_both(&b, NULL);
+    for (int i = 0; i < 16; i++)
+        id[i] = 15 - i;
+    assert_false(isnan(railgauge_collective(b.r, "all_gather", id, 16, 8)));
+    for (int i = 0; i < 16; i++)
+        for (int k = 0; k < i; k++) {
+            int was = id[i];
+            id[i] = id[k];
+            assert_true(isnan(railgauge_collective(b.r, "all_gather", id, 16, 8)));
+            assert_int_equal(railgauge_group_open(&g, b.r, "all_gather", id, 16, err), -1);
+            assert_non_null(strstr(err, "is twice in the group"));
+            id[i] = was;
+        }
+    clock_t begin = clock();
+    assert_true(isnan(railgauge_collective(b.r, "all_gather", many, 1000000, 8)));
+    assert_true(clock() - begin < CLOCKS_PER_SEC / 10);
+    assert_true(isnan(railgauge_collective_ranges(b.r, "all_gather", twice, 2, 8)));
+    assert_false(isnan(railgauge_collective_ranges(b.r, "all_gather", once, 2, 8)));
+    close_both(&b);
+    free(many);
+}
+
 static void unknown_things_are_nan_and_nothing_takes_no_time(void **state)
 {
     struct both b;
@@ -443,6 +477,11 @@ static void unknown_things_are_nan_and_nothing_takes_no_time(void **state)
     assert_true(isnan(railgauge_collective(b.r, "all_gossip", ids, 3, 8)));
     assert_true(isnan(railgauge_collective(b.r, "pair_bw", ids, 2, 8)));
     assert_true(isnan(railgauge_collective(b.r, "all_gather", ids, 1, 8)));
+    assert_true(isnan(railgauge_collective(b.r, "all_gather", NULL, 3, 8)));
+    assert_true(isnan(railgauge_collective(b.r, NULL, ids, 3, 8)));
+    assert_true(isnan(railgauge_collective(NULL, "all_gather", ids, 3, 8)));
+    assert_true(isnan(railgauge_collective_ranges(NULL, "all_gather", NULL, 1, 8)));
+    assert_true(isnan(railgauge_collective_ranges(b.r, "all_gather", NULL, 1, 8)));
     assert_true(railgauge_pair(b.r, 0, 15, 0) > 0);
     assert_true(railgauge_pair(b.r, 0, 15, SIZE_MAX) > 1e9);
     close_both(&b);
@@ -961,6 +1000,7 @@ int main(void)
         cmocka_unit_test(a_list_that_changes_costs_what_it_is),
         cmocka_unit_test(the_best_hosts_share_a_rack),
         cmocka_unit_test(a_place_has_nodes_and_an_order),
+        cmocka_unit_test(an_endpoint_that_is_there_twice_is_no_answer),
         cmocka_unit_test(unknown_things_are_nan_and_nothing_takes_no_time),
         cmocka_unit_test(collectives_are_the_matrix_own),
         cmocka_unit_test(a_group_is_its_collective),

@@ -200,6 +200,8 @@ def read_json(path: Path, kind: str) -> dict:
         _check_texts(root, "", path)
     _check_seal(path, root, text)
     if "checksum" not in root and "checksum" in Schema.named(kind).root["properties"]:
+        if "tool_version" in (root.get("provenance") or {}):
+            raise Error(f'{path}: its checksum was removed; if you changed the file, "railgauge seal {path}" makes it valid')
         warnings.warn(f"{path} has no checksum: whether it was changed is not known", stacklevel=3)
     return root
 
