@@ -241,14 +241,13 @@ static int load_topo(struct topo *t, json_t *root, const char *path, struct err 
     if (take_keys(root, path, is, err) < 0)
         return -1;
     struct topo_reader r = {.t = t, .models = is[MODELS], .sources = is[SOURCES]};
-    if (!is[SEAL] && json_unsealed(is[PROVENANCE], path, err) < 0)
-        return -1;
     if (!json_is_object(is[PROVENANCE]))
         return err_data(err, "%s: \"provenance\" is not an object", path);
     if (load_fabric(t, is[FABRIC], path, err) < 0 || load_tiers(t, is[TIERS], path, err) < 0 ||
         load_unseen(t, is[UNSEEN], path, err) < 0 || load_levels(t, is[LEVELS], path, err) < 0 ||
         load_tables(&r, is + TABLE, path, err) < 0 || load_nccl(t, is[NCCL], path, err) < 0 ||
-        load_mpi(t, is[MPI_USED], path, err) < 0)
+        load_mpi(t, is[MPI_USED], path, err) < 0 ||
+        (!is[SEAL] && json_unsealed(is[PROVENANCE], path, err) < 0))
         return -1;
     topo_link_gpus(t);
     return 0;

@@ -116,6 +116,16 @@ static int check_seal(const json_t *root, const char *text, size_t len, const ch
                     path, digits, crc, path);
 }
 
+/* The text need not end with a NUL. */
+static int word_length(const char *text, size_t len)
+{
+    size_t n = 0;
+
+    while (n < len && n < 60 && text[n] && !strchr(" \n", text[n]))
+        n++;
+    return (int)n;
+}
+
 int json_parse(json_t **out, const char *text, size_t len, const char *path, const char *format,
                int version, struct err *err)
 {
@@ -127,7 +137,7 @@ int json_parse(json_t **out, const char *text, size_t len, const char *path, con
         mem_ended();
     if (!root && len > 12 && !strncmp(text, "# railgauge-", 12))
         return err_data(err, "%s: this is %.*s where \"%s\" is needed", path,
-                        (int)strcspn(text + 2, " \n"), text + 2, format);
+                        word_length(text + 2, len - 2), text + 2, format);
     if (!root)
         return err_data(err, "%s:%d: %s", path, e.line, e.text);
     const char *f = json_string_value(json_object_get(root, "format"));

@@ -486,8 +486,6 @@ static int read_all(struct matrix *m, json_t *root, enum matrix_depth depth, con
                   "ep_kernels", &list[4], "seen", &list[5], "properties", &list[6], "compute",
                   &compute, SEAL_KEY, &seal) < 0)
         return -1;
-    if (!seal && json_unsealed(m->provenance, path, err) < 0)
-        return -1;
     m->transport = mem_strdup(transport);
     m->fabric = fabric ? mem_strdup(fabric) : NULL;
     if (!json_is_object(m->provenance) && !json_is_null(m->provenance))
@@ -498,7 +496,9 @@ static int read_all(struct matrix *m, json_t *root, enum matrix_depth depth, con
     for (int i = 0; i < SECTIONS && rc == 0; i++)
         rc = list[i] ? read_section(m, &sections[i], list[i], path, err) : 0;
     where_at(at, "%s: compute", path);
-    return rc == 0 && compute ? compute_unpack(&m->compute, compute, at, err) : rc;
+    if (rc == 0 && compute)
+        rc = compute_unpack(&m->compute, compute, at, err);
+    return rc == 0 && !seal ? json_unsealed(m->provenance, path, err) : rc;
 }
 
 int matrix_unpack(struct matrix *m, json_t *root, enum matrix_depth depth, const char *path,

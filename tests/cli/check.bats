@@ -247,3 +247,31 @@ as_stranger() {
     RAILGAUGE_NCCL=/nowhere/else.so run ./other discover --libraries
     [[ $output == *NCCL* && $output != *"/nowhere/else.so"* ]]
 }
+
+left() { compgen -G "$PWD/tmp/railgauge-check-*" >/dev/null; }
+
+@test "what a killed check leaves is cleared by the next one, unless it is young enough to be starting" {
+    [ -x "$RG_BUILD/railgauge-probe" ] || skip "railgauge-probe is not built: no MPI was found"
+    . "$BATS_TEST_DIRNAME/../await.bash"
+    printf '#!/bin/sh\nexec sleep 600\n' >never
+    chmod +x never
+    mkdir tmp
+    TMPDIR=$PWD/tmp railgauge check -t mpi --launch ./never --limit 5m 3>&- &
+    job=$!
+    await 60 left
+    sleep 0.2
+    kill -9 $job
+    wait $job || true
+    left
+    # One that is in use is not touched, however old it is.
+    mkdir tmp/railgauge-check-inuse0
+    exec 9<tmp/railgauge-check-inuse0
+    flock -n 9
+    touch -d '-2 days' tmp/railgauge-check-inuse0
+    touch -d '-40 sec' tmp/railgauge-check-[!i]*
+    TMPDIR=$PWD/tmp simulated -q
+    [ "$(find tmp -name 'railgauge-check-*' -maxdepth 1 | wc -l)" -eq 2 ]
+    touch -d '-62 sec' tmp/railgauge-check-[!i]*
+    TMPDIR=$PWD/tmp simulated -q
+    [ "$(ls tmp)" = railgauge-check-inuse0 ]
+}

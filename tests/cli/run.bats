@@ -365,6 +365,27 @@ PY
     [ -z "$(find . -name '*.tmp.*')" ]
 }
 
+@test "more ranks than a machine bears are refused before anything starts, by run and replay" {
+    [ -x "$RG_BUILD/railgauge-probe" ] || skip "railgauge-probe is not built: no MPI was found"
+    printf '#!/bin/sh\ntouch %s/started\nexit 78\n' "$PWD" >mpirun
+    chmod +x mpirun
+    most=$((32 * $(env -u OMP_NUM_THREADS nproc)))
+    for ranks in $((most + 1)) 1000000; do
+        run -64 env PATH="$PWD:$PATH" railgauge run -t mpi --ranks $ranks -o c --no-plots
+        [[ $output == *"$ranks ranks are too many for this machine: at most $most, 32 for each of its $((most / 32)) cores (--hosts or --launch start them elsewhere)" ]]
+        [ ! -e started ]
+    done
+    run -78 env PATH="$PWD:$PATH" railgauge run -t mpi --ranks $most -o d --no-plots
+    [ -e started ]
+    rm started
+    # A simulated matrix has a rank for each of its endpoints.
+    racks=$((most / 72 + 1))
+    railgauge run -t sim --fabric gb200-nvl72 --racks $racks --op pair_bw -b 1M -e 1M --no-plots --no-verdict -o e >/dev/null
+    run -64 env PATH="$PWD:$PATH" railgauge replay e/matrix.json --model llama3.1-8b --layout dp_shard=$((72 * racks))
+    [[ $output == *"$((72 * racks)) ranks are too many for this machine"* ]]
+    [ ! -e started ]
+}
+
 @test "a slow GPU of one rack is a slow part, and its slow pairs are no riddle about racks" {
     run railgauge run -t sim --fabric gb200-nvl72 --noise 3% --fault slow-gpu=40:0.7 --no-nic-pass --no-plots \
         -o "$BATS_TEST_TMPDIR/c"

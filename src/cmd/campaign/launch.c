@@ -84,13 +84,35 @@ static void add_split(struct words *w, const char *text)
     free(copy);
 }
 
+static int cores_here(void)
+{
+    cpu_set_t set;
+
+    return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
 /* One rank per core; with more, the sharing of cores would be measured. */
 static int ranks_here(void)
 {
-    cpu_set_t set;
-    int cores = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+    int cores = cores_here();
 
     return cores < 2 ? 2 : cores > 4 ? 4 : cores;
+}
+
+/* 64 ranks on two cores start and end in good order; thousands take the machine's processes and
+ * memory before anything is measured. */
+enum { RANKS_A_CORE = 32 };
+
+static int check_ranks(int ranks, struct err *err)
+{
+    int cores = cores_here();
+
+    if (ranks <= RANKS_A_CORE * cores)
+        return 0;
+    return err_usage(err,
+                     "%d ranks are too many for this machine: at most %d, %d for each of its %d "
+                     "cores (--hosts or --launch start them elsewhere)",
+                     ranks, RANKS_A_CORE * cores, RANKS_A_CORE, cores);
 }
 
 /* Inside a scheduler's allocation mpirun uses all allocated hosts. */
@@ -147,7 +169,8 @@ static int add_mpirun(struct words *w, const struct launch *l, struct err *err)
     struct words hosts = {NULL, 0};
     int ranks = l->hosts || l->ranks ? l->ranks : ranks_here();
 
-    if (l->hosts && add_hosts(&hosts, l->hosts, &ranks, err) < 0)
+    if (stays_here(l) ? check_ranks(ranks, err) < 0
+                      : l->hosts && add_hosts(&hosts, l->hosts, &ranks, err) < 0)
         return -1;
     words_add(w, "mpirun");
     words_add(w, "-n");
