@@ -41,6 +41,11 @@ void watch_step(void)
     add_one(&self.moves);
 }
 
+void watch_call(const char *what)
+{
+    atomic_store_explicit(&self.call, what, memory_order_relaxed);
+}
+
 void watch_expect(double sec)
 {
     atomic_store(&self.expect_ms, sec < 1e6 ? (int)(1e3 * sec) : 1000000000);
@@ -68,6 +73,7 @@ static void begin(const char *words)
     snprintf(self.words, sizeof(self.words), "%s", words);
     pthread_mutex_unlock(&self.lock);
     watch_put(&self.steps, 0);
+    watch_call(NULL);
     add_one(&self.moves);
     atomic_store(&self.state, WATCH_BUSY);
     atomic_store(&self.news, true);

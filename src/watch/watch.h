@@ -11,8 +11,10 @@
  *   connection closed before goodbye           dead      "rank 3 (host n1, pid 812) died in ..."
  *   no heartbeat for 1.6 s (loaded host: more)  silent    stopped, or its node is gone
  *   a symptom                                  gpu       reported by the rank itself
- *   no rank moved for hang_after, one rank is behind the others                hung
- *   no rank moved for hang_after, none behind  stalled   no culprit
+ *   no rank moved for hang_after               hung      its measuring thread is stopped, or spins
+ *                                                        in one place, or waits for no other rank
+ *                                                        while the others do, or is behind them
+ *   no rank moved for hang_after, all wait     stalled   no culprit
  *
  * A verdict is sent to every rank.  Waits that can be given up are given up (watch_verdict()), and
  * ranks that still exist half a second later are ended by their own watch thread with EXIT_CUT.
@@ -34,7 +36,11 @@
  * the rank that is behind is found among ranks with the same words.  An op inside an op counts as a
  * step of the outer one. */
 void watch_enter(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void watch_step(void);          /* progress: increments the counter (about 1 ns) */
+void watch_step(void); /* progress: increments the counter (about 1 ns) */
+/* Enter a call that returns only when other ranks have done their part; NULL: left again.  `what`
+ * is one word that lasts.  A rank that waits in a call is no culprit for being behind, because the
+ * rank it waits for may have passed this step before it hung.  The ends of ops leave it too. */
+void watch_call(const char *what);
 void watch_expect(double sec);  /* this step may take `sec` longer */
 double watch_expected(void);    /* last value, for a rank's own tests */
 void watch_leave(void);         /* end of an op: this rank is between two ops */

@@ -17,6 +17,7 @@ struct watch_self {
     _Atomic uint64_t moves, steps;
     _Atomic int state, kept, total, expect_ms;
     _Atomic bool stopping, ending, news;
+    const char *_Atomic call; /* entered call that waits for other ranks; NULL: none */
     char words[WATCH_WORDS], symptom[WATCH_WORDS];
     /* written by the watch thread */
     _Atomic uint64_t said;     /* moves at the last beat */
@@ -27,7 +28,8 @@ struct watch_self {
     /* set before the thread starts */
     bool running;
     int fd, wake, rank; /* fd and wake: -1 while closed */
-    pthread_t thread;
+    pthread_t thread, measuring;
+    int tid; /* of the measuring thread */
     /* function and file of watch_report() */
     struct {
         char *path;

@@ -114,6 +114,107 @@ int judge_left(const struct judge *j)
     return n;
 }
 
+/* --- the rank that hangs --- */
+
+static bool is_here(const struct watched *r)
+{
+    return r->known && !r->bye && !r->gone;
+}
+
+/* True if a rank waits for others: its own idle wait, or a call of a library. */
+static bool waits(const struct watched *r)
+{
+    return r->beat.state == WATCH_WAITING || r->beat.call[0];
+}
+
+/* True if two ranks work on the same op. */
+static bool same_op(const struct watched *a, const struct watched *b)
+{
+    return !strcmp(a->beat.words, b->beat.words);
+}
+
+/* True if a working rank is alone in its op, or has made fewer steps than all others in it. */
+static bool is_behind(const struct judge *j, int rank)
+{
+    const struct watched *me = &j->rank[rank];
+
+    for (int i = 0; i < j->ranks; i++) {
+        const struct watched *r = &j->rank[i];
+        if (i != rank && is_here(r) && r->beat.state == WATCH_BUSY && same_op(me, r) &&
+            r->beat.steps <= me->beat.steps)
+            return false;
+    }
+    return true;
+}
+
+/* The only rank that is behind, else -1; also -1 if a rank is not watched, because it may be that
+ * one.  A rank that waits in a call may be behind because a rank ahead of it hung before its
+ * messages had left; `waiting` counts it all the same. */
+static int find_behind(const struct judge *j, bool waiting)
+{
+    int found = -1;
+
+    for (int i = 0; i < j->ranks; i++)
+        if (!j->rank[i].known)
+            return -1;
+        else if (is_here(&j->rank[i]) && j->rank[i].beat.state == WATCH_BUSY && is_behind(j, i)) {
+            if (found >= 0)
+                return -1;
+            found = i;
+        }
+    return found >= 0 && (waiting || !j->rank[found].beat.call[0]) ? found : -1;
+}
+
+/* The only rank that waits for no other, else -1. */
+static int find_outside(const struct judge *j)
+{
+    int found = -1;
+
+    for (int i = 0; i < j->ranks; i++)
+        if (!j->rank[i].known)
+            return -1;
+        else if (is_here(&j->rank[i]) && !waits(&j->rank[i])) {
+            if (found >= 0)
+                return -1;
+            found = i;
+        }
+    return found;
+}
+
+/* The first rank with this pulse; -1: none.  *n: their number. */
+static int find_pulse(const struct judge *j, enum watch_pulse pulse, int *n)
+{
+    int first = -1;
+
+    *n = 0;
+    for (int i = 0; i < j->ranks; i++)
+        if (is_here(&j->rank[i]) && j->rank[i].beat.pulse == pulse) {
+            first = first < 0 ? i : first;
+            ++*n;
+        }
+    return first;
+}
+
+static bool stopped_too(const struct judge *j, int i)
+{
+    return is_here(&j->rank[i]) && j->rank[i].beat.pulse == WATCH_STOPPED;
+}
+
+/* The rank that hangs, else -1.  Many ranks that spin are no evidence: a library may wait so. */
+static int find_hung(const struct judge *j)
+{
+    int stopped, spins, live, held = find_pulse(j, WATCH_STOPPED, &stopped);
+    int spinner = find_pulse(j, WATCH_SPINS, &spins);
+
+    find_pulse(j, WATCH_LIVE, &live);
+    if (held >= 0)
+        return held;
+    if (spins == 1 && live > 0)
+        return spinner;
+    int outside = find_outside(j);
+    return outside >= 0 ? outside : find_behind(j, false);
+}
+
 /* --- messages --- */
 
 /* Append what is kept, at the end of every verdict. */
@@ -153,6 +254,13 @@ static bool is_gone(const struct judge *j, int i)
     return j->rank[i].gone && !j->rank[i].bye;
 }
 
+static const char *hang_words(const struct watched *r)
+{
+    return r->beat.pulse == WATCH_STOPPED ? "its measuring thread is held (debugger or driver)"
+           : r->beat.pulse == WATCH_SPINS ? "its measuring thread spins in one place"
+                                          : "it is behind the others";
+}
+
 static bool decide(struct judge *j, enum verdict_kind kind, int rank, double since)
 {
     struct verdict *v = &j->verdict;
@@ -179,24 +287,22 @@ static bool decide(struct judge *j, enum verdict_kind kind, int rank, double sin
         snprintf(v->text, sizeof(v->text), "%s: %s, in %s", who, r->symptom, r->beat.words);
         break;
     case VERDICT_HUNG:
-        snprintf(v->text, sizeof(v->text),
-                 "%s hangs in %s: nothing moved for %s, and it is behind the others", who,
-                 r->beat.words, took);
+        name_others(j, rank, stopped_too, others);
+        snprintf(v->text, sizeof(v->text), "%s hangs in %s: nothing moved for %s, and %s%s%s%s",
+                 who, r->beat.words, took, hang_words(r), r->beat.call[0] ? " in " : "",
+                 r->beat.call, r->beat.pulse == WATCH_STOPPED ? others : "");
         break;
     default:
-        snprintf(v->text, sizeof(v->text), "nothing moved for %s, and no rank is behind the others",
-                 took);
+        snprintf(v->text, sizeof(v->text), "nothing moved for %s, and %s", took,
+                 find_behind(j, true) < 0
+                     ? "no rank is behind the others"
+                     : "each rank waits for others: the network, or a library");
     }
     add_kept(j, v->text, sizeof(v->text));
     return true;
 }
 
 /* --- rules, in order --- */
-
-static bool is_here(const struct watched *r)
-{
-    return r->known && !r->bye && !r->gone;
-}
 
 /* True if rank 0 was heard since then, or cannot be waited for any longer. */
 static bool kept_is_told(const struct judge *j, double since, double now)
@@ -258,43 +364,6 @@ static bool look_silent(struct judge *j, double now)
     return silent && silent < here && decide(j, VERDICT_SILENT, worst, now - j->rank[worst].heard);
 }
 
-/* True if two ranks work on the same op. */
-static bool same_op(const struct watched *a, const struct watched *b)
-{
-    return !strcmp(a->beat.words, b->beat.words);
-}
-
-/* True if a working rank is alone in its op, or has made fewer steps than all others in it. */
-static bool is_behind(const struct judge *j, int rank)
-{
-    const struct watched *me = &j->rank[rank];
-
-    for (int i = 0; i < j->ranks; i++) {
-        const struct watched *r = &j->rank[i];
-        if (i != rank && is_here(r) && r->beat.state == WATCH_BUSY && same_op(me, r) &&
-            r->beat.steps <= me->beat.steps)
-            return false;
-    }
-    return true;
-}
-
-/* The only rank that is behind, else -1; also -1 if a rank is not watched, because it may be that
- * one. */
-static int find_behind(const struct judge *j)
-{
-    int found = -1;
-
-    for (int i = 0; i < j->ranks; i++)
-        if (!j->rank[i].known)
-            return -1;
-        else if (is_here(&j->rank[i]) && j->rank[i].beat.state == WATCH_BUSY && is_behind(j, i)) {
-            if (found >= 0)
-                return -1;
-            found = i;
-        }
-    return found;
-}
-
 /* If several ranks report symptoms, take the one that is behind, else the first. */
 static bool look_ill(struct judge *j, double now)
 {
@@ -305,7 +374,7 @@ static bool look_ill(struct judge *j, double now)
             first = i;
     if (first < 0 || now - j->rank[first].ill_at < wait_symptom)
         return false;
-    int behind = find_behind(j);
+    int behind = find_behind(j, true);
     if (behind >= 0 && j->rank[behind].symptom[0])
         first = behind;
     return decide(j, VERDICT_GPU, first, now - j->rank[first].moved);
@@ -355,7 +424,7 @@ static bool look_hung(struct judge *j, double now)
 
     if (!find_still(j, &limit, &moved) || now - moved <= limit)
         return false;
-    int who = find_behind(j);
+    int who = find_hung(j);
     if (who >= 0 && alone_silent(j, who, now))
         return decide(j, VERDICT_SILENT, who, now - j->rank[who].heard);
     return decide(j, who < 0 ? VERDICT_STALLED : VERDICT_HUNG, who, now - moved);
@@ -393,15 +462,17 @@ static json_t *text_or_null(const char *text)
 
 static json_t *rank_json(const struct watched *r, int rank, double now)
 {
+    static const char *const pulse[] = {"unseen", "live", "stopped", "spins"};
     json_t *o = json_pack("{s:i, s:s}", "rank", rank, "state", state_name(r));
 
     if (r->known)
         json_object_update_new(
-            o, json_pack("{s:s, s:i, s:s, s:I, s:I, s:f, s:f, s:o}", "host", r->host, "pid", r->pid,
-                         "what", r->beat.words, "moves", (json_int_t)r->beat.moves, "steps",
-                         (json_int_t)r->beat.steps, "silent_s", round(1e3 * (now - r->heard)) / 1e3,
-                         "still_s", round(1e3 * (now - r->moved)) / 1e3, "symptom",
-                         text_or_null(r->symptom)));
+            o, json_pack("{s:s, s:i, s:s, s:I, s:I, s:f, s:f, s:o, s:o, s:s}", "host", r->host,
+                         "pid", r->pid, "what", r->beat.words, "moves", (json_int_t)r->beat.moves,
+                         "steps", (json_int_t)r->beat.steps, "silent_s",
+                         round(1e3 * (now - r->heard)) / 1e3, "still_s",
+                         round(1e3 * (now - r->moved)) / 1e3, "symptom", text_or_null(r->symptom),
+                         "call", text_or_null(r->beat.call), "thread", pulse[r->beat.pulse]));
     return o;
 }
 

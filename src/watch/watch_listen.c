@@ -210,11 +210,11 @@ static void hear_all(struct listener *l, int polled, double now)
     }
 }
 
-/* Send a line to rank `only`; -1: to all. */
-static void say(struct listener *l, int only, const char *line)
+/* Send a line to all ranks. */
+static void say(struct listener *l, const char *line)
 {
     for (int i = 0; i < l->clients; i++)
-        if (l->client[i]->rank >= 0 && (only < 0 || l->client[i]->rank == only))
+        if (l->client[i]->rank >= 0)
             send(l->client[i]->fd, line, strlen(line), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
@@ -231,21 +231,22 @@ static void tell(struct listener *l, double now)
         log_warn("%s", err.text);
     if (l->speaks)
         log_error("%s", l->judge.verdict.text);
-    say(l, -1, line);
+    say(l, line);
 }
 
 void listen_stop(struct listener *l)
 {
-    say(l, -1, "stop\n");
+    say(l, "stop\n");
 }
 
-/* Warn rank 0 once, before a hang becomes a verdict, so that it can collect more information. */
+/* Warn the ranks once, before a hang becomes a verdict: rank 0 can collect more information, and
+ * each looks at its measuring thread. */
 static void warn_of_hang(struct listener *l, double now)
 {
     bool soon = judge_soon(&l->judge, now);
 
     if (soon && !l->warned)
-        say(l, 0, "soon\n");
+        say(l, "soon\n");
     l->warned = soon;
 }
 

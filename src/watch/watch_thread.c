@@ -9,7 +9,9 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -22,9 +24,19 @@
 static const double beat = 0.1, soon = 0.01, connect_sec = 2, grace = 0.5, asked_grace = 0.2,
                     farewell = 0.3;
 static const double report_sec = 2; /* limit of a report */
+static const double glance = 0.01;  /* interval between two looks at the measuring thread */
+
+/* Looks at the measuring thread since "soon", while it makes no progress. */
+struct watch_looks {
+    bool open;
+    uint64_t still; /* moves at the time of the first look */
+    double next;
+    int signals, held; /* looks; looks that found the thread held */
+};
 
 struct watch_talk {
     struct watch_self *self;
+    struct watch_looks looks;
     struct watch_stream in;
     bool welcome, led, said_stop, lost;
     char ill[WATCH_WORDS]; /* symptom already sent */
@@ -54,6 +66,127 @@ void watch_thread_wake(const struct watch_self *s)
     if (s->wake >= 0 && write(s->wake, &one, sizeof(one)) < 0)
         errno = saved;
     errno = saved;
+}
+
+/* --- looks at the measuring thread ---
+ *
+ * A rank that hangs and a rank that waits for it look alike in their counters when both are inside
+ * the same call of a library.  Their threads differ: one that waits polls, in many places of the
+ * library or in system calls.  So some time before a verdict the watch thread sends signals to the
+ * measuring thread, whose handler notes the place where it was interrupted.  SIGURG is ignored by
+ * default, so that one too many does no harm (Go's scheduler uses it for the same reason). */
+
+/* A thread that spins stays within SPIN_BYTES; FEW looks are no evidence. */
+enum { SPIN_BYTES = 64, FEW = 20 };
+
+/* Places of the measuring thread, written by its signal handler only. */
+static struct {
+    _Atomic unsigned seen, waits; /* interrupted; of these in a system call */
+    _Atomic uintptr_t low, high;
+} places;
+
+/* The address of the interrupted instruction; 0: unknown.  *waits: it follows a system call. */
+static uintptr_t interrupted_at(const void *context, bool *waits)
+{
+    const ucontext_t *c = context;
+    uintptr_t at = 0;
+
+#if defined(__x86_64__)
+    at = (uintptr_t)c->uc_mcontext.gregs[REG_RIP];
+    *waits = at % 4096 >= 2 && !memcmp((const void *)(at - 2), "\x0f\x05", 2);
+#elif defined(__aarch64__)
+    at = (uintptr_t)c->uc_mcontext.pc;
+    *waits = at % 4096 >= 4 && !memcmp((const void *)(at - 4), "\x01\x00\x00\xd4", 4);
+#else
+    (void)c;
+    *waits = true;
+#endif
+    return at;
+}
+
+static void note_place(int number, siginfo_t *info, void *context)
+{
+    bool waits = false;
+    uintptr_t at = interrupted_at(context, &waits);
+
+    (void)number, (void)info;
+    if (waits)
+        atomic_fetch_add(&places.waits, 1);
+    if (at < atomic_load(&places.low))
+        atomic_store(&places.low, at);
+    if (at > atomic_load(&places.high))
+        atomic_store(&places.high, at);
+    atomic_fetch_add(&places.seen, 1);
+}
+
+/* False: the program has a handler of its own. */
+static bool take_signal(void)
+{
+    struct sigaction now, look = {.sa_sigaction = note_place, .sa_flags = SA_SIGINFO | SA_RESTART};
+
+    if (sigaction(SIGURG, NULL, &now) < 0)
+        return false;
+    if (now.sa_flags & SA_SIGINFO ? now.sa_sigaction == note_place : now.sa_handler == SIG_DFL)
+        return sigaction(SIGURG, &look, NULL) == 0;
+    return false;
+}
+
+static void begin_looks(struct watch_talk *t)
+{
+    const struct watch_self *s = t->self;
+
+    if (t->looks.open || !take_signal())
+        return;
+    t->looks = (struct watch_looks){.open = true, .still = atomic_load(&s->moves)};
+    atomic_store(&places.seen, 0);
+    atomic_store(&places.waits, 0);
+    atomic_store(&places.low, UINTPTR_MAX);
+    atomic_store(&places.high, 0);
+}
+
+/* True if the kernel holds the thread: stopped, traced, or in an uninterruptible call. */
+static bool is_held(int tid)
+{
+    char path[64], line[256] = "";
+
+    snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+    FILE *f = fopen(path, "re");
+    if (f && !fgets(line, sizeof(line), f))
+        line[0] = '\0';
+    if (f)
+        fclose(f);
+    const char *state = strrchr(line, ')'); /* the name before it may contain anything */
+    return state && state[1] && strchr("tTD", state[2] ? state[2] : ' ');
+}
+
+/* One look, if it is due; the looks end with the first progress. */
+static void look(struct watch_talk *t)
+{
+    struct watch_looks *k = &t->looks;
+    const struct watch_self *s = t->self;
+
+    if (!k->open || log_now() < k->next)
+        return;
+    k->next = log_now() + glance;
+    k->open = atomic_load(&s->moves) == k->still && pthread_kill(s->measuring, SIGURG) == 0;
+    k->signals++;
+    k->held += is_held(s->tid);
+}
+
+static enum watch_pulse pulse_of(const struct watch_looks *k)
+{
+    unsigned seen = atomic_load(&places.seen);
+
+    if (!k->open || k->signals < FEW)
+        return WATCH_UNSEEN;
+    if (!seen)
+        return k->held == k->signals ? WATCH_STOPPED : WATCH_UNSEEN;
+    if (seen < FEW / 2)
+        return WATCH_UNSEEN;
+    return !atomic_load(&places.waits) &&
+                   atomic_load(&places.high) - atomic_load(&places.low) <= SPIN_BYTES
+               ? WATCH_SPINS
+               : WATCH_LIVE;
 }
 
 /* --- send --- */
@@ -89,9 +222,12 @@ static int say_beat(struct watch_talk *t)
                            .state = (enum watch_state)atomic_load(&s->state),
                            .expect = 1e-3 * atomic_load(&s->expect_ms),
                            .kept = atomic_load(&s->kept),
-                           .total = atomic_load(&s->total)};
+                           .total = atomic_load(&s->total),
+                           .pulse = pulse_of(&t->looks)};
     char line[WATCH_LINE], ill[WATCH_WORDS];
+    const char *call = atomic_load(&s->call);
 
+    snprintf(b.call, sizeof(b.call), "%s", call ? call : "");
     pthread_mutex_lock(&s->lock);
     memcpy(b.words, s->words, sizeof(b.words));
     memcpy(ill, s->symptom, sizeof(ill));
@@ -238,9 +374,10 @@ static void hear(struct watch_talk *t)
         } else if (!strcmp(line, "stop")) {
             atomic_store(&t->self->asked, true);
             kill(getpid(), SIGTERM); /* handled by the measuring thread */
-        } else if (!strcmp(line, "soon"))
+        } else if (!strcmp(line, "soon")) {
+            begin_looks(t);
             start_report(t->self);
-        else if (!strncmp(line, "verdict ", 8) && !t->told_at)
+        } else if (!strncmp(line, "verdict ", 8) && !t->told_at)
             take_verdict(t, line + 8);
     }
     if (open < 0 || got < 0)
@@ -269,6 +406,13 @@ static double until_next(const struct watch_self *s)
     return atomic_load(&s->news) ? soon : beat;
 }
 
+static double next_turn(const struct watch_talk *t, double last)
+{
+    double due = last + until_next(t->self);
+
+    return t->looks.open && t->looks.next < due ? t->looks.next : due;
+}
+
 /* After the listener is lost, the thread stays only to enforce a verdict. */
 static void *talk(void *self)
 {
@@ -278,10 +422,12 @@ static void *talk(void *self)
 
     t->self = s;
     while (!atomic_load(&s->ending) && (!t->lost || t->told_at > 0)) {
-        pause_until(t, last + until_next(s));
+        pause_until(t, next_turn(t, last));
         set_alive(s, t->lost ? UINT64_MAX / 2 : now_ms());
         if (!t->lost && !t->said_stop && atomic_load(&s->stopping))
             say_stop(t);
+        if (!t->lost && !t->told_at)
+            look(t);
         if (log_now() >= last + until_next(s)) {
             atomic_store(&s->news, false);
             if (!t->lost && say_beat(t) < 0)
@@ -317,6 +463,8 @@ int watch_thread_start(struct watch_self *s, const struct watch_where *where,
     if (s->fd < 0)
         return -1;
     s->rank = hello->rank;
+    s->measuring = pthread_self();
+    s->tid = (int)syscall(SYS_gettid);
     snprintf(s->words, sizeof(s->words), "the start");
     if (say(s, line, (size_t)watch_hello_format(line, hello)) < 0)
         return err_io(err, "%s:%s hung up", where->address, where->port);

@@ -75,13 +75,17 @@ static void take_rest(const char *at, char words[WATCH_WORDS])
 
 static bool parse_beat(struct watch_beat *b, const char *at)
 {
-    uint64_t state, ms;
+    uint64_t state, ms, pulse;
 
     if (!take_u64(&at, UINT64_MAX, &b->moves) || !take_u64(&at, UINT64_MAX, &b->steps) ||
         !take_u64(&at, WATCH_WAITING, &state) || !take_u64(&at, 1u << 31, &ms) ||
-        !take_int(&at, INT_MAX, &b->kept) || !take_int(&at, INT_MAX, &b->total))
+        !take_int(&at, INT_MAX, &b->kept) || !take_int(&at, INT_MAX, &b->total) ||
+        !take_u64(&at, WATCH_SPINS, &pulse) || !take_word(&at, b->call, sizeof(b->call)))
         return false;
     b->state = (enum watch_state)state;
+    b->pulse = (enum watch_pulse)pulse;
+    if (!strcmp(b->call, "-"))
+        b->call[0] = '\0';
     b->expect = 1e-3 * (double)ms;
     take_rest(at, b->words);
     return true;
@@ -117,9 +121,10 @@ int watch_beat_format(char *out, const struct watch_beat *b)
 {
     double expect = fmin(fmax(b->expect, 0), 1e6);
 
-    return snprintf(out, WATCH_LINE, "beat %llu %llu %d %.0f %d %d %s\n",
+    return snprintf(out, WATCH_LINE, "beat %llu %llu %d %.0f %d %d %d %s %s\n",
                     (unsigned long long)b->moves, (unsigned long long)b->steps, (int)b->state,
-                    1e3 * expect, b->kept, b->total, b->words);
+                    1e3 * expect, b->kept, b->total, (int)b->pulse, b->call[0] ? b->call : "-",
+                    b->words);
 }
 
 int watch_stream_read(struct watch_stream *s, int fd)

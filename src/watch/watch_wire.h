@@ -1,13 +1,13 @@
 /* watch_wire.h - lines, addresses and sockets of the side channel.
  *
  *   rank      hello TOKEN RANK RANKS PID PATIENCE HOST     first, or the connection is dropped
- *             beat MOVES STEPS STATE EXPECT KEPT TOTAL WORDS     ten times per second
+ *             beat MOVES STEPS STATE EXPECT KEPT TOTAL PULSE CALL WORDS    ten times per second
  *             symptom WORDS
  *             stop       a signal ended the campaign: the end of this rank is not a death
  *             bye        this rank is done
  *   listener  welcome    after a valid hello; "welcome led": the campaign ends with the listener
  *             stop       end in good order, as after SIGTERM
- *             soon       no rank has moved for long: to rank 0, about 2 s before a verdict
+ *             soon       no rank has moved for long, about 2 s before a verdict
  *             verdict WORDS
  *
  * A line ends with \n and is shorter than WATCH_LINE.  WORDS extend to the end of the line; control
@@ -21,7 +21,7 @@
 
 #include "base/err.h"
 
-enum { WATCH_LINE = 768, WATCH_WORDS = 160, WATCH_HOST = 65, WATCH_TOKEN = 33 };
+enum { WATCH_LINE = 768, WATCH_WORDS = 160, WATCH_HOST = 65, WATCH_TOKEN = 33, WATCH_CALL = 32 };
 enum { WATCH_RANKS = 1 << 20 };
 
 enum watch_state {
@@ -30,12 +30,22 @@ enum watch_state {
     WATCH_WAITING,  /* waits for other ranks */
 };
 
+/* What a rank's watch thread saw of the measuring thread after "soon" (watch_thread.c). */
+enum watch_pulse {
+    WATCH_UNSEEN,  /* not looked at, or undecided */
+    WATCH_LIVE,    /* runs, and not always in the same place */
+    WATCH_STOPPED, /* is held: by a debugger, or in a driver's call that does not return */
+    WATCH_SPINS,   /* runs in a loop of a few instructions */
+};
+
 struct watch_beat {
     uint64_t moves; /* ops entered and left, steps and waits since the start */
     uint64_t steps; /* steps of this op */
     enum watch_state state;
     double expect; /* allowed time of this step, s */
     int kept, total;
+    enum watch_pulse pulse;
+    char call[WATCH_CALL]; /* entered call that waits for other ranks; "": none */
     char words[WATCH_WORDS];
 };
 

@@ -44,12 +44,15 @@ static void same_beat(const struct watch_beat *b)
     int n = watch_beat_format(line, b);
 
     bounded(b->words, sizeof(b->words));
-    if (b->state > WATCH_WAITING || b->expect < 0 || b->kept < 0 || b->total < 0 || n >= WATCH_LINE)
+    bounded(b->call, sizeof(b->call));
+    if (b->state > WATCH_WAITING || b->expect < 0 || b->kept < 0 || b->total < 0 ||
+        b->pulse > WATCH_SPINS || n >= WATCH_LINE)
         abort();
     line[n - 1] = '\0';
     if (watch_line_parse(&again, line) < 0 || again.kind != WATCH_BEAT ||
         strcmp(again.beat.words, b->words) || again.beat.moves != b->moves ||
-        again.beat.steps != b->steps || again.beat.state != b->state ||
+        again.beat.steps != b->steps || again.beat.pulse != b->pulse ||
+        strcmp(again.beat.call, b->call) || again.beat.state != b->state ||
         fabs(again.beat.expect - fmin(b->expect, 1e6)) > 1e-3)
         abort();
 }

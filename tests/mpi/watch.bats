@@ -48,12 +48,56 @@ bare() {
 @test "railgauge run, SIGSEGV of rank 0" { under segv 4 dead 0 "died in "; }
 @test "railgauge run, _exit(0) of one of eight" { under exit 8 dead 5 "died in "; }
 @test "railgauge run, SIGSTOP" { under stop 4 silent 0 "it is stopped, or its node is gone"; }
-@test "railgauge run, a rank that spins" { under spin 4 hung 1 "and it is behind the others"; }
+@test "railgauge run, a rank that spins" { under spin 4 hung 1 "and its measuring thread spins in one place"; }
 
 @test "mpirun, SIGKILL of rank 0" { bare 4 kill 0 dead 137 "died in all_reduce of 512 B (round 0)"; }
 @test "mpirun, SIGSTOP of rank 0" { bare 4 stop 0 silent 75 "in all_reduce of 512 B (round 0): it is stopped"; }
 @test "mpirun, a rank of eight that spins" { bare 8 spin 6 hung 75 "hangs in all_reduce of 512 B (round 0): nothing moved for "; }
 @test "mpirun, a rank that says what ails it" { bare 4 ill 2 gpu 75 ": device does not answer, in all_reduce of 512 B (round 0)"; }
+
+# freezes KIND COUNT LEAST - the measuring thread of a rank by chance stands still at a moment by chance, COUNT times;
+# at least LEAST times it is named, and never another.
+freezes() {
+    local turn=0 ranks victim job launcher pid frozen named right=0 wrong=0
+    RANDOM=${RG_SEED:-$(date +%s)}
+    echo "seed $RANDOM"
+    while [ $turn -lt "$2" ]; do
+        ranks=$((3 + RANDOM % 3)) victim=$((RANDOM % ranks))
+        rm -rf dir
+        railgauge run -t mpi -o dir --ranks $ranks --no-plots --no-retest --hang-after 2s --pair-bytes 64K -b 8 -e 4M -f 4 \
+            --op all_reduce,all_gather,all_to_all,pair_bw,pair_latency >out 2>&1 3>&- &
+        job=$!
+        await 60 has_rows 1 dir/points.tsv
+        sleep "$(awk -v r=$RANDOM 'BEGIN { print r / 32768 }')"
+        launcher=$(pgrep --parent "$job")
+        pid=$(for pid in $(pgrep --parent "$launcher"); do
+            ! tr '\0' '\n' <"/proc/$pid/environ" | grep -qx "OMPI_COMM_WORLD_RANK=$victim" || echo "$pid"
+        done)
+        frozen=0
+        timeout 100 python3 "$BATS_TEST_DIRNAME/freeze.py" "$1" "$pid" 3>&- || frozen=$?
+        wait "$job" || true
+        [ "$frozen" -ne 77 ] || skip "no other process can be traced here"
+        [ "$frozen" -eq 0 ] || continue # the campaign had ended
+        turn=$((turn + 1))
+        named=$(jq '.culprit.rank' dir/verdict.json)
+        jq -r .text dir/verdict.json
+        [ "$named" != "$victim" ] || right=$((right + 1))
+        [ "$named" = "$victim" ] || [ "$named" = null ] || wrong=$((wrong + 1))
+        keeps_to_schema dir/verdict.json
+        # within the time that is promised: --hang-after, 0.7 s, and what the step may take
+        jq -e '.since_s < 2 + 0.7 + 1 + 20' dir/verdict.json
+    done
+    echo "$right of $2 right, $wrong wrong"
+    [ "$right" -ge "$3" ]
+    [ "$wrong" -eq 0 ]
+}
+
+@test "a measuring thread that is held at any moment" { freezes stop 3 3; }
+@test "a measuring thread that spins at any moment" { freezes spin 3 3; }
+# bats test_tags=nightly
+@test "twenty measuring threads that are held: 19 are named, and no other rank" { freezes stop 20 19; }
+# bats test_tags=nightly
+@test "twenty measuring threads that spin: 19 are named, and no other rank" { freezes spin 20 19; }
 
 @test "a wrong token is refused: said once, and the campaign goes on unwatched" {
     cat >wrong <<'END'

@@ -19,6 +19,7 @@
 #include "base/host.h"
 #include "base/log.h"
 #include "watch/watch.h"
+#include "watch/watch_impl.h"
 #include "watch/watch_listen.h"
 #include "watch/watch_wire.h"
 
@@ -313,6 +314,182 @@ static void test_alone_in_what_it_does(void **state)
     judge_free(&j);
 }
 
+/* --- which evidence counts: threads, calls, steps --- */
+
+struct still {
+    uint64_t steps;
+    enum watch_state state;
+    enum watch_pulse pulse;
+    const char *call, *words;
+};
+
+/* Everybody stands still so, until there is a verdict; its text without what is kept. */
+static const char *judged(const struct still *as, int *rank)
+{
+    static char text[512];
+    struct judge j;
+
+    join(&j, 10);
+    for (double now = 10; now < 17 && !judge_look(&j, now); now += 0.1)
+        for (int r = 0; r < N; r++) {
+            struct watch_line l = {
+                .kind = WATCH_BEAT,
+                .beat = {
+                    .moves = 9, .steps = as[r].steps, .state = as[r].state, .pulse = as[r].pulse}};
+            snprintf(l.beat.call, sizeof(l.beat.call), "%s", as[r].call);
+            snprintf(l.beat.words, sizeof(l.beat.words), "%s", as[r].words);
+            judge_line(&j, r, &l, now);
+        }
+    *rank = j.verdict.rank;
+    snprintf(text, sizeof(text), "%s", j.verdict.text);
+    judge_free(&j);
+    return text;
+}
+
+static void test_evidence(void **state)
+{
+    const enum watch_state B = WATCH_BUSY, W = WATCH_WAITING;
+    const enum watch_pulse L = WATCH_LIVE, U = WATCH_UNSEEN, H = WATCH_STOPPED, S = WATCH_SPINS;
+    const char *const in = "MPI_Bcast", *const out = "", *const op = "all_reduce (round 1)";
+    static const char *const held = "its measuring thread is held (debugger or driver)",
+                             *const spins = "its measuring thread spins in one place",
+                             *const behind = "it is behind the others",
+                             *const none = "no rank is behind the others",
+                             *const wait = "each rank waits for others: the network, or a library";
+    const struct {
+        int rank;
+        const char *says;
+        struct still as[N];
+    } t[] = {
+        /* all are inside the same call: the thread tells */
+        {2, held, {{5, B, L, in, op}, {5, B, L, in, op}, {5, B, H, in, op}, {5, B, L, in, op}}},
+        {2, spins, {{5, B, L, in, op}, {5, B, L, in, op}, {5, B, S, in, op}, {5, B, L, in, op}}},
+        /* rank 1 is behind because rank 2 hung before its messages had left */
+        {2, held, {{6, B, L, in, op}, {5, B, L, in, op}, {6, B, H, in, op}, {6, B, L, in, op}}},
+        {-1, wait, {{6, B, L, in, op}, {5, B, L, in, op}, {6, B, L, in, op}, {6, B, L, in, op}}},
+        {-1, none, {{5, B, L, in, op}, {5, B, L, in, op}, {5, B, L, in, op}, {5, B, L, in, op}}},
+        /* a rank that waits between two points hangs too */
+        {3, held, {{0, W, L, out, op}, {0, W, L, out, op}, {0, W, L, out, op}, {0, W, H, out, op}}},
+        /* a library that waits in a loop of a few instructions: its ranks are no culprits */
+        {-1, none, {{5, B, S, in, op}, {5, B, S, in, op}, {5, B, L, in, op}, {5, B, L, in, op}}},
+        {1, held, {{5, B, S, in, op}, {5, B, H, in, op}, {5, B, S, in, op}, {5, B, S, in, op}}},
+        {-1, none, {{5, B, U, in, op}, {5, B, S, in, op}, {5, B, U, in, op}, {5, B, U, in, op}}},
+        /* it never entered, at the same step, and whatever its words are */
+        {1, behind, {{5, B, L, in, op}, {5, B, L, out, op}, {5, B, L, in, op}, {5, W, L, out, op}}},
+        {1, behind, {{5, B, L, in, op}, {9, B, L, out, "x"}, {5, B, L, in, op}, {5, B, L, in, op}}},
+        {-1, none, {{5, B, L, in, op}, {5, B, L, out, op}, {5, B, L, out, op}, {5, B, L, in, op}}},
+        {1, behind, {{5, B, L, in, op}, {4, B, L, out, op}, {5, B, L, out, op}, {5, B, L, in, op}}},
+    };
+    int rank;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(t) / sizeof(*t); i++) {
+        const char *text = judged(t[i].as, &rank);
+        if (rank != t[i].rank || !strstr(text, t[i].says))
+            fail_msg("row %zu: rank %d instead of %d: %s", i, rank, t[i].rank, text);
+    }
+    judged(t[0].as, &rank);
+    assert_non_null(strstr(judged(t[0].as, &rank), "driver) in MPI_Bcast"));
+    const struct still two[N] = {
+        {5, B, L, in, op}, {5, B, H, in, op}, {5, B, L, in, op}, {5, B, H, in, op}};
+    assert_non_null(strstr(judged(two, &rank), "driver) in MPI_Bcast; so did rank 3"));
+    assert_int_equal(rank, 1);
+}
+
+/* --- what the watch thread sees of the measuring thread --- */
+
+struct measuring {
+    struct watch_self self;
+    struct watch_where where;
+    void (*how)(volatile bool *end);
+    volatile bool end;
+};
+
+static void *measure(void *arg)
+{
+    struct measuring *m = arg;
+    struct watch_hello h = {.rank = 0, .ranks = 2, .pid = 1, .host = "n"};
+
+    assert_int_equal(watch_thread_start(&m->self, &m->where, &h, NULL), 0);
+    m->how(&m->end);
+    return NULL;
+}
+
+/* The first pulse that is told within 3 s of "soon". */
+static enum watch_pulse pulse_of(void (*how)(volatile bool *end))
+{
+    struct measuring m = {.self = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1, .wake = -1},
+                          .how = how};
+    struct watch_stream *in = calloc(1, sizeof(*in));
+    enum watch_pulse seen = WATCH_UNSEEN;
+    char where[WATCH_WHERE], text[WATCH_LINE];
+    struct watch_line l;
+    pthread_t thread;
+    int fd = wire_bind("127.0.0.1", where, NULL), rank;
+
+    watch_where_parse(&m.where, where);
+    assert_int_equal(pthread_create(&thread, NULL, measure, &m), 0);
+    poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 5000);
+    rank = accept(fd, NULL, NULL);
+    assert_true(rank >= 0);
+    nanosleep(&(struct timespec){0, 200000000}, NULL);
+    assert_int_equal(send(rank, "soon\n", 5, 0), 5);
+    for (double end = log_now() + 3; log_now() < end && seen == WATCH_UNSEEN;) {
+        poll(&(struct pollfd){.fd = rank, .events = POLLIN}, 1, 100);
+        watch_stream_read(in, rank);
+        while (watch_stream_line(in, text) > 0)
+            if (watch_line_parse(&l, text) == 0 && l.kind == WATCH_BEAT)
+                seen = l.beat.pulse;
+    }
+    m.end = true;
+    pthread_join(thread, NULL);
+    watch_thread_end(&m.self);
+    close(rank);
+    close(fd);
+    free(in);
+    return seen;
+}
+
+static void sleeps(volatile bool *end)
+{
+    while (!*end)
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
+}
+
+static void works(volatile bool *end)
+{
+    char text[64];
+
+    for (unsigned i = 0; !*end; i++)
+        snprintf(text, sizeof(text), "%u %g", i, i / 3.0);
+}
+
+#if defined(__x86_64__)
+/* Two places this many bytes apart. */
+#define LOOP(name, bytes)                                                                          \
+    static void name(volatile bool *end)                                                           \
+    {                                                                                              \
+        while (!*end)                                                                              \
+            for (long i = 300000000; i > 0 && !*end;)                                              \
+                __asm__ volatile("mov $100000, %%ecx\n1: jmp 2f\n.skip " bytes                     \
+                                 "\n2: dec %%ecx\njnz 1b\ndec %0"                                  \
+                                 : "+r"(i)::"ecx", "cc");                                          \
+    }
+LOOP(turns_closely, "30")
+LOOP(turns_widely, "200")
+#endif
+
+static void test_what_a_thread_does(void **state)
+{
+    (void)state;
+    assert_int_equal(pulse_of(sleeps), WATCH_LIVE);
+    assert_int_equal(pulse_of(works), WATCH_LIVE);
+#if defined(__x86_64__)
+    assert_int_equal(pulse_of(turns_closely), WATCH_SPINS);
+    assert_int_equal(pulse_of(turns_widely), WATCH_LIVE);
+#endif
+}
+
 static void test_a_start_takes_its_time(void **state)
 {
     struct judge j;
@@ -363,10 +540,13 @@ static void test_lines(void **state)
     static const char *const bad[] = {
         "",
         "beat",
-        "beat 1 2 3 0 0 0 x",
-        "beat 1 2 1 -1 0 0 x",
-        "beat 1 2 1 0 0 99999999999 x",
-        "beat 99999999999999999999999 2 1 0 0 0 x",
+        "beat 1 2 3 0 0 0 0 - x",
+        "beat 1 2 1 -1 0 0 0 - x",
+        "beat 1 2 1 0 0 99999999999 0 - x",
+        "beat 99999999999999999999999 2 1 0 0 0 0 - x",
+        "beat 1 2 1 0 0 0 4 - x",
+        "beat 1 2 1 0 0 0 0",
+        "beat 1 2 1 0 0 0 0 01234567890123456789012345678901 x",
         "hello token 4 4 1 8000 n1",
         "hello token 0 9999999 1 8000 n1",
         "hello token 0 4 1 n1",
@@ -382,6 +562,8 @@ static void test_lines(void **state)
                            .expect = 2.5,
                            .kept = 3,
                            .total = 9,
+                           .pulse = WATCH_SPINS,
+                           .call = "MPI_Bcast",
                            .words = "a b  c"};
     struct watch_line l;
     char text[WATCH_LINE];
@@ -397,6 +579,10 @@ static void test_lines(void **state)
     assert_true(l.beat.moves == b.moves && l.beat.steps == 7 && l.beat.state == WATCH_WAITING);
     assert_true(l.beat.expect == 2.5 && l.beat.kept == 3 && l.beat.total == 9);
     assert_string_equal(l.beat.words, "a b  c");
+    assert_int_equal(l.beat.pulse, WATCH_SPINS);
+    assert_string_equal(l.beat.call, "MPI_Bcast");
+    assert_int_equal(watch_line_parse(&l, "beat 1 2 1 0 0 0 0 - x"), 0);
+    assert_string_equal(l.beat.call, "");
     assert_int_equal(watch_line_parse(&l, "symptom bad\033[31m\xff"), 0);
     assert_string_equal(l.beat.words, "bad?[31m?");
 }
@@ -566,6 +752,7 @@ static void test_nothing_watches(void **state)
     (void)state;
     watch_enter("%s", "x");
     watch_step();
+    watch_call("x");
     watch_expect(3);
     watch_enter("%s", "inside");
     watch_leave();
@@ -597,6 +784,8 @@ int main(void)
         cmocka_unit_test(test_a_long_operation_is_no_hang),
         cmocka_unit_test(test_groups_and_waiting),
         cmocka_unit_test(test_alone_in_what_it_does),
+        cmocka_unit_test(test_evidence),
+        cmocka_unit_test(test_what_a_thread_does),
         cmocka_unit_test(test_a_start_takes_its_time),
         cmocka_unit_test(test_symptoms),
         cmocka_unit_test(test_who_may_join),

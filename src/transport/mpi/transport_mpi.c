@@ -127,10 +127,12 @@ static int mpi_run(void *ctx, enum op op, size_t bytes, int n, double *sec, stru
      * the path between two buffers of this size, independent of how many fit into a cache (10 %
      * here). */
     j.stride = 0;
+    watch_call(op_name(op)); /* once, because between two samples there is only the clock */
     int code = (op_is_pair(op)     ? time_pair
                 : op_is_rooted(op) ? time_rooted
                                    : time_collective)(c, &j, n, sec);
 
+    watch_call(NULL);
     mpi_job_free(&j);
     snprintf(what, sizeof(what), "%s of %zu bytes: rank %d (host %s)", op_name(op), bytes,
              c->member[c->self], c->host);
@@ -183,8 +185,10 @@ static int mpi_check(void *ctx, enum op op, size_t bytes, struct err *err)
         return -1;
     struct verify_moved m = job_moves(c, &j);
     fill(c, &m, v.seed);
+    watch_call(op_name(op));
     int rc = world_mpi_error(mpi_ops[op](c, &j), op_name(op), err);
 
+    watch_call(NULL);
     if (!rc)
         rc = find(c, &m, &v, err);
     mpi_job_free(&j);

@@ -171,7 +171,17 @@ static int failed_rank(MPI_Comm comm, int rc, struct err *err, const struct mpi_
 
 int world_mpi_together(void *comm, int rc, struct err *err)
 {
-    return failed_rank(*(MPI_Comm *)comm, rc, err, NULL) == -1 ? 0 : -1;
+    watch_call("MPI_Allreduce");
+    int who = failed_rank(*(MPI_Comm *)comm, rc, err, NULL);
+    watch_call(NULL);
+    return who == -1 ? 0 : -1;
+}
+
+/* End of a blocking call among members, which watch_call() began. */
+static int returned(int code, const char *what, struct err *err)
+{
+    watch_call(NULL);
+    return world_mpi_error(code, what, err);
 }
 
 static int agree(struct world *w, int rc, struct err *err)
@@ -240,15 +250,17 @@ static int gather(struct world *w, const void *mine, size_t len, void *out, stru
 
 int world_mpi_follow(void *comm, int from, double *sec, int n, struct err *err)
 {
-    return world_mpi_error(MPI_Bcast(sec, n, MPI_DOUBLE, from, *(MPI_Comm *)comm),
-                           "following the member that has the clock", err);
+    watch_call("MPI_Bcast");
+    return returned(MPI_Bcast(sec, n, MPI_DOUBLE, from, *(MPI_Comm *)comm),
+                    "following the member that has the clock", err);
 }
 
 int world_mpi_trade(void *comm, const void *mine, size_t len, void *all, struct err *err)
 {
+    watch_call("MPI_Allgather");
     int code = MPI_Allgather(mine, (int)len, MPI_BYTE, all, (int)len, MPI_BYTE, *(MPI_Comm *)comm);
 
-    return world_mpi_error(code, "trading with the members", err);
+    return returned(code, "trading with the members", err);
 }
 
 double world_mpi_clock(void *comm)
@@ -295,13 +307,14 @@ static int enter(struct world *w, const int *members, int n, int tag, void **com
     struct pooled_comm *p = known_comm(m, members, n);
     int code = MPI_SUCCESS;
 
+    watch_call("MPI_Comm_create_group");
     if (!p)
         code = make_comm(m, members, n, tag, &p);
     if (code == MPI_SUCCESS)
         code = clock_offset(p->comm, m->clock_id, &p->offset);
     if (code == MPI_SUCCESS)
         *comm = p;
-    return world_mpi_error(code, "making a communicator", err);
+    return returned(code, "making a communicator", err);
 }
 
 static void drop_comm(struct world_mpi *m, struct pooled_comm *p)
@@ -341,14 +354,16 @@ static int maximum(void *comm, double *v, int n, struct err *err)
 {
     const struct pooled_comm *p = comm;
 
-    return world_mpi_error(MPI_Allreduce(MPI_IN_PLACE, v, n, MPI_DOUBLE, p->larger, p->comm),
-                           "taking the maximum over a group", err);
+    watch_call("MPI_Allreduce");
+    return returned(MPI_Allreduce(MPI_IN_PLACE, v, n, MPI_DOUBLE, p->larger, p->comm),
+                    "taking the maximum over a group", err);
 }
 
 static int lead(void *comm, int *value, struct err *err)
 {
-    return world_mpi_error(MPI_Bcast(value, 1, MPI_INT, 0, *(MPI_Comm *)comm),
-                           "following the first rank of a group", err);
+    watch_call("MPI_Bcast");
+    return returned(MPI_Bcast(value, 1, MPI_INT, 0, *(MPI_Comm *)comm),
+                    "following the first rank of a group", err);
 }
 
 int world_mpi_open(struct world *w, struct err *err)

@@ -182,7 +182,10 @@ static int stream_done(struct nccl_conn *c, void *stream, struct nccl_step *s)
 
 int nccl_wait_stream(struct nccl_conn *c, gpu_stream stream, struct nccl_step *s)
 {
-    return wait_until(c, "the GPU's work", stream_done, stream, nccl_wait_limit(), s);
+    watch_call("stream"); /* its work ends when the other ranks have done theirs */
+    int rc = wait_until(c, "the GPU's work", stream_done, stream, nccl_wait_limit(), s);
+    watch_call(NULL);
+    return rc;
 }
 
 int nccl_wait_alone(gpu_stream stream, double expected, struct err *err)
