@@ -111,6 +111,21 @@ static void take(struct tuner *t, const struct origin *s, const struct plan *pla
     free(series);
 }
 
+/* Check that all files add the same type in the same way. */
+static int same_kinds(struct tuner *t, const struct points *points, const char *path,
+                      struct err *err)
+{
+    for (int i = 0; i < points->count; i++) {
+        const struct point *p = &points->point[i];
+        if (!t->kind[p->op].n && p->n)
+            t->kind[p->op] = *p;
+    }
+    for (int op = 0; op < OP_COUNT; op++)
+        if (t->kind[op].n && points_alike(points, &t->kind[op], err) < 0)
+            return err_wrap(err, "%s", path);
+    return 0;
+}
+
 /* Read a points file with its plan; a missing file is not an error. */
 static int take_file(struct tuner *t, const struct origin *s, const char *path,
                      const char *plan_path, int combo, struct err *err)
@@ -127,6 +142,8 @@ static int take_file(struct tuner *t, const struct origin *s, const char *path,
     if (rc == 0 && s->placed && s->topo.endpoints != points.endpoints)
         rc = err_data(err, "%s has %d endpoints, but topology.json has %d", path, points.endpoints,
                       s->topo.endpoints);
+    if (rc == 0)
+        rc = same_kinds(t, &points, path, err);
     if (rc == 0)
         take(t, s, &plan, &points, combo);
     plan_free(&plan);
@@ -295,10 +312,15 @@ static const char *const csv_proto[TUNER_PROTOS] = {"ll", "ll128", "simple"};
  * and the last has no end. */
 void tuner_csv(FILE *out, const struct tuner *t)
 {
+    char kind[POINT_KIND];
     size_t from = 0;
 
     fprintf(out, "# collective,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,"
                  "numPipeOps,regBuff\n");
+    for (int op = 0; op < OP_COUNT; op++) /* the plugin's table has no column for it */
+        if (t->kind[op].n && *point_kind_text(point_kind(&t->kind[op]), kind))
+            fprintf(out, "# %s: %s\n",
+                    op_table[op].tuner ? op_table[op].tuner : op_name((enum op)op), kind);
     for (int i = 0; i < t->rows; i++) {
         const struct tuner_row *r = &t->row[i];
         int best = tuner_best(r), k = i + 1;

@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "base/op.h"
+#include "measure/point.h"
 #include "measure/transports/nccl_opts.h"
 
 enum { TUNER_ALGOS = 7, TUNER_PROTOS = 3, TUNER_COMBOS = TUNER_ALGOS * TUNER_PROTOS };
@@ -37,6 +38,7 @@ struct tuner {
     int rows;
     struct tuner_refusal *refusal;
     int refusals;
+    struct point kind[OP_COUNT]; /* a point of each operation, for its kind of data; n 0: none */
 };
 
 /* Read DIR/sweep and, if present, DIR/points.tsv (NCCL's own choices) and DIR/topology.json

@@ -306,6 +306,19 @@ static void fill_curves(struct matrix *m, struct item *x, int n)
     }
 }
 
+/* Set the kind of data of each operation's curves; points_alike() has found no other one. */
+static void say_kinds(struct matrix *m, const struct points *p)
+{
+    unsigned kind[OP_COUNT] = {0};
+    char text[POINT_KIND];
+
+    for (int i = 0; i < p->count; i++)
+        kind[p->point[i].op] = point_kind(&p->point[i]);
+    for (int i = 0; i < m->collectives; i++)
+        if (*point_kind_text(kind[m->collective[i].op], text))
+            m->collective[i].data = mem_strdup(text);
+}
+
 /* Report wrong data in one sentence per operation, with the first note. */
 static void say_wrong(struct fit *f, const struct obs *obs, int count)
 {
@@ -348,6 +361,7 @@ static void collective_curves(struct fit *f)
         }
     }
     fill_curves(f->m, item, n);
+    say_kinds(f->m, f->points);
     say_wrong(f, obs, count);
     if (lost)
         matrix_find(f->m, "plan", "%d points of collectives are of no round in the plan", lost);
@@ -373,7 +387,7 @@ static int check(const struct topo *t, const struct points *p, struct err *err)
             return err_data(err, "point %d: no pair %d, %d among %d endpoints", i + 1, q->src,
                             q->dst, t->endpoints);
     }
-    return p->count ? 0 : err_data(err, "no points: nothing to fit");
+    return p->count ? points_alike(p, NULL, err) : err_data(err, "no points: nothing to fit");
 }
 
 /* Start with the tiers of the topology, without measured values. */

@@ -37,6 +37,7 @@ void matrix_free(struct matrix *m)
     for (int i = 0; i < m->collectives; i++) {
         curve_free(&m->collective[i].curve);
         free(m->collective[i].source);
+        free(m->collective[i].data);
     }
     for (int i = 0; i < m->eps; i++) {
         free(m->ep[i].kernel);

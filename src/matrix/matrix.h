@@ -68,6 +68,7 @@ struct collective {
     struct curve curve;
     enum basis basis;
     char *source;
+    char *data; /* type, reduction and registration: "bfloat16 sum, symmetric"; NULL: not known */
 };
 
 /* Dispatch and combine of an expert-parallel kernel on groups of this many ranks: see ep.c. */

@@ -216,6 +216,7 @@ static const struct json_member collective_members[] = {
     JSON_ROW("crossings", INT, struct collective, crossings, .optional = true),
     JSON_ROW("at_once", INT, struct collective, at_once, .optional = true),
     JSON_ROW("source", TEXT, struct collective, source, .optional = true),
+    JSON_ROW("data", TEXT, struct collective, data, .optional = true),
     {.key = NULL},
 };
 

@@ -247,6 +247,8 @@ static int measure_group(struct campaign *c, const struct round *r, int g, int e
 
     why.text[0] = '\0';
     point_describe(row, r, g, epoch, bytes);
+    if (c->sampler.transport->calls->kind)
+        c->sampler.transport->calls->kind(&row->point);
     size_t reach = bytes > r->last ? bytes : r->last;
     double from = sample_now(&c->sampler);
     if (!c->world->solo) /* a single process has no partner */
@@ -502,6 +504,21 @@ static int share_done(struct campaign *c, struct err *err)
     return 0;
 }
 
+/* Refuse to continue a campaign with another type, reduction or registration.  On rank 0. */
+static int same_kinds(const struct campaign *c, const struct plan *plan, struct err *err)
+{
+    const struct transport_calls *calls = c->sampler.transport->calls;
+    const struct points *p = c->log.points ? points_all(c->log.points) : NULL;
+
+    for (int i = 0; p && calls->kind && !p->plain && i < plan->rounds; i++) {
+        struct point next = {.op = plan->round[i].op};
+        calls->kind(&next);
+        if (points_alike(p, &next, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 /* --- estimate --- */
 
 /* First epoch with missing points of the round; PLAN_EPOCHS if the round is complete. */
@@ -615,7 +632,8 @@ int measure_plan(struct world *w, const struct transport *tr, const struct topo 
     campaign_log_open(&c.log, log, topo, plan_points(plan, o->nics), w->size);
     watch_leave();
     campaign_log_tell_kept(&c.log);
-    if (taint_open(&c.taint, w, topo, err) < 0 || w->agree(w, share_done(&c, err), err) < 0)
+    if (taint_open(&c.taint, w, topo, err) < 0 || w->agree(w, same_kinds(&c, plan, err), err) < 0 ||
+        w->agree(w, share_done(&c, err), err) < 0)
         goto out;
     measure_clock_open(&c.clock, topo, &c.opts);
     rc = o->time ? estimate(&c, plan, err) : 0;

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/tsv.h"
 #include "base/units.h"
+#include "kernels/nccl_api.h"
 #include "noise/noise.h"
 #include "topo/topo.h"
 
@@ -20,7 +21,11 @@ static const char *const check_name[] = {"no", "ok", "wrong", NULL};
 
 /* --- columns of a row, for reading and writing --- */
 
-enum kind { INT, EPOCH, FLOWS, STAGE, OP, BYTES, SEC, TIME, SHORT, STOP, CHECK, NOTE, CRC };
+static const char *const registration_name[] = {"none", "buffer", "symmetric"};
+
+// clang-format off
+enum kind { INT, EPOCH, FLOWS, STAGE, OP, BYTES, SEC, TIME, SHORT, STOP, CHECK, NOTE, DTYPE, REDOP, REGISTRATION, CRC };
+// clang-format on
 /* limits of `most`; RANKS and ENDPOINT: by the campaign's endpoints */
 enum { MANY = 1 << 30, RANKS = -1, ENDPOINT = -2 };
 
@@ -57,10 +62,31 @@ static const struct column {
     {"stop", STOP, AT(point.words)},
     {"check", CHECK, AT(point.words)},
     {"note", NOTE, AT(point.note)},
+    {"dtype", DTYPE, AT(point.words)},
+    {"redop", REDOP, AT(point.words)},
+    {"registration", REGISTRATION, AT(point.words)},
     {"crc32c", .kind = CRC},
 };
 enum { COLUMNS = POINT_COLUMNS };
 _Static_assert(sizeof(columns) / sizeof(*columns) == COLUMNS, "each has a name");
+
+/* Columns that files of older versions lack. */
+static bool is_new(const struct column *c)
+{
+    return c->kind >= DTYPE && c->kind <= REGISTRATION;
+}
+enum { NEW_COLUMNS = 3 };
+_Static_assert(NCCL_DTYPES < 16 && NCCL_REDOPS < 8, "a point has no room for more");
+
+/* Read one of n words into *out, from 1; "-": 0. */
+static int read_name(unsigned *out, const char *const *names, int n, const char *text,
+                     struct err *err)
+{
+    *out = 0;
+    for (int i = 0; i < n && !*out; i++)
+        *out = strcmp(names[i], text) ? 0 : (unsigned)i + 1;
+    return *out || !strcmp(text, "-") ? 0 : err_data(err, "\"%s\" is not a known word", text);
+}
 
 /* Find a word in names; `likely` is the word of the previous row. */
 static int read_word(int *out, const char *const *names, int likely, const char *text,
@@ -101,13 +127,14 @@ static int read_cell(const struct column *c, struct point_row *row, const char *
     void *at = (char *)row + c->at;
     int most = c->most < 0 ? endpoints + 1 + c->most : c->most, word = 0, rc = 0;
     double sec;
+    unsigned name;
 
     switch (c->kind) {
     case INT:
         return units_int(at, text, c->least, most, err);
     case EPOCH:
         rc = units_int(&word, text, c->least, most, err);
-        p->epoch = word;
+        p->epoch = (unsigned)word & 7;
         return rc;
     case FLOWS:
         most = most < POINT_FLOWS_MOST ? most : POINT_FLOWS_MOST;
@@ -144,6 +171,18 @@ static int read_cell(const struct column *c, struct point_row *row, const char *
         if (*text)
             point_note(p, "%s", text);
         return 0;
+    case DTYPE:
+        rc = read_name(&name, nccl_dtype_name, NCCL_DTYPES, text, err);
+        p->dtype = name & 15;
+        return rc;
+    case REDOP:
+        rc = read_name(&name, nccl_redop_name, NCCL_REDOPS, text, err);
+        p->redop = name & 7;
+        return rc;
+    case REGISTRATION:
+        rc = read_name(&name, registration_name, 3, text, err);
+        p->registration = name & 3;
+        return rc;
     case CRC:
         break;
     }
@@ -175,7 +214,7 @@ static size_t put_cell(char *to, const struct column *c, const struct point_row 
     case INT:
         return put_int(to, *(const int *)at);
     case EPOCH:
-        return put_int(to, p->epoch);
+        return put_int(to, (int)p->epoch);
     case FLOWS:
         return put_int(to, (int)p->flows);
     case STAGE:
@@ -196,6 +235,12 @@ static size_t put_cell(char *to, const struct column *c, const struct point_row 
         return put_text(to, check_name[p->checked ? 1 + p->wrong : 0]);
     case NOTE:
         return put_text(to, point_words(p));
+    case DTYPE:
+        return put_text(to, p->dtype ? nccl_dtype_name[p->dtype - 1] : "-");
+    case REDOP:
+        return put_text(to, p->redop ? nccl_redop_name[p->redop - 1] : "-");
+    case REGISTRATION:
+        return put_text(to, p->registration ? registration_name[p->registration - 1] : "-");
     case CRC:
         break;
     }
@@ -244,6 +289,8 @@ size_t point_row(char buf[POINT_TEXT], const struct point_row *row, struct point
         last->at[i] = (unsigned short)n;
         if (columns[i].kind == CRC)
             break;
+        if (last->plain && is_new(&columns[i]))
+            continue;
         n += put_cell(buf + n, &columns[i], row);
         buf[n++] = '\t';
     }
@@ -306,13 +353,19 @@ static int parse_row(struct reader *r, char *text, size_t len, struct err *err)
     struct err why;
     int i = 0, rc = 0;
 
+    const int all = COLUMNS - (r->p->plain ? NEW_COLUMNS : 0);
+    int n = 0;
+
     for (; i < COLUMNS && text <= end && rc == 0; i++) {
+        if (r->p->plain && is_new(&columns[i]))
+            continue;
         rc = parse_cell(r, i, text, end, &why);
         text += r->length[i] + 1;
+        n++;
     }
-    int n = i + count_cells(text, end);
-    if (n != COLUMNS)
-        return err_data(err, "%s:%d: %d columns where %d are needed", r->path, r->line, n, COLUMNS);
+    n += count_cells(text, end);
+    if (n != all)
+        return err_data(err, "%s:%d: %d columns where %d are needed", r->path, r->line, n, all);
     if (rc < 0)
         return err_data(err, "%s:%d: column %s: %s", r->path, r->line, columns[i - 1].name,
                         why.text);
@@ -352,15 +405,20 @@ static int parse_head(struct points *p, const char *path, const char *line, stru
     return 0;
 }
 
-static int parse_header(const char *path, int line, const char *text, struct err *err)
+static int parse_header(struct reader *r, const char *text, struct err *err)
 {
     const char *at = text;
+    int seen = 0;
 
+    r->p->plain = !strstr(text, "\tdtype\t");
     for (int i = 0; i < COLUMNS; i++) {
         size_t n = strlen(columns[i].name);
+        if (r->p->plain && is_new(&columns[i]))
+            continue;
+        seen++;
         if (strncmp(at, columns[i].name, n) || at[n] != (i + 1 < COLUMNS ? '\t' : '\0'))
-            return err_data(err, "%s:%d: column %d of the header is not \"%s\"", path, line, i + 1,
-                            columns[i].name);
+            return err_data(err, "%s:%d: column %d of the header is not \"%s\"", r->path, r->line,
+                            seen, columns[i].name);
         at += n + 1;
     }
     return 0;
@@ -385,7 +443,7 @@ static int parse_line(struct reader *r, char *text, size_t len, struct err *err)
         return 0; /* provenance, for people only */
     if (!r->header) {
         r->header = true;
-        return parse_header(r->path, r->line, text, err);
+        return parse_header(r, text, err);
     }
     if (!row_whole(text, len))
         return err_data(err, "%s:%d: CRC does not match the row", r->path, r->line);
@@ -539,6 +597,37 @@ void points_free(struct points *p)
     free(p->point);
     noise_court_free(p->judged);
     memset(p, 0, sizeof(*p));
+}
+
+const char *point_kind_text(unsigned kind, char out[POINT_KIND])
+{
+    unsigned dtype = kind & 15, redop = kind >> 4 & 7, registration = kind >> 7;
+
+    snprintf(out, POINT_KIND, "%s%s%s%s%s", dtype ? nccl_dtype_name[dtype - 1] : "",
+             redop ? " " : "", redop ? nccl_redop_name[redop - 1] : "",
+             redop && registration > 1 ? ", " : "",
+             registration > 1 ? registration_name[registration - 1] : "");
+    return out;
+}
+
+int points_alike(const struct points *p, const struct point *more, struct err *err)
+{
+    const struct point *first[OP_COUNT] = {NULL};
+    char a[POINT_KIND], b[POINT_KIND];
+
+    for (int i = 0; i < p->count + (more != NULL); i++) {
+        const struct point *q = i < p->count ? &p->point[i] : more;
+        if (!first[q->op])
+            first[q->op] = q;
+        else if (point_kind(q) != point_kind(first[q->op]))
+            return err_data(err,
+                            "%s of %s and of %s: times of different types, reductions or "
+                            "registrations of buffers are not mixed",
+                            op_name(q->op),
+                            *point_kind_text(point_kind(first[q->op]), a) ? a : "unknown type",
+                            *point_kind_text(point_kind(q), b) ? b : "unknown type");
+    }
+    return 0;
 }
 
 unsigned point_tail(double p95, double median)

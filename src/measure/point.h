@@ -3,6 +3,8 @@
  * points.tsv is append-only.  The first line is "# railgauge-points 1 plan=CRC endpoints=N
  * transport=NAME topology=CRC" (points_topology(); files of older versions lack it).  A second
  * comment holds the provenance as one line of JSON.  The header follows, then one row per point.
+ * Files of older versions lack the columns of struct point_kind: its members are then not known,
+ * and such a file is continued without them.
  * The last column is the CRC32C (8 hex digits) of the row's text before it, tab included.  If the
  * last row has no newline or a wrong CRC, it is a torn tail and ignored; a wrong CRC in an earlier
  * row is an error with its line.  A point has one row: a second one for the same round, group, epoch
@@ -61,11 +63,15 @@ struct point {
     };
     union {
         struct {
-            enum stage stage : 8;
-            enum op op : 8;
-            enum stop stop : 4;
-            int epoch : 4;
+            enum stage stage : 7;
+            enum op op : 7;
+            enum stop stop : 2;
+            unsigned epoch : 3;
             bool checked : 1, wrong : 1; /* data was verified; was found wrong */
+            /* Kind of the data, each one more than the library's number; 0: not known, and redop 0
+             * where nothing is reduced.  dtype: enum nccl_dtype, redop: enum nccl_redop,
+             * registration: enum nccl_register. */
+            unsigned dtype : 4, redop : 3, registration : 2;
         };
         uint32_t words; /* all the bit fields in one word */
     };
@@ -76,6 +82,18 @@ static inline struct point_sec point_secs(double median, double lo, double hi)
 }
 _Static_assert(sizeof(struct point) == 64, "millions are held");
 _Static_assert(PLAN_EPOCHS <= 8 && STAGE_COUNT < 128 && OP_COUNT < 128, "it has no room for more");
+
+/* Kind of a point's data as far as times depend on it, 0: not known.  Kernels that move bytes do
+ * not depend on their type; kernels that reduce do (NCCL: symmetric kernels for floating point
+ * only, NVLS with loads of 4 or 16 bytes).  Points of different kinds are never mixed. */
+static inline unsigned point_kind(const struct point *p)
+{
+    return (p->registration > 1 ? p->registration << 7 : 0) |
+           (p->redop ? p->redop << 4 | p->dtype : 0);
+}
+enum { POINT_KIND = 48 };
+/* Kind in words: "bfloat16 sum, symmetric"; "": not known. */
+const char *point_kind_text(unsigned kind, char out[POINT_KIND]);
 
 /* Return log(sec_p95 / sec) in steps of 1/POINT_TAIL_STEPS, plus one, at most POINT_TAIL_MOST; 0:
  * not known.  Computed from the digits of the file, so that a file gives the same value as the
@@ -133,6 +151,7 @@ struct points {
     int endpoints;
     char transport[16];
     bool bound; /* the file names its topology */
+    bool plain; /* the file lacks the columns of the kind of data */
     unsigned topology_crc;
     int torn; /* bytes of torn tail that were ignored */
     /* result of the noise judge after the first stage (noise/noise.h), for the fit; NULL: none */
@@ -143,6 +162,9 @@ int points_load(struct points *p, const char *path, struct err *err);
 /* Check that the points were measured on this topology.  EXIT_DATA with both names. */
 int points_check(const struct points *p, const char *path, const struct topo *t,
                  const char *topology, struct err *err);
+/* Check that the points of each operation are of one kind, also with `more` (NULL: none).
+ * EXIT_DATA with both kinds. */
+int points_alike(const struct points *p, const struct point *more, struct err *err);
 void points_free(struct points *p);
 
 /* Append points.  points_open() creates or continues the file (cutting a torn tail), locks the
@@ -165,13 +187,14 @@ int points_close(struct points_log *log, struct err *err); /* commits; log may b
 
 /* --- a row as text, for points_log.c --- */
 
-enum { POINT_TEXT = 768, POINT_COLUMNS = 26 }; /* room for one row */
+enum { POINT_TEXT = 768, POINT_COLUMNS = 29 }; /* room for one row */
 
 /* The last written row.  The next row starts from its text, because consecutive rows are almost
  * equal. */
 struct point_written {
     struct point_row row;
     size_t len;                       /* 0: no row yet */
+    bool plain;                       /* rows lack the columns of the kind of data */
     unsigned short at[POINT_COLUMNS]; /* offset of each cell */
 };
 /* Write a row as text and store it in *last.  Returns the length, newline included. */

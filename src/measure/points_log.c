@@ -175,6 +175,7 @@ static int resume(struct points_log *log, unsigned crc, const struct topo *t, co
             log->path, p->plan_crc, p->endpoints, p->transport, crc, t->endpoints, transport);
     if (points_check(p, log->path, t, "this topology", err) < 0)
         return -1;
+    log->last.plain = p->plain; /* the file keeps its columns */
     if (p->torn && ftruncate(log->fd, size - p->torn) < 0)
         return err_io(err, "%s: cannot cut a torn tail: %s", log->path, strerror(errno));
     return 0;
@@ -228,6 +229,10 @@ void points_add(struct points_log *log, const struct point_row *row)
     }
     log->len += point_row(log->text + log->len, row, &log->last);
     MEM_PUSH(log->all.point, log->all.count) = row->point;
+    if (log->last.plain) {
+        struct point *p = &log->all.point[log->all.count - 1];
+        p->dtype = p->redop = p->registration = 0; /* as a reader of the file will see it */
+    }
 }
 
 int points_commit(struct points_log *log, struct err *err)
@@ -236,7 +241,7 @@ int points_commit(struct points_log *log, struct err *err)
         return 0;
     int rc = write_text(log, log->text, log->len, err);
     if (rc == 0)
-        log->len = log->last.len = 0;
+        log->len = log->last.len = 0; /* last.plain stays */
     return rc;
 }
 

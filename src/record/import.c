@@ -7,6 +7,7 @@
 
 #include "base/host.h"
 #include "base/mem.h"
+#include "kernels/nccl_api.h"
 #include "topo/gpu.h"
 
 enum { NOTE = 64 };
@@ -325,12 +326,44 @@ static int check_factor(const struct recording *r, const struct recording_row *r
                     want);
 }
 
-static void add_point(struct import *im, struct round *round, const struct recording_half *h,
-                      size_t bytes, int epoch)
+/* Type and reduction as printed; of a name unknown here, not known. */
+static void set_kind(struct point *p, const struct recording_row *row)
 {
+    p->dtype = (unsigned)(1 + nccl_dtype_find(row->type)) & 15;
+    p->redop = op_adds(p->op) ? (unsigned)(1 + nccl_redop_find(row->redop)) & 7 : 0;
+}
+
+/* Check that earlier points of the operation, also those of other files, are of the same kind. */
+static int check_kind(const struct import *im, const struct recording *r,
+                      const struct recording_row *row, enum op op, struct err *err)
+{
+    struct point next = {.op = op};
+    char a[POINT_KIND], b[POINT_KIND], at[320];
+
+    set_kind(&next, row);
+    for (int i = 0; i < im->rows; i++) {
+        const struct point *p = &im->row[i].point;
+        if (p->op == op && point_kind(p) != point_kind(&next))
+            return err_data(
+                err,
+                "%s: %s of %s, but earlier ones are of %s: times of different types are "
+                "not mixed (import them into a folder of their own)",
+                recording_at(r, "results", row->line, at), op_name(op),
+                point_kind_text(point_kind(&next), a), point_kind_text(point_kind(p), b));
+    }
+    return 0;
+}
+
+static void add_point(struct import *im, struct round *round, const struct recording_row *from,
+                      int epoch)
+{
+    const struct recording_half *h = &from->half[im->opts->in_place];
+    size_t bytes = from->bytes;
+
     for (int g = 0; g < round->groups; g++) {
         struct point_row row;
         point_describe(&row, round, g, epoch, bytes);
+        set_kind(&row.point, from);
         fill(&row, h, round->groups);
         MEM_PUSH(im->row, im->rows) = row;
     }
@@ -354,10 +387,11 @@ static int add_rows(struct import *im, const struct recording *r, const struct r
             left->half++;
         else if ((epoch = epoch_of(im, round->id, row->bytes)) >= PLAN_EPOCHS)
             left->cycles++;
-        else if (check_factor(r, row, h, round, err) < 0)
+        else if (check_factor(r, row, h, round, err) < 0 ||
+                 (i == 0 && check_kind(im, r, row, round->op, err) < 0))
             return -1;
         else
-            add_point(im, round, h, row->bytes, epoch);
+            add_point(im, round, row, epoch);
     }
     return 0;
 }

@@ -422,6 +422,22 @@ static const char *model_of(const struct topo *t)
     return t->endpoints ? t->endpoint[0].model : "";
 }
 
+/* What reductions added, where both campaigns know it and differ: returns the operation, else -1. */
+static int other_data(const struct matrix *a, const struct matrix *b, const char **of_a,
+                      const char **of_b)
+{
+    for (int i = 0; i < a->collectives; i++)
+        for (int k = 0; k < b->collectives; k++) {
+            const struct collective *x = &a->collective[i], *y = &b->collective[k];
+            if (x->op == y->op && x->data && y->data && strcmp(x->data, y->data) != 0) {
+                *of_a = x->data;
+                *of_b = y->data;
+                return (int)x->op;
+            }
+        }
+    return -1;
+}
+
 char *figures_unlike(const struct campaign *a, const struct campaign *b)
 {
     const struct {
@@ -434,5 +450,9 @@ char *figures_unlike(const struct campaign *a, const struct campaign *b)
         if (facts[i].a && facts[i].b && strcmp(facts[i].a, facts[i].b) != 0)
             return mem_printf("is of %s \"%s\", %s of \"%s\"", facts[i].what, facts[i].a, b->path,
                               facts[i].b);
+    const char *of_a, *of_b;
+    int op = other_data(a->matrix, b->matrix, &of_a, &of_b);
+    if (op >= 0)
+        return mem_printf("has %s of %s, %s of %s", op_name((enum op)op), of_a, b->path, of_b);
     return NULL;
 }

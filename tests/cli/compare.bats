@@ -33,6 +33,20 @@ setup() {
     cd "$BATS_FILE_TMPDIR" || return 1
 }
 
+@test "reductions of another type are not compared" {
+    local name type
+    for name in bfloat16 uint32 unknown; do
+        mkdir -p "typed-$name"
+        cp same/*.tsv same/topology.json "typed-$name"
+        type="$name sum"
+        jq --arg type "$type" 'if $type != "unknown sum" then .collectives[].data = $type else . end' same/matrix.json >"typed-$name/matrix.json"
+        railgauge seal "typed-$name/matrix.json"
+    done
+    rejects compare 65 "typed-bfloat16 has all_gather of bfloat16 sum, typed-uint32 of uint32 sum" typed-bfloat16 typed-uint32
+    run -0 railgauge compare typed-bfloat16 typed-bfloat16
+    run -0 railgauge compare typed-bfloat16 typed-unknown
+}
+
 @test "nothing changed: no alarm, and every tier is shown as the same" {
     run -0 railgauge compare before same
     [[ ${lines[0]} == "0 of "*" figures worse, 0 better; "*" points in both" ]]

@@ -31,6 +31,17 @@ cells() {
     [ "$(jq -r '.hosts.rows[0][0]' topology.json)" = hgx01 ]
 }
 
+@test "type and reduction are kept, and another type is another campaign" {
+    railgauge import -q "$golden/2.13-hgx.txt" --op all_reduce
+    [ "$(paste -d' ' <(cells dtype) <(cells redop) <(cells registration) | sort -u)" = "float32 sum -" ]
+    sed 's/ float / bfloat16 /' "$golden/2.13-hgx.txt" | sed 's/ float  /bfloat16 /' >other.txt
+    mkdir both
+    run --separate-stderr railgauge import "$golden/2.13-hgx.txt" other.txt --op all_reduce -o both/points.tsv
+    [ "$status" -eq 65 ]
+    [[ $stderr == *"other.txt:"*": all_reduce of bfloat16 sum, but earlier ones are of float32 sum: times of different types are not mixed"* ]]
+    [ ! -e both/points.tsv ]
+}
+
 @test "the in-place half is the other one" {
     railgauge import -q "$golden/2.13-hgx.txt" --op all_reduce --in-place
     [ "$(cells sec)" = "$(grep -E '^ +[0-9]' "$golden/2.13-hgx.txt" | awk '{ printf "%.7g\n", $10 * 1e-6 }')" ]

@@ -285,7 +285,7 @@ shared_ranks() {
 corruption() {
     RAILGAUGE_FLIP=all_reduce:1:77:3 shared 2 flip --op all_reduce -b 4K -e 4K -n 1
     [ "$(column check "$out/flip/points.tsv" | sort -u)" != ok ] &&
-        column note "$out/flip/points.tsv" | grep 'rank 1.*byte 77 '
+        column note "$out/flip/points.tsv" | grep 'rank 1.*element 38 '
 }
 
 graphs() {

@@ -51,6 +51,23 @@ nccl_is_right() { # RANKS WORDS...
     RAILGAUGE_KERNELS=$PWD/none nccl_is_right 3 -d bf16 --redop avg
 }
 
+@test "reductions add bfloat16 unless told otherwise; a campaign has one type" {
+    plan "collective all_reduce 64 1024 16 0 0-1" "collective all_gather 64 64 16 0 0-1" >plan.tsv
+    ranks 2 "$probe" probe -t nccl --plan plan.tsv -n 2 -w 1 --no-retest
+    [ "$(paste <(column op points.tsv) <(column dtype points.tsv) <(column redop points.tsv) <(column registration points.tsv) \
+        <(column check points.tsv) | sort -u | tr '\t\n' ' ;')" = "all_gather uint8 - none ok;all_reduce bfloat16 sum none ok;" ]
+    plan "collective all_reduce 64 4096 4 0 0-1" >plan.tsv
+    run ranks 2 "$probe" probe -t nccl --plan plan.tsv -n 2 -w 1 --no-retest -o more.tsv -d fp32
+    [ "$status" -eq 0 ]
+    [ "$(column dtype more.tsv | sort -u)" = float32 ]
+    head -n 4 more.tsv >cut.tsv
+    run ranks 2 "$probe" probe -t nccl --plan plan.tsv -n 2 -w 1 --no-retest -o cut.tsv
+    [ "$status" -eq 65 ]
+    [[ $output == *"all_reduce of float32 sum and of bfloat16 sum: times of different types"* ]]
+    run ranks 2 "$probe" probe -t nccl --plan plan.tsv -n 2 -w 1 --no-retest -o cut.tsv -d fp32
+    [ "$status" -eq 0 ]
+}
+
 @test "one flipped bit is named: op, rank, host, byte, source; the code says that it could not be judged" {
     for kernels in there none; do
         [ $kernels = there ] || export RAILGAUGE_KERNELS=$PWD/none
@@ -62,7 +79,7 @@ nccl_is_right() { # RANKS WORDS...
         [[ $output == *"points.tsv: data were wrong in 2 of 2 points and 0 failed; first: all_gather of 4096 bytes: rank 1 "* ]]
         [[ $(column note points.tsv | head -n 1) =~ ^"all_gather of 4096 bytes: rank 1 (host $(hostname)): byte 2050 (block of rank 1) is 0x"(..)", expected 0x"(..)$ ]]
         [ $((0x${BASH_REMATCH[1]} ^ 0x${BASH_REMATCH[2]})) -eq 8 ]
-        [[ $(column note points.tsv | tail -n 1) == *"byte 4095 (sum over 2 ranks) is 0x"* ]]
+        [[ $(column note points.tsv | tail -n 1) == *"element 2047 (bfloat16, sum over 2 ranks) is 0x"* ]]
         rm -f -- *.tsv
         RAILGAUGE_FLIP=reduce:0:8:0 run ranks 2 "$probe" probe -t nccl -b 4K -e 4K -n 1 -w 0 --epochs 1 --op reduce -d half
         [[ $(column note points.tsv) =~ "element 4 (float16, sum over 2 ranks) is 0x"(....)", expected 0x"(....)$ ]]
@@ -77,7 +94,7 @@ places() {
     NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=COLL NCCL_DEBUG_FILE=$PWD/log.%p ranks 2 "$probe" probe -t nccl --plan plan.tsv \
         -n 40 -w 2 --no-retest --max-run 60s "$@" >&2
     [ "$(column check points.tsv | sort -u)" = ok ] || return 1
-    cat "$(printf '%s\n' log.* | head -n 1)" | awk '/AllReduce: .* count 16 / { for (i = 1; i < NF; i++) if ($i == "sendbuff") print $(i + 1) }' >at
+    cat "$(printf '%s\n' log.* | head -n 1)" | awk '/AllReduce: .* count 32 / { for (i = 1; i < NF; i++) if ($i == "sendbuff") print $(i + 1) }' >at
     calls=$(wc -l <at) places=$(sort -u at | wc -l) reach=$(($(sort at | tail -n 1) - $(sort at | head -n 1)))
 }
 

@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/units.h"
+#include "kernels/nccl_api.h"
 #include "measure/point.h"
 
 static char dir[] = "/tmp/rg-points-XXXXXX";
@@ -119,6 +120,10 @@ static void what_is_held_is_what_was_measured(void **state)
         q->op = (enum op)rng_below(&r, OP_COUNT);
         q->stop = (enum stop)rng_below(&r, STOP_FAILED + 1);
         q->wrong = q->checked && rng_below(&r, 2);
+        q->dtype = (unsigned)rng_below(&r, NCCL_DTYPES + 1) & 15;
+        q->redop = (unsigned)rng_below(&r, NCCL_REDOPS + 1) & 7;
+        q->registration = (unsigned)rng_below(&r, 4) & 3;
+        q->epoch = (unsigned)rng_below(&r, PLAN_EPOCHS) & 7;
         q->bytes = (size_t)rng_u64(&r) >> (14 + rng_below(&r, 45));
         points_add(log, &row[i]);
     }
@@ -147,7 +152,9 @@ static void what_is_held_is_what_was_measured(void **state)
         }
         assert_true(got.round == want.round && got.bytes == want.bytes && got.op == want.op &&
                     got.stage == want.stage && got.stop == want.stop && got.wrong == want.wrong &&
-                    got.n == want.n && got.dst == want.dst);
+                    got.n == want.n && got.dst == want.dst && got.epoch == want.epoch &&
+                    got.dtype == want.dtype && got.redop == want.redop &&
+                    got.registration == want.registration);
     }
     assert_true(sizeof(struct point) <= 64); /* there are millions */
     points_free(&p);
@@ -407,12 +414,85 @@ static void a_full_disk_is_said_and_nothing_is_lost(void **state)
     assert_non_null(strstr(err.text, "/dev/full: "));
 }
 
+/* A file of an older version is read, and continued without the columns that it lacks. */
+static void a_file_without_kinds_stays_as_it_is(void **state)
+{
+    static const char head[] =
+        "# railgauge-points 1 plan=abcd endpoints=4 transport=mpi\n"
+        "round\tgroup\tepoch\tstage\top\tranks\tsrc\tdst\tflows\tbytes\tn\tsec\tsec_lo\tsec_"
+        "hi\tsec_min\t"
+        "sec_p5\tsec_p95\tsec_max\tsec_mad\tslowest\tskew_sec\tlate\tstop\tcheck\tnote\tcrc32c\n";
+    static const char row[] = "0\t0\t0\tcollective\tall_reduce\t4\t0\t3\t1\t64\t5\t0.001\t0.001\t0."
+                              "002\t0.001\t0.001\t0.002\t"
+                              "0.002\t0.0001\t3\tnan\t-1\tci\tok\t\t";
+    struct point_row more = sample(1);
+    struct points_log *log;
+    struct points p;
+    struct err err;
+    char *text;
+    size_t len;
+
+    (void)state;
+    char *old = mem_printf("%s%s%08x\n", head, row, file_crc32c(0, row, strlen(row)));
+    FILE *f = fopen(path, "w");
+    assert_int_equal(fputs(old, f) < 0 || fclose(f), 0);
+    more.point.op = OP_ALL_REDUCE;
+    more.point.dtype = 1 + NCCL_BFLOAT16;
+    more.point.redop = 1 + NCCL_SUM;
+    assert_int_equal(points_open(&log, path, 0xabcd, &four, "mpi", &err), 0);
+    assert_true(points_all(log)->plain);
+    for (int i = 0; i < 3; i++) {
+        more.point.round = i;
+        points_add(log, &more);
+        assert_int_equal(points_commit(log, &err), 0);
+    }
+    assert_int_equal(points_alike(points_all(log), NULL, &err), 0);
+    assert_int_equal(points_close(log, &err), 0);
+    assert_int_equal(points_load(&p, path, &err), 0);
+    assert_int_equal(p.count, 4);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(point_kind(&p.point[i]), 0);
+    points_free(&p);
+    assert_int_equal(file_read(&text, &len, path, 1 << 20, &err), 0);
+    assert_memory_equal(text, old, strlen(old));
+    free(text);
+    free(old);
+}
+
+static void kinds_are_not_mixed(void **state)
+{
+    struct point a = {.op = OP_ALL_REDUCE, .dtype = 1 + NCCL_BFLOAT16, .redop = 1 + NCCL_SUM};
+    struct point with[] = {a, a, a, a, a};
+    struct point one[] = {a, a};
+    struct points p = {.point = one, .count = 2};
+    char text[POINT_KIND];
+    struct err err;
+
+    (void)state;
+    with[0].registration = 1;   /* none, as where nothing is known of it */
+    with[1].op = OP_ALL_GATHER; /* moves bytes of whatever type */
+    with[1].redop = with[1].dtype = 0;
+    with[2].dtype = 1 + NCCL_UINT32;
+    with[3].redop = 1 + NCCL_MAX;
+    with[4].registration = 3;
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(points_alike(&p, &with[i], &err), i < 2 ? 0 : -1);
+    assert_int_equal(err.code, EXIT_DATA);
+    assert_non_null(
+        strstr(err.text, "all_reduce of bfloat16 sum and of bfloat16 sum, symmetric: "));
+    one[1] = with[2];
+    assert_int_equal(points_alike(&p, NULL, &err), -1);
+    assert_string_equal(point_kind_text(point_kind(&with[3]), text), "bfloat16 max");
+    assert_string_equal(point_kind_text(2 << 7, text), "buffer");
+    assert_string_equal(point_kind_text(0, text), "");
+}
+
 /* A row of which a cell may be anything, with the CRC of what it says then. */
 static void random_row(char row[2 * POINT_TEXT], struct rng *r)
 {
     static const char *const junk[] = {"",     "x",  "-1",      "nan",    "1e99",
                                        "7\t7", "01", "pair_bw", "failed", "1e-3"};
-    char text[POINT_TEXT], *cell[26], *next = text;
+    char text[POINT_TEXT], *cell[POINT_COLUMNS], *next = text;
     struct point_row p = sample((int)rng_below(r, 3));
     struct point_written none = {.len = 0};
 
@@ -424,12 +504,13 @@ static void random_row(char row[2 * POINT_TEXT], struct rng *r)
     if (rng_below(r, 4) == 0)
         point_note(&p.point, "note %u", rng_below(r, 2));
     text[point_row(text, &p, &none) - 1] = '\0';
-    for (int i = 0; i < 26; i++)
+    for (int i = 0; i < POINT_COLUMNS; i++)
         cell[i] = strsep(&next, "\t");
     if (rng_below(r, 3) == 0)
-        cell[rng_below(r, 25)] = (char *)junk[rng_below(r, sizeof(junk) / sizeof(*junk))];
+        cell[rng_below(r, POINT_COLUMNS - 1)] =
+            (char *)junk[rng_below(r, sizeof(junk) / sizeof(*junk))];
     *row = '\0';
-    for (int i = rng_below(r, 20) == 0; i < 25; i++)
+    for (int i = rng_below(r, 20) == 0; i < POINT_COLUMNS - 1; i++)
         strcat(strcat(row, cell[i]), "\t");
     sprintf(row + strlen(row), "%08x\n", file_crc32c(0, row, strlen(row)));
 }
@@ -559,6 +640,8 @@ int main(void)
         cmocka_unit_test(a_full_disk_is_said_and_nothing_is_lost),
         cmocka_unit_test(a_row_means_the_same_behind_any_other),
         cmocka_unit_test(a_point_has_one_row),
+        cmocka_unit_test(a_file_without_kinds_stays_as_it_is),
+        cmocka_unit_test(kinds_are_not_mixed),
         cmocka_unit_test(what_is_not_a_points_file_is_refused),
     };
 

@@ -62,7 +62,13 @@ COLUMNS: dict[str, Callable[[str, Head], Any]] = {
     "slowest": _endpoint(-1), "skew_sec": _seconds, "late": _endpoint(-1),
     "stop": _word("ci", "time", "count", "failed"), "check": _word("no", "ok", "wrong"), "note": lambda text, _: text,
 }
-_HEADER = "\t".join([*COLUMNS, "crc32c"])
+#: columns that files of older versions lack; "-": not known
+KIND = {
+    "dtype": _word("-", "int8", "uint8", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64", "bfloat16",
+                   "float8e4m3", "float8e5m2"),
+    "redop": _word("-", "sum", "prod", "max", "min", "avg"),
+    "registration": _word("-", "none", "buffer", "symmetric"),
+}
 _HEAD = re.compile(r"# railgauge-points ([0-9]+) plan=([0-9a-f]{1,8}) endpoints=([0-9]+) transport=(\S{1,15})"
                    r"(?: topology=([0-9a-f]{1,8}))?")
 
@@ -86,12 +92,12 @@ def _is_whole(row: bytes) -> bool:
     return bool(tab) and crc == b"%08x" % crc32c(text + tab)
 
 
-def _read_row(path: Path, number: int, text: str, head: Head) -> dict:
+def _read_row(path: Path, number: int, text: str, head: Head, columns: dict[str, Callable[[str, Head], Any]]) -> dict:
     cells = text.split("\t")
-    if len(cells) != len(COLUMNS) + 1:
-        raise Error(f"{path}:{number}: {len(cells)} columns where {len(COLUMNS) + 1} are needed")
-    row = {}
-    for (name, read), cell in zip(COLUMNS.items(), cells):
+    if len(cells) != len(columns) + 1:
+        raise Error(f"{path}:{number}: {len(cells)} columns where {len(columns) + 1} are needed")
+    row = dict.fromkeys(KIND, "-")
+    for (name, read), cell in zip(columns.items(), cells):
         try:
             row[name] = read(cell, head)
         except ValueError as why:
@@ -112,7 +118,7 @@ def read_points(path: Path) -> tuple[Head, Table]:
     lines.pop()  # what follows the last newline: nothing, or a torn tail
     if not lines:
         raise Error(f"{path}: no header")
-    head, table, header = _read_head(path, clean_line(path, 1, lines[0])), Table(), False
+    head, table, header, columns = _read_head(path, clean_line(path, 1, lines[0])), Table(), False, COLUMNS
     for number, line in enumerate(lines[1:], 2):
         torn = number == len(lines) and header and not line.startswith(b"#") and not _is_whole(line)
         if torn:
@@ -121,14 +127,16 @@ def read_points(path: Path) -> tuple[Head, Table]:
         if text.startswith("#"):
             continue
         if not header:
-            if text != _HEADER:
-                column = next((i for i, (a, b) in enumerate(zip(text.split("\t"), _HEADER.split("\t"))) if a != b), -1)
+            columns = {**COLUMNS, **KIND} if "\tdtype\t" in text else COLUMNS
+            names = [*columns, "crc32c"]
+            if text.split("\t") != names:
+                column = next((i for i, (a, b) in enumerate(zip(text.split("\t"), names)) if a != b), -1)
                 raise Error(f"{path}:{number}: column {column + 1} of the header is not as it must be")
             header = True
         elif not _is_whole(line):
             raise Error(f"{path}:{number}: CRC does not match the row")
         else:
-            table.append(_read_row(path, number, text, head))
+            table.append(_read_row(path, number, text, head, columns))
     return head, table
 
 

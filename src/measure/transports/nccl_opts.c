@@ -166,7 +166,7 @@ static const struct opt rows[] = {
      "(default none)",
      OPT_CALL(take_register), .group = "gpu"},
     {"datatype", 'd', "TYPE",
-     "data type: int8 ... float32, bfloat16, float8e4m3 (default uint8, for sums uint32)",
+     "data type: int8 ... float32, bfloat16, float8e4m3 (default uint8, for sums bfloat16)",
      OPT_CALL(take_type), .group = "gpu"},
     {"redop", 0, "OP", "reduction: sum, prod, max, min or avg (default sum)", OPT_CALL(take_redop),
      .group = "gpu"},

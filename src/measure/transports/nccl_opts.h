@@ -29,7 +29,7 @@ struct nccl_opts {
     bool in_place;     /* --in-place */
     bool mem_alloc;    /* --nccl-mem: buffers from ncclMemAlloc */
     enum nccl_register registration; /* --register none|buffer|symmetric */
-    int dtype;                       /* --datatype, default NCCL_UINT8; reductions NCCL_UINT32 */
+    int dtype;                       /* --datatype, default NCCL_UINT8; see nccl_opts_sums() */
     bool dtype_given;
     int redop;                       /* --redop, default sum */
     bool share_gpu;                  /* --share-gpu */
@@ -42,6 +42,13 @@ struct nccl_opts {
     {                                                                                              \
         .dtype = NCCL_UINT8, .redop = NCCL_SUM, .pool = 16                                         \
     }
+/* Type of reductions: that of training's gradients by default.  It decides which kernels run: NCCL
+ * has symmetric kernels for floating-point types only, and NVLS loads 4 bytes of uint32 at once, 16
+ * of float32 and bfloat16 (2.28: src/device/symmetric, multimem in src/device/reduce_kernel.h). */
+static inline int nccl_opts_sums(const struct nccl_opts *o)
+{
+    return o->dtype_given ? o->dtype : NCCL_BFLOAT16;
+}
 /* The options and their values from the command line. */
 extern const struct opt_set nccl_options;
 extern struct nccl_opts nccl_opts_asked;

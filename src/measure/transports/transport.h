@@ -31,6 +31,7 @@ struct group {
 
 struct plan;
 struct round;
+struct point;
 struct points;
 struct probe_args;
 struct topo;
@@ -45,6 +46,9 @@ struct transport_calls { /* no fifth call per group without removing code elsewh
     int (*check)(void *ctx, enum op op, size_t bytes,
                  struct err *err); /* verify every received byte once; may be NULL */
     void (*close)(void *ctx);
+
+    /* Set dtype, redop and registration of a described point (point.h); NULL: not known. */
+    void (*kind)(struct point *p);
 
     /* Once per campaign, collective over w.  start() runs before the topology is made and finds the
      * ranks' GPUs, libraries, and devices needed by the options. */

@@ -47,12 +47,14 @@ static int type_of(const struct epochs_point *s, const struct nccl_opts *o)
 {
     size_t count = s->bytes / (size_t)op_blocks(s->first->op, s->first->ranks);
 
+    if (s->first->dtype && count % nccl_dtype_size(s->first->dtype - 1) == 0)
+        return s->first->dtype - 1;
     return o && o->dtype_given ? o->dtype : count % 4 ? NCCL_UINT8 : NCCL_UINT32;
 }
 
 static const char *redop_of(const struct point *p, const struct nccl_opts *o)
 {
-    return !op_adds(p->op) ? "none" : o ? nccl_redop_name[o->redop] : "sum";
+    return !op_adds(p->op) ? "none" : p->redop ? nccl_redop_name[p->redop - 1] : o ? nccl_redop_name[o->redop] : "sum";
 }
 
 static void print_row(FILE *out, const struct epochs_point *s, const struct nccl_tests_how *how)

@@ -17,7 +17,9 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/units.h"
+#include "kernels/nccl_api.h"
 #include "measure/plan.h"
+#include "measure/point.h"
 #include "measure/transports/transport.h"
 #include "measure/verify.h"
 #include "transport/mpi/mpi_ops.h"
@@ -368,7 +370,16 @@ static int mpi_learn(const struct probe_args *a, struct world *w, struct topo *t
     return mpi_readback_learn(w, t, err);
 }
 
+/* Sums of uint32, which are exact in any order (verify.h); MPI knows no bfloat16 before MPI 5. */
+static void mpi_kind(struct point *p)
+{
+    p->dtype = 1 + (op_adds(p->op) ? NCCL_UINT32 : NCCL_UINT8);
+    p->redop = op_adds(p->op) ? 1 + NCCL_SUM : 0;
+    p->registration = 1;
+}
+
 const struct transport_calls transport_mpi = {
+    .kind = mpi_kind,
     .start = mpi_start,
     .open = mpi_open,
     .run = mpi_run,

@@ -313,7 +313,7 @@ static void fill_side(struct nccl_side *s, const struct group *g, size_t max_byt
                             .member = mem_dup(g->members, (size_t)g->size, sizeof(*g->members)),
                             .capacity = max_bytes,
                             .dtype = o->dtype,
-                            .sum_dtype = o->dtype_given ? o->dtype : NCCL_UINT32,
+                            .sum_dtype = nccl_opts_sums(o),
                             .redop = o->redop,
                             .in_place = o->in_place};
     s->room = nccl_job_room(s, max_bytes);

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "measure/device/gpu_binding.h"
 #include "measure/measure.h"
+#include "measure/point.h"
 #include "measure/probe_args.h"
 #include "transport/mpi/world_mpi.h"
 #include "transport/nccl/nccl_conn.h"
@@ -443,7 +444,17 @@ static int nccl_sweep(const struct transport *tr, const struct probe_args *a, st
     return rc;
 }
 
+static void nccl_kind(struct point *p)
+{
+    const struct nccl_opts *o = nccl_opts_now();
+
+    p->dtype = 1 + (unsigned)(op_adds(p->op) ? nccl_opts_sums(o) : o->dtype);
+    p->redop = op_adds(p->op) ? 1 + (unsigned)o->redop : 0;
+    p->registration = 1 + o->registration;
+}
+
 const struct transport_calls transport_nccl = {
+    .kind = nccl_kind,
     .open = nccl_open,
     .run = nccl_run,
     .check = nccl_check,
