@@ -385,12 +385,6 @@ void late_find(struct late *l, const struct record_job *j)
     free(w.axes_late);
 }
 
-void late_free(struct late *l)
-{
-    free(l->part);
-    memset(l, 0, sizeof(*l));
-}
-
 char *late_name(const struct late_part *p, const struct record_job *j)
 {
     const struct record_process *q = &j->process[p->process];

@@ -26,6 +26,8 @@
 #define RG_LATE_H
 
 #include "record/record_job.h"
+#include <stdlib.h>
+#include <string.h>
 
 enum { LATE_SIGMAS = 5, LATE_FAR = 10, LATE_CALLS = 5, LATE_PARTNERS = 3 };
 #define LATE_LEAST 20e-6 /* s: ends of one collective differ by this much between ranks */
@@ -61,7 +63,11 @@ struct late {
 
 /* Fill l.  Needs the clocks aligned by record_clock_align().  The caller calls late_free(). */
 void late_find(struct late *l, const struct record_job *j);
-void late_free(struct late *l);
+static inline void late_free(struct late *l)
+{
+    free(l->part);
+    memset(l, 0, sizeof(*l));
+}
 /* Returns "rank 5 on n01 (device 5)" or "host n03".  The caller frees. */
 char *late_name(const struct late_part *p, const struct record_job *j);
 

@@ -153,8 +153,3 @@ int priced_make(struct priced *p, const struct matrix *m, const char *name, cons
     return rc;
 }
 
-void priced_free(struct priced *p)
-{
-    free(p->row);
-    memset(p, 0, sizeof(*p));
-}

@@ -9,6 +9,8 @@
 
 #include "matrix/matrix.h"
 #include "measure/point.h"
+#include <stdlib.h>
+#include <string.h>
 
 /* Result for one operation and size on the groups of a round. */
 struct priced_row {
@@ -34,6 +36,10 @@ struct priced {
  * device.  Call priced_free() in every case. */
 int priced_make(struct priced *p, const struct matrix *m, const char *name, const struct plan *plan,
                 const struct point_row *row, int rows, const struct topo *t, struct err *err);
-void priced_free(struct priced *p);
+static inline void priced_free(struct priced *p)
+{
+    free(p->row);
+    memset(p, 0, sizeof(*p));
+}
 
 #endif

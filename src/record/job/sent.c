@@ -106,8 +106,3 @@ void sent_compare(struct sent *s, const struct traffic *t, const struct record_s
     free(taken);
 }
 
-void sent_free(struct sent *s)
-{
-    free(s->row);
-    memset(s, 0, sizeof(*s));
-}

@@ -8,6 +8,8 @@
 
 #include "record/record_steps.h"
 #include "step/traffic.h"
+#include <stdlib.h>
+#include <string.h>
 
 #define SENT_ALIKE 0.01
 
@@ -30,6 +32,10 @@ struct sent {
 };
 
 void sent_compare(struct sent *s, const struct traffic *t, const struct record_steps *steps);
-void sent_free(struct sent *s);
+static inline void sent_free(struct sent *s)
+{
+    free(s->row);
+    memset(s, 0, sizeof(*s));
+}
 
 #endif

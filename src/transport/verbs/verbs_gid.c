@@ -20,13 +20,6 @@ const char *verbs_gid_text(char out[VERBS_GID_TEXT], const union verbs_gid *gid)
     return out;
 }
 
-bool verbs_gid_is_ipv4(const union verbs_gid *gid)
-{
-    static const unsigned char head[12] = {[10] = 0xff, [11] = 0xff};
-
-    return !memcmp(gid->raw, head, sizeof(head));
-}
-
 static enum family family_of(const union verbs_gid *gid)
 {
     return verbs_gid_is_ipv4(gid)                                ? IPV4

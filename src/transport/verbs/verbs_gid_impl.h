@@ -16,6 +16,7 @@
 #define RG_VERBS_GID_H
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "kernels/verbs_api.h"
@@ -51,7 +52,12 @@ struct verbs_path {
 
 const char *verbs_gid_type_text(int type); /* "RoCE v2" */
 const char *verbs_gid_text(char out[VERBS_GID_TEXT], const union verbs_gid *gid);
-bool verbs_gid_is_ipv4(const union verbs_gid *gid);
+static inline bool verbs_gid_is_ipv4(const union verbs_gid *gid)
+{
+    static const unsigned char head[12] = {[10] = 0xff, [11] = 0xff};
+
+    return !memcmp(gid->raw, head, sizeof(head));
+}
 
 /* Add a row to the sorted table, best first; if there is no room, the worst row is dropped. */
 void verbs_gid_add(struct verbs_address *a, const struct verbs_gid_row *row);

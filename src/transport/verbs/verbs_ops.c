@@ -60,12 +60,6 @@ int verbs_job_make(struct verbs_job *j, const struct verbs_conn *c, enum op op, 
     return 0;
 }
 
-void verbs_job_free(struct verbs_job *j)
-{
-    free(j->to);
-    free(j->from);
-}
-
 int verbs_job_clock(const struct verbs_conn *c, enum op op)
 {
     bool reads = c->how->verb == VERBS_BY_READ;

@@ -23,6 +23,7 @@
 
 #include "base/op.h"
 #include "transport/verbs/verbs_conn_impl.h"
+#include <stdlib.h>
 
 /* Transfer from one member to another. */
 struct verbs_flow {
@@ -43,7 +44,11 @@ struct verbs_job {
 /* EXIT_UNJUDGED for operations that the members or their memory do not allow. */
 int verbs_job_make(struct verbs_job *j, const struct verbs_conn *c, enum op op, size_t bytes,
                    struct err *err);
-void verbs_job_free(struct verbs_job *j);
+static inline void verbs_job_free(struct verbs_job *j)
+{
+    free(j->to);
+    free(j->from);
+}
 
 /* Member whose clock is used and whose samples the others copy; -1: every member uses its own. */
 int verbs_job_clock(const struct verbs_conn *c, enum op op);
