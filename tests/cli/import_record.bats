@@ -58,6 +58,11 @@ fails() {
     done
 }
 
+@test "clocks that were set in between: refused, not a waiting time beyond all that was recorded" {
+    scene d jump=30
+    fails 65 "d: the clocks do not fit: the 16 processes would have waited "
+}
+
 @test "who is late is named, and nobody else: a rank, a host, on one axis, now and then" {
     # 3 of the other seed: late in all calls, and far beyond that in a few
     for case in "$seed 1" "$seed 2" "$seed 3" "$seed 4" "650088454 3"; do

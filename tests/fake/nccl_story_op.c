@@ -361,6 +361,16 @@ static size_t choice_bytes(const struct ncclComm *c, const struct call *call)
     return ops_bytes(call) * (blocks ? (size_t)c->ranks : 1);
 }
 
+/* Windows, and a type and operation that have a symmetric kernel: no reduction of integers
+ * (src/sym_kernels.cc of 2.28). */
+static bool is_symmetric(const struct ncclComm *c, const struct call *call)
+{
+    bool adds = call->kind == OP_ALLREDUCE || call->kind == OP_REDUCESCATTER;
+
+    return c->windows && c->self.version >= 22700 && (adds || call->kind == OP_ALLGATHER) &&
+           (!adds || (call->dtype >= NCCL_FLOAT16 && call->dtype != NCCL_FLOAT64));
+}
+
 /* 2.19 says nothing; words and channels come with 2.24, the name with 2.23, and until then all the
  * bytes of a collective are told (src/enqueue.cc of the releases). */
 static void tell_choice(const struct ncclComm *c, const struct call *call, int algo, int proto)
@@ -369,7 +379,11 @@ static void tell_choice(const struct ncclComm *c, const struct call *call, int a
 
     if (c->rank != 0 || c->self.version < 22000)
         return;
-    if (c->self.version < 22400)
+    if (is_symmetric(c, call))
+        log_info(LOG_TUNING,
+                 "%s [Symmetric]: %ld Bytes -> Kernel %s_LL nchannels %d nthreads %d nWorks %d",
+                 name, (long)ops_bytes(call), name, 1, 512, 1);
+    else if (c->self.version < 22400)
         log_info(LOG_TUNING, "%s%s%ld Bytes -> Algo %d proto %d time %f", name, *name ? ": " : "",
                  (long)choice_bytes(c, call), algo, proto, 10.0);
     else

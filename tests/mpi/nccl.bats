@@ -31,6 +31,20 @@ nccl_is_right() { # RANKS WORDS...
 @test "replayed as CUDA graphs" { nccl_is_right 3 --graph; }
 # bats test_tags=nightly
 @test "memory of the library's, registered" { nccl_is_right 3 --nccl-mem --register buffer; }
+@test "symmetric windows: the kernels that ran are in the topology, and an ordinary one is named" {
+    plan "collective all_reduce 64 1024 16 0 0-1" >plan.tsv
+    symmetric=(-t nccl --plan plan.tsv -n 1 -w 1 --no-retest --nccl-mem --register symmetric)
+    run ranks 2 "$probe" probe "${symmetric[@]}"
+    [ "$status" -eq 0 ]
+    [[ $output != *"ordinary kernels"* ]]
+    [ "$(jq -c '[.nccl.choices.rows[] | .[3:5]] | unique' topology.json)" = '[["symmetric","AllReduce_LL"]]' ]
+    [ "$(column registration points.tsv | sort -u)" = symmetric ]
+    rm points.tsv
+    run ranks 2 "$probe" probe "${symmetric[@]}" -d uint32
+    [ "$status" -eq 0 ]
+    [[ $output == *"--register symmetric: all_reduce ran ordinary kernels at 2 of 2 sizes, such as tree ll at 64 B a rank"* ]]
+}
+
 @test "symmetric windows, in place" { nccl_is_right 3 --nccl-mem --register symmetric --in-place; }
 # bats test_tags=nightly
 @test "the same memory again and again" { nccl_is_right 3 --same-buffer; }

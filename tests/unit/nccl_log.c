@@ -174,6 +174,19 @@ static void version_2_30(void **state)
     assert_string_equal(p.warn[0], "no route to 192.168.7.9");
     assert_string_equal(p.env[0], "Comm config maxCTAs set to 8");
     assert_string_equal(p.choice[0].op, "reduce_scatter");
+    static const struct nccl_choice own[] = {
+        {"all_reduce", 0, 65536, "symmetric", "AllReduce_RSxLDMC_AGxSTMC", 8},
+        {"all_gather", 0, 8388608, "copy_engine", "-", -1},
+        {"all_to_all", 0, 16777216, "rma", "-", -1}};
+    assert_int_equal(p.choices, 4); /* neither a size that is no number nor an unknown way */
+    for (int i = 0; i < 3; i++) {
+        const struct nccl_choice *c = &p.choice[i + 1];
+        assert_string_equal(c->op, own[i].op);
+        assert_int_equal(c->bytes, own[i].bytes);
+        assert_string_equal(c->algo, own[i].algo);
+        assert_string_equal(c->proto, own[i].proto);
+        assert_int_equal(c->channels, own[i].channels);
+    }
     nccl_profile_free(&p);
 }
 

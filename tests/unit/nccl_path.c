@@ -45,6 +45,15 @@ static const struct judged {
     {"roce", ROCE, "NET/IB/0", "NET/IB/0", NULL, NULL, 0, 4},
     {"roce", IB, "NET/IB/0", "NET/IB/0", NULL, "asked roce, used NET/IB on InfiniBand on ranks 0-7",
      EXIT_CONFIG, 4},
+    /* neither NCCL nor the topology names the layer */
+    {"ib", "[0]rdma7:1", "NET/IB/0", "NET/IB/0", NULL,
+     "asked ib, used NET/IB, but neither the log of NCCL nor the topology tells InfiniBand from "
+     "Ethernet for the NICs of ranks 0-7: not proven",
+     EXIT_UNJUDGED, 4},
+    {"roce", "[0]rdma7:1", "NET/IB/0", "NET/IB/0", NULL,
+     "asked roce, used NET/IB, but neither the log of NCCL nor the topology tells InfiniBand from "
+     "Ethernet for the NICs of ranks 0-7: not proven",
+     EXIT_UNJUDGED, 4},
     {"tcp", IB, "NET/Socket/0", "NET/Socket/0", NULL, NULL, 0, 4},
     {"tcp", IB, "P2P/CUMEM", "NET/IB/0", "NET/Socket/0",
      "asked tcp, used P2P on ranks 0-2 and NET/IB on rank 3", EXIT_CONFIG, 4},

@@ -55,6 +55,24 @@ static int compare_matrix(struct recorded *r, const struct import *im, struct er
     return priced_make(&r->priced, &r->matrix, path, &im->plan, im->row, im->rows, &im->topo, err);
 }
 
+/* A process cannot wait for longer than was recorded.  Such a job has records of several runs, or
+ * clocks that jumped in between. */
+static int clocks_fit(const struct late *l, const struct record_job *j, const char *dir,
+                      struct err *err)
+{
+    char waited[UNITS_TEXT], recorded[UNITS_TEXT];
+
+    if (l->waited <= l->seconds)
+        return 0;
+    return err_data(
+        err,
+        "%s: the clocks do not fit: the %d processes would have waited %s for each other, "
+        "but %s are recorded (are these records of one run, and were no clocks set in "
+        "it?)",
+        dir, j->processes, units_seconds_text(waited, l->waited),
+        units_seconds_text(recorded, l->seconds));
+}
+
 int recorded_open(struct recorded *r, struct import *im, struct err *err)
 {
     if (record_load(&r->job, r->args->dir, err) < 0)
@@ -69,6 +87,8 @@ int recorded_open(struct recorded *r, struct import *im, struct err *err)
     if (rc < 0)
         return -1;
     late_find(&r->late, &r->job);
+    if (clocks_fit(&r->late, &r->job, r->args->dir, err) < 0)
+        return -1;
     if (compare_job(r, &im->topo, err) < 0 || compare_matrix(r, im, err) < 0)
         return -1;
     return r->args->traffic ? record_steps_save(&r->steps, &r->job, r->args->traffic, err) : 0;

@@ -143,6 +143,7 @@ struct nccl_judge {
     } use[USES_MAX];
     int uses;
     bool *heard; /* [endpoints] that reported a connection; owned */
+    bool *dim;   /* [endpoints] that used a NIC of unknown link layer; owned */
 };
 
 static void blame_rank(struct nccl_judge *j, const char *used, int rank)
@@ -209,6 +210,7 @@ static void judge_link(struct nccl_judge *j, const struct nccl_link *k, int from
     }
     if (k->via == NCCL_VIA_NET_IB && j->asked->layer) {
         enum link_layer layer = layer_of(j, teller, k->net);
+        j->dim[teller] |= !layer;
         if (layer && layer != j->asked->layer)
             blame_rank(
                 j, layer == LINK_ETHERNET ? "NET/IB on Ethernet (RoCE)" : "NET/IB on InfiniBand",
@@ -239,11 +241,19 @@ static int tell_used(struct nccl_judge *j, struct err *err)
     if (j->uses)
         return err_config(err, "asked %s, used %s", j->asked->name, text);
     bool *silent = mem_calloc((size_t)j->t->endpoints + 1, sizeof(bool));
-    int n = 0;
-    for (int i = 0; i < j->t->endpoints; i++)
+    int n = 0, dim = 0;
+    for (int i = 0; i < j->t->endpoints; i++) {
         n += silent[i] = !j->heard[i];
+        dim += j->dim[i];
+    }
     units_ranks_text(ranks, sizeof(ranks), silent, j->t->endpoints);
     free(silent);
+    if (!n && dim)
+        return err_set(err,
+                       "asked %s, used NET/IB, but neither the log of NCCL nor the topology tells "
+                       "InfiniBand from Ethernet for the NICs of %s: not proven",
+                       j->asked->name,
+                       units_ranks_text(ranks, sizeof(ranks), j->dim, j->t->endpoints));
     if (n)
         return err_set(err, "asked %s, but the log of NCCL names no connection of %s: not proven",
                        j->asked->name, ranks);
@@ -259,6 +269,7 @@ int nccl_path_judge(const struct nccl_profile *p, const struct topo *t, const ch
         return err_usage(
             err, "no path \"%s\": choose nvlink, mnnvl, p2p, pcie, shm, ib, roce or tcp", name);
     j.heard = mem_calloc((size_t)t->endpoints + 1, sizeof(bool));
+    j.dim = mem_calloc((size_t)t->endpoints + 1, sizeof(bool));
     for (int i = 0; i < p->links; i++) {
         const struct nccl_comm_profile *c = &p->comm[p->link_comm[i]];
         const struct nccl_link *k = &p->link[i];
@@ -271,5 +282,6 @@ int nccl_path_judge(const struct nccl_profile *p, const struct topo *t, const ch
     for (int i = 0; i < j.uses; i++)
         free(j.use[i].rank);
     free(j.heard);
+    free(j.dim);
     return rc;
 }

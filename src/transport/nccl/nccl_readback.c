@@ -12,7 +12,9 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/units.h"
 #include "measure/device/gpu_binding.h"
+#include "measure/transports/nccl_opts.h"
 #include "measure/transports/nccl_path.h"
 #include "topo/sources/nccl/nccl_log.h"
 #include "topo/sources/nccl/nccl_xml.h"
@@ -331,6 +333,40 @@ static void compare_busbw(struct nccl_profile *p, const struct points *points)
                                     busbw_measured(points, ops[o], p->comm[c].ranks));
 }
 
+/* Windows alone do not make a kernel symmetric: NCCL decides by type, operation and size, and does
+ * not tell the caller. */
+static void judge_kernels(struct nccl_profile *p)
+{
+    char text[256], at[UNITS_TEXT];
+
+    for (int op = 0; op < OP_COUNT; op++) {
+        const struct nccl_choice *first = NULL;
+        int ordinary = 0, all = 0;
+        for (int i = 0; i < p->choices; i++) {
+            const struct nccl_choice *c = &p->choice[i];
+            if (strcmp(c->op, op_name((enum op)op)) != 0)
+                continue;
+            bool own = !strcmp(c->algo, "symmetric") || !strcmp(c->algo, "copy_engine") ||
+                       !strcmp(c->algo, "rma");
+            all++;
+            ordinary += !own;
+            first = first || own ? first : c;
+        }
+        if (!first)
+            continue;
+        snprintf(
+            text, sizeof(text),
+            "--register symmetric: %s ran ordinary kernels at %d of %d sizes, such as %s %s at "
+            "%s a rank",
+            op_name((enum op)op), ordinary, all, first->algo, first->proto,
+            units_bytes_text(at, (double)first->bytes));
+        nccl_profile_note(&p->finding, &p->findings, text);
+    }
+    if (p->lines && !p->choices)
+        nccl_profile_note(&p->finding, &p->findings,
+                          "--register symmetric: the log of NCCL names no kernel: not proven");
+}
+
 int nccl_readback_campaign(struct nccl_readback *r, struct world *w, struct topo *t,
                            const char *path, const struct points *points, struct err *err)
 {
@@ -339,6 +375,8 @@ int nccl_readback_campaign(struct nccl_readback *r, struct world *w, struct topo
 
     if (rc == 0 && w->rank == 0) {
         compare_busbw(&p, points);
+        if (nccl_opts_now()->registration == NCCL_REG_SYMMETRIC)
+            judge_kernels(&p);
         keep_profile(t, &p);
         for (int i = 0; i < p.findings; i++)
             log_warn("NCCL: %s", p.finding[i]);

@@ -311,7 +311,8 @@ static int nccl_start(const struct probe_args *a, struct world *w, struct err *e
         return err_usage(err, "--nic-pass needs --path ib or roce");
     if (nic_pass)
         nccl_opts_leave_nvlink();
-    return transport_nccl_start(a->dry_run ? NULL : &readback, false, w, err);
+    return transport_nccl_start(a->dry_run ? NULL : &readback,
+                                nccl_opts_asked.registration != NCCL_REG_NONE, w, err);
 }
 
 static int nccl_prepare(const struct transport *tr, const struct probe_args *a, struct world *w,

@@ -276,6 +276,22 @@ static void choice_word(char *to, size_t size, const char *s, const char *const 
         lower(to, size, s, strcspn(s, " "));
 }
 
+/* The last line for a size counts. */
+static void keep_choice(struct nccl_log *l, const struct nccl_choice *c)
+{
+    uint64_t h = map_mix(map_mix((uint64_t)c->comm, (uint64_t)c->bytes), map_text(c->op));
+    int *at = map_at(&l->choices, h, NULL, NULL);
+
+    if (*at != MAP_NONE) {
+        l->p->choice[*at] = *c;
+    } else if (l->p->choices < NCCL_CHOICES_MAX) {
+        *at = l->p->choices;
+        MEM_PUSH(l->p->choice, l->p->choices) = *c;
+    } else {
+        l->p->dropped++;
+    }
+}
+
 /* "AllReduce: 1024 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..1}" (2.24 to 2.31), "AllReduce:
  * 1024 Bytes -> Algo 1 proto 0 time 12.3" (2.23), the same without the name (2.20 to 2.22). */
 static void on_choice(struct nccl_log *l, const char *s)
@@ -303,16 +319,36 @@ static void on_choice(struct nccl_log *l, const char *s)
     if (span && (span += 2, log_small(&span, 4096, &low)) && log_take(&span, "..") &&
         log_small(&span, 4096, &high) && high >= low)
         c.channels = high - low + 1;
-    uint64_t h = map_mix(map_mix((uint64_t)c.comm, (uint64_t)c.bytes), map_text(c.op));
-    int *at = map_at(&l->choices, h, NULL, NULL); /* the last line for a size counts */
-    if (*at != MAP_NONE) {
-        l->p->choice[*at] = c;
-    } else if (l->p->choices < NCCL_CHOICES_MAX) {
-        *at = l->p->choices;
-        MEM_PUSH(l->p->choice, l->p->choices) = c;
-    } else {
-        l->p->dropped++;
-    }
+    keep_choice(l, &c);
+}
+
+/* Collectives outside algorithms and protocols:
+ *   "AllReduce [Symmetric]: 1024 Bytes -> Kernel AllReduce_AGxLL_R nchannels 4 nthreads ..." (2.27)
+ *   "AllGather [Copy Engine]: 1048576 Bytes -> cudaMemcpy; CE ..." (2.29)
+ *   "AllGather [Hierarchical CE]: 1048576 Bytes -> RMA proxy + CE" (2.30) */
+static void on_kernel(struct nccl_log *l, const char *s)
+{
+    static const char *const way[][2] = {{"[Symmetric]: ", "symmetric"},
+                                         {"[Copy Engine]: ", "copy_engine"},
+                                         {"[Hierarchical CE]: ", "rma"}};
+    struct nccl_choice c = {.comm = nccl_log_current(l), .channels = -1, .proto = "-"};
+    const char *open = strchr(s, '['), *at = open, *kernel = strstr(s, " -> Kernel ");
+    int i = 0;
+
+    while (at && i < 3 && !log_take(&at, way[i][0]))
+        i++;
+    if (!at || i == 3 || open == s || open[-1] != ' ' || c.comm < 0)
+        return;
+    op_name(c.op, sizeof(c.op), s, (size_t)(open - 1 - s));
+    if (!log_number(&at, &c.bytes) || c.bytes < 0 || !log_starts(at, " Bytes -> ") ||
+        (i == 0) != (at + 6 == kernel))
+        return;
+    log_copy(c.algo, sizeof(c.algo), way[i][1], strlen(way[i][1]));
+    if (i == 0)
+        log_copy(c.proto, sizeof(c.proto), kernel + 11, strcspn(kernel + 11, " "));
+    log_named(at, " nchannels ", 4096, &c.channels);
+    if (c.proto[0])
+        keep_choice(l, &c);
 }
 
 static void on_env(struct nccl_log *l, const char *s)
@@ -331,6 +367,7 @@ static const struct log_row {
     {"Channel ", " via ", nccl_log_channel, false},
     {"Ring ", " -> ", on_ring, false},
     {"", " Bytes -> Algo ", on_choice, true},
+    {"", "]: ", on_kernel, true},
     {"CollNet ", " via COLLNET/", nccl_log_collnet, false},
     {"NVLS comm ", "headRank", nccl_log_nvls, false},
     {"", "comm 0x", on_comm, true}, /* "comm", "ncclCommInitRank comm", "[Rank 3] ... comm" */
