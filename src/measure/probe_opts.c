@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "kernels/nccl_api.h"
+#include "measure/device/gpu_binding.h"
 
 static int no_operation(const char *name, struct err *err)
 {
@@ -86,6 +87,19 @@ static int take_hang_after(void *into, char *text, struct err *err)
     return o->measure.hang_after < 0.5 ? err_usage(err, "%s is less than 0.5 s", text) : 0;
 }
 
+static int take_bind(void *into, char *text, struct err *err)
+{
+    static const char *const how[] = {"auto", "device", "none"};
+
+    (void)into;
+    for (int i = 0; i < 3; i++)
+        if (!strcmp(text, how[i])) {
+            gpu_bind_asked = (enum gpu_bind)i;
+            return 0;
+        }
+    return err_usage(err, "\"%s\" is none of auto, device, none", text);
+}
+
 static int take_check(void *into, char *text, struct err *err)
 {
     struct probe_opts *o = into;
@@ -153,6 +167,10 @@ const struct opt probe_options[] = {
      "name the rank that hangs after this long without progress, and exit with 75 (default: 30s "
      "over MPI, 8s between GPUs)",
      OPT_CALL(take_hang_after), .group = "measuring"},
+    {"bind", 0, "HOW",
+     "bind each rank to the NUMA node of its GPU or NIC: auto, device (an error where that is not "
+     "possible) or none (default auto)",
+     OPT_CALL(take_bind), .group = "measuring"},
     {"iters", 'n', "N", "take exactly N samples per point, instead of the stop rule",
      OPT_INT(struct probe_opts, measure.iters, 1, 10000000), .group = "measuring"},
     {"warmup_iters", 'w', "N", "runs before the first sample (default 16)",

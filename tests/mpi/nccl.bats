@@ -312,3 +312,57 @@ places() {
     ranks 2 "$probe" probe "${how[@]}" --topology out/topology.json -o out/points.tsv
     jq -e '.nccl.comms | length > 0' out/topology.json
 }
+
+# sys DIR NODE... - a /sys in which GPU i (by the stand-in's bus ids) is at that NUMA node, whose core is i.
+sys() {
+    local at=$1 i=0 bus=(0000:1b:00.0 0000:43:00.0) node
+    shift
+    for node; do
+        mkdir -p "$at/bus/pci/devices/${bus[i]}"
+        echo "$node" >"$at/bus/pci/devices/${bus[i]}/numa_node"
+        echo "$i" >"$at/bus/pci/devices/${bus[i]}/local_cpulist"
+        i=$((i + 1))
+    done
+}
+
+@test "each rank is bound to the NUMA node of its GPU before buffers are there, unless told otherwise" {
+    [ "$(nproc)" -ge 2 ] || skip "needs two cores"
+    sys one 0 1
+    bound=(-t nccl -b 8 -e 8 -n 1 -w 0 --epochs 1 --no-retest --op all_reduce)
+    RAILGAUGE_SYS=$PWD/one run ranks 2 "$probe" probe "${bound[@]}"
+    [ "$status" -eq 0 ]
+    [ "$(grep -c 'ranks of a host are bound: 0 to NUMA node 0, 1 to NUMA node 1$' <<<"$output")" -eq 1 ]
+    [ "$(jq -r .provenance.binding topology.json)" = "0 to NUMA node 0, 1 to NUMA node 1" ]
+    rm points.tsv
+    RAILGAUGE_SYS=$PWD/one run ranks 2 "$probe" probe "${bound[@]}" --bind none
+    [ "$status" -eq 0 ]
+    [[ $output != *NUMA* ]]
+    rm points.tsv
+    sys blind -1 -1
+    RAILGAUGE_SYS=$PWD/blind run ranks 2 "$probe" probe "${bound[@]}"
+    [ "$status" -eq 0 ]
+    [[ $output != *NUMA* ]]
+    RAILGAUGE_SYS=$PWD/blind run ranks 2 "$probe" probe "${bound[@]}" --bind device
+    [ "$status" -eq 78 ]
+    [[ $output == *"--bind device: the kernel names no NUMA node of bus/pci/devices/0000:"* ]]
+    # the launcher leaves rank 1 no core of its GPU
+    RAILGAUGE_SYS=$PWD/one run ranks 2 taskset -c 0 "$probe" probe "${bound[@]}" --bind device
+    [ "$status" -eq 78 ]
+    [[ $output == *"0000:43:00.0 (host $(hostname)) is at NUMA node 1, of which this rank may use no core"* ]]
+}
+
+@test "hosts that bind their ranks differently are named" {
+    [ "$(nproc)" -ge 2 ] || skip "needs two cores"
+    sys a 0 1
+    sys b 1 1
+    unshare --uts true 2>/dev/null || skip "host names cannot be had here (unshare --uts)"
+    cat >rank <<'END'
+#!/bin/sh
+node=$((OMPI_COMM_WORLD_RANK / 2))
+export RAILGAUGE_SYS=$PWD/$([ $node = 0 ] && echo a || echo b) NODE=n$node OMPI_COMM_WORLD_LOCAL_RANK=$((OMPI_COMM_WORLD_RANK % 2))
+exec unshare --uts sh -c 'hostname $NODE; exec "$0" "$@"' "$@"
+END
+    chmod +x rank
+    run ranks 4 ./rank "$probe" probe -t copy -b 8 -e 8 -n 1 -w 0 --epochs 1 --no-retest --op pair_bw --hang-after 2s
+    [[ $output == *"hosts bind their ranks differently: n0 binds 0 to NUMA node 0, 1 to NUMA node 1; n1 binds 0-1 to NUMA node 1"* ]]
+}

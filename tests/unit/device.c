@@ -3,6 +3,7 @@
 #include "measure/device/device.h"
 
 #include <math.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,12 +11,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/mem.h"
 #include "fake_gpu.h"
 #include "kernels/kernels.h"
+#include "measure/device/gpu_binding.h"
 #include "measure/measure.h"
 
 static const struct gemm_shape shapes[] = {
@@ -238,9 +242,62 @@ static void a_signal_ends_it(void **state)
     free(rows);
 }
 
+static void put_fact(const char *dir, const char *name, const char *text)
+{
+    char *path = mem_printf("%s/%s", dir, name);
+    FILE *f = fopen(path, "w");
+
+    assert_true(f && fputs(text, f) >= 0 && fclose(f) == 0);
+    free(path);
+}
+
+/* A rank may use the cores of its device's node that the launcher left to it, and no others. */
+static void a_rank_is_bound_to_the_cores_of_its_device(void **state)
+{
+    char dir[] = "/tmp/rg-sys-XXXXXX";
+    cpu_set_t before, now;
+    struct err err = {0};
+
+    (void)state;
+    assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+    int core = 0;
+    while (!CPU_ISSET(core, &before))
+        core++;
+    assert_non_null(mkdtemp(dir));
+    char *sub = mem_printf("%s/nic", dir), *list = mem_printf("%d,1000-1010\n", core);
+    assert_int_equal(mkdir(sub, 0700), 0);
+    put_fact(sub, "numa_node", "0\n");
+    put_fact(sub, "local_cpulist", list);
+    setenv("RAILGAUGE_SYS", dir, 1);
+    gpu_bind_asked = GPU_BIND_NONE;
+    assert_int_equal(gpu_binding_place(&world_solo, "nic", &err), 0);
+    assert_int_equal(sched_getaffinity(0, sizeof(now), &now), 0);
+    assert_true(CPU_EQUAL(&now, &before));
+    gpu_bind_asked = GPU_BIND_DEVICE;
+    assert_int_equal(gpu_binding_place(&world_solo, "nic", &err), 0);
+    assert_int_equal(sched_getaffinity(0, sizeof(now), &now), 0);
+    assert_int_equal(CPU_COUNT(&now), 1);
+    assert_true(CPU_ISSET(core, &now));
+    put_fact(sub, "local_cpulist", "1001\n");
+    assert_int_equal(gpu_binding_place(&world_solo, "nic", &err), -1);
+    assert_int_equal(err.code, EXIT_CONFIG);
+    put_fact(sub, "numa_node", "-1\n");
+    assert_int_equal(gpu_binding_place(&world_solo, "nic", &err), -1);
+    gpu_bind_asked = GPU_BIND_AUTO;
+    assert_int_equal(gpu_binding_place(&world_solo, "nic", &err), 0);
+    sched_setaffinity(0, sizeof(before), &before);
+    unsetenv("RAILGAUGE_SYS");
+    char *all = mem_printf("rm -r %s", dir);
+    assert_int_equal(system(all), 0);
+    free(all);
+    free(list);
+    free(sub);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_rank_is_bound_to_the_cores_of_its_device),
         cmocka_unit_test(rates_are_those_of_the_machine),
         cmocka_unit_test(products_take_what_the_library_does),
         cmocka_unit_test(wrong_products_end_it),

@@ -374,6 +374,20 @@ static int start_memory(struct world *w, struct err *err)
     return 0;
 }
 
+/* With memory of a GPU the rank stays at its GPU, which launches kernels from there. */
+static int place_at_port(struct world *w, struct err *err)
+{
+    char name[NIC_NAME];
+
+    if (verbs_opts_asked.memory)
+        return 0;
+    nic_name(name, port.all[w->rank].port);
+    char *device = mem_printf("class/infiniband/%s/device", name);
+    int rc = gpu_binding_place(w, device, err);
+    free(device);
+    return rc;
+}
+
 static int verbs_start(const struct probe_args *a, struct world *w, struct err *err)
 {
     char nearest[NIC_NAME] = "";
@@ -385,6 +399,8 @@ static int verbs_start(const struct probe_args *a, struct world *w, struct err *
     if (!verbs_opts_asked.hca && find_nearest(nearest, a, w, err) < 0)
         return -1;
     if (verbs_port_open(&port, &verbs_opts_asked, nearest, w, err) < 0)
+        return -1;
+    if (place_at_port(w, err) < 0)
         return -1;
     note_opts();
     if (w->rank == 0) {
