@@ -266,3 +266,25 @@ statuses=("local-length:local length error" "local-operation:local queue pair er
     [ "$status" -eq 2 ]
     [[ $(column note points.tsv) == *"nothing is done or arrives for "*", and no error is told"* ]]
 }
+
+@test "the network is NCCL's: class, level, key, ports and GID of its variables, unless told otherwise" {
+    need_verbs
+    devices "device mlx5_0-3 layer=roce"
+    pair
+    export NCCL_IB_TC=0x60 NCCL_IB_SL=3 NCCL_IB_PKEY=0 NCCL_IB_HCA==mlx5_2,mlx5_3
+    verbs 2 --plan plan.tsv
+    [ "$status" -eq 0 ]
+    [[ $output == *"verbs as NCCL's variables say: traffic class 96 (NCCL_IB_TC), service level 3 (NCCL_IB_SL), partition key 0 (NCCL_IB_PKEY), ports =mlx5_2,mlx5_3 (NCCL_IB_HCA)"* ]]
+    [[ $(jq -r .provenance.verbs topology.json) == *"traffic class 96, service level 3, partition key 0"* ]]
+    [[ $(jq -r .provenance.verbs_ports topology.json) == *"mlx5_2:1"*"mlx5_3:1"* ]]
+    verbs 2 --plan plan.tsv --traffic-class 8 --hca mlx5_0,mlx5_1
+    [[ $output == *"say: service level 3 (NCCL_IB_SL), partition key 0 (NCCL_IB_PKEY)"* ]]
+    [[ $(jq -r .provenance.verbs topology.json) == *"traffic class 8, service level 3"* ]]
+    [[ $(jq -r .provenance.verbs_ports topology.json) == *"mlx5_0:1"*"mlx5_1:1"* ]]
+    NCCL_IB_TC=high verbs 2 --plan plan.tsv
+    [ "$status" -eq 78 ]
+    [[ $output == *"NCCL_IB_TC=high is not a number from -1 to 255"* ]]
+    NCCL_IB_PKEY=1000 verbs 2 --plan plan.tsv
+    [ "$status" -eq 78 ]
+    [[ $output == *"partition key 1000: "* ]]
+}

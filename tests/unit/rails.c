@@ -201,6 +201,49 @@ static void without_leaves_rails_are_not_known(void **state)
     topo_free(&t);
 }
 
+/* A port that trains at half its rate is a compute NIC still; a NIC that is so on all hosts is not. */
+static void a_degraded_port_is_no_storage(void **state)
+{
+    struct topo t;
+    char name[16];
+
+    (void)state;
+    topo_init(&t);
+    for (int h = 0; h < 3; h++) {
+        topo_add_host(&t, h == 0 ? "a" : h == 1 ? "b" : "c");
+        for (int k = 0; k < 5; k++) {
+            snprintf(name, sizeof(name), "mlx5_%d", k);
+            add(&t, h, name, LINK_INFINIBAND, k == 4 || (h == 1 && k == 2) ? 200 : 400, true);
+        }
+    }
+    rails_find(&t);
+    assert_int_equal(nic(&t, 1, "mlx5_2")->use, NIC_COMPUTE);
+    assert_string_equal(nic(&t, 1, "mlx5_2")->why,
+                        "at 25.0 GB/s where mlx5_2 of most hosts has 50.0 GB/s");
+    for (int h = 0; h < 3; h++)
+        assert_int_equal(nic(&t, h, "mlx5_4")->use, NIC_STORAGE);
+    same(rails_ib_hca(&t, 1, false), "=mlx5_0:1,mlx5_1:1,mlx5_2:1,mlx5_3:1");
+    topo_free(&t);
+}
+
+/* Descriptions and missing names are no devices: no value is better than one that does not work. */
+static void only_device_names_are_a_value(void **state)
+{
+    static const char *const names[] = {"HCA-1", "", ":2", "mlx5 0", "5x", "mlx5_0:1"};
+
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        struct topo t;
+        topo_init(&t);
+        topo_add_host(&t, "a");
+        add(&t, 0, "mlx5_7", LINK_INFINIBAND, 400, true);
+        add(&t, 0, names[i], LINK_INFINIBAND, 400, true);
+        rails_find(&t);
+        same(rails_ib_hca(&t, 0, false), i < 5 ? NULL : "=mlx5_0:1,mlx5_7:1");
+        topo_free(&t);
+    }
+}
+
 static void two_ports_of_each_card_are_two_planes(void **state)
 {
     struct topo t;
@@ -426,6 +469,8 @@ int main(void)
         cmocka_unit_test(a_swapped_cable_counts_to_the_rail_that_it_is_on),
         cmocka_unit_test(leaves_decide_how_many_rails_there_are),
         cmocka_unit_test(without_leaves_rails_are_not_known),
+        cmocka_unit_test(a_degraded_port_is_no_storage),
+        cmocka_unit_test(only_device_names_are_a_value),
         cmocka_unit_test(two_ports_of_each_card_are_two_planes),
         cmocka_unit_test(networks_without_a_cable_between_them_are_planes_or_storage),
         cmocka_unit_test(what_the_user_says_stays),

@@ -188,7 +188,7 @@ static const struct verbs_candidate three[] = {{"mlx5_0", 1, VERBS_PORT_ACTIVE},
 
 static int choose(const char *list, const char *nearest, int local, struct err *err)
 {
-    const struct verbs_wish w = {list, nearest, local};
+    const struct verbs_wish w = {.list = list, .nearest = nearest, .local = local};
 
     return verbs_port_choose(three, 3, &w, err);
 }
@@ -204,6 +204,40 @@ static void a_port_is_the_users_the_nearest_or_the_next(void **state)
     assert_int_equal(choose(NULL, "mlx5_1:2", 0, &err), 2);
     assert_int_equal(choose(NULL, "eth0", 1, &err), 2); /* not one of them */
     assert_int_equal(choose(NULL, "", 2, &err), 0);
+}
+
+/* As NCCL reads NCCL_IB_HCA; --hca takes precedence. */
+static void a_port_is_one_that_nccl_would_use(void **state)
+{
+    static const struct {
+        const char *filter, *list, *nearest;
+        int local, at;
+    } t[] = {
+        {"mlx5", NULL, "", 1, 2},
+        {"=mlx5", NULL, "", 0, -1},
+        {"=mlx5_1", NULL, "mlx5_0", 0, 2}, /* the nearest is not among them */
+        {"mlx5_0:1,mlx5_1:2", NULL, "", 1, 2},
+        {"^mlx5_0", NULL, "", 0, 2},
+        {"^=mlx5_1:2", NULL, "", 1, 0},
+        {"mlx5_1:1", NULL, "", 0, -1}, /* down */
+        {"=mlx5_1:2:0:1", NULL, "", 0, 2},
+        {"rdma", "mlx5_0", "", 0, 0},
+        {"^mlx5", NULL, "", 0, -1},
+        {"", NULL, "mlx5_1:2", 0, 2},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(t) / sizeof(*t); i++) {
+        struct err err = {0, ""};
+        const struct verbs_wish w = {
+            .filter = t[i].filter, .list = t[i].list, .nearest = t[i].nearest, .local = t[i].local};
+        if (verbs_port_choose(three, 3, &w, &err) != t[i].at)
+            fail_msg("%s: not port %d: %s", t[i].filter, t[i].at, err.text);
+        if (i == 1)
+            assert_string_equal(err.text,
+                                "NCCL_IB_HCA==mlx5 allows no port here (--hca names others); there "
+                                "are mlx5_0:1 (ACTIVE), mlx5_1:1 (DOWN), mlx5_1:2 (ACTIVE)");
+    }
 }
 
 static void a_port_that_is_not_active_is_an_error(void **state)
@@ -297,6 +331,7 @@ int main(void)
         cmocka_unit_test(tables_keep_the_best),
         cmocka_unit_test(infiniband_has_lids_and_a_header_between_subnets),
         cmocka_unit_test(a_port_is_the_users_the_nearest_or_the_next),
+        cmocka_unit_test(a_port_is_one_that_nccl_would_use),
         cmocka_unit_test(a_port_that_is_not_active_is_an_error),
         cmocka_unit_test(the_mtu_is_that_of_both),
         cmocka_unit_test(windows_hold_8_mib),

@@ -19,7 +19,8 @@ struct verbs_opts {
     int qps, depth;  /* queue pairs per peer; messages in flight, 0: by size */
     int gid_index;   /* -1: chosen automatically */
     int path_mtu;    /* VERBS_MTU_256 ... VERBS_MTU_4096; 0: MTU common to both ports */
-    int traffic_class, sl;
+    int traffic_class, sl, pkey_index; /* -1: those of NCCL's variables, else 0 */
+    char nccl_hca[256];                /* NCCL_IB_HCA; "": not set */
     int timeout, retries;
 };
 extern const struct opt_set verbs_options;

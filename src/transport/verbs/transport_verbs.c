@@ -336,14 +336,72 @@ static void note_ways(void)
     free(text);
 }
 
+/* A number that the user did not give, from a variable as NCCL reads it: decimal or 0x..., -1: not
+ * set.  Appends it to *said. */
+static int take_number(int *number, const char *name, const char *what, int most, char **said,
+                       struct err *err)
+{
+    const char *text = getenv(name);
+    char *end;
+
+    if (*number >= 0 || !text || !*text)
+        return 0;
+    long value = strtol(text, &end, 0);
+    if (*end || value < -1 || value > most)
+        return err_config(err, "%s=%.40s is not a number from -1 to %d", name, text, most);
+    *number = (int)value;
+    if (value >= 0)
+        *said = mem_append(*said, "%s%s %ld (%s)", *said ? ", " : "", what, value, name);
+    return 0;
+}
+
+/* Collective.  What NCCL is told of the network holds here too: otherwise campaigns over NCCL and
+ * below it would compare two queues of the switches.  Rank 0's environment counts, because launchers
+ * do not pass all variables on. */
+static int take_nccls(struct verbs_opts *o, struct world *w, struct err *err)
+{
+    const char *hca = getenv("NCCL_IB_HCA");
+    char *said = NULL;
+    int rc = 0;
+
+    if (w->rank == 0) {
+        rc = take_number(&o->gid_index, "NCCL_IB_GID_INDEX", "GID index", 255, &said, err) < 0 ||
+             take_number(&o->traffic_class, "NCCL_IB_TC", "traffic class", 255, &said, err) < 0 ||
+             take_number(&o->sl, "NCCL_IB_SL", "service level", 15, &said, err) < 0 ||
+             take_number(&o->pkey_index, "NCCL_IB_PKEY", "partition key", 65535, &said, err) < 0;
+        if (!o->hca && hca && *hca) {
+            snprintf(o->nccl_hca, sizeof(o->nccl_hca), "%s", hca);
+            said = mem_append(said, "%sports %s (NCCL_IB_HCA)", said ? ", " : "", o->nccl_hca);
+        }
+        if (rc == 0 && said) {
+            log_info("verbs as NCCL's variables say: %s", said);
+            json_provenance_add("verbs_nccl", said);
+        }
+        free(said);
+    }
+    struct {
+        int gid_index, traffic_class, sl, pkey_index;
+        char hca[sizeof(o->nccl_hca)];
+    } told = {o->gid_index, o->traffic_class, o->sl, o->pkey_index, ""};
+    memcpy(told.hca, o->nccl_hca, sizeof(told.hca));
+    if (w->agree(w, -rc, err) < 0 || w->tell(w, &told, sizeof(told), err) < 0)
+        return -1;
+    o->gid_index = told.gid_index;
+    o->traffic_class = told.traffic_class > 0 ? told.traffic_class : 0;
+    o->sl = told.sl > 0 ? told.sl : 0;
+    o->pkey_index = told.pkey_index > 0 ? told.pkey_index : 0;
+    memcpy(o->nccl_hca, told.hca, sizeof(o->nccl_hca));
+    return 0;
+}
+
 static void note_opts(void)
 {
     const struct verbs_opts *o = &verbs_opts_asked;
-    char *text =
-        mem_printf("%s, %d queue pair%s to a peer, %s memory, traffic class %d, service "
-                   "level %d, timeout %d, %d retries",
-                   verbs_way_name[o->verb], o->qps, o->qps == 1 ? "" : "s",
-                   o->memory ? "GPU" : "host", o->traffic_class, o->sl, o->timeout, o->retries);
+    char *text = mem_printf("%s, %d queue pair%s to a peer, %s memory, traffic class %d, service "
+                            "level %d, partition key %d, timeout %d, %d retries",
+                            verbs_way_name[o->verb], o->qps, o->qps == 1 ? "" : "s",
+                            o->memory ? "GPU" : "host", o->traffic_class, o->sl, o->pkey_index,
+                            o->timeout, o->retries);
 
     json_provenance_add("verbs", text);
     free(text);
@@ -394,7 +452,7 @@ static int verbs_start(const struct probe_args *a, struct world *w, struct err *
 
     if (verbs_opts_asked.memory && gpu_binding_take(w, nccl_opts_asked.share_gpu, NULL, err) < 0)
         return -1;
-    if (w->agree(w, verbs_load(err), err) < 0)
+    if (w->agree(w, verbs_load(err), err) < 0 || take_nccls(&verbs_opts_asked, w, err) < 0)
         return -1;
     if (!verbs_opts_asked.hca && find_nearest(nearest, a, w, err) < 0)
         return -1;

@@ -67,6 +67,7 @@ static int set_init(struct verbs_link *l, const struct verbs_port *p, struct err
 {
     struct verbs_qp_attr a = {.state = VERBS_QP_INIT,
                               .port = (uint8_t)p->number,
+                              .pkey_index = p->pkey_index,
                               .access = VERBS_ACCESS_LOCAL_WRITE | VERBS_ACCESS_REMOTE_WRITE |
                                         VERBS_ACCESS_REMOTE_READ};
 

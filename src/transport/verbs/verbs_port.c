@@ -115,9 +115,57 @@ static int choose_turn(const struct verbs_candidate *c, int n, int local, struct
     return -1;
 }
 
+/* NCCL_IB_HCA: "mlx5_1:1,mlx5_2" are beginnings of names, with "=" in front whole names, and with
+ * "^" those that are left out; without a number every port.  Rail and plane behind the number (2.30)
+ * do not matter here.  (NCCL: parseStringList and matchIfList of src/misc/utils.cc.) */
+static bool nccl_allows(const char *filter, const struct verbs_candidate *c)
+{
+    bool without = *filter == '^', whole, found = false;
+
+    filter += without;
+    whole = *filter == '=';
+    filter += whole;
+    while (*filter && !found) {
+        size_t entry = strcspn(filter, ","), name = strcspn(filter, ":,");
+        int port = name < entry ? atoi(filter + name + 1) : 0;
+        found = name && !strncmp(c->device, filter, name) && (!whole || !c->device[name]) &&
+                (port <= 0 || port == c->port);
+        filter += entry + (filter[entry] == ',');
+    }
+    return found != without;
+}
+
+/* Choose among the ports that NCCL would use. */
+static int choose_allowed(const struct verbs_candidate *c, int n, const struct verbs_wish *w,
+                          struct err *err)
+{
+    struct verbs_candidate *some = mem_calloc((size_t)n, sizeof(*some));
+    int *of = mem_calloc((size_t)n, sizeof(*of)), count = 0, at = -1;
+    struct verbs_wish rest = *w;
+    char all[300];
+
+    rest.filter = NULL;
+    for (int i = 0; i < n; i++)
+        if (nccl_allows(w->filter, &c[i])) {
+            some[count] = c[i];
+            of[count++] = i;
+        }
+    list_ports(all, sizeof(all), c, n);
+    if (!count)
+        err_config(err, "NCCL_IB_HCA=%.100s allows no port here (--hca names others); there are %s",
+                   w->filter, all);
+    else if ((at = verbs_port_choose(some, count, &rest, err)) >= 0)
+        at = of[at];
+    free(some);
+    free(of);
+    return at;
+}
+
 int verbs_port_choose(const struct verbs_candidate *c, int n, const struct verbs_wish *w,
                       struct err *err)
 {
+    if (n && !w->list && w->filter && *w->filter)
+        return choose_allowed(c, n, w, err);
     int at = w->nearest && *w->nearest ? find_port(c, n, w->nearest) : -1;
 
     if (!n)
@@ -297,6 +345,8 @@ static int take_address(struct verbs_address *a, const struct verbs_port *p,
     host_self(a->host, sizeof(a->host));
     a->ethernet = p->attr.link_layer == VERBS_LINK_ETHERNET;
     a->lid = p->attr.lid;
+    if (o->pkey_index >= p->attr.pkeys)
+        return err_config(err, "partition key %d: %s has %d", o->pkey_index, a->who, p->attr.pkeys);
     a->asked = o->gid_index;
     if (!a->ethernet && verbs.query_gid(p->hca, (uint8_t)p->number, 0, &a->first))
         return err_io(err, "%s has no GID 0: %s", a->who, strerror(errno));
@@ -371,12 +421,13 @@ static int local_of(struct world *w, int *local, struct err *err)
 int verbs_port_open(struct verbs_port *p, const struct verbs_opts *o, const char *nearest,
                     struct world *w, struct err *err)
 {
-    struct verbs_wish wish = {.list = o->hca, .nearest = nearest};
+    struct verbs_wish wish = {.list = o->hca, .filter = o->nccl_hca, .nearest = nearest};
     struct verbs_told mine;
     void *all;
 
     memset(&mine, 0, sizeof(mine));
-    *p = (struct verbs_port){.rank = w->rank, .size = w->size};
+    *p = (struct verbs_port){
+        .rank = w->rank, .size = w->size, .pkey_index = (uint16_t)o->pkey_index};
     if (local_of(w, &wish.local, err) < 0)
         return -1;
     int rc = open_wished(p, &wish, err);

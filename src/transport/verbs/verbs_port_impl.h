@@ -14,6 +14,7 @@ struct verbs_candidate {
 };
 struct verbs_wish {
     const char *list;    /* --hca, or NULL */
+    const char *filter;  /* NCCL_IB_HCA; NULL or "": every port.  Not with a list */
     const char *nearest; /* "mlx5_0", "mlx5_0:2" from the topology; "": none */
     int local;           /* index of this rank on its host */
 };
@@ -39,6 +40,7 @@ struct verbs_port {
     struct verbs_device_attr device;
     struct verbs_port_attr attr;
     int number;
+    uint16_t pkey_index;
     int rank, size;
     struct verbs_told *all; /* by rank */
 };

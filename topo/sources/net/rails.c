@@ -92,7 +92,35 @@ static const struct nic *compute_kind(const struct rails_host *v)
     return best;
 }
 
-static void rdma_use(struct nic *n, const struct nic *kind, int near)
+static uint64_t kind_key(const char *name, const struct nic *kind)
+{
+    return map_mix(map_mix(map_text(name), (uint64_t)kind->layer), (uint64_t)kind->rate_Bps);
+}
+
+/* True if most NICs of this name, on all hosts, are of the compute kind: this one has lost lanes or
+ * speed.  Storage NICs have names of their own. */
+static bool is_degraded(const struct rails *r, const struct nic *n, const struct nic *kind)
+{
+    int named = map_find(&r->named, map_text(n->name), NULL, NULL),
+        alike = map_find(&r->alike, kind_key(n->name, kind), NULL, NULL);
+
+    return alike != MAP_NONE && 2 * alike > named;
+}
+
+static void count_kinds(struct rails *r)
+{
+    for (int i = 0; i < r->t->nics; i++) {
+        const struct nic *n = &r->t->nic[i];
+        if (!n->rdma || !n->up)
+            continue;
+        int *named = map_at(&r->named, map_text(n->name), NULL, NULL);
+        *named = *named == MAP_NONE ? 1 : *named + 1;
+        int *alike = map_at(&r->alike, kind_key(n->name, n), NULL, NULL);
+        *alike = *alike == MAP_NONE ? 1 : *alike + 1;
+    }
+}
+
+static void rdma_use(const struct rails *r, struct nic *n, const struct nic *kind, int near)
 {
     char is[UNITS_TEXT] = "?", other[UNITS_TEXT] = "?";
 
@@ -108,6 +136,9 @@ static void rdma_use(struct nic *n, const struct nic *kind, int near)
         put(n, NIC_COMPUTE, nic_teller(n), "down; of the compute NICs' link and board");
     else if (n->up && n->layer == kind->layer && near && same_board(n, kind))
         put(n, NIC_COMPUTE, nic_teller(n), "nearest to a GPU, at %s where others have %s", is,
+            other);
+    else if (n->up && n->layer == kind->layer && is_degraded(r, n, kind))
+        put(n, NIC_COMPUTE, nic_teller(n), "at %s where %.31s of most hosts has %s", is, n->name,
             other);
     else
         put(n, NIC_STORAGE, nic_teller(n), "%s at %s, compute: %s at %s", nic_layer_text[n->layer],
@@ -177,7 +208,7 @@ static void host_uses(const struct rails_host *v, const bool *set)
     }
     for (int i = 0; i < v->nics; i++)
         if (kind && rails_nic(v, i)->rdma && !set[v->nic[i]])
-            rdma_use(rails_nic(v, i), kind, v->r->near[v->nic[i]]);
+            rdma_use(v->r, rails_nic(v, i), kind, v->r->near[v->nic[i]]);
     other_networks(v, set);
     for (int i = 0; i < v->nics; i++) {
         struct nic *n = rails_nic(v, i);
@@ -252,11 +283,14 @@ static void find_uses(struct rails *r)
 
     for (int i = 0; i < t->nics; i++)
         set[i] = t->nic[i].use != NIC_UNKNOWN;
+    count_kinds(r);
     for (int h = 0; h < t->hosts; h++) {
         struct rails_host v = rails_host(r, h);
         host_uses(&v, set);
     }
     other_hosts(r, set);
+    map_free(&r->named);
+    map_free(&r->alike);
     free(set);
 }
 

@@ -2,6 +2,7 @@
 #ifndef RG_RAILS_IMPL_H
 #define RG_RAILS_IMPL_H
 
+#include "base/map.h"
 #include "topo/net.h"
 #include "topo/sources/net/rails.h"
 
@@ -11,6 +12,8 @@ struct rails {
     int *near;          /* for each NIC: number of GPUs to which this NIC is the nearest */
     /* For each NIC: its part of the network; no cable joins parts; -1: unknown. */
     int *part;
+    /* Number of RDMA NICs that are up, by name; and by name, link layer and rate. */
+    struct map named, alike;
 };
 
 /* NICs of one host, sorted by name. */

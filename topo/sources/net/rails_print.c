@@ -17,6 +17,17 @@ static char *append(char *list, const char *name, const char *place)
     return mem_append(list, "%s%s%s", list ? "," : "=", name, place);
 }
 
+/* True for a name that the kernel gives a device.  Sources outside a host may know only the text of
+ * its node description ("HCA-1"), or none: NCCL would look for a device of that name. */
+static bool is_device(const struct nic *n)
+{
+    size_t len = strspn(n->name, "abcdefghijklmnopqrstuvwxyz0123456789_");
+
+    return n->name[0] >= 'a' && n->name[0] <= 'z' && strcmp(n->name, n->busid) != 0 &&
+           (!n->name[len] || n->name[len] == ':');
+}
+
+/* NULL also if a NIC has no name that NCCL knows, because the list would leave it out. */
 static char *ib_hca(const struct rails_host *v, bool rails)
 {
     char *value = NULL, place[32];
@@ -27,8 +38,10 @@ static char *ib_hca(const struct rails_host *v, bool rails)
         const char *port = strchr(n->name, ':') ? "" : ":1";
         if (n->use != NIC_COMPUTE || !n->rdma || !n->up)
             continue;
-        if (!strcmp(n->name, n->busid))
-            continue; /* unknown device name */
+        if (!is_device(n)) {
+            free(value);
+            return NULL;
+        }
         known = known && n->rail >= 0;
         snprintf(place, sizeof(place), "%s:%d:%d", port, n->rail, n->plane < 0 ? 0 : n->plane);
         value = append(value, n->name, rails ? place : port);
