@@ -2,6 +2,7 @@
 /* retest.c - the second stage: suspects and as many controls, with other partners, in mixed
  * order. */
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,6 +47,7 @@ struct retest {
     const struct noise_input *in;
     struct plan *out;
     bool by_nic;
+    const bool *hashed; /* tiers whose flows are hashed onto uplinks */
     size_t bytes[LOOK_COUNT];
     struct rng rng;
     char *mark, *used;
@@ -293,12 +295,22 @@ static enum stage stage_of(const struct retest *r, bool receives)
                       : STAGE_FRESH_TX;
 }
 
-/* Add look k of all subjects of an ask.  Looks are alternately alone and all at once, and change
- * between sending and receiving every two looks. */
+/* True if look k is alone: every second one, or three of four where flows beside others collide by chance. */
+static bool is_alone(const struct retest *r, int ask, int k)
+{
+    bool hashed = false;
+
+    for (int t = 0; t < TIER_MAX && !is_inside(ask) && ask != LOOK_LATENCY; t++)
+        hashed |= r->hashed[t];
+    return k % 2 || (hashed && k % 8 != 0 && k % 8 != 6);
+}
+
+/* Add look k of all subjects of an ask.  Looks are alone or all at once, and change between sending
+ * and receiving every two looks. */
 static void add_look(struct retest *r, int ask, int k, unsigned epochs)
 {
     const struct ask *a = &r->ask[ask];
-    const bool alone = k % 2, receives = k / 2 % 2;
+    const bool alone = is_alone(r, ask, k), receives = k / 2 % 2;
     const enum look_kind kind = (enum look_kind)(ask % LOOK_COUNT);
     int(*pair)[2] = mem_calloc((size_t)a->count, sizeof(*pair)), n = 0,
     *order = mem_ints(a->count, 0);
@@ -328,10 +340,28 @@ static void add_look(struct retest *r, int ask, int k, unsigned epochs)
     free(pair);
 }
 
+/* Blocks of the looks of an ask, by look: looks of one sort (alone or not, sending or receiving) are spread evenly, so
+ * that each sort is in as many blocks as it has looks. */
+static void spread_looks(struct retest *r, int ask, int looks, int *block)
+{
+    int of[4] = {0}, at[4] = {0};
+    double from[4];
+
+    for (int s = 0; s < 4; s++)
+        from[s] = rng_uniform(&r->rng);
+    for (int k = 0; k < looks; k++)
+        of[2 * is_alone(r, ask, k) + k / 2 % 2]++;
+    for (int k = 0; k < looks; k++) {
+        int s = 2 * is_alone(r, ask, k) + k / 2 % 2;
+
+        block[k] = (int)((at[s]++ + from[s]) * PLAN_EPOCHS / of[s]);
+    }
+}
+
 /* Add all looks in mixed order over the blocks. */
 static void add_looks(struct retest *r, int budget)
 {
-    int subjects = 0, items = 0, asks = 0, *item;
+    int subjects = 0, items = 0, asks = 0, *item, block[ASKS * LOOKS_MOST];
 
     for (int a = 0; a < ASKS; a++) {
         subjects += r->ask[a].count;
@@ -340,14 +370,17 @@ static void add_looks(struct retest *r, int budget)
     int looks = subjects ? budget / subjects : 0;
     looks = looks > LOOKS_MOST ? LOOKS_MOST : looks;
     item = mem_ints(looks * asks, 0);
-    for (int a = 0; a < ASKS; a++)
+    for (int a = 0; a < ASKS; a++) {
+        spread_looks(r, a, looks, block + (ptrdiff_t)a * LOOKS_MOST);
         for (int k = 0; k < looks && r->ask[a].count; k++)
             item[items++] = a * LOOKS_MOST + k;
+    }
     if (items)
         rng_shuffle(&r->rng, item, items);
-    for (int i = 0; i < items; i++)
-        add_look(r, item[i] / LOOKS_MOST, item[i] % LOOKS_MOST,
-                 1u << (int)((long)i * PLAN_EPOCHS / items));
+    for (int b = 0; b < PLAN_EPOCHS; b++)
+        for (int i = 0; i < items; i++)
+            if (block[item[i]] == b)
+                add_look(r, item[i] / LOOKS_MOST, item[i] % LOOKS_MOST, 1u << b);
     free(item);
 }
 
@@ -409,8 +442,8 @@ void schedule_retest(struct plan *out, const struct topo *t, struct points *p, b
                      bool quick)
 {
     struct noise_input in = {.topo = t};
-    struct retest r = {.in = &in, .out = out, .by_nic = by_nic};
     struct noise noise;
+    struct retest r = {.in = &in, .out = out, .by_nic = by_nic, .hashed = noise.hashed};
     int *of, budget = RETEST_LOOKS;
     struct look *look = looks_of(p, t, by_nic, &of, &in.looks);
 

@@ -33,6 +33,7 @@
     ROW(crowded, 0.85, "Share of its rate alone below which a pair beside others says nothing about its two ends.")               \
     ROW(collided, 0.7071, "Share of its rate alone that is nearer to a half than to all, by ratio: two flows share one uplink.")  \
     ROW(hashed, 0.2, "Share of looks beside others at half rate, beyond that alone, from which on flows are hashed.")             \
+    ROW(clear, 0.9, "Quantile of looks beside others where flows are hashed. Up to two of three looks collide.")                  \
     ROW(fast, 0.75, "Quantile that slow parts do not reach, of a turn and of an end before its partners are judged.")             \
     ROW(reach, 4, "Standard deviations up to which a look counts for the normal value (Tukey's biweight).")                       \
     ROW(winsor, 3, "Standard deviations that a block counts for at most in the variance of a part.")                              \

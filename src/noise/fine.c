@@ -167,8 +167,10 @@ static void judge_rounds(struct judging *j)
     bool same = false;
 
     for (int round = 0; round <= ROUNDS && !same; round++) {
+        double share = round ? noise_constants.fine_later : noise_constants.fast;
+
         memcpy(before, j->v->fine[j->c->kind], n * sizeof(*before));
-        one_round(j, round ? noise_constants.fine_later : noise_constants.fast, buffer);
+        one_round(j, channel_collides(j->v, j->c) ? noise_constants.clear : share, buffer);
         same = round && !memcmp(before, j->v->fine[j->c->kind], n * sizeof(*before));
     }
     free(before);

@@ -79,11 +79,12 @@ static bool is_taken(const struct hunt *h, tally_key *key, const struct seen *s,
     return key == key_self && h->done[s->self] < limit;
 }
 
-/* Share of keys with a median below the limit; *known: number of keys. */
+/* Share of keys whose looks (hunt_quantile()) lie below the limit; *known: number of keys. */
 static double tally_share(struct tally *t, const struct hunt *h, enum rung rung,
                           const struct seen *s, int n, const struct lens *l, tally_key *key,
                           double limit, int *known)
 {
+    const double quantile = hunt_quantile(h) * (1 - 1e-6);
     int low = 0, taken = 0;
 
     t->count = 0;
@@ -98,7 +99,7 @@ static double tally_share(struct tally *t, const struct hunt *h, enum rung rung,
     for (int i = 0; i < n; i++) {
         int k = tally_takes(l, &s[i]) ? key(h, rung, &s[i]) : -1;
 
-        if (k < 0 || isnan(t->run[k]) || (t->run[k] += s[i].w) < t->total[k] * 0.5 * (1 - 1e-6))
+        if (k < 0 || isnan(t->run[k]) || (t->run[k] += s[i].w) < t->total[k] * quantile)
             continue;
         low += s[i].r < limit;
         taken += s[i].r >= limit && is_taken(h, key, &s[i], limit);
@@ -558,7 +559,8 @@ static float *base_of(const struct floor *f, int tier, int end)
     int l = lens_at(f, side, tier, LENS_OUT), n = f->h->places->n;
     float *base = mem_calloc((size_t)n + 1, sizeof(*base));
 
-    l = l < 0 ? lens_at(f, side, -1, LENS_OUT) : l;
+    if (l < 0 || f->h->v->hashed[LOOK_RATE * TIER_MAX + tier])
+        l = lens_at(f, side, -1, LENS_OUT); /* few looks that collide tell little */
     for (int i = 0; i < n; i++)
         base[i] = (float)fmin(0, isnan(effect(f, l, i)) ? 0 : effect(f, l, i));
     return base;

@@ -226,8 +226,9 @@ static void scan(struct noise_court *c, int stage, double alpha, const struct cl
 
 /* --- both --- */
 
-/* Holm (1979) over all parts that were tested. */
-static void sure_alone(const struct claims *found, struct claims *out)
+/* Holm (1979) over all parts that were tested.  Where flows collide by chance, only rates have looks enough to tell
+ * collisions from a part. */
+static void sure_alone(const struct claims *found, const struct view *v, struct claims *out)
 {
     struct claims sorted = {NULL, found->count, found->tests};
 
@@ -238,7 +239,8 @@ static void sure_alone(const struct claims *found, struct claims *out)
     for (int i = 0; i < sorted.count; i++) {
         if (sorted.at[i].p > noise_constants.false_part / fmax(1, (double)(sorted.tests - i)))
             break;
-        MEM_PUSH(out->at, out->count) = sorted.at[i];
+        if (sorted.at[i].channel->kind == LOOK_RATE || !channel_collides(v, sorted.at[i].channel))
+            MEM_PUSH(out->at, out->count) = sorted.at[i];
     }
     free(sorted.at);
 }
@@ -281,6 +283,20 @@ static void add_new(struct claims *to, const struct claims *from)
         if (!known)
             MEM_PUSH(to->at, to->count) = *x;
     }
+}
+
+/* Medians of blocks of looks alone and beside others say little of a part that is slow only beside others: the looks beside
+ * others are surer then. */
+static void take_surer(struct claims *to, const struct claims *loaded)
+{
+    for (int i = 0; i < loaded->count; i++)
+        for (int k = 0; k < to->count; k++) {
+            const struct claim *x = &loaded->at[i], *y = &to->at[k];
+
+            if (x->rung == y->rung && x->a == y->a && x->b == y->b && x->channel == y->channel &&
+                x->now_and_then == y->now_and_then && x->p < y->p)
+                to->at[k] = *x;
+        }
 }
 
 /* Number of tests: a suspect's rate is tested twice, as steady and as now and then. */
@@ -330,6 +346,7 @@ static void second_stage(struct noise_court *c, struct claims *named)
     scan(c, 1, alpha, &c->suspect, BESIDE_ANY, named);
     scan(c, 1, alpha, &c->suspect, BESIDE_PARALLEL,
          &loaded); /* would drown among the looks alone */
+    take_surer(named, &loaded);
     add_new(named, &loaded);
     free(loaded.at);
 }
@@ -582,6 +599,8 @@ static void tell_first(struct noise *n, const struct noise_court *c)
     n->suspect = naming_make(&naming, &c->suspect, &n->suspects);
     tell_usual(n, &c->view[0][0]);
     tell_loaded(n, &c->view[0][0]);
+    for (int t = 0; t < TIER_MAX; t++)
+        n->hashed[t] = c->view[0][0].hashed[LOOK_RATE * TIER_MAX + t];
     tell_noise(n, c);
 }
 
@@ -592,7 +611,7 @@ static void decide(struct noise *n, struct noise_court *c)
 
     if (first_looks(&c->in) != c->in.looks && c->suspect.count)
         second_stage(c, &named);
-    sure_alone(&c->found, &alone);
+    sure_alone(&c->found, &c->view[0][0], &alone);
     add_new(&named, &alone);
     dead_find(&named, &c->in, &c->places);
     claims_below(&named, &c->places);

@@ -149,6 +149,15 @@ static inline bool channel_has(const struct channel *c, const struct look *k)
 {
     return k->kind == c->kind && c->tiers >> k->tier & 1;
 }
+/* True if flows of the channel are hashed onto uplinks, where looks beside others collide by chance. */
+static inline bool channel_collides(const struct view *v, const struct channel *c)
+{
+    bool hashed = false;
+
+    for (int t = 0; t < TIER_MAX; t++)
+        hashed |= c->tiers >> t & 1 && v->hashed[LOOK_RATE * TIER_MAX + t];
+    return hashed && c->kind != LOOK_LATENCY;
+}
 /* Latency and both ways at once are the same seen from either end. */
 static inline bool channel_has_sides(const struct channel *c)
 {
@@ -281,6 +290,13 @@ int gather_count(const struct hunt *h, enum rung rung); /* parts */
 /* Add claims of all rungs; for rates also set c->base, before any claim is taken off. */
 void hunt_parts(struct hunt *h);
 bool hunt_asks(const struct hunt *h, enum rung rung, int a, int b);
+/* Quantile of the looks of a block that shows a part: the median, or a high one if flows collide by chance. */
+static inline double hunt_quantile(const struct hunt *h)
+{
+    return (!h->asked || h->beside == BESIDE_PARALLEL) && channel_collides(h->v, h->c)
+               ? noise_constants.clear
+               : 0.5;
+}
 
 /* only: parts to judge; NULL: all. */
 void steady_make(struct steady *s, struct hunt *h, enum rung rung, const bool *only,

@@ -106,11 +106,18 @@ struct keying {
     int codes, *part; /* part: by code; -1: none */
 };
 
+/* True for a look of stage 2 under load where flows are hashed: looks alone tell as much without collisions. */
+static bool collides(const struct pick *p, const struct look *k)
+{
+    return k->fresh && !k->alone && p->beside == BESIDE_ANY && k->kind != LOOK_LATENCY &&
+           p->v->hashed[LOOK_RATE * TIER_MAX + k->tier];
+}
+
 static bool is_in(const struct pick *p, int look)
 {
     const struct look *k = &p->v->in->look[look];
 
-    return !isnan(p->r[look]) && channel_has(p->c, k) &&
+    return !isnan(p->r[look]) && channel_has(p->c, k) && !collides(p, k) &&
            !(p->beside == BESIDE_PARALLEL && k->alone) && k->same_pair <= p->same_pair;
 }
 

@@ -18,7 +18,9 @@ struct spell {
     struct hunt *h;
     enum rung rung;
     int n, groups;
-    int *slow[DEPTHS], *all;                                    /* looks of each part */
+    bool clear;              /* only looks that do not collide by chance */
+    int tests;               /* tests of each part */
+    int *slow[DEPTHS], *all; /* looks of each part */
     unsigned short (*slow_in[DEPTHS])[SORTS], (*all_in)[SORTS]; /* the same by sort */
     int sort[SORTS], sorts;                                     /* sorts with looks */
     float *depth;                                               /* sum of the slow ones, by part */
@@ -105,7 +107,9 @@ static int part_moments(const struct spell *s, const struct seen *seen, int n, c
         leaves = !seen[i].inside;
     for (int i = 0; i < n; i++) {
         /* a tier that no look of a host leaves shows the host by the looks within, whose ends are slow alike */
-        if (skip[seen[i].self] || (leaves ? !seen[i].fine || seen[i].inside : !seen[i].first))
+        if (skip[seen[i].self] ||
+            (s->clear && !seen[i].alone && v->hashed[LOOK_RATE * TIER_MAX + seen[i].tier]) ||
+            (leaves ? !seen[i].fine || seen[i].inside : !seen[i].first))
             continue;
         m[count++] = (struct moment){turn[seen[i].look], seen[i].r, seen[i].w,
                                      (float)v->class[seen[i].class].sigma, sort_of(&seen[i])};
@@ -320,7 +324,7 @@ static bool *explained(const struct hunt *h)
 static void claim_spell(struct spell *s, int part, int depth, bool *claimed)
 {
     const struct hunt *h = s->h;
-    double share = (double)s->slow[depth][part] / fmax(1, s->all[part]), p = 2 * s->p[part];
+    double share = (double)s->slow[depth][part] / fmax(1, s->all[part]), p = s->tests * s->p[part];
     struct claim *old = NULL;
     struct claim c = {.rung = s->rung,
                       .a = part,
@@ -403,7 +407,7 @@ static void judge_depth(struct spell *s, int depth, const bool *like, bool *clai
                   now = {.factor = mem_calloc((size_t)s->n + 1, sizeof(*now.factor))};
 
     estimate(s, depth, like, fresh && known->factor ? known : NULL, &now);
-    if (!fresh) {
+    if (!fresh && !s->clear) {
         free(known->factor);
         *known = now;
     }
@@ -411,46 +415,74 @@ static void judge_depth(struct spell *s, int depth, const bool *like, bool *clai
         claim_spell(s, i, depth, claimed);
         s->h->out->tests += s->all[i] > 0 && !depth;
     }
-    if (fresh)
+    if (fresh || s->clear)
         free(now.factor);
 }
 
-/* True if an endpoint is slow half as often as its host is. */
-static bool follows(const struct hunt *h, int from, int host, float often)
+static bool is_most(int n, int of)
 {
-    for (int i = from; i < h->out->count; i++)
-        if (h->out->at[i].rung == RUNG_HOST && h->out->at[i].a == host)
-            return often >= noise_constants.half * h->out->at[i].share;
-    return false;
+    return n >= 2 && n >= noise_constants.half * of;
 }
 
-/* A host is intermittent only if half of its NICs are, two at least.  Beside NVLink or PCIe, whose looks stay within
- * the host, an endpoint has too few looks to be claimed: there half of its endpoints are slow as often.
- * often: share of slow looks by endpoint. */
+/* A host is intermittent only if half of its endpoints are slow half as often as the worst, beyond chance, because one
+ * slow NIC or GPU makes its host slow in some looks; and if so many of its NICs are claimed in any state, two at least.
+ * Beside NVLink or PCIe, whose looks stay within the host, an endpoint has too few looks to be claimed.
+ * often: share of slow looks beyond that of healthy endpoints, by endpoint. */
 static void drop_hosts(struct hunt *h, int from, const float *often)
 {
-    const int *host = h->places->of[RUNG_HOST];
-    int *many = mem_ints(h->places->count[RUNG_HOST], 0),
-        *seen = mem_ints(h->places->count[RUNG_HOST], 0), kept = from;
+    const int *host = h->places->of[RUNG_HOST], hosts = h->places->count[RUNG_HOST];
+    int *many = mem_ints(hosts, 0), *claimed = mem_ints(hosts, 0), *seen = mem_ints(hosts, 0),
+        kept = from;
+    float *worst = mem_calloc((size_t)hosts + 1, sizeof(*worst));
+    bool *is = mem_calloc((size_t)h->places->n + 1, sizeof(*is));
 
     for (int i = 0; i < h->places->n; i++)
         if (host[i] >= 0) {
             seen[host[i]]++;
-            many[host[i]] += !h->c->nic && follows(h, from, host[i], often[i]);
+            worst[host[i]] = fmaxf(worst[host[i]], often[i]);
         }
-    for (int i = from; h->c->nic && i < h->out->count; i++)
-        if (h->out->at[i].rung == RUNG_NIC && host[h->out->at[i].a] >= 0)
-            many[host[h->out->at[i].a]]++;
+    for (int i = 0; i < h->places->n; i++)
+        if (host[i] >= 0)
+            many[host[i]] += often[i] >= noise_constants.half * worst[host[i]];
+    for (int i = 0; i < h->out->count; i++) {
+        const struct claim *c = &h->out->at[i];
+
+        if (c->rung == RUNG_NIC && c->channel == h->c && host[c->a] >= 0 && !is[c->a])
+            claimed[host[c->a]] += is[c->a] = true;
+    }
     for (int i = from; i < h->out->count; i++) {
         const struct claim *c = &h->out->at[i];
 
         if (c->rung == RUNG_NIC ||
-            (many[c->a] >= 2 && many[c->a] >= noise_constants.half * seen[c->a]))
+            (is_most(many[c->a], seen[c->a]) && (!h->c->nic || is_most(claimed[c->a], seen[c->a]))))
             h->out->at[kept++] = *c;
     }
     h->out->count = kept;
+    free(worst);
+    free(is);
+    free(claimed);
     free(many);
     free(seen);
+}
+
+/* Where flows collide by chance, a NIC whose looks are nearly all beside others may be slow in each block, by chance.
+ * So stage 1 doubts a NIC whose share of slow looks is usual for such looks.  Collisions cost more than `slow`.
+ * chance: of that share, by endpoint. */
+static void doubt_collided(struct hunt *h, const double *chance)
+{
+    struct claims *out = h->out;
+    int kept = 0;
+
+    for (int i = 0; i < out->count; i++) {
+        struct claim *c = &out->at[i];
+
+        if (c->channel == h->c && c->rung == RUNG_NIC && !c->now_and_then &&
+            c->e < -noise_constants.slow)
+            c->p = fmax(c->p, chance[c->a]);
+        if (c->channel != h->c || c->p <= h->alpha)
+            out->at[kept++] = *c;
+    }
+    out->count = kept;
 }
 
 static bool is_of(const struct hunt *h, const struct claim *c, const struct look *k)
@@ -477,31 +509,52 @@ static void take_pairs(struct hunt *h)
                 h->r[of[i]] = NAN;
 }
 
+/* Share of slow looks beyond that of healthy endpoints, and the chance of it. */
+static void tell_often(const struct spell *s, float *often, double *chance)
+{
+    for (int i = 0; i < s->n; i++) {
+        if (!s->clear)
+            chance[i] = s->p[i];
+        if (!s->clear || s->all[i] >= noise_constants.inside_looks)
+            often[i] = (float)s->slow[0][i] / fmaxf(1, (float)s->all[i]) - s->q[i];
+    }
+}
+
 void spells_find(struct hunt *h)
 {
-    const int from = h->out->count;
+    const int from = h->out->count, passes = 1 + (!h->asked && channel_collides(h->v, h->c));
     bool *skip = explained(h);
     float *often = mem_calloc((size_t)h->places->n + 1, sizeof(*often));
+    double *chance = mem_calloc((size_t)h->places->n + 1, sizeof(*chance));
 
     take_pairs(h);
     gather_refresh(h);
     for (int nic = 0; nic < 2; nic++) {
-        struct spell s;
-        bool *like, *claimed;
+        const enum rung rung = nic ? RUNG_NIC : RUNG_HOST;
+        bool *claimed = mem_calloc((size_t)h->places->count[rung] + 1, sizeof(*claimed));
 
-        spell_make(&s, h, nic ? RUNG_NIC : RUNG_HOST);
-        count_all(&s, skip);
-        like = alike(&s);
-        claimed = mem_calloc((size_t)s.n + 1, sizeof(*claimed));
-        for (int d = 0; d < DEPTHS; d++)
-            judge_depth(&s, d, like, claimed);
-        for (int i = 0; nic && i < s.n; i++)
-            often[i] = (float)s.slow[0][i] / fmaxf(1, (float)s.all[i]);
+        for (int clear = 0; clear < passes; clear++) {
+            struct spell s;
+            bool *like;
+
+            spell_make(&s, h, rung);
+            s.clear = clear;
+            s.tests = DEPTHS * passes;
+            count_all(&s, skip);
+            like = alike(&s);
+            for (int d = DEPTHS - 1; d >= 0; d--)
+                judge_depth(&s, d, like, claimed);
+            if (nic)
+                tell_often(&s, often, chance);
+            free(like);
+            spell_free(&s);
+        }
         free(claimed);
-        free(like);
-        spell_free(&s);
     }
     drop_hosts(h, from, often);
+    if (passes > 1)
+        doubt_collided(h, chance);
+    free(chance);
     free(often);
     free(skip);
 }

@@ -80,8 +80,8 @@ struct sight { /* buffers for the current part */
     double *v;
 };
 
-/* Half the weight of each block; INFINITY where a block is not seen, or only where looks are noise. */
-static void halve_weights(struct cell *cell, int blocks)
+/* This share of each block's weight; INFINITY where a block is not seen, or only where looks are noise. */
+static void share_weights(struct cell *cell, int blocks, double share)
 {
     double best = 0;
 
@@ -90,11 +90,11 @@ static void halve_weights(struct cell *cell, int blocks)
     for (int b = 0; b < blocks; b++)
         cell[b].need = cell[b].need < noise_constants.block_seen * best
                            ? INFINITY
-                           : cell[b].need * 0.5 * (1 - 1e-6);
+                           : cell[b].need * share * (1 - 1e-6);
 }
 
-/* Weighted medians of the blocks of a part through all lenses at once, else NAN.  cell: by lens, then block. */
-static void cell_medians(struct sight *t, int blocks, int lenses, int n)
+/* Weighted quantiles of the blocks of a part through all lenses at once, else NAN.  cell: by lens, then block. */
+static void cell_quantiles(struct sight *t, int blocks, int lenses, int n, double share)
 {
     for (int i = 0; i < blocks * lenses; i++)
         t->cell[i] = (struct cell){.z = NAN};
@@ -102,7 +102,7 @@ static void cell_medians(struct sight *t, int blocks, int lenses, int n)
         for (uint64_t m = t->mask[i]; m; m &= m - 1)
             t->cell[__builtin_ctzll(m) * blocks + t->seen[i].block].need += t->seen[i].w;
     for (int l = 0; l < lenses; l++)
-        halve_weights(t->cell + (ptrdiff_t)l * blocks, blocks);
+        share_weights(t->cell + (ptrdiff_t)l * blocks, blocks, share);
     for (int i = 0; i < n; i++)
         for (uint64_t m = t->mask[i]; m; m &= m - 1) {
             struct cell *c = &t->cell[__builtin_ctzll(m) * blocks + t->seen[i].block];
@@ -435,7 +435,7 @@ static void look_at_part(struct steady *s, struct lows *lows, struct sight *t, s
 
     for (int i = 0; i < n; i++)
         t->mask[i] = *mask_at(&t->masks, &t->seen[i]);
-    cell_medians(t, blocks, lenses, n);
+    cell_quantiles(t, blocks, lenses, n, hunt_quantile(h));
     for (int l = 0; l < lenses; l++)
         add_part(&s[l], &lows[l], part, t->cell + (ptrdiff_t)l * blocks, blocks, t->v);
 }

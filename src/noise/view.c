@@ -122,8 +122,9 @@ static double crowd_off(const struct view *v, struct crowds *c, const int *at, i
 
     if (count < noise_constants.turn_looks)
         return NAN;
-    off = top ? usual_quantile(c->buffer, count, noise_constants.fast) - top[class]
-              : usual_quantile(c->buffer, count, 0.5);
+    off =
+        top ? usual_quantile(c->buffer, count, noise_constants.fast) - top[class]
+            : usual_quantile(c->buffer, count, v->hashed[class / 2] ? noise_constants.clear : 0.5);
     return v->calm[class] ? fmax(off, -noise_constants.turn_most - taken_before(v, at, n, class))
                           : off;
 }
@@ -259,6 +260,19 @@ static void borrow_class(struct view *v, int c)
         1 / (f->sigma * f->sigma + noise_constants.weight_floor * noise_constants.weight_floor);
 }
 
+/* A slow leaf of four is an end of half of all pairs.  If the few looks alone are usually slow, but the fast ones are
+ * as fast as beside others, then those are usual. */
+static void settle_alone(struct view *v, int c, const int *count, double *buffer)
+{
+    struct class_fit *beside = &v->class[c], *alone = &v->class[c + 1];
+    const double least = beside->m - noise_constants.slow;
+
+    if (alone->m < least &&
+        usual_quantile(buffer, class_values(v, buffer, c + 1, false, count[c + 1]),
+                       noise_constants.fast) >= least)
+        *alone = *beside;
+}
+
 static void take_classes(struct view *v, const int *count, double *buffer)
 {
     for (int c = 0; c < CLASSES; c++)
@@ -266,6 +280,8 @@ static void take_classes(struct view *v, const int *count, double *buffer)
             class_fit(v, c, count, buffer);
     for (int c = 0; c < CLASSES; c++)
         borrow_class(v, c);
+    for (int c = 0; c < CLASSES; c += 2)
+        settle_alone(v, c, count, buffer);
     for (int i = 0; i < v->in->looks; i++)
         if (!isnan(v->r[i]))
             v->r[i] -= (float)v->class[class_of(&v->in->look[i])].m;
@@ -297,15 +313,83 @@ static double halves(const struct view *v, int class, int count, double *buffer)
     return n ? (double)low / n : 0;
 }
 
-/* Pairs that get a half beside others far oftener than alone share an uplink by chance. */
-static void find_hashed(struct view *v, const int *count, double *buffer)
+/* Share of slow ones among the flows that leave a leaf at once with a slow flow.  Flows through too few uplinks are slow
+ * together, and flows that collide by chance are not. */
+static double slow_mates(const struct view *v, const struct crowds *c, int class)
 {
-    for (int c = 0; c < CLASSES; c += 2)
-        v->hashed[c / 2] =
-            v->base ? v->base->hashed[c / 2]
-                    : count[c + 1] >= noise_constants.class_looks &&
-                          halves(v, c, count[c], buffer) >
-                              halves(v, c + 1, count[c + 1], buffer) + noise_constants.hashed;
+    const double half = log(noise_constants.collided) + v->class[class | 1].m - v->class[class].m;
+    const enum rung rung = v->places->count[RUNG_LEAF] > 1 ? RUNG_LEAF : RUNG_RACK;
+    const int *of = v->places->of[rung], groups = v->places->count[rung];
+    int *all = mem_ints(groups, 0), *slow = mem_ints(groups, 0);
+    double mates = 0, both = 0;
+
+    for (int t = 0; t < c->turns; t++)
+        for (int pass = 0; pass < 2; pass++)
+            for (int i = c->l.start[t]; i < c->l.start[t + 1]; i++) {
+                const struct look *k = &v->in->look[c->l.at[i]];
+                int a = of[k->src];
+
+                if (class_of(k) != class || a < 0 || a == of[k->dst])
+                    continue;
+                if (pass == 0) {
+                    all[a]++;
+                    slow[a] += v->r[c->l.at[i]] < half;
+                    continue;
+                }
+                mates += (double)slow[a] * (all[a] - 1);
+                both += (double)slow[a] * (slow[a] - 1);
+                all[a] = slow[a] = 0;
+            }
+    free(all);
+    free(slow);
+    return mates > 0 ? both / mates : 0;
+}
+
+static bool is_hashed(const struct view *v, const struct crowds *c, int class, const int *count)
+{
+    double share;
+
+    if (count[class + 1] < noise_constants.class_looks)
+        return false;
+    share = halves(v, class, count[class], c->buffer);
+    return share > halves(v, class + 1, count[class + 1], c->buffer) + noise_constants.hashed &&
+           slow_mates(v, c, class) <= share + noise_constants.half * (1 - share);
+}
+
+/* Other sizes, and both ways at once, have no looks alone: what the fast ones get is usual. */
+static double shift_of_kind(struct view *v, const struct crowds *c, int class, const int *count)
+{
+    int n = class_values(v, c->buffer, class, false, count[class]);
+    double top =
+        n >= noise_constants.class_looks ? usual_quantile(c->buffer, n, noise_constants.clear) : 0;
+
+    if (!(top > noise_constants.slow) || v->base)
+        return 0;
+    v->class[class].m += top;
+    v->class[class].sigma = v->class[class % (2 * TIER_MAX) | 1].sigma; /* of rates alone */
+    if (!count[class + 1])
+        v->class[class + 1] = v->class[class];
+    return top;
+}
+
+/* Pairs that get a half beside others far oftener than alone share an uplink by chance.  The others get as much as
+ * alone: that is usual, however many collide. */
+static void find_hashed(struct view *v, const struct crowds *c, const int *count)
+{
+    double off[CLASSES] = {0};
+
+    for (int k = 0; k < CLASSES && !v->tail; k += 2) {
+        v->hashed[k / 2] = v->base ? v->base->hashed[k / 2] : is_hashed(v, c, k, count);
+        if (!v->hashed[k / 2])
+            continue;
+        off[k] = v->class[k + 1].m - v->class[k].m;
+        v->class[k] = v->class[k + 1];
+    }
+    for (int k = 2 * TIER_MAX; k < CLASSES && !v->tail; k += 2)
+        if (v->hashed[k / 2 % TIER_MAX] && k / 2 / TIER_MAX != LOOK_LATENCY && count[k])
+            off[k] = shift_of_kind(v, c, k, count);
+    for (int i = 0; i < v->in->looks; i++)
+        v->r[i] -= (float)off[class_of(&v->in->look[i])];
 }
 
 /* --- the whole --- */
@@ -394,7 +478,7 @@ void view_make(struct view *v)
     if (!v->base)
         take_turns(v, &c, top, off);
     take_classes(v, count, c.buffer);
-    find_hashed(v, count, c.buffer);
+    find_hashed(v, &c, count);
     drop_crowded(v, count);
     take_fine(v);
     take_turns(v, &c, NULL, off);

@@ -94,7 +94,7 @@ static void bed_close(struct bed *b, struct truth *w)
 /* Looks at each endpoint: all, alone, receiving, with partners on its own leaf; blocks. */
 struct tally {
     int looks, alone, receives, near;
-    unsigned blocks;
+    unsigned blocks, sort[4]; /* blocks of all, and of looks alone or not, sending or receiving */
     int partner[64], partners;
 };
 
@@ -116,6 +116,7 @@ static struct tally *tally_of(const struct plan *again, const struct topo *t, in
             x->receives += end;
             x->near += topo_at(t, pair[0], LEVEL_LEAF) == topo_at(t, pair[1], LEVEL_LEAF);
             x->blocks |= r->epochs;
+            x->sort[2 * (r->groups == 1) + end] |= r->epochs;
             x->partner[x->partners++ % 64] = pair[!end];
             assert_int_equal(__builtin_popcount(r->epochs), 1);
         }
@@ -172,6 +173,50 @@ static void a_suspect_is_measured_beside_controls_with_partners_that_are_neither
     free(of);
     plan_free(&again);
     bed_close(&b, &w);
+}
+
+/* Half of the looks of many suspects are alone, or three quarters where half of all flows collide; each sort of looks is
+ * in as many blocks as it has looks. */
+static void looks_of_a_sort_are_in_other_blocks(void **state)
+{
+    (void)state;
+    for (int hashed = 0; hashed < 2; hashed++) {
+        struct bed b;
+        struct truth w;
+        struct plan again = {NULL, 0};
+        struct rng rng;
+        int looks, seen = 0;
+
+        bed_open(&b, "gb200-nvl72", 4, &w);
+        for (int i = 0; i < 20; i++)
+            w.nic[9 + 13 * i] = 0.6;
+        measure(&b, &w);
+        rng_seed(&rng, 7);
+        for (int i = 0; i < b.points.count && hashed; i++) {
+            struct point *p = &b.points.point[i];
+            if (p->flows > 1 && p->op == OP_PAIR_BW && rng_uniform(&rng) < 0.5 &&
+                topo_at(&b.topo, p->src, LEVEL_LEAF) != topo_at(&b.topo, p->dst, LEVEL_LEAF))
+                p->sec.median = (float)(2 * p->sec.median);
+        }
+        schedule_retest(&again, &b.topo, &b.points, false, false);
+        struct tally *of = tally_of(&again, &b.topo, &looks);
+        for (int i = 0; i < b.topo.endpoints; i++) {
+            const struct tally *x = &of[i];
+            int alone = __builtin_popcount(x->sort[2]) + __builtin_popcount(x->sort[3]);
+
+            if (x->looks < 12 || x->looks > 24)
+                continue;
+            seen++;
+            if (hashed ? x->alone < 0.65 * x->looks : 2 * x->alone > x->looks + 1)
+                fail_msg("%d of %d looks are alone", x->alone, x->looks);
+            if (alone < (x->alone < 2 * PLAN_EPOCHS ? x->alone : 2 * PLAN_EPOCHS) - 1)
+                fail_msg("%d looks alone in %d blocks", x->alone, alone);
+        }
+        assert_true(seen > 20);
+        free(of);
+        plan_free(&again);
+        bed_close(&b, &w);
+    }
 }
 
 static void looks_come_in_mixed_order_over_all_blocks(void **state)
@@ -422,6 +467,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_suspect_is_measured_beside_controls_with_partners_that_are_neither),
         cmocka_unit_test(looks_come_in_mixed_order_over_all_blocks),
+        cmocka_unit_test(looks_of_a_sort_are_in_other_blocks),
         cmocka_unit_test(the_same_points_give_the_same_rounds),
         cmocka_unit_test(of_a_slow_leaf_some_members_are_measured_again),
         cmocka_unit_test(a_slow_pair_is_measured_again_beside_one_that_is_not),
