@@ -69,9 +69,9 @@ struct load {
     int endpoints, turns;
 };
 
-/* Flows of one group in one turn, and those that got a half or less. */
+/* Flows of one group in one turn, and those that got a half or less; likewise of all groups in that turn, one way. */
 struct crowd {
-    int flows, slow;
+    int flows, slow, all, all_slow, groups;
 };
 
 struct scatter {
@@ -225,25 +225,56 @@ static void note_scatter(struct scatter *s, const double *v, int n)
     s->flows += n;
     s->slow += slow;
     if (n >= FLOWS_MIN) {
-        MEM_PUSH(s->turn, s->turns) = (struct crowd){n, slow};
+        MEM_PUSH(s->turn, s->turns) = (struct crowd){.flows = n, .slow = slow};
     }
 }
 
+/* Groups of a turn know of each other, from this crowd on. */
+static void note_turn(struct scatter *s, int from)
+{
+    int all = 0, slow = 0;
+
+    for (int i = from; i < s->turns; i++) {
+        all += s->turn[i].flows;
+        slow += s->turn[i].slow;
+    }
+    for (int i = from; i < s->turns; i++) {
+        s->turn[i].all = all;
+        s->turn[i].all_slow = slow;
+        s->turn[i].groups = s->turns - from;
+    }
+}
+
+/* Correlation of flows within groups, from the variance between groups (Fleiss 2003, 15.2); of all turns, or within
+ * turns, whose flows are not equally many.  NAN: too few groups. */
+static double correlation(const struct scatter *s, bool within)
+{
+    double sum = 0, flows = 0, free = within ? 0 : -1;
+    int n = 0;
+
+    for (int i = 0; i < s->turns; i++) {
+        const struct crowd *c = &s->turn[i];
+        double p = within ? (double)c->all_slow / c->all : (double)s->slow / s->flows,
+               x = (double)c->slow / c->flows - p;
+
+        if (!(p > 0 && p < 1) || (within && c->groups < 2))
+            continue;
+        sum += c->flows * x * x / (p * (1 - p));
+        free += within ? 1 - 1. / c->groups : 1;
+        flows += c->flows;
+        n++;
+    }
+    return n >= TURNS_HASHED ? (sum / free - 1) / (flows / n - 1) : NAN;
+}
+
 /* True if flows are slow independently of each other.  Missing uplinks and other jobs slow all flows of a
- * group at the same time.  Correlation within groups, from the variance between groups (Fleiss 2003, 15.2). */
+ * group at the same time. */
 static bool is_hashed(const struct scatter *s)
 {
-    double p = s->flows ? (double)s->slow / s->flows : 0, sum = 0, flows = 0;
+    double p = s->flows ? (double)s->slow / s->flows : 0;
 
-    if (s->turns < TURNS_HASHED || p < hashed_least || p > hashed_most)
-        return false;
-    for (int i = 0; i < s->turns; i++) {
-        double x = (double)s->turn[i].slow / s->turn[i].flows - p;
-        sum += s->turn[i].flows * x * x;
-        flows += s->turn[i].flows;
-    }
-    double over = sum / ((s->turns - 1) * p * (1 - p)) - 1;
-    return over / (flows / s->turns - 1) < together;
+    return p >= hashed_least && p <= hashed_most &&
+           (correlation(s, false) < together || correlation(s, true) < together);
 }
 
 /* Add the flows of one turn to the load of the groups that they leave (UP) or enter (DOWN). */
@@ -253,6 +284,7 @@ static void load_turn(const struct above *a, const struct above *wider, enum way
 {
     int *group = mem_calloc((size_t)n, sizeof(*group));
     double *v = mem_calloc((size_t)n, sizeof(*v));
+    const int from = s->turns;
     struct lists by;
 
     for (int i = 0; i < n; i++)
@@ -272,6 +304,7 @@ static void load_turn(const struct above *a, const struct above *wider, enum way
             load[g].most = fmax(load[g].most, flows);
         note_scatter(s, v, telling);
     }
+    note_turn(s, from);
     lists_free(&by);
     free(group);
     free(v);

@@ -53,12 +53,34 @@ static bool is_late(const struct claim *x, const struct claim *late)
            late->rung <= x->rung && x->e > late->e / noise_constants.children;
 }
 
+/* A host that is slow now and then has too few looks of other sizes to tell when. */
+static bool is_of_spell(const struct claim *x, const struct claim *host)
+{
+    return host->rung == RUNG_HOST && host->now_and_then && x->rung == RUNG_NIC &&
+           (x->channel->kind == LOOK_BOTH_WAYS || x->channel->kind == LOOK_SMALL ||
+            x->channel->kind == LOOK_LARGE) &&
+           host->channel->kind == LOOK_RATE && host->channel->tiers == x->channel->tiers;
+}
+
+/* A pair of such a host may have been measured while the host was slow. */
+static bool is_pair_of_spell(const struct claim *x, const struct claim *host,
+                             const struct places *p)
+{
+    return x->rung == RUNG_PAIR && host->rung == RUNG_HOST && host->now_and_then &&
+           is_family(x, host) &&
+           (p->of[RUNG_HOST][x->a] == host->a || p->of[RUNG_HOST][x->b] == host->a);
+}
+
 static bool is_explained(const struct claim *x, const struct claims *c, const struct places *p)
 {
-    for (int i = 0; i < c->count && !x->dead && !rung_is_two(x->rung); i++) {
+    for (int i = 0; i < c->count && !x->dead; i++) {
         const struct claim *g = &c->at[i];
 
-        if (!g->dead && is_late(x, g) && is_within(x, g, p))
+        if (!g->dead && is_pair_of_spell(x, g, p))
+            return true;
+        if (rung_is_two(x->rung))
+            continue;
+        if (!g->dead && (is_late(x, g) || is_of_spell(x, g)) && is_within(x, g, p))
             return true;
         if (!g->dead && rung_is_group(g->rung) && g->rung < x->rung && is_family(x, g) &&
             !is_left_of(x, g) && is_within(x, g, p))

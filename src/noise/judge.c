@@ -460,9 +460,34 @@ static void look_at_uplinks(struct noise_court *c)
     free(full);
 }
 
-/* Keep only as many suspects as stage 2 has looks for; found keeps all of stage 1. */
+/* Ask a host that is slow within over its NICs as well: a host of few looks over NICs, or whose flows are hashed, is not
+ * seen there by stage 1 if it is slow now and then. */
+static void ask_over_nics(struct noise_court *c)
+{
+    const int n = c->suspect.count;
+
+    for (int i = 0; i < n && c->suspect.count < noise_constants.suspects; i++) {
+        struct claim x = c->suspect.at[i];
+        bool known = false;
+
+        for (int k = 0; k < c->channels; k++)
+            if (c->channel[k].nic && c->channel[k].kind == LOOK_RATE && !c->channel[k].tail &&
+                x.rung == RUNG_HOST && !x.channel->nic && x.channel->kind == LOOK_RATE)
+                x.channel = &c->channel[k];
+        for (int k = 0; k < c->suspect.count; k++)
+            known |= c->suspect.at[k].rung == x.rung && c->suspect.at[k].a == x.a &&
+                     c->suspect.at[k].channel == x.channel;
+        if (!known)
+            MEM_PUSH(c->suspect.at, c->suspect.count) = x;
+    }
+}
+
+/* Keep only as many suspects as stage 2 has looks for, and few for sizes of which all looks may collide; found keeps all
+ * of stage 1. */
 static void first_stage(struct noise_court *c, const struct noise_input *in)
 {
+    int collided = 0;
+
     c->in = *in;
     c->r = mem_calloc((size_t)in->looks + 1, sizeof(*c->r));
     places_make(&c->places, in->topo);
@@ -472,8 +497,15 @@ static void first_stage(struct noise_court *c, const struct noise_input *in)
     scan(c, 0, noise_constants.suspect, NULL, BESIDE_ANY, &c->found);
     claims_below(&c->found, &c->places);
     claims_sort(&c->found);
-    for (int i = 0; i < c->found.count && i < noise_constants.suspects; i++)
-        MEM_PUSH(c->suspect.at, c->suspect.count) = c->found.at[i];
+    for (int i = 0; i < c->found.count && c->suspect.count < noise_constants.suspects; i++) {
+        const struct claim *x = &c->found.at[i];
+
+        collided += x->channel->kind != LOOK_RATE && channel_collides(&c->view[0][0], x->channel);
+        if (x->channel->kind == LOOK_RATE || !channel_collides(&c->view[0][0], x->channel) ||
+            collided <= noise_constants.pair_suspects)
+            MEM_PUSH(c->suspect.at, c->suspect.count) = *x;
+    }
+    ask_over_nics(c);
 }
 
 static bool are_places_of(const struct places *p, const struct topo *t)

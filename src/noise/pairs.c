@@ -20,6 +20,7 @@ struct pairs {
     int count;
     struct map map;
     long looks, slow;
+    double collided; /* share of slow ones among looks that may collide; 0: none may */
 };
 
 static uint64_t key_of(const struct look *k)
@@ -44,6 +45,24 @@ static bool is_open(const struct hunt *h, const bool *claimed, int i)
 
     return !isnan(h->r[i]) && channel_has(h->c, k) && end_is_fine(h->v, k, 0) &&
            end_is_fine(h->v, k, 1) && !claimed[k->src] && !claimed[k->dst];
+}
+
+/* Share of slow ones among looks beside others in tiers whose flows are hashed: they are slow by chance. */
+static double collided_share(const struct hunt *h, const bool *claimed)
+{
+    long looks = 0, slow = 0;
+    int n;
+    const int *of = view_looks(h->v, h->c->kind, h->c->tiers, &n);
+
+    for (int i = 0; i < n; i++) {
+        const int class = class_of(&h->v->in->look[of[i]]);
+
+        if (class % 2 || !h->v->hashed[class / 2] || !is_open(h, claimed, of[i]))
+            continue;
+        looks++;
+        slow += is_slow(h, class, h->r[of[i]]);
+    }
+    return looks ? (double)slow / (double)looks : 0;
 }
 
 static void add_pair(struct pairs *p, const struct look *k)
@@ -130,6 +149,7 @@ static struct claim claim_of(const struct hunt *h, const struct pairs *all, cons
 {
     double q = ((double)all->slow - p->slow + 0.5) / ((double)all->looks - p->looks + 1);
 
+    q = fmax(q, all->collided);
     return (struct claim){.rung = RUNG_PAIR,
                           .a = p->a,
                           .b = p->b,
@@ -243,9 +263,9 @@ static bool has_racks(const struct hunt *h, int a, int b)
     return false;
 }
 
-static void suspect_racks(struct hunt *h, const bool *claimed)
+static void suspect_racks(struct hunt *h, const bool *claimed, double collided)
 {
-    struct pairs racks = {0};
+    struct pairs racks = {.collided = collided};
 
     gather_refresh(h);
     collect_racks(&racks, h, claimed);
@@ -305,10 +325,10 @@ static bool has_pairs(const struct hunt *h)
 void pairs_suspect(struct hunt *h)
 {
     bool *claimed = claimed_endpoints(h);
-    struct pairs p = {0};
+    struct pairs p = {.collided = collided_share(h, claimed)};
 
     if (h->c->nic && h->places->count[RUNG_RACK] > 1)
-        suspect_racks(h, claimed);
+        suspect_racks(h, claimed, p.collided);
     collect(&p, h, claimed);
     tell_likeness(h, &p);
     if (!has_pairs(h))

@@ -425,8 +425,8 @@ static bool is_most(int n, int of)
 }
 
 /* A host is intermittent only if half of its endpoints are slow half as often as the worst, beyond chance, because one
- * slow NIC or GPU makes its host slow in some looks; and if so many of its NICs are claimed in any state, two at least.
- * Beside NVLink or PCIe, whose looks stay within the host, an endpoint has too few looks to be claimed.
+ * slow NIC or GPU makes its host slow in some looks; and if so many of its NICs are claimed in any state, two at least
+ * (stage 2 asks the host only).  Beside NVLink or PCIe, whose looks stay within the host, an endpoint has too few looks to be claimed.
  * often: share of slow looks beyond that of healthy endpoints, by endpoint. */
 static void drop_hosts(struct hunt *h, int from, const float *often)
 {
@@ -454,7 +454,7 @@ static void drop_hosts(struct hunt *h, int from, const float *often)
         const struct claim *c = &h->out->at[i];
 
         if (c->rung == RUNG_NIC ||
-            (is_most(many[c->a], seen[c->a]) && (!h->c->nic || is_most(claimed[c->a], seen[c->a]))))
+            (is_most(many[c->a], seen[c->a]) && (!h->c->nic || h->asked || is_most(claimed[c->a], seen[c->a]))))
             h->out->at[kept++] = *c;
     }
     h->out->count = kept;

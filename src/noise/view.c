@@ -313,47 +313,50 @@ static double halves(const struct view *v, int class, int count, double *buffer)
     return n ? (double)low / n : 0;
 }
 
-/* Share of slow ones among the flows that leave a leaf at once with a slow flow.  Flows through too few uplinks are slow
- * together, and flows that collide by chance are not. */
-static double slow_mates(const struct view *v, const struct crowds *c, int class)
+/* How far flows that leave a leaf at once are slow together, beyond what all flows of the turn are: 0 if not, 1 if always.
+ * Flows through too few uplinks are, and flows that collide by chance are not. */
+static double slow_together(const struct view *v, const struct crowds *c, int class)
 {
     const double half = log(noise_constants.collided) + v->class[class | 1].m - v->class[class].m;
     const enum rung rung = v->places->count[RUNG_LEAF] > 1 ? RUNG_LEAF : RUNG_RACK;
     const int *of = v->places->of[rung], groups = v->places->count[rung];
     int *all = mem_ints(groups, 0), *slow = mem_ints(groups, 0);
-    double mates = 0, both = 0;
+    double both = 0, most = 0;
 
-    for (int t = 0; t < c->turns; t++)
+    for (int t = 0; t < c->turns; t++) {
+        int flows = 0, slows = 0;
+
         for (int pass = 0; pass < 2; pass++)
             for (int i = c->l.start[t]; i < c->l.start[t + 1]; i++) {
                 const struct look *k = &v->in->look[c->l.at[i]];
-                int a = of[k->src];
+                int a = of[k->src], low = v->r[c->l.at[i]] < half;
 
                 if (class_of(k) != class || a < 0 || a == of[k->dst])
                     continue;
                 if (pass == 0) {
                     all[a]++;
-                    slow[a] += v->r[c->l.at[i]] < half;
+                    slow[a] += low;
+                    flows++;
+                    slows += low;
                     continue;
                 }
-                mates += (double)slow[a] * (all[a] - 1);
-                both += (double)slow[a] * (slow[a] - 1);
+                double mates = (double)slow[a] * (all[a] - 1), share = (double)slows / flows;
+                both += (double)slow[a] * (slow[a] - 1) - mates * share;
+                most += mates * (1 - share);
                 all[a] = slow[a] = 0;
             }
+    }
     free(all);
     free(slow);
-    return mates > 0 ? both / mates : 0;
+    return most > 0 ? both / most : 0;
 }
 
 static bool is_hashed(const struct view *v, const struct crowds *c, int class, const int *count)
 {
-    double share;
-
-    if (count[class + 1] < noise_constants.class_looks)
-        return false;
-    share = halves(v, class, count[class], c->buffer);
-    return share > halves(v, class + 1, count[class + 1], c->buffer) + noise_constants.hashed &&
-           slow_mates(v, c, class) <= share + noise_constants.half * (1 - share);
+    return count[class + 1] >= noise_constants.class_looks &&
+           halves(v, class, count[class], c->buffer) >
+               halves(v, class + 1, count[class + 1], c->buffer) + noise_constants.hashed &&
+           slow_together(v, c, class) <= noise_constants.half;
 }
 
 /* Other sizes, and both ways at once, have no looks alone: what the fast ones get is usual. */

@@ -186,6 +186,7 @@ struct flows {
     bool spread; /* each to a leaf of its own; else all to leaf 1 */
     share_of *share;
     share_of *apart; /* NULL, or what flows between pods of two leaves get, in turns of their own */
+    int more;        /* further leaves that send as many at once */
 };
 
 static void put(struct points *p, int turn, int flows, int src, int dst, double share)
@@ -230,8 +231,11 @@ static double property_of(const struct flows *w, enum property_kind kind, enum l
     f.baseline[0].alone = 1e9;
     lists_make(&f.of, NULL, NULL, 0, OP_COUNT);
     for (int turn = 0; turn < w->turns; turn++)
-        for (int i = 0; i < w->flows; i++)
-            put(&p, turn, w->flows, i, w->spread ? LEAF * (i + 1) : LEAF + i, w->share(turn, i));
+        for (int g = 0; g <= w->more; g++)
+            for (int i = 0; i < w->flows; i++)
+                put(&p, turn, w->flows, LEAF * g + i,
+                    w->spread ? LEAF * (w->more + 1 + i) + g : LEAF * (w->more + 1) + i,
+                    w->share(turn, LEAF * g + i));
     for (int turn = 0; w->apart && turn < w->turns; turn++)
         for (int i = 0; i < 2 * LEAF; i++)
             put(&p, w->turns + turn, 2 * LEAF, i, 2 * LEAF + i, w->apart(turn, i));
@@ -265,7 +269,8 @@ static double pods(int turn, int flow)
 static double taper(double share, int turns)
 {
     all_get = share;
-    return property_of(&(struct flows){turns, LEAF, false, all, NULL}, PROPERTY_TAPER, LEVEL_LEAF);
+    return property_of(&(struct flows){turns, LEAF, false, all, NULL, 0}, PROPERTY_TAPER,
+                       LEVEL_LEAF);
 }
 
 static void uplinks_that_carry_a_sixth_less_are_few(void **state)
@@ -286,7 +291,7 @@ static double taper_of_pods(double share)
 {
     all_get = 0.8;
     pods_get = share;
-    return property_of(&(struct flows){8, LEAF, false, all, pods}, PROPERTY_TAPER, LEVEL_SPINE);
+    return property_of(&(struct flows){8, LEAF, false, all, pods, 0}, PROPERTY_TAPER, LEVEL_SPINE);
 }
 
 static void pods_carry_a_tenth_less_than_their_leaves(void **state)
@@ -311,7 +316,7 @@ static bool is_hashed(int turns, int flows, double share, int of)
 {
     some_get = share;
     slow_of = of;
-    return !isnan(property_of(&(struct flows){turns, flows, true, by_chance, NULL},
+    return !isnan(property_of(&(struct flows){turns, flows, true, by_chance, NULL, 0},
                               PROPERTY_COLLISIONS, LEVEL_LEAF));
 }
 
@@ -347,7 +352,7 @@ static double every(int turn, int flow)
 
 static void one_flow_in_twenty_is_no_stray_point(void **state)
 {
-    const struct flows w = {34, LEAF, true, every, NULL};
+    const struct flows w = {34, LEAF, true, every, NULL, 0};
 
     (void)state;
     slow_of = 23; /* 4.3 % */
@@ -369,8 +374,8 @@ static bool is_hashed_by(double a, double b)
 {
     some_get = a;
     all_get = b;
-    return !isnan(property_of(&(struct flows){40, LEAF, true, by_turn, NULL}, PROPERTY_COLLISIONS,
-                              LEVEL_LEAF));
+    return !isnan(property_of(&(struct flows){40, LEAF, true, by_turn, NULL, 0},
+                              PROPERTY_COLLISIONS, LEVEL_LEAF));
 }
 
 static void flows_that_are_slow_together_do_not_collide(void **state)
@@ -379,6 +384,30 @@ static void flows_that_are_slow_together_do_not_collide(void **state)
     assert_true(is_hashed_by(5, 4));  /* 0.163 */
     assert_true(is_hashed_by(5, 5));  /* 0.21 */
     assert_false(is_hashed_by(6, 5)); /* 0.27 */
+}
+
+/* In each second turn three of four flows are slow, else one of seven; or so in each second leaf. */
+static double more_in_some_turns(int turn, int flow)
+{
+    slow_of = turn % 2 ? 750 : 150;
+    return by_chance(turn, flow);
+}
+
+static double more_in_some_leaves(int turn, int flow)
+{
+    slow_of = (turn + flow / LEAF) % 2 ? 750 : 150;
+    return by_chance(turn, flow);
+}
+
+/* Turns of more flows have more collisions, in all of their leaves. */
+static void flows_collide_in_busy_turns_more(void **state)
+{
+    (void)state;
+    some_get = 0.5;
+    assert_false(isnan(property_of(&(struct flows){40, LEAF, true, more_in_some_turns, NULL, 3},
+                                   PROPERTY_COLLISIONS, LEVEL_LEAF)));
+    assert_true(isnan(property_of(&(struct flows){40, LEAF, true, more_in_some_leaves, NULL, 3},
+                                  PROPERTY_COLLISIONS, LEVEL_LEAF)));
 }
 
 int main(void)
@@ -398,6 +427,7 @@ int main(void)
         cmocka_unit_test(of_flows_that_collide_one_in_five_is_alone),
         cmocka_unit_test(one_flow_in_twenty_is_no_stray_point),
         cmocka_unit_test(flows_that_are_slow_together_do_not_collide),
+        cmocka_unit_test(flows_collide_in_busy_turns_more),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

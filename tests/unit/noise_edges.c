@@ -1139,6 +1139,43 @@ static void pairs_alone_show_what_is_slow_now_and_then_where_flows_are_hashed(vo
     assert_true(spelled_among_hashed(false) > 10 * spelled_among_hashed(true));
 }
 
+/* Rails are clean; each pair of two leaves has two looks at once, of which six of ten are slow.  Suspected pairs. */
+static int pairs_among_hashed(bool hashed)
+{
+    struct bench b;
+    int pairs = 0;
+
+    share_hashed = 0.6;
+    hashed_to = 0.5;
+    open_bench(&b, HOSTS);
+    measure_all(&b, MANY_SHIFTS, healthy);
+    for (int i = 0; i < b.looks; i++)
+        b.look[i].tier = TIER_RAIL;
+    for (int i = 0; i < 4 * ENDPOINTS; i++)
+        put(&b,
+            (struct look){.turn = b.turn + i,
+                          .src = i / 4,
+                          .dst = (i / 4 + 5 + i / 2 % 2) % ENDPOINTS,
+                          .tier = TIER_FABRIC},
+            by_hash(i, 0, 0, 0));
+    set_up(&b);
+    if (hashed)
+        set_hashed(&b, TIER_FABRIC);
+    gather_renew(&b.h, RUNG_NIC, false);
+    pairs_suspect(&b.h);
+    for (int i = 0; i < b.out.count; i++)
+        pairs += b.out.at[i].rung == RUNG_PAIR;
+    close_bench(&b);
+    return pairs;
+}
+
+static void a_pair_is_not_suspected_for_a_collision(void **state)
+{
+    (void)state;
+    assert_true(pairs_among_hashed(false) > 0);
+    assert_int_equal(pairs_among_hashed(true), 0);
+}
+
 /* Looks of NIC 20 that stage 2 sees, one of four of them alone. */
 static int looks_of_20(bool hashed, enum beside beside)
 {
@@ -2067,6 +2104,7 @@ int main(void)
         cmocka_unit_test(a_tenth_of_looks_beside_others_shows_a_nic_where_flows_are_hashed),
         cmocka_unit_test(a_nic_is_doubted_that_collides_as_often_as_its_like),
         cmocka_unit_test(pairs_alone_show_what_is_slow_now_and_then_where_flows_are_hashed),
+        cmocka_unit_test(a_pair_is_not_suspected_for_a_collision),
         cmocka_unit_test(stage_2_leaves_out_looks_that_may_collide),
         cmocka_unit_test(the_fast_looks_alone_are_usual_if_a_slow_leaf_is_in_most),
         cmocka_unit_test(groups_are_judged_by_pairs_alone_where_flows_are_hashed),
