@@ -71,12 +71,21 @@ static bool is_pair_of_spell(const struct claim *x, const struct claim *host,
            (p->of[RUNG_HOST][x->a] == host->a || p->of[RUNG_HOST][x->b] == host->a);
 }
 
+/* Two racks between which all is slow are slow in few looks of each of their NICs. */
+static bool is_of_racks(const struct claim *x, const struct claim *racks, const struct places *p)
+{
+    int rack = racks->rung == RUNG_RACK_PAIR && x->rung == RUNG_NIC ? p->of[RUNG_RACK][x->a] : -1;
+
+    return rack >= 0 && (rack == racks->a || rack == racks->b) && x->now_and_then &&
+           is_family(x, racks) && x->share < noise_constants.half;
+}
+
 static bool is_explained(const struct claim *x, const struct claims *c, const struct places *p)
 {
     for (int i = 0; i < c->count && !x->dead; i++) {
         const struct claim *g = &c->at[i];
 
-        if (!g->dead && is_pair_of_spell(x, g, p))
+        if (!g->dead && (is_pair_of_spell(x, g, p) || is_of_racks(x, g, p)))
             return true;
         if (rung_is_two(x->rung))
             continue;

@@ -18,7 +18,13 @@ struct spell {
     struct hunt *h;
     enum rung rung;
     int n, groups;
-    bool clear;              /* only looks that do not collide by chance */
+    enum {
+        ALL_LOOKS,
+        CLEAR_LOOKS,
+        SENT,
+        RECEIVED,
+        SETS
+    } set;                   /* clear: none that collide by chance */
     int tests;               /* tests of each part */
     int *slow[DEPTHS], *all; /* looks of each part */
     unsigned short (*slow_in[DEPTHS])[SORTS], (*all_in)[SORTS]; /* the same by sort */
@@ -95,6 +101,13 @@ static void count_part(struct spell *s, int part, struct moment *m, int n)
     }
 }
 
+static bool is_in_set(const struct spell *s, const struct seen *k)
+{
+    if (s->set == CLEAR_LOOKS)
+        return k->alone || !s->h->v->hashed[LOOK_RATE * TIER_MAX + k->tier];
+    return s->set == ALL_LOOKS || (s->set == SENT) == !k->end;
+}
+
 static int part_moments(const struct spell *s, const struct seen *seen, int n, const bool *skip,
                         const int *turn, struct moment *m, bool *slow)
 {
@@ -107,8 +120,7 @@ static int part_moments(const struct spell *s, const struct seen *seen, int n, c
         leaves = !seen[i].inside;
     for (int i = 0; i < n; i++) {
         /* a tier that no look of a host leaves shows the host by the looks within, whose ends are slow alike */
-        if (skip[seen[i].self] ||
-            (s->clear && !seen[i].alone && v->hashed[LOOK_RATE * TIER_MAX + seen[i].tier]) ||
+        if (skip[seen[i].self] || !is_in_set(s, &seen[i]) ||
             (leaves ? !seen[i].fine || seen[i].inside : !seen[i].first))
             continue;
         m[count++] = (struct moment){turn[seen[i].look], seen[i].r, seen[i].w,
@@ -390,13 +402,19 @@ static void spell_free(struct spell *s)
 static bool *alike(const struct spell *s)
 {
     const struct hunt *h = s->h;
-    bool *like = h->v->selected ? mem_calloc((size_t)s->n + 1, sizeof(*like)) : NULL;
+    bool *like = h->v->selected ? mem_calloc((size_t)s->n + 1, sizeof(*like)) : NULL, any = false;
 
     for (int i = 0; like && i < s->n; i++)
         like[i] = true;
     for (int i = 0; like && i < h->places->n; i++)
         if (h->v->selected[i] && h->places->of[s->rung][i] >= 0)
             like[h->places->of[s->rung][i]] = false;
+    for (int i = 0; like && i < s->n; i++)
+        any |= like[i] && s->all[i];
+    if (like && !any) { /* a suspected rail is in all hosts */
+        free(like);
+        like = NULL;
+    }
     return like;
 }
 
@@ -407,7 +425,7 @@ static void judge_depth(struct spell *s, int depth, const bool *like, bool *clai
                   now = {.factor = mem_calloc((size_t)s->n + 1, sizeof(*now.factor))};
 
     estimate(s, depth, like, fresh && known->factor ? known : NULL, &now);
-    if (!fresh && !s->clear) {
+    if (!fresh && s->set == ALL_LOOKS) {
         free(known->factor);
         *known = now;
     }
@@ -415,7 +433,7 @@ static void judge_depth(struct spell *s, int depth, const bool *like, bool *clai
         claim_spell(s, i, depth, claimed);
         s->h->out->tests += s->all[i] > 0 && !depth;
     }
-    if (fresh || s->clear)
+    if (fresh || s->set != ALL_LOOKS)
         free(now.factor);
 }
 
@@ -453,8 +471,8 @@ static void drop_hosts(struct hunt *h, int from, const float *often)
     for (int i = from; i < h->out->count; i++) {
         const struct claim *c = &h->out->at[i];
 
-        if (c->rung == RUNG_NIC ||
-            (is_most(many[c->a], seen[c->a]) && (!h->c->nic || h->asked || is_most(claimed[c->a], seen[c->a]))))
+        if (c->rung == RUNG_NIC || (is_most(many[c->a], seen[c->a]) &&
+                                    (!h->c->nic || h->asked || is_most(claimed[c->a], seen[c->a]))))
             h->out->at[kept++] = *c;
     }
     h->out->count = kept;
@@ -513,16 +531,17 @@ static void take_pairs(struct hunt *h)
 static void tell_often(const struct spell *s, float *often, double *chance)
 {
     for (int i = 0; i < s->n; i++) {
-        if (!s->clear)
+        if (s->set == ALL_LOOKS)
             chance[i] = s->p[i];
-        if (!s->clear || s->all[i] >= noise_constants.inside_looks)
+        if (s->set == ALL_LOOKS ||
+            (s->set == CLEAR_LOOKS && s->all[i] >= noise_constants.inside_looks))
             often[i] = (float)s->slow[0][i] / fmaxf(1, (float)s->all[i]) - s->q[i];
     }
 }
 
 void spells_find(struct hunt *h)
 {
-    const int from = h->out->count, passes = 1 + (!h->asked && channel_collides(h->v, h->c));
+    const int from = h->out->count, sets = !h->asked && channel_collides(h->v, h->c) ? SETS : 1;
     bool *skip = explained(h);
     float *often = mem_calloc((size_t)h->places->n + 1, sizeof(*often));
     double *chance = mem_calloc((size_t)h->places->n + 1, sizeof(*chance));
@@ -533,13 +552,13 @@ void spells_find(struct hunt *h)
         const enum rung rung = nic ? RUNG_NIC : RUNG_HOST;
         bool *claimed = mem_calloc((size_t)h->places->count[rung] + 1, sizeof(*claimed));
 
-        for (int clear = 0; clear < passes; clear++) {
+        for (int set = 0; set < sets && (nic || set <= CLEAR_LOOKS); set++) {
             struct spell s;
             bool *like;
 
             spell_make(&s, h, rung);
-            s.clear = clear;
-            s.tests = DEPTHS * passes;
+            s.set = set;
+            s.tests = DEPTHS * sets;
             count_all(&s, skip);
             like = alike(&s);
             for (int d = DEPTHS - 1; d >= 0; d--)
@@ -552,7 +571,7 @@ void spells_find(struct hunt *h)
         free(claimed);
     }
     drop_hosts(h, from, often);
-    if (passes > 1)
+    if (sets > 1)
         doubt_collided(h, chance);
     free(chance);
     free(often);

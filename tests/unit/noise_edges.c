@@ -599,10 +599,13 @@ static void a_tenth_of_the_time_is_now_and_then(void **state)
  * other look now and then. */
 enum slow_part { WHOLE_HOST, ONE_GPU, ONE_GPU_ALWAYS };
 
-static bool host_spelled(enum slow_part what)
+/* again: stage 2 asks for the host, and a GPU of each host is suspected. */
+static bool host_spelled(enum slow_part what, bool again)
 {
+    bool selected[ENDPOINTS] = {0}, host;
+    struct claim question = {.rung = RUNG_HOST, .a = 5, .b = -1};
+    const struct claims asked = {&question, 1, 0};
     struct bench b;
-    bool host;
 
     open_bench(&b, HOSTS);
     b.c = (struct channel){.kind = LOOK_RATE, .tiers = 1u << TIER_NVLINK};
@@ -623,6 +626,11 @@ static bool host_spelled(enum slow_part what)
                         noise_of_looks * rng_normal(&b.rng));
         }
     set_up(&b);
+    for (int i = 0; i < ENDPOINTS; i += 4)
+        selected[i] = true;
+    question.channel = &b.c;
+    b.v.selected = again ? selected : NULL;
+    b.h.asked = again ? &asked : NULL;
     spells_find(&b.h);
     host = claim_of(&b, RUNG_HOST, 5) != NULL;
     close_bench(&b);
@@ -632,9 +640,10 @@ static bool host_spelled(enum slow_part what)
 static void a_host_is_now_and_then_slow_within(void **state)
 {
     (void)state;
-    assert_true(host_spelled(WHOLE_HOST));
-    assert_false(host_spelled(ONE_GPU));
-    assert_false(host_spelled(ONE_GPU_ALWAYS));
+    assert_true(host_spelled(WHOLE_HOST, false));
+    assert_false(host_spelled(ONE_GPU, false));
+    assert_false(host_spelled(ONE_GPU_ALWAYS, false));
+    assert_true(host_spelled(WHOLE_HOST, true));
 }
 
 /* Four NICs of host 5: all are slow in half of the turns, or one is always and another in some turns. */
@@ -1137,6 +1146,72 @@ static void pairs_alone_show_what_is_slow_now_and_then_where_flows_are_hashed(vo
     (void)state;
     assert_true(spelled_among_hashed(true) < 1e-3);
     assert_true(spelled_among_hashed(false) > 10 * spelled_among_hashed(true));
+}
+
+/* NICs send in one turn and receive in the next; 60 % of looks collide, and all that NIC 20 sends.  The chance of NIC 20. */
+static double sends_among_hashed(int turns)
+{
+    struct bench b;
+
+    share_hashed = 0.6;
+    hashed_to = 0.5;
+    open_bench(&b, HOSTS);
+    for (b.turn = 0; b.turn < turns; b.turn++)
+        for (int i = 0; i < ENDPOINTS / 2; i++) {
+            int other = ENDPOINTS / 2 + (i + 5 * b.turn / 2) % (ENDPOINTS / 2),
+                src = b.turn % 2 ? other : i, dst = b.turn % 2 ? i : other;
+
+            put(&b,
+                (struct look){.turn = b.turn,
+                              .block = b.turn * BLOCKS / turns,
+                              .src = src,
+                              .dst = dst,
+                              .tier = TIER_FABRIC},
+                src == 20 ? log(0.5) : by_hash(src, dst, 0, b.turn));
+        }
+    set_up(&b);
+    set_hashed(&b, TIER_FABRIC);
+    spells_find(&b.h);
+    const struct claim *c = claim_of(&b, RUNG_NIC, 20);
+    double p = c ? c->p : 1;
+    close_bench(&b);
+    return p;
+}
+
+static void one_way_is_sought_by_itself_where_flows_are_hashed(void **state)
+{
+    (void)state;
+    assert_true(sends_among_hashed(36) < 0.02);
+    assert_float_equal(sends_among_hashed(12), 1, 0);
+}
+
+/* A NIC of this rack is slow in this share of its looks, as two racks are to each other.  Is the NIC kept? */
+static bool is_kept_beside_racks(int endpoint, double share)
+{
+    struct bench b;
+    struct claim two[] = {{.rung = RUNG_RACK_PAIR, .a = 0, .b = 1, .channel = &b.c, .e = -0.5},
+                          {.rung = RUNG_NIC,
+                           .a = endpoint,
+                           .b = -1,
+                           .channel = &b.c,
+                           .e = -0.5,
+                           .share = share,
+                           .now_and_then = true}};
+    struct claims c = {two, 2, 0};
+
+    open_bench(&b, HOSTS);
+    claims_below(&c, &b.places);
+    places_free(&b.places);
+    free(b.topo.endpoint);
+    return c.count == 2;
+}
+
+static void two_racks_explain_what_their_nics_show_seldom(void **state)
+{
+    (void)state;
+    assert_false(is_kept_beside_racks(17, 0.45));
+    assert_true(is_kept_beside_racks(17, 0.55));
+    assert_true(is_kept_beside_racks(40, 0.45)); /* of another rack */
 }
 
 /* Rails are clean; each pair of two leaves has two looks at once, of which six of ten are slow.  Suspected pairs. */
@@ -2104,6 +2179,8 @@ int main(void)
         cmocka_unit_test(a_tenth_of_looks_beside_others_shows_a_nic_where_flows_are_hashed),
         cmocka_unit_test(a_nic_is_doubted_that_collides_as_often_as_its_like),
         cmocka_unit_test(pairs_alone_show_what_is_slow_now_and_then_where_flows_are_hashed),
+        cmocka_unit_test(one_way_is_sought_by_itself_where_flows_are_hashed),
+        cmocka_unit_test(two_racks_explain_what_their_nics_show_seldom),
         cmocka_unit_test(a_pair_is_not_suspected_for_a_collision),
         cmocka_unit_test(stage_2_leaves_out_looks_that_may_collide),
         cmocka_unit_test(the_fast_looks_alone_are_usual_if_a_slow_leaf_is_in_most),
