@@ -158,7 +158,8 @@ static double drift_of(const struct view *v, struct crowds *c, const int *at, in
     int count = 0;
 
     for (int i = 0; i < n; i++)
-        if (v->in->look[at[i]].same_pair && class_of(&v->in->look[at[i]]) == class)
+        if (v->in->look[at[i]].same_pair && class_of(&v->in->look[at[i]]) == class &&
+            end_is_fine(v, &v->in->look[at[i]], 0) && end_is_fine(v, &v->in->look[at[i]], 1))
             c->buffer[count++] = v->r[at[i]];
     double off = count > 1 ? fmin(0, usual_quantile(c->buffer, count, noise_constants.fast)) : 0;
 

@@ -1286,6 +1286,54 @@ static void stage_2_leaves_out_looks_that_may_collide(void **state)
     assert_int_equal(looks_of_20(true, BESIDE_PARALLEL), 30);
 }
 
+/* Stage 2 sees three pairs again at 0.7, and another look that is as usual: what is left of that one.  other: another NIC of
+ * the pairs is slow in stage 1 as well. */
+static float beside_slow_pairs(bool other)
+{
+    struct bench one, two;
+    bool selected[ENDPOINTS] = {0};
+    struct view first, v;
+
+    many = other ? 3 : 0;
+    open_bench(&one, HOSTS);
+    measure_all(&one, SHIFTS, some_nics);
+    set_up(&one);
+    first = (struct view){.in = &one.in, .places = &one.places, .nic = &one.nic};
+    view_make(&first);
+    open_bench(&two, HOSTS);
+    for (int i = 0; i < 4; i++)
+        put(&two,
+            (struct look){.turn = i,
+                          .src = i < 3 ? 32 + i : 1,
+                          .dst = 48 + i,
+                          .tier = TIER_RAIL,
+                          .fresh = true,
+                          .alone = true,
+                          .same_pair = i < 3},
+            i < 3 ? log(0.7) : 0);
+    set_up(&two);
+    v = (struct view){.in = &two.in,
+                      .places = &two.places,
+                      .base = &first,
+                      .selected = selected,
+                      .fresh = true,
+                      .nic = &two.nic};
+    view_make(&v);
+    float left = v.r[3];
+    view_free(&v);
+    close_bench(&two);
+    view_free(&first);
+    close_bench(&one);
+    return left;
+}
+
+static void pairs_of_a_slow_nic_show_no_drift(void **state)
+{
+    (void)state;
+    assert_float_equal(beside_slow_pairs(false), 0.15, 0.02); /* turn_most */
+    assert_float_equal(beside_slow_pairs(true), 0, 0.02);
+}
+
 /* What is usual alone where 26 of 40 looks alone are at 0.7, and the others at this or a bit less. */
 static double usual_alone(double others)
 {
@@ -2183,6 +2231,7 @@ int main(void)
         cmocka_unit_test(two_racks_explain_what_their_nics_show_seldom),
         cmocka_unit_test(a_pair_is_not_suspected_for_a_collision),
         cmocka_unit_test(stage_2_leaves_out_looks_that_may_collide),
+        cmocka_unit_test(pairs_of_a_slow_nic_show_no_drift),
         cmocka_unit_test(the_fast_looks_alone_are_usual_if_a_slow_leaf_is_in_most),
         cmocka_unit_test(groups_are_judged_by_pairs_alone_where_flows_are_hashed),
         cmocka_unit_test(no_class_rules_alone),
