@@ -82,7 +82,8 @@ struct noise {
     int usuals;
     /* Speed under load / alone by tier, over unselected pairs; NAN: not measured. */
     double loaded[TIER_MAX];
-    bool hashed[TIER_MAX]; /* pairs beside others share uplinks by chance, so that pairs alone tell more */
+    bool hashed
+        [TIER_MAX]; /* pairs beside others share uplinks by chance, so that pairs alone tell more */
     /* Standard deviations of y by level of the campaign: of a look, between turns, between blocks of an
      * endpoint, between endpoints; log; NAN: too few. */
     double sd_look, sd_turn, sd_block, sd_part;
