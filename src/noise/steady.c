@@ -254,9 +254,13 @@ static void population_of(struct likeness *like, const struct steady *s, double 
     like->pop = fmax(0, sigma * sigma - noise);
 }
 
+/* True for a part that is mostly fine, or whose only block may be stray: without those, pairs that are seen once would hide
+ * how often blocks are. */
 static bool tells_strays(const struct steady *s, int part, double limit, const bool *without)
 {
-    return s->got[part] && (without ? !without[part] : s->est[part] > limit);
+    if (without)
+        return s->got[part] && !without[part];
+    return s->got[part] == 1 || (s->got[part] && s->est[part] > limit);
 }
 
 /* Blocks of parts that are mostly fine, or of all controls: how often one of them is stray, and how deep. */

@@ -1507,6 +1507,36 @@ static void strays_are_assumed_where_none_was_seen(void **state)
     }
 }
 
+/* NIC 20 is slow in two of its three blocks; of the others, seen in one block, one in five is slow there. */
+static double once_or_thrice(int src, int dst, int block, int turn)
+{
+    (void)turn;
+    if (is_at(src, dst, 20))
+        return block < 3 ? block < 2 ? -0.3 : 0 : NAN;
+    return block == src % BLOCKS ? src % 10 == 4 ? -0.3 : 0 : NAN;
+}
+
+static void the_only_block_of_a_part_tells_of_strays(void **state)
+{
+    struct bench b;
+    struct steady s;
+
+    (void)state;
+    open_bench(&b, HOSTS);
+    for (int block = 0; block < BLOCKS; block++)
+        for (int i = 0; i < b.topo.endpoints; i += 2, b.turn++)
+            put(&b,
+                (struct look){
+                    .turn = b.turn, .block = block, .src = i, .dst = i + 1, .tier = TIER_RAIL},
+                once_or_thrice(i, i + 1, block, b.turn));
+    set_up(&b);
+    steady_in(&b, &s, RUNG_NIC);
+    assert_int_equal(s.got[20], 3);
+    assert_true(s.like.backs >= 6);
+    assert_true(s.p[20] > 0.01);
+    close_steady(&b, &s);
+}
+
 /* What stage 2 takes for the strays of a group: those of its controls, if they have enough blocks. */
 static double strays_of_stage_2(long controls)
 {
@@ -2239,6 +2269,7 @@ int main(void)
         cmocka_unit_test(a_block_has_a_fifth_of_the_looks_of_the_best),
         cmocka_unit_test(eight_parts_tell_how_blocks_vary),
         cmocka_unit_test(strays_are_assumed_where_none_was_seen),
+        cmocka_unit_test(the_only_block_of_a_part_tells_of_strays),
         cmocka_unit_test(forty_blocks_of_controls_tell_their_strays),
         cmocka_unit_test(slow_at_all_times_is_nearly_always),
         cmocka_unit_test(under_load_is_loud_beside_others_and_quiet_alone),
