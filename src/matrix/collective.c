@@ -201,7 +201,7 @@ static void reading_of(struct collective_reading *r, const struct matrix *m, enu
     ways_model(&r->model, m, &r->ways, op);
     r->first = r->last = (struct curve_end){0};
     r->slope = r->slopes = 0;
-    r->join = (struct join){0};
+    r->join = (struct join){.op = op};
     find_curves(&r->found, m, op, ways, published, r->model.nccl);
     bool small = reading_answers(r) && reading_answers(r)->curve.point[0].bytes <= small_size;
     if (r->found.nccl && ways->shape.domains > 1 && !small && !m->algorithm)

@@ -192,6 +192,7 @@ enum { JOIN_KNOTS = 9 };
 #define JOIN_SAME                                                                                  \
     4.33 /* weight of a curve of the very shape: the limit of join.c's at no distance */
 struct join {
+    enum op op;
     int curves;                /* number of curves */
     double far;                /* octaves of domains, of GPUs and of NICs to the nearest */
     double base;               /* log2 s: the model's latency */

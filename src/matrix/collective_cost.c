@@ -63,7 +63,7 @@ static void part_words(struct cost *out, const struct collective *c)
  * published.  0: measured here, or inside one domain. */
 static double site_error(const struct collective_reading *r, double bytes)
 {
-    struct join own = {.curves = 1, .base = log2(ways_time(&r->model, 0))};
+    struct join own = {.op = r->join.op, .curves = 1, .base = log2(ways_time(&r->model, 0))};
     double error = 0;
 
     if (!r->found.same || r->found.same->basis != BASIS_PRESET || !r->found.nccl ||

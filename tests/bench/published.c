@@ -269,7 +269,7 @@ static bool holds(const struct scoring *s, enum op op, double median, double p90
         stats_sort(v, n);
         good = good && stats_quantile(v, n, 0.5) <= (k ? 12 : median) + 0.5 &&
                stats_quantile(v, n, 0.9) <= (k ? 40 : p90);
-        good = good && (!k || in >= 0.85 * n) && (!k || op != OP_ALL_REDUCE || in <= 0.95 * n);
+        good = good && (!k || in >= 0.85 * n) && (!k || op == OP_ALL_TO_ALL || in <= 0.95 * n);
     }
     free(v);
     if (!good)
