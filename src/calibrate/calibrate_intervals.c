@@ -101,14 +101,13 @@ static void leave(struct leaving *l, const bool *left)
         for (int k = 0; k < EFFECT_LEVELS && !left[i]; k++)
             if (f->slot[i * EFFECT_LEVELS + k] >= 0)
                 kept[f->slot[i * EFFECT_LEVELS + k]] = true;
-    /* The next question is about one group, with many rows or few, so a group of four times the
-     * weight counts twice as much. */
+    /* The next question is about one group, with many rows or few: all groups count alike. */
     double sum = 0;
     for (int i = 0; i < f->rows; i++)
         sum += left[i] ? f->weight[i] : 0;
     for (int i = 0; i < f->rows; i++)
         if (left[i] && !is_sweep(f->row[i].row))
-            judge(l, i, kept, x, error, f->weight[i] / sqrt(sum));
+            judge(l, i, kept, x, error, f->weight[i] / sum);
     free(x);
     free(error);
     free(kept);

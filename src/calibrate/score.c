@@ -10,8 +10,9 @@
 
 const char *const score_with_name[SCORE_WITH_COUNT] = {"no anchor", "one anchor", "naive",
                                                        "same layout", "memory"};
-const char *const score_by_name[BY_COUNT] = {"all",      "test",    "rest",     "split", "model",
-                                             "hardware", "release", "left out", "known"};
+const char *const score_by_name[BY_COUNT] = {"all",      "test",     "rest",      "split",
+                                             "model",    "hardware", "publisher", "release",
+                                             "left out", "known"};
 
 static bool is_test(const struct batch_row *r)
 {
@@ -27,6 +28,8 @@ static const char *value_of(const struct batch_row *r, enum score_by by)
         return r->model;
     case BY_HARDWARE:
         return r->hardware;
+    case BY_PUBLISHER:
+        return r->publisher;
     case BY_RELEASE:
         return r->release;
     case BY_KNOWN:
@@ -129,6 +132,24 @@ void score_errors(struct score *s, const struct batch *b, enum score_with with,
         s->inside = with == SCORE_ALONE || with == SCORE_MEMORY ? (double)inside / s->n : NAN;
     }
     free(error);
+}
+
+void score_publishers(struct score_publishers *s, const struct batch *b)
+{
+    const char **name = score_values(b, BY_PUBLISHER, &s->n);
+    double *median = mem_calloc((size_t)s->n + 1, sizeof(*median)), inside = 0;
+
+    for (int i = 0; i < s->n; i++) {
+        struct score one;
+        score_errors(&one, b, SCORE_ALONE, (struct score_cut){BY_PUBLISHER, name[i]});
+        median[i] = one.median;
+        inside += one.inside;
+    }
+    stats_sort(median, s->n);
+    s->median = s->n ? stats_quantile(median, s->n, 0.5) : NAN;
+    s->inside = s->n ? inside / s->n : NAN;
+    free(median);
+    free(name);
 }
 
 /* Returns measured or predicted tokens/s per GPU; NAN if not predicted. */
@@ -242,6 +263,7 @@ void score_targets(struct score_target t[SCORE_TARGETS], const struct batch *b)
     struct score alone, one, same;
     int pairs, families;
     double order[2], best[2];
+    struct score_publishers each;
 
     for (int i = 0; i < 2; i++) {
         order[i] = order_share(b, i ? SCORE_ANCHORED : SCORE_ALONE, &pairs);
@@ -249,12 +271,15 @@ void score_targets(struct score_target t[SCORE_TARGETS], const struct batch *b)
     }
     score_errors(&alone, b, SCORE_ALONE, (struct score_cut){BY_TEST, NULL});
     score_errors(&one, b, SCORE_ANCHORED, (struct score_cut){BY_TEST, NULL});
+    score_publishers(&each, b);
     score_errors(&same, b, SCORE_SAME, (struct score_cut){BY_ALL, NULL});
     const struct score_target all[SCORE_TARGETS] = {
         {"test rows, no anchor, median", alone.median, 0.05, false, alone.n},
         {"test rows, no anchor, p90", alone.p90, 0.15, false, alone.n},
         {"test rows, one anchor, median", one.median, 0.03, false, one.n},
         {"test rows, one anchor, p90", one.p90, 0.10, false, one.n},
+        {"publishers alike, median of their medians", each.median, 0.12, false, each.n},
+        {"publishers alike, inside the interval", each.inside, 0.85, true, each.n},
         {"dense, same layout, other scale, median", same.median, 0.01, false, same.n},
         {"dense, same layout, other scale, max", same.max, 0.03, false, same.n},
         {"pairs > 5 % apart in order, no anchor", order[0], 0.95, true, pairs},

@@ -30,6 +30,7 @@ enum score_by {
     BY_SPLIT,
     BY_MODEL,
     BY_HARDWARE,
+    BY_PUBLISHER,
     BY_RELEASE,
     BY_LEFT,
     BY_KNOWN,
@@ -55,6 +56,14 @@ struct score {
 };
 void score_errors(struct score *s, const struct batch *b, enum score_with with,
                   struct score_cut cut);
+
+/* Publishers count alike, however many rows they have: the median of their median errors, and the
+ * mean of their shares inside the interval.  n: number of publishers. */
+struct score_publishers {
+    int n;
+    double median, inside; /* NAN when n is 0 */
+};
+void score_publishers(struct score_publishers *s, const struct batch *b);
 
 /* Order of pairs of one family whose measured tokens/s per GPU differ by more than `margin` (log),
  * at least one of them in the cut.  right: predicted in that order; equal predictions are wrong.
@@ -87,7 +96,7 @@ struct score_target {
     bool at_least; /* true: figure >= target; false: figure <= target */
     int n;         /* number of values behind the figure; 0: nothing to judge */
 };
-enum { SCORE_TARGETS = 10 };
+enum { SCORE_TARGETS = 12 };
 void score_targets(struct score_target t[SCORE_TARGETS], const struct batch *b);
 
 static inline bool score_met(const struct score_target *t)

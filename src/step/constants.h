@@ -42,16 +42,13 @@
     X(OPERANDS_SHARE,              "operands.share",              "share",      0.01,   1,     true)   /* share of the memory rate for operands of experts */ \
     X(BETWEEN_SHARE,               "between.share",               "share",      0.01,   1,     true)  /* share of the memory rate between products */ \
     X(LAUNCH_SECONDS,              "launch.seconds",              "s a kernel", 0,      0.001, true)  /* time of one kernel beside its computation */ \
-    X(STACK_TORCHTITAN,            "stack.torchtitan",            "factor",     0.5,    20,    true)  /* factor on Megatron's times between products and in launches */ \
-    X(STACK_EAGER,                 "stack.eager",                 "factor",     0.5,    20,    true) \
-    X(STACK_HF,                    "stack.hf",                    "factor",     0.5,    20,    false) \
-    X(STACK_CORE_TORCHTITAN,       "stack.core.torchtitan",       "factor",     0.5,    20,    true)  /* factor on Megatron's time in the attention core */ \
-    X(STACK_CORE_EAGER,            "stack.core.eager",            "factor",     0.5,    20,    true) \
-    X(STACK_CORE_HF,               "stack.core.hf",               "factor",     0.5,    20,    false) \
-    X(HOST_MEGATRON,               "host.megatron",               "s a kernel", 0,      0.01,  true)  /* host time per kernel start, with its framework; the GPU waits if this exceeds its own time */ \
-    X(HOST_TORCHTITAN,             "host.torchtitan",             "s a kernel", 0,      0.01,  true) \
-    X(HOST_EAGER,                  "host.eager",                  "s a kernel", 0,      0.01,  true) \
-    X(HOST_HF,                     "host.hf",                     "s a kernel", 0,      0.01,  false) \
+    X(POINTWISE_COMPILED,          "pointwise.compiled",          "factor",     0.5,    20,    true)  /* factor on a library's times between products and in launches */ \
+    X(POINTWISE_SEPARATE,          "pointwise.separate",          "factor",     0.5,    20,    true) \
+    X(FLASH_2,                     "flash.2",                     "factor",     0.5,    20,    true)  /* time of FlashAttention 2 over that of kernels made for Hopper and later */ \
+    X(POWER_EXPONENT,              "power.exponent",              "exponent",   0.05,   2,     true)  /* clocks over power, below the data sheet's power */ \
+    X(HOST_LIBRARY,                "host.library",                "s a kernel", 0,      0.01,  true)  /* host time per kernel start, with its framework; the GPU waits if this exceeds its own time */ \
+    X(HOST_COMPILED,               "host.compiled",               "s a kernel", 0,      0.01,  true) \
+    X(HOST_SEPARATE,               "host.separate",               "s a kernel", 0,      0.01,  true) \
     X(EXPOSED_TP,                  "exposed.tp",                  "share",      0,      1,     true)  /* exposed share of the time of tp messages */ \
     X(EXPOSED_TP_PLAIN,            "exposed.tp.plain",            "share",      0,      1,     true)  /* exposed share if products are not split to overlap tp messages */ \
     X(EXPOSED_CP,                  "exposed.cp",                  "share",      0,      1,     true) \

@@ -67,7 +67,7 @@ static void keep_mixer(struct layer_kept *k, const struct model *m, const struct
  * in memory. */
 static double columns(const struct mlp *p, double ffn, const struct recipe *r)
 {
-    bool fused = r->stack == STACK_MEGATRON || r->stack == STACK_TORCHTITAN;
+    bool fused = recipe_pointwise(r) != POINTWISE_SEPARATE;
 
     return (p->kind == MLP_SWIGLU ? fused ? 4 : 6 : 2) * ffn + input_bytes(r) * ffn;
 }
@@ -157,11 +157,10 @@ const struct memory_part memory_part[MEMORY_PARTS] = {
 };
 
 /* Bytes per logit at the peak of the loss. */
-static const enum constant_id logit_bytes[STACK_COUNT] = {
-    [STACK_MEGATRON] = CONSTANT_MEMORY_LOGIT_BYTES_MEGATRON,
-    [STACK_TORCHTITAN] = CONSTANT_MEMORY_LOGIT_BYTES_COMPILED,
-    [STACK_EAGER] = CONSTANT_MEMORY_LOGIT_BYTES_EAGER,
-    [STACK_HF] = CONSTANT_MEMORY_LOGIT_BYTES_EAGER,
+static const enum constant_id logit_bytes[POINTWISE_COUNT] = {
+    [POINTWISE_LIBRARY] = CONSTANT_MEMORY_LOGIT_BYTES_MEGATRON,
+    [POINTWISE_COMPILED] = CONSTANT_MEMORY_LOGIT_BYTES_COMPILED,
+    [POINTWISE_SEPARATE] = CONSTANT_MEMORY_LOGIT_BYTES_EAGER,
 };
 
 /* Bytes per parameter, and whether data-parallel ranks shard them. */
@@ -288,9 +287,9 @@ static void add_activations(const struct stage_sum *v, const double *kept, const
     out->at_work = most * (r->recompute ? 2 : 1);
     out->whole = gathers ? 2 * 2.0 * v->m->hidden : 0; /* a gathered input and its gradient */
     double parts = r->loss_parallel ? v->l->size[AXIS_TP] : 1;
-    out->logits = v->stage->last
-                      ? v->m->vocab / parts * constants_get(v->c, logit_bytes[r->stack])->value
-                      : 0;
+    out->logits = v->stage->last ? v->m->vocab / parts *
+                                       constants_get(v->c, logit_bytes[recipe_pointwise(r)])->value
+                                 : 0;
 }
 
 static double comm_bytes(const struct layout *l, const struct constants *c)

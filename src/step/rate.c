@@ -171,32 +171,52 @@ static void set_products(struct rate *r, const struct fabric_gpu *gpu, int kind,
              peak_text(sheet, r, gpu, "bf16"), head->name, head->value);
 }
 
-/* Factor of a stack on time; 1 for Megatron, because the other constants come from its steps. */
-static double stack_factor(const struct constants *c, bool core, int stack)
+/* Factor on times between products and in launches, over those of a library. */
+static double pointwise_factor(const struct constants *c, int pointwise)
 {
-    static const enum constant_id longer[STACK_COUNT][2] = {
-        [STACK_TORCHTITAN] = {CONSTANT_STACK_TORCHTITAN, CONSTANT_STACK_CORE_TORCHTITAN},
-        [STACK_EAGER] = {CONSTANT_STACK_EAGER, CONSTANT_STACK_CORE_EAGER},
-        [STACK_HF] = {CONSTANT_STACK_HF, CONSTANT_STACK_CORE_HF},
-    };
+    return pointwise == POINTWISE_LIBRARY    ? 1
+           : pointwise == POINTWISE_COMPILED ? constants_get(c, CONSTANT_POINTWISE_COMPILED)->value
+                                             : constants_get(c, CONSTANT_POINTWISE_SEPARATE)->value;
+}
 
-    return stack == STACK_MEGATRON ? 1 : constants_get(c, longer[stack][core])->value;
+/* FlashAttention 2 was made for Ampere; later GPUs have kernels of their own (Shah et al. 2024). */
+static double flash_factor(const struct constants *c, const struct recipe *recipe,
+                           const char *generation)
+{
+    static const char *const older[] = {"volta", "turing", "ampere", "ada"};
+
+    if (recipe_flash(recipe) != FLASH_2)
+        return 1;
+    for (size_t i = 0; generation && i < sizeof(older) / sizeof(*older); i++)
+        if (!strcmp(generation, older[i]))
+            return 1;
+    return constants_get(c, CONSTANT_FLASH_2)->value;
+}
+
+/* Clocks under a limit of power, over those of the data sheet. */
+static double clock_share(const struct constants *c, const struct recipe *recipe,
+                          const struct fabric_gpu *gpu)
+{
+    double share = recipe->power_limit / gpu->power_W.value;
+
+    if (!(recipe->power_limit > 0) || !(gpu->power_W.value > 0) || share >= 1)
+        return 1;
+    return pow(share, constants_get(c, CONSTANT_POWER_EXPONENT)->value);
 }
 
 /* Speed of an fp8 core relative to bf16: 1.2 / 0.74 PFLOP/s (Shah et al. 2024, FlashAttention-3,
  * abstract). */
 static const double fp8_core = 1.6;
 
-static double host_seconds(const struct constants *c, int stack)
+static double host_seconds(const struct constants *c, const struct recipe *recipe)
 {
-    static const enum constant_id of[STACK_COUNT] = {
-        [STACK_MEGATRON] = CONSTANT_HOST_MEGATRON,
-        [STACK_TORCHTITAN] = CONSTANT_HOST_TORCHTITAN,
-        [STACK_EAGER] = CONSTANT_HOST_EAGER,
-        [STACK_HF] = CONSTANT_HOST_HF,
+    static const enum constant_id of[POINTWISE_COUNT] = {
+        [POINTWISE_LIBRARY] = CONSTANT_HOST_LIBRARY,
+        [POINTWISE_COMPILED] = CONSTANT_HOST_COMPILED,
+        [POINTWISE_SEPARATE] = CONSTANT_HOST_SEPARATE,
     };
 
-    return constants_get(c, of[stack])->value;
+    return constants_get(c, of[recipe_pointwise(recipe)])->value;
 }
 
 static void set_core(struct rate *r, const struct fabric_gpu *gpu, const struct recipe *recipe,
@@ -204,17 +224,18 @@ static void set_core(struct rate *r, const struct fabric_gpu *gpu, const struct 
 {
     const struct constant *a = constants_attention(c, gpu->generation);
     const struct constant *scan = constants_get(c, CONSTANT_SCAN_SHARE);
-    double bf16 = peak_of(gpu, "bf16"), longer = stack_factor(c, true, recipe->stack);
-    char sheet[PEAK_TEXT], fp8[32] = "";
+    double bf16 = peak_of(gpu, "bf16"), longer = flash_factor(c, recipe, gpu->generation);
+    char sheet[PEAK_TEXT], fp8[32] = "", flash[48] = "";
 
     if (r->words && recipe->fp8_attention)
         snprintf(fp8, sizeof(fp8), " x %.3g in fp8", fp8_core);
+    if (r->words && longer != 1)
+        snprintf(flash, sizeof(flash), " / %.3g for FlashAttention 2", longer);
     set_part(r, WORK_CORE, bf16 * a->value / longer * (recipe->fp8_attention ? fp8_core : 1),
-             a->error, "%s x %s %.3g / %.3g for %s%s", peak_text(sheet, r, gpu, "bf16"), a->name,
-             a->value, longer, recipe_name.stack[recipe->stack], fp8);
-    set_part(r, WORK_SCAN, bf16 * scan->value / longer, scan->error, "%s x %s %.3g / %.3g for %s",
-             peak_text(sheet, r, gpu, "bf16"), scan->name, scan->value, longer,
-             recipe_name.stack[recipe->stack]);
+             a->error, "%s x %s %.3g%s%s", peak_text(sheet, r, gpu, "bf16"), a->name, a->value,
+             flash, fp8);
+    set_part(r, WORK_SCAN, bf16 * scan->value, scan->error, "%s x %s %.3g",
+             peak_text(sheet, r, gpu, "bf16"), scan->name, scan->value);
 }
 
 /* Set parts bound by the memory rate, and kernels; left out if the rate is unknown. */
@@ -224,27 +245,36 @@ static void set_memory(struct rate *r, const struct recipe *recipe, const struct
     const struct constant *memory = constants_get(c, CONSTANT_BETWEEN_SHARE);
     const struct constant *operands = constants_get(c, CONSTANT_OPERANDS_SHARE);
     const struct constant *launch = constants_get(c, CONSTANT_LAUNCH_SECONDS);
-    double longer = stack_factor(c, false, recipe->stack), tera = r->hbm_Bps / 1e12;
-    const char *stack = recipe_name.stack[recipe->stack];
+    double longer = pointwise_factor(c, recipe_pointwise(recipe)), tera = r->hbm_Bps / 1e12;
+    const char *kernels = recipe_name.pointwise[recipe_pointwise(recipe)];
 
     if (!(r->hbm_Bps > 0))
         return;
     set_part(r, WORK_OPERANDS, r->hbm_Bps * operands->value, operands->error,
              "%.2f TB/s of memory (%s) x %s %.3g", tera, whose, operands->name, operands->value);
     set_part(r, WORK_MEMORY, r->hbm_Bps * memory->value / longer, memory->error,
-             "%.2f TB/s of memory (%s) x %s %.3g / %.3g for %s", tera, whose, memory->name,
-             memory->value, longer, stack);
+             "%.2f TB/s of memory (%s) x %s %.3g / %.3g for %s kernels", tera, whose, memory->name,
+             memory->value, longer, kernels);
     set_part(r, WORK_WEIGHTS, r->hbm_Bps * memory->value, memory->error,
              "%.2f TB/s of memory (%s) x %s %.3g", tera, whose, memory->name, memory->value);
-    set_part(r, WORK_LAUNCH, 1 / launch->value / longer, launch->error, "%s %.2g x %.3g for %s",
-             launch->name, launch->value, longer, stack);
+    set_part(r, WORK_LAUNCH, 1 / launch->value / longer, launch->error,
+             "%s %.2g x %.3g for %s kernels", launch->name, launch->value, longer, kernels);
 }
 
 /* Peaks of the data sheet times efficiencies fitted to published steps. */
 static void from_data_sheet(struct rate *r, const struct question *q, const struct fabric_gpu *gpu)
 {
+    double clock = clock_share(q->constants, q->recipe, gpu);
+
     set_products(r, gpu, q->recipe->dtype, q->constants);
     set_core(r, gpu, q->recipe, q->constants);
+    for (int i = WORK_LINEAR; i <= WORK_SCAN && clock < 1; i++) {
+        size_t used = strlen(r->part_source[i]);
+        r->of[i] *= clock;
+        if (r->words)
+            snprintf(r->part_source[i] + used, RATE_SOURCE - used, " x %.3g at %g W", clock,
+                     q->recipe->power_limit);
+    }
 }
 
 /* Use measured products for the linear layers and the head; routed experts keep their ratio to
@@ -302,6 +332,9 @@ static int from_shares(struct rate *r, const struct question *q, const struct fa
     const char *dtype = recipe_name.dtype[q->recipe->dtype];
 
     r->peak = peak_of(gpu, dtype);
+    if (q->recipe->power_limit > 0 && !(gpu->power_W.value > 0))
+        return err_set(err, "power-limit: the power of the data sheet of %s is not known",
+                       gpu->name ? gpu->name : "this GPU");
     if (!(r->peak > 0) || !(peak_of(gpu, "bf16") > 0))
         return no_rate(r, q, err);
     from_data_sheet(r, q, gpu);
@@ -342,15 +375,19 @@ static int make(struct rate *r, const struct question *q, bool words, struct err
         r->of[i] = INFINITY;
     r->links = links_factor(q);
     r->domain = q->fabric ? domain_of(q->fabric) : 1;
-    r->host = host_seconds(q->constants, q->recipe->stack);
+    r->host = host_seconds(q->constants, q->recipe);
     if (q->fabric) {
         r->peak = peak_of(&q->fabric->gpu, recipe_name.dtype[q->recipe->dtype]);
-        r->hbm_Bps = q->fabric->gpu.hbm_Bps.value;
+        r->hbm_Bps = q->recipe->memory_rate > 0 ? q->recipe->memory_rate * 1e12
+                                                : q->fabric->gpu.hbm_Bps.value;
     } else if (measured->alone[ALONE_HBM] > 0) {
         double share = measured->share[ALONE_HBM];
         r->hbm_Bps = measured->alone[ALONE_HBM] / (share > 0 ? share : 1);
     }
-    set_memory(r, q->recipe, q->constants, q->fabric ? "data sheet" : "measured");
+    set_memory(r, q->recipe, q->constants,
+               q->recipe->memory_rate > 0 ? "as given"
+               : q->fabric                ? "data sheet"
+                                          : "measured");
     if (measured->flops > 0) {
         from_measurement(r, q->matrix);
         return 0;

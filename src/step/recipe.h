@@ -55,9 +55,23 @@ enum context { CONTEXT_RING, CONTEXT_ULYSSES, CONTEXT_GATHER, CONTEXT_COUNT };
  * every linear layer. */
 enum lora { LORA_NONE, LORA_ATTENTION, LORA_ALL, LORA_COUNT };
 
-/* Software whose kernels run; constants "stack.NAME" scale the compute.  hf: Transformers with
- * DeepSpeed or FSDP, as started by LLaMA-Factory and TRL. */
+/* Software that trains: a name for defaults of the facts below that decide a step's time.  hf:
+ * Transformers with DeepSpeed or FSDP, as started by LLaMA-Factory and TRL. */
 enum stack { STACK_MEGATRON, STACK_TORCHTITAN, STACK_EAGER, STACK_HF, STACK_COUNT };
+
+/* Kernels between products (norms, activations, rotary embedding, loss): of a library that fuses
+ * them (Transformer Engine, Apex), compiled (torch.compile), or separate, one per operation. */
+enum pointwise {
+    POINTWISE_STACK,
+    POINTWISE_LIBRARY,
+    POINTWISE_COMPILED,
+    POINTWISE_SEPARATE,
+    POINTWISE_COUNT
+};
+
+/* Kernel of flash attention: made for Hopper and later (cuDNN, FlashAttention 3 and 4), or
+ * FlashAttention 2 (Dao 2023), which PyTorch's scaled_dot_product_attention has too. */
+enum flash { FLASH_STACK, FLASH_NEW, FLASH_2, FLASH_COUNT };
 
 /* Splitting of products so that their tp messages run beside the other parts.  stack: default of
  * the software (recipe_overlaps_tp). */
@@ -103,6 +117,7 @@ struct recipe_names {
     const char *strategy[STRATEGY_COUNT], *schedule[SCHEDULE_COUNT], *dtype[DTYPE_COUNT];
     const char *recompute[RECOMPUTE_COUNT], *context[CONTEXT_COUNT], *lora[LORA_COUNT];
     const char *stack[STACK_COUNT], *tp_overlap[TP_OVERLAP_COUNT], *dp_overlap[DP_OVERLAP_COUNT];
+    const char *pointwise[POINTWISE_COUNT], *flash[FLASH_COUNT];
     const char *attention[KERNELS_COUNT], *stage_split[STAGE_SPLIT_COUNT];
     const char *zero_engine[ZERO_ENGINE_COUNT], *segments[SEGMENTS_COUNT];
     const char *grad_sync[GRAD_SYNC_COUNT];
@@ -119,6 +134,7 @@ struct recipe {
     int schedule; /* values of the enums above; also the next three lines */
     int strategy, dtype, recompute, context, lora, stack, dispatch;
     int tp_overlap, dp_overlap, attention, cuda_graphs;
+    int pointwise, flash;
     int stage_split, zero_engine, segments, grad_sync;
     int seq;          /* tokens of a sequence */
     int global_batch; /* sequences of a step; 0: layout_check() chooses and says so */
@@ -135,6 +151,8 @@ struct recipe {
      * cast. */
     bool moe_fusion;
     bool fp8_attention;              /* the attention core multiplies in fp8 */
+    double power_limit;              /* W a GPU may take; 0: as in its data sheet */
+    double memory_rate;              /* TB/s of the GPU's memory; 0: as in its data sheet */
     double weight_bytes, grad_bytes; /* per parameter on the wire; 0: default of the strategy */
     double state_bytes;              /* per weight and its moments in the optimizer; 0: 12, fp32 */
     double dispatch_bytes, combine_bytes; /* per element to experts and back: 2, or 1 for fp8 */
@@ -214,6 +232,23 @@ static inline bool recipe_gathers_weights(const struct recipe *r)
 {
     return r->strategy == STRATEGY_ZERO3 || r->strategy == STRATEGY_FSDP ||
            r->strategy == STRATEGY_HSDP;
+}
+
+/* Resolve the defaults of the software: Megatron-LM uses Transformer Engine, which asks cuDNN. */
+static inline int recipe_pointwise(const struct recipe *r)
+{
+    int by_default = r->stack == STACK_MEGATRON     ? POINTWISE_LIBRARY
+                     : r->stack == STACK_TORCHTITAN ? POINTWISE_COMPILED
+                                                    : POINTWISE_SEPARATE;
+
+    return r->pointwise == POINTWISE_STACK ? by_default : r->pointwise;
+}
+
+static inline int recipe_flash(const struct recipe *r)
+{
+    int by_default = r->stack == STACK_MEGATRON ? FLASH_NEW : FLASH_2;
+
+    return r->flash == FLASH_STACK ? by_default : r->flash;
 }
 
 static inline bool recipe_expands_segments(const struct recipe *r)

@@ -50,7 +50,7 @@ fi
 # Without each group in turn, over all tables; rows of nanotron with pipelines or tp over hosts were read while nodes were
 # starting, 10 to 100 times slow.
 tables=("$steps")
-for more in "$beside"/fresh/steps.tsv "$layouts/steps.tsv"; do
+for more in "$beside"/fresh/steps.tsv "$layouts/steps.tsv" "$beside"/fresh3/steps.tsv "$beside"/fresh3/simumax/steps.tsv; do
     [ ! -r "$more" ] || tables+=("$more")
 done
 for group in source release model gpu family; do
@@ -58,7 +58,7 @@ for group in source release model gpu family; do
     "$build/railgauge-calibrate" score "${tables[@]}" --leave-out 'id=nt_*,pp>1' --leave-out 'id=nt_*,tp>8' \
         --leave-one-out "$group" -o "$build/left_$group.json" 2>/dev/null >"$build/left_$group.txt"
     echo "without each $group in turn"
-    sed -n -e '/^error, %/,/^$/p' -e '/^known /,/^$/p' -e '/^left out /,/^$/p' "$build/left_$group.txt"
+    sed -n -e '/^publishers alike/p' -e '/^error, %/,/^$/p' -e '/^known /,/^$/p' -e '/^left out /,/^$/p' "$build/left_$group.txt"
 done
 if ! absent "$curves" "${2-}"; then
     "$build/railgauge-calibrate" curves "$curves" --json >"$build/curves.json"

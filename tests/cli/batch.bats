@@ -75,7 +75,7 @@ TABLE
     jq -e --argjson e "$(cell large anchored_error)" \
         '[.errors[] | select(.with == "one anchor" and .by == "test")][0] | .n == 1 and (.median - ($e | fabs) | fabs < 1e-4)' out.json
     jq -e '[.rows[].id] == ["small", "large", "eight", "ratio", "blind"]' out.json
-    jq -e '.targets | length == 10 and all(.[]; has("met"))' out.json
+    jq -e '.targets | length == 12 and all(.[]; has("met"))' out.json
     diff <(jq 'del(.provenance)' out.json) <(jq 'del(.provenance)' file.json)
 }
 

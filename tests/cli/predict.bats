@@ -96,6 +96,26 @@ jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))'
     jq -en "$(step "${base[@]}" --causal off) > $(step "${base[@]}")"
 }
 
+@test "facts of the software and the machine change the answer, and a stack is a set of them" {
+    base=(--fabric hgx-h100 --model llama3.1-8b --layout dp_shard=8 --seq 8192)
+    jq -en "$(step "${base[@]}" --flash 2) > $(step "${base[@]}" --flash new)"
+    jq -en "$(step "${base[@]}" --flash new) == $(step "${base[@]}")"
+    jq -en "$(step "${base[@]}" --pointwise separate) > $(step "${base[@]}" --pointwise compiled)"
+    jq -en "$(step "${base[@]}" --pointwise library) == $(step "${base[@]}")"
+    jq -en "$(step "${base[@]}" --memory-rate 2.41) > $(step "${base[@]}")"
+    jq -en "$(step "${base[@]}" --memory-rate 3.35) == $(step "${base[@]}")"
+    # 700 W is the data sheet's: a limit slows only below it.
+    jq -en "$(step "${base[@]}" --power-limit 500) > $(step "${base[@]}" --power-limit 699)"
+    jq -en "$(step "${base[@]}" --power-limit 699) > $(step "${base[@]}" --power-limit 700)"
+    jq -en "$(step "${base[@]}" --power-limit 900) == $(step "${base[@]}")"
+    # FlashAttention 2 is the fastest kernel of an A100.
+    jq -en "$(step "${base[@]/hgx-h100/hgx-a100}" --flash 2) == $(step "${base[@]/hgx-h100/hgx-a100}")"
+    railgauge predict "${base[@]}" --power-limit 500 --flash 2 --explain >"$BATS_TEST_TMPDIR/out"
+    grep -q ' at 500 W' "$BATS_TEST_TMPDIR/out" && grep -q 'for FlashAttention 2' "$BATS_TEST_TMPDIR/out"
+    refuse 2 "power-limit: the power of the data sheet of NVIDIA B300 SXM is not known" --fabric hgx-b300 --power-limit 500
+    refuse 64 "power-limit" --fabric hgx-h100 --power-limit 49
+}
+
 @test "a given compute rate is used and its source said" {
     run railgauge predict --fabric rtxpro6000-100gbe --layout dp=16 --flops 200e12
     [ "$status" -eq 0 ]

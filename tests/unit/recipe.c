@@ -45,6 +45,33 @@ static void dashes_and_underscores_are_one_key(void **state)
     assert_float_equal(r.eval_seconds, 0.66, 1e-12);
 }
 
+static void a_stack_is_a_set_of_facts_and_each_can_be_said(void **state)
+{
+    static const struct {
+        int stack, pointwise, flash;
+    } facts[] = {{STACK_MEGATRON, POINTWISE_LIBRARY, FLASH_NEW},
+                 {STACK_TORCHTITAN, POINTWISE_COMPILED, FLASH_2},
+                 {STACK_EAGER, POINTWISE_SEPARATE, FLASH_2},
+                 {STACK_HF, POINTWISE_SEPARATE, FLASH_2}};
+    struct recipe r;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(facts) / sizeof(*facts); i++) {
+        recipe_defaults(&r);
+        r.stack = facts[i].stack;
+        assert_int_equal(recipe_pointwise(&r), facts[i].pointwise);
+        assert_int_equal(recipe_flash(&r), facts[i].flash);
+        for (int k = 1; k < POINTWISE_COUNT; k++) {
+            r.pointwise = k;
+            assert_int_equal(recipe_pointwise(&r), k);
+        }
+        for (int k = 1; k < FLASH_COUNT; k++) {
+            r.flash = k;
+            assert_int_equal(recipe_flash(&r), k);
+        }
+    }
+}
+
 static void tensor_messages_are_overlapped_as_the_stack_does(void **state)
 {
     static const struct {
@@ -149,6 +176,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_argument_takes_its_own_text_back),
         cmocka_unit_test(dashes_and_underscores_are_one_key),
+        cmocka_unit_test(a_stack_is_a_set_of_facts_and_each_can_be_said),
         cmocka_unit_test(tensor_messages_are_overlapped_as_the_stack_does),
         cmocka_unit_test(a_bad_setting_names_the_key_and_the_reason),
         cmocka_unit_test(stages_mean_interleaved_and_nothing_else),

@@ -262,12 +262,26 @@ static void targets_are_judged_in_their_direction(void **state)
     assert_float_equal(t[0].figure, 0.5, 1e-12);
     assert_int_equal(t[0].n, 3);
     assert_false(score_met(&t[0]));
-    assert_string_equal(t[4].what, "dense, same layout, other scale, median");
-    assert_float_equal(t[4].figure, 0.01, 1e-12);
+    assert_string_equal(t[6].what, "dense, same layout, other scale, median");
+    assert_float_equal(t[6].figure, 0.01, 1e-12);
     const struct score_target at_least = {"x", 0.96, 0.95, true, 1},
                               nothing = {"x", 0, 1, false, 0};
     assert_true(score_met(&at_least));
     assert_false(score_met(&nothing));
+}
+
+/* Five rows of one have a median of 10 % and three inside; the one row of the other counts as much. */
+static void publishers_count_alike(void **state)
+{
+    struct score_publishers p;
+
+    (void)state;
+    for (int i = 0; i < 6; i++)
+        strcpy(rows[i].publisher, i < 5 ? "many" : "few");
+    score_publishers(&p, &batch);
+    assert_int_equal(p.n, 2);
+    assert_float_equal(p.median, (0.1 + 0.5) / 2, 1e-12);
+    assert_float_equal(p.inside, (0.6 + 0) / 2, 1e-12);
 }
 
 static void values_are_listed_once(void **state)
@@ -296,6 +310,7 @@ int main(void)
         cmocka_unit_test(a_dtype_in_doubt_makes_no_pair),
         cmocka_unit_test(the_best_of_a_family_is_ranked_by_jobs),
         cmocka_unit_test(targets_are_judged_in_their_direction),
+        cmocka_unit_test(publishers_count_alike),
         cmocka_unit_test(values_are_listed_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,6 +42,7 @@ void fabric_free(struct fabric *f)
     free(f->ep);
     free_number(&f->gpu.memory_bytes);
     free_number(&f->gpu.hbm_Bps);
+    free_number(&f->gpu.power_W);
     free_number(&f->gpu.nvlink_Bps);
     free_number(&f->nic.Bps);
     free(f->gpu.peak);

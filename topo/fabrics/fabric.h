@@ -66,6 +66,7 @@ struct fabric_gpu {
     /* Memory that CUDA can allocate: what the driver reports less its reserve. */
     struct fabric_number memory_bytes;
     struct fabric_number hbm_Bps;
+    struct fabric_number power_W;    /* the most it takes as delivered; 0: not stated */
     struct fabric_number nvlink_Bps; /* all links in one direction; 0: none, or not stated */
     bool untested; /* no measured step of this GPU was ever compared with a prediction */
     struct {

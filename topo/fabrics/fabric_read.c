@@ -93,21 +93,22 @@ static int read_peak(const struct fabric_reader *r, struct fabric_gpu *g, json_t
 
 static int read_gpu(const struct fabric_reader *r, struct fabric_gpu *g, json_t *from)
 {
-    json_t *memory, *hbm, *peaks, *link = NULL;
+    json_t *memory, *hbm, *peaks, *link = NULL, *power = NULL;
     const char *name, *generation = NULL;
     char where[WHERE];
     int untested = 0;
 
     snprintf(where, sizeof(where), "%s: gpu", r->path);
-    if (json_take(from, where, r->err, "{s:s, s?s, s?b, s:o, s:o, s?o, s:o}", "name", &name,
+    if (json_take(from, where, r->err, "{s:s, s?s, s?b, s:o, s:o, s?o, s?o, s:o}", "name", &name,
                   "generation", &generation, "untested", &untested, "memory_bytes", &memory,
-                  "hbm_Bps", &hbm, "nvlink_Bps", &link, "peaks", &peaks) < 0)
+                  "hbm_Bps", &hbm, "power_W", &power, "nvlink_Bps", &link, "peaks", &peaks) < 0)
         return -1;
     g->name = mem_strdup(name);
     g->generation = generation ? mem_strdup(generation) : NULL;
     g->untested = untested;
     if (read_number(r, &g->memory_bytes, memory, where, "memory_bytes") < 0 ||
         read_number(r, &g->hbm_Bps, hbm, where, "hbm_Bps") < 0 ||
+        (power && read_number(r, &g->power_W, power, where, "power_W") < 0) ||
         (link && read_number(r, &g->nvlink_Bps, link, where, "nvlink_Bps") < 0))
         return -1;
     for (size_t i = 0; i < json_array_size(peaks); i++) {
