@@ -229,10 +229,11 @@ static void why(FILE *out, const struct search *s)
                 s->best[0].over > 1 ? "the first, beside others" : "why the first wins");
     for (int i = 0; i < s->whys; i++) {
         const struct search_finalist *f = i < next ? &s->best[1] : &s->rival[i - next];
-        table_wrap(out, 6, "  %s%s (%s, %+.1f %%%s): %s",
+        table_wrap(out, 6, "  %s%s (%s, %+.1f %%%s%s): %s",
                    i < next ? "over the next" : "over the best of ", i < next ? "" : f->family,
                    f->step.layout, 100 * (f->step.sec / s->best[0].step.sec - 1),
-                   f->alike ? ", not told apart" : "", s->why[i]);
+                   f->alike ? ", not told apart" : "", f->candidate.tight ? ", may not fit" : "",
+                   s->why[i]);
     }
 }
 

@@ -194,12 +194,20 @@ static double frozen_bytes(const struct recipe *r)
     return narrow && r->stack == STACK_MEGATRON ? 1 : 2;
 }
 
+/* Megatron-LM adds gradients up in fp32 (pretrain_gpt.py), its published recipes in bf16
+ * (grad_reduce_in_fp32 off): unless it is stated, 3 bytes stand for 2 or 4. */
+static bool gradients_are_unsaid(const struct recipe *r)
+{
+    return !(r->grad_bytes > 0) && r->stack == STACK_MEGATRON && !recipe_gathers_weights(r) &&
+           !recipe_is_deepspeed(r);
+}
+
 /* Gradient bytes per parameter: PyTorch's own have the width of the weight, with fp32 sums beside
  * them (nanotron optim/gradient_accumulator.py).  Megatron-LM adds into its sums and drops the
  * gradients. */
 static double gradient_bytes(const struct recipe *r)
 {
-    double sums = recipe_grad_bytes(r);
+    double sums = gradients_are_unsaid(r) ? 3 : recipe_grad_bytes(r);
     bool apart = r->stack == STACK_EAGER && !recipe_gathers_weights(r) && sums > 2;
 
     return apart ? sums + 2 : sums;
@@ -426,7 +434,8 @@ static void add_error(struct memory *mem, const struct step *s, const struct con
     double of_moving = share * moving;
     double of_states = constants_get(c, CONSTANT_ERROR_MEMORY_STATES)->value * memory_states(mem);
     double of_comm = nccl->error * mem->comm, of_context = context->error * mem->context;
-    mem->error = sqrt(of_moving * of_moving + of_states * of_states);
+    mem->error = sqrt(of_moving * of_moving + of_states * of_states) +
+                 (gradients_are_unsaid(s->r) ? mem->gradients / 3 : 0);
     mem->error_outside = sqrt(of_comm * of_comm + of_context * of_context);
 }
 

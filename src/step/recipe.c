@@ -146,7 +146,7 @@ const struct argument recipe_argument[] = {
      .group = &kernels},
     {"expandable-segments", ARGUMENT_WORD, AT(segments),
      WORDS(recipe_name.segments, SEGMENTS_COUNT), "on|off|stack",
-     "let segments of PyTorch's allocator grow (default stack: off for eager and hf)",
+     "let segments of PyTorch's allocator grow (default stack: on for torchtitan)",
      .group = &kernels},
     {"causal", ARGUMENT_SWITCH, AT(causal), 0, 0, NULL, 0, "on|off",
      "causal mask, which halves the attention core (default on)", .group = &kernels},

@@ -101,7 +101,8 @@ enum zero_engine { ZERO_ENGINE_STACK, ZERO_ENGINE_DEEPSPEED, ZERO_ENGINE_COUNT }
 enum grad_sync { GRAD_SYNC_EACH, GRAD_SYNC_LAST, GRAD_SYNC_COUNT };
 
 /* Growing segments of PyTorch's allocator (PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True).
- * stack: on in torchtitan (run_train.sh) and in Megatron's recipes. */
+ * stack: on in torchtitan (run_train.sh).  NVIDIA's recipes for Megatron set it, Megatron-LM does
+ * not. */
 enum segments { SEGMENTS_STACK, SEGMENTS_ON, SEGMENTS_OFF, SEGMENTS_COUNT };
 
 /* Library that moves tokens to experts. */
@@ -253,7 +254,7 @@ static inline int recipe_flash(const struct recipe *r)
 
 static inline bool recipe_expands_segments(const struct recipe *r)
 {
-    bool by_default = r->stack == STACK_MEGATRON || r->stack == STACK_TORCHTITAN;
+    bool by_default = r->stack == STACK_TORCHTITAN;
 
     return r->segments == SEGMENTS_STACK ? by_default : r->segments == SEGMENTS_ON;
 }

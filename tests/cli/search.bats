@@ -18,7 +18,8 @@ refuse() { rejects search "$@"; }
     [ "${lines[0]}" = "llama3.1-70b on 64 of 64 endpoints of hgx-h100, batch 64 x 8192 tokens, bf16" ]
     [[ ${lines[2]} == "#  "*step*"90 % interval"*"tokens/s per GPU"*MFU*memory*layout*recipe ]]
     [[ $output == *$'\n5  '* && $output != *$'\n6  '* ]]
-    [[ $output == *"why the first wins"*"over the next ("*"over the best of "* ]]
+    [[ $output == *"why the first wins"*"over the next ("*"over the best of "* ||
+       $output == *"the first, beside others"*"over the next ("*"over the best of "* ]]
     [[ $output == *"dropped, of "*" meshes and "*" recipes on them"* ]]
     [[ $output == *"the first with every term:"*"railgauge predict --model llama3.1-70b --fabric hgx-h100 --layout "* ]]
 }
@@ -73,6 +74,7 @@ jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))'
 @test "what cannot be told apart is said, and of equals the simplest is first" {
     railgauge search --fabric hgx-h100 --model llama3.1-70b --gpus 64 --json >s.json
     jq -e '.best[0] | .axes.cp == 1 and .alike and .over_fastest < 1.02' s.json
+    jq -e '[.best[] | [.layout, .recipe.strategy]] | length == 10 and (unique | length) == 10' s.json
     railgauge search --fabric hgx-h100 --model llama3.1-70b --gpus 64 >text
     grep -q "^ 1 .*= " text
     grep -q "^ *[0-9]* .*= fastest" text
@@ -83,9 +85,20 @@ jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))'
     railgauge plot step --terminal few.json | grep -q "the first 3 cannot be told apart"
 }
 
+@test "what fits comes before what may not, and the faster first" {
+    # 16 GPUs for 70B: four meshes fit for sure, and all others that may are faster.
+    railgauge search --fabric hgx-h100 --model llama3.1-70b --gpus 16 --json >s.json
+    jq -e '[.best[].memory_verdict] | index("may not fit") as $k | $k > 0 and $k < length and
+           (.[:$k] | all(. == "fits")) and (.[$k:] | all(. == "may not fit"))' s.json
+    jq -e '.best[0].over_fastest == 1 and ([.best[] | select(.memory_verdict != "fits") | .over_fastest] | . == sort)' s.json
+    # Where nothing fits for sure, the fastest that may is first.
+    railgauge search --fabric hgx-h100 --model llama3.1-70b --gpus 8 --lora all --strategy zero1 --json >s.json || true
+    jq -e '.best[0].over_fastest >= 1' s.json
+}
+
 @test "the first layout in the words of a framework, and what that cannot do" {
-    railgauge search --fabric hgx-h100 --model llama3.1-70b --gpus 64 --json -c 'strategy=zero1,tp=4,pp=4' >s.json
-    run railgauge search --fabric hgx-h100 --model llama3.1-70b --gpus 64 -c 'strategy=zero1,tp=4,pp=4' --flags megatron
+    railgauge search --fabric hgx-h100 --model llama3.1-70b --gpus 64 --json -c 'strategy=zero1,tp=4,pp=4,stages_per_rank=1|5|10|20' >s.json
+    run railgauge search --fabric hgx-h100 --model llama3.1-70b --gpus 64 -c 'strategy=zero1,tp=4,pp=4,stages_per_rank=1|5|10|20' --flags megatron
     [ "$status" -eq 0 ]
     for line in "--tensor-model-parallel-size 4" "--pipeline-model-parallel-size 4" --sequence-parallel \
         "--context-parallel-size $(jq '.best[0].axes.cp' s.json)" --use-distributed-optimizer "--global-batch-size 64" \
@@ -93,7 +106,7 @@ jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))'
         [[ $'\n'$output$'\n' == *$'\n'"$line"$'\n'* ]]
     done
     [[ $output != *expert* && $output != *"cannot"* ]]
-    run railgauge search --fabric hgx-h100 --model llama3.1-70b --gpus 64 -c 'strategy=zero1,tp=4,pp=4' --flags torchtitan
+    run railgauge search --fabric hgx-h100 --model llama3.1-70b --gpus 64 -c 'strategy=zero1,tp=4,pp=4,stages_per_rank=1|5|10|20' --flags torchtitan
     [[ $output == *"# cannot: zero1; it shards weights too (fsdp, hsdp)"* ]]
     railgauge predict --fabric hgx-h100 --layout pp=4,dp=8 --stack torchtitan --mesh-order torchtitan --stages-per-rank 2 \
         --batch 64 --recompute full --flags torchtitan >t.toml

@@ -80,7 +80,7 @@ static void a_whole_row_becomes_its_question(void **state)
     r = row("llama3.1-405b\tA\tH100\t512\tIB NDR 8x400G/node\tfp8\t8192\t1152\t1\t8\t8\t2\t1\t4\t"
             "dist-opt (ZeRO-1)\tselective\tstep_time\t55.1\ts\tNVIDIA/dgxc-benchmarking@v25.05.05 "
             "llama3.1/README.md\t8\t288\tcalib\t");
-    assert_string_equal(r->reason, "");
+    assert_string_equal(r->reason, "\"dgxc-benchmarking\": expandable-segments=on grad-bytes=2");
     assert_int_equal(r->status, BATCH_PREDICTED);
     assert_string_equal(r->preset, "hgx-h100");
     assert_string_equal(r->layout, "pp=8,dp_shard=4,cp=2,tp=8");

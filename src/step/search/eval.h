@@ -76,7 +76,7 @@ int eval_coefficients(struct coefficients *c, double *peak, const struct questio
  * does not fit; then v has no timing and no least.  Allocates nothing except in the pricer. */
 bool eval_fits(struct evaluation *v, const struct eval *e, const struct layout *l,
                const struct recipe *r);
-/* True if a candidate that does not fit does so at the lower end of the prediction. */
+/* True if the capacity lies within the interval of the predicted memory. */
 static inline bool eval_may_fit(const struct evaluation *v, const struct eval *e)
 {
     struct memory mem;

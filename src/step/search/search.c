@@ -53,15 +53,38 @@ static bool candidate_sooner(const struct search_candidate *a, const struct sear
     return a->sec < b->sec || (a->sec == b->sec && a->serial < b->serial);
 }
 
+/* What one would run first: what fits, then what is faster. */
+static bool candidate_better(const struct search_candidate *a, const struct search_candidate *b)
+{
+    return a->tight != b->tight ? b->tight : candidate_sooner(a, b);
+}
+
+/* Chunks, schedules and recomputing that a variant of a mesh could do without. */
+static int extras_of(const struct search_candidate *c)
+{
+    return (c->recipe.stages > 1) + (c->recipe.schedule > SCHEDULE_INTERLEAVED) +
+           (c->recipe.recompute != RECOMPUTE_NONE);
+}
+
+/* Keep one of each mesh with so many extras. */
 static void keep_best(struct search_shortlist *k, const struct search_candidate *c)
 {
-    if (k->bests == k->top) {
-        if (!candidate_sooner(c, &k->best[k->bests - 1]))
+    int same = 0;
+
+    if (k->bests == k->top && !candidate_better(c, &k->best[k->bests - 1]))
+        return;
+    while (same < k->bests &&
+           !(search_same_mesh(c, &k->best[same]) && extras_of(c) == extras_of(&k->best[same])))
+        same++;
+    if (same < k->bests) {
+        if (!candidate_better(c, &k->best[same]))
             return;
+        memmove(&k->best[same], &k->best[same + 1], (size_t)(--k->bests - same) * sizeof(*k->best));
+    } else if (k->bests == k->top) {
         k->bests--;
     }
     int at = k->bests++;
-    for (; at > 0 && candidate_sooner(c, &k->best[at - 1]); at--)
+    for (; at > 0 && candidate_better(c, &k->best[at - 1]); at--)
         k->best[at] = k->best[at - 1];
     k->best[at] = *c;
 }
@@ -107,7 +130,7 @@ static void keep_family(struct search_shortlist *k, const struct search_candidat
 {
     struct search_candidate *best = &k->family[family_of(&c->layout, &c->recipe)];
 
-    if (best->sec == 0 || candidate_sooner(c, best))
+    if (best->sec == 0 || candidate_better(c, best))
         *best = *c;
 }
 
@@ -119,12 +142,14 @@ static void shortlist_init(struct search_shortlist *k, int top)
 }
 
 /* True if a candidate of more than `sec` seconds and at least `bytes` would enter none of the three
- * lists. */
-static bool shortlist_beats(const struct search_shortlist *k, double sec, double bytes, int family)
+ * lists.  *if_tight: but only if it is tight. */
+static bool shortlist_beats(const struct search_shortlist *k, double sec, double bytes, int family,
+                            bool *if_tight)
 {
     if (k->bests < k->top || !(k->best[k->bests - 1].sec <= sec) || k->family[family].sec == 0 ||
         !(k->family[family].sec <= sec))
         return false;
+    *if_tight = k->best[k->bests - 1].tight || k->family[family].tight;
     int at = not_slower(k, sec);
     return at > 0 && k->front[at - 1].bytes <= bytes;
 }
@@ -170,6 +195,7 @@ struct search_survey {
 
 /* PARTS is prime, so that parts do not align with the loop over any axis. */
 enum { PARTS = 17, PROGRESS_EVERY = 1 << 14, PROGRESS_AFTER = 2 /* s */ };
+enum { VARIANTS = 3 };       /* candidates kept for each mesh that is asked for */
 enum { THREADS_FROM = 512 }; /* ranks; a smaller search ends before a second thread starts */
 
 struct search_walk {
@@ -205,8 +231,14 @@ static bool is_beaten(const struct search_walker *w)
     const struct search_shortlist *own = &w->at->list, *first = &w->walk->part[0].list;
     double least = w->now.least, bytes = w->now.bytes;
 
-    return shortlist_beats(own, least, bytes, family) ||
-           (first != own && shortlist_beats(first, least, bytes, family));
+    for (int i = 0; i < 2; i++) {
+        const struct search_shortlist *k = i ? first : own;
+        bool if_tight;
+        if (shortlist_beats(k, least, bytes, family, &if_tight) &&
+            (!if_tight || eval_may_fit(&w->now, &w->eval)))
+            return true;
+    }
+    return false;
 }
 
 static void take(struct search_walker *w, long serial)
@@ -215,7 +247,9 @@ static void take(struct search_walker *w, long serial)
     double sec = w->now.timing.sec;
 
     if (sec < INFINITY) {
-        struct search_candidate c = {w->now.layout, w->now.recipe, sec, w->now.bytes, serial};
+        struct search_candidate c = {
+            w->now.layout, w->now.recipe, sec, w->now.bytes, eval_may_fit(&w->now, &w->eval),
+            serial};
         s->priced++;
         shortlist_add(&w->at->list, &c);
     } else {
@@ -377,30 +411,46 @@ static int finalists(struct search_finalist **out, int *count, const struct eval
 
 static int by_table(const void *x, const void *y)
 {
-    return candidate_sooner(x, y) ? -1 : 1;
+    return candidate_better(x, y) ? -1 : 1;
 }
 
-/* List the fastest, and from each family a candidate that is as fast, because it may be simpler. */
-static struct search_candidate *shortlist_pool(const struct search_shortlist *k, int *count)
+/* List `top` meshes of the best: the fastest variant of each and, if that is as fast, a simpler one.
+ * Add from each family a candidate that is as fast as the best, because it may be simpler. */
+static struct search_candidate *shortlist_pool(const struct search_shortlist *k, int top,
+                                               int *count)
 {
     struct search_candidate *pool = mem_calloc((size_t)k->bests + FAMILIES, sizeof(*pool));
     double most = k->best[0].sec * (1 + SEARCH_EQUAL), last = k->best[k->bests - 1].sec;
+    int meshes = 0;
 
-    memcpy(pool, k->best, (size_t)k->bests * sizeof(*pool));
-    *count = k->bests;
+    *count = 0;
+    for (int i = 0; i < k->bests; i++) {
+        const struct search_candidate *c = &k->best[i];
+        bool first = true, adds = false;
+        for (int p = 0; p < *count; p++)
+            if (search_same_mesh(c, &pool[p])) {
+                bool equal =
+                    c->tight == pool[p].tight && c->sec <= pool[p].sec * (1 + SEARCH_EQUAL);
+                adds = (first || adds) && equal && extras_of(c) < extras_of(&pool[p]);
+                first = false;
+            }
+        if ((first && meshes < top) || adds)
+            pool[(*count)++] = *c;
+        meshes += first;
+    }
     for (int i = 0; i < FAMILIES; i++)
-        if (k->family[i].sec > last && k->family[i].sec <= most)
+        if (k->family[i].sec > last && k->family[i].sec <= most &&
+            k->family[i].tight <= k->best[0].tight)
             pool[(*count)++] = k->family[i];
     return pool;
 }
 
 static int rank(struct search *s, const struct search_shortlist *k, const struct eval *e,
-                const struct question *q, struct err *err)
+                const struct question *q, int top, struct err *err)
 {
     int n;
-    struct search_candidate *pool = shortlist_pool(k, &n);
-    int rc =
-        finalists(&s->best, &s->bests, e, pool, n, err) < 0 || search_rank(s, q, k->top, err) < 0;
+    struct search_candidate *pool = shortlist_pool(k, top, &n);
+    int rc = finalists(&s->best, &s->bests, e, pool, n, err) < 0 || search_rank(s, q, top, err) < 0;
 
     free(pool);
     return rc ? -1 : 0;
@@ -444,14 +494,15 @@ static void mark_front(struct search *s)
     }
 }
 
-static int finish(struct search *s, struct search_shortlist *k, struct eval *e, struct err *err)
+static int finish(struct search *s, struct search_shortlist *k, struct eval *e, int top,
+                  struct err *err)
 {
     struct question q = *e->question;
 
     if (!s->priced)
         return search_none_runs(s, err);
     q.pricer = e->pricer;
-    if (rank(s, k, e, &q, err) < 0 ||
+    if (rank(s, k, e, &q, top, err) < 0 ||
         finalists(&s->front, &s->fronts, e, k->front, k->fronts, err) < 0 ||
         rivals(s, k, e, err) < 0 || search_tell(s->front, s->fronts, s, &q, err) < 0 ||
         search_tell(s->rival, s->rivals, s, &q, err) < 0)
@@ -467,7 +518,7 @@ int search_run(struct search *s, const struct question *q, const struct space *s
     double start = log_now();
     struct search_survey v;
     struct eval eval;
-    int rc = survey_space(&v, &eval, q, space, top, threads_of(space, threads), err);
+    int rc = survey_space(&v, &eval, q, space, top * VARIANTS, threads_of(space, threads), err);
 
     *s = v.met;
     s->unfit += s->count.larger;
@@ -478,7 +529,7 @@ int search_run(struct search *s, const struct question *q, const struct space *s
     s->peak = eval.peak;
     s->sec = log_now() - start;
     if (rc == 0)
-        rc = finish(s, &v.list, &eval, err);
+        rc = finish(s, &v.list, &eval, top, err);
     eval_close(&eval);
     shortlist_free(&v.list);
     return rc;

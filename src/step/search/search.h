@@ -5,6 +5,7 @@
 #define RG_SEARCH_H
 
 #include <jansson.h>
+#include <string.h>
 
 #include "step/search/eval.h"
 #include "step/search/space.h"
@@ -14,6 +15,7 @@ struct search_candidate {
     struct recipe recipe;
     double sec;   /* time of a step, by table */
     double bytes; /* memory of a GPU */
+    bool tight;   /* it may not fit: the upper end of the prediction is beyond the GPU's memory */
     long serial;  /* order of the walk; breaks ties of equal times */
 };
 
@@ -35,8 +37,9 @@ struct search_finalist {
 enum { SEARCH_THREADS = 16, SEARCH_TOP_MAX = 1000, SEARCH_RIVALS = 6, SEARCH_REASON = 640 };
 
 struct search {
-    /* Candidates equal to the fastest (alike, and slower by at most SEARCH_EQUAL), ascending in
-     * pains, then the others, ascending in time. */
+    /* One for each mesh and strategy: those that fit, then those that may not.  Of each, candidates
+     * equal to the fastest (alike, and slower by at most SEARCH_EQUAL), ascending in pains, then the
+     * others, ascending in time. */
     struct search_finalist *best;
     int bests;
     /* No candidate is both faster and smaller: ascending in time, descending in bytes. */
@@ -69,11 +72,19 @@ int search_run(struct search *s, const struct question *q, const struct space *s
                int threads, struct err *err);
 void search_free(struct search *s);
 
+/* True if they differ at most in chunks, schedule, micro batch and the like. */
+static inline bool search_same_mesh(const struct search_candidate *a,
+                                    const struct search_candidate *b)
+{
+    return a->recipe.strategy == b->recipe.strategy &&
+           !memcmp(a->layout.size, b->layout.size, sizeof(a->layout.size));
+}
+
 /* Set over, error, alike and pains of n finalists against the fastest of s->best.  q: with a
  * pricer, without layout and recipe. */
 int search_tell(struct search_finalist *f, int n, const struct search *s, const struct question *q,
                 struct err *err);
-/* Same for s->best, which is sorted and cut to its first `top`.  A gain below SEARCH_EQUAL does not
+/* Same for s->best, which is sorted and cut to the first of each mesh, at most `top`.  A gain below SEARCH_EQUAL does not
  * justify a more complex layout: it is the median error of steps of a recipe with one measured step
  * (railgauge plot score). */
 #define SEARCH_EQUAL 0.02

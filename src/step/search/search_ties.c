@@ -196,13 +196,15 @@ static void compare(struct search_finalist *f, const struct doubts *fastest, dou
 
 static bool is_equal(const struct search_finalist *f)
 {
-    return f->alike && f->over <= 1 + SEARCH_EQUAL;
+    return f->alike && f->over >= 1 && f->over <= 1 + SEARCH_EQUAL;
 }
 
 static int by_rank(const void *x, const void *y)
 {
     const struct search_finalist *a = x, *b = y;
 
+    if (a->candidate.tight != b->candidate.tight)
+        return a->candidate.tight ? 1 : -1;
     if (is_equal(a) != is_equal(b))
         return is_equal(a) ? -1 : 1;
     if (is_equal(a) && a->pains != b->pains)
@@ -218,7 +220,9 @@ static const struct search_finalist *fastest_of(const struct search *s)
     const struct search_finalist *first = &s->best[0];
 
     for (int i = 1; i < s->bests; i++)
-        if (s->best[i].step.sec < first->step.sec)
+        if (s->best[i].candidate.tight != first->candidate.tight
+                ? first->candidate.tight
+                : s->best[i].step.sec < first->step.sec)
             first = &s->best[i];
     return first;
 }
@@ -245,8 +249,17 @@ int search_rank(struct search *s, const struct question *q, int top, struct err 
     if (search_tell(s->best, s->bests, s, q, err) < 0)
         return -1;
     qsort(s->best, (size_t)s->bests, sizeof(*s->best), by_rank);
-    for (; s->bests > top; s->bests--)
-        prediction_free(&s->best[s->bests - 1].step);
+    int kept = 0;
+    for (int i = 0; i < s->bests; i++) {
+        bool again = kept == top;
+        for (int k = 0; k < kept && !again; k++)
+            again = search_same_mesh(&s->best[i].candidate, &s->best[k].candidate);
+        if (again)
+            prediction_free(&s->best[i].step);
+        else
+            s->best[kept++] = s->best[i];
+    }
+    s->bests = kept;
     return 0;
 }
 
