@@ -264,7 +264,8 @@ static int take_word(void *args, char *word, struct err *err)
     else {
         for (int i = 0; i <= PLOT_STEP; i++)
             near_try(&near, plot_name[i]);
-        return err_usage(err, "no picture \"%s\"%s; there are busbw, heat, dist, step and all",
+        return err_usage(err,
+                         "no picture \"%s\"%s; there are tiers, busbw, heat, dist, step and all",
                          word, near_text(&near));
     }
     return 0;
@@ -348,13 +349,14 @@ static const struct opt_line command = {
     .options = options,
     .words = words,
     .check = check,
-    .usage = "DIR|MATRIX [busbw|heat|dist|step|all]...\n"
+    .usage = "DIR|MATRIX [tiers|busbw|heat|dist|step|all]...\n"
              "step|scaling [LABEL=]PREDICTION...\n"
              "scaling|score TABLE\n"
              "history DIR DIR DIR...\n"
              "compare [LABEL=]DIR|MATRIX|PRESET [LABEL=]...",
     .doc = "Draw a campaign directory, a cost matrix, predictions, or several "
-           "campaigns.\vbusbw: bus bandwidth by message size, with expected and peak. "
+           "campaigns.\vtiers: bandwidth and latency by message size, a line per kind of link. "
+           "busbw: bus bandwidth by message size, with expected and peak. "
            "heat: bandwidth of every pair, and its share of what such pairs give. dist: "
            "distribution of the pairs of each kind, and their slow tail. step: terms of "
            "predicted steps (JSON of predict, search or railgauge-calibrate score). "

@@ -23,23 +23,35 @@ fake_gnuplot() {
     chmod +x fake/gnuplot
 }
 
-@test "busbw, heat and dist as png, svg and pdf, each whole" {
+@test "tiers, busbw, heat and dist as png, svg and pdf, each whole" {
     need_gnuplot
     for format in png svg pdf; do
         for campaign in lab shm; do
             run --separate-stderr railgauge plot "$campaign" --format "$format"
             [ "$status" -eq 0 ]
             [ -z "$stderr" ]
-            [ "$output" = "$(printf "$campaign/plots/%s.$format\n" busbw heat dist)" ]
+            [ "$output" = "$(printf "$campaign/plots/%s.$format\n" tiers busbw heat dist)" ]
         done
     done
-    for name in busbw heat dist; do
+    for name in tiers busbw heat dist; do
         [ "$(head -c 4 "lab/plots/$name.png" | tail -c 3)" = PNG ]
         tail -c 8 "lab/plots/$name.png" | head -c 4 | grep -q IEND
         tail -n 2 "lab/plots/$name.svg" | grep -qx "</svg>"
         [ "$(head -c 5 "lab/plots/$name.pdf")" = "%PDF-" ]
     done
     [ -z "$(find . -name '.*.png' -o -name '.*.svg' -o -name '.*.pdf')" ]
+}
+
+@test "the title of tiers says what is reached inside and between, and how many times more" {
+    title() { sed -n 's/^title\t//p' "$1/plots/data/tiers_meta.tsv"; }
+    railgauge plot lab tiers >/dev/null 2>&1
+    [[ $(title lab) =~ ^Inside\ a\ (rack|host)\ ([0-9.]+)\ GB/s,\ between\ (racks|hosts)\ ([0-9.]+)\ GB/s ]]
+    inside=${BASH_REMATCH[2]} between=${BASH_REMATCH[4]}
+    # The same figures by another road: the largest size of each line.
+    awk -F'\t' -v i="$inside" -v b="$between" 'NR > 1 {last[$1] = $3} END {for (k in last) {r = sprintf("%.3g", last[k]); i_ok += r == i + 0; b_ok += r == b + 0}
+        exit !(i_ok && b_ok)}' lab/plots/data/tiers.tsv
+    railgauge plot shm tiers >/dev/null 2>&1
+    [[ $(title shm) == "Inside a host "*" GB/s, a message takes "*" µs at least" ]]
 }
 
 @test "the degraded host is written beside the map, and only it" {
@@ -88,7 +100,7 @@ END
     words="Bandwidth of the second rack after its switch was changed for the one of the first rack, which is older and has another firmware, in May"
     run railgauge plot lab --title "$words"
     [ "$status" -eq 0 ]
-    for name in busbw heat dist; do margin "lab/plots/$name.png"; done
+    for name in tiers busbw heat dist; do margin "lab/plots/$name.png"; done
 }
 
 @test "a matrix alone is enough, and the pictures go beside it" {
@@ -171,7 +183,7 @@ END
 @test "the scripts refuse tables without rows, saying which" {
     need_gnuplot
     railgauge plot lab >/dev/null
-    for name in busbw heat dist; do
+    for name in tiers busbw heat dist; do
         cp -r lab/plots/data none
         for file in none/*.tsv; do
             head -n 1 "$file" >x
@@ -179,14 +191,14 @@ END
         done
         run gnuplot -c "$top/plots/$name.gp" none out.png png
         [ "$status" -eq 65 ]
-        [[ $output == *"no bus bandwidth in none/busbw.tsv"* || $output == *"no pairs in none/${name}_meta.tsv"* ]]
+        [[ $output == *"no bus bandwidth in none/busbw.tsv"* || $output == *"no "*" in none/${name}_meta.tsv"* ]]
         rm -rf none
     done
 }
 
 @test "the scripts refuse commands for paths, unknown formats and a wrong count" {
     need_gnuplot
-    for name in busbw heat dist; do
+    for name in tiers busbw heat dist; do
         run gnuplot -c "$top/plots/$name.gp" '<touch pwned' out.png png
         [ "$status" -eq 64 ]
         [[ $output == *"a path must not begin with '<' or '|'"* ]]
@@ -217,7 +229,7 @@ END
     railgauge seal lab/matrix.json
     run --separate-stderr railgauge plot lab
     [ "$status" -eq 0 ]
-    [ "$output" = "$(printf 'lab/plots/%s.png\n' heat dist)" ]
+    [ "$output" = "$(printf 'lab/plots/%s.png\n' tiers heat dist)" ]
     [ "$stderr" = "railgauge plot: warning: busbw: no bus bandwidth to plot: the matrix has no collective" ]
     run railgauge plot lab busbw
     [ "$status" -eq 65 ]
@@ -246,7 +258,7 @@ END
     [[ $output == *"which campaign or matrix?"* ]]
     run railgauge plot lab pie
     [ "$status" -eq 64 ]
-    [[ $output == *'no picture "pie"; there are busbw, heat, dist, step and all'* ]]
+    [[ $output == *'no picture "pie"; there are tiers, busbw, heat, dist, step and all'* ]]
     run railgauge plot lab --format gif
     [ "$status" -eq 64 ]
     [[ $output == *'--format: "gif" is none of png, svg, pdf'* ]]
@@ -417,7 +429,7 @@ holds() {
     run --separate-stderr railgauge plot lab
     [ "$status" -eq 0 ]
     [ -z "$stderr" ]
-    [ "$output" = "$(printf 'lab/plots/%s.png\n' busbw heat dist step)" ]
+    [ "$output" = "$(printf 'lab/plots/%s.png\n' tiers busbw heat dist step)" ]
     jq '.predictions = []' lab/prediction.json >x && mv x lab/prediction.json
     run --separate-stderr railgauge plot lab
     [ "$status" -eq 0 ]
@@ -524,7 +536,7 @@ campaigns() {
 @test "title, size, palette and --only are for every picture, and hostile ones are refused or only text" {
     need_gnuplot
     railgauge plot lab --title '`id` _of_ $(id) "x"' --size 1000x600 --palette tol-bright --format svg >/dev/null
-    for name in busbw heat dist; do
+    for name in tiers busbw heat dist; do
         grep -q 'width="1000" height="600"' "lab/plots/$name.svg"
         holds "lab/plots/$name.svg" '`id` _of_ $(id)'
     done

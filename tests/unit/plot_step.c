@@ -466,6 +466,32 @@ static void load_score(struct tsv *t, const char *text)
     free(path);
 }
 
+static void the_title_says_how_far_off_the_test_rows_are(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *split, *title;
+    } cases[] = {
+        {"test_hw", "Predicted against measured: 3 steps, median error 20.0%, of test rows 5.0%"},
+        {"calib", "Predicted against measured: 3 steps, median error 20.0%"}};
+
+    for (int i = 0; i < 2; i++) {
+        struct tsv t, out;
+        struct err err = {0};
+        char *text = mem_printf("id\thardware\tsplit\tmeasured_s\tpredicted_s\n"
+                                "a\tH\tcalib\t1\t1.3\nb\tH\tcalib\t1\t0.8\nc\tB\t%s\t2\t2.1\n",
+                                cases[i].split);
+        load_score(&t, text);
+        assert_int_equal(plot_data_score(&(struct plot_source){.score = &t}, dir, &err), 0);
+        table(&out, "score_meta.tsv");
+        assert_string_equal(out.row[0].cell[1], cases[i].title);
+        assert_int_equal(strstr(out.row[1].cell[1], "were fitted are among them") != NULL, i);
+        tsv_free(&out);
+        tsv_free(&t);
+        free(text);
+    }
+}
+
 static void errors_are_medians_and_an_anchor_does_not_judge_itself(void **state)
 {
     (void)state;
@@ -581,6 +607,7 @@ int main(void)
         cmocka_unit_test(seconds_are_of_equal_batches_unless_tokens_say_otherwise),
         cmocka_unit_test(predictions_that_differ_in_replicas_are_one_series),
         cmocka_unit_test(labels_of_lines_that_end_together_stand_apart),
+        cmocka_unit_test(the_title_says_how_far_off_the_test_rows_are),
         cmocka_unit_test(errors_are_medians_and_an_anchor_does_not_judge_itself),
         cmocka_unit_test(many_groups_are_five_and_the_others),
         cmocka_unit_test(

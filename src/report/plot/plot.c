@@ -20,7 +20,7 @@
 
 extern char **environ;
 
-const char *const plot_name[PLOT_FIGURES] = {"busbw",   "heat",  "dist",    "step",
+const char *const plot_name[PLOT_FIGURES] = {"tiers",   "busbw", "heat",    "dist",   "step",
                                              "scaling", "score", "history", "compare"};
 const char *const plot_extension[PLOT_FORMATS] = {"png", "svg", "pdf"};
 
@@ -166,7 +166,7 @@ static int drawing_end(struct drawing *d, const char *format, struct plot_result
 }
 
 static plot_writer *const plot_tables[PLOT_FIGURES] = {
-    plot_data_busbw,   plot_data_heat,  plot_data_dist,    plot_data_step,
+    plot_data_tiers,   plot_data_busbw, plot_data_heat,    plot_data_dist,   plot_data_step,
     plot_data_scaling, plot_data_score, plot_data_history, plot_data_compare};
 
 /* Returns 1: started; 0: skipped with a reason in r; -1: failed. */
@@ -280,9 +280,9 @@ static int write_look(const char *data, const struct plot_look *look, struct err
 }
 
 /* Figures of pairs come last: the others are drawn while points are read. */
-static const enum plot_figure turns[PLOT_FIGURES] = {PLOT_BUSBW, PLOT_STEP,    PLOT_SCALING,
-                                                     PLOT_SCORE, PLOT_HISTORY, PLOT_COMPARE,
-                                                     PLOT_HEAT,  PLOT_DIST};
+static const enum plot_figure turns[PLOT_FIGURES] = {PLOT_TIERS,   PLOT_BUSBW, PLOT_STEP,
+                                                     PLOT_SCALING, PLOT_SCORE, PLOT_HISTORY,
+                                                     PLOT_COMPARE, PLOT_HEAT,  PLOT_DIST};
 
 static int read_points(struct plot_source *s, enum plot_figure figure, struct points *p,
                        struct err *err)

@@ -14,6 +14,7 @@
 #include "report/plot/plot_data.h"
 
 enum plot_figure {
+    PLOT_TIERS,
     PLOT_BUSBW,
     PLOT_HEAT,
     PLOT_DIST,
@@ -24,7 +25,7 @@ enum plot_figure {
     PLOT_COMPARE,
     PLOT_FIGURES
 };
-extern const char *const plot_name[PLOT_FIGURES]; /* "busbw", "heat", "dist", "step", ... */
+extern const char *const plot_name[PLOT_FIGURES]; /* "tiers", "busbw", "heat", "dist", "step", ... */
 enum { PLOT_ALL = (1 << PLOT_SCALING) - 1 };      /* all figures of a campaign */
 
 enum plot_format { PLOT_PNG, PLOT_SVG, PLOT_PDF, PLOT_FORMATS };

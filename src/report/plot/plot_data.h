@@ -22,12 +22,12 @@
 
 /* Input; only parts needed by the requested figures must be set.  All pointers are borrowed. */
 struct plot_source {
-    const struct matrix *matrix; /* for busbw, heat, dist */
+    const struct matrix *matrix; /* for tiers, busbw, heat, dist */
     const struct points *points; /* for heat, dist; NULL: all data comes from the matrix */
     const char *points_file;     /* read before first use; NULL: no file */
     struct pair_only only;       /* pairs shown: heat, dist, history, compare */
     struct pair_map *pairs;      /* for heat, dist: zero, made at first use; the caller frees it */
-    const struct step_bars *steps;
+    const struct step_bars *steps; /* for step; tiers: says what the first one waits */
     int top; /* number of steps shown; 0: STEP_TOP */
     const struct scaling *scaling;
     const struct tsv *score;
@@ -41,7 +41,7 @@ struct plot_source {
 /* Write the tables of a figure into the existing directory dir.  EXIT_DATA with the reason if there
  * is nothing to draw. */
 typedef int plot_writer(const struct plot_source *s, const char *dir, struct err *err);
-plot_writer plot_data_busbw, plot_data_heat, plot_data_dist;
+plot_writer plot_data_tiers, plot_data_busbw, plot_data_heat, plot_data_dist;
 plot_writer plot_data_step, plot_data_scaling, plot_data_score;
 plot_writer plot_data_history, plot_data_compare;
 

@@ -120,6 +120,11 @@ static const char *cell(const struct scatter *s, int row, int column)
     return column < 0 ? "" : s->t->row[row].cell[column];
 }
 
+static bool is_test(const struct scatter *s, int row)
+{
+    return !strncmp(cell(s, row, s->test_column), "test_", 5);
+}
+
 /* Add a row's point to a panel.  Rows without prediction have none, and an anchor none for
  * itself. */
 static int add_point(struct scatter *s, int row, int panel, int measured, int predicted,
@@ -138,7 +143,7 @@ static int add_point(struct scatter *s, int row, int panel, int measured, int pr
         return -1;
     p.group = group_of(s, row);
     s->group[p.group].points += !panel;
-    s->tests += !panel && !strncmp(cell(s, row, s->test_column), "test_", 5);
+    s->tests += !panel && is_test(s, row);
     MEM_PUSH(s->point, s->points) = p;
     s->panels = panel + 1 > s->panels ? panel + 1 : s->panels;
     return 0;
@@ -248,6 +253,21 @@ static struct score_figure figure_of(const struct scatter *s, int panel, int col
     return f;
 }
 
+/* Median error of test rows without an anchor; NAN: none. */
+static double test_median(const struct scatter *s)
+{
+    double *v = mem_calloc((size_t)s->points + 1, sizeof(*v)), median = NAN;
+    int n = 0;
+
+    for (int i = 0; i < s->points; i++)
+        if (!s->point[i].panel && is_test(s, s->point[i].row))
+            v[n++] = error_of(&s->point[i]);
+    if (n)
+        median = stats_median(v, n);
+    free(v);
+    return median;
+}
+
 static int colours_of(const struct scatter *s)
 {
     return s->groups > COLOURS ? COLOURS : s->groups;
@@ -270,7 +290,7 @@ static void put_points(FILE *out, const void *figure)
 
     for (int i = 0; i < s->points; i++) {
         const struct score_dot *p = &s->point[i];
-        bool test = !strncmp(cell(s, p->row, s->test_column), "test_", 5);
+        bool test = is_test(s, p->row);
         fprintf(out, "%d\t%s\t%d\t%s\t%d\t%.6g\t%.6g\n", p->panel + 1,
                 plot_text(id, cell(s, p->row, s->id), 100), colour_of(s, p->group) + 1,
                 plot_text(group, s->group[p->group].name, 100), test, p->measured, p->predicted);
@@ -309,11 +329,17 @@ static void put_meta(FILE *out, const void *figure)
     struct score_figure all = figure_of(s, 0, -1);
     char count[PLOT_TEXT];
 
-    fprintf(out, "title\tPredicted against measured: %s, median error %.1f%%\n",
+    double tests = test_median(s);
+
+    fprintf(out, "title\tPredicted against measured: %s, median error %.1f%%",
             plot_count(count, all.n, "step"), 100 * all.median);
+    if (isfinite(tests))
+        fprintf(out, ", of test rows %.1f%%", 100 * tests);
+    putc('\n', out);
     fprintf(out,
             "subtitle\tpredicted / measured: 1 is right, above is too slow; shade: within 10%%%s",
-            s->tests ? "; triangles: test rows, never fitted" : "");
+            s->tests ? "; triangles: test rows, never fitted"
+                     : "; rows that were fitted are among them");
     if (s->left_out)
         fprintf(out, "; %s without one of both left out", plot_count(count, s->left_out, "row"));
     fprintf(out,
