@@ -10,7 +10,6 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "kernels/site.h"
 
 const struct library_wanted libraries[LIBRARY_IDS] = {
     [LIBRARY_CUDA] = {"the CUDA driver cannot be loaded",

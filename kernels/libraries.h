@@ -7,12 +7,13 @@
 #define RG_KERNELS_LIBRARIES_H
 
 #include "base/library.h"
+#include "base/process.h"
 
 struct library_wanted {
     const char *what;     /* "NCCL cannot be loaded", or NULL */
     const char *variable; /* environment variable: the file that it names, and no other, is used */
     const char *names[4]; /* by preference; NULL-terminated */
-    /* Below site-packages (site.h), NULL-terminated; no entry: no wheel has the library. */
+    /* Below site-packages (site_find()), NULL-terminated; no entry: no wheel has the library. */
     const char *folder[4];
 };
 
@@ -43,5 +44,23 @@ extern const struct library_wanted libraries[LIBRARY_IDS];
  * "CUDA Compatibility": minor version and backward compatibility). */
 void *libraries_open(enum library_id id, int cuda_version, struct library_found *found,
                      struct err *err);
+
+/* --- site ---
+ *
+ * Folders of the user's Python packages, for libraries from a wheel or conda that the
+ * loader does not find.
+ *
+ * Searched in Python's order: $PYTHONPATH; $VIRTUAL_ENV; $CONDA_PREFIX; the python3 on PATH by its
+ * pyvenv.cfg (PEP 405), or by the prefix of the file that it links to, with the user's own
+ * packages (PEP 370) first and Debian's dist-packages last.  Python is run, for at most two
+ * seconds, only if python3 is a script (a shim of pyenv or asdf) that hides the real one. */
+
+struct site {
+    struct words packages; /* existing folders, without repetition */
+    struct words lib; /* PREFIX/lib of conda environments, where their packages put libraries */
+};
+
+void site_find(struct site *s);
+void site_free(struct site *s);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "kernels/site.h"
+#include "kernels/libraries.h"
 
 #include <glob.h>
 #include <stdbool.h>

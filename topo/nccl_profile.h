@@ -1,6 +1,6 @@
 /* nccl_profile.h - communicators that NCCL built in a campaign, according to NCCL's own log.
  *
- * Each rank reads its NCCL log (nccl_log.h) and the topology dump (nccl_xml.h); rank 0 merges the
+ * Each rank reads its NCCL log (nccl_log.h) and the topology dump (nccl_xml_load()); rank 0 merges the
  * profiles (nccl_merge()) and judges the result (nccl_judge()).  Stored in topology.json as
  * "nccl".
  *

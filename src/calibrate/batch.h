@@ -27,9 +27,7 @@
 
 #include "base/err.h"
 #include "base/tsv.h"
-#include "step/layout.h"
 #include "step/predict.h"
-#include "step/recipe.h"
 
 enum batch_status { BATCH_PREDICTED, BATCH_MISS, BATCH_CLAIM, BATCH_STATUS_COUNT };
 extern const char *const batch_status_name[BATCH_STATUS_COUNT];

@@ -11,9 +11,7 @@
 #include "base/stats.h"
 #include "calibrate/batch_impl.h"
 #include "step/job.h"
-#include "step/pricer.h"
 #include "step/search/eval.h"
-#include "step/timing.h"
 
 /* A model, or the reason why it could not be loaded. */
 struct cached_model {

@@ -4,7 +4,7 @@
 #define RG_CASE_IMPL_H
 
 #include "calibrate/case.h"
-#include "step/memory.h"
+#include "step/predict.h"
 
 /* --- sums and products of numbers and named quantities: "36 * train.step_s / 3600" --- *
  *

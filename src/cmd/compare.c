@@ -11,7 +11,7 @@
 #include "cmd/campaigns_impl.h"
 #include "cmd/command.h"
 #include "cmd/input_impl.h"
-#include "report/text/history_text.h"
+#include "report/text/report.h"
 #include "verdict/compare.h"
 #include "verdict/history.h"
 

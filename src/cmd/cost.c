@@ -12,7 +12,7 @@
 #include "base/units.h"
 #include "cmd/command.h"
 #include "cmd/input_impl.h"
-#include "matrix/algorithm.h"
+#include "matrix/collective.h"
 #include "matrix/reference.h"
 
 struct cost_answer {

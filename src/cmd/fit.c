@@ -13,7 +13,7 @@
 #include "cmd/campaign/chain_impl.h"
 #include "cmd/command.h"
 #include "cmd/input_impl.h"
-#include "report/text/matrix_text.h"
+#include "report/text/report.h"
 
 struct args {
     const char *out, *file[3], *compute;

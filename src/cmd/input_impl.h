@@ -7,7 +7,7 @@
 #include "matrix/matrix.h"
 #include "measure/point.h"
 #include "topo/sources/sources.h"
-#include "verdict/below.h"
+#include "verdict/parts.h"
 
 /* --- options --- */
 

@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "cmd/command.h"
 #include "cmd/input_impl.h"
-#include "step/model.h"
+#include "step/predict.h"
 
 enum { SEQ_MAX = 1 << 24 };
 

@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "cmd/command.h"
 #include "measure/plan.h"
-#include "measure/probe_opts.h"
+#include "measure/probe_args.h"
 #include "step/job.h"
 
 struct args {

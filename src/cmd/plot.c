@@ -15,7 +15,7 @@
 #include "cmd/input_impl.h"
 #include "report/plot/pair_map.h"
 #include "report/plot/plot.h"
-#include "report/text/history_text.h"
+#include "report/text/report.h"
 
 /* A picture from PLOT_STEP on, with files.  A path that is not a file but LABEL=FILE names the
  * steps, or the campaign. */

@@ -12,9 +12,8 @@
 #include "calibrate/anchor.h"
 #include "cmd/command.h"
 #include "report/text/report.h"
-#include "step/asked/timeline.h"
 #include "step/job.h"
-#include "step/search/flags.h"
+#include "step/predict.h"
 
 struct predict_args {
     struct job_opts job;

@@ -19,8 +19,8 @@
 #include "matrix/matrix.h"
 #include "measure/campaign_files.h"
 #include "report/plot/plot.h"
-#include "report/text/matrix_text.h"
 #include "report/text/nccl_tests.h"
+#include "report/text/report.h"
 
 /* --- campaign.json: options with which a campaign was started, so that --resume needs no options
  * and refuses different values --- */

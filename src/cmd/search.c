@@ -14,7 +14,7 @@
 #include "calibrate/anchor.h"
 #include "cmd/command.h"
 #include "step/job.h"
-#include "step/search/flags.h"
+#include "step/predict.h"
 #include "step/search/search.h"
 
 struct search_args {

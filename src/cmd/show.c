@@ -10,7 +10,6 @@
 #include "cmd/command.h"
 #include "cmd/input_impl.h"
 #include "report/plot/pair_map.h"
-#include "report/text/matrix_text.h"
 #include "report/text/report.h"
 #include "topo/nccl_profile.h"
 #include "verdict/parts.h"

@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "cmd/command.h"
 #include "cmd/input_impl.h"
-#include "export/nccl_tuner.h"
+#include "export/export.h"
 
 struct args {
     const char *dir, *csv;

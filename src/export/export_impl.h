@@ -5,7 +5,7 @@
 
 #include "export/export.h"
 #include "export/pair_cost.h"
-#include "matrix/blocks.h"
+#include "export/blocks_impl.h"
 #include "topo/groups.h"
 #include "topo/sources/sched/slurm.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "export/nccl_tuner.h"
+#include "export/export.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,8 +12,7 @@
 #include "base/table.h"
 #include "base/units.h"
 #include "export/export_impl.h"
-#include "matrix/shape.h"
-#include "report/text/epochs.h"
+#include "report/text/nccl_tests.h"
 
 /* Common data of the campaign's files. */
 struct origin {

@@ -6,7 +6,7 @@
  * weights[].topologyList[].originList[].costList[]); the example beside it has older names that the
  * CRD does not accept.  The plug-in uses two labels only (pkg/networkaware/util): zone inside a
  * region, region between regions.  The second file holds these labels for the nodes and replaces
- * those set by a cloud.  A zone is a block (matrix/blocks.h); regions are spines if zones lie inside
+ * those set by a cloud.  A zone is a block (export/blocks_impl.h); regions are spines if zones lie inside
  * them.
  *
  * networkCost is proportional to the time of moving `bytes` both ways between two hosts of the
@@ -22,7 +22,7 @@
 
 #include "base/mem.h"
 #include "base/stats.h"
-#include "matrix/blocks.h"
+#include "export/blocks_impl.h"
 
 #define ZONE "topology.kubernetes.io/zone"
 #define REGION "topology.kubernetes.io/region"

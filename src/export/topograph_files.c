@@ -2,10 +2,10 @@
 /* topograph_files.c - files of NVIDIA/topograph: its graph (JSON) and a simulation model (YAML),
  * for programs that read them.
  *
- * Formats and rules: topo/sources/sched/topograph.h, which reads both.  Leaf and spine are the two tiers of
+ * Formats and rules: topo/sources/sources.h, which reads both.  Leaf and spine are the two tiers of
  * switches; NVLink domain and rack are domain and sub-domain.  A switch of a model has one parent,
  * so a leaf below two spines is refused, as is a switch that is both.  Blocks of a model are in the
- * order of matrix/blocks.h: near ones side by side. */
+ * order of export/blocks_impl.h: near ones side by side. */
 #include "export/export_impl.h"
 
 #include <jansson.h>
@@ -14,9 +14,9 @@
 
 #include "base/host.h"
 #include "base/mem.h"
-#include "matrix/blocks.h"
+#include "export/blocks_impl.h"
 #include "topo/groups.h"
-#include "topo/sources/sched/topograph.h"
+#include "topo/sources/sources.h"
 
 static const enum level used[] = {LEVEL_LEAF, LEVEL_SPINE, LEVEL_DOMAIN, LEVEL_RACK};
 enum { LEAF, SPINE, DOMAIN, RACK, USED };

@@ -7,7 +7,6 @@
 
 #include "base/mem.h"
 #include "place/place_impl.h"
-#include "step/pricer.h"
 
 /* Returns the index at which the value first occurs. */
 static int met(const int *value, int count, int v)

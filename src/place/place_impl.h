@@ -10,7 +10,7 @@
 #include "base/map.h"
 #include "base/stats.h"
 #include "place/place.h"
-#include "step/pricer.h"
+#include "step/search/eval.h"
 
 enum { DIGITS = 8 };
 

@@ -7,7 +7,6 @@
 
 #include "base/mem.h"
 #include "place/place_impl.h"
-#include "step/search/eval.h"
 
 /* Units of work per second on an ordinary core.  Units of a demand are pairs of endpoints, which
  * take longer.  Default limit: 0.1 s; longer for few ranks, where moves pay off, and for many,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "record/record_clock.h"
+#include "record/record_job.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* record_job.h - communication recorded by a job, combined from all processes.
  *
- * A reader of files (record_load.c) adds the processes and their activity; record_job_end() then
- * finds the entries that belong to the same call:
+ * record_load() reads the files of the plugin (record/plugin/record.h), adds the processes and their
+ * activity, and finds the entries that belong to the same call:
  *
  *   process   a GPU of the job, and its clock
  *   comm      a communicator: its ranks are processes
@@ -10,7 +10,22 @@
  *   call      the entries with the same number, operation and communicator
  *
  * Times are ns.  Until record_clock_align() they are of each process' own clock, afterwards of a
- * common clock.  An entry takes 32 bytes, a call 12: 10 million entries are some 400 MB. */
+ * common clock.  An entry takes 32 bytes, a call 12: 10 million entries are some 400 MB.
+ *
+ *     struct record_job j;
+ *     struct import im;
+ *
+ *     import_init(&im, &opts);                        // the campaign to fill (import.h)
+ *     record_job_init(&j);
+ *     if (record_load(&j, "records", err) < 0)
+ *         goto out;                                   // EXIT_DATA, EXIT_NOINPUT
+ *     record_clock_align(&j);
+ *     float *overlap = record_points_overlap(&j);     // the caller frees
+ *     rc = record_points(&im, &j, overlap, err);      // adds rounds and points
+ *     record_steps_find(&steps, &j, overlap);         // its steps (record_steps.h)
+ *     late_find(&late, &j);                           // its late ranks (job/answers.h)
+ * out:
+ *     record_job_free(&j);                            // in every case */
 #ifndef RG_RECORD_JOB_H
 #define RG_RECORD_JOB_H
 
@@ -20,6 +35,8 @@
 #include "base/err.h"
 #include "base/map.h"
 #include "base/op.h"
+
+struct import;
 
 struct record_process {
     char *path, *host;
@@ -146,5 +163,71 @@ char *record_axis_text(char buf[64], const struct record_axis *a);
 
 /* For the files of this header: find the axes, once all processes are sorted by rank. */
 void record_axes_make(struct record_job *j);
+
+/* --- record load ---
+ *
+ * Load the directory of a job's records: every file of record/plugin/record.h in it.
+ *
+ * The time of a rank in a collective comes from the GPU times of the channels, if reported by NCCL
+ * (interface 4 on), else from the host times.  Calls without either, and calls under way when the
+ * file ends, are left out and counted.  Clocks of a host are related by its monotonic clock; a
+ * GPU's timer is a separate clock.  Sends and receives that NCCL launched together become
+ *
+ *   all_to_all   the same number of bytes from each rank to all others
+ *   sendrecv     to the next rank and from the previous rank
+ *   messages     otherwise
+ *
+ * Errors name file and byte.  EXIT_DATA: wrong kind of file, cut short, of another version or job.
+ * EXIT_NOINPUT: a directory without records. */
+
+/* Call after record_job_init(); includes record_job_end(). */
+int record_load(struct record_job *j, const char *dir, struct err *err);
+
+/* --- record clock ---
+ *
+ * Put the clocks of a job's processes on one clock.
+ *
+ * Collectives that synchronise end on all ranks at about the same time, so the ends show how the
+ * clocks differ.  With end(p, c) of process p in call c, iterated until T, offset and drift are
+ * stable:
+ *
+ *   T(c) = median over p of (end(p, c) - offset(p) - drift(p) T(c))
+ *   offset, drift of p: median of the differences, and the line through those of the first and the
+ *     last third (Tukey's resistant line, 1970)
+ *
+ * Medians are used because a rank may end late now and then.  Processes of a host share its clock:
+ * the median of the single values, if these agree within RECORD_CLOCK_HOST.  The common clock is
+ * that of the first process.  A process that no collective connects to the first keeps its own
+ * (unsure is NAN). */
+
+#define RECORD_CLOCK_HOST 1e-3 /* s */
+
+/* Call after record_job_end().  Afterwards all entries are on one clock. */
+void record_clock_align(struct record_job *j);
+/* Largest uncertainty of the connected processes, s; 0: there is only one process. */
+double record_clock_unsure(const struct record_job *j);
+
+/* --- record points ---
+ *
+ * Make a campaign (topology, plan and points) from a recorded job.
+ *
+ * The groups of an axis and an operation are a round; a size is a point in up to PLAN_EPOCHS
+ * epochs, equal parts of its calls in order.  The time of a call is from the last rank's start to
+ * the last end, so that late ranks are not charged to the network.  Each note gives the share of
+ * that time in which operations of other communicators ran on the same GPUs: such points are under
+ * load, and no group is alone. */
+
+/* Call after record_clock_align().  overlap: from record_points_overlap().  The caller calls
+ * import_end().  EXIT_DATA: no call is complete. */
+int record_points(struct import *im, const struct record_job *j, const float *overlap,
+                  struct err *err);
+/* For each call the share of its time in which operations of other communicators ran on its
+ * processes.  The caller frees. */
+float *record_points_overlap(const struct record_job *j);
+/* Time of a call, s; not positive: the clocks are not precise enough. */
+static inline double record_points_seconds(const struct record_span *s)
+{
+    return (double)(s->end - s->last) / 1e9;
+}
 
 #endif

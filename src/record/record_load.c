@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "record/record_load.h"
+#include "record/record_job.h"
 
 #include <ctype.h>
 #include <dirent.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "record/record_points.h"
+#include "record/record_job.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/stats.h"
+#include "record/import.h"
 
 /* --- concurrent operations --- */
 

@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/stats.h"
-#include "record/record_points.h"
+#include "record/record_job.h"
 
 /* --- period of a communicator on one of the processes --- */
 

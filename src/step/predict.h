@@ -2,11 +2,15 @@
  *
  * work.h gives the computation of a rank, traffic.h its messages.  Every message is priced on the
  * groups of the placement, and the slowest group decides.  timing.h sums the parts.  This file adds
- * text (basis of each number, the slow group and its reason) and an interval. */
+ * text (basis of each number, the slow group and its reason) and an interval.
+ *
+ * Other rooms include this header for the nouns of a step too: constants.h, layout.h, memory.h,
+ * model.h, rate.h, recipe.h and traffic.h come with it. */
 #ifndef RG_PREDICT_H
 #define RG_PREDICT_H
 
 #include <jansson.h>
+#include <stdio.h>
 
 #include "matrix/matrix.h"
 #include "step/constants.h"
@@ -129,5 +133,50 @@ char *predict_exception_text(char *buf, int size, const struct matrix *m, int ex
 double predict_message_error(const struct question *q, const struct cost *c);
 /* Append a sentence to p->note. */
 void predict_note(struct prediction *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* --- timeline ---
+ *
+ * A predicted step drawn over time: Chrome trace events for Perfetto and
+ * chrome://tracing ("Trace Event Format": complete events "X", microseconds, and names "M").
+ *
+ * A process is a pipeline stage, shown by the rank that the prediction is for.  Its first thread is
+ * the work of the device without gaps, in categories like the prediction's terms: compute, message
+ * (exposed waits), bubble, optimizer and fixed.  On the slowest stage each adds up to the predicted
+ * time.  The other threads are messages by axis, and those of data parallelism in a stream of their
+ * own: categories "seen" (exposed) and "hidden".  Messages of all layers of a microbatch are one
+ * event per pass.  Hidden time is drawn beside the compute and cut to its length ("hidden_s" has
+ * the real value).
+ *
+ * Order of work and waits between stages come from pipeline.h.  Stages of zb-h2 begin and end one
+ * after another, so each has its own step there.
+ *
+ * Stages other than the slowest run at the mean pace that the predicted bubble leaves.  The drawn
+ * bubble equals the predicted one except where the formulas differ from the schedule (weights'
+ * gradients slower than inputs'; dualpipe with unequal forward and backward).  Missing time is drawn as bubble;
+ * if the schedule takes longer, so does the timeline, which "drawn_s" beside "predicted_s" in
+ * otherData shows. */
+
+/* Write the file atomically.  *drawn: length of the drawn step, s.  EXIT_USAGE: more than two
+ * million pieces of work. */
+int timeline_save(const struct prediction *p, const struct layout *l, const struct recipe *r,
+                  const char *path, double *drawn, struct err *err);
+
+/* --- flags ---
+ *
+ * A layout and its recipe as settings of the framework that would run it.
+ *
+ *   megatron    arguments of Megatron-LM's pretrain_*.py: megatron/training/arguments.py, and
+ *               the fields of megatron/core/model_parallel_config.py,
+ *               transformer/transformer_config.py and megatron/training/config, which become
+ *               arguments of their name; d98e8a64
+ *   torchtitan  TOML of torchtitan v0.2.2: torchtitan/config/job_config.py */
+
+enum framework { FRAMEWORK_MEGATRON, FRAMEWORK_TORCHTITAN, FRAMEWORK_COUNT };
+extern const char *const framework_name[FRAMEWORK_COUNT];
+
+/* Write one line per setting; settings that the framework lacks are lines "# cannot: ...".  After
+ * layout_check().  Returns the number of these lines. */
+int framework_flags(FILE *out, enum framework framework, const struct model *m,
+                    const struct layout *l, const struct recipe *r);
 
 #endif

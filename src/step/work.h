@@ -17,7 +17,7 @@
 #ifndef RG_WORK_H
 #define RG_WORK_H
 
-#include "measure/device/gemm.h"
+#include "measure/device/device.h"
 #include "step/step.h"
 
 enum work_part {

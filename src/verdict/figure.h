@@ -9,7 +9,6 @@
 #define RG_FIGURE_H
 
 #include "matrix/matrix.h"
-#include "matrix/shape.h"
 #include "measure/point.h"
 
 struct campaign {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fuzz_topo.h"
-#include "topo/sources/nccl/nccl_xml.h"
+#include "topo/sources/nccl/nccl_log.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

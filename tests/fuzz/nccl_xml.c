@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* NCCL's topology file: refused with a reason, or read, and then every pair has a path type. */
-#include "topo/sources/nccl/nccl_xml.h"
 #include "fuzz.h"
+#include "topo/sources/nccl/nccl_log.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -7,10 +7,8 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "record/job/late.h"
-#include "record/record_clock.h"
-#include "record/record_load.h"
-#include "record/record_points.h"
+#include "record/job/answers.h"
+#include "record/record_job.h"
 #include "record/record_steps.h"
 #include "tests/unit/record_file.h"
 

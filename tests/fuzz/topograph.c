@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Models and graphs of topograph. */
-#include "topo/sources/sched/topograph.h"
 #include "fuzz_topo.h"
+#include "topo/sources/sources.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

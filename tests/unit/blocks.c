@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/stats.h"
-#include "matrix/blocks.h"
+#include "export/blocks_impl.h"
 #include "small.h"
 
 static const double bytes = 64 << 20;

@@ -3,7 +3,7 @@
 #include "base/host.h"
 #include "topo/groups.h"
 #include "topo/sources/sched/labels_impl.h"
-#include "topo/sources/sched/topograph.h"
+#include "topo/sources/sources.h"
 
 #include "exported.h"
 

@@ -18,7 +18,6 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/opt.h"
-#include "kernels/site.h"
 
 static char top[] = "/tmp/rg-library-XXXXXX";
 

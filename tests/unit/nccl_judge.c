@@ -8,7 +8,7 @@
 
 #include "base/units.h"
 #include "nccl_logs.h"
-#include "topo/sources/nccl/nccl_xml.h"
+#include "topo/sources/nccl/nccl_log.h"
 
 #define NICS "[0]mlx5_0:1/IB [1]mlx5_1:1/IB"
 

@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include "topo/sources/nccl/nccl_log.h"
-#include "topo/sources/nccl/nccl_xml.h"
 
 static struct nccl_profile read_log(const char *path)
 {

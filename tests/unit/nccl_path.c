@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "measure/transports/nccl_path.h"
 #include "nccl_logs.h"
-#include "topo/sources/nccl/nccl_xml.h"
+#include "topo/sources/nccl/nccl_log.h"
 
 #define IB "[0]mlx5_0:1/IB"
 #define ROCE "[0]mlx5_0:1/RoCE"

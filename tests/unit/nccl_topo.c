@@ -17,7 +17,7 @@
 #include "topo/nic.h"
 #include "topo/sources/host/host_devices_impl.h"
 #include "topo/sources/host/mnnvl.h"
-#include "topo/sources/nccl/nccl_xml.h"
+#include "topo/sources/nccl/nccl_log.h"
 
 static void read_file(struct topo *t, const char *path)
 {

@@ -15,7 +15,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "topo/sources/nccl/nccl_xml.h"
+#include "topo/sources/nccl/nccl_log.h"
 
 static void one_machine(const char *xml, const char *golden)
 {

@@ -12,9 +12,8 @@
 
 #include <cmocka.h>
 
-#include "record/job/late.h"
-#include "record/record_clock.h"
-#include "record/record_points.h"
+#include "record/job/answers.h"
+#include "record/record_job.h"
 #include "record/record_steps.h"
 #include "tests/unit/record_scene.h"
 

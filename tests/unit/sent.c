@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "record/job/sent.h"
+#include "record/job/answers.h"
 
 static struct message message(const char *label, enum op op, int size, int stride, double bytes,
                               double count)

@@ -15,7 +15,7 @@
 #include "base/yaml.h"
 #include "topo/groups.h"
 #include "topo/sources/host/host_devices_impl.h"
-#include "topo/sources/sched/topograph.h"
+#include "topo/sources/sources.h"
 
 #define SEEDS "tests/fuzz/seeds/topograph/"
 

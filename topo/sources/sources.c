@@ -10,13 +10,12 @@
 #include "topo/groups.h"
 #include "topo/net.h"
 #include "topo/sources/host/host_devices_impl.h"
-#include "topo/sources/nccl/nccl_xml.h"
+#include "topo/sources/nccl/nccl_log.h"
 #include "topo/sources/net/ibnet.h"
 #include "topo/sources/net/lldp_impl.h"
 #include "topo/sources/net/rails.h"
 #include "topo/sources/sched/labels_impl.h"
 #include "topo/sources/sched/slurm.h"
-#include "topo/sources/sched/topograph.h"
 
 const struct source_file source_file[] = {
     {"ibnet", "FILE|live",

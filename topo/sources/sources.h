@@ -8,6 +8,9 @@
 #ifndef RG_SOURCES_H
 #define RG_SOURCES_H
 
+#include <stddef.h>
+
+#include "base/err.h"
 #include "topo/topo.h"
 
 struct source_file {
@@ -47,5 +50,53 @@ int hwloc_xml_parse(struct topo *t, int host, const char *text, size_t len, cons
 
 /* Derive what needs several sources: rails and uses of NICs, coordinates from declared groups. */
 void sources_done(struct topo *t);
+
+/* --- topograph ---
+ *
+ * Clusters as NVIDIA/topograph describes them: its simulation models and the output
+ * of its engine "graph".
+ *
+ * A model (YAML; docs/modeling.md, pkg/models/model.go of 1.0) has switches {NAME: {switches:
+ * [NAME ...], annotations}} and blocks [{switch, nodes: [ranges], annotations}]; models of 0.3 ..
+ * 0.5 have nodes in the switches and capacity_blocks {NAME: {nodes, attributes: {nvlink}}}.  A
+ * graph (JSON; docs/engines/graph.md) has instances [{id, network_layers: [nearest first],
+ * labels}].
+ *
+ * The switch of a node is its leaf, the next one up its spine, and so on.  The annotations
+ * accelerator.topology.test/domain and sub-domain are NVLink domain and rack.  Whatever topograph
+ * refuses is refused: unknown switches, two parents, circles, nodes in two blocks. */
+
+#define TOPOGRAPH_DOMAIN "accelerator.topology.test/domain"
+#define TOPOGRAPH_SUB_DOMAIN "accelerator.topology.test/sub-domain"
+enum { TOPOGRAPH_NODES = 100000 }; /* maximum number of nodes in a file */
+
+/* Parser for the table of sources; describes many hosts.  The origin of its groups is the file
+ * name without folders. */
+int topograph_parse(struct topo *t, int host, const char *text, size_t len, const char *path,
+                    struct err *err);
+
+/* --- hostfile ---
+ *
+ * Hosts that ranks start on, and the number of ranks on each.
+ *
+ * --hosts takes a host list, in which each name may end in ":N", or a host file as mpirun reads
+ * it: one host per line, "node01 slots=8" (or "node01:8", or "node01"), comments after "#".  An
+ * argument that contains "/" or names an existing file is a file. */
+
+struct hostfile {
+    char **host; /* owned, like slot */
+    int *slot;   /* ranks on each host; 0: not stated */
+    int hosts;
+};
+
+/* Errors: EXIT_DATA with the item or "file:line" for a bad host or number of ranks, EXIT_NOINPUT
+ * for a missing file. */
+int hostfile_read(struct hostfile *s, const char *hosts, struct err *err);
+void hostfile_free(struct hostfile *s);
+
+/* Set the number of ranks on each host and the total, *ranks.  If no host has a number, *ranks are
+ * spread evenly, one per host if 0.  Else a host without a number gets one rank, and *ranks, if
+ * not 0, fill the hosts in order.  EXIT_USAGE if they do not fit. */
+int hostfile_deal(struct hostfile *s, int *ranks, struct err *err);
 
 #endif

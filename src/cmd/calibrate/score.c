@@ -10,7 +10,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "calibrate/anchor.h"
-#include "calibrate/batch.h"
 #include "calibrate/calibrate.h"
 #include "calibrate/case.h"
 #include "cmd/command.h"

@@ -6,8 +6,7 @@
 
 #include "cmd/campaign/launch_impl.h"
 #include "fit/fit.h"
-#include "measure/probe_opts.h"
-#include "measure/transports/gpu_opts.h"
+#include "measure/probe_args.h"
 #include "measure/transports/nccl_opts.h"
 #include "measure/transports/transport.h"
 #include "step/predict.h"

@@ -20,7 +20,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/process.h"
-#include "topo/sources/sched/hostfile.h"
+#include "topo/sources/sources.h"
 #include "watch/watch_listen.h"
 
 const struct opt launch_options[] = {

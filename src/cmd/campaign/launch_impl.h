@@ -9,7 +9,7 @@
 
 struct launch {
     const char *command; /* --launch: words before the program; NULL: mpirun */
-    const char *hosts;   /* --hosts: a host list or file (hostfile.h); NULL: this machine */
+    const char *hosts;   /* --hosts: a host list or file (hostfile_read()); NULL: this machine */
     int ranks;           /* 0: number of cores here; with --hosts as listed, or one per host */
     const char *address; /* --watch-address: address to listen on for the ranks; NULL: chosen */
     const char *dir;     /* directory of verdict.json; NULL: the ranks watch themselves */

@@ -10,9 +10,7 @@
 #include "base/mem.h"
 #include "base/table.h"
 #include "base/units.h"
-#include "record/record_clock.h"
-#include "record/record_load.h"
-#include "record/record_points.h"
+#include "record/record_job.h"
 #include "step/job.h"
 
 void recorded_init(struct recorded *r, const struct recorded_args *a)

@@ -6,11 +6,8 @@
 #include <jansson.h>
 
 #include "record/import.h"
-#include "record/job/late.h"
-#include "record/job/priced.h"
-#include "record/job/sent.h"
+#include "record/job/answers.h"
 #include "record/record_job.h"
-#include "record/record_steps.h"
 
 struct recorded_args {
     const char *dir, *job, *against, *traffic;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "record/job/late.h"
+#include "record/job/answers.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/stats.h"
-#include "record/record_clock.h"
+#include "record/record_job.h"
 
 const char *const late_kind_name[] = {"no", "sometimes", "usually"};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "record/job/sent.h"
+#include "record/job/answers.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "report/page/page_impl.h"
-#include "report/text/history_text.h"
+#include "report/text/report.h"
 #include "topo/nic.h"
 
 enum {

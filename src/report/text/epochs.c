@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/text/epochs.h"
+#include "report/text/nccl_tests.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/text/history_text.h"
+#include "report/text/report.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -68,18 +68,18 @@ static char *value_text(char buf[UNITS_TEXT], bool rate, double x)
 
 /* Unit of the drift: a week; a day if the history is shorter than two weeks; the whole if it is
  * shorter than a day, because minutes cannot be extrapolated to a day. */
-struct pace {
+struct drift_unit {
     double weeks;
     const char *name;
 };
 
-static struct pace pace_of(const struct history *h)
+static struct drift_unit drift_unit_of(const struct history *h)
 {
     double days = (h->campaign[h->campaigns - 1]->begun - h->campaign[0]->begun) / 86400;
 
-    return days < 1    ? (struct pace){days / 7, "in all"}
-           : days < 14 ? (struct pace){1 / 7., "a day"}
-                       : (struct pace){1, "a week"};
+    return days < 1    ? (struct drift_unit){days / 7, "in all"}
+           : days < 14 ? (struct drift_unit){1 / 7., "a day"}
+                       : (struct drift_unit){1, "a week"};
 }
 
 static json_t *values(const struct history *h, const struct history_figure *f)
@@ -97,7 +97,7 @@ static json_t *values(const struct history *h, const struct history_figure *f)
 }
 
 static void add_figure(struct table *t, const struct history *h, const struct history_figure *f,
-                       struct pace pace)
+                       struct drift_unit unit)
 {
     const struct history_value *last = &f->at[h->campaigns - 1];
     char before[UNITS_TEXT], now[UNITS_TEXT], speed[CHANGE_TEXT], spread[CHANGE_TEXT],
@@ -108,9 +108,9 @@ static void add_figure(struct table *t, const struct history *h, const struct hi
 
     snprintf(speed, CHANGE_TEXT, "%+.1f %%", 100 * (last->speed - 1));
     snprintf(spread, CHANGE_TEXT, "%.1f %%", 100 * f->spread);
-    snprintf(drift, CHANGE_TEXT, "%+.2f %% %s", 100 * f->week * pace.weeks, pace.name);
-    snprintf(interval, CHANGE_TEXT, "%+.2f to %+.2f %%", 100 * f->week_lo * pace.weeks,
-             100 * f->week_hi * pace.weeks);
+    snprintf(drift, CHANGE_TEXT, "%+.2f %% %s", 100 * f->week * unit.weeks, unit.name);
+    snprintf(interval, CHANGE_TEXT, "%+.2f to %+.2f %%", 100 * f->week_lo * unit.weeks,
+             100 * f->week_hi * unit.weeks);
     snprintf(step, CHANGE_TEXT, "%+.1f %% since %s", 100 * expm1(f->step), day(since, h, f->since));
     time_text(utc, "%Y-%m-%dT%H:%M:%SZ", h->campaign[f->since]->begun);
     table_add(t, change_name[f->now], drift_name[f->drift], f->what,
@@ -133,7 +133,7 @@ static void figures(struct table *t, const struct history *h, bool all)
     table_open(t, figure_columns);
     for (int i = 0; i < h->figures; i++)
         if (all || is_news(&h->figure[i]))
-            add_figure(t, h, &h->figure[i], pace_of(h));
+            add_figure(t, h, &h->figure[i], drift_unit_of(h));
 }
 
 /* --- parts --- */

@@ -14,7 +14,6 @@
 #include "kernels/cuda_api.h"
 #include "kernels/libraries.h"
 #include "kernels/nccl_api.h"
-#include "kernels/site.h"
 #include "measure/device/cublaslt_api.h"
 #include "report/text/report.h"
 #include "topo/sources/host/nvml_api.h"

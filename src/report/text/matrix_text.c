@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/text/matrix_text.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "measure/transports/transport.h"
-#include "report/text/epochs.h"
 
 /* nccl-tests' names of NCCL's types. */
 static const char *const type_name[NCCL_DTYPES] = {

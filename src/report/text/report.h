@@ -9,13 +9,14 @@
 #include "base/err.h"
 #include "calibrate/case.h"
 #include "calibrate/score.h"
+#include "matrix/matrix.h"
 #include "measure/device/device.h"
 #include "place/place.h"
 #include "step/asked/variants.h"
 #include "step/predict.h"
 #include "step/replay/replay.h"
-#include "step/replay/replay_mpi.h"
 #include "topo/topo.h"
+#include "verdict/history.h"
 #include "verdict/parts.h"
 
 /* Print a block per part for the first `most` (0: all): speed, place, evidence, counters; unless
@@ -83,5 +84,42 @@ json_t *place_json(const struct place_answer *a);
 
 /* Print the short summary of `railgauge discover`. */
 void topo_print(const struct topo *t, FILE *f);
+
+/* --- matrix text ---
+ *
+ * Sections of a cost matrix, as text and as JSON. */
+
+/* Each function prints its section to `out` and returns NULL or, if out is NULL, returns it as
+ * JSON; a new reference. */
+
+/* Text: numbers and kinds of measurements, tiers and findings.  JSON: all but the points. */
+json_t *matrix_report(FILE *out, const struct matrix *m, double bytes);
+/* bytes > 0: also the cost of each tier at this message size. */
+json_t *matrix_report_tiers(FILE *out, const struct matrix *m, double bytes);
+/* Bus bandwidth at bytes, a table per shape; default: text shows 1/256, 1/16 and all of each curve's largest size,
+ * JSON all sizes; expected beside it.  brief: only the largest group of all_gather, reduce_scatter,
+ * all_to_all and all_reduce. */
+json_t *matrix_report_collectives(FILE *out, const struct matrix *m, double bytes, bool brief);
+/* Text: what was checked, and the first `most` findings (0: all), counting the rest.  JSON: exceptions
+ * and findings. */
+json_t *matrix_report_findings(FILE *out, const struct matrix *m, int most);
+/* Every curve point. */
+json_t *matrix_report_points(FILE *out, const struct matrix *m);
+
+/* Print one line, "1 slow part found" with `note`, a block for each of the first `most` parts (brief;
+ * 0: all in full), without their cost, and the campaign: "demo: 576 GPUs on 144 hosts, simulated
+ * gb200-nvl72; declared: 8 racks"; name: of the campaign, or "". */
+void matrix_report_parts(FILE *out, const struct matrix *m, int most, const char *note,
+                         const char *name);
+
+/* --- history text ---
+ *
+ * A history (verdict/history.h) as text and as JSON. */
+
+/* Print changed figures and all tiers (all: also the other figures), parts, versions and what was
+ * left out. */
+void history_print(FILE *out, const struct history *h, bool all);
+/* Return "campaigns", "left_out", "figures", "parts", "versions" as a new reference. */
+json_t *history_json(const struct history *h);
 
 #endif

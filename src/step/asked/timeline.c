@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "step/asked/timeline.h"
+#include "step/predict.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
  * another.  The main stream starts them one layer ahead and waits before it uses their data (FSDP
  * prefetch: Zhao et al. 2023, 3.3; gradient buckets: Li et al. 2020, PyTorch DDP, 3.2.3).  Weights
  * of a microbatch's first layer, and the reductions of its last one, have nothing to hide behind.
- * This file knows neither MPI nor time: replay_mpi.h runs the list. */
+ * replay.c knows neither MPI nor time; replay_world() runs the list over MPI. */
 #ifndef RG_REPLAY_H
 #define RG_REPLAY_H
 
@@ -15,6 +15,7 @@
 #include "step/predict.h"
 #include "step/replay/pipeline.h"
 #include "step/traffic.h"
+#include "watch/world.h"
 
 enum replay_kind {
     REPLAY_BURN,  /* compute for `sec` */
@@ -146,5 +147,45 @@ extern const struct opt replay_options[];
         .make = job_options, .at = (base) + offsetof(struct replay_opts, job)                      \
     }
 extern const struct opt_line replay_line; /* command line of the MPI program */
+
+/* --- replay mpi ---
+ *
+ * Run the action lists over MPI and time them.
+ *
+ * The side stream is a thread of its own (MPI_THREAD_MULTIPLE), so that its messages make progress
+ * while the main stream computes, with the calls that a campaign measures.  Compute is a sleep or
+ * spin of fixed length; messages between stages move during it.  This header has no MPI types. */
+
+struct replay_run {
+    const struct replay_step *step;
+    const int *order; /* rank -> world rank; NULL: rank i is world rank i */
+    enum burn burn;
+    int warmup, steps;
+};
+
+struct replay_result {
+    double *step; /* seconds of the slowest rank, per step; owned */
+    int steps;
+    double sec;                  /* median of step */
+    double compute;              /* seconds per step, on the rank with the largest value */
+    double message[TRAFFIC_MAX]; /* waiting for each message, on the median rank */
+    /* inside each message's calls, on either stream, on the median rank */
+    double run[TRAFFIC_MAX];
+    enum burn burn; /* never BURN_AUTO */
+};
+
+/* Results on rank 0. */
+struct replay_outcome {
+    struct job job;
+    struct replay_case made;
+    struct replay_result result;
+};
+
+/* Run a replay, collective over the world.  Rank 0 reads the files, predicts, checks that each
+ * endpoint of the matrix is on the host of its rank (EXIT_CONFIG) and sends the plan to the others.
+ * Call replay_world_free() even after an error. */
+int replay_world(struct replay_outcome *out, struct replay_opts *o, struct world *w,
+                 struct err *err);
+void replay_world_free(struct replay_outcome *out);
 
 #endif

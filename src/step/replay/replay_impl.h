@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "step/replay/replay_mpi.h"
+#include "step/replay/replay.h"
 #include "transport/mpi/mpi_ops.h"
 
 /* Group, buffers and prepared call of one message on this rank. */

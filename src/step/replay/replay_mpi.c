@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "step/replay/replay_mpi.h"
+#include "step/replay/replay.h"
 
 #include <stddef.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "step/search/flags.h"
+#include "step/predict.h"
 
 #include <stdarg.h>
 #include <stdbool.h>

@@ -17,7 +17,6 @@
 #include "measure/transports/nccl_opts.h"
 #include "measure/transports/nccl_path.h"
 #include "topo/sources/nccl/nccl_log.h"
-#include "topo/sources/nccl/nccl_xml.h"
 
 enum { SET_MAX = 8 };
 

@@ -5,7 +5,7 @@
  * Reads the same files as nccl_xml.c, which finds NCCL's own paths.  This reader is lenient:
  * accepts files of clouds that name devices by PCI class only, RCCL's (version 2, xgmi), and dumps
  * of several fused hosts, which are known only by a hash ("0x51a8d39608097d00"). */
-#include "topo/sources/nccl/nccl_xml.h"
+#include "topo/sources/nccl/nccl_log.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,7 +2,7 @@
 /* nccl_xml.c - reader of the topology file.  Nesting: system > cpu > pci > pci ... > gpu > nvlink,
  * c2c; nic > net.  A pci element is a switch, a GPU or a NIC by its contents.  Links that name
  * their other end (nvlink, pcilink) wait until all elements are read. */
-#include "topo/sources/nccl/nccl_xml.h"
+#include "topo/sources/nccl/nccl_log.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef RG_NCCL_XML_IMPL_H
 #define RG_NCCL_XML_IMPL_H
 
-#include "topo/sources/nccl/nccl_xml.h"
+#include "topo/sources/nccl/nccl_log.h"
 
 enum machine_kind { MACHINE_CPU, MACHINE_PCI, MACHINE_NVS, MACHINE_NIC, MACHINE_NET, MACHINE_GPU };
 

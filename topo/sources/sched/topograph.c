@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "topo/sources/sched/topograph.h"
+#include "topo/sources/sources.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

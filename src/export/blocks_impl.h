@@ -1,4 +1,4 @@
-/* blocks.h - the machine as blocks of hosts, and what lies between the blocks: what block
+/* blocks_impl.h - the machine as blocks of hosts, and what lies between the blocks: what block
  * schedulers, tree exports and rank orders are made from.
  *
  * A block is a group of hosts at one level (NVLink domain, rack, leaf, spine; with rails: hosts on

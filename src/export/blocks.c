@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "matrix/blocks.h"
+#include "export/blocks_impl.h"
 
 #include <math.h>
 #include <stdlib.h>
