@@ -7,7 +7,25 @@
  * accept.
  *
  * Errors: -1 with "what: CUDA_ERROR_NAME: the driver's words".  EXIT_CONFIG: no driver or no
- * device.  EXIT_IO: out of memory and everything else. */
+ * device.  EXIT_IO: out of memory and everything else.
+ *
+ * Example:
+ *
+ *     struct gpu_buffer a = {0}, b = {0};
+ *     gpu_stream s = NULL;
+ *     int rc = gpu_open(0, err);
+ *
+ *     if (rc == 0 && gpu_stream_open(&s, err) == 0 && gpu_alloc(&a, GPU_PLAIN, 1 << 20, err) == 0 &&
+ *         gpu_alloc(&b, GPU_PLAIN, 1 << 20, err) == 0 && gpu_memset(a.at, 7, a.bytes, s, err) == 0 &&
+ *         gpu_memcpy(b.at, a.at, a.bytes, s, err) == 0)
+ *         rc = gpu_stream_wait(s, err);               // both are asynchronous until here
+ *     else
+ *         rc = -1;
+ *     gpu_free(&b);
+ *     gpu_free(&a);
+ *     gpu_stream_close(s);
+ *     gpu_close();
+ *     return rc; */
 #ifndef RG_KERNELS_GPU_H
 #define RG_KERNELS_GPU_H
 

@@ -3,7 +3,20 @@
  *
  * An endpoint is the device of one rank: a GPU, or a CPU socket on hosts without GPUs.  Its place
  * has one coordinate per level.  -1 is "not visible", never "does not exist": topo.unseen records
- * what could not be seen and why.  Each coordinate and each NIC carries the source of the fact. */
+ * what could not be seen and why.  Each coordinate and each NIC carries the source of the fact.
+ *
+ * Example:
+ *
+ *     struct topo t;
+ *
+ *     topo_init(&t);
+ *     int host = topo_add_host(&t, "n01");
+ *     int a = topo_add_endpoint(&t, host, ENDPOINT_GPU), b = topo_add_endpoint(&t, host, ENDPOINT_GPU);
+ *     topo_default_tiers(&t);
+ *     printf("%s\n", t.tier[topo_tier(&t, a, b)].name);  // "nvlink" or "host"
+ *     int rc = topo_save(&t, "topology.json", err);
+ *     topo_free(&t);
+ *     return rc; */
 #ifndef RG_TOPO_H
 #define RG_TOPO_H
 

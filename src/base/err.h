@@ -2,7 +2,19 @@
  *
  * Functions that can fail return 0 or -1 and take a `struct err *` last.  The text is a lower-case
  * sentence with the exact cause and its values; the code is the exit status that the programs
- * return.  err may be NULL: the caller then only learns that the call failed. */
+ * return.  err may be NULL: the caller then only learns that the call failed.
+ *
+ * Example:
+ *
+ *     #include "base/units.h"
+ *     static int take_ranks(int *ranks, const char *text, struct err *err)
+ *     {
+ *         if (units_int(ranks, text, 1, 1 << 20, err) < 0)
+ *             return err_wrap(err, "--ranks");        // "--ranks: abc is not a number"
+ *         if (*ranks % 2)
+ *             return err_usage(err, "--ranks: %d, must be even", *ranks);
+ *         return 0;
+ *     } */
 #ifndef RG_ERR_H
 #define RG_ERR_H
 

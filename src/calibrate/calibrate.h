@@ -18,7 +18,25 @@
  * of those with the same familiarity.
  *
  * Excluded: rows with a split that begins with "test", with a dtype left open by the table, or with
- * a machine unlike its kind. */
+ * a machine unlike its kind.
+ *
+ * Example:
+ *
+ *     struct batch b;
+ *     struct constants c;
+ *     struct calibration k;
+ *     int rc = -1;
+ *
+ *     if (constants_load(&c, NULL, err) < 0)
+ *         return -1;
+ *     if (batch_load(&b, "steps.tsv", err) == 0) {
+ *         batch_resolve(&b, &c);
+ *         batch_predict(&b, &c);
+ *         rc = calibrate(&k, &b, &c, &(struct calibrate_opts){0}, err);
+ *         calibration_free(&k);
+ *     }
+ *     batch_free(&b);
+ *     return rc; */
 #ifndef RG_CALIBRATE_H
 #define RG_CALIBRATE_H
 

@@ -3,7 +3,30 @@
  * A command parses its own argv (opt.h; argv[0] is "railgauge NAME" for messages), calls the
  * library and prints.  It returns an exit code of err.h, or -1 with err, printed by main.c.  The
  * file ends with `const struct command NAME_command = {&its line, its function};`.  To add a
- * command: a file here, a row below, a section in the man page and a test in tests/cli. */
+ * command: a file here, a row below, a section in the man page and a test in tests/cli.
+ *
+ * Example:
+ *
+ *     #include "base/err.h"
+ *     #include "base/opt.h"
+ *     struct args {
+ *         int ranks;
+ *     };
+ *     static const struct opt options[] = {
+ *         {"ranks", 0, "N", "number of ranks", OPT_INT(struct args, ranks, 1, 1 << 20)}, {0}};
+ *     static const struct opt_line line = {.options = options,
+ *                                          .doc = "Count the ranks.",
+ *                                          .exits = EXIT_CODES("", "")};
+ *
+ *     static int cmd_plan(int argc, char **argv, struct err *err)
+ *     {
+ *         struct args a = {.ranks = 1};
+ *
+ *         opt_parse(&line, argc, argv, OPT_EXITS, &a);
+ *         return a.ranks > 1 ? EXIT_GOOD : err_usage(err, "--ranks: 1, nothing to count");
+ *     }
+ *
+ *     const struct command plan_command = {&line, cmd_plan}; */
 #ifndef RG_COMMAND_H
 #define RG_COMMAND_H
 

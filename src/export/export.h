@@ -2,7 +2,19 @@
  *
  * A writer refuses what the reader of its format would refuse (EXIT_DATA or EXIT_USAGE with the
  * rule and its source) and writes nothing that is not known.  Units are those of the format,
- * through base/units.h.  Host names are checked if the format gives characters a meaning. */
+ * through base/units.h.  Host names are checked if the format gives characters a meaning.
+ *
+ * Example:
+ *
+ *     struct matrix m;
+ *     const struct exporter *x = exporter_find("slurm-tree", err);
+ *     int rc = -1;
+ *
+ *     if (!x || matrix_load(&m, "campaign", MATRIX_WHOLE, err) < 0)
+ *         return -1;
+ *     rc = x->write(&(struct export){.out = stdout, .m = &m, .topo = &m.topo, .ask = &(struct export_ask){0}}, err);
+ *     matrix_free(&m);
+ *     return rc; */
 #ifndef RG_EXPORT_H
 #define RG_EXPORT_H
 

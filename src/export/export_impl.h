@@ -3,9 +3,9 @@
 #ifndef RG_EXPORT_IMPL_H
 #define RG_EXPORT_IMPL_H
 
+#include "export/blocks_impl.h"
 #include "export/export.h"
 #include "export/pair_cost.h"
-#include "export/blocks_impl.h"
 #include "topo/groups.h"
 #include "topo/sources/sched/slurm.h"
 

@@ -1,5 +1,27 @@
 /* fit.h - turn points into a cost matrix: tiers confirmed or split by clustering measured pairs, curves,
- * exceptions and findings.  Depends on its arguments only; reads and writes no file. */
+ * exceptions and findings.  Depends on its arguments only; reads and writes no file.
+ *
+ * Example:
+ *
+ *     struct topo t;
+ *     struct plan plan = {0};
+ *     struct points points = {0};
+ *     struct matrix m;
+ *     struct fit_opts o;
+ *     int rc = -1;
+ *
+ *     fit_defaults(&o);
+ *     matrix_init(&m);
+ *     if (topo_load(&t, "topology.json", err) == 0 &&
+ *         plan_load(&plan, "plan.tsv", t.endpoints, err) == 0 &&
+ *         points_load(&points, "points.tsv", err) == 0 &&
+ *         fit_matrix(&m, &t, &plan, &points, &o, err) == 0)
+ *         rc = matrix_save(&m, "matrix.json", err);
+ *     matrix_free(&m);
+ *     points_free(&points);
+ *     plan_free(&plan);
+ *     topo_free(&t);                                  // t is empty after fit_matrix()
+ *     return rc; */
 #ifndef RG_FIT_H
 #define RG_FIT_H
 

@@ -8,7 +8,22 @@
  *
  *   factor      the least of the parts on the way: an endpoint's NIC (sending, receiving), a host, a
  *               leaf, a rack, two racks, a rack's uplinks, the pair; 1 without exceptions
- *   alpha_add   the most that one of them adds */
+ *   alpha_add   the most that one of them adds
+ *
+ * Example:
+ *
+ *     #include <stdio.h>
+ *     const int group[] = {0, 1, 2, 3};
+ *     struct matrix m;
+ *     struct cost c;
+ *
+ *     if (matrix_load(&m, "campaign", MATRIX_PRICES, err) < 0)
+ *         return -1;
+ *     matrix_pair(&m, 0, 3, 64 << 20, &c);
+ *     printf("%g s (%g to %g), %s\n", c.sec, c.lo, c.hi, c.source);
+ *     matrix_collective(&m, OP_ALL_REDUCE, group, 4, 64 << 20, &c);
+ *     matrix_free(&m);
+ *     return 0; */
 #ifndef RG_MATRIX_H
 #define RG_MATRIX_H
 

@@ -4,7 +4,22 @@
  *   round stage op bytes_from bytes_to factor epochs groups
  * groups: pairs "0>5 1>6", collectives "0-7 8-15,17" (separated by a space, run at the same time);
  * epochs: bit list "0,1,2,3,4".  All groups of a round run concurrently; rounds run one after
- * another. */
+ * another.
+ *
+ * Example:
+ *
+ *     struct plan p;
+ *     struct plan_opts o;
+ *     struct topo t;
+ *     int rc = topo_load(&t, "topology.json", err);
+ *
+ *     plan_defaults(&o);
+ *     if (rc == 0 && plan_make(&p, &t, &o, err) == 0) {
+ *         rc = plan_save(&p, "plan.tsv", err);        // then measure_plan() (measure.h)
+ *         plan_free(&p);
+ *     }
+ *     topo_free(&t);
+ *     return rc; */
 #ifndef RG_PLAN_H
 #define RG_PLAN_H
 

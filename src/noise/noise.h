@@ -9,7 +9,24 @@
  *   stray   a slow point that neither of its two ends causes
  *
  * Each step is a weighted median by a key, or a sum, so that a campaign costs O(points).  The module depends on
- * no files, plans or simulator.  Threads: no shared state. */
+ * no files, plans or simulator.  Threads: no shared state.
+ *
+ * Example:
+ *
+ *     #include <math.h>
+ *     #include <stdio.h>
+ *     struct topo t;
+ *     const struct look look[] = {{.src = 0, .dst = 1, .y = 24.6f}, {.src = 1, .dst = 2, .y = 24.1f}};  // and many more
+ *     struct noise n;
+ *
+ *     if (topo_load(&t, "topology.json", err) < 0)
+ *         return -1;
+ *     noise_judge(&n, &(struct noise_input){.topo = &t, .look = look, .looks = 2}, NULL);
+ *     for (int i = 0; i < n.founds; i++)
+ *         printf("part %d %d: %g\n", n.found[i].part, n.found[i].a, exp(n.found[i].effect));
+ *     noise_free(&n);
+ *     topo_free(&t);
+ *     return 0; */
 #ifndef RG_NOISE_H
 #define RG_NOISE_H
 

@@ -3,7 +3,25 @@
  * One optimiser: free hosts and a step in; hosts and an order of ranks out, with the predicted
  * time, a lower bound that no order beats, and how it was found.  `railgauge place`, `railgauge
  * nodes` and the node queries of railgauge.h use it.  All of them price an order by place_price(),
- * as `predict` does.  Units: bytes, seconds. */
+ * as `predict` does.  Units: bytes, seconds.
+ *
+ * Example:
+ *
+ *     struct matrix m;
+ *     struct place_job job;
+ *     struct placed placed = {0};
+ *     int host[18], rc = -1;                          // the free hosts
+ *
+ *     for (int i = 0; i < 18; i++)
+ *         host[i] = i;
+ *     if (matrix_load(&m, "campaign", MATRIX_PRICES, err) < 0)
+ *         return -1;
+ *     if (place_job_open(&job, &m, "model=llama3.1-70b layout=tp=4,dp=auto", err) == 0)
+ *         rc = place_job_run(&placed, &job, host, 18, 0, 0, err);  // placed.order, placed.sec
+ *     placed_free(&placed);
+ *     place_job_close(&job);
+ *     matrix_free(&m);
+ *     return rc; */
 #ifndef RG_PLACE_H
 #define RG_PLACE_H
 

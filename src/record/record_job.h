@@ -12,20 +12,30 @@
  * Times are ns.  Until record_clock_align() they are of each process' own clock, afterwards of a
  * common clock.  An entry takes 32 bytes, a call 12: 10 million entries are some 400 MB.
  *
- *     struct record_job j;
- *     struct import im;
+ * Example:
  *
- *     import_init(&im, &opts);                        // the campaign to fill (import.h)
+ *     #include <stdlib.h>
+ *     #include "record/import.h"
+ *     #include "record/job/answers.h"
+ *     const struct import_opts opts = {.op = -1};
+ *     struct import im;
+ *     struct record_job j;
+ *     struct late late;
+ *
+ *     import_init(&im, &opts);
  *     record_job_init(&j);
- *     if (record_load(&j, "records", err) < 0)
- *         goto out;                                   // EXIT_DATA, EXIT_NOINPUT
- *     record_clock_align(&j);
- *     float *overlap = record_points_overlap(&j);     // the caller frees
- *     rc = record_points(&im, &j, overlap, err);      // adds rounds and points
- *     record_steps_find(&steps, &j, overlap);         // its steps (record_steps.h)
- *     late_find(&late, &j);                           // its late ranks (job/answers.h)
- * out:
- *     record_job_free(&j);                            // in every case */
+ *     int rc = record_load(&j, "records", err);
+ *     if (rc == 0) {
+ *         record_clock_align(&j);
+ *         float *overlap = record_points_overlap(&j);
+ *         rc = record_points(&im, &j, overlap, err);  // topology, plan and points of a campaign
+ *         late_find(&late, &j);                       // which ranks keep the others waiting
+ *         late_free(&late);
+ *         free(overlap);
+ *     }
+ *     record_job_free(&j);
+ *     import_free(&im);
+ *     return rc; */
 #ifndef RG_RECORD_JOB_H
 #define RG_RECORD_JOB_H
 

@@ -5,7 +5,23 @@
  * text (basis of each number, the slow group and its reason) and an interval.
  *
  * Other rooms include this header for the nouns of a step too: constants.h, layout.h, memory.h,
- * model.h, rate.h, recipe.h and traffic.h come with it. */
+ * model.h, rate.h, recipe.h and traffic.h come with it.
+ *
+ * Example:
+ *
+ *     struct matrix m;
+ *     struct prediction p;
+ *     int rc = -1;
+ *
+ *     if (matrix_load(&m, "campaign", MATRIX_PRICES, err) < 0)
+ *         return -1;
+ *     if (predict_layout(&p, &m, "llama3.1-8b", "dp_shard=72", STRATEGY_FSDP, 0, err) == 0) {
+ *         printf("%g s (%g to %g)\n", p.sec, p.lo, p.hi);
+ *         rc = 0;
+ *     }
+ *     prediction_free(&p);
+ *     matrix_free(&m);
+ *     return rc; */
 #ifndef RG_PREDICT_H
 #define RG_PREDICT_H
 

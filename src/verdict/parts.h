@@ -18,7 +18,21 @@
  *               pair measured alone low     otherwise
  *
  * Names that are not visible are left out; `missing` lists them with the source that would provide
- * each. */
+ * each.
+ *
+ * Example:
+ *
+ *     struct matrix m;
+ *     struct parts p;
+ *
+ *     if (matrix_load(&m, "campaign", MATRIX_WHOLE, err) < 0)
+ *         return -1;
+ *     int rc = parts_list(&p, &(struct parts_input){.m = &m}, err);
+ *     for (int i = 0; rc == 0 && i < p.rows; i++)
+ *         printf("%s: %s\n", p.row[i].name, p.row[i].next);
+ *     parts_free(&p);
+ *     matrix_free(&m);
+ *     return rc; */
 #ifndef RG_PARTS_H
 #define RG_PARTS_H
 

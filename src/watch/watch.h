@@ -20,7 +20,20 @@
  * ranks that still exist half a second later are ended by their own watch thread with EXIT_CUT.
  * Completed measurements are in the file already (points_commit() after every size).
  *
- * The functions for ranks are for the measuring thread only (the counter has one writer). */
+ * The functions for ranks are for the measuring thread only (the counter has one writer).
+ *
+ * Example:
+ *
+ *     watch_start(&world_solo, 60, "campaign");       // collective
+ *     for (int round = 0; round < 100; round++) {
+ *         watch_enter("round %d", round);             // the same words on all ranks of the round
+ *         watch_step();                               // after each message
+ *         watch_leave();
+ *         if (watch_verdict(err) < 0)
+ *             break;                                  // EXIT_CUT: another rank died or hangs
+ *     }
+ *     watch_stop();
+ *     return 0; */
 #ifndef RG_WATCH_H
 #define RG_WATCH_H
 

@@ -1,7 +1,24 @@
 /* lint.h - oddities of a machine that are visible before any measurement: a list of findings that
  * every check appends to.
  *
- * A check compares things of the same kind, names the odd one, and states the peers' value. */
+ * A check compares things of the same kind, names the odd one, and states the peers' value.
+ *
+ * Example:
+ *
+ *     #include <stdio.h>
+ *     struct topo t;
+ *     struct lint l = {0};
+ *
+ *     if (topo_load(&t, "topology.json", err) < 0)
+ *         return -1;
+ *     lint_hosts(&l, &t);
+ *     lint_net(&l, &t);
+ *     for (int i = 0; i < l.findings; i++)
+ *         printf("%s: %s\n", l.finding[i].kind, l.finding[i].text);
+ *     int rc = lint_bad(&l) ? EXIT_BELOW : EXIT_GOOD;
+ *     lint_free(&l);
+ *     topo_free(&t);
+ *     return rc; */
 #ifndef RG_LINT_H
 #define RG_LINT_H
 

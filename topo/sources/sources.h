@@ -4,7 +4,19 @@
  * A reader adds facts with their source, and records what it could not see (topo_unseen); it never
  * removes or resolves facts.  A missing fact is no error.  Text that cannot be understood is:
  * EXIT_DATA with file, line, value and reason; t is then unchanged or partly filled.  Text from
- * outside is limited in size and stripped of control characters. */
+ * outside is limited in size and stripped of control characters.
+ *
+ * Example:
+ *
+ *     struct topo t;
+ *     int rc = topo_load(&t, "topology.json", err);
+ *
+ *     for (const struct source_file *s = source_file; rc == 0 && s->name; s++)
+ *         if (!strcmp(s->name, "slurm"))
+ *             rc = sources_read(&t, s, "topology.conf", false, err);
+ *     sources_done(&t);
+ *     topo_free(&t);
+ *     return rc; */
 #ifndef RG_SOURCES_H
 #define RG_SOURCES_H
 

@@ -1,4 +1,21 @@
-/* report.h - results of the two programs, as text and as JSON. */
+/* report.h - results of the two programs, as text and as JSON.
+ *
+ * One function per command and form: NOUN_text() and NOUN_report() print, NOUN_json() returns a new
+ * reference.  The argument is the answer of another room (struct parts, prediction, variants,
+ * batch, place_answer, history, matrix), which stays the caller's.  Nothing is computed here, so
+ * that all forms have the same numbers.  pair_map.h and plot.h draw, page.h writes the HTML page.
+ *
+ * Example:
+ *
+ *     struct matrix m;
+ *
+ *     if (matrix_load(&m, "campaign", MATRIX_WHOLE, err) < 0)
+ *         return -1;
+ *     matrix_report(stdout, &m, 0);                   // as text: returns NULL
+ *     json_t *json = matrix_report(NULL, &m, 0);      // as JSON: a new reference
+ *     json_decref(json);
+ *     matrix_free(&m);
+ *     return 0; */
 #ifndef RG_REPORT_H
 #define RG_REPORT_H
 

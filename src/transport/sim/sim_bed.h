@@ -1,7 +1,16 @@
 /* sim_bed.h - a simulated fabric with everything that belongs to it.
  *
  * A preset says what a collective takes by its cost matrix (published curves, else the model), and
- * nobody else says it another way: the bed hands the matrix to the simulation. */
+ * nobody else says it another way: the bed hands the matrix to the simulation.
+ *
+ * Example:
+ *
+ *     const struct sim_opts o = {.fabric = "gb200-nvl72", .racks = 2, .noise = 0.03};
+ *     struct sim_bed b;
+ *     int rc = sim_bed_open(&b, &o, err);             // b.seen is what a campaign may know
+ *
+ *     sim_bed_free(&b);
+ *     return rc; */
 #ifndef RG_SIM_BED_H
 #define RG_SIM_BED_H
 
