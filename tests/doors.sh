@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.." || exit 1
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 CC=${CC:-cc}
-flags=$(MAKEFLAGS= make -s warnings)
+flags=$(MAKEFLAGS='' make -s warnings)
 failed=0
 
 example() {

@@ -100,13 +100,13 @@ static void on_end(void *data, const char *name)
 }
 
 /* Refuse an internal subset, because entities could be declared in it. */
-static void on_doctype(void *data, const char *name, const char *system, const char *public,
+static void on_doctype(void *data, const char *name, const char *system, const char *public_id,
                        int inside)
 {
     struct xml *x = data;
     struct hidden *h = x->hidden;
 
-    (void)name, (void)system, (void)public;
+    (void)name, (void)system, (void)public_id;
     if (!h->reader->doctype)
         xml_bad(x, "a DOCTYPE has no place in %s", h->reader->what);
     else if (inside)

@@ -37,7 +37,7 @@ static void *must(void *p)
 }
 
 /* Call setjmp() in a function without local variables that change. */
-static int try(jmp_buf *back, int (*body)(void *), void *arg, bool *failed)
+static int attempt(jmp_buf *back, int (*body)(void *), void *arg, bool *failed)
 {
     if (setjmp(*back) == 0)
         return body(arg);
@@ -50,7 +50,7 @@ static int guarded(int (*body)(void *), void *arg, bool *failed)
     jmp_buf back, *outer = way_back;
 
     way_back = &back;
-    int rc = try(&back, body, arg, failed);
+    int rc = attempt(&back, body, arg, failed);
     way_back = outer;
     return rc;
 }

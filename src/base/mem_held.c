@@ -149,12 +149,12 @@ void *__wrap_calloc(size_t n, size_t size)
 /* Forget the old block only after success: if it cannot grow it still exists. */
 void *__wrap_realloc(void *p, size_t size)
 {
-    void *new = __real_realloc(p, size);
+    void *moved = __real_realloc(p, size);
 
-    if (!new || new == p)
-        return new;
+    if (!moved || moved == p)
+        return moved;
     forget(p);
-    return keep(new, __real_free);
+    return keep(moved, __real_free);
 }
 
 void __wrap_free(void *p)

@@ -156,17 +156,18 @@ static int write_files(const struct judged *j, const struct args *a, struct err 
     if (rc == 0 && a->second)
         rc = file_begin(&second, a->second, err);
     if (rc == 0)
-        rc = a->format->write(&(struct export){.out = text ? stdout : out.stream,
-                                               .second = second.stream,
-                                               .m = &j->in.m,
-                                               .ask = &a->ask,
-                                               .topo = &j->in.t,
-                                               .points = j->in.has & INPUT_POINTS ? &j->in.p : NULL,
-                                               .accept = &j->accept,
-                                               .parts = &j->parts,
-                                               .reference = j->against ? &j->reference : NULL,
-                                               .against = j->against},
-                              err);
+        rc = a->format->write(
+            &(struct export_run){.out = text ? stdout : out.stream,
+                                 .second = second.stream,
+                                 .m = &j->in.m,
+                                 .ask = &a->ask,
+                                 .topo = &j->in.t,
+                                 .points = j->in.has & INPUT_POINTS ? &j->in.p : NULL,
+                                 .accept = &j->accept,
+                                 .parts = &j->parts,
+                                 .reference = j->against ? &j->reference : NULL,
+                                 .against = j->against},
+            err);
     if (rc == 0 && text && (fflush(stdout) || ferror(stdout)))
         rc = err_io(err, "standard output: %s", strerror(errno));
     if (rc == 0 && !text)

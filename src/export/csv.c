@@ -119,8 +119,8 @@ static double latency_of(const struct latency *l, int n, int src, int dst)
 
 /* --- the file --- */
 
-static void put_pair(const struct export *e, const struct pair_map *ps, const struct pair_sample *s,
-                     double latency)
+static void put_pair(const struct export_run *e, const struct pair_map *ps,
+                     const struct pair_sample *s, double latency)
 {
     const struct topo *t = e->topo;
 
@@ -134,7 +134,7 @@ static void put_pair(const struct export *e, const struct pair_map *ps, const st
     putc('\n', e->out);
 }
 
-int csv_write(const struct export *e, struct err *err)
+int csv_write(const struct export_run *e, struct err *err)
 {
     struct pair_map ps;
     struct latency *l = NULL;

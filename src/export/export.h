@@ -12,7 +12,7 @@
  *
  *     if (!x || matrix_load(&m, "campaign", MATRIX_WHOLE, err) < 0)
  *         return -1;
- *     rc = x->write(&(struct export){.out = stdout, .m = &m, .topo = &m.topo, .ask = &(struct export_ask){0}}, err);
+ *     rc = x->write(&(struct export_run){.out = stdout, .m = &m, .topo = &m.topo, .ask = &(struct export_ask){0}}, err);
  *     matrix_free(&m);
  *     return rc; */
 #ifndef RG_EXPORT_H
@@ -64,8 +64,7 @@ struct accept;
 struct parts;
 
 /* The caller checks the streams for errors.  second is NULL unless requested. */
-struct export
-{
+struct export_run {
     FILE *out, *second;
     const struct matrix *m;
     const struct export_ask *ask;
@@ -76,7 +75,7 @@ struct export
     const struct matrix *reference; /* NULL: none known */
     const char *against;            /* name of the reference */
 };
-typedef int export_writer(const struct export *e, struct err *err);
+typedef int export_writer(const struct export_run *e, struct err *err);
 
 struct exporter {
     const char *name; /* "slurm-block" */

@@ -53,13 +53,13 @@ EXPORTERS(EXPORT_PROTOTYPE)
 #undef EXPORT_PROTOTYPE
 
 /* Requested message size, default 64 MiB. */
-static inline double export_bytes(const struct export *e)
+static inline double export_bytes(const struct export_run *e)
 {
     return e->ask->bytes > 0 ? e->ask->bytes : PAIR_COST_BYTES;
 }
 
 /* Requested quantity, else the default of the format. */
-static inline enum quantity export_quantity(const struct export *e, enum quantity own)
+static inline enum quantity export_quantity(const struct export_run *e, enum quantity own)
 {
     return e->ask->quantity ? e->ask->quantity : own;
 }
@@ -82,7 +82,7 @@ struct export_limit {
 /* Choose the nodes: every endpoint, or the first endpoint of each host, of the first hosts_per_rack
  * hosts of each rack.  EXIT_USAGE: outside the limit (with the resulting size), or hosts_per_rack
  * although a rack is not known.  Call export_nodes_free() also after an error. */
-int export_nodes_choose(struct export_nodes *n, const struct export *e,
+int export_nodes_choose(struct export_nodes *n, const struct export_run *e,
                         const struct export_limit *limit, struct err *err);
 void export_nodes_free(struct export_nodes *n);
 /* Indices of nodes, sorted by coordinates at these levels, the first level first.  The caller
@@ -90,12 +90,12 @@ void export_nodes_free(struct export_nodes *n);
 int *export_nodes_order(const struct export_nodes *n, const struct topo *t, const enum level *level,
                         int levels);
 /* Write a name per line to the second file, if requested. */
-void export_nodes_put(const struct export *e, const struct export_nodes *n);
+void export_nodes_put(const struct export_run *e, const struct export_nodes *n);
 
 /* Call before writing: hosts with of[] < 0 have no place in the file because of `why` ("their leaf
  * is not known").  EXIT_UNJUDGED with their number and names, unless ask->partial; then *ask->left
  * reports them. */
-int export_complete(const struct export *e, const int *of, const char *why, struct err *err);
+int export_complete(const struct export_run *e, const int *of, const char *why, struct err *err);
 
 /* Write a text as YAML, between two texts that are written unchanged. */
 void export_yaml(FILE *out, const char *before, const char *text, const char *after);
@@ -123,7 +123,7 @@ struct uniform_tree {
  * hosts with several nodes are a dimension of their own, even if their tier joins more.  EXIT_DATA:
  * groups differ in size, or nodes belong to no group; both are named.  Call uniform_tree_free()
  * also after an error. */
-int uniform_tree_make(struct uniform_tree *n, const struct export *e, const char *format,
+int uniform_tree_make(struct uniform_tree *n, const struct export_run *e, const char *format,
                       bool hosts, struct err *err);
 void uniform_tree_free(struct uniform_tree *n);
 /* Nodes per group of dimension d: the product of the sizes up to d. */
@@ -171,7 +171,7 @@ void k8s_free(struct k8s *k); /* also after an error */
 void k8s_tree(struct k8s *k, bool labels);
 /* export_complete() for hosts without a group at any remaining level; labels: at any level with a
  * label. */
-int k8s_complete(const struct k8s *k, const struct export *e, bool labels, struct err *err);
+int k8s_complete(const struct k8s *k, const struct export_run *e, bool labels, struct err *err);
 
 /* Set *name to ask, or "railgauge".  EXIT_USAGE unless it conforms to RFC 1123. */
 int k8s_object_name(const char **name, const char *ask, struct err *err);
@@ -199,7 +199,8 @@ struct slurm_release {
 /* Requested release, else the newest; call before writing.  EXIT_USAGE: not known, with the known
  * releases, or it does not read topology.yaml.  EXIT_DATA: characters in NodeName (brackets and
  * commas would fold, '=' and blanks end a word). */
-const struct slurm_release *slurm_release_of(const struct export *e, bool yaml, struct err *err);
+const struct slurm_release *slurm_release_of(const struct export_run *e, bool yaml,
+                                             struct err *err);
 
 /* True if Slurm's lists can fold the name: a letter, then letters, digits, '_' and '-'. */
 bool slurm_folds(const char *name);
@@ -208,15 +209,15 @@ char **slurm_names_make(char *const *name, int count, const char *word);
 /* Hosts as a folded list.  The caller frees. */
 char *slurm_fold(const struct topo *t, const int *host, int hosts);
 /* export_complete() for hosts outside all blocks. */
-int slurm_complete(const struct export *e, const struct blocks *b, struct err *err);
+int slurm_complete(const struct export_run *e, const struct blocks *b, struct err *err);
 
 /* Lines of comment: any sentence; contents and source of the file; meaning of a unit; names that
  * are not of the topology; hosts outside all blocks. */
 void slurm_comment(FILE *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void slurm_head(const struct export *e, const char *what, const struct slurm_release *r);
+void slurm_head(const struct export_run *e, const char *what, const struct slurm_release *r);
 void slurm_groups_from(FILE *f, const struct blocks *b, const char *unit);
 void slurm_renamed(FILE *f, const char *now, const char *was);
-void slurm_left_over(const struct export *e, const struct blocks *b);
+void slurm_left_over(const struct export_run *e, const struct blocks *b);
 
 /* --- slurm_block.c: blocks in the order of the file --- */
 
@@ -233,13 +234,13 @@ struct slurm_layout {
  * else spines, show that blocks belong together.  hosts_per_rack of ask is the base size.
  * EXIT_USAGE with the rule for what the release refuses; hosts outside all blocks:
  * slurm_complete().  Call slurm_layout_free() also after an error. */
-int slurm_layout_make(struct slurm_layout *l, const struct export *e,
+int slurm_layout_make(struct slurm_layout *l, const struct export_run *e,
                       const struct slurm_release *release, struct err *err);
 void slurm_layout_free(struct slurm_layout *l);
 /* Call put() for each block in order; nodes is "" for an empty block. */
-void slurm_layout_put(const struct export *e, const struct slurm_layout *l,
+void slurm_layout_put(const struct export_run *e, const struct slurm_layout *l,
                       void (*put)(FILE *f, const char *name, const char *nodes));
 /* Write the notes as comments.  Returns the sizes as text, "18,36".  The caller frees. */
-char *slurm_layout_notes(const struct export *e, const struct slurm_layout *l);
+char *slurm_layout_notes(const struct export_run *e, const struct slurm_layout *l);
 
 #endif

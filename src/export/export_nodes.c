@@ -61,7 +61,7 @@ static void add_node(struct export_nodes *n, const struct topo *t, int id, bool 
         endpoints ? mem_printf("%s%c%d", host, separator, e->local) : mem_strdup(host);
 }
 
-int export_nodes_choose(struct export_nodes *n, const struct export *e,
+int export_nodes_choose(struct export_nodes *n, const struct export_run *e,
                         const struct export_limit *limit, struct err *err)
 {
     const struct topo *t = &e->m->topo;
@@ -125,13 +125,13 @@ int *export_nodes_order(const struct export_nodes *n, const struct topo *t, cons
     return order;
 }
 
-void export_nodes_put(const struct export *e, const struct export_nodes *n)
+void export_nodes_put(const struct export_run *e, const struct export_nodes *n)
 {
     for (int i = 0; e->second && i < n->count; i++)
         fprintf(e->second, "%s\n", n->name[i]);
 }
 
-int export_complete(const struct export *e, const int *of, const char *why, struct err *err)
+int export_complete(const struct export_run *e, const int *of, const char *why, struct err *err)
 {
     enum { SHOWN = 120 };
     const struct export_ask *ask = e->ask;

@@ -230,7 +230,7 @@ static void put_annotation(FILE *f, const struct hwloc_draw *d, enum quantity qu
 }
 
 /* EXIT_DATA: pairs that are not known or dead; EXIT_USAGE: too many nodes. */
-int hwloc_xml_write(const struct export *e, struct err *err)
+int hwloc_xml_write(const struct export_run *e, struct err *err)
 {
     const struct export_limit limit = {"hwloc", 2, HWLOC_XML_MAX, 14, ':'};
     struct hwloc_draw d = {.f = e->out, .m = e->m};

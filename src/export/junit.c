@@ -17,7 +17,7 @@
 
 /* A test case and its result: NULL, or the element with type and message. */
 struct junit_case {
-    char *class, *name;
+    char *classname, *name;
     const char *element, *type; /* "failure", "error", "skipped"; NULL: passed */
     char *message;              /* output of a passed case, or NULL */
 };
@@ -27,9 +27,9 @@ struct junit {
     int count;
 };
 
-static struct junit_case *add(struct junit *j, char *class, char *name)
+static struct junit_case *add(struct junit *j, char *classname, char *name)
 {
-    MEM_PUSH(j->item, j->count) = (struct junit_case){.class = class, .name = name};
+    MEM_PUSH(j->item, j->count) = (struct junit_case){.classname = classname, .name = name};
     return &j->item[j->count - 1];
 }
 
@@ -44,7 +44,7 @@ static void put_attribute(FILE *out, const char *name, const char *text)
 static void put_case(FILE *out, const struct junit_case *c)
 {
     fputs("    <testcase", out);
-    put_attribute(out, "classname", c->class);
+    put_attribute(out, "classname", c->classname);
     put_attribute(out, "name", c->name);
     fputs(" time=\"0\"", out);
     if (c->element) {
@@ -76,7 +76,7 @@ static void put_counts(FILE *out, int tests, int failures, int errors, int skipp
             failures, errors, skipped);
 }
 
-static void put_suite(const struct export *e, const char *name, const struct junit *j)
+static void put_suite(const struct export_run *e, const char *name, const struct junit *j)
 {
     const char *time = json_string_value(json_object_get(e->m->provenance, "time_utc"));
 
@@ -93,7 +93,7 @@ static void put_suite(const struct export *e, const char *name, const struct jun
 static void done(struct junit *j)
 {
     for (int i = 0; i < j->count; i++) {
-        free(j->item[i].class);
+        free(j->item[i].classname);
         free(j->item[i].name);
         free(j->item[i].message);
     }
@@ -133,7 +133,7 @@ static void add_check(struct junit *j, const struct accept_row *r)
 /* --- hosts, and parts of no single host --- */
 
 /* True if the part fails a check, or is dead, wrong or the fabric itself. */
-static bool is_fault(const struct export *e, const struct part_row *p)
+static bool is_fault(const struct export_run *e, const struct part_row *p)
 {
     if (p->state == STATE_DEAD || p->state == STATE_WRONG || p->exception < 0)
         return true;
@@ -160,7 +160,7 @@ static void blame(struct junit_case *c, const struct part_row *p)
                             p->name, part_speed(p, speed), p->over, p->pairs, p->next);
 }
 
-static void add_parts(struct junit *j, const struct export *e)
+static void add_parts(struct junit *j, const struct export_run *e)
 {
     for (int h = 0; h < e->topo->hosts; h++)
         add(j, mem_strdup("railgauge.host"), mem_strdup(e->topo->host[h].name));
@@ -176,7 +176,7 @@ static void add_parts(struct junit *j, const struct export *e)
     }
 }
 
-int junit_write(const struct export *e, struct err *err)
+int junit_write(const struct export_run *e, struct err *err)
 {
     struct junit checks = {0}, parts = {0};
 

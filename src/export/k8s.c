@@ -305,7 +305,7 @@ void k8s_tree(struct k8s *k, bool labels)
     k->levels = kept;
 }
 
-int k8s_complete(const struct k8s *k, const struct export *e, bool labels, struct err *err)
+int k8s_complete(const struct k8s *k, const struct export_run *e, bool labels, struct err *err)
 {
     int *of = mem_calloc((size_t)k->t->hosts + 1, sizeof(*of));
 

@@ -28,7 +28,7 @@ static int labels_of(const struct k8s *k, int h, struct k8s_label label[K8S_LEVE
     return n;
 }
 
-int k8s_labels_write(const struct export *e, struct err *err)
+int k8s_labels_write(const struct export_run *e, struct err *err)
 {
     struct k8s k;
     int rc = k8s_make(&k, &e->m->topo, e->ask->release, err);
@@ -78,7 +78,7 @@ static void put_topology(FILE *out, const struct k8s *k, const char *api, const 
 }
 
 /* Make a tree of labels.  Call k8s_free() also after an error. */
-static int make(struct k8s *k, const struct export *e, const char **name, struct err *err)
+static int make(struct k8s *k, const struct export_run *e, const char **name, struct err *err)
 {
     *k = (struct k8s){.t = &e->m->topo};
     if (k8s_object_name(name, e->ask->name, err) < 0 || k8s_make(k, k->t, NULL, err) < 0)
@@ -127,7 +127,7 @@ static const char *node_label(const struct topo *t)
     return "kubernetes.io/os: linux";
 }
 
-int kueue_write(const struct export *e, struct err *err)
+int kueue_write(const struct export_run *e, struct err *err)
 {
     struct versions api;
     const char *name;
@@ -148,7 +148,7 @@ int kueue_write(const struct export *e, struct err *err)
     return rc;
 }
 
-int kai_write(const struct export *e, struct err *err)
+int kai_write(const struct export_run *e, struct err *err)
 {
     const char *name;
     struct k8s k;
@@ -245,7 +245,7 @@ static void put_level(FILE *out, const struct k8s *k, int l)
     free(host);
 }
 
-int volcano_write(const struct export *e, struct err *err)
+int volcano_write(const struct export_run *e, struct err *err)
 {
     struct k8s k;
     int rc = k8s_make(&k, &e->m->topo, NULL, err);

@@ -53,7 +53,7 @@ static const char *time_of(const struct matrix *m, char buf[24])
     return buf;
 }
 
-static int read_plan(struct plan *plan, const struct export *e, struct err *err)
+static int read_plan(struct plan *plan, const struct export_run *e, struct err *err)
 {
     char *path = file_join(e->ask->campaign, "plan.tsv");
     int rc = access(path, R_OK) ? 0 : plan_load(plan, path, e->points->endpoints, err);
@@ -62,7 +62,7 @@ static int read_plan(struct plan *plan, const struct export *e, struct err *err)
     return rc;
 }
 
-int nccl_json_write(const struct export *e, struct err *err)
+int nccl_json_write(const struct export_run *e, struct err *err)
 {
     struct near near = {.word = e->ask->name};
     struct nccl_opts opts = NCCL_OPTS_DEFAULTS;

@@ -364,7 +364,7 @@ static void put_records(FILE *out, const struct tuner *t)
         }
 }
 
-int nccl_tuner_write(const struct export *e, struct err *err)
+int nccl_tuner_write(const struct export_run *e, struct err *err)
 {
     struct tuner t;
 

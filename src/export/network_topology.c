@@ -214,7 +214,7 @@ static void put_labels(FILE *out, const struct net_costs *n)
     }
 }
 
-static int make(struct net_costs *n, const struct export *e, struct err *err)
+static int make(struct net_costs *n, const struct export_run *e, struct err *err)
 {
     if (k8s_make(&n->k, &n->m->topo, NULL, err) < 0 ||
         blocks_make(&n->zone, n->m, -1, n->bytes, err) < 0 || name_zones(n, err) < 0 ||
@@ -241,7 +241,7 @@ static void put_costs(FILE *out, const struct net_costs *n, const char *name)
     put_list(out, n, false);
 }
 
-int network_topology_write(const struct export *e, struct err *err)
+int network_topology_write(const struct export_run *e, struct err *err)
 {
     struct net_costs n = {.m = e->m, .bytes = export_bytes(e), .k.t = &e->m->topo};
     const char *name;

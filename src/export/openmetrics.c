@@ -24,7 +24,7 @@
 
 struct metrics {
     FILE *out;
-    const struct export *e;
+    const struct export_run *e;
     const char *family;
 };
 
@@ -377,7 +377,7 @@ static void put_findings(struct metrics *s)
     names_free(&kinds);
 }
 
-int openmetrics_write(const struct export *e, struct err *err)
+int openmetrics_write(const struct export_run *e, struct err *err)
 {
     struct metrics s = {.out = e->out, .e = e};
 

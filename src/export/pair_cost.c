@@ -101,7 +101,7 @@ struct dense {
     struct progress progress;
 };
 
-static int open_dense(struct dense *d, const struct export *e, const struct export_limit *limit,
+static int open_dense(struct dense *d, const struct export_run *e, const struct export_limit *limit,
                       enum quantity quantity, struct err *err)
 {
     memset(d, 0, sizeof(*d));
@@ -156,7 +156,7 @@ static const char *const quantity_unit[QUANTITY_COUNT] = {NULL, "bytes/s", "s", 
 /* %%MatrixMarket matrix coordinate real general (math.nist.gov/MatrixMarket/formats.html): pairs of
  * bandwidth 0 and the diagonal are left out; names are in comments.  EXIT_DATA: unknown pairs, and
  * dead ones unless bandwidth is requested. */
-int dense_matrix_market_write(const struct export *e, struct err *err)
+int dense_matrix_market_write(const struct export_run *e, struct err *err)
 {
     const struct export_limit limit = {"matrix-market", 2, DENSE_TEXT_MAX, 24, ':'};
     enum quantity quantity = export_quantity(e, QUANTITY_BANDWIDTH);
@@ -214,7 +214,7 @@ static void put_double(FILE *out, double v)
 }
 
 /* NumPy .npy version 1.0 (numpy/lib/format.py), '<f8', C order.  Diagonal: 0 s, bandwidth nan. */
-int dense_npy_write(const struct export *e, struct err *err)
+int dense_npy_write(const struct export_run *e, struct err *err)
 {
     const struct export_limit limit = {"npy", 1, DENSE_NPY_MAX, sizeof(double), ':'};
     struct dense d;
@@ -234,7 +234,7 @@ int dense_npy_write(const struct export *e, struct err *err)
 /* --- a table --- */
 
 /* Columns src dst op bytes us GB/s; op is "pair", as in `railgauge cost --json`. */
-int dense_tsv_write(const struct export *e, struct err *err)
+int dense_tsv_write(const struct export_run *e, struct err *err)
 {
     const struct export_limit limit = {"tsv", 2, DENSE_TEXT_MAX, 48, ':'};
     struct dense d;

@@ -54,7 +54,7 @@ static int climb(struct rung *rung, const struct uniform_tree *n, const struct m
 }
 
 /* EXIT_DATA: uneven groups (uniform_tree.c), or an outer tier nearer than an inner one. */
-int scotch_tleaf_write(const struct export *e, struct err *err)
+int scotch_tleaf_write(const struct export_run *e, struct err *err)
 {
     bool latency = export_quantity(e, QUANTITY_TIME) == QUANTITY_LATENCY;
     struct rung rung[TIER_MAX + 1];
@@ -174,7 +174,7 @@ static int put_deco(FILE *out, const struct deco *d, struct err *err)
 }
 
 /* EXIT_DATA: a pair that is not known or dead; EXIT_USAGE: too many nodes. */
-int scotch_deco_write(const struct export *e, struct err *err)
+int scotch_deco_write(const struct export_run *e, struct err *err)
 {
     const struct export_limit limit = {"deco", 2, SCOTCH_DECO_MAX, 3, ':'};
     bool latency = export_quantity(e, QUANTITY_TIME) == QUANTITY_LATENCY;

@@ -207,7 +207,7 @@ static int check_names(const struct export_nodes *n, struct err *err)
     return 0;
 }
 
-static void open_draw(struct simgrid_draw *d, const struct export *e)
+static void open_draw(struct simgrid_draw *d, const struct export_run *e)
 {
     d->name = mem_calloc((size_t)d->nodes.count + 1, sizeof(*d->name));
     for (int i = 0; i < d->nodes.count; i++)
@@ -231,7 +231,7 @@ static void close_draw(struct simgrid_draw *d)
 
 /* EXIT_USAGE: too many nodes, fewer than two, or hosts_per_rack without racks; EXIT_DATA: a pair
  * without latency or bandwidth. */
-int simgrid_write(const struct export *e, struct err *err)
+int simgrid_write(const struct export_run *e, struct err *err)
 {
     const struct export_limit limit = {"a SimGrid platform", 2, SIMGRID_NODES_MAX, 100, '-'};
     struct simgrid_draw d = {.f = e->out, .m = e->m};

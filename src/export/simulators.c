@@ -48,11 +48,11 @@ static void put_head(FILE *out, const struct matrix *m, const struct uniform_tre
 }
 
 /* Groups are always of endpoints here, whatever --endpoints says. */
-static int endpoint_tree(struct uniform_tree *n, const struct export *e, const char *format,
+static int endpoint_tree(struct uniform_tree *n, const struct export_run *e, const char *format,
                          bool hosts, struct err *err)
 {
     struct export_ask ask = *e->ask;
-    struct export each = *e;
+    struct export_run each = *e;
 
     ask.endpoints = true;
     each.ask = &ask;
@@ -60,7 +60,7 @@ static int endpoint_tree(struct uniform_tree *n, const struct export *e, const c
 }
 
 /* EXIT_DATA: the machine is not a tree of equal groups, or a tier was not measured. */
-int astra_write(const struct export *e, struct err *err)
+int astra_write(const struct export_run *e, struct err *err)
 {
     double count[TIER_MAX + 1], bandwidth[TIER_MAX + 1], latency[TIER_MAX + 1];
     struct uniform_tree n;
@@ -161,7 +161,7 @@ static int add_network(json_t *list, const struct calculon_net *t, int d, struct
 }
 
 /* EXIT_DATA: the machine is not a tree of equal groups, or a number is not known. */
-int calculon_write(const struct export *e, struct err *err)
+int calculon_write(const struct export_run *e, struct err *err)
 {
     struct matrix healthy = *e->m; /* borrows all contents */
     struct uniform_tree tree;
@@ -258,7 +258,7 @@ static void put_gpu(FILE *out, const struct fabric *f)
                 fprintf(out, "  %s: %.0f\n", peak[k].key, f->gpu.peak[i].flops.value);
 }
 
-static int put_system(const struct export *e, struct err *err)
+static int put_system(const struct export_run *e, struct err *err)
 {
     struct uniform_tree n;
     struct fabric f = {.name = NULL};
@@ -355,7 +355,7 @@ static int put_perf(FILE *out, const struct matrix *m, struct err *err)
 
 /* EXIT_DATA: hosts with one endpoint, not a tree of equal groups, tiers that were not measured;
  * with a second file: no collective curve. */
-int aiconfigurator_write(const struct export *e, struct err *err)
+int aiconfigurator_write(const struct export_run *e, struct err *err)
 {
     if (put_system(e, err) < 0)
         return -1;

@@ -84,7 +84,7 @@ char **slurm_names_make(char *const *name, int count, const char *word)
     return out;
 }
 
-const struct slurm_release *slurm_release_of(const struct export *e, bool yaml, struct err *err)
+const struct slurm_release *slurm_release_of(const struct export_run *e, bool yaml, struct err *err)
 {
     const struct slurm_release *r = find(e->ask->release, err);
     const struct topo *t = &e->m->topo;
@@ -135,7 +135,7 @@ void slurm_comment(FILE *f, const char *fmt, ...)
     free(text);
 }
 
-void slurm_head(const struct export *e, const char *what, const struct slurm_release *r)
+void slurm_head(const struct export_run *e, const char *what, const struct slurm_release *r)
 {
     const struct matrix *m = e->m;
     const char *preset = m->fabric ? m->fabric : "";
@@ -161,7 +161,7 @@ void slurm_renamed(FILE *f, const char *now, const char *was)
         slurm_comment(f, "%s: %s", now, was);
 }
 
-int slurm_complete(const struct export *e, const struct blocks *b, struct err *err)
+int slurm_complete(const struct export_run *e, const struct blocks *b, struct err *err)
 {
     char why[64];
 
@@ -169,7 +169,7 @@ int slurm_complete(const struct export *e, const struct blocks *b, struct err *e
     return export_complete(e, b->of, why, err);
 }
 
-void slurm_left_over(const struct export *e, const struct blocks *b)
+void slurm_left_over(const struct export_run *e, const struct blocks *b)
 {
     const struct topo *t = &e->m->topo;
     int *host = mem_calloc((size_t)t->hosts + 1, sizeof(*host)), hosts = 0;

@@ -341,7 +341,7 @@ static void add_levels(struct slurm_layout *l, const struct matrix *m, double by
 
 /* --- the layout --- */
 
-int slurm_layout_make(struct slurm_layout *l, const struct export *e,
+int slurm_layout_make(struct slurm_layout *l, const struct export_run *e,
                       const struct slurm_release *release, struct err *err)
 {
     double bytes = export_bytes(e);
@@ -385,7 +385,7 @@ static char **block_names(const struct blocks *b)
     return now;
 }
 
-void slurm_layout_put(const struct export *e, const struct slurm_layout *l,
+void slurm_layout_put(const struct export_run *e, const struct slurm_layout *l,
                       void (*put)(FILE *f, const char *name, const char *nodes))
 {
     const struct blocks *b = &l->blocks;
@@ -408,7 +408,7 @@ void slurm_layout_put(const struct export *e, const struct slurm_layout *l,
     hostlist_free(name, b->count);
 }
 
-char *slurm_layout_notes(const struct export *e, const struct slurm_layout *l)
+char *slurm_layout_notes(const struct export_run *e, const struct slurm_layout *l)
 {
     char *sizes = mem_strdup("");
 
@@ -424,7 +424,7 @@ static void put_conf_block(FILE *f, const char *name, const char *nodes)
     fprintf(f, *nodes ? "BlockName=%s Nodes=%s\n" : "BlockName=%s\n", name, nodes);
 }
 
-int slurm_block_write(const struct export *e, struct err *err)
+int slurm_block_write(const struct export_run *e, struct err *err)
 {
     const struct slurm_release *release = slurm_release_of(e, false, err);
     struct slurm_layout l;

@@ -230,7 +230,7 @@ static char *below(const struct slurm_layer *l, int up)
 }
 
 /* Call put() for each switch from the root down; either children or nodes is NULL. */
-static void slurm_tree_put(const struct export *e, const struct slurm_tree *t,
+static void slurm_tree_put(const struct export_run *e, const struct slurm_tree *t,
                            void (*put)(FILE *f, const char *name, const char *children,
                                        const char *nodes))
 {
@@ -260,7 +260,7 @@ static void put_conf_switch(FILE *f, const char *name, const char *children, con
             nodes ? nodes : children);
 }
 
-int slurm_tree_write(const struct export *e, struct err *err)
+int slurm_tree_write(const struct export_run *e, struct err *err)
 {
     const struct slurm_release *release = slurm_release_of(e, false, err);
     struct slurm_tree t;
@@ -293,7 +293,7 @@ static void put_yaml_block(FILE *f, const char *name, const char *nodes)
             name, nodes);
 }
 
-static void put_yaml_blocks(const struct export *e, const struct slurm_layout *l)
+static void put_yaml_blocks(const struct export_run *e, const struct slurm_layout *l)
 {
     char *sizes = slurm_layout_notes(e, l);
 
@@ -309,7 +309,7 @@ static void put_yaml_switch(FILE *f, const char *name, const char *children, con
             nodes ? nodes : children);
 }
 
-static void put_yaml(const struct export *e, const struct slurm_layout *l,
+static void put_yaml(const struct export_run *e, const struct slurm_layout *l,
                      const struct slurm_tree *t, const char *name, const struct slurm_release *r)
 {
     slurm_head(e, "topology.yaml", r);
@@ -339,7 +339,7 @@ static int check_name(const char *name, struct err *err)
                      name, SLURM_NAME_LONG);
 }
 
-int slurm_yaml_write(const struct export *e, struct err *err)
+int slurm_yaml_write(const struct export_run *e, struct err *err)
 {
     const struct slurm_release *release = slurm_release_of(e, true, err);
     const char *name = e->ask->name ? e->ask->name : "blocks";

@@ -113,7 +113,7 @@ static json_t *instance(const struct topograph_groups *g, const struct wide *w, 
                      "labels", labels);
 }
 
-int topograph_graph_write(const struct export *e, struct err *err)
+int topograph_graph_write(const struct export_run *e, struct err *err)
 {
     const struct topo *t = &e->m->topo;
     struct topograph_groups g;
@@ -285,7 +285,7 @@ static int check_names(const struct topo *t, struct err *err)
     return 0;
 }
 
-int topograph_model_write(const struct export *e, struct err *err)
+int topograph_model_write(const struct export_run *e, struct err *err)
 {
     struct topograph_groups g;
     int *parent = NULL, rc = groups_make(&g, &e->m->topo, err);

@@ -193,7 +193,7 @@ static int by_group(const void *a, const void *b, void *arg)
     return i < k ? -1 : i > k;
 }
 
-int uniform_tree_make(struct uniform_tree *n, const struct export *e, const char *format,
+int uniform_tree_make(struct uniform_tree *n, const struct export_run *e, const char *format,
                       bool hosts, struct err *err)
 {
     const struct export_limit limit = {format, 2, 1 << 24, 0, ':'};

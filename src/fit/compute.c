@@ -20,13 +20,20 @@ static const double deviations = 4 * 1.4826; /* 1.4826: MAD to standard deviatio
 
 /* Figures that fail together: one sentence per class, from this loss on.  Launch times depend on the host, so a GPU
  * is never reported for them (the loss cannot exceed 100 %). */
-enum class { CLASS_GEMM, CLASS_MEMORY, CLASS_HOST, CLASS_LATENCY, CLASS_LAUNCH, CLASS_COUNT };
+enum figure_class {
+    CLASS_GEMM,
+    CLASS_MEMORY,
+    CLASS_HOST,
+    CLASS_LATENCY,
+    CLASS_LAUNCH,
+    CLASS_COUNT
+};
 static const char *const class_text[CLASS_COUNT] = {"matrix products", "memory bandwidth",
                                                     "host link", "latency", "launches"};
 static const double slow_share[CLASS_COUNT] = {0.05, 0.05, 0.05, 0.25, 1};
 
 static const struct {
-    enum class class;
+    enum figure_class what;
     int alone;    /* enum alone, -1: only compared */
     double least; /* share of the limit below which all devices are called slow, 0: none */
 } kinds[DEVICE_KINDS] = {
@@ -107,14 +114,14 @@ struct standing {
 };
 
 /* List the median share of each endpoint with figures of this class.  Returns their number.  The caller frees *out. */
-static int standings(const struct judge *j, enum class class, struct standing **out)
+static int standings(const struct judge *j, enum figure_class what, struct standing **out)
 {
     struct standing *s = mem_calloc((size_t)j->rows + 1, sizeof(*s));
     double *room = mem_calloc((size_t)j->rows + 1, sizeof(*room));
     int n = 0, devices = 0;
 
     for (int i = 0; i < j->rows; i++)
-        if (kinds[j->row[i]->kind].class == class)
+        if (kinds[j->row[i]->kind].what == what)
             s[n++] = (struct standing){j->row[i]->endpoint, 1, j->of[i]};
     qsort(s, (size_t)n, sizeof(*s), stats_by_int);
     for (int i = 0, end; i < n; i = end) {
@@ -127,7 +134,7 @@ static int standings(const struct judge *j, enum class class, struct standing **
     return devices;
 }
 
-static void say_slow(struct matrix *m, int endpoint, enum class class, double of, int figures,
+static void say_slow(struct matrix *m, int endpoint, enum figure_class what, double of, int figures,
                      int devices)
 {
     const struct endpoint *e = &m->topo.endpoint[endpoint];
@@ -136,13 +143,13 @@ static void say_slow(struct matrix *m, int endpoint, enum class class, double of
                 "endpoint %d (%.64s:%d %s): %s at %.2f of the %s %d GPUs (%d figures); left out of "
                 "the medians",
                 endpoint, m->topo.host[e->place.at[LEVEL_HOST]].name, e->local, e->busid,
-                class_text[class], of, devices == 2 ? "faster of" : "median of", devices, figures);
+                class_text[what], of, devices == 2 ? "faster of" : "median of", devices, figures);
 }
 
-static void judge_class(struct judge *j, struct matrix *m, enum class class)
+static void judge_class(struct judge *j, struct matrix *m, enum figure_class what)
 {
     struct standing *s;
-    int n = standings(j, class, &s);
+    int n = standings(j, what, &s);
     double *of = mem_calloc((size_t)n + 1, sizeof(*of));
 
     for (int i = 0; i < n; i++)
@@ -150,9 +157,9 @@ static void judge_class(struct judge *j, struct matrix *m, enum class class)
     double mid = n ? stats_median(of, n) : 1;
     double scatter = n > 3 ? deviations * stats_mad(of, n, mid) : 0;
     for (int i = 0; i < n; i++)
-        if (s[i].of < 1 - slow_share[class] && s[i].of < mid - scatter) {
-            j->slow[s[i].endpoint * CLASS_COUNT + (int)class] = 1;
-            say_slow(m, s[i].endpoint, class, s[i].of, s[i].figures, n);
+        if (s[i].of < 1 - slow_share[what] && s[i].of < mid - scatter) {
+            j->slow[s[i].endpoint * CLASS_COUNT + (int)what] = 1;
+            say_slow(m, s[i].endpoint, what, s[i].of, s[i].figures, n);
         }
     free(of);
     free(s);
@@ -170,7 +177,7 @@ static struct middle middle_of(const struct judge *j, int from, int end, double 
 
     for (int i = from; i < end; i++) {
         const struct device_row *r = j->row[i];
-        if (j->slow[r->endpoint * CLASS_COUNT + (int)kinds[r->kind].class])
+        if (j->slow[r->endpoint * CLASS_COUNT + (int)kinds[r->kind].what])
             continue;
         room[mid.devices++] = r->value;
         mid.limit = r->limit;
@@ -273,7 +280,7 @@ int fit_compute(struct matrix *m, const struct device_table *t, const struct fab
     qsort(j.row, (size_t)j.rows, sizeof(*j.row), by_figure);
     compare(&j);
     for (int c = 0; c < CLASS_COUNT; c++)
-        judge_class(&j, m, (enum class)c);
+        judge_class(&j, m, (enum figure_class)c);
     keep_all(&j, m, f);
     say_links(&j, m);
     if (m->compute.devices && !m->compute.source)

@@ -344,14 +344,14 @@ static const struct collective_priced *find(struct known_shapes *k, enum op op,
 static const struct collective_priced *keep(_Atomic(struct collective_priced *) *room,
                                             const struct collective_priced *own)
 {
-    struct collective_priced *new = malloc(sizeof(*new)), *none = NULL;
+    struct collective_priced *made = malloc(sizeof(*made)), *none = NULL;
 
-    if (new)
-        *new = *own;
-    if (new &&atomic_compare_exchange_strong_explicit(room, &none, new, memory_order_acq_rel,
-                                                      memory_order_relaxed))
-        return new;
-    free(new);
+    if (made)
+        *made = *own;
+    if (made && atomic_compare_exchange_strong_explicit(room, &none, made, memory_order_acq_rel,
+                                                        memory_order_relaxed))
+        return made;
+    free(made);
     return NULL;
 }
 

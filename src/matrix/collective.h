@@ -102,7 +102,7 @@ struct ways_model {
     bool dead;
     double alpha; /* latency of an exchange or of one hop, s */
     int classes;
-    struct ways_class class[TIER_MAX];
+    struct ways_class list[TIER_MAX];
     double add[SCHEDULES];        /* latency that slow parts add to the time, s */
     bool nccl;                    /* GPUs and not MPI, which has algorithms of its own */
     struct algorithm_group group; /* set for operations along rings */

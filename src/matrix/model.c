@@ -44,9 +44,9 @@ static double pace(const struct matrix *m, int tier)
  * other.  In whatever order they are met. */
 static void slower(const struct matrix *m, int *kept, int tier)
 {
-    double old = *kept < 0 ? INFINITY : pace(m, *kept), new = pace(m, tier);
+    double old = *kept < 0 ? INFINITY : pace(m, *kept), now = pace(m, tier);
 
-    if (*kept < 0 || new < old || (new == old &&tier > *kept))
+    if (*kept < 0 || now < old || (now == old && tier > *kept))
         *kept = tier;
 }
 
@@ -689,7 +689,7 @@ static void exchange_of(struct ways_model *x, const struct matrix *m, const stru
                    share_of(m, w, &m->tier[t], n * w->share[t], n) * fmin(1, per_rank);
         else
             rate = rate * w->inner_factor;
-        x->class[x->classes++] = (struct ways_class){w->share[t], 0, rate, outside};
+        x->list[x->classes++] = (struct ways_class){w->share[t], 0, rate, outside};
         /* host memory sends one message after another */
         double peer = of_gpus(m) ? PROTOCOL_PEER : curve_floor(&m->tier[t].curve[DIR_UNI]);
         alpha = fmax(alpha, message_alpha(m, x, w, t) + peer * (n - 2));
@@ -703,11 +703,11 @@ static void hop_of(struct ways_model *x, const struct matrix *m, const struct wa
     x->alpha = w->slow[SCHEDULE_OWN].add;
     x->classes = 0;
     if (w->inner >= 0)
-        x->class[x->classes++] = (struct ways_class){
+        x->list[x->classes++] = (struct ways_class){
             0, hop_alpha(m, w->inner), matrix_rate(m, w->inner, DIR_BI) * w->inner_factor, false};
     if (w->outer >= 0)
-        x->class[x->classes++] = (struct ways_class){0, message_alpha(m, x, w, w->outer),
-                                                     outer_rate(m, w, 1, 1, SCHEDULE_OWN), true};
+        x->list[x->classes++] = (struct ways_class){0, message_alpha(m, x, w, w->outer),
+                                                    outer_rate(m, w, 1, 1, SCHEDULE_OWN), true};
 }
 
 void ways_model(struct ways_model *x, const struct matrix *m, const struct ways *w, enum op op)
@@ -734,7 +734,7 @@ static double exchange_at(const struct ways_model *x, double bytes)
     double inside = 0, across = 0, n = x->ranks;
 
     for (int i = 0; i < x->classes; i++) {
-        const struct ways_class *c = &x->class[i];
+        const struct ways_class *c = &x->list[i];
         double each = c->outside && x->nccl ? algorithm_stream(bytes / n) : bytes / n;
         *(c->outside ? &across : &inside) += each * (n - 1) * c->share / c->rate;
     }
@@ -746,7 +746,7 @@ static double hop_at(const struct ways_model *x, double bytes)
     double most = 0;
 
     for (int i = 0; i < x->classes && !isnan(most); i++) {
-        double sec = x->class[i].alpha + bytes / x->class[i].rate;
+        double sec = x->list[i].alpha + bytes / x->list[i].rate;
         most = isnan(sec) || sec > most ? sec : most;
     }
     return x->alpha + most;

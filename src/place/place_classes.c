@@ -77,7 +77,7 @@ static bool same_class(const void *asked, int value)
 {
     const struct class_asked *a = asked;
 
-    return alike(&a->classes->class[value], a -> one);
+    return alike(&a->classes->list[value], a->one);
 }
 
 /* Returns the class equal to *one, which is added or freed. */
@@ -87,7 +87,7 @@ static int find_class(struct host_classes *k, struct map *known, struct host_cla
 
     if (*at == MAP_NONE) {
         *at = k->count;
-        MEM_PUSH(k->class, k->count) = *one;
+        MEM_PUSH(k->list, k->count) = *one;
     } else {
         free(one->key);
     }
@@ -112,7 +112,7 @@ void host_classes_make(struct host_classes *k, const struct node_pool *p)
         struct host_class one;
         describe(&one, k, p, i, mark);
         k->of[i] = find_class(k, &known, &one);
-        struct host_class *mine = &k->class[k->of[i]];
+        struct host_class *mine = &k->list[k->of[i]];
         k->prev[i] = mine->count ? mine->at[mine->count - 1] : -1;
         k->next[i] = p->hosts;
         if (mine->count)
@@ -126,10 +126,10 @@ void host_classes_make(struct host_classes *k, const struct node_pool *p)
 void host_classes_free(struct host_classes *k)
 {
     for (int i = 0; i < k->count; i++) {
-        free(k->class[i].key);
-        free(k->class[i].at);
+        free(k->list[i].key);
+        free(k->list[i].at);
     }
-    free(k->class);
+    free(k->list);
     free(k->of);
     free(k->prev);
     free(k->next);
@@ -147,7 +147,7 @@ uint64_t host_classes_signature(struct host_classes *k, const int *at, int need)
 
     k->stamp++;
     for (int i = 0; i < need; i++) {
-        const struct host_class *one = &k->class[k->of[at[i]]];
+        const struct host_class *one = &k->list[k->of[at[i]]];
         int level = 0;
         sum = map_mix(sum, one->inside);
         for (int n = 0; n < one->keys; n++) {
@@ -208,7 +208,7 @@ bool host_classes_next_pattern(const struct host_classes *k, int *at, int need)
 bool host_classes_leftmost(const struct host_classes *k, int *at, int from, int need)
 {
     for (int i = from; i < need; i++) {
-        const struct host_class *one = &k->class[k->of[at[i]]];
+        const struct host_class *one = &k->list[k->of[at[i]]];
         int after = i ? at[i - 1] : -1, lo = 0, hi = one->count;
         while (lo < hi) {
             int mid = (lo + hi) / 2;
@@ -395,11 +395,11 @@ static double ways(struct deal *d, int ranks, double most)
     if (ranks <= 0)
         return 1;
     for (int k = 0; k < d->classes.count && sum < most; k++) {
-        const struct host_class *class = &d->classes.class[k];
-        if (d->used[k] == class->count)
+        const struct host_class *one = &d->classes.list[k];
+        if (d->used[k] == one->count)
             continue;
         d->used[k]++;
-        sum += ways(d, ranks - node_pool_slots(p, class->at[0]), most - sum);
+        sum += ways(d, ranks - node_pool_slots(p, one->at[0]), most - sum);
         d->used[k]--;
     }
     return sum;
@@ -414,11 +414,11 @@ static void deal(struct deal *d, int rank)
         return;
     }
     for (int k = 0; k < d->classes.count; k++) {
-        const struct host_class *class = &d->classes.class[k];
+        const struct host_class *one = &d->classes.list[k];
         int n = 0;
-        if (d->used[k] == class->count)
+        if (d->used[k] == one->count)
             continue;
-        int host = class->at[d->used[k]++];
+        int host = one->at[d->used[k]++];
         for (int s = p->start[host]; s < p->start[host + 1] && rank + n < d->placer->ranks; s++)
             d->order[rank + n++] = p->endpoint[s];
         deal(d, rank + n);
@@ -457,9 +457,9 @@ void place_normalise(struct place_best *b, struct placer *pl)
     for (int i = 0; i < p->hosts; i++)
         stand_in[i] = -1;
     for (int r = 0; r < pl->ranks; r++) {
-        int host = p->row[endpoint[b->order[r]].place.at[LEVEL_HOST]], class = k.of[host];
+        int host = p->row[endpoint[b->order[r]].place.at[LEVEL_HOST]], of = k.of[host];
         if (stand_in[host] < 0)
-            stand_in[host] = k.class[class].at[used[class]++];
+            stand_in[host] = k.list[of].at[used[of]++];
         order[r] = p->endpoint[p->start[stand_in[host]]]; /* any slot of the host; sorted later */
     }
     node_pool_in_slot_order(p, order, pl->ranks);

@@ -132,7 +132,7 @@ struct host_class {
 };
 
 struct host_classes {
-    struct host_class *class;
+    struct host_class *list;
     int count, hosts;
     int *of; /* class of each position */
     /* previous and next position of the same class; -1 and `hosts` at the ends */
@@ -147,9 +147,9 @@ struct host_classes {
 void host_classes_make(struct host_classes *k, const struct node_pool *p);
 void host_classes_free(struct host_classes *k);
 /* Returns the group of a class's first endpoint at a level; -1: unknown. */
-static inline int host_classes_group(const struct host_classes *k, int class, int level)
+static inline int host_classes_group(const struct host_classes *k, int of, int level)
 {
-    const struct host_class *one = &k->class[class];
+    const struct host_class *one = &k->list[of];
 
     for (int i = 0; i < one->keys; i++)
         if (one->key[i] >= k->base[level] && one->key[i] < k->base[level + 1])

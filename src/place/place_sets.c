@@ -77,7 +77,7 @@ static int left_over(struct sets_search *s, const int *at)
             l->stamp = k->stamp;
         for (int n = 0; n < k->count; n++)
             if (host_classes_group(k, n, s->level) == group)
-                sum += k->class[n].count;
+                sum += k->list[n].count;
     }
     return sum;
 }
@@ -365,7 +365,7 @@ static void fill(struct sets_search *s)
 /* Replace one host of class `from` by one of class `to`.  False: none is available. */
 static bool swap(const struct sets_search *s, const int *at, int from, int to, int *out)
 {
-    const struct host_class *t = &s->classes.class[to];
+    const struct host_class *t = &s->classes.list[to];
     int last = -1, have = 0;
 
     for (int i = 0; i < s->need; i++) {

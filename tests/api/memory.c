@@ -41,9 +41,9 @@ void *calloc(size_t n, size_t size)
 
 void *realloc(void *p, size_t size)
 {
-    void *new = is_there() ? __libc_realloc(p, size) : NULL;
+    void *moved = is_there() ? __libc_realloc(p, size) : NULL;
 
-    return p ? new : counted(new);
+    return p ? moved : counted(moved);
 }
 
 void free(void *p)

@@ -108,24 +108,24 @@ static const char *text(const struct tsv *t, int row, const char *name)
 static void add_row(struct scoring *s, int row)
 {
     const struct tsv *t = &s->table;
-    struct published new = {.source = text(t, row, "source"), .machine = text(t, row, "preset")};
+    struct published curve = {.source = text(t, row, "source"), .machine = text(t, row, "preset")};
     int ranks = number(t, row, "ranks"), domains = number(t, row, "domains"), at = 0;
     double sec = 1e-6 * real(t, row, "us");
 
     if (domains < 2)
         return;
-    new.per = ranks / domains;
-    new.c = (struct collective){
+    curve.per = ranks / domains;
+    curve.c = (struct collective){
         .op = (enum op)op_find(text(t, row, "op")),
         .basis = BASIS_PRESET,
         .at_once = 1,
-        .shape = {ranks, domains, new.per, domains, number(t, row, "nics_per_domain"), 0}};
+        .shape = {ranks, domains, curve.per, domains, number(t, row, "nics_per_domain"), 0}};
     while (at < s->curves &&
-           (strcmp(s->curve[at].source, new.source) != 0 || s->curve[at].c.op != new.c.op ||
-            !shape_equal(&s->curve[at].c.shape, &new.c.shape)))
+           (strcmp(s->curve[at].source, curve.source) != 0 || s->curve[at].c.op != curve.c.op ||
+            !shape_equal(&s->curve[at].c.shape, &curve.c.shape)))
         at++;
     if (at == s->curves)
-        MEM_PUSH(s->curve, s->curves) = new;
+        MEM_PUSH(s->curve, s->curves) = curve;
     curve_add(&s->curve[at].c.curve, (struct curve_point){real(t, row, "bytes"), sec, sec, sec, 0});
 }
 

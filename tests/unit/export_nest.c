@@ -15,7 +15,7 @@
 
 /* A matrix with what is asked of it: AS(&m, {.endpoints = true}). */
 #define AS(matrix, ...)                                                                            \
-    &(struct export)                                                                               \
+    &(struct export_run)                                                                           \
     {                                                                                              \
         .m = (matrix), .ask = &(struct export_ask)__VA_ARGS__                                      \
     }
@@ -180,7 +180,7 @@ static char *written(export_writer *write, const struct matrix *m, struct export
     char *text = NULL;
     size_t len;
     FILE *f = open_memstream(&text, &len);
-    int rc = write(&(struct export){.out = f, .m = m, .ask = &ask}, err);
+    int rc = write(&(struct export_run){.out = f, .m = m, .ask = &ask}, err);
 
     fclose(f);
     if (rc == 0)

@@ -126,14 +126,14 @@ static int run(const struct exporter *e, const struct matrix *m, char **out, cha
     accept_judge(&accept, &(struct accept_input){
                               .measured = m, .parts = &parts, .why = "none", .limits = &limits});
     int rc = e->needs == EXPORT_CAMPAIGN ? 0
-                                         : e->write(&(struct export){.out = f,
-                                                                     .second = g,
-                                                                     .m = m,
-                                                                     .topo = &m->topo,
-                                                                     .points = &none,
-                                                                     .accept = &accept,
-                                                                     .parts = &parts,
-                                                                     .ask = &ask},
+                                         : e->write(&(struct export_run){.out = f,
+                                                                         .second = g,
+                                                                         .m = m,
+                                                                         .topo = &m->topo,
+                                                                         .points = &none,
+                                                                         .accept = &accept,
+                                                                         .parts = &parts,
+                                                                         .ask = &ask},
                                                     &err);
     parts_free(&parts);
     accept_free(&accept);

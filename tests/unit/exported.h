@@ -74,8 +74,8 @@ static inline char *written(const char *format, const struct matrix *m,
     FILE *out = open_memstream(&text, &len), *two = second ? open_memstream(second, &len2) : NULL;
 
     assert_non_null(x);
-    int rc = x->write(&(struct export){.out = out, .second = two, .m = m, .ask = ask ? ask : &none},
-                      &err);
+    int rc = x->write(
+        &(struct export_run){.out = out, .second = two, .m = m, .ask = ask ? ask : &none}, &err);
     fclose(out);
     if (two)
         fclose(two);
@@ -93,7 +93,7 @@ static inline void refused(const char *format, const struct matrix *m, const str
     struct err err = {0, ""};
     FILE *out = open_memstream(&text, &len);
 
-    const struct export e = {.out = out, .m = m, .ask = ask ? ask : &none};
+    const struct export_run e = {.out = out, .m = m, .ask = ask ? ask : &none};
     assert_int_equal(exporter_find(format, NULL)->write(&e, &err), -1);
     fclose(out);
     assert_string_equal(err.text, why);

@@ -30,7 +30,7 @@ static char *platform_of(const struct matrix *m, struct export_ask o, char **hos
     char *text = NULL;
     size_t len, hosts_len;
     FILE *f = open_memstream(&text, &len), *h = hosts ? open_memstream(hosts, &hosts_len) : NULL;
-    int rc = simgrid_write(&(struct export){.out = f, .second = h, .m = m, .ask = &o}, err);
+    int rc = simgrid_write(&(struct export_run){.out = f, .second = h, .m = m, .ask = &o}, err);
 
     fclose(f);
     if (h)

@@ -46,7 +46,7 @@ static char *lines(const struct matrix *m, const char *format, const char *relea
     const struct exporter *e = exporter_find(format, &err);
 
     assert_non_null(e);
-    int rc = e->write(&(struct export){.out = f, .m = m, .ask = &ask}, &err);
+    int rc = e->write(&(struct export_run){.out = f, .m = m, .ask = &ask}, &err);
     fclose(f);
     if (rc < 0) {
         free(out);
@@ -116,11 +116,11 @@ static void unequal(void **state)
 
     (void)state;
     racks(&m, (int[]){4, 4, 3}, 3, 0);
-    char *old = lines(&m, "slurm-block", "24.11", 0), *new = lines(&m, "slurm-block", NULL, 0);
+    char *old = lines(&m, "slurm-block", "24.11", 0), *newest = lines(&m, "slurm-block", NULL, 0);
     assert_non_null(strstr(old, "BlockSizes=3\n")); /* the smallest: a quarter is spare */
-    assert_non_null(strstr(new, "BlockSizes=4\n"));
+    assert_non_null(strstr(newest, "BlockSizes=4\n"));
     free(old);
-    free(new);
+    free(newest);
     is(&m, "slurm-block", "24.11", 4,
        "64: Slurm 24.11 refuses a block with fewer nodes than the base size of BlockSizes "
        "(\"children count lower than bblock_node_cnt\"): rack-02 has 3, the base size is 4; say "

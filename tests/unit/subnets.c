@@ -290,7 +290,7 @@ static char *exported(const struct subnet_plan *p, const struct matrix *m, const
     char *text = NULL;
     FILE *out = open_memstream(&text, length);
     const struct exporter *x = exporter_find(format, &err);
-    int rc = x ? x->write(&(struct export){.out = out, .m = m, .ask = &ask}, &err) : -1;
+    int rc = x ? x->write(&(struct export_run){.out = out, .m = m, .ask = &ask}, &err) : -1;
 
     fclose(out);
     if (rc < 0) { /* one group of all hosts is no tree of labels */

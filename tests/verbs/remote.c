@@ -203,7 +203,7 @@ _Noreturn static void serve(void)
 /* --- the machine that asks --- */
 
 static volatile sig_atomic_t caught;
-static void catch (int sig)
+static void on_signal(int sig)
 {
     caught = sig;
 }
@@ -281,7 +281,7 @@ static void hear(int wire)
 _Noreturn static void run_there(const char *host, char **word)
 {
     static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-    struct sigaction act = {.sa_handler = catch};
+    struct sigaction act = {.sa_handler = on_signal};
     sigset_t held, before;
     int wire = reach(host), in = 0;
 

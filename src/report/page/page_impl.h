@@ -50,7 +50,7 @@ extern const char *const way_name[WAYS]; /* "inside, sends", ... "network, recei
 /* MARK_BEHIND: its traffic crosses a slow leaf, slow uplinks or a slow connection between racks. */
 enum page_mark { MARK_NONE, MARK_BEHIND, MARK_LATE, MARK_SLOW, MARK_DEAD, MARK_WRONG, MARKS };
 extern const struct page_mark_look {
-    const char *word, *sign, *class;
+    const char *word, *sign, *css;
 } page_mark_look[MARKS];
 enum page_mark page_mark_of(const struct part_row *r);
 

@@ -113,7 +113,7 @@ static void card(FILE *out, const struct page_facts *f, const struct part_row *r
     const char *job = f->in->parts->job;
     char cost[PART_SPEED];
 
-    html(out, "<article class=\"part %s\" id=\"part-%d\">\n", page_mark_look[page_mark_of(r)].class,
+    html(out, "<article class=\"part %s\" id=\"part-%d\">\n", page_mark_look[page_mark_of(r)].css,
          number);
     title(out, r, number);
     place(out, r);
@@ -204,7 +204,7 @@ static void cells(FILE *out, struct rack_picture *p, enum page_mark mark, bool s
         if (e->mark != mark || (mark == MARK_NONE && (e->partners > 0) != seen))
             continue;
         if (n++ == 0)
-            html(out, "<path class=\"%s\" d=\"", seen ? page_mark_look[mark].class : "none");
+            html(out, "<path class=\"%s\" d=\"", seen ? page_mark_look[mark].css : "none");
         html(out, "M%.5g %.4gh%.4gv%dh-%.4gz", x, y, w - gap, ROW - 2, w - gap);
     }
     if (n)
@@ -313,7 +313,7 @@ static void legend(FILE *out)
          "class=\"key none\"></span>not measured</span>",
          page_mark_look[MARK_NONE].word);
     for (enum page_mark m = MARK_BEHIND; m < MARKS; m++)
-        html(out, " <span><span class=\"key %s\">%s</span>%s</span>", page_mark_look[m].class,
+        html(out, " <span><span class=\"key %s\">%s</span>%s</span>", page_mark_look[m].css,
              page_mark_look[m].sign, page_mark_look[m].word);
     html(out, "</p>\n");
 }

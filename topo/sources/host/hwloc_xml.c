@@ -46,17 +46,17 @@ static int only_bit(const char *set)
 /* Kind of "0302 [10de:1db8] [10de:131d] a1": GPUs as in topo/sources/host/hwloc.c, NVIDIA's switches. */
 static enum hw_kind pci_kind(const char *type, const char *subtype)
 {
-    unsigned class, vendor;
+    unsigned pci_class, vendor;
 
     if (subtype && !strcmp(subtype, "NVSwitch"))
         return HW_SWITCH;
-    if (!type || sscanf(type, "%4x [%4x:", &class, &vendor) != 2)
+    if (!type || sscanf(type, "%4x [%4x:", &pci_class, &vendor) != 2)
         return HW_PCI;
-    if (vendor == VENDOR_NVIDIA && (class == 0x0302 || class == 0x0300))
+    if (vendor == VENDOR_NVIDIA && (pci_class == 0x0302 || pci_class == 0x0300))
         return HW_GPU;
-    if (vendor == VENDOR_AMD && (class == 0x0302 || class == 0x0380 || class == 0x1200))
+    if (vendor == VENDOR_AMD && (pci_class == 0x0302 || pci_class == 0x0380 || pci_class == 0x1200))
         return HW_GPU;
-    return vendor == VENDOR_NVIDIA && class == 0x0680 ? HW_SWITCH : HW_PCI;
+    return vendor == VENDOR_NVIDIA && pci_class == 0x0680 ? HW_SWITCH : HW_PCI;
 }
 
 static enum hw_kind kind_of(struct xml *x, const char *type, const char **atts)

@@ -314,9 +314,9 @@ static void read_rdma(struct topo *t, int host, const char *root)
 
 /* --- network interfaces: /sys/class/net --- */
 
-/* True if a network interface stands for a port: physical, or a bond of such.  `virtual`: other
+/* True if a network interface stands for a port: physical, or a bond of such.  `virtuals`: other
  * interfaces that carry traffic (veth in a container), which count only if there is no port. */
-static bool is_port(const char *root, const char *path, bool virtual)
+static bool is_port(const char *root, const char *path, bool virtuals)
 {
     char line[32];
 
@@ -324,8 +324,8 @@ static bool is_port(const char *root, const char *path, bool virtual)
         strtol(line, NULL, 10) != ARPHRD_ETHER || host_has_file(root, path, "/device/infiniband"))
         return false; /* loopback, tunnels, IPoIB; RoCE ports are listed by RDMA name */
     if (host_has_file(root, path, "/device") || host_has_file(root, path, "/bonding"))
-        return !virtual && !host_has_file(root, path, "/bonding_slave");
-    return virtual && !host_has_file(root, path, "/bridge") &&
+        return !virtuals && !host_has_file(root, path, "/bonding_slave");
+    return virtuals && !host_has_file(root, path, "/bridge") &&
            !host_has_file(root, path, "/brport");
 }
 
@@ -339,7 +339,7 @@ static void net_netdev(struct nic *n, const char *root, const char *base)
     snprintf(n->netdev, sizeof(n->netdev), "%.15s", bond ? line : n->name);
 }
 
-static void net_port(struct topo *t, int host, const char *root, const char *name, bool virtual)
+static void net_port(struct topo *t, int host, const char *root, const char *name, bool virtuals)
 {
     struct nic n;
     char *base = mem_printf("/sys/class/net/%s", name), line[64];
@@ -352,12 +352,12 @@ static void net_port(struct topo *t, int host, const char *root, const char *nam
     n.up = sysfs_line(line, sizeof(line), root, "%s/operstate", base) &&
            (!strcmp(line, "up") || !strcmp(line, "unknown"));
     /* Mb/s, -1: unknown.  Virtual ports report 10000, a constant of the kernel and no fact. */
-    if (!virtual && sysfs_line(line, sizeof(line), root, "%s/speed", base)) {
+    if (!virtuals && sysfs_line(line, sizeof(line), root, "%s/speed", base)) {
         double mbit = strtod(line, NULL);
         n.rate_Bps = mbit > 0 && mbit < 1e9 ? units_in(FOREIGN_SYSFS_NET, mbit) : 0;
     }
     sysfs_place(&n, root, base);
-    if (!virtual || (n.up && strncmp(name, "ifb", 3) != 0 && strncmp(name, "dummy", 5) != 0))
+    if (!virtuals || (n.up && strncmp(name, "ifb", 3) != 0 && strncmp(name, "dummy", 5) != 0))
         sysfs_push(t, &n);
     free(base);
 }
@@ -375,11 +375,11 @@ int topo_read_sysfs_net(struct topo *t, int host, const char *root, struct err *
         topo_unseen(t, "network interfaces", "no folder %s/sys/class/net", root);
         return 0;
     }
-    for (int virtual = 0; virtual < 2; virtual ++) {
+    for (int virtuals = 0; virtuals < 2; virtuals++) {
         for (int i = 0; i < count; i++) {
             char *path = mem_printf("/sys/class/net/%s", names[i]);
-            if (is_port(root, path, virtual))
-                net_port(t, host, root, names[i], virtual);
+            if (is_port(root, path, virtuals))
+                net_port(t, host, root, names[i], virtuals);
             free(path);
         }
         if (t->nics > before)

@@ -285,7 +285,7 @@ struct frame {
     char tag[16];
     int id; /* pci only */
     char busid[16];
-    unsigned class, device;
+    unsigned pci_class, device;
     bool told; /* contains devices or other PCI elements */
 };
 
@@ -340,7 +340,7 @@ static void open_pci(struct reader *r, struct xml *x, struct frame *f, const cha
     if (!host_busid(f->busid, busid))
         xml_bad(x, "pci busid=\"%.40s\" is no PCI address", busid ? busid : "");
     f->id = ++r->pcis;
-    f->class = hexadecimal(xml_attribute(atts, "class"));
+    f->pci_class = hexadecimal(xml_attribute(atts, "class"));
     f->device = hexadecimal(xml_attribute(atts, "device"));
     for (int k = 0; k < x->depth - 1; k++)
         r->open[k].told = r->open[k].told || is(&r->open[k], "pci");
@@ -388,7 +388,7 @@ static void open_gpu(struct reader *r, struct xml *x)
 static void open_link(struct reader *r, struct xml *x, const char **atts)
 {
     struct gpu *g = r->gpu < 0 ? NULL : &r->d.device[r->gpu].links;
-    const char *class = xml_attribute(atts, "tclass"), *target = xml_attribute(atts, "target");
+    const char *pci_class = xml_attribute(atts, "tclass"), *target = xml_attribute(atts, "target");
     int count = (int)xml_whole(x, atts, "count", 0, GPU_LINKS, 0);
 
     if (!g || !is(&r->open[x->depth - 2], "gpu") || x->failed)
@@ -403,11 +403,12 @@ static void open_link(struct reader *r, struct xml *x, const char **atts)
     struct gpu_remote *to = &g->remote[g->remotes++];
     memset(to, 0, sizeof(*to));
     to->links = count;
-    to->kind = !class                                                     ? LINK_END_UNKNOWN
-               : !strncmp(class, "0x068001", 8)                           ? LINK_END_CPU
-               : !strncmp(class, "0x068000", 8)                           ? LINK_END_SWITCH
-               : !strncmp(class, "0x03", 4) || !strncmp(class, "0x12", 4) ? LINK_END_GPU
-                                                                          : LINK_END_UNKNOWN;
+    to->kind = !pci_class                           ? LINK_END_UNKNOWN
+               : !strncmp(pci_class, "0x068001", 8) ? LINK_END_CPU
+               : !strncmp(pci_class, "0x068000", 8) ? LINK_END_SWITCH
+               : !strncmp(pci_class, "0x03", 4) || !strncmp(pci_class, "0x12", 4)
+                   ? LINK_END_GPU
+                   : LINK_END_UNKNOWN;
     host_busid(to->busid, target); /* "fffffff:ff:ff.0": hidden */
     if (!strncmp(to->busid, "fff", 3))
         to->busid[0] = '\0';
@@ -444,16 +445,16 @@ static void on_end(struct xml *x, const char *name, const char *text)
 {
     struct reader *r = x->user;
     const struct frame *f = &r->open[x->depth - 1];
-    unsigned class = f->class >> 8;
+    unsigned pci_class = f->pci_class >> 8;
 
     (void)text;
     if (!strcmp(name, "gpu"))
         r->gpu = -1;
     if (!is(f, "pci") || f->told)
         return;
-    if (class == 0x0302 || class == 0x0300 || class == 0x1200 || class == 0x0380)
+    if (pci_class == 0x0302 || pci_class == 0x0300 || pci_class == 0x1200 || pci_class == 0x0380)
         add(r, x, true, x->depth);
-    else if (f->class >> 16 == 0x02)
+    else if (f->pci_class >> 16 == 0x02)
         add(r, x, false, x->depth);
 }
 

@@ -199,14 +199,14 @@ static uint64_t pci_device(const char **atts)
 
 static void open_pci(struct reader *r, struct frame *f, struct frame *up, const char **atts)
 {
-    const char *class = xml_attribute(atts, "class");
+    const char *pci_class = xml_attribute(atts, "class");
 
     f->Bps = machine_pci_speed(xml_attribute(atts, "link_speed"),
                                xml_whole(r->xml, atts, "link_width", 0, 64, 0)) *
              GB;
-    f->bridge =
-        !class || (strncmp(class, "0x068000", 8) != 0 && strncmp(class, "0x068001", 8) != 0 &&
-                   strncmp(class, "0x03", 4) != 0 && strncmp(class, "0x02", 4) != 0);
+    f->bridge = !pci_class ||
+                (strncmp(pci_class, "0x068000", 8) != 0 && strncmp(pci_class, "0x068001", 8) != 0 &&
+                 strncmp(pci_class, "0x03", 4) != 0 && strncmp(pci_class, "0x02", 4) != 0);
     keep_busid(f->busid, sizeof(f->busid), xml_attribute(atts, "busid"));
     f->device = pci_device(atts);
     if (up->tag == TAG_PCI && up->node < 0 && up->bridge && up->above >= 0) {
@@ -275,21 +275,21 @@ static void open_gpu(struct reader *r, struct frame *f, struct frame *up, const 
 
 static void open_nvlink(struct reader *r, struct frame *up, const char **atts)
 {
-    const char *class = xml_attribute(atts, "tclass"), *target = xml_attribute(atts, "target");
+    const char *pci_class = xml_attribute(atts, "tclass"), *target = xml_attribute(atts, "target");
     int count = (int)xml_whole(r->xml, atts, "count", 0, 1024, 0);
 
-    if (up->tag != TAG_GPU || up->node < 0 || !class)
+    if (up->tag != TAG_GPU || up->node < 0 || !pci_class)
         return;
     struct nccl_xml_gpu *g = &r->p->gpu[r->m.node[up->node].index];
     double Bps = count * machine_nvlink_speed(g->sm) * GB;
     g->nvlinks += count;
-    if (!strncmp(class, "0x03", 4)) {
+    if (!strncmp(pci_class, "0x03", 4)) {
         struct waiting w = {.from = up->node, .type = NCCL_PATH_NVL, .Bps = Bps, .host = r->host};
         keep_busid(w.target, sizeof(w.target), target);
         MEM_PUSH(r->wait, r->waits) = w;
         return;
     }
-    bool bridge = !strncmp(class, "0x068001", 8); /* POWER9 */
+    bool bridge = !strncmp(pci_class, "0x068001", 8); /* POWER9 */
     if (!bridge && r->m.nvswitch < 0)
         r->m.nvswitch = add_node(r, MACHINE_NVS, 0, NULL);
     int to = bridge ? r->cpu : r->m.nvswitch;
