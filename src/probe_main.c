@@ -446,8 +446,8 @@ static const char *threads_name(int level)
                                           : "serialized";
 }
 
-static int run_command(const struct probe_command *c, int argc, char **argv, struct world *w,
-                       struct err *err)
+static int run_named(const struct probe_command *c, int argc, char **argv, struct world *w,
+                     struct err *err)
 {
     if (!c)
         return err_usage(err,
@@ -502,7 +502,7 @@ int main(int argc, char **argv)
     int rc = world_mpi_open(&w, &err);
 
     if (rc == 0)
-        rc = run_command(command, argc, argv, &w, &err);
+        rc = run_named(command, argc, argv, &w, &err);
     /* The listener reported it.  MPI_Finalize would wait for dead ranks. */
     if (watch_verdict(NULL) < 0) {
         fflush(NULL);

@@ -25,7 +25,7 @@ if [ "$1" = --raised ]; then
     exit 0
 fi
 
-max_files=622 max_folder=35 max_circles=0 max_alone=73 max_public=1852 max_doors=118
+max_files=622 max_folder=35 max_circles=0 max_alone=73 max_public=1852 max_doors=118 max_twins=2 max_same=20
 
 # FILE SYMBOL T|U, of the objects whose source is still there.
 symbols() {
@@ -43,7 +43,7 @@ symbols() {
 # shellcheck disable=SC2046  # file names of this tree have no spaces
 { find src topo kernels -name '*.[ch]' -o -name '*.cu' | sed 's/$/ - F/'; symbols; } | awk -v build="$BUILD" -v max_files=$max_files \
     -v max_folder=$max_folder -v max_circles=$max_circles -v max_alone=$max_alone -v max_public=$max_public \
-    -v max_doors=$max_doors '
+    -v max_doors=$max_doors -v max_twins=$max_twins -v max_same=$max_same '
 # A folder belongs to the room with the longest name that begins it.
 BEGIN {
     n = split("src/base kernels topo topo/sources topo/lint src/noise src/watch src/measure src/matrix src/fit src/transport " \
@@ -76,6 +76,13 @@ sources && /^[ \t]*#[ \t]*include[ \t]*<mpi\.h>/ && FILENAME !~ /^(src\/transpor
 }
 sources && /^[ \t]*#[ \t]*include[ \t]*<hwloc/ && FILENAME != "topo/sources/host/hwloc.c" { stray(3, "hwloc is for topo/sources/host/hwloc.c only") }
 sources && /HAVE_[A-Z]/ && FILENAME != "src/measure/transports/transport.c" { stray(4, "HAVE_* is for src/measure/transports/transport.c only") }
+# A function of this file only: its name.
+sources && /^static [^=;"]*\(/ {
+    name = $0
+    sub(/\(.*/, "", name)
+    sub(/.*[ *]/, "", name)
+    if (!((name, FILENAME) in static)) { static[name, FILENAME]; same[name]++; in_files[name] = in_files[name] " " FILENAME }
+}
 sources { next }
 
 # --- the map of CONTRIBUTING.md: | `ROOM`, ... | doors | ... ---
@@ -138,6 +145,11 @@ END {
     for (i = 1; i <= n; i++)
         if (told[order[i]] != has[order[i]]) bad(10, order[i] ": " has[order[i]] " doors, not " told[order[i]] + 0 " as in CONTRIBUTING.md")
     if (doors > max_doors) failed[10] = 1
+    for (f in same) {
+        if (f in where) { twins++; printf "# twin of %s: %s in%s\n", where[f], f, in_files[f] }
+        if (same[f] > most) { most = same[f]; named = f }
+    }
+    if (twins > max_twins || most > max_same) failed[11] = 1
     tests = split("includes point down|mpi.h stays in the MPI files|hwloc.h stays in topo/sources/host/hwloc.c|HAVE_* stays in the table of transports", title, "|")
     title[++tests] = "files: " files ", at most " max_files ", " max_folder " a folder"
     title[++tests] = "symbols point down"
@@ -145,6 +157,7 @@ END {
     title[++tests] = "files with one client, beside it: " alone + 0 ", at most " max_alone
     title[++tests] = "public symbols: " public + 0 ", at most " max_public
     title[++tests] = "doors, headers that other rooms include: " doors ", at most " max_doors ", as in CONTRIBUTING.md"
+    title[++tests] = "static namesakes of public functions: " twins + 0 ", at most " max_twins "; most files with one static name (" named "): " most ", at most " max_same
     print "1.." tests
     for (i = 1; i <= tests; i++) {
         skip = i > 5 && i < 10 && !public ? " # skip nothing is built in " build : ""

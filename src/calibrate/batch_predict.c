@@ -140,7 +140,7 @@ static int price(struct batch_inputs *a, const struct recipe *r, struct err *err
 
 /* Check the layout.  Chunks per stage are often printed for another layout of the same table, so
  * the row is resolved without them rather than lost. */
-static int check(struct batch_row *r, const struct batch_inputs *a, struct err *err)
+static int allow_layout(struct batch_row *r, const struct batch_inputs *a, struct err *err)
 {
     struct recipe was = r->recipe;
     struct err why;
@@ -346,7 +346,7 @@ static int resolve(struct batch_row *r, struct batch_cache *c, const struct cons
                      (enum mesh_order)r->mesh, r->gpus, err) < 0)
         return -1;
     batch_chunks(r, a->model, &a->layout);
-    if (check(r, a, err) < 0)
+    if (allow_layout(r, a, err) < 0)
         return -1;
     predict_reading(r, a, k);
     fit(r, a->model, &a->layout, capacity_of(r, a), k);

@@ -30,7 +30,7 @@ static const struct opt options[] = {
 
 static const struct opt words[] = {{"campaign", OPT_INTO(struct args, of.in.file)}, {0}};
 
-static int check(void *args, struct err *err)
+static int need_campaign(void *args, struct err *err)
 {
     const struct args *a = args;
 
@@ -40,7 +40,7 @@ static int check(void *args, struct err *err)
 static const struct opt_line command = {
     .options = options,
     .words = words,
-    .check = check,
+    .check = need_campaign,
     .usage = "DIR|MATRIX",
     .doc = "Judge a campaign: compare each figure and its interval with its limit, and "
            "give one verdict.\vA limit without a measurement or a reference is UNKNOWN, "

@@ -261,7 +261,7 @@ static int read_files(struct segments *s, const struct args *a, struct err *err)
     return rc;
 }
 
-static int check(const struct args *a, struct err *err)
+static int judge_nodes(const struct args *a, struct err *err)
 {
     struct segments s;
     struct segment_verdict v = {0};
@@ -299,7 +299,7 @@ static int cmd_check_placement(int argc, char **argv, struct err *err)
     /* In a step with many tasks, the first one asks for all. */
     if (!a.hosts && step && rank && strcmp(rank, "0") != 0)
         return EXIT_GOOD;
-    int rc = check(&a, err);
+    int rc = judge_nodes(&a, err);
     input_args_free(&a.in);
     return rc;
 }

@@ -39,7 +39,7 @@ static const struct opt options[] = {
 static const struct opt words[] = {
     {"directory", .help = "give two campaign directories", OPT_LIST(struct args, dir, dirs)}, {0}};
 
-static int check(void *args, struct err *err)
+static int count_campaigns(void *args, struct err *err)
 {
     const struct args *a = args;
 
@@ -54,7 +54,7 @@ static int check(void *args, struct err *err)
 static const struct opt_line command = {
     .options = options,
     .words = words,
-    .check = check,
+    .check = count_campaigns,
     .usage = "BEFORE AFTER\n"
              "--history DIR...",
     .doc = "Compare two campaigns on the same machine, or many: tiers, collectives, "

@@ -27,7 +27,7 @@ static const struct opt options[] = {
 
 static const struct opt words[] = {{"file", OPT_INTO(struct args, in.file)}, {0}};
 
-static int check(void *args, struct err *err)
+static int need_source(void *args, struct err *err)
 {
     const struct args *a = args;
 
@@ -39,7 +39,7 @@ static int check(void *args, struct err *err)
 static const struct opt_line command = {
     .options = options,
     .words = words,
-    .check = check,
+    .check = need_source,
     .set = {INPUT_SOURCES(struct args, in)},
     .usage = "[MATRIX|DIR]",
     .doc = "Compare the groups that each source declares with the measured ones, and the "

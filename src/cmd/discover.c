@@ -60,7 +60,7 @@ static const struct opt options[] = {
 
 static const struct opt words[] = {{"file", OPT_INTO(struct args, in.file)}, {0}};
 
-static int check(void *args, struct err *err)
+static int one_machine(void *args, struct err *err)
 {
     const struct args *a = args;
     const struct input_args *in = &a->in;
@@ -87,7 +87,7 @@ static int check(void *args, struct err *err)
 static const struct opt_line command = {
     .options = options,
     .words = words,
-    .check = check,
+    .check = one_machine,
     .set = {INPUT_PRESET(struct args, in), INPUT_SOURCES(struct args, in)},
     .usage = "[FILE]",
     .doc = "Print this machine as far as it is visible, and say what is not visible and "

@@ -18,7 +18,7 @@ struct args {
 };
 
 /* Without --fabric the first word is the input, and `word` keeps the two others. */
-static int check(void *args, struct err *err)
+static int take_pair(void *args, struct err *err)
 {
     struct args *a = args;
     bool preset = a->in.fabric != NULL;
@@ -48,7 +48,7 @@ static const struct opt words[] = {{"matrix", OPT_INTO(struct args, word[0])},
 static const struct opt_line command = {
     .options = options,
     .words = words,
-    .check = check,
+    .check = take_pair,
     .set = {INPUT_PRESET(struct args, in), INPUT_SOURCES(struct args, in)},
     .usage = "MATRIX|DIR A B\n--fabric NAME [--racks N] A B",
     .doc = "Explain the path of one pair: each hop and its data sheet, the measurements, "

@@ -96,7 +96,7 @@ static const struct opt options[] = {
 
 static const struct opt words[] = {{"file", OPT_INTO(struct args, of.in.file)}, {0}};
 
-static int check(void *args, struct err *err)
+static int need_format(void *args, struct err *err)
 {
     const struct args *a = args;
 
@@ -114,7 +114,7 @@ static int check(void *args, struct err *err)
 static const struct opt_line command = {
     .options = options,
     .words = words,
-    .check = check,
+    .check = need_format,
     .set = {INPUT_PRESET(struct args, of.in)},
     .usage = "[MATRIX|CAMPAIGN]",
     .doc = "Write a cost matrix, or a preset, in the format of another tool.\vCAMPAIGN is "

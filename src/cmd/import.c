@@ -80,7 +80,7 @@ static const struct opt words[] = {
     {0},
 };
 
-static int check(void *args, struct err *err)
+static int need_records(void *args, struct err *err)
 {
     const struct args *a = args;
     const struct recorded_args *r = &a->recorded;
@@ -101,7 +101,7 @@ static int check(void *args, struct err *err)
 static const struct opt_line command = {
     .options = options,
     .words = words,
-    .check = check,
+    .check = need_records,
     .usage = "FILE...\n"
              "--nccl-profile DIR",
     .doc = "Turn the output of nccl-tests, or the record of a job, into points.tsv, "

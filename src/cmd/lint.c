@@ -17,7 +17,7 @@ struct args {
     struct input_args in;
 };
 
-static int check(void *args, struct err *err)
+static int need_topology(void *args, struct err *err)
 {
     const struct args *a = args;
 
@@ -37,7 +37,7 @@ static const struct opt words[] = {{"topology", OPT_LIST(struct args, file, file
 static const struct opt_line command = {
     .options = options,
     .words = words,
-    .check = check,
+    .check = need_topology,
     .set = {INPUT_SOURCES(struct args, in)},
     .usage = "[TOPOLOGY...]",
     .doc = "Name the host or part that differs from others of its kind, before any "

@@ -150,7 +150,7 @@ static const struct opt options[] = {
 
 static const struct opt words[] = {{"matrix", OPT_INTO(struct args, in.file)}, {0}};
 
-static int check(void *args, struct err *err)
+static int one_question(void *args, struct err *err)
 {
     const struct args *a = args;
 
@@ -172,7 +172,7 @@ static int check(void *args, struct err *err)
 static const struct opt_line command = {
     .options = options,
     .words = words,
-    .check = check,
+    .check = one_question,
     .set = {INPUT_PRESET(struct args, in)},
     .usage = "MATRIX",
     .doc = "Print the cost of a job on a list of nodes, or the best of the free nodes, "

@@ -99,7 +99,7 @@ static const struct opt options[] = {
 
 static const struct opt words[] = {{"matrix", OPT_INTO(struct place_args, job.matrix)}, {0}};
 
-static int check(void *args, struct err *err)
+static int one_job(void *args, struct err *err)
 {
     const struct place_args *a = args;
     int screens = a->json;
@@ -127,7 +127,7 @@ static int check(void *args, struct err *err)
 }
 
 static const struct opt_line command = {
-    .check = check,
+    .check = one_job,
     .words = words,
     .set = {JOB_OPTIONS(struct place_args, job), {.rows = options}},
     .usage = "[MATRIX]",

@@ -312,7 +312,7 @@ static const struct opt words[] = {{"input", .help = "which campaign or matrix?"
                                     OPT_CALL(take_word), .repeats = true, .values = each_figure},
                                    {0}};
 
-static int check(void *args, struct err *err)
+static int fit_figures(void *args, struct err *err)
 {
     static const char *const holds[] = {"predictions", "predictions or which table",
                                         "table of predict --batch", "campaigns", "campaigns"};
@@ -348,8 +348,9 @@ static int check(void *args, struct err *err)
 static const struct opt_line command = {
     .options = options,
     .words = words,
-    .check = check,
-    .usage = "DIR|MATRIX [tiers|busbw|heat|dist|step|all]...\n"
+    .check = fit_figures,
+    .usage = "DIR|MATRIX [tiers|busbw|heat|dist|step|all]...
+"
              "step|scaling [LABEL=]PREDICTION...\n"
              "scaling|score TABLE\n"
              "history DIR DIR DIR...\n"

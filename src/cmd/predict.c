@@ -137,7 +137,7 @@ static bool asks_several(const struct predict_args *a)
     return a->asked.counts > 1 || a->asked.whats || a->asked.weak;
 }
 
-static int check(void *args, struct err *err)
+static int one_answer(void *args, struct err *err)
 {
     const struct predict_args *a = args;
 
@@ -167,7 +167,7 @@ static int check(void *args, struct err *err)
 
 static const struct opt_line command = {
     .options = first_options,
-    .check = check,
+    .check = one_answer,
     .words = words,
     .set = {JOB_OPTIONS(struct predict_args, job),
             VARIANTS_OPTIONS(struct predict_args, asked),

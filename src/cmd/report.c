@@ -40,7 +40,7 @@ static const struct opt words[] = {{"campaign", OPT_LIST(struct args, dir, dirs)
                                     .help = "give a campaign's directory or a matrix"},
                                    {0}};
 
-static int check(void *args, struct err *err)
+static int take_campaigns(void *args, struct err *err)
 {
     struct args *a = args;
     json_t *title = json_string(a->title ? a->title : "");
@@ -58,7 +58,7 @@ static int check(void *args, struct err *err)
 static const struct opt_line command = {
     .options = options,
     .words = words,
-    .check = check,
+    .check = take_campaigns,
     .usage = "DIR|MATRIX\n--history DIR EARLIER...",
     .doc = "Write a campaign as one HTML page: verdict, parts to act on, checks, racks, "
            "map of pairs, collectives, coverage, environment, checksums.\vThe page needs "

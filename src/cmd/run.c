@@ -120,7 +120,7 @@ static int check_launch(json_t *now, json_t *then, const char *dir, struct err *
     return -1;
 }
 
-static int check(json_t *now, json_t *then, const char *dir, struct err *err)
+static int same_options(json_t *now, json_t *then, const char *dir, struct err *err)
 {
     const char *name;
     json_t *value;
@@ -201,7 +201,7 @@ static int campaign_recall(const struct opt_line *c, int *argc, char ***argv, co
         rc = check_options(then, path, err);
     opt_given(c, *argc, *argv, collect, now);
     if (rc == 0)
-        rc = check(now, then, dir, err);
+        rc = same_options(now, then, dir, err);
     if (rc == 0)
         put_before(argc, argv, then, now);
 out:

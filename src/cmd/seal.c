@@ -40,7 +40,7 @@ static const struct opt_line command = {
 };
 
 /* Check that the file can be read in either format. */
-static int check(const char *text, size_t len, const char *path, struct err *err)
+static int parse_sealed(const char *text, size_t len, const char *path, struct err *err)
 {
     json_t *root;
     struct matrix m;
@@ -68,7 +68,7 @@ static int seal(json_t *list, const char *path, struct err *err)
     if (file_read(&text, &len, path, bytes_max, err) < 0)
         return -1;
     sealed = seal_text(text, len, &len);
-    int rc = check(sealed, len, path, err);
+    int rc = parse_sealed(sealed, len, path, err);
     if (rc == 0)
         rc = json_save_text(sealed, len, path, err);
     const char *digits = rc == 0 ? seal_find(sealed, len, NULL) : NULL;

@@ -58,7 +58,7 @@ static const struct opt options[] = {
 
 static const struct opt words[] = {{"matrix", OPT_INTO(struct search_args, job.matrix)}, {0}};
 
-static int check(void *args, struct err *err)
+static int refuse_layout(void *args, struct err *err)
 {
     const struct search_args *a = args;
 
@@ -70,7 +70,7 @@ static int check(void *args, struct err *err)
 }
 
 static const struct opt_line command = {
-    .check = check,
+    .check = refuse_layout,
     .words = words,
     .set = {JOB_OPTIONS(struct search_args, job), {.rows = options}},
     .usage = "[MATRIX]",

@@ -105,7 +105,7 @@ static int pairs(const struct show *s, FILE *out, json_t **json, struct err *err
 }
 
 /* Read what NCCL built, from the topology.json of the campaign or a single one. */
-static int nccl(const struct show *s, FILE *out, json_t **json, struct err *err)
+static int nccl_section(const struct show *s, FILE *out, json_t **json, struct err *err)
 {
     struct nccl_profile p = {.lines = 0};
     int rc = 0;
@@ -136,7 +136,7 @@ static const struct section {
                                                 {"findings", findings, &of_matrix},
                                                 {"parts", parts, &of_matrix},
                                                 {"points", points, &of_matrix},
-                                                {"nccl", nccl, &of_topology}};
+                                                {"nccl", nccl_section, &of_topology}};
 
 static int take_section(void *args, char *name, struct err *err)
 {

@@ -20,35 +20,35 @@ static const double alike = 0.05;
 
 /* --- which hosts are one block --- */
 
-struct grouping {
+struct block_groups {
     int level;
     int *of; /* group of each host */
     char **name;
     int groups;
 };
 
-static void grouping_free(struct grouping *g)
+static void block_groups_free(struct block_groups *g)
 {
     free(g->of);
     hostlist_free(g->name, g->groups);
 }
 
 /* The level as groups of hosts; false when no two hosts share one (HGX: each host is a domain). */
-static bool look(struct grouping *g, const struct topo *t, int level)
+static bool look(struct block_groups *g, const struct topo *t, int level)
 {
     g->level = level;
     g->of = groups_of_hosts(t, (enum level)level, &g->name, &g->groups);
     return groups_shared(g->of, t->hosts, g->groups) > 0;
 }
 
-static int choose(struct grouping *g, const struct topo *t, int level, struct err *err)
+static int choose(struct block_groups *g, const struct topo *t, int level, struct err *err)
 {
     static const int order[] = {LEVEL_DOMAIN, LEVEL_RACK, LEVEL_LEAF, LEVEL_SPINE};
 
     for (size_t i = 0; level < 0 && i < sizeof(order) / sizeof(*order); i++) {
         if (look(g, t, order[i]))
             return 0;
-        grouping_free(g);
+        block_groups_free(g);
     }
     if (level < 0)
         return err_set(err, "no NVLink domain, rack, leaf or spine groups hosts: there are no "
@@ -57,13 +57,13 @@ static int choose(struct grouping *g, const struct topo *t, int level, struct er
     if (g->groups && g->groups <= BLOCKS_MAX)
         return 0;
     int groups = g->groups;
-    grouping_free(g);
+    block_groups_free(g);
     return groups ? err_data(err, "%d groups of hosts at level %s, more than %d", groups,
                              level_name[level], BLOCKS_MAX)
                   : err_set(err, "no %s of any host is known", level_name[level]);
 }
 
-static void fill(struct blocks *b, struct grouping *g, const struct topo *t)
+static void fill(struct blocks *b, struct block_groups *g, const struct topo *t)
 {
     b->level = (enum level)g->level;
     b->source = groups_source(t, b->level);
@@ -323,7 +323,7 @@ static void arrange(struct blocks *b)
 
 int blocks_make(struct blocks *b, const struct matrix *m, int level, double bytes, struct err *err)
 {
-    struct grouping g;
+    struct block_groups g;
 
     memset(b, 0, sizeof(*b));
     if (choose(&g, &m->topo, level, err) < 0)

@@ -143,13 +143,6 @@ static bool is_fault(const struct export_run *e, const struct part_row *p)
     return false;
 }
 
-static int host_of(const struct part_row *p)
-{
-    bool two = p->places > 1 && p->place[0].host != p->place[1].host;
-
-    return p->places == 0 || two || p->kind > PART_KIND_LINK ? -1 : p->place[0].host;
-}
-
 static void blame(struct junit_case *c, const struct part_row *p)
 {
     char speed[PART_SPEED];
@@ -166,7 +159,7 @@ static void add_parts(struct junit *j, const struct export_run *e)
         add(j, mem_strdup("railgauge.host"), mem_strdup(e->topo->host[h].name));
     for (int i = 0; i < e->parts->rows; i++) {
         const struct part_row *p = &e->parts->row[i];
-        int host = host_of(p);
+        int host = part_host(p);
         if (is_fault(e, p))
             blame(host >= 0 && host < e->topo->hosts
                       ? &j->item[host]

@@ -124,7 +124,7 @@ static void put_verdict(struct metrics *s)
 
 /* --- tiers --- */
 
-static double rate_of(const struct metrics *s, int i)
+static double metrics_rate(const struct metrics *s, int i)
 {
     return matrix_rate(s->e->m, i, DIR_UNI);
 }
@@ -140,7 +140,7 @@ static double expected_of(const struct metrics *s, int i)
 {
     const struct matrix *ref = s->e->reference;
 
-    return ref ? rate_of(s, i) / reference_rate(ref, s->e->m, &s->e->m->tier[i]) : NAN;
+    return ref ? metrics_rate(s, i) / reference_rate(ref, s->e->m, &s->e->m->tier[i]) : NAN;
 }
 
 static double spread_of(const struct metrics *s, int i)
@@ -167,7 +167,7 @@ static void put_tiers(struct metrics *s)
         double (*of)(const struct metrics *s, int tier);
     } figure[] = {
         {"tier_bandwidth_bytes_per_second", "One way bandwidth of a healthy pair, large messages.",
-         rate_of},
+         metrics_rate},
         {"tier_latency_seconds", "One way latency of a healthy pair, small messages.", latency_of},
         {"tier_expected_ratio", "Bandwidth of a healthy pair as a share of the reference.",
          expected_of},

@@ -264,7 +264,7 @@ static void slow_parts(struct fit *f, int tier, int k, double factor)
 }
 
 /* Median rate of pairs of the class in this tier. */
-static double rate_of(const struct fit *f, int tier, int k)
+static double class_rate(const struct fit *f, int tier, int k)
 {
     int n, found = 0;
     const int *of = fit_of(f, tier, OP_PAIR_BW, &n);
@@ -284,7 +284,7 @@ static double rate_of(const struct fit *f, int tier, int k)
 static void add_class(struct fit *f, int tier, int k)
 {
     const struct classes *c = &f->classes;
-    double share = c->share[tier][k], rate = rate_of(f, tier, k);
+    double share = c->share[tier][k], rate = class_rate(f, tier, k);
     bool like_reference = !c->own[tier][k] && share == 1;
 
     if (like_reference || !(rate > 0))

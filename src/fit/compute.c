@@ -255,7 +255,7 @@ static void say_links(const struct judge *j, struct matrix *m)
                         j->row[i]->host, j->row[i]->busid, j->row[i]->note);
 }
 
-static int check(const struct matrix *m, const struct device_table *t, struct err *err)
+static int endpoints_exist(const struct matrix *m, const struct device_table *t, struct err *err)
 {
     for (int i = 0; i < t->rows; i++)
         if (t->row[i].endpoint >= m->topo.endpoints)
@@ -269,7 +269,7 @@ int fit_compute(struct matrix *m, const struct device_table *t, const struct fab
 {
     struct judge j = {.endpoints = m->topo.endpoints};
 
-    if (check(m, t, err) < 0)
+    if (endpoints_exist(m, t, err) < 0)
         return -1;
     j.row = mem_calloc((size_t)t->rows + 1, sizeof(*j.row));
     j.of = mem_calloc((size_t)t->rows + 1, sizeof(*j.of));

@@ -371,7 +371,7 @@ static void collective_curves(struct fit *f)
 
 /* --- the chain --- */
 
-static int check(const struct topo *t, const struct points *p, struct err *err)
+static int points_fit_topology(const struct topo *t, const struct points *p, struct err *err)
 {
     if (t->endpoints < 2)
         return err_data(err, "the topology has %d endpoints; a fit needs two", t->endpoints);
@@ -464,7 +464,7 @@ int fit_matrix(struct matrix *m, struct topo *t, const struct plan *plan, const 
     struct fit f = {.m = m, .plan = plan, .points = p, .o = *o};
 
     matrix_init(m);
-    if (check(t, p, err) < 0)
+    if (points_fit_topology(t, p, err) < 0)
         return -1;
     m->topo = *t;
     topo_init(t);

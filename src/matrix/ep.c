@@ -43,7 +43,7 @@ static void around(const struct matrix *m, bool cross, int n, const struct ep_cu
 }
 
 /* B/s of one rank, and the latency; NAN where no curve serves. */
-static double rate_of(const struct matrix *m, bool cross, int n, bool dispatch, double *alpha)
+static double ep_rate(const struct matrix *m, bool cross, int n, bool dispatch, double *alpha)
 {
     const struct ep_curve *a, *b;
 
@@ -69,11 +69,11 @@ double ep_time(const struct matrix *m, const struct ways *w, double inside, doub
 
     if (w->inner_factor <= 0 || slow->outer <= 0)
         return INFINITY;
-    double in = rate_of(m, false, s->per_domain, dispatch, cross ? &unused : &alpha);
+    double in = ep_rate(m, false, s->per_domain, dispatch, cross ? &unused : &alpha);
     double busy = inside > 0 && s->per_domain > 1 ? inside / (in * w->inner_factor) : 0;
     if (cross) { /* no kernel is faster than the NICs */
         double nic = matrix_rate(m, w->outer, DIR_BI) * fmin(1, (double)s->nics / s->per_domain);
-        double out = fmin(rate_of(m, true, s->ranks, dispatch, &alpha), nic) * slow->outer;
+        double out = fmin(ep_rate(m, true, s->ranks, dispatch, &alpha), nic) * slow->outer;
         busy = isnan(alpha) || isnan(busy) ? NAN : fmax(busy, across / out);
     }
     return alpha + slow->add + busy;

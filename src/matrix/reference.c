@@ -258,7 +258,7 @@ static const struct tier *tier_of_place(const struct matrix *reference, const st
 }
 
 /* B/s at large sizes; NAN: neither curve nor data sheet. */
-static double rate_of(const struct tier *t)
+static double tier_rate(const struct tier *t)
 {
     const struct curve *c = t->curve[DIR_UNI].points ? &t->curve[DIR_UNI] : &t->curve[DIR_ONEWAY];
 
@@ -269,13 +269,14 @@ const struct tier *reference_tier(const struct matrix *reference, const struct m
                                   const struct tier *t)
 {
     const struct tier *like = tier_of_place(reference, t), *nearest = NULL;
-    double rate = rate_of(t), step = log(TIER_BEYOND), nics = reference_scale(reference, &m->topo);
+    double rate = tier_rate(t), step = log(TIER_BEYOND),
+           nics = reference_scale(reference, &m->topo);
 
-    if (!like || !(rate > TIER_BEYOND * rate_of(like) * (like->nic ? nics : 1)))
+    if (!like || !(rate > TIER_BEYOND * tier_rate(like) * (like->nic ? nics : 1)))
         return like; /* NULL as well where there is no reference */
     for (int i = 0; i < reference->tiers; i++) {
         const struct tier *x = &reference->tier[i];
-        double apart = fabs(log(rate / (rate_of(x) * (x->nic ? nics : 1))));
+        double apart = fabs(log(rate / (tier_rate(x) * (x->nic ? nics : 1))));
         if (apart <= step) {
             step = apart;
             nearest = x;

@@ -17,7 +17,7 @@ enum { UNIT_LEAST = 500 };                              /* per order, however fe
 /* fewer ranks than one, or more than the other, get more time */
 enum { FEW_RANKS = 2048, MANY_RANKS = 16384 };
 
-static double budget_of(const struct place_ask *ask)
+static double search_seconds(const struct place_ask *ask)
 {
     if (ask->demand)
         return DEMAND_WORK_PER_SECOND * (ask->limit > 0 ? ask->limit : DEMAND_LIMIT);
@@ -136,7 +136,7 @@ void placer_open(struct placer *pl, const struct place_ask *ask, struct node_poo
 
     *pl = (struct placer){.ask = ask, .step = s, .pool = pool};
     pl->ranks = ask->demand ? ask->demand->ranks : s->ranks;
-    pl->budget = budget_of(ask) * (ask->share > 0 ? ask->share : 1);
+    pl->budget = search_seconds(ask) * (ask->share > 0 ? ask->share : 1);
     for (int i = 0; i < s->traffic.messages; i++) {
         bool again = false;
         for (int k = 0; k < i; k++)

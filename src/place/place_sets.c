@@ -433,7 +433,7 @@ static void moves(struct sets_search *s)
 
 /* --- complete search --- */
 
-static void search_free(struct sets_search *s)
+static void sets_search_free(struct sets_search *s)
 {
     for (int i = 0; i < s->patterns; i++)
         free(s->pattern[i].at);
@@ -481,7 +481,7 @@ int place_sets_find(struct place_sets *out, const struct place_step *step,
     search(&s, out, patterns);
     rank_all(out, &s, k);
     out->priced = s.priced;
-    search_free(&s);
+    sets_search_free(&s);
     return out->count ? 0 : err_set(err, "no set of %d hosts: %.400s", need, s.why.text);
 }
 

@@ -21,14 +21,14 @@ struct host_runs {
     int back; /* first rank that returns to a node after ranks on others; -1: none */
 };
 
-static int host_of(const struct rank_map *s, int rank)
+static int rank_host(const struct rank_map *s, int rank)
 {
     return s->topo->endpoint[s->order[rank]].place.at[LEVEL_HOST];
 }
 
 static const char *node_of(const struct rank_map *s, int rank)
 {
-    return s->topo->host[host_of(s, rank)].name;
+    return s->topo->host[rank_host(s, rank)].name;
 }
 
 static void runs_of(struct host_runs *v, const struct rank_map *s)
@@ -37,8 +37,8 @@ static void runs_of(struct host_runs *v, const struct rank_map *s)
 
     *v = (struct host_runs){.map = s, .back = -1};
     for (int r = 0; r < s->ranks; r++) {
-        int host = host_of(s, r);
-        if (r && host == host_of(s, r - 1)) {
+        int host = rank_host(s, r);
+        if (r && host == rank_host(s, r - 1)) {
             v->run[v->count - 1].ranks++;
             continue;
         }
@@ -58,7 +58,7 @@ static char **nodes_of(const struct rank_map *s, int *count)
 
     *count = 0;
     for (int r = 0; r < s->ranks; r++) {
-        int host = host_of(s, r);
+        int host = rank_host(s, r);
         if (!seen[host])
             MEM_PUSH(name, *count) = s->topo->host[host].name;
         seen[host] = true;
@@ -90,7 +90,7 @@ static int common_at(const struct rank_map *s, enum level level)
     bool *seen = mem_calloc((size_t)s->topo->hosts + 1, sizeof(bool)), known = true;
 
     for (int r = 0; r < s->ranks; r++) {
-        int group = s->topo->endpoint[s->order[r]].place.at[level], host = host_of(s, r);
+        int group = s->topo->endpoint[s->order[r]].place.at[level], host = rank_host(s, r);
         known &= group >= 0;
         if (known && !seen[host])
             nodes[group]++;
@@ -147,7 +147,7 @@ static int check_in_turn(const struct rank_map *s, const char *what, struct err 
     int *next = mem_calloc((size_t)s->topo->hosts + 1, sizeof(int)), rc = 0;
 
     for (int r = 0; rc == 0 && r < s->ranks; r++) {
-        int local = s->topo->endpoint[s->order[r]].local, want = next[host_of(s, r)]++;
+        int local = s->topo->endpoint[s->order[r]].local, want = next[rank_host(s, r)]++;
         if (local != want)
             rc = err_data(err,
                           "rank %d is on device %d of node \"%s\", and %s gives it device %d: "

@@ -49,7 +49,7 @@ static void free_hosts(struct import *im)
 }
 
 /* Index of the host, with room for devices; -1: not in the given topology. */
-static int host_of(struct import *im, const char *name)
+static int add_host(struct import *im, const char *name)
 {
     int before = im->topo.hosts, host = topo_add_host(&im->topo, name);
 
@@ -77,7 +77,7 @@ static int new_endpoint(struct import *im, int host, const struct recording_rank
 int import_endpoint(struct import *im, const char *path, const struct recording_rank *k,
                     struct err *err)
 {
-    int host = host_of(im, k->host);
+    int host = add_host(im, k->host);
 
     if (host < 0)
         return err_data(err, "%s: rank %d ran on host %s, which the topology does not have", path,

@@ -59,14 +59,6 @@ static enum accept_is part_verdict(const struct health_input *in, int part)
     return worst;
 }
 
-/* Returns the host if the part lies on a single host; -1: otherwise. */
-static int host_of(const struct part_row *p)
-{
-    bool one = p->places == 1 || (p->places == 2 && p->place[0].host == p->place[1].host);
-
-    return one && p->kind <= PART_KIND_LINK ? p->place[0].host : -1;
-}
-
 static bool is_in(const struct matrix *m, const struct part_row *p, int host)
 {
     if (p->exception < 0)
@@ -100,7 +92,7 @@ static void judge_parts(struct health *h, const struct health_input *in, int hos
         enum accept_is is = part_verdict(in, i);
         if (is == ACCEPT_PASS || !is_in(in->m, p, host))
             continue;
-        bool its = host_of(p) == host && p->confidence > CONFIDENCE_LOW;
+        bool its = part_host(p) == host && p->confidence > CONFIDENCE_LOW;
         say(h, its ? is : ACCEPT_WARN, part_reason(p), &more);
     }
     if (more)
@@ -117,7 +109,7 @@ static bool follows(enum check c)
 static bool some_host_fails(const struct health_input *in)
 {
     for (int i = 0; i < in->parts->rows; i++)
-        if (host_of(&in->parts->row[i]) >= 0 && part_verdict(in, i) == ACCEPT_FAIL)
+        if (part_host(&in->parts->row[i]) >= 0 && part_verdict(in, i) == ACCEPT_FAIL)
             return true;
     return false;
 }

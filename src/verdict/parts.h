@@ -130,6 +130,13 @@ static inline struct exception part_exception(const struct part_row *r)
                               .alpha_add = r->alpha_add,
                               .bytes = r->bytes};
 }
+/* The host that alone has the part; -1: a part of two hosts, or wider than a host. */
+static inline int part_host(const struct part_row *r)
+{
+    bool one = r->places == 1 || (r->places == 2 && r->place[0].host == r->place[1].host);
+
+    return one && r->kind <= PART_KIND_LINK ? r->place[0].host : -1;
+}
 /* Effect of the part and its condition: "0.60", matrix_effect(); for people "60 % of normal". */
 enum { PART_SPEED = MATRIX_EFFECT };
 static inline char *part_speed(const struct part_row *r, char buf[PART_SPEED])

@@ -230,7 +230,7 @@ static void set_index(json_t *o, const char *key, int value)
         json_object_set_new(o, key, json_integer(value));
 }
 
-static json_t *place_json(const struct topo *t, const struct part_place *p)
+static json_t *part_place_json(const struct topo *t, const struct part_place *p)
 {
     json_t *o = json_object();
 
@@ -261,6 +261,6 @@ json_t *parts_places_json(const struct topo *t, const struct part_row *r)
     json_t *list = json_array();
 
     for (int i = 0; i < r->places; i++)
-        json_array_append_new(list, place_json(t, &r->place[i]));
+        json_array_append_new(list, part_place_json(t, &r->place[i]));
     return list;
 }

@@ -237,7 +237,7 @@ static int count_of(const struct topo *t, enum lint_what what)
     return count[what];
 }
 
-static int host_of(const struct topo *t, enum lint_what what, int i)
+static int object_host(const struct topo *t, enum lint_what what, int i)
 {
     return what == HOSTS  ? i
            : what == GPUS ? t->gpu[i].host
@@ -248,7 +248,7 @@ static int host_of(const struct topo *t, enum lint_what what, int i)
 /* Name of an object, preceded by the host's name (except for hosts). */
 static char *name_of(const struct topo *t, enum lint_what what, int i)
 {
-    const char *host = t->host[host_of(t, what, i)].name;
+    const char *host = t->host[object_host(t, what, i)].name;
 
     switch (what) {
     case GPUS:
@@ -267,7 +267,7 @@ static char *name_of(const struct topo *t, enum lint_what what, int i)
 static char *peers_of(const struct lint_view *v, enum lint_what what, int i)
 {
     const struct topo *t = v->t;
-    int k = v->host[host_of(t, what, i)].kind;
+    int k = v->host[object_host(t, what, i)].kind;
 
     switch (what) {
     case GPUS:

@@ -23,14 +23,14 @@ enum {
     PAIRS_MOST = 80000    /* per page: 10 bytes each, 13.3 as base64 */
 };
 
-static const char *host_of(const struct page_facts *f, int endpoint)
+static const char *host_name(const struct page_facts *f, int endpoint)
 {
     return f->t->host[topo_at(f->t, endpoint, LEVEL_HOST)].name;
 }
 
 char *page_endpoint(const struct page_facts *f, int endpoint, char buf[300])
 {
-    snprintf(buf, 300, "%s:%d", host_of(f, endpoint), f->t->endpoint[endpoint].local);
+    snprintf(buf, 300, "%s:%d", host_name(f, endpoint), f->t->endpoint[endpoint].local);
     return buf;
 }
 
@@ -256,8 +256,8 @@ int page_slot(const struct page_facts *f, const struct page_block *b, int row)
 
 static char *block_name(const struct page_facts *f, const struct page_block *b)
 {
-    const char *first = host_of(f, f->order[b->first]),
-               *last = host_of(f, f->order[b->first + b->count - 1]);
+    const char *first = host_name(f, f->order[b->first]),
+               *last = host_name(f, f->order[b->first + b->count - 1]);
     int rack = topo_at(f->t, f->order[b->first], LEVEL_RACK);
 
     if (f->racks)

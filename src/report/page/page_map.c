@@ -16,7 +16,7 @@ enum { STILL_LEFT = 84, STILL_TOP = 20, STILL_SIDE = 640 };
 static const double step[] = {0.5, 0.6, 0.7, 0.8, 0.9, 1.05, 1.15};
 enum { STEP_NORMAL = 5, STEPS = sizeof(step) / sizeof(*step), STEP_WRONG, STEP_DEAD };
 
-static int step_of(double share)
+static int colour_of(double share)
 {
     int k = 0;
 
@@ -60,7 +60,7 @@ static void make_still(struct still *s, const struct page_facts *f)
             continue;
         signed char *at =
             &s->at[(size_t)s->group[p->src] * (size_t)s->groups + (size_t)s->group[p->dst]];
-        int k = p->wrong ? STEP_WRONG : isnan(p->share) ? STEP_DEAD : step_of(p->share);
+        int k = p->wrong ? STEP_WRONG : isnan(p->share) ? STEP_DEAD : colour_of(p->share);
         if (*at == -1 || badness(k) > badness(*at))
             *at = (signed char)k;
     }

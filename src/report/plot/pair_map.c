@@ -353,7 +353,7 @@ const struct pair_sample *pair_map_sample(const struct pair_map *ps, int src, in
 }
 
 /* Rate of two different endpoints; expected: rate of their tier. */
-static double rate_of(const struct pair_map *ps, int src, int dst, double expected)
+static double measured_rate(const struct pair_map *ps, int src, int dst, double expected)
 {
     const struct pair_sample *s = pair_map_sample(ps, src, dst);
 
@@ -362,7 +362,8 @@ static double rate_of(const struct pair_map *ps, int src, int dst, double expect
 
 double pair_map_rate(const struct pair_map *ps, int src, int dst)
 {
-    return src == dst ? NAN : rate_of(ps, src, dst, ps->expected[pair_map_tier(ps, src, dst)]);
+    return src == dst ? NAN
+                      : measured_rate(ps, src, dst, ps->expected[pair_map_tier(ps, src, dst)]);
 }
 
 static double tier_rate(const struct tier *t, enum direction dir, double bytes)

@@ -268,7 +268,7 @@ static void one(struct variants *v, const struct variants_opts *o, const struct 
 }
 
 /* Fail if a mean time of the whole job cannot be carried over to other counts. */
-static int check(const struct variants_opts *o, struct err *err)
+static int counts_make_sense(const struct variants_opts *o, struct err *err)
 {
     if (o->asked->counts > 1 && o->budget->mtbf > 0 && o->budget->mtbf_of == BUDGET_OF_JOB)
         return err_usage(err, "--mtbf of a job is of one GPU count: say that of a GPU or node, as "
@@ -285,7 +285,7 @@ int variants_make(struct variants *v, const struct variants_opts *o, struct err 
     char *layout = NULL;
 
     memset(v, 0, sizeof(*v));
-    if (check(o, err) < 0 || (o->asked->counts && !(layout = open_axis(&job, err))))
+    if (counts_make_sense(o, err) < 0 || (o->asked->counts && !(layout = open_axis(&job, err))))
         return -1;
     if (layout)
         job.layout = layout;

@@ -136,7 +136,7 @@ static void print_comms(FILE *f, const struct nccl_profile *p)
         fprintf(f, "%-10s %d of 2 ranks\n", shown ? "" : "comms", pairs);
 }
 
-static int host_of(const struct topo *t, const struct nccl_comm_profile *c, int rank)
+static int rank_host(const struct topo *t, const struct nccl_comm_profile *c, int rank)
 {
     int e = c->endpoint ? c->endpoint[rank] : -1;
 
@@ -154,7 +154,7 @@ static void print_links(FILE *f, const struct nccl_profile *p, const struct topo
     for (int i = 0; i < p->links; i++) {
         const struct nccl_link *k = &p->link[i];
         const struct nccl_comm_profile *c = &p->comm[p->link_comm[i]];
-        int a = host_of(t, c, k->from), b = host_of(t, c, k->to);
+        int a = rank_host(t, c, k->from), b = rank_host(t, c, k->to);
         int w = a < 0 || b < 0 ? 2 : a != b;
         if (k->receives)
             continue; /* counted at its sender */

@@ -374,7 +374,7 @@ static int join(struct ibnet_text *x)
     return 0;
 }
 
-static int check(struct ibnet_text *x)
+static int nodes_are_unique(struct ibnet_text *x)
 {
     int a, b;
 
@@ -392,7 +392,8 @@ int ibnet_parse(struct net **n, const char *text, size_t len, const char *path, 
     char *copy = mem_calloc(len + 1, 1);
 
     memcpy(copy, text, len);
-    int rc = ibnet_text_read(&x, copy, len) < 0 || check(&x) < 0 || join(&x) < 0 ? -1 : 0;
+    int rc =
+        ibnet_text_read(&x, copy, len) < 0 || nodes_are_unique(&x) < 0 || join(&x) < 0 ? -1 : 0;
     if (rc == 0)
         net_tiers(x.net);
     else

@@ -141,7 +141,7 @@ void net_hosts(struct net *n, const struct topo *t)
 
 /* --- declared groups --- */
 
-static char *part_name(const char *origin, int part)
+static char *subnet_name(const char *origin, int part)
 {
     return part ? mem_printf("%s subnet %d", origin, part + 1) : mem_strdup(origin);
 }
@@ -151,7 +151,7 @@ static void declare_leaves(struct topo *t, const struct net_view *v, const char 
     for (int g = 0; g < v->groups; g++) {
         const struct net_group *x = &v->group[g];
         char **names = mem_calloc((size_t)x->hosts + 1, sizeof(*names));
-        char *from = part_name(origin, x->part);
+        char *from = subnet_name(origin, x->part);
         for (int i = 0; i < x->hosts; i++)
             names[i] = v->host[x->host[i]].name;
         group_add(t, SOURCE_IBNET, LEVEL_LEAF, from, x->name, names, x->hosts);
@@ -220,7 +220,7 @@ static bool declare_tier(struct topo *t, const struct net_view *v, const char *o
         bool several = false;
         for (end = first = g; end < v->groups && v->group[end].part == v->group[g].part; end++)
             several = several || of[end] != of[first];
-        char *from = part_name(origin, v->group[g].part);
+        char *from = subnet_name(origin, v->group[g].part);
         for (int i = g; i < end && several; i++) {
             int k = g;
             while (of[k] != of[i])

@@ -74,8 +74,8 @@ static int by_host(const void *x, const void *y, void *view)
 }
 
 /* Index of an HCA's host, added if new; -1: unknown. */
-static int host_of(struct net_view *v, const struct topo *t, struct names *words, int hca,
-                   bool again, char device[32])
+static int hca_host(struct net_view *v, const struct topo *t, struct names *words, int hca,
+                    bool again, char device[32])
 {
     const struct net_node *n = &v->net->node[hca];
     char host[65];
@@ -101,7 +101,7 @@ static void find_ports(struct net_view *v, const struct topo *t)
     struct names words = {0};
 
     for (int i = 0; i < n->nodes; i++) {
-        host[i] = n->node[i].kind == NET_HCA ? host_of(v, t, &words, i, again[i], device[i]) : -1;
+        host[i] = n->node[i].kind == NET_HCA ? hca_host(v, t, &words, i, again[i], device[i]) : -1;
         v->unnamed += n->node[i].kind == NET_HCA && host[i] < 0;
     }
     for (int i = 0; i < n->cables; i++)
