@@ -321,6 +321,7 @@ lint: all $(PAGES)
 	$(Q)tests/walls.sh --raised
 	$(Q)$(if $(SAN),true,tests/hardened.sh $(BUILD)/railgauge $(PROBE) $(BUILD)/$(SONAME) $(PLUGIN))
 	$(Q)CC='$(CC)' tests/doors.sh
+	$(Q)python3 tests/params.py
 	$(Q)if command -v codespell >/dev/null; then codespell --skip="*.ipynb" --ignore-words-list=$(WORDS) src topo jobs tests/*/*.c *.md jobs/*.md docs/*.md tests/*.md Makefile; \
 	    else echo "codespell is not installed: spelling not checked"; fi
 	@echo "lint: clean"

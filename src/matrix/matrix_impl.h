@@ -106,8 +106,12 @@ json_t *seen_write(const struct matrix *m, int i); /* new reference */
  * coordinates of 25,000 hosts in 1,389 racks become 1,389 runs of racks and one run of hosts. --- */
 
 json_t *rows_pack(const int *v, int n, int row); /* row divides n; new reference */
-/* Read exactly n values, each in min..max; `where` names the list in messages. */
-int rows_unpack(int *v, int n, int row, json_t *list, const char *where, int min, int max,
-                struct err *err);
+/* A list of such runs: rows of `row` values, each in min..max. */
+struct rows {
+    json_t *list;
+    int row, min, max;
+};
+/* Read exactly n values; `where` names the list in messages. */
+int rows_unpack(int *v, int n, const struct rows *r, const char *where, struct err *err);
 
 #endif

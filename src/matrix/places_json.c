@@ -65,63 +65,61 @@ json_t *rows_pack(const int *v, int n, int row)
     return out;
 }
 
-/* One integer of a run; message with its place. */
-static int take(json_t *value, long long min, long long max, const char *where, int index,
-                const char *what, long long *out, struct err *err)
+/* One integer of a run. */
+static int take(json_t *value, long long min, long long max, const char *what, long long *out,
+                struct err *err)
 {
     if (!json_is_integer(value))
-        return err_data(err, "%s[%d]: the %s is not an integer", where, index, what);
+        return err_data(err, "the %s is not an integer", what);
     *out = json_integer_value(value);
     if (*out < min || *out > max)
-        return err_data(err, "%s[%d]: the %s %lld is outside %lld..%lld", where, index, what, *out,
-                        min, max);
+        return err_data(err, "the %s %lld is outside %lld..%lld", what, *out, min, max);
     return 0;
 }
 
-static int unpack_run(int *v, long left, int row, json_t *list, const char *where, int index,
-                      int min, int max, long *rows, struct err *err)
+/* Set *rows to the number of rows of the run. */
+static int unpack_run(int *v, long left, const struct rows *r, json_t *run, long *rows,
+                      struct err *err)
 {
-    json_t *one = json_array_get(list, (size_t)index), *values = json_array_get(one, 1);
-    size_t parts = json_array_size(one);
+    json_t *values = json_array_get(run, 1);
     long long count, step = 0, x;
 
-    if (!json_is_array(one) || parts < 2 || parts > 3)
-        return err_data(err, "%s[%d] is not [rows, values] or [rows, values, step]", where, index);
-    if (take(json_array_get(one, 0), 1, left, where, index, "number of rows", &count, err) < 0)
+    if (take(json_array_get(run, 0), 1, left, "number of rows", &count, err) < 0)
         return -1;
-    if (parts == 3 &&
-        take(json_array_get(one, 2), -(1 << 20), 1 << 20, where, index, "step", &step, err) < 0)
+    if (json_array_size(run) == 3 &&
+        take(json_array_get(run, 2), -(1 << 20), 1 << 20, "step", &step, err) < 0)
         return -1;
-    if (json_is_array(values) && json_array_size(values) != (size_t)row)
-        return err_data(err, "%s[%d]: %zu values where a row has %d", where, index,
-                        json_array_size(values), row);
-    for (int i = 0; i < row; i++) {
+    if (json_is_array(values) && json_array_size(values) != (size_t)r->row)
+        return err_data(err, "%zu values where a row has %d", json_array_size(values), r->row);
+    for (int i = 0; i < r->row; i++) {
         json_t *value = json_is_array(values) ? json_array_get(values, (size_t)i) : values;
-        if (take(value, min, max, where, index, "value", &x, err) < 0)
+        if (take(value, r->min, r->max, "value", &x, err) < 0)
             return -1;
         long long last = x + (count - 1) * step;
-        if (last < (step ? 0 : min) || last > max)
-            return err_data(err, "%s[%d]: its last value %lld is outside %d..%d", where, index,
-                            last, min, max);
-        for (long r = 0; r < count; r++)
-            v[r * row + i] = (int)(x + r * step);
+        if (last < (step ? 0 : r->min) || last > r->max)
+            return err_data(err, "its last value %lld is outside %d..%d", last, r->min, r->max);
+        for (long k = 0; k < count; k++)
+            v[k * r->row + i] = (int)(x + k * step);
     }
     *rows = (long)count;
     return 0;
 }
 
-/* Exactly n values, each in min..max; `where` names the list in messages. */
-int rows_unpack(int *v, int n, int row, json_t *list, const char *where, int min, int max,
-                struct err *err)
+int rows_unpack(int *v, int n, const struct rows *r, const char *where, struct err *err)
 {
-    long left = n / row, rows = 0;
+    long left = n / r->row, rows = 0;
 
-    if (!json_is_array(list))
+    if (!json_is_array(r->list))
         return err_data(err, "%s is not a list of runs", where);
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        if (unpack_run(v, left, row, list, where, (int)i, min, max, &rows, err) < 0)
-            return -1;
-        v += rows * row;
+    for (size_t i = 0; i < json_array_size(r->list); i++) {
+        json_t *run = json_array_get(r->list, i);
+        size_t parts = json_array_size(run);
+        if (!json_is_array(run) || parts < 2 || parts > 3)
+            return err_data(err, "%s[%d] is not [rows, values] or [rows, values, step]", where,
+                            (int)i);
+        if (unpack_run(v, left, r, run, &rows, err) < 0)
+            return err_wrap(err, "%s[%d]", where, (int)i);
+        v += rows * r->row;
         left -= rows;
     }
     return left == 0 ? 0 : err_data(err, "%s: %ld rows are missing", where, left);
@@ -246,8 +244,8 @@ static int level_unpack(struct topo *t, int level, json_t *value, int row, int *
 
     if (take_level(value, where, &names, &source, &runs, err) < 0 ||
         names_unpack(t, level, names, where_at(at, "%s.names", where), err) < 0 ||
-        rows_unpack(scratch, t->endpoints, row, runs, where_at(at, "%s.at", where), -1,
-                    t->group[level].count - 1, err) < 0)
+        rows_unpack(scratch, t->endpoints, &(struct rows){runs, row, -1, t->group[level].count - 1},
+                    where_at(at, "%s.at", where), err) < 0)
         return -1;
     for (int i = 0; i < t->endpoints; i++)
         if (scratch[i] >= 0) {
@@ -342,8 +340,8 @@ static int devices_unpack(struct topo *t, json_t *value, int row, int *scratch, 
         return -1;
     int rc = read_kinds(kinds, where, read_device, &d, err);
     if (rc == 0)
-        rc = rows_unpack(scratch, t->endpoints, row, runs, where_at(at, "%s.at", where), 0,
-                         d.kinds - 1, err);
+        rc = rows_unpack(scratch, t->endpoints, &(struct rows){runs, row, 0, d.kinds - 1},
+                         where_at(at, "%s.at", where), err);
     for (int i = 0; i < t->endpoints && rc == 0; i++) {
         t->endpoint[i].kind = d.kind[scratch[i]].kind;
         memcpy(t->endpoint[i].model, d.kind[scratch[i]].model, sizeof(d.kind->model));
@@ -418,22 +416,30 @@ static int read_nic(void *whole, json_t *value, const char *where, struct err *e
     return 0;
 }
 
-static int nics_fill(struct topo *t, json_t *kinds, json_t *runs, json_t *hosts, int count, int row,
-                     enum matrix_depth depth, const char *where, struct err *err)
+/* "nics": lists of `count` NICs in rows. */
+struct nic_lists {
+    json_t *kinds, *runs, *hosts;
+    int count, row;
+};
+
+static int nics_fill(struct topo *t, const struct nic_lists *l, enum matrix_depth depth,
+                     const char *where, struct err *err)
 {
     struct nic_kinds k = {NULL, 0};
-    int *v = mem_calloc((size_t)count, sizeof(*v)), *host = mem_calloc((size_t)count, sizeof(*v));
+    int *v = mem_calloc((size_t)l->count, sizeof(*v)),
+        *host = mem_calloc((size_t)l->count, sizeof(*v));
     char at[JSON_WHERE];
-    int rc = read_kinds(kinds, where, read_nic, &k, err);
+    int rc = read_kinds(l->kinds, where, read_nic, &k, err);
 
     if (rc == 0)
-        rc = rows_unpack(v, count, row, runs, where_at(at, "%s.at", where), 0, k.kinds - 1, err);
+        rc = rows_unpack(v, l->count, &(struct rows){l->runs, l->row, 0, k.kinds - 1},
+                         where_at(at, "%s.at", where), err);
     if (rc == 0)
-        rc = rows_unpack(host, count, row, hosts, where_at(at, "%s.host", where), 0, t->hosts - 1,
-                         err);
+        rc = rows_unpack(host, l->count, &(struct rows){l->hosts, l->row, 0, t->hosts - 1},
+                         where_at(at, "%s.host", where), err);
     if (rc == 0)
-        t->nics = count;
-    for (int i = 0; i < count && rc == 0 && depth == MATRIX_WHOLE; i++) {
+        t->nics = l->count;
+    for (int i = 0; i < l->count && rc == 0 && depth == MATRIX_WHOLE; i++) {
         t->nic = mem_grow(t->nic, (size_t)i, sizeof(*t->nic));
         t->nic[i] = k.kind[v[i]];
         t->nic[i].host = host[i];
@@ -448,17 +454,18 @@ static int nics_unpack(struct topo *t, json_t *value, int row, enum matrix_depth
                        int *scratch, const char *where, struct err *err)
 {
     char at[JSON_WHERE];
-    json_t *kinds, *runs, *hosts, *nearest;
-    int count, nic_row;
+    json_t *nearest;
+    struct nic_lists l;
 
-    if (json_take(value, where, err, "{s:i, s:i, s:o, s:o, s:o, s:o}", "count", &count, "row",
-                  &nic_row, "kinds", &kinds, "at", &runs, "host", &hosts, "nearest", &nearest) < 0)
+    if (json_take(value, where, err, "{s:i, s:i, s:o, s:o, s:o, s:o}", "count", &l.count, "row",
+                  &l.row, "kinds", &l.kinds, "at", &l.runs, "host", &l.hosts, "nearest",
+                  &nearest) < 0)
         return -1;
-    if (count < 0 || count > PLACES_MAX || nic_row < 1 || count % nic_row)
-        return err_data(err, "%s: %d NICs in rows of %d", where, count, nic_row);
-    if (nics_fill(t, kinds, runs, hosts, count, nic_row, depth, where, err) < 0 ||
-        rows_unpack(scratch, t->endpoints, row, nearest, where_at(at, "%s.nearest", where), -1,
-                    count - 1, err) < 0)
+    if (l.count < 0 || l.count > PLACES_MAX || l.row < 1 || l.count % l.row)
+        return err_data(err, "%s: %d NICs in rows of %d", where, l.count, l.row);
+    if (nics_fill(t, &l, depth, where, err) < 0 ||
+        rows_unpack(scratch, t->endpoints, &(struct rows){nearest, row, -1, l.count - 1},
+                    where_at(at, "%s.nearest", where), err) < 0)
         return -1;
     for (int i = 0; i < t->endpoints; i++)
         t->endpoint[i].nic = scratch[i];
@@ -530,7 +537,7 @@ static int hosts_unpack(struct topo *t, json_t *levels, int count, int row, int 
         return err_data(err, "%s is missing", at);
     if (take_level(host, at, &names, &source, &runs, err) < 0 ||
         names_unpack(t, LEVEL_HOST, names, at, err) < 0 ||
-        rows_unpack(scratch, count, row, runs, at, 0, t->hosts - 1, err) < 0)
+        rows_unpack(scratch, count, &(struct rows){runs, row, 0, t->hosts - 1}, at, err) < 0)
         return -1;
     for (int i = 0; i < count; i++) {
         topo_add_endpoint(t, scratch[i], ENDPOINT_CPU);

@@ -193,9 +193,9 @@ static void runs_fold_equal_and_growing_rows(void **state)
 
     (void)state;
     assert_string_equal(text, "[[3,[0,1]],[3,[2,3],2],[1,-1]]");
-    assert_int_equal(rows_unpack(back, 14, 2, runs, "x", -1, 7, &err), 0);
+    assert_int_equal(rows_unpack(back, 14, &(struct rows){runs, 2, -1, 7}, "x", &err), 0);
     assert_memory_equal(v, back, sizeof(v));
-    assert_int_equal(rows_unpack(back, 14, 2, runs, "x", -1, 6, &err), -1);
+    assert_int_equal(rows_unpack(back, 14, &(struct rows){runs, 2, -1, 6}, "x", &err), -1);
     assert_string_equal(err.text, "x[1]: its last value 7 is outside -1..6");
     free(text);
     json_decref(runs);
