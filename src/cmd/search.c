@@ -99,14 +99,21 @@ static const struct opt_line command = {
 static void head(FILE *out, const struct search *s, const struct job *j)
 {
     const struct recipe *r = &s->best[0].candidate.recipe;
+    const struct search_finalist *f = s->best;
+    char sec[UNITS_TEXT], lo[UNITS_TEXT], hi[UNITS_TEXT];
 
-    fprintf(out, "%s on %d of %d endpoints%s%s, batch %d x %d tokens, %s\n", j->model.name,
-            s->ranks, j->matrix.topo.endpoints, j->matrix.fabric ? " of " : "",
-            j->matrix.fabric ? j->matrix.fabric : "", s->batch, s->seq,
-            recipe_name.dtype[r->dtype]);
-    fprintf(out,
-            "%ld layouts and recipes looked at in %.2f s: %ld priced, %ld behind by a bound\n\n",
+    while (f->over > 1 && f < s->best + s->bests - 1)
+        f++;
+    const struct prediction *p = &f->step;
+    table_wrap(out, 2, "%s on %d of %d endpoints%s%s, batch %d x %d tokens, %s", j->model.name,
+               s->ranks, j->matrix.topo.endpoints, j->matrix.fabric ? " of " : "",
+               j->matrix.fabric ? j->matrix.fabric : "", s->batch, s->seq,
+               recipe_name.dtype[r->dtype]);
+    fprintf(out, "%ld layouts and recipes in %.2f s: %ld priced, %ld excluded by a lower bound\n",
             s->priced + s->bounded, s->sec, s->priced, s->bounded);
+    fprintf(out, "fastest: %s (90 %% interval: %s to %s), %.0f tokens/s per GPU\n\n",
+            units_seconds_text(sec, p->sec), units_seconds_text(lo, p->lo),
+            units_seconds_text(hi, p->hi), p->tokens_per_gpu);
 }
 
 /* Settings besides the axes: "zero1, v=4, micro batch 2, recompute full". */
@@ -144,15 +151,11 @@ static void list(FILE *out, const struct search_finalist *f, int n)
     static const struct table_column columns[] = {{NULL, "#", "count"},
                                                   {NULL, "step", "seconds"},
                                                   {NULL, "than fastest", "figure"},
-                                                  {NULL, "90 % interval", "figure"},
-                                                  {NULL, "tokens/s per GPU", "%.0f"},
                                                   {NULL, "MFU", "%.1f %%"},
                                                   {NULL, "memory", "figure"},
-                                                  {NULL, "layout", "text"},
-                                                  {NULL, "recipe", "text"},
+                                                  {NULL, "layout and recipe", "text"},
                                                   {0}};
-    char lo[UNITS_TEXT], hi[UNITS_TEXT], range[2 * UNITS_TEXT + 8], recipe[160], over[48];
-    char memory[32];
+    char recipe[160], both[256], over[48], memory[32];
     bool some = false;
     struct table t;
 
@@ -160,11 +163,9 @@ static void list(FILE *out, const struct search_finalist *f, int n)
     for (int i = 0; i < n; i++, f++) {
         bool doubt = memory_fit(&f->step.memory) == MEMORY_MAY_NOT_FIT;
         snprintf(memory, sizeof(memory), "%.1f GB%s", f->candidate.bytes / 1e9, doubt ? "?" : "");
-        snprintf(range, sizeof(range), "%s .. %s", units_seconds_text(lo, f->step.lo),
-                 units_seconds_text(hi, f->step.hi));
-        table_add(&t, i + 1, f->step.sec, over_words(over, f), range, f->step.tokens_per_gpu,
-                  100 * f->step.mfu, memory, f->step.layout,
-                  recipe_words(recipe, &f->candidate.recipe));
+        snprintf(both, sizeof(both), "%s, %s", f->step.layout,
+                 recipe_words(recipe, &f->candidate.recipe));
+        table_add(&t, i + 1, f->step.sec, over_words(over, f), 100 * f->step.mfu, memory, both);
         some |= doubt;
     }
     table_print(out, &t, 0);
@@ -258,8 +259,7 @@ static void dropped(FILE *out, const struct search *s)
         const char *why;
     } rows[] = {
         {s->unfit, "layouts and recipes do not fit in memory as predicted"},
-        {s->may_fit,
-         "of these, and larger micro batches of theirs, may fit: within the error of that"},
+        {s->may_fit, "of these, and their larger micro batches, may fit within the error of that"},
         {s->dead, "layouts and recipes need a dead part"},
         {s->unknown, "layouts and recipes need a cost that the matrix does not have"},
         {s->count.refused_candidates,
@@ -270,10 +270,10 @@ static void dropped(FILE *out, const struct search *s)
             s->count.candidates);
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
         if (rows[i].count)
-            fprintf(out, "%10ld %s\n", rows[i].count, rows[i].why);
+            table_wrap(out, 11, "%10ld %s", rows[i].count, rows[i].why);
     for (int i = 0; i < REFUSALS; i++)
         if (s->count.refused[i])
-            fprintf(out, "%10ld meshes: %s\n", s->count.refused[i], refusal_name[i]);
+            table_wrap(out, 11, "%10ld meshes: %s", s->count.refused[i], refusal_name[i]);
     if (!(s->capacity > 0))
         fprintf(out, "the memory of this GPU is not known: nothing was dropped for it\n");
 }

@@ -138,7 +138,7 @@ PY
 @test "what NCCL built is printed from the file, with what is odd in it" {
     run railgauge discover "$top/tests/golden/topology-nccl.json"
     [ "$status" -eq 0 ]
-    [[ $output == *"NCCL       2.28.9+cuda13.0, 16 ranks told"* ]]
+    [[ $output == *"NCCL       2.28.9+cuda13.0, 16 ranks reported"* ]]
     [[ $output == *"ring            2 x 20.0 GB/s, 10.0 GB/s to other hosts, NVL/PIX"* ]]
     [[ $output == *"used       P2P         within a host: 14 connections"* ]]
     [[ $output == *"NET/IB      between hosts: 2 connections, 2 with GPUDirect RDMA"* ]]

@@ -16,7 +16,10 @@ refuse() { rejects search "$@"; }
     run railgauge search --fabric hgx-h100 --model llama3.1-70b --gpus 64 --top 5
     [ "$status" -eq 0 ]
     [ "${lines[0]}" = "llama3.1-70b on 64 of 64 endpoints of hgx-h100, batch 64 x 8192 tokens, bf16" ]
-    [[ ${lines[2]} == "#  "*step*"90 % interval"*"tokens/s per GPU"*MFU*memory*layout*recipe ]]
+    [[ ${lines[2]} == "fastest: "*" (90 % interval: "*" to "*"), "*" tokens/s per GPU" ]]
+    [[ ${lines[3]} == "#  "*step*"than fastest"*MFU*memory*"layout and recipe" ]]
+    COLUMNS=80 railgauge search --fabric hgx-h100 --model llama3.1-70b --gpus 64 --top 5 | sed '/the first with every/,$d' >narrow
+    [ "$(wc -L <narrow)" -le 80 ]
     [[ $output == *$'\n5  '* && $output != *$'\n6  '* ]]
     [[ $output == *"why the first wins"*"over the next ("*"over the best of "* ||
        $output == *"the first, beside others"*"over the next ("*"over the best of "* ]]

@@ -84,8 +84,11 @@ matrix=tests/golden/matrix.json
     cp tests/golden/topology-nccl.json "$BATS_TEST_TMPDIR/c/topology.json"
     run railgauge show "$BATS_TEST_TMPDIR/c" nccl
     [ "$status" -eq 0 ]
-    [[ ${lines[0]} == "NCCL       2.28.9+cuda13.0, 16 ranks told"* ]]
+    [[ ${lines[0]} == "NCCL       2.28.9+cuda13.0, 16 ranks reported"* ]]
     [[ $output == *"  rank 5: 2 ring channels where the others have 16"* ]]
+    COLUMNS=80 run railgauge show "$BATS_TEST_TMPDIR/c" nccl
+    [[ $output == *"rank mlx5_0 mlx5_1"* ]] # NICs are a block of their own
+    [ "$(wc -L <<<"$output")" -le 80 ]
     railgauge show tests/golden/topology-nccl.json nccl --json | jq -e '.comms.rows | length == 1'
     run railgauge show tests/golden/topology.json nccl
     [ "$status" -eq 65 ]

@@ -195,7 +195,7 @@ run_rack() {
         --nccl -o t.json
     echo "$output"
     [ "$status" -eq 0 ]
-    [[ $output == *"NCCL       2.28.9+cuda13.0, 8 ranks told"* ]]
+    [[ $output == *"NCCL       2.28.9+cuda13.0, 8 ranks reported"* ]]
     [[ $output == *"order 0 4 1 5 2 6 3 7 (4 channels)"* ]]
     [[ $output == *"chosen "*"all_reduce     1 KiB to 1 MiB: tree ll"* ]]
     [[ $output == *"ring crosses hosts 8 times, 2 suffice (4 of 4 rings of 8 ranks)"* ]]

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/table.h"
 #include "base/units.h"
 #include "topo/gpu.h"
 #include "topo/nccl_profile.h"
@@ -204,7 +205,7 @@ static void print_ranks(FILE *f, const struct nccl_profile *p)
         for (int o = 0; o < p->ranks; o++)
             alike += same_nics(&p->rank[i], &p->rank[o]);
         fprintf(f, "%-10s %s:", kinds == 1 ? "network" : "",
-                p->rank[i].net[0] ? p->rank[i].net : "not said");
+                p->rank[i].net[0] ? p->rank[i].net : "not reported");
         for (int n = 0; n < p->rank[i].nics && n < RANKS_SHOWN; n++)
             fprintf(f, " %s%s", p->rank[i].nic[n].name,
                     p->rank[i].nic[n].gdr == 1 ? " (GPUDirect)" : "");
@@ -270,32 +271,58 @@ static bool one_type(const struct nccl_paths *d)
     return true;
 }
 
-/* Print the path of every pair, GPUs by rank and then NICs, unless all are equal. */
-static void print_table(FILE *f, const struct nccl_paths *d)
+/* Head of column i of the table of paths: a GPU's rank, then a NIC's name. */
+static int column_head(const struct nccl_paths *d, int i, char buf[16])
 {
-    if (d->gpus < 2 || d->gpus + d->nets > TABLE_SHOWN || one_type(d))
+    int n = i < d->gpus ? snprintf(buf, 16, "%4d", d->gpu[i].rank)
+                        : snprintf(buf, 16, "%.8s", d->net[i - d->gpus].name);
+
+    return n < 4 ? 4 : n;
+}
+
+static const char *column_cell(const struct nccl_paths *d, int g, int i)
+{
+    return i == g        ? "-"
+           : i < d->gpus ? nccl_path_type_name[d->pair[g * d->gpus + i].type]
+                         : nccl_path_type_name[d->nic[g * d->nets + i - d->gpus].type];
+}
+
+/* Print the path of every pair, GPUs by rank and then NICs, unless all are equal; in several blocks of
+ * columns if a line has more than `width` characters. */
+static void print_table(FILE *f, const struct nccl_paths *d, int width)
+{
+    int columns = d->gpus + d->nets, whole = 16;
+    char head[16];
+
+    if (d->gpus < 2 || columns > TABLE_SHOWN || one_type(d))
         return;
-    fprintf(f, "%-10s  rank", "");
-    for (int i = 0; i < d->gpus; i++)
-        fprintf(f, " %4d", d->gpu[i].rank);
-    for (int i = 0; i < d->nets; i++)
-        fprintf(f, " %.8s", d->net[i].name);
-    fputc('\n', f);
-    for (int g = 0; g < d->gpus; g++) {
-        fprintf(f, "%-10s  %4d", "", d->gpu[g].rank);
-        for (int i = 0; i < d->gpus; i++)
-            fprintf(f, " %4s", i == g ? "-" : nccl_path_type_name[d->pair[g * d->gpus + i].type]);
-        for (int i = 0; i < d->nets; i++) {
-            int width = (int)strlen(d->net[i].name);
-            fprintf(f, " %*s", width < 8 ? width : 8,
-                    nccl_path_type_name[d->nic[g * d->nets + i].type]);
+    for (int i = 0; i < columns; i++)
+        whole += 1 + column_head(d, i, head);
+    for (int first = 0, end; first < columns; first = end) {
+        int at = 16;
+        for (end = first; end < columns; end++) {
+            bool nics = whole > width && end == d->gpus; /* NICs begin a block */
+            at += 1 + column_head(d, end, head);
+            if (end > first && (at > width || nics))
+                break;
+        }
+        fprintf(f, "%-10s  rank", "");
+        for (int i = first; i < end; i++) {
+            int n = column_head(d, i, head);
+            fprintf(f, " %*s", n, head);
         }
         fputc('\n', f);
+        for (int g = 0; g < d->gpus; g++) {
+            fprintf(f, "%-10s  %4d", "", d->gpu[g].rank);
+            for (int i = first; i < end; i++)
+                fprintf(f, " %*s", column_head(d, i, head), column_cell(d, g, i));
+            fputc('\n', f);
+        }
     }
 }
 
 /* Print how many GPU pairs and GPU-NIC pairs have each type, from the dump with most GPUs. */
-static void print_paths(FILE *f, const struct nccl_profile *p)
+static void print_paths(FILE *f, const struct nccl_profile *p, int width)
 {
     int most = 0;
 
@@ -330,7 +357,7 @@ static void print_paths(FILE *f, const struct nccl_profile *p)
         }
         fprintf(f, " by NCCL's rules\n");
     }
-    print_table(f, d);
+    print_table(f, d, width);
 }
 
 static void print_texts(FILE *f, const char *title, char *const *list, int count)
@@ -343,10 +370,25 @@ static void print_texts(FILE *f, const char *title, char *const *list, int count
         fprintf(f, "  and %d more\n", count - TEXTS_SHOWN);
 }
 
-void nccl_print(const struct nccl_profile *p, const struct topo *t, FILE *f)
+/* Print lines as paragraphs whose further lines stand below their text. */
+static void print_wrapped(FILE *out, char *text)
 {
-    fprintf(f, "%-10s %s, %d rank%s told, %lld log lines", "NCCL",
-            p->version[0] ? p->version : "version not said", p->ranks, units_s(p->ranks), p->lines);
+    for (char *line = text, *end; *line; line = end + 1) {
+        end = strchr(line, '\n');
+        *end = '\0';
+        table_wrap(out, line[0] == ' ' && line[2] != ' ' ? 4 : 13, "%s", line);
+    }
+}
+
+void nccl_print(const struct nccl_profile *p, const struct topo *t, FILE *out)
+{
+    char *text;
+    size_t size;
+    FILE *f = mem_stream(&text, &size);
+
+    fprintf(f, "%-10s %s, %d rank%s reported, %lld log lines", "NCCL",
+            p->version[0] ? p->version : "version not reported", p->ranks, units_s(p->ranks),
+            p->lines);
     if (p->dropped)
         fprintf(f, " (%lld facts beyond the limits are left out)", p->dropped);
     fputc('\n', f);
@@ -354,8 +396,11 @@ void nccl_print(const struct nccl_profile *p, const struct topo *t, FILE *f)
     print_comms(f, p);
     print_links(f, p, t);
     print_choices(f, p);
-    print_paths(f, p);
+    print_paths(f, p, table_width(out));
     print_texts(f, "NCCL settings", p->env, p->envs);
     print_texts(f, "NCCL warnings", p->warn, p->warns);
     print_texts(f, "NCCL findings", p->finding, p->findings);
+    mem_stream_end(f);
+    print_wrapped(out, text);
+    free(text);
 }
