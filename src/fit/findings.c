@@ -75,14 +75,14 @@ static void say_contention(struct fit *f, int tier)
     if (at >= 0 && flows > 1 && v[at].racks >= 0)
         matrix_find(
             f->m, "contention",
-            "%s and %s: %d flows at once get %.2f each of what one gets alone: a shared trunk, not "
-            "a bad link",
+            "%s and %s: %d flows at once each have %.2f of the rate of one alone: a shared trunk, "
+            "not a bad link",
             t->group[LEVEL_RACK].name[v[at].racks / racks],
             t->group[LEVEL_RACK].name[v[at].racks % racks], flows, share);
     else
         matrix_find(f->m, "contention",
-                    "tier %s: pairs that run at once get %.2f of what one gets alone: something is "
-                    "shared, no link is bad",
+                    "tier %s: pairs that run at once each have %.2f of the rate of one alone: they "
+                    "share links, no link is bad",
                     f->m->tier[tier].rule.name, f->m->tier[tier].loaded);
     free(v);
 }
@@ -199,8 +199,8 @@ static void say_bimodal(struct fit *f, int tier)
     if (n >= 10 && widest > 0.15)
         matrix_find(
             f->m, "bimodal",
-            "tier %s: %d pairs lie around %.2f and %d around %.2f of its usual bandwidth with "
-            "nothing between",
+            "tier %s: %d pairs have about %.2f and %d about %.2f of its usual bandwidth, and no "
+            "pair lies between",
             f->m->tier[tier].rule.name, at, stats_quantile(v, at, 0.5), n - at,
             stats_quantile(v + at, n - at, 0.5));
     free(v);

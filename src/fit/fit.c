@@ -364,7 +364,7 @@ static void collective_curves(struct fit *f)
     say_kinds(f->m, f->points);
     say_wrong(f, obs, count);
     if (lost)
-        matrix_find(f->m, "plan", "%d points of collectives are of no round in the plan", lost);
+        matrix_find(f->m, "plan", "%d points of collectives belong to no round of the plan", lost);
     free(item);
     free(obs);
 }

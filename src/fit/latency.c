@@ -88,8 +88,8 @@ static void say_nearer(struct latencies *l, int tier)
     }
     if (n)
         matrix_find(f->m, "latency",
-                    "%d pairs of tier %s are nearer than its others, which have %s: the nearest, "
-                    "%s and %s, answer in %s",
+                    "%d pairs of tier %s have a lower latency than its others, which have %s: the "
+                    "lowest is of %s and %s, %s",
                     n, f->m->tier[tier].rule.name, units_seconds_text(usual, l->usual[tier]),
                     matrix_endpoint(f->m, f->obs[best].src, a),
                     matrix_endpoint(f->m, f->obs[best].dst, b),

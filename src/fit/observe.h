@@ -14,11 +14,11 @@ struct obs {
     union {
         struct {
             struct point_time lo, hi;
-        } point;                     /* one: interval of the point, which succeeded */
-        const struct obs_more *more; /* otherwise */
+        } point;                     /* interval of the only point; set if `one` is */
+        const struct obs_more *more; /* set if `one` is not */
     } of;
     int src, dst; /* pairs: endpoints; collectives: round and group in the plan */
-    int n;        /* one: samples of the point; otherwise: epochs that succeeded */
+    int n;        /* number of samples of the only point; else number of epochs that succeeded */
     enum op op : 5;
     bool one : 1;         /* exactly one point */
     bool by_nic : 1;      /* with NVLink bypassed: stage_by_nic() */
@@ -30,7 +30,8 @@ struct obs {
                              because it includes other work of the CPUs */
     unsigned stages : 16; /* bit mask of 1 << enum stage */
 };
-_Static_assert(STAGE_COUNT <= 16 && TIER_MAX <= 16 && OP_COUNT <= 16, "it has no room for more");
+_Static_assert(STAGE_COUNT <= 16 && TIER_MAX <= 16 && OP_COUNT <= 16,
+               "the bit fields hold no more");
 
 struct obs_more {
     double lo, hi;    /* medians of the interval ends of all epochs; NAN like sec */

@@ -236,10 +236,11 @@ void parts_broken(struct fit *f)
     for (int k = 0; k < j.witnesses; k++)
         rest += j.witness[k].p->wrong && !j.witness[k].explained;
     if (rest)
-        matrix_find(f->m, "wrong_data",
-                    "%d collective measurements gave wrong data; no pair did: whose they are "
-                    "cannot be told",
-                    rest);
+        matrix_find(
+            f->m, "wrong_data",
+            "%d collective measurements gave wrong data, but no pair did, so the part at fault "
+            "is unknown",
+            rest);
     free(j.witness);
     free(j.role);
 }

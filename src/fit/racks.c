@@ -45,8 +45,8 @@ static void say_unresolved(struct fit *f, struct host_layer *l, enum level level
         return;
     char *names = groups_fold(&f->m->topo, l->of, -1);
     matrix_find(f->m, many[level],
-                "the %s of %s cannot be told: no faster to anybody than what passes between %s, "
-                "and neither latency nor shared traffic sets one %s apart",
+                "the %s of %s is unknown: none of their pairs is faster than pairs between %s, and "
+                "neither latency nor shared traffic distinguishes a %s",
                 level_name[level], names, many[level], level_name[level]);
     free(names);
 }
@@ -275,8 +275,8 @@ static void say_moved(struct fit *f, const struct misplaced *v, int n, enum leve
     for (int i = 0; i < n && i < SHOWN; i++)
         text = mem_append(text, "%shost %s is measured in %s, declared in %s", i ? "; " : "",
                           t->host[v[i].host].name, name[rack[v[i].peer]], name[rack[v[i].host]]);
-    matrix_find(f->m, many[level], "%s%s: the declaration is wrong; judged where %s measured", text,
-                n > SHOWN ? "; ..." : "", n == 1 ? "it is" : "they are");
+    matrix_find(f->m, many[level], "%s%s: the declaration is wrong; the measured %s used", text,
+                n > SHOWN ? "; ..." : "", n == 1 ? "group is" : "groups are");
     free(text);
 }
 
@@ -307,18 +307,18 @@ static void compare(struct fit *f, const struct host_layer *l, enum level level)
     if (groups_nested(rack, racks, l->of, t->hosts)) { /* several may measure alike */
         if (l->groups == racks)
             matrix_find(f->m, many[level],
-                        "%d %s: measuring finds the same groups of hosts as declared", l->groups,
+                        "%d %s: the measured groups of hosts are the declared ones", l->groups,
                         many[level]);
     } else if (differ && resolve(f, l, level, rack, image, differ)) {
     } else if (differ) {
         matrix_find(f->m, many[level],
-                    "%d host%s like another %s than the declared one, the first is %s: "
-                    "declared %s, measured with %s; the declared %s were kept",
-                    differ, differ == 1 ? " measures" : "s measure", level_name[level],
-                    t->host[first].name, name[rack[first]], name[image[l->of[first]]], many[level]);
+                    "%d host%s in another %s by measurement than declared, the first is %s: "
+                    "declared %s, measured with %s; the declared %s are used",
+                    differ, differ == 1 ? " is" : "s are", level_name[level], t->host[first].name,
+                    name[rack[first]], name[image[l->of[first]]], many[level]);
     } else {
         matrix_find(f->m, many[level],
-                    "declared %d %s, measured %d groups: some %s measure as several", racks,
+                    "%d %s are declared, %d groups measured: some %s consist of several", racks,
                     many[level], l->groups, many[level]);
     }
     free(rack);

@@ -364,13 +364,14 @@ static void say(struct fit *f, int tier, const struct quiet *q, const struct abo
     struct property *p = matrix_property(f->m, PROPERTY_TAPER, tier, 1 / share);
     p->level = (int)a->level;
     p->text =
-        mem_printf("on %d of %d %s up to %d flows of tier %s at once shared less than they get "
-                   "alone, as %d pairs did",
+        mem_printf("on %d of %d %s up to %d flows of tier %s at once had less in total than alone, "
+                   "where %d pairs had their full rate",
                    thin, measured, a->many, most, f->m->tier[tier].rule.name, all);
-    matrix_find(f->m, "uplinks",
-                "the uplinks of the %s are oversubscribed %.2g:1, they carry %.2f of what the NICs "
-                "below them do: %s: no NIC and no cable is bad",
-                a->many, 1 / share, share, p->text);
+    matrix_find(
+        f->m, "uplinks",
+        "the uplinks of the %s are oversubscribed %.2g:1: they carry %.2f of the rate of the "
+        "NICs below them (%s); no NIC and no cable is bad",
+        a->many, 1 / share, share, p->text);
 }
 
 static void say_collisions(struct fit *f, int tier, const struct scatter *s)
@@ -379,13 +380,16 @@ static void say_collisions(struct fit *f, int tier, const struct scatter *s)
         matrix_property(f->m, PROPERTY_COLLISIONS, tier, (double)s->slow / s->flows);
 
     p->level = LEVEL_LEAF;
-    p->text = mem_printf("%d of %d times that a pair of tier %s ran beside others it got a half or "
-                         "less, while others of its group had all",
-                         s->slow, s->flows, f->m->tier[tier].rule.name);
-    matrix_find(f->m, "collisions",
-                "a pair of tier %s under load gets a half in %.0f %% of turns, while others of its "
-                "leaf have all: flows are hashed onto the same uplinks; no NIC and no cable is bad",
-                f->m->tier[tier].rule.name, 100 * p->ratio);
+    p->text =
+        mem_printf("in %d of %d turns a pair of tier %s beside others had half of its rate or "
+                   "less, while other pairs of its group had all",
+                   s->slow, s->flows, f->m->tier[tier].rule.name);
+    matrix_find(
+        f->m, "collisions",
+        "under load a pair of tier %s has half of its rate in %.0f %% of turns, while other "
+        "pairs of its leaf have all: flows are hashed onto the same uplinks; no NIC and no "
+        "cable is bad",
+        f->m->tier[tier].rule.name, 100 * p->ratio);
 }
 
 /* Mark the tier as contended: the fabric limits pairs under load, so their bandwidth is not evidence of slow

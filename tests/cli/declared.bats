@@ -49,7 +49,7 @@ setup() {
     [[ $output == "2 spines found by bandwidth: r00n[00-03],r01n[00-03],r02n[00-03],r03n[00-03]; r04"* ]]
     [ "$(jq -c '[.tiers[].name]' split/matrix.json)" = '["mnnvl","leaf","spine","fabric"]' ]
     run -0 jq -r '.findings[] | select(.kind == "spines").text' seen/matrix.json
-    [ "$output" = "2 spines: measuring finds the same groups of hosts as declared" ]
+    [ "$output" = "2 spines: the measured groups of hosts are the declared ones" ]
 }
 
 # conf EDIT: a topology.conf of eight blocks of four, changed by a sed program.

@@ -26,7 +26,7 @@ beta() { railgauge show "$1/matrix.json" tiers --json | jq -r --arg t "$2" ".tie
     run sim c --fabric gb200-nvl72 --racks 8 --noise 3% --fault slow-nic=17:0.6
     [ "$status" -eq 1 ]
     [[ $output == *"c: 576 GPUs on 144 hosts, simulated gb200-nvl72; declared: 8 racks, 8 domains"* ]]
-    [[ $output == *"8 racks: measuring finds the same groups of hosts as declared"* ]]
+    [[ $output == *"8 racks: the measured groups of hosts are the declared ones"* ]]
     [ "$(jq '.exceptions | length' c/matrix.json)" -eq 1 ]
     [ "$(jq -r '.exceptions[0] | "\(.part) \(.a)"' c/matrix.json)" = "endpoint 17" ]
     [ "$(apart "$(jq '.exceptions[0].factor' c/matrix.json)" 0.6)" -le 20 ]

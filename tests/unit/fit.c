@@ -241,7 +241,7 @@ static void a_shared_trunk_is_contention_and_no_bad_link(void **state)
     const struct finding *f = finding(&m, "contention");
     assert_non_null(f);
     assert_string_equal(f->text,
-                        "rack-00 and rack-01: 4 flows at once get 0.25 each of what one gets "
+                        "rack-00 and rack-01: 4 flows at once each have 0.25 of the rate of one "
                         "alone: a shared trunk, not a bad link");
     assert_int_equal(m.exceptions, 0);
     matrix_free(&m);

@@ -84,7 +84,7 @@ static void one_host_is_placed_where_it_is_measured(void **state)
     wrong[5] = 2;
     measure(&m, wrong, NULL);
     assert_string_equal(said(&m), "host r00n05 is measured in rack-00, declared in rack-02: the "
-                                  "declaration is wrong; judged where it is measured");
+                                  "declaration is wrong; the measured group is used");
     assert_true(all_at_home(&m, 18));
     assert_int_equal(m.exceptions, 0);
     matrix_free(&m);
@@ -122,7 +122,8 @@ static void a_quarter_is_a_slip(void **state)
         for (int i = 0; i < n; i++)
             wrong[i % RACKS * 18 + i / RACKS] = (i % RACKS + 1) % RACKS;
         measure(&m, wrong, NULL);
-        if (all_at_home(&m, 18) != (n == 18) || !strstr(said(&m), "were kept") != (n == 18))
+        if (all_at_home(&m, 18) != (n == 18) ||
+            !strstr(said(&m), "the declared racks are used") != (n == 18))
             fail_msg("%d of 72: %s", n, said(&m));
         matrix_free(&m);
         free(wrong);

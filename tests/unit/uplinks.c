@@ -148,7 +148,7 @@ static void what_the_uplinks_carry_is_found(void **state)
             fail_msg("loaded %g, truth %g", m.tier[tier].loaded, share[i % 3]);
         if (text) {
             assert_int_equal(sscanf(text,
-                                    "the uplinks of the leaves are oversubscribed %lf:1, they "
+                                    "the uplinks of the leaves are oversubscribed %lf:1: they "
                                     "carry %lf",
                                     &ratio, &carry),
                              2);
