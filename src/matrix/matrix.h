@@ -109,18 +109,18 @@ struct exception {
     double alpha_add; /* s, added one way */
     int evidence;     /* pairs that show the effect */
     int alone;        /* pairs of `evidence` that were measured alone */
-    int partners;  /* different endpoints at the other end; of two parts, at the end with fewer */
-    double lo, hi; /* 95 % interval of factor, or of depth where that is known; 0: not known */
+    int partners; /* number of endpoints at the other end; for a pair of parts the smaller number */
+    double lo, hi; /* 95 % interval of depth, or of factor if depth is unknown; 0: unknown */
     char *why;     /* "9 of 9 partners see 0.60 of rail; alone as well: link" */
-    bool wrong;    /* gives wrong data: of no use, factor is 0 */
+    bool wrong;    /* true if the part gives wrong data; factor is then 0 */
     enum part_state state;
     /* Not STATE_SLOW: bandwidth relative to the tier while the state shows, and the share of the time,
      * of the samples or of the checks in which it does.  0: not known.  Prices use factor, which is 1
      * for states that do not concern every transfer. */
     double depth, share;
     double bytes; /* STATE_SMALL: slow up to this size, STATE_LARGE: from it on; 0: not known */
-    /* No fault: devices of a kind that is declared to be slower than the tier's reference.  Prices use it,
-     * nobody names it; its text is in the property. */
+    /* True for devices of a kind that is declared slower than the tier's reference, which is no fault.
+     * Prices use the exception; screens show the property instead. */
     bool declared;
 };
 

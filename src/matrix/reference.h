@@ -18,10 +18,11 @@
 
 struct reference {
     const struct matrix *measured; /* borrowed */
-    struct matrix preset;          /* the one whose curves count; empty: none */
-    struct matrix like;            /* the question; borrows from both matrices */
-    bool declared;                 /* the preset is the fabric itself */
-    bool seen;                     /* and its racks, leaves and rails were visible */
+    struct matrix preset;          /* preset that supplies the curves; empty: no preset is known */
+    /* matrix that answers: the declared preset, or `measured` with the curves of a preset; borrows */
+    struct matrix like;
+    bool declared; /* true if the campaign names this preset as its fabric */
+    bool seen;     /* true if racks, leaves and rails were visible, too */
 };
 
 /* m must outlive it.  A matrix that is a preset has no reference: nothing is compared with itself.

@@ -85,8 +85,8 @@ struct record_what {
     uint64_t bytes; /* S as op.h counts it */
     /* indices in record_job.words, or -1; channels 0: not recorded */
     int algorithm, protocol, channels;
-    int like; /* first kind that differs at most in these three */
-    int lane;
+    int like; /* first kind that differs from this one in these three members only */
+    int lane; /* index in record_job.lane: ranks and operation in which calls are numbered */
 };
 
 struct record_entry {
