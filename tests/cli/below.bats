@@ -51,7 +51,7 @@ said() { jq -r --arg n "$1" '.parts[] | select(.name | startswith($n)) | .below 
     local good slow
     good=$(jq -r '.parts[] | select(.name | startswith("NIC mlx5_1 of r00n04")).next' <<<"$output")
     slow=$(jq -r '.parts[] | select(.name | startswith("NIC mlx5_2 of r00n07")).next' <<<"$output")
-    [[ $good == "mlx5_1 of r00n04 carries its rate below: leave its cable."*NCCL_IB_HCA* ]]
+    [[ $good == "mlx5_1 of r00n04 reaches its rate in the lower layer, so leave its cable."*NCCL_IB_HCA* ]]
     [[ $slow == *"swap the cable"* ]]
     # of MPI: other words; without --below: as ever
     cp -r up mpi

@@ -143,7 +143,7 @@ count() {
     run -1 railgauge accept lost
     [[ ${lines[0]} == "FAIL: "*"uplinks of leaf-00-2"* ]]
     run -0 railgauge show lost parts
-    [[ $output == *"next step   1. uplinks of leaf-00-2: count those that are up"* ]]
+    [[ $output == *"next step   1. check uplinks of leaf-00-2: number of links that are up"* ]]
 }
 
 @test "a collective across domains that is slow though all pairs are fine fails, a healthy one passes" {
