@@ -229,7 +229,8 @@ function write_page(key,    s, p, w)
     s = section[key]
     page = dir "/" page_of(key) ".1"
     printf ".\\\" Made by pages.awk.\n%s\n.Dt %s 1\n.Os\n.Sh NAME\n.Nm %s\n.Nd %s\n.Sh SYNOPSIS\n%s.Sh DESCRIPTION\n",
-        date[s], toupper(page_of(key)), page_of(key), help[key], synopsis[key] >page
+        date[s], toupper(page_of(key)), page_of(key), help[key], synopsis[key] \
+        (key == "railgauge probe" ? ".Nm railgauge-probe\n.Cm discover | probe | replay\n.Op Ar option ...\n" : "") >page
     say(prose[key])
     print ".Sh OPTIONS" >page
     list(key, 0)

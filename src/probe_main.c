@@ -374,10 +374,11 @@ static const struct probe_command {
     const struct opt_line *line; /* NULL: replay, which takes no transport */
     int (*run)(const struct probe_args *a, struct world *w, struct err *err);
     const char *output; /* directory of the verdict, unless -o gives another */
+    const char *help;
 } commands[] = {
-    {"discover", &probe_discover_line, discover, NULL},
-    {"probe", &probe_probe_line, campaign, "points.tsv"},
-    {"replay", NULL, NULL, NULL},
+    {"discover", &probe_discover_line, discover, NULL, "write topology.json of all ranks"},
+    {"probe", &probe_probe_line, campaign, "points.tsv", "measure a plan, write points.tsv"},
+    {"replay", NULL, NULL, NULL, "run the messages of a predicted step"},
 };
 
 static int run_over_transport(const struct probe_command *c, int argc, char **argv, struct world *w,
@@ -407,6 +408,16 @@ static const struct probe_command *find_command(const char *name)
         if (!strcmp(name, commands[i].name))
             return &commands[i];
     return NULL;
+}
+
+static int print_help(void)
+{
+    puts("Usage: railgauge-probe COMMAND [OPTION...]\n"
+         "The MPI program of railgauge: a process per endpoint, started by mpirun or srun.\n");
+    for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
+        printf("  %-9s  %s\n", commands[i].name, commands[i].help);
+    puts("\nrailgauge-probe COMMAND --help lists the options of a command.");
+    return EXIT_GOOD;
 }
 
 /* Transport by the options: "auto" becomes nccl only if this rank has the library and a GPU. */
@@ -492,6 +503,13 @@ int main(int argc, char **argv)
     opt_version = "railgauge-probe " RG_VERSION;
     if (argc > 1 && !strcmp(argv[1], "watch"))
         return listen_main(argc - 1, argv + 1);
+    if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-?")))
+        return print_help(); /* without MPI, so that it works where no launcher does */
+    char *asks[] = {argv[0], "probe", "--version", NULL};
+    if (argc == 2 && !strcmp(argv[1], "--version")) {
+        argv = asks;
+        argc = 3;
+    }
     const struct probe_command *command = find_command(argc > 1 ? argv[1] : NULL);
     int threads;
     mpi_readback_open();

@@ -25,6 +25,13 @@ finalized() { [[ $output != *'without calling "finalize"'* ]]; }
     [[ $output == *'railgauge-probe: no command "frobnicate"; the commands are discover, probe and replay'* ]]
 }
 
+@test "the program lists its commands and says its version without one" {
+    run -0 "$probe" --help
+    [[ $output == "Usage: railgauge-probe COMMAND [OPTION...]"*"  discover "*"  probe "*"  replay "* ]]
+    run -0 "$probe" --version
+    [[ $output == "railgauge-probe $(railgauge --version | awk '{ print $2 }')"*"GPU kernels: "* ]]
+}
+
 @test "--help is printed once and is no error" {
     run ranks 2 "$probe" probe --help
     [ "$status" -eq 0 ]
