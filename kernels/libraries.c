@@ -11,6 +11,23 @@
 #include "base/file.h"
 #include "base/mem.h"
 
+/* --- the loader --- */
+
+int library_resolve(void *api, void *library, const struct library_call *calls, size_t n,
+                    int version, const char *name, struct err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        void *symbol = dlsym(library, calls[i].symbol);
+        if (!symbol && calls[i].since == LIBRARY_NEEDED)
+            return err_config(err, "%s has no %s", name, calls[i].symbol);
+        if (version < calls[i].since)
+            symbol = NULL;
+        /* ISO C cannot cast an object pointer to a function pointer; POSIX: equal bytes. */
+        memcpy((char *)api + calls[i].at, &symbol, sizeof(symbol));
+    }
+    return 0;
+}
+
 const struct library_wanted libraries[LIBRARY_IDS] = {
     [LIBRARY_CUDA] = {"the CUDA driver cannot be loaded",
                       "RAILGAUGE_CUDA",

@@ -6,7 +6,9 @@
 #ifndef RG_KERNELS_LIBRARIES_H
 #define RG_KERNELS_LIBRARIES_H
 
-#include "base/library.h"
+#include <stddef.h>
+
+#include "base/err.h"
 #include "base/process.h"
 
 struct library_wanted {
@@ -62,5 +64,23 @@ struct site {
 
 void site_find(struct site *s);
 void site_free(struct site *s);
+
+/* --- library ---
+ *
+ * Shared libraries loaded at run time: one table with the name of each function and
+ * the place of its address. */
+
+struct library_call {
+    const char *symbol;
+    size_t at; /* offset of the function pointer in the caller's struct */
+    int since; /* LIBRARY_NEEDED, or the first library version with it: see library_resolve() */
+};
+enum { LIBRARY_NEEDED = 0, LIBRARY_OPTIONAL = 1 };
+
+/* Set the function pointers listed in `calls` (n of them) in `api`.  A needed function that is
+ * missing: EXIT_CONFIG "NAME has no SYMBOL".  Others become NULL if the library lacks them or if
+ * `version` is below since: previews export functions that may still change. */
+int library_resolve(void *api, void *library, const struct library_call *calls, size_t n,
+                    int version, const char *name, struct err *err);
 
 #endif

@@ -155,6 +155,16 @@ void table_wrap(FILE *out, int indent, const char *fmt, ...)
     free(whole);
 }
 
+void table_wrap_marked(FILE *out, int indent, size_t mark, const char *line)
+{
+    bool whole = (int)strlen(line) <= table_width(out);
+    char *word = mem_strndup(line, whole ? mark : 0);
+
+    log_mark(out, word);
+    table_wrap(out, indent, "%s", line + strlen(word));
+    free(word);
+}
+
 /* Names are left-aligned; numbers, and "figure" texts, right-aligned. */
 static bool is_left(const struct table_column *c)
 {

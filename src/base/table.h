@@ -40,6 +40,8 @@ int table_width(FILE *out);
 /* Print a paragraph, broken at blanks into lines of at most table_width(); all but the first begin
  * with `indent` blanks.  Widths count UTF-8 characters. */
 void table_wrap(FILE *out, int indent, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* table_wrap() of a line whose first `mark` characters stand out (log_mark()) if it needs one line. */
+void table_wrap_marked(FILE *out, int indent, size_t mark, const char *line);
 /* Print columns two spaces apart, after `indent` spaces, without blanks at the end of a line.
  * Columns unknown in all rows are left out; heads and texts are broken at blanks until a line is at
  * most table_width() wide.  Counts have commas: 2,307. */

@@ -120,7 +120,8 @@ static int take_op(void *args, char *name, struct err *err)
     return parse_op(args, name, err);
 }
 
-/* Software by name.  why: reason that there is no price. */
+/* Software by name.  why: reason that there is no price; ALGORITHM_NAMES are those with a price. */
+#define ALGORITHM_NAMES "ring, tree, nvls, nvlstree, pat, sharp"
 static const struct {
     const char *name;
     enum algorithm algorithm;
@@ -168,14 +169,13 @@ static int take_algorithm(void *args, char *name, struct err *err)
                          name, algorithms[i].why);
     }
     algorithm_each(near_try, &near);
-    return err_usage(err, "no algorithm \"%s\"%s; known: ring tree nvls nvlstree pat sharp", name,
-                     near_text(&near));
+    return err_usage(err, "no algorithm \"%s\"%s; known: " ALGORITHM_NAMES, name, near_text(&near));
 }
 
 static const struct opt options[] = {
     {"algo", 0, "NAME",
-     "an algorithm of NCCL, priced by the model without curves: ring, tree, nvls, nvlstree, pat, "
-     "sharp (default: as NCCL chooses)",
+     "an algorithm of NCCL, priced by the model without curves: " ALGORITHM_NAMES
+     " (default: as NCCL chooses)",
      OPT_CALL(take_algorithm), .values = algorithm_each},
     {"op", 0, "NAME",
      "collective: all_gather, reduce_scatter, all_to_all, all_reduce ..., or the kernels "

@@ -208,12 +208,9 @@ static void print_checks(const struct accept *a, enum accept_is is)
 void judged_print(const struct judged *j, const char *campaign, bool all)
 {
     const struct accept *a = &j->accept;
-    const char *word = accept_name[a->verdict];
     char *seen = matrix_seen_text(&j->in.m);
-    bool whole = (int)strlen(j->line) <= table_width(stdout);
 
-    log_mark(stdout, whole ? word : "");
-    table_wrap(stdout, 2, "%s", j->line + (whole ? strlen(word) : 0));
+    table_wrap_marked(stdout, 2, strlen(accept_name[a->verdict]), j->line);
     table_wrap(stdout, 2, "%s compared with %s, limits: %s", campaign,
                j->against ? j->against : "no reference", j->limits_name);
     for (int i = 0; i < SORTED; i++)

@@ -10,6 +10,7 @@
 #include "base/stats.h"
 #include "base/table.h"
 #include "calibrate/calibrate.h"
+#include "cmd/calibrate/tables_impl.h"
 #include "cmd/command.h"
 
 static void constants_table(FILE *out, const struct calibration *k)
@@ -190,12 +191,9 @@ static int take_names(void *args, char *text, struct err *err)
 static const struct opt options[] = {
     {"output", 'o', "FILE", "file to write all constants to, also those that were not fitted",
      OPT_INTO(struct args, output)},
-    {"constants", 0, "FILE", "constants to start from (default jobs/training/constants.json)",
-     OPT_INTO(struct args, constants)},
+    CONSTANTS_ROW(struct args, constants),
     {"only", 0, "NAME,...", "constants to fit (default: all)", OPT_CALL(take_names)},
-    {"leave-out", 0, "CONDITIONS",
-     "rows that take no part: \"id=nt_*,pp>1\", where all conditions hold; may be given again",
-     OPT_LIST(struct args, batch.leave_out, batch.leave_outs)},
+    LEAVE_OUT_ROW(struct args, batch),
     {"limit", 0, "TIME", "stop after this long and keep what was found (default 5m)",
      OPT_SECONDS(struct args, limit)},
     {"dry-run", 0, NULL, "only print which rows would be fitted to, and their errors",
@@ -203,9 +201,7 @@ static const struct opt options[] = {
     {0},
 };
 
-static const struct opt words[] = {{"table", .help = "give a table of measured steps",
-                                    OPT_LIST(struct args, batch.table, batch.tables)},
-                                   {0}};
+static const struct opt words[] = {TABLE_ROW(struct args, batch), {0}};
 
 static const struct opt_line command = {
     .options = options,

@@ -125,27 +125,16 @@ static char *counted(char buf[COUNTED], const int of[CASE_VERDICTS])
     return used ? buf : NULL;
 }
 
-void cases_text(FILE *out, const struct casefile *c, int n)
+void cases_text(FILE *out, const struct casefile *c, int n, bool markdown)
 {
     struct case_counts counts = cases_count(c, n);
     char buf[COUNTED];
 
+    if (markdown)
+        fputs("| claim | published | ours | verdict |\n|---|---|---|---|\n", out);
     for (int i = 0; i < n; i++)
-        case_text(out, &c[i]);
+        (markdown ? case_markdown : case_text)(out, &c[i]);
     for (int k = 0; k < CASE_KINDS; k++)
         if (counted(buf, counts.of[k]))
-            fprintf(out, "%s: %s\n", kind_title[k], buf);
-}
-
-void cases_markdown(FILE *out, const struct casefile *c, int n)
-{
-    struct case_counts counts = cases_count(c, n);
-    char buf[COUNTED];
-
-    fputs("| claim | published | ours | verdict |\n|---|---|---|---|\n", out);
-    for (int i = 0; i < n; i++)
-        case_markdown(out, &c[i]);
-    for (int k = 0; k < CASE_KINDS; k++)
-        if (counted(buf, counts.of[k]))
-            fprintf(out, "| **%s** | | | %s |\n", kind_title[k], buf);
+            fprintf(out, markdown ? "| **%s** | | | %s |\n" : "%s: %s\n", kind_title[k], buf);
 }

@@ -67,11 +67,7 @@ static void block(FILE *out, const struct parts *p, const struct part_row *r, bo
     char *over =
         mem_printf("traffic over %s%s", strncmp(r->over, "all ", 4) ? "tier " : "", r->over);
 
-    if ((int)strlen(line) <= table_width(out)) {
-        log_mark(out, r->name);
-        fprintf(out, "%s\n", line + strlen(r->name));
-    } else
-        table_wrap(out, 2, "%s", line);
+    table_wrap_marked(out, 2, strlen(r->name), line);
     fact(out, "where", r->where);
     fact(out, "affects", all ? "all traffic" : over);
     fact(out, "evidence", r->why);

@@ -75,10 +75,9 @@ void predict_unfit(FILE *out, const struct memory *m);
  * (NULL: none).  Returns all of it as JSON; a new reference. */
 json_t *score_report(FILE *score, FILE *tsv, const struct batch *b);
 
-/* Print the claims of publications with their results, and the number of each kind at the end. */
-void cases_text(FILE *out, const struct casefile *c, int n);
-/* Print them as a Markdown table: claim, published, ours, verdict. */
-void cases_markdown(FILE *out, const struct casefile *c, int n);
+/* Print the claims of publications with their results, and the number of each kind at the end; markdown:
+ * as a table: claim, published, ours, verdict. */
+void cases_text(FILE *out, const struct casefile *c, int n, bool markdown);
 
 /* Write a replay beside its prediction to standard output as text or JSON, and as JSON to `output`
  * unless NULL. */
