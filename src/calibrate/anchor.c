@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "calibrate/batch_impl.h"
-#include "step/timing.h"
+#include "step/search/eval.h"
 
 /* --- comparison of anchor and question --- */
 

@@ -4,7 +4,7 @@
 #define RG_CAMPAIGNS_H
 
 #include "cmd/input_impl.h"
-#include "verdict/compare.h"
+#include "verdict/history.h"
 
 struct campaigns {
     struct campaign *campaign; /* in the given order; point into the rest */

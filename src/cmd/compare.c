@@ -12,7 +12,6 @@
 #include "cmd/command.h"
 #include "cmd/input_impl.h"
 #include "report/text/report.h"
-#include "verdict/compare.h"
 #include "verdict/history.h"
 
 struct args {

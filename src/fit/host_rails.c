@@ -6,7 +6,7 @@
  * of the hosts cancels.  For each two numbers, the median over hosts is compared with the pairs of equal number.
  * Numbers are on different rails from 3 % of latency and 4 standard errors.  Each region is checked separately:
  * region i holds the pairs of hosts that layer i joins but no layer before; region layers.count holds the rest. */
-#include "fit/layers.h"
+#include "fit/fit.h"
 
 #include <math.h>
 #include <stdlib.h>

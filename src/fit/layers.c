@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "fit/layers.h"
+#include "fit/fit.h"
 
 #include <math.h>
 #include <stdlib.h>

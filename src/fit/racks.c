@@ -9,7 +9,7 @@
 
 #include "base/host.h"
 #include "base/mem.h"
-#include "fit/layers.h"
+#include "fit/fit.h"
 #include "topo/groups.h"
 
 enum { HOSTS_MIN = 3, SHOWN = 16 };

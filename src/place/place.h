@@ -26,7 +26,7 @@
 #define RG_PLACE_H
 
 #include "step/job.h"
-#include "step/timing.h"
+#include "step/search/eval.h"
 
 /* --- the step to place --- */
 

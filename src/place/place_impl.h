@@ -10,7 +10,6 @@
 #include "base/map.h"
 #include "base/stats.h"
 #include "place/place.h"
-#include "step/search/eval.h"
 
 enum { DIGITS = 8 };
 

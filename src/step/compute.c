@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "step/compute.h"
+#include "step/rate.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,12 +11,12 @@
 
 enum { N = COMPUTE_SIZE, RUNS_MIN = 5, RUNS_MAX = 4096 };
 
-struct work {
+struct matrices {
     float a[N][N], b[N][N], c[N][N];
 };
 
 /* c += a * b, rows of b streamed so that the inner loop is contiguous and vectorises. */
-static void multiply(struct work *w)
+static void multiply(struct matrices *w)
 {
     for (int i = 0; i < N; i++)
         for (int k = 0; k < N; k++) {
@@ -27,7 +27,7 @@ static void multiply(struct work *w)
 }
 
 /* Every element of the product is N * 0.5 * 0.25 per run; exact in fp32 up to 2^19 runs. */
-static int product_is_right(const struct work *w, int runs)
+static int product_is_right(const struct matrices *w, int runs)
 {
     float want = (float)N * 0.125f * (float)runs;
 
@@ -39,7 +39,7 @@ static int product_is_right(const struct work *w, int runs)
 
 int compute_measure(struct compute *c, double seconds, struct err *err)
 {
-    struct work *w;
+    struct matrices *w;
     struct summary s;
     double *sec, end;
     int n = 0;

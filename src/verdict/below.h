@@ -24,7 +24,7 @@
 #ifndef RG_BELOW_H
 #define RG_BELOW_H
 
-#include "fit/observe.h"
+#include "fit/fit.h"
 #include "matrix/matrix.h"
 #include "measure/point.h"
 

@@ -1,7 +1,7 @@
 /* declared.h - groups of hosts as declared by each source, compared with the measured groups.
  *
  * The measured side comes only from measurements: a campaign's points are clustered anew
- * (fit/layers.h) as if nothing were declared; a matrix alone contributes the coordinates whose
+ * (fit/fit.h) as if nothing were declared; a matrix alone contributes the coordinates whose
  * source is "measured".  Each declared grouping is compared with the measured layer most alike, and
  * with the groupings of the other sources. */
 #ifndef RG_DECLARED_H
@@ -9,7 +9,7 @@
 
 #include <jansson.h>
 
-#include "fit/layers.h"
+#include "fit/fit.h"
 #include "verdict/grouping.h"
 
 struct comparison {

@@ -9,7 +9,7 @@
 
 #include <jansson.h>
 
-#include "fit/observe.h"
+#include "fit/fit.h"
 #include "matrix/matrix.h"
 #include "verdict/below.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "step/compute.h"
+#include "step/rate.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/stats.h"
-#include "fit/layers.h"
+#include "fit/fit.h"
 #include "measure/schedule_impl.h"
 #include "small.h"
 

@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "cmd/campaign/chain_impl.h"
 #include "matrix/reference.h"
-#include "step/compute.h"
+#include "step/predict.h"
 
 /* Tiers with the name of a preset tier get its peak, unless a visible NIC gave a peak or the tier
  * is faster. */

@@ -10,7 +10,6 @@
 #include "base/mem.h"
 #include "base/table.h"
 #include "base/units.h"
-#include "record/record_job.h"
 #include "step/job.h"
 
 void recorded_init(struct recorded *r, const struct recorded_args *a)

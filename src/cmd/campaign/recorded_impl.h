@@ -7,7 +7,6 @@
 
 #include "record/import.h"
 #include "record/job/answers.h"
-#include "record/record_job.h"
 
 struct recorded_args {
     const char *dir, *job, *against, *traffic;

@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/stats.h"
-#include "fit/observe.h"
+#include "fit/fit.h"
 #include "report/page/page_impl.h"
 #include "report/plot/pair_map.h"
 #include "topo/gpu.h"

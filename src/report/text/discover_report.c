@@ -14,7 +14,6 @@
 #include "topo/nccl_profile.h"
 #include "topo/nic.h"
 #include "topo/sources/host/mnnvl.h"
-#include "topo/sources/host/mnnvl_facts.h"
 #include "topo/sources/net/net_view.h"
 #include "topo/sources/net/rails.h"
 #include "topo/topo.h"

@@ -12,7 +12,6 @@
 #include "base/stats.h"
 #include "base/units.h"
 #include "topo/gpu.h"
-#include "topo/sources/host/mnnvl_facts.h"
 #include "topo/sources/host/nvml.h"
 
 const char *const mnnvl_word[MNNVL_VERDICTS] = {"none", "inside the host", "good", "bad",

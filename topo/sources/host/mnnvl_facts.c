@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "topo/sources/host/mnnvl_facts.h"
 
 #include <stdio.h>
 #include <stdlib.h>

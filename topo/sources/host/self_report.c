@@ -11,7 +11,7 @@
 #include "base/tsv.h"
 #include "base/units.h"
 #include "topo/gpu.h"
-#include "topo/sources/host/mnnvl_facts.h"
+#include "topo/sources/host/mnnvl.h"
 #include "topo/sources/host/nvml.h"
 #include "topo/topo.h"
 
