@@ -71,7 +71,7 @@ static double far_level(struct clustering *w)
     int far = 0, know = 0;
 
     for (int i = 0; i < w->edges; i++)
-        if (w->label[i] == FAR) {
+        if (w->label[i] == EDGE_FAR) {
             const struct edge *e = &w->e[i];
             w->v[far++] = e->Bps;
             best[e->a] = fmax(best[e->a], e->Bps);
@@ -95,12 +95,12 @@ static int label_by_bandwidth(struct clustering *w)
         return 0;
     for (int i = 0; i < w->edges; i++)
         if (w->e[i].Bps > 0 && share(w, &w->e[i]) < limit)
-            w->label[i] = FAR;
+            w->label[i] = EDGE_FAR;
     double level = far_level(w) * (1 + CLUSTER_GAP / 2);
     for (int i = 0; i < w->edges; i++)
-        if (w->label[i] != FAR && w->e[i].Bps > 0 &&
+        if (w->label[i] != EDGE_FAR && w->e[i].Bps > 0 &&
             fmin(w->cap[w->e[i].a], w->cap[w->e[i].b]) > level)
-            w->label[i] = NEAR;
+            w->label[i] = EDGE_NEAR;
     return 1;
 }
 
@@ -111,7 +111,7 @@ static void join(struct clustering *w)
     for (int i = 0; i < w->units; i++)
         w->parent[i] = i;
     for (int i = 0; i < w->edges; i++)
-        if (w->label[i] == NEAR)
+        if (w->label[i] == EDGE_NEAR)
             w->parent[root(w->parent, w->e[i].a)] = root(w->parent, w->e[i].b);
 }
 
@@ -122,9 +122,10 @@ static int count_contradictions(struct clustering *w, int *inside)
 
     *inside = 0;
     for (int i = 0; i < w->edges; i++)
-        if (w->label[i] != UNKNOWN && root(w->parent, w->e[i].a) == root(w->parent, w->e[i].b)) {
+        if (w->label[i] != EDGE_UNKNOWN &&
+            root(w->parent, w->e[i].a) == root(w->parent, w->e[i].b)) {
             ++*inside;
-            bad += w->label[i] == FAR;
+            bad += w->label[i] == EDGE_FAR;
         }
     return bad;
 }
@@ -137,7 +138,7 @@ static void number_groups(struct clusters *c, struct clustering *w)
     int *unknown = mem_calloc((size_t)w->units, sizeof(*unknown));
 
     for (int i = 0; i < w->edges; i++) {
-        int *mark = w->label[i] == NEAR ? near : w->label[i] == UNKNOWN ? unknown : NULL;
+        int *mark = w->label[i] == EDGE_NEAR ? near : w->label[i] == EDGE_UNKNOWN ? unknown : NULL;
         if (mark)
             mark[w->e[i].a] = mark[w->e[i].b] = 1;
     }
@@ -192,7 +193,7 @@ static void find_meetings(struct lists *m, const struct clusters *c, const struc
 
     for (int i = 0; i < w->edges; i++) {
         int a = c->of[w->e[i].a], b = c->of[w->e[i].b];
-        if (w->label[i] != FAR || a < 0 || b < 0 || a == b)
+        if (w->label[i] != EDGE_FAR || a < 0 || b < 0 || a == b)
             continue;
         item[n] = key[n + 1] = b;
         item[n + 1] = key[n] = a;
@@ -276,7 +277,7 @@ static double near_distance(struct clustering *w, bool latency)
     int n = 0;
 
     for (int i = 0; i < w->edges; i++)
-        if (w->label[i] == NEAR && !isnan(distance(&w->e[i], latency)))
+        if (w->label[i] == EDGE_NEAR && !isnan(distance(&w->e[i], latency)))
             w->v[n++] = distance(&w->e[i], latency);
     return n ? stats_middle(w->v, n) : NAN;
 }
@@ -343,8 +344,8 @@ static int groups_of_labels(struct clusters *c, struct clustering *w, enum clue 
     number_groups(c, w);
     leave_parts(c, w);
     c->clue = clue;
-    c->near = label_median(w, NEAR, clue);
-    c->far = label_median(w, FAR, clue);
+    c->near = label_median(w, EDGE_NEAR, clue);
+    c->far = label_median(w, EDGE_FAR, clue);
     if (c->groups < 2 || !has_company(c, w->units))
         return 0;
     place_rest(c, w);

@@ -49,7 +49,7 @@ static inline void cluster_free(struct clusters *c)
 
 /* --- clustering in progress: labels of pairs by bandwidth (cluster.c) and latency (latency.c) --- */
 
-enum label { UNKNOWN, NEAR, FAR };
+enum label { EDGE_UNKNOWN, EDGE_NEAR, EDGE_FAR };
 
 struct clustering {
     int units, edges;
@@ -62,7 +62,7 @@ struct clustering {
 
 /* Find the levels of all latencies, like stats_levels(). */
 int cluster_levels(struct clustering *w, double *level);
-/* Label edges with a latency NEAR or FAR, given two levels (logarithms).  UNKNOWN: edges near the midpoint
+/* Label edges by latency: EDGE_NEAR or EDGE_FAR, given two levels (logarithms).  EDGE_UNKNOWN: edges near the midpoint
  * and edges that others contradict.  Returns false if too many are contradicted. */
 int cluster_by_latency(struct clustering *w, double near, double far);
 

@@ -168,8 +168,9 @@ static int contradicted(const enum label *to_first, const struct view *second, i
 
     for (int k = 0; k < n; k++) {
         enum label there = to_first[second[k].other], here = second[k].label;
-        agree += here == NEAR && there == NEAR;
-        split += (here == NEAR && there == FAR) || (here == FAR && there == NEAR);
+        agree += here == EDGE_NEAR && there == EDGE_NEAR;
+        split +=
+            (here == EDGE_NEAR && there == EDGE_FAR) || (here == EDGE_FAR && there == EDGE_NEAR);
     }
     return split > 2 * agree + 1;
 }
@@ -182,12 +183,12 @@ static void drop_of(const struct clustering *w, int unit, const struct view *v, 
         row[v[k].other] = v[k].label;
     for (int k = start[unit]; k < start[unit + 1]; k++) {
         int other = v[k].other;
-        if (v[k].label == NEAR && w->e[v[k].edge].a == unit)
+        if (v[k].label == EDGE_NEAR && w->e[v[k].edge].a == unit)
             drop[v[k].edge] =
                 (char)contradicted(row, v + start[other], start[other + 1] - start[other]);
     }
     for (int k = start[unit]; k < start[unit + 1]; k++)
-        row[v[k].other] = UNKNOWN;
+        row[v[k].other] = EDGE_UNKNOWN;
 }
 
 /* Drop contradicted near edges.  Returns their share of the near edges. */
@@ -201,10 +202,10 @@ static double drop_contradicted(struct clustering *w)
     for (int u = 0; u < w->units; u++)
         drop_of(w, u, v, start, row, drop);
     for (int i = 0; i < w->edges; i++) {
-        near += w->label[i] == NEAR;
+        near += w->label[i] == EDGE_NEAR;
         dropped += drop[i];
         if (drop[i])
-            w->label[i] = UNKNOWN;
+            w->label[i] = EDGE_UNKNOWN;
     }
     free(v);
     free(start);
@@ -219,11 +220,11 @@ static void drop_lonely(struct clustering *w)
     char *near = mem_calloc((size_t)w->units, 1);
 
     for (int i = 0; i < w->edges; i++)
-        if (w->label[i] == NEAR)
+        if (w->label[i] == EDGE_NEAR)
             near[w->e[i].a] = near[w->e[i].b] = 1;
     for (int i = 0; i < w->edges; i++)
         if (!near[w->e[i].a] || !near[w->e[i].b])
-            w->label[i] = UNKNOWN;
+            w->label[i] = EDGE_UNKNOWN;
     free(near);
 }
 
@@ -254,10 +255,10 @@ int cluster_by_latency(struct clustering *w, double near, double far)
         return 0;
     for (int i = 0; i < w->edges; i++) {
         double x = (log(w->e[i].sec) - near) / (far - near);
-        w->label[i] = isnan(x)            ? UNKNOWN
-                      : x < 0.5 - unclear ? NEAR
-                      : x > 0.5 + unclear ? FAR
-                                          : UNKNOWN;
+        w->label[i] = isnan(x)            ? EDGE_UNKNOWN
+                      : x < 0.5 - unclear ? EDGE_NEAR
+                      : x > 0.5 + unclear ? EDGE_FAR
+                                          : EDGE_UNKNOWN;
     }
     double dropped = drop_contradicted(w);
     drop_lonely(w);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
+#include "record/import.h"
 #include "record/job/answers.h"
 #include "record/record_job.h"
 #include "record/record_steps.h"
