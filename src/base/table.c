@@ -155,6 +155,25 @@ void table_wrap(FILE *out, int indent, const char *fmt, ...)
     free(whole);
 }
 
+/* Column behind the first gap of a line; 4: none in the left half. */
+static int second_column(const char *line, int columns)
+{
+    const char *at = strstr(line + strspn(line, " "), "  ");
+
+    at = at ? at + strspn(at, " ") : line;
+    return at > line && at - line <= columns / 2 ? (int)(at - line) : 4;
+}
+
+void table_wrap_lines(FILE *out, char *text)
+{
+    for (char *line = text, *end; *line; line = end) {
+        end = line + strcspn(line, "\n");
+        if (*end)
+            *end++ = '\0';
+        table_wrap(out, second_column(line, table_width(out)), "%s", line);
+    }
+}
+
 void table_wrap_marked(FILE *out, int indent, size_t mark, const char *line)
 {
     bool whole = (int)strlen(line) <= table_width(out);

@@ -40,6 +40,9 @@ int table_width(FILE *out);
 /* Print a paragraph, broken at blanks into lines of at most table_width(); all but the first begin
  * with `indent` blanks.  Widths count UTF-8 characters. */
 void table_wrap(FILE *out, int indent, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* table_wrap() of each line of a text; further lines of a paragraph begin below its second column, which
+ * two blanks or more separate from the first.  The text is modified. */
+void table_wrap_lines(FILE *out, char *text);
 /* table_wrap() of a line whose first `mark` characters stand out (log_mark()) if it needs one line. */
 void table_wrap_marked(FILE *out, int indent, size_t mark, const char *line);
 /* Print columns two spaces apart, after `indent` spaces, without blanks at the end of a line.

@@ -235,8 +235,10 @@ static void model_text(FILE *out, const struct model *m, int seq)
     char a[UNITS_TEXT], b[UNITS_TEXT];
     struct table parts;
 
-    fprintf(out, "%s (%s): hidden %d, vocabulary %d%s\nfrom %s\n\n", m->title, m->name, m->hidden,
-            m->vocab, m->tied ? ", embedding and head are one" : "", m->source);
+    table_wrap(out, 2, "%s (%s): hidden %d, vocabulary %d%s", m->title, m->name, m->hidden,
+               m->vocab, m->tied ? ", embedding and head are one" : "");
+    table_wrap(out, 2, "from %s", m->source);
+    fputc('\n', out);
     print_layers(out, m);
     fputc('\n', out);
     parts_table(&parts, m, seq, true);
@@ -247,10 +249,10 @@ static void model_text(FILE *out, const struct model *m, int seq)
             flops_text(a, flops_total(&full)));
     mtp_flops(m, seq, true, &mtp);
     if (m->mtp.count)
-        fprintf(
-            out,
+        table_wrap(
+            out, 2,
             "+%d: trained beside to predict more tokens%s, %s parameters and %s GFLOP/token not "
-            "counted above\n",
+            "counted above",
             m->mtp.count, m->mtp_shared && m->mtp.count > 1 ? " with the same weights" : "",
             count_text(a, mtp_params(m)), flops_text(b, flops_total(&mtp)));
 }

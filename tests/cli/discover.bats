@@ -175,3 +175,13 @@ PY
     [[ $output == *"levels     4 hosts (user), 2 domains (slurm)"* ]]
     [[ $output == *"mnnvl    same domain, 32 pairs"* ]]
 }
+
+@test "no line of the picture is wider than the terminal" {
+    for columns in 60 80; do
+        for file in "$top"/tests/golden/topology*.json; do
+            COLUMNS=$columns railgauge discover "$file" >picture
+            [ "$(wc -L <picture)" -le $columns ]
+        done
+    done
+    [ "$(COLUMNS=80 railgauge models llama3.1-8b | wc -L)" -le 80 ]
+}

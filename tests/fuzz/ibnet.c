@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     groups_apply(&t);
     topo_default_tiers(&t);
     lint_net(&l, &t);
-    topo_print(&t, null);
+    discover_report(null, &t, &(struct discover_report){.quiet = false}, &e);
     char *text = topo_text(&t);
     if (topo_parse(&again, text, strlen(text), "saved", &e) < 0 ||
         again.net->cables != t.net->cables || again.nics != t.nics)

@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (topo_tier(&t, i, i + 1) < 0)
             abort();
     topo_default_tiers(&copy);
-    topo_print(&copy, null);
+    discover_report(null, &copy, &(struct discover_report){.quiet = false}, &e);
     sources_done(&copy);
     fuzz_again(&copy);
     fclose(null);

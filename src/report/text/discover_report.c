@@ -7,6 +7,7 @@
 #include "base/host.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/table.h"
 #include "base/units.h"
 #include "report/text/report.h"
 #include "topo/gpu.h"
@@ -402,8 +403,12 @@ static void print_nccl(FILE *f, const struct topo *t)
     nccl_profile_free(&p);
 }
 
-void topo_print(const struct topo *t, FILE *f)
+static void topo_print(const struct topo *t, FILE *out)
 {
+    char *text;
+    size_t size;
+    FILE *f = mem_stream(&text, &size);
+
     fprintf(f, "%-10s %d host%s, %d endpoint%s", "topology", t->hosts, units_s(t->hosts),
             t->endpoints, units_s(t->endpoints));
     fprintf(f, t->fabric ? " (preset %s)\n" : "\n", t->fabric);
@@ -425,6 +430,9 @@ void topo_print(const struct topo *t, FILE *f)
     print_nccl(f, t);
     if (t->mpi)
         fprintf(f, "%-10s %s\n", "MPI", json_string_value(json_object_get(t->mpi, "text")));
+    mem_stream_end(f);
+    table_wrap_lines(out, text);
+    free(text);
 }
 
 /* --- the verdict on NVLink --- */

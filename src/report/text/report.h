@@ -98,9 +98,6 @@ void place_text(FILE *out, const struct place_answer *a);
 /* JSON has no infinity: the time over a dead part is null.  A new reference. */
 json_t *place_json(const struct place_answer *a);
 
-/* Print the short summary of `railgauge discover`. */
-void topo_print(const struct topo *t, FILE *f);
-
 /* --- matrix text ---
  *
  * Sections of a cost matrix, as text and as JSON. */

@@ -370,16 +370,6 @@ static void print_texts(FILE *f, const char *title, char *const *list, int count
         fprintf(f, "  and %d more\n", count - TEXTS_SHOWN);
 }
 
-/* Print lines as paragraphs whose further lines stand below their text. */
-static void print_wrapped(FILE *out, char *text)
-{
-    for (char *line = text, *end; *line; line = end + 1) {
-        end = strchr(line, '\n');
-        *end = '\0';
-        table_wrap(out, line[0] == ' ' && line[2] != ' ' ? 4 : 13, "%s", line);
-    }
-}
-
 void nccl_print(const struct nccl_profile *p, const struct topo *t, FILE *out)
 {
     char *text;
@@ -401,6 +391,6 @@ void nccl_print(const struct nccl_profile *p, const struct topo *t, FILE *out)
     print_texts(f, "NCCL warnings", p->warn, p->warns);
     print_texts(f, "NCCL findings", p->finding, p->findings);
     mem_stream_end(f);
-    print_wrapped(out, text);
+    table_wrap_lines(out, text);
     free(text);
 }

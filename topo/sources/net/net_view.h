@@ -58,7 +58,7 @@ bool *net_described_again(const struct net *n); /* indexed by node; the caller f
 enum { NET_END = 80 };
 char *net_end_text(char buf[NET_END], const struct net_view *v, int node, int port);
 
-/* Print the network's lines of topo_print(): switches by tier, NICs, cables by rate, and the parts
+/* Print the network's lines of discover_report(): switches by tier, NICs, cables by rate, and the parts
  * if there are several; nothing without a net. */
 void net_print(FILE *f, const struct topo *t);
 

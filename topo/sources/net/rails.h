@@ -26,7 +26,7 @@ char *rails_ib_hca(const struct topo *t, int host, bool rails);
 char *rails_socket(const struct topo *t, int host);
 /* "compute (sysfs), rail 3 (ibnet)": use, rail and plane with their sources.  The caller frees. */
 char *rails_nic_text(const struct nic *n);
-/* Print the NIC lines of topo_print(): uses and values, once for equal hosts. */
+/* Print the NIC lines of discover_report(): uses and values, once for equal hosts. */
 void rails_print(const struct topo *t, FILE *f);
 
 #endif
