@@ -349,8 +349,7 @@ static const struct opt_line command = {
     .options = options,
     .words = words,
     .check = fit_figures,
-    .usage = "DIR|MATRIX [tiers|busbw|heat|dist|step|all]...
-"
+    .usage = "DIR|MATRIX [tiers|busbw|heat|dist|step|all]...\n"
              "step|scaling [LABEL=]PREDICTION...\n"
              "scaling|score TABLE\n"
              "history DIR DIR DIR...\n"
