@@ -14,6 +14,8 @@
 # make below           the same of two campaigns, one below the other
 # make worlds          the exam: faults in simulated fabrics with the noise of real ones, scored, with limits (N=600 SEED=1
 #                      BASELINE=OTHER/build scores another build beside; PAGE=1 puts the tables into tests/accuracy.md)
+# make check-faults    campaigns under faults of every kind: culprit, seconds, points lost (FAULT_SECONDS=1200 SEED=1; PAGE=1
+#                      puts the table into docs/faults.md)
 # make mutants         each constant that judges a fabric changed up and down: a unit test must fail
 # make bench-gpu       the same and more on a machine with a GPU: tests/gpu/results.md
 # make fuzz            libFuzzer on the file readers, FUZZ_SECONDS=60 each (needs clang)
@@ -262,6 +264,11 @@ $(SUITES:%=check-%): check-%:
 bench-gpu: all $(GPU)
 	$(Q)RG_BUILD='$(abspath $(BUILD))' tests/gpu/run.sh --page tests/gpu/results.md
 
+# Campaigns under faults, for FAULT_SECONDS; PAGE=1 puts the table into docs/faults.md.
+FAULT_SECONDS ?= 1200
+check-faults: all $(FAKE)
+	$(Q)RG_BUILD='$(abspath $(BUILD))' RG_SAN='$(SAN)' python3 tests/faults.py --seconds $(FAULT_SECONDS) $(if $(SEED),--seed $(SEED)) $(if $(PAGE),--page docs/faults.md)
+
 below: all
 	$(Q)RG_BUILD='$(abspath $(BUILD))' python3 tests/random/below.py -n $(or $(N),100) --seed $(or $(SEED),1)
 
@@ -394,7 +401,7 @@ clean:
 	$(RM) -r build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all check check-all $(SUITES:%=check-%) lint bench performance accuracy below campaigns worlds mutants bench-gpu fuzz tables install uninstall dist release-check help clean FORCE
+.PHONY: all check check-all $(SUITES:%=check-%) check-faults lint bench performance accuracy below campaigns worlds mutants bench-gpu fuzz tables install uninstall dist release-check help clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 

@@ -10,6 +10,7 @@
 
 enum { HF_LAYERS_MAX = 100000 };
 
+#define HF_EXPERT_STEP "decoder_sparse_step|interleave_moe_layer_step|moe_layer_freq"
 #define HF_EXPERTS "n_routed_experts|num_experts|num_local_experts|moe_num_experts"
 
 /* Value of the first of these keys ("a|b") that is a whole number; def: none is. */
@@ -112,7 +113,7 @@ static bool hf_windowed(const json_t *c, int i)
 static bool hf_sparse(const json_t *c, int i)
 {
     const json_t *dense = json_object_get(c, "mlp_only_layers"), *one;
-    int step = hf_int(c, "decoder_sparse_step|interleave_moe_layer_step|moe_layer_freq", 1);
+    int step = hf_int(c, HF_EXPERT_STEP, 1);
     size_t k;
 
     json_array_foreach(dense, k, one) if (json_integer_value(one) == i) return false;
@@ -144,7 +145,7 @@ static const char *hf_strange(const json_t *c)
         if (json_is_array(v) || (i < 10 && v && !json_is_null(v)))
             return keys[i];
     }
-    return NULL;
+    return hf_int(c, HF_EXPERT_STEP, 1) < 1 ? "decoder_sparse_step" : NULL;
 }
 
 json_t *model_from_hf(json_t *root, const char *path, struct err *err)

@@ -99,3 +99,28 @@ END
     [ "$(column note points.tsv | head -n 1)" = "rank 1 (host $(hostname)): cannot allocate two buffers of 1.00 GiB" ]
     [[ $output == *"points.tsv: data were wrong in 0 of 2 points and 1 failed; first: rank 1 "* ]]
 }
+
+@test "a minute of campaigns under faults: no point is lost, no innocent named, everything is resumed" {
+    [ -z "${RG_SAN-}" ] || skip "make SAN=... check-faults"
+    command -v python3 >/dev/null || skip "python3 is not installed"
+    seed=(--seed 1)
+    [ -z "${RG_ALL-}" ] || seed=()
+    RG_BUILD=$build run timeout 600 python3 "$BATS_TEST_DIRNAME/../faults.py" --seconds 60 "${seed[@]}"
+    echo "$output"
+    [ "$status" -eq 0 ]
+}
+
+@test "the fault suite finds what it looks for: a lost row, an innocent, a campaign that is not resumed" {
+    command -v python3 >/dev/null || skip "python3 is not installed"
+    mkdir -p cheat
+    # A run that drops a row when it resumes.
+    cat >cheat/railgauge <<END
+#!/bin/bash
+$build/railgauge "\$@" || exit
+[[ " \$* " != *" --resume "* || ! -s torn/points.tsv ]] || sed -i '\$d' torn/points.tsv
+END
+    chmod +x cheat/railgauge
+    RG_BUILD=$PWD/cheat run timeout 300 python3 "$BATS_TEST_DIRNAME/../faults.py" --seconds 5 --seed 1
+    [ "$status" -eq 1 ]
+    [[ $output == *"points.tsv torn anywhere | "*" | 0 of "* ]]
+}
