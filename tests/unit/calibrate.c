@@ -373,7 +373,7 @@ static void make_table(struct batch *b, struct constants *c, int rows)
             ;
         at[2] = atoi(r->table->row[r->at].cell[11]);
         snprintf(r->publisher, sizeof(r->publisher), "%s", publisher[at[2] % 3]);
-        snprintf(r->release, sizeof(r->release), "%s %d.%d", r->publisher, at[2] % 2, at[2]);
+        snprintf(r->release, sizeof(r->release), "%.80s %d.%d", r->publisher, at[2] % 2, at[2]);
         r->released = true;
         if (r->status != BATCH_PREDICTED)
             fail_msg("%s: %s", r->id, r->reason);

@@ -151,8 +151,9 @@ static void shares_are_printed_without_exponents(void **state)
 
 static char *printed(const struct parts *p)
 {
-    char *text = NULL;
-    size_t size;
+    static char
+        *text; /* gcc 12 takes the address in the stream for one that outlives the function */
+    static size_t size;
     FILE *out = open_memstream(&text, &size);
 
     assert_non_null(out);
