@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 
 BUILD = os.path.abspath(os.environ.get("RG_BUILD", "build"))
 RAILGAUGE = os.path.join(BUILD, "railgauge")
@@ -162,7 +163,7 @@ class Suite:
         after = rows(folder)
         row.lost += len(before) - len([r for r, s in zip(before, after) if r == s])
         row.resumable += 1
-        again = subprocess.run([*words, "--resume"], env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        again = subprocess.run([*words, "--resume"], env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False)
         end = rows(folder)
         good = again.returncode == 0 and end[:len(after)] == after and len(end) == len(self.all_rows(words, folder, env))
         row.resumed += good
@@ -197,7 +198,7 @@ class Suite:
         shutil.rmtree("hook", ignore_errors=True)
         words = [RAILGAUGE, "run", *MPI, "--ranks", str(n), "-o", "hook"]
         env = environment(tmp, RAILGAUGE_FAULT=f"{kind}:{rank}:{self.random.randrange(1, 12)}")
-        run = subprocess.run(words, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False)
+        run = subprocess.run(words, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=120, check=False)
         row.n += 1
         row.codes.add(run.returncode)
         try:
@@ -253,7 +254,7 @@ class Suite:
         resume = ["--resume"] if os.path.exists("sim/topology.json") else []
         if not resume:
             shutil.rmtree("sim", ignore_errors=True)
-        again = subprocess.run([*words, *resume], env=environment(self.top), capture_output=True, text=True, check=False)
+        again = subprocess.run([*words, *resume], env=environment(self.top), capture_output=True, text=True, errors="replace", check=False)
         row.resumed += again.returncode == 0 and rows("sim") == want
         if again.returncode or rows("sim") != want:
             self.note(row, f"resume: exit {again.returncode} {again.stderr[-300:]}")
@@ -295,7 +296,7 @@ class Suite:
     def answers(self, row, words, name):
         def ask(folder):
             run = subprocess.run([RAILGAUGE, *[w.replace("flip", folder) for w in words]], env=environment(self.top),
-                                 capture_output=True, text=True, timeout=60, check=False)
+                                 capture_output=True, text=True, errors="replace", timeout=60, check=False)
             text = run.stdout.replace(folder, "")
             if words[0] == "fit" and run.returncode == 0:
                 text = json.dumps([json.load(open("out.json"))[k] for k in ("tiers", "collectives", "exceptions")])
@@ -321,7 +322,7 @@ class Suite:
         open("torn/points.tsv", "wb").write(data[:at])
         had = rows("torn")
         again = subprocess.run([RAILGAUGE, "run", *SIM, "-o", "torn", "--resume"], env=environment(self.top), capture_output=True,
-                               text=True, check=False)
+                               text=True, errors="replace", check=False)
         row.n += 1
         row.codes.add(again.returncode)
         row.resumable += 1
@@ -355,7 +356,7 @@ class Suite:
         self.base()
         open(name, "w").write(text)
         row, begin = self.row("JSON, XML and YAML bombs"), time.monotonic()
-        run = subprocess.run([RAILGAUGE, *words], env=environment(self.top), capture_output=True, text=True, timeout=60, check=False,
+        run = subprocess.run([RAILGAUGE, *words], env=environment(self.top), capture_output=True, text=True, errors="replace", timeout=60, check=False,
                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (1 << 30, 1 << 30)))
         row.n += 1
         row.codes.add(run.returncode)
@@ -400,8 +401,12 @@ def main():
     suite = Suite(a.seed)
     page = a.page and os.path.join(os.environ.get("PWD", "."), a.page)
     print(f"# seed {a.seed}", file=sys.stderr)
+    broken = False
     try:
         suite.go(a.seconds)
+    except Exception:  # what was found until then is told, too
+        traceback.print_exc()
+        broken = True
     finally:
         os.chdir("/")
         shutil.rmtree(suite.top, ignore_errors=True)
@@ -421,7 +426,7 @@ def main():
         text = open(page).read()
         at, end = "<!-- faults -->\n", "<!-- end of faults -->"
         open(page, "w").write(text[:text.index(at) + len(at)] + total + ".\n\n" + "\n".join(lines) + "\n" + text[text.index(end):])
-    bad = sum(r.lost + r.innocent + r.left + r.wrong + r.resumable - r.resumed for r in all_) or right < 0.98 * asked
+    bad = sum(r.lost + r.innocent + r.left + r.wrong + r.resumable - r.resumed for r in all_) or right < 0.98 * asked or broken
     sys.exit(1 if bad else 0)
 
 
