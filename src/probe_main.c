@@ -460,6 +460,16 @@ static const char *threads_name(int level)
 static int run_named(const struct probe_command *c, int argc, char **argv, struct world *w,
                      struct err *err)
 {
+    if (!c && argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
+        if (w->rank == 0)
+            puts("railgauge-probe COMMAND [OPTION]...: what railgauge run starts under mpirun or "
+                 "srun\n\n"
+                 "  discover   which hosts, GPUs and NICs the ranks have\n"
+                 "  probe      measure a plan into points.tsv\n"
+                 "  replay     the messages of a predicted step\n\n"
+                 "railgauge-probe COMMAND --help lists its options.");
+        return 0;
+    }
     if (!c)
         return err_usage(err,
                          "%s%s%s; the commands are discover, probe and replay (--help after one "

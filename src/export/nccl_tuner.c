@@ -187,7 +187,7 @@ int tuner_load(struct tuner *t, const char *dir, struct err *err)
     memset(t, 0, sizeof(*t));
     if (rc == 0)
         rc = take_sweep(t, &s, dir, err);
-    if (rc == 0)
+    if (rc == 0 && access(plan, F_OK) == 0) /* a plan from elsewhere: only the sweep has one here */
         rc = take_file(t, &s, points, plan, -1, err);
     if (rc == 0 && t->rows)
         qsort(t->row, (size_t)t->rows, sizeof(*t->row), by_row);

@@ -313,6 +313,14 @@ places() {
     jq -e '.nccl.comms | length > 0' out/topology.json
 }
 
+@test "a sweep by a plan of another folder" {
+    mkdir other here
+    plan "collective all_reduce 64 64 2 0 0-1" >other/plan.tsv
+    run ranks 2 "$probe" probe -t nccl --plan other/plan.tsv -n 1 -w 0 --no-retest --sweep -o here/points.tsv
+    [ "$status" -eq 0 ]
+    [ -s here/sweep/Ring-LL.tsv ]
+}
+
 # sys DIR NODE... - a /sys in which GPU i (by the stand-in's bus ids) is at that NUMA node, whose core is i.
 sys() {
     local at=$1 i=0 bus=(0000:1b:00.0 0000:43:00.0) node

@@ -288,3 +288,14 @@ statuses=("local-length:local length error" "local-operation:local queue pair er
     [ "$status" -eq 78 ]
     [[ $output == *"partition key 1000: "* ]]
 }
+
+@test "a device of AWS is told by its driver, not by the subnet manager that it lacks" {
+    need_verbs
+    devices "device mlx5_0-1"
+    pair
+    mkdir -p sys/class/infiniband/mlx5_1/device drivers/efa
+    ln -s ../../../../../drivers/efa sys/class/infiniband/mlx5_1/device/driver
+    RAILGAUGE_SYS=$PWD/sys verbs 2 --plan plan.tsv --hca mlx5_0,mlx5_1
+    [ "$status" -eq 78 ]
+    [[ $output == *"mlx5_1 is an Elastic Fabric Adapter (driver efa): it has no reliable queue pairs"* ]]
+}

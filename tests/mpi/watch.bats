@@ -209,3 +209,21 @@ ends_with() {
     [ "$status" -eq 64 ]
     [[ $output == *"watch is for rank 0, which starts it"* ]]
 }
+
+@test "what is missing is said: mpirun, shared memory, a campaign; and what a simulation has no use for" {
+    mkdir bin
+    ln -s "$(command -v sh)" bin
+    PATH=$PWD/bin run -78 "$build/railgauge" run -t mpi -o none
+    [[ ${lines[-1]} == "railgauge run: no mpirun in PATH: install Open MPI (Debian: openmpi-bin, RHEL: openmpi)"* ]]
+    RAILGAUGE_SHM=/proc run railgauge run -t mpi -o small --ranks 2 --op all_reduce -b 8 -e 8 --epochs 1 --no-plots
+    [[ $output == *"/proc has 0 B left, Open MPI takes 4 MiB of it for each of 2 ranks"* ]]
+    rm -f last
+    run -66 railgauge run -t mpi -o last/below
+    [[ $output == *"last/below: no campaign is here yet for last to link to" ]]
+    [ ! -e last ]
+    run -64 railgauge run --fabric hgx-h100 --hosts 'n[1-2]' -o sim
+    [[ $output == *"--hosts is not for --transport sim, which simulates all hosts here" ]]
+    [ ! -e sim ]
+    run -0 "$probe" --help
+    [[ ${lines[0]} == "railgauge-probe COMMAND "* ]]
+}

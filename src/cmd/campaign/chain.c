@@ -111,6 +111,9 @@ int chain_transport(struct chain *c, struct err *err)
     }
     if (c->sim.fabric && (!t || t->ranks))
         return err_usage(err, "--fabric %s belongs to --transport %s", c->sim.fabric, simulated);
+    if (t && !t->ranks && (c->launch.hosts || c->launch.command))
+        return err_usage(err, "%s is not for --transport %s, which simulates all hosts here",
+                         c->launch.hosts ? "--hosts" : "--launch", t->name);
     return transport_limit(&c->probe.plan.ops, t, err);
 }
 
@@ -268,6 +271,10 @@ int chain_open(struct chain *c, struct err *err)
         return err_noinput(err, "%s holds no campaign that could be resumed", c->dir);
     if (!c->dir && !(c->dir = c->made = campaign_files_dir(time(NULL), err)))
         return -1;
+    if (!strncmp(c->dir, CAMPAIGN_LAST "/", strlen(CAMPAIGN_LAST "/")) &&
+        access(CAMPAIGN_LAST, F_OK) != 0)
+        return err_noinput(err, "%s: no campaign is here yet for %s to link to", c->dir,
+                           CAMPAIGN_LAST);
     if (file_mkdir(c->dir, err) < 0)
         return -1;
     if (lock_dir(c, err) < 0)

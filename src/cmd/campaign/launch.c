@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/statvfs.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@
 #include "base/mem.h"
 #include "base/process.h"
 #include "topo/sources/sources.h"
+#include "base/units.h"
 #include "watch/watch_listen.h"
 
 const struct opt launch_options[] = {
@@ -316,6 +318,9 @@ static int spawn(pid_t *pid, char **word, const struct session *session, const s
     int said[2], why = 0;
     pid_t self = getpid();
 
+    if (!file && !strcmp(word[0], "mpirun"))
+        return err_config(err, "no mpirun in PATH: install Open MPI (Debian: openmpi-bin, RHEL: "
+                               "openmpi) or load its module; --launch takes another launcher");
     if (!file)
         return err_config(err, "cannot start %s: not in PATH", word[0]);
     if (pipe2(said, O_CLOEXEC) < 0) {
@@ -496,6 +501,25 @@ static int judge_end(const struct launch *l, const char *launcher, int code, boo
                       launcher, code, l->hosts ? l->hosts : "this machine");
 }
 
+/* Open MPI 4 and 5 map 4 MiB of /dev/shm for each rank of a host (btl vader and sm, segment_size).
+ * Containers have 64 MiB by default, some 64 KiB; ranks then die of SIGBUS without a word. */
+static void check_shared_memory(const struct launch *l)
+{
+    enum { RANK = 4 << 20 };
+    const char *there = getenv("RAILGAUGE_SHM");
+    int ranks = l->ranks ? l->ranks : ranks_here();
+    char left[UNITS_TEXT];
+    struct statvfs s;
+
+    if (!stays_here(l) || statvfs(there ? there : "/dev/shm", &s) != 0)
+        return;
+    double bytes = (double)s.f_bavail * (double)s.f_frsize;
+    if (bytes < (double)ranks * RANK)
+        log_warn("%s has %s left, Open MPI takes 4 MiB of it for each of %d ranks: if they die of "
+                 "signal 7, make it larger (docker --shm-size, an emptyDir of medium Memory)",
+                 there ? there : "/dev/shm", units_bytes_text(left, bytes), ranks);
+}
+
 /* mpirun crashes or hangs if it cannot open enough files. */
 static int check_files(struct err *err)
 {
@@ -540,6 +564,8 @@ int launch_run(const struct launch *l, const struct words *args, int *code, stru
     if (check_files(err) < 0 || make_words(&w, l, args, err) < 0 ||
         (is_mpirun(w.word[0]) && session_open(&session, stays_here(l), err) < 0))
         goto out;
+    if (is_mpirun(w.word[0]))
+        check_shared_memory(l);
     /* The ranks' own stderr is a pipe to the launcher. */
     setenv("RAILGAUGE_PROGRESS", isatty(STDERR_FILENO) ? "1" : "0", 0);
     watch = open_watch(l);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/host.h"
@@ -217,10 +218,32 @@ static int find_all(struct found *f, struct verbs_device **list, int n, struct e
     return f->n ? 0 : err_config(err, "libibverbs finds no port to use%s", why);
 }
 
+/* The Elastic Fabric Adapter of AWS has datagrams of its own (SRD) and no reliable queue pairs, and
+ * its ports no LID.  "": another driver. */
+static const char *only_by_plugin(const char *device)
+{
+    const char *sys = getenv("RAILGAUGE_SYS");
+    char *path =
+             mem_printf("%s/class/infiniband/%s/device/driver", sys && *sys ? sys : "/sys", device),
+         to[256] = "";
+    ssize_t n = readlink(path, to, sizeof(to) - 1);
+
+    free(path);
+    to[n > 0 ? n : 0] = '\0';
+    const char *name = strrchr(to, '/');
+    return name && !strcmp(name, "/efa") ? "efa" : "";
+}
+
 static int open_chosen(struct verbs_port *p, struct verbs_device *device, int number,
                        struct err *err)
 {
     p->number = number;
+    if (*only_by_plugin(device->name))
+        return err_config(err,
+                          "%s is an Elastic Fabric Adapter (driver efa): it has no reliable queue "
+                          "pairs, so that transport verbs cannot use it; NCCL reaches it by the "
+                          "plugin aws-ofi-nccl over libfabric (-t nccl)",
+                          device->name);
     p->hca = verbs.open_device(device);
     if (!p->hca)
         return err_io(err, "%s: cannot be opened: %s", device->name, strerror(errno));
