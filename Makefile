@@ -1,4 +1,4 @@
-# make                 build; the MPI program needs an MPI found by pkg-config
+# make                 build; the MPI program needs an MPI found by pkg-config or by its mpicc
 # make check           the tests of each day: every feature, with fixed seeds (check-unit, check-cli, check-mpi, check-ib,
 #                      check-slurm, check-lab: one suite)
 # make check-all       every test that this machine can run, with seeds by chance: also what has the tag "nightly", which is
@@ -73,10 +73,17 @@ CPPFLAGS += -D_GNU_SOURCE -DRG_VERSION='"$(VERSION)"' -Isrc -I.
 PKG      ?= pkg-config
 JSON_CFLAGS := $(shell $(PKG) --cflags jansson expat yaml-0.1)
 JSON_LIBS   := $(shell $(PKG) --libs jansson expat yaml-0.1) -pthread
-MPI_PKG     := $(firstword $(foreach p,ompi-c mpich,$(if $(shell $(PKG) --exists $p hwloc && echo y),$p)))
-MPI_CFLAGS  := $(if $(MPI_PKG),$(shell $(PKG) --cflags $(MPI_PKG) hwloc))
-MPI_LIBS    := $(if $(MPI_PKG),$(shell $(PKG) --libs $(MPI_PKG) hwloc))
-$(if $(MPI_PKG),,$(info no MPI with hwloc found by $(PKG): railgauge-probe is left out))
+# A site's MPI (HPC-X, Intel MPI, MVAPICH, modules) has mpicc in PATH, and often no file for pkg-config: mpicc is then
+# asked what it would run (-show: Open MPI, MPICH and those made of it).  A given MPICC comes first, so that the program
+# is built for two MPIs side by side: make MPICC=/opt/intel/bin/mpicc BUILD=build-intel.
+MPICC       ?= mpicc
+MPI_PKG     := $(if $(filter file,$(origin MPICC)),$(firstword $(foreach p,ompi-c mpich,$(if $(shell $(PKG) --exists $p hwloc && echo y),$p))))
+MPI_SHOW    := $(if $(MPI_PKG),,$(if $(shell $(PKG) --exists hwloc && echo y),$(wordlist 2,999,$(shell $(MPICC) -show 2>/dev/null))))
+MPI_FOUND   := $(MPI_PKG)$(if $(MPI_SHOW),$(MPICC))
+MPI_CFLAGS  := $(if $(MPI_PKG),$(shell $(PKG) --cflags $(MPI_PKG) hwloc),$(if $(MPI_SHOW),$(filter -I% -D% -pthread,$(MPI_SHOW)) $(shell $(PKG) --cflags hwloc)))
+MPI_LIBS    := $(if $(MPI_PKG),$(shell $(PKG) --libs $(MPI_PKG) hwloc),$(if $(MPI_SHOW),$(filter -L% -l% -Wl% -pthread %.so %.a,$(MPI_SHOW)) $(shell $(PKG) --libs hwloc)))
+NO_MPI      := no MPI with hwloc found by $(PKG) or $(MPICC)
+$(if $(MPI_FOUND),,$(if $(filter %railgauge-probe,$(MAKECMDGOALS)),$(error $(NO_MPI): railgauge-probe cannot be built),$(info $(NO_MPI): railgauge-probe is left out)))
 
 # A room is a folder or a few, and one archive.  An archive is linked before those of the rooms on its left, so that a
 # call against this order does not link.
@@ -100,7 +107,7 @@ obj   = $(patsubst %,$(BUILD)/%.o,$(1))
 bin   = $(patsubst %.c,$(BUILD)/%,$(wildcard $(1)))
 reversed = $(if $(1),$(call reversed,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))
 LIB   := $(patsubst %,$(BUILD)/lib/%.a,$(call reversed,$(ROOMS)))
-PROBE := $(if $(MPI_PKG),$(BUILD)/railgauge-probe)
+PROBE := $(if $(MPI_FOUND),$(BUILD)/railgauge-probe)
 PLUGIN := $(BUILD)/librailgauge-nccl.so
 UNIT  := $(call bin,tests/unit/*.c)
 BENCH := $(call bin,tests/bench/*.c)
@@ -431,7 +438,7 @@ aarch64:
 	+$(Q)$(CROSS) objects
 	+$(Q)$(if $(call AARCH64_LACKS,$(JSON_LIBS)),echo "not linked: no $(call AARCH64_LACKS,$(JSON_LIBS)) below $(AARCH64_LIB)",$(CROSS) build-aarch64/railgauge)
 	+$(Q)$(if $(PROBE),$(if $(call AARCH64_LACKS,$(JSON_LIBS) $(MPI_LIBS)),true,$(CROSS) build-aarch64/railgauge-probe))
-objects: $(call obj,$(CMD_SRC) $(LIB_SRC) $(PLUGIN_SRC) $(if $(MPI_PKG),$(MPI_SRC)))
+objects: $(call obj,$(CMD_SRC) $(LIB_SRC) $(PLUGIN_SRC) $(if $(MPI_FOUND),$(MPI_SRC)))
 .PHONY: aarch64 objects
 
 # --- coverage: an own tree with gcov's counters, the suites over it, a table, floors ---

@@ -264,3 +264,21 @@ on_matrix=("show {} tiers" "cost {} 0 9 1M" "nodes {} --need 2 --job all_gather~
     done
     [ "$(COLUMNS=60 railgauge show "$golden" pairs | wc -L)" -le 60 ]
 }
+
+@test "an MPI without files for pkg-config is found by its mpicc; without any, a probe that was asked for is an error" {
+    command -v mpicc >/dev/null && pkg-config --exists hwloc || skip "needs mpicc and hwloc"
+    cd "$BATS_TEST_TMPDIR" || return 1
+    # shellcheck disable=SC2016
+    printf '#!/bin/sh\ncase "$*" in *ompi-c* | *mpich*) exit 1 ;; esac\nexec pkg-config "$@"\n' >pkg
+    chmod +x pkg
+    builds() { MAKEFLAGS='' make -n -C "$BATS_TEST_DIRNAME/../.." BUILD="$PWD/b" PKG="$PWD/pkg" "$@"; }
+    run builds "$PWD/b/railgauge-probe"
+    [ "$status" -eq 0 ]
+    [[ ${lines[-2]}${lines[-1]} == *"-o $PWD/b/railgauge-probe "*" -lmpi"* ]]
+    run builds MPICC=/nowhere/mpicc "$PWD/b/railgauge-probe"
+    [ "$status" -ne 0 ]
+    [[ $output == *"no MPI with hwloc found by "*" or /nowhere/mpicc: railgauge-probe cannot be built"* ]]
+    run builds MPICC=/nowhere/mpicc "$PWD/b/railgauge"
+    [ "$status" -eq 0 ]
+    [[ $output == *"railgauge-probe is left out"* ]]
+}
