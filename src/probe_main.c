@@ -538,7 +538,7 @@ int main(int argc, char **argv)
     }
     if (rc < 0 && w.rank == 0 && err.text[0])
         log_error("%s", err.text);
-    watch_stop();
+    watch_stop(rc < 0 && w.rank == 0 ? err.text : NULL);
     world_mpi_close(&w);
     MPI_Finalize();
     int code = rc == 0 || (err.code == EXIT_CUT && watch_asked()) ? EXIT_GOOD : err.code;

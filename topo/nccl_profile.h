@@ -147,13 +147,13 @@ struct nccl_comm_profile {
 
 /* Algorithm and protocol that NCCL chose (TUNING lines; one rank per communicator prints them). */
 struct nccl_choice {
-    char op[20];             /* "all_reduce"; "" before NCCL 2.23 */
-    int comm;                /* index of the communicator */
-    long long bytes;         /* counted by NCCL: for all_gather the input of one rank */
+    char op[20];     /* "all_reduce"; "" before NCCL 2.23 */
+    int comm;        /* index of the communicator */
+    long long bytes; /* counted by NCCL: for all_gather the input of one rank */
     /* "ring", "simple"; outside algorithms, "symmetric" with the kernel's name, or "copy_engine" and
      * "rma" with "-" */
     char algo[16], proto[48];
-    int channels;            /* -1: not stated (before 2.26) */
+    int channels; /* -1: not stated (before 2.26) */
 };
 
 struct nccl_nic { /* NIC, with NCCL's number on a rank */

@@ -244,8 +244,10 @@ void watch_start(struct world *w, double hang_after, const char *dir)
     free(where);
 }
 
-void watch_stop(void)
+void watch_stop(const char *why)
 {
+    snprintf(self.failed, sizeof(self.failed), "%s", why ? why : "");
+    watch_clean(self.failed); /* the thread reads it when it ends */
     watch_thread_end(&self);
     free(verdict_dir);
     verdict_dir = NULL;

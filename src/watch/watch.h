@@ -91,6 +91,8 @@ bool watch_asked(void);
  * starts; verdict.json is then written to `dir` (NULL: not written).  If that fails, rank 0 warns
  * and the ranks continue without a watch.  A world of one rank has no watch. */
 void watch_start(struct world *w, double hang_after, const char *dir);
-void watch_stop(void); /* says goodbye; allowed if nothing was started */
+/* Say goodbye; allowed if nothing was started.  why: reason of a failure, for the last line of
+ * railgauge run, or NULL. */
+void watch_stop(const char *why);
 
 #endif

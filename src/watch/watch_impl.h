@@ -18,7 +18,7 @@ struct watch_self {
     _Atomic int state, kept, total, expect_ms;
     _Atomic bool stopping, ending, news;
     const char *_Atomic call; /* entered call that waits for other ranks; NULL: none */
-    char words[WATCH_WORDS], symptom[WATCH_WORDS];
+    char words[WATCH_WORDS], symptom[WATCH_WORDS], failed[512];
     /* written by the watch thread */
     _Atomic uint64_t said;     /* moves at the last beat */
     _Atomic uint64_t alive_ms; /* time at which everything pending had been received */

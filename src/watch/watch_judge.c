@@ -82,6 +82,10 @@ void judge_line(struct judge *j, int rank, const struct watch_line *l, double no
         r->ill_at = r->symptom[0] ? r->ill_at : now;
         memcpy(r->symptom, l->beat.words, sizeof(r->symptom));
         break;
+    case WATCH_FAILED:
+        if (rank == 0)
+            memcpy(j->failed, l->failed, sizeof(j->failed));
+        break;
     case WATCH_STOP:
         j->stopped_at = j->stopped_at > 0 ? j->stopped_at : now;
         r->bye = true;

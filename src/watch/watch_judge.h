@@ -44,6 +44,7 @@ struct judge {
     int ranks; /* 0 before the first hello */
     double hang_after;
     int kept, total;
+    char failed[WATCH_LINE]; /* why the campaign failed, by rank 0; "": not told */
     /* time when a rank first reported that a signal ends the campaign; 0: never */
     double stopped_at;
     struct verdict verdict;

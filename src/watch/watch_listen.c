@@ -125,6 +125,11 @@ const struct verdict *listen_verdict(const struct listener *l)
     return l->told ? &l->judge.verdict : NULL;
 }
 
+const char *listen_failed(const struct listener *l)
+{
+    return l->judge.failed;
+}
+
 bool listen_over(const struct listener *l)
 {
     bool over = l->judge.ranks > 0;

@@ -24,6 +24,8 @@ const char *listen_where(const struct listener *l);
 int listen_turn(struct listener *l, int ms);
 /* NULL while there is no verdict. */
 const struct verdict *listen_verdict(const struct listener *l);
+/* Why the campaign failed, as rank 0 said before its end; "": not said. */
+const char *listen_failed(const struct listener *l);
 bool listen_met(const struct listener *l);  /* true if any rank said hello */
 bool listen_over(const struct listener *l); /* true if all have come, said goodbye and gone */
 

@@ -284,8 +284,11 @@ static void say_stop(struct watch_talk *t)
 static void say_goodbye(struct watch_self *s)
 {
     double end = log_now() + farewell;
-    char rest[64];
+    char rest[64], line[WATCH_LINE];
 
+    if (s->failed[0] &&
+        say(s, line, (size_t)snprintf(line, sizeof(line), "failed %s\n", s->failed)) < 0)
+        return;
     if (say(s, "bye\n", 4) < 0 || shutdown(s->fd, SHUT_WR) < 0)
         return;
     while (log_now() < end && poll(&(struct pollfd){.fd = s->fd, .events = POLLIN}, 1, 50) >= 0)

@@ -107,6 +107,12 @@ int watch_line_parse(struct watch_line *l, const char *text)
         take_rest(text + 8, l->beat.words);
         return 0;
     }
+    if (!strncmp(text, "failed ", 7)) {
+        l->kind = WATCH_FAILED;
+        snprintf(l->failed, sizeof(l->failed), "%s", text + 7);
+        watch_clean(l->failed);
+        return 0;
+    }
     l->kind = !strcmp(text, "stop") ? WATCH_STOP : WATCH_BYE;
     return l->kind == WATCH_STOP || !strcmp(text, "bye") ? 0 : -1;
 }

@@ -4,6 +4,7 @@
  *             beat MOVES STEPS STATE EXPECT KEPT TOTAL PULSE CALL WORDS    ten times per second
  *             symptom WORDS
  *             stop       a signal ended the campaign: the end of this rank is not a death
+ *             failed WORDS    why the campaign failed, from rank 0, before its bye
  *             bye        this rank is done
  *   listener  welcome    after a valid hello; "welcome led": the campaign ends with the listener
  *             stop       end in good order, as after SIGTERM
@@ -56,12 +57,13 @@ struct watch_hello {
     char host[WATCH_HOST];
 };
 
-enum watch_kind { WATCH_HELLO, WATCH_BEAT, WATCH_SYMPTOM, WATCH_STOP, WATCH_BYE };
+enum watch_kind { WATCH_HELLO, WATCH_BEAT, WATCH_SYMPTOM, WATCH_FAILED, WATCH_STOP, WATCH_BYE };
 
 struct watch_line {
     enum watch_kind kind;
     struct watch_hello hello;
     struct watch_beat beat; /* its words also hold those of a symptom */
+    char failed[WATCH_LINE];
 };
 
 /* Parse a line without its \n, from any sender; -1: none of the above. */

@@ -227,3 +227,10 @@ ends_with() {
     run -0 "$probe" --help
     [[ ${lines[0]} == "railgauge-probe COMMAND "* ]]
 }
+
+@test "the reason of a failed run is its last line" {
+    run railgauge run -t verbs --hca nowhere -o failed --ranks 2 --no-plots
+    [ "$status" -eq 78 ]
+    [[ ${lines[-1]} == "railgauge run: "*" failed: "* ]]
+    [ "$(grep -cF "${lines[-1]#*failed: }" <<<"$output")" -eq 2 ] # the rank's own, far above
+}

@@ -765,7 +765,7 @@ static void test_nothing_watches(void **state)
     watch_start(&world_solo, 12, NULL);
     assert_true(watch_hang_after() == 12);
     assert_int_equal(watch_verdict(&err), 0);
-    watch_stop();
+    watch_stop(NULL);
 }
 
 int main(void)

@@ -36,6 +36,8 @@ static int chain_mpi(struct chain *c, const struct words *args, const char *what
         return -1;
     if (code == EXIT_CUT)
         return err_code(err, EXIT_CUT, "%s was cut short", what);
+    if (code && c->launch.reason[0]) /* last, because launchers add many lines to the rank's own */
+        return err_code(err, code, "%s failed: %s", what, c->launch.reason);
     return code ? err_code(err, code, "%s ended with exit code %d", what, code) : 0;
 }
 

@@ -551,7 +551,7 @@ static bool is_mpirun(const char *word)
     return false;
 }
 
-int launch_run(const struct launch *l, const struct words *args, int *code, struct err *err)
+int launch_run(struct launch *l, const struct words *args, int *code, struct err *err)
 {
     struct words w = {NULL, 0};
     struct listener *watch = NULL;
@@ -561,6 +561,7 @@ int launch_run(const struct launch *l, const struct words *args, int *code, stru
     pid_t pid = -1;
     int status = 0, rc = -1;
 
+    l->reason[0] = '\0';
     if (check_files(err) < 0 || make_words(&w, l, args, err) < 0 ||
         (is_mpirun(w.word[0]) && session_open(&session, stays_here(l), err) < 0))
         goto out;
@@ -579,6 +580,7 @@ int launch_run(const struct launch *l, const struct words *args, int *code, stru
     /* mpirun returns 1 for 75 of the ranks, or 0 if it was asked to end */
     if (stopped && (*code || watch))
         *code = EXIT_CUT;
+    snprintf(l->reason, sizeof(l->reason), "%s", watch ? listen_failed(watch) : "");
     verdict = watch && !stopped ? listen_verdict(watch) : NULL;
     if (verdict)
         rc = err_code(err, EXIT_CUT, "%s", verdict->text);

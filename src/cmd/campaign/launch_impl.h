@@ -15,6 +15,7 @@ struct launch {
     const char *dir;     /* directory of verdict.json; NULL: the ranks watch themselves */
     double hang_after;   /* s; 0: default of the ranks' transport */
     double until;        /* log_now() at which the ranks are ended as by SIGTERM; 0: never */
+    char reason[512];    /* set by launch_run(): why the ranks failed; "": not told */
 };
 
 /* --hosts --ranks --launch --watch-address, into a struct launch. */
@@ -30,7 +31,7 @@ extern const struct opt launch_options[];
  * error of EXIT_CUT with the verdict's text, after the launcher, its process group and the ranks on
  * this host are gone.  A retry without the culprit would start here: verdict.json names the
  * culprit. */
-int launch_run(const struct launch *l, const struct words *args, int *code, struct err *err);
+int launch_run(struct launch *l, const struct words *args, int *code, struct err *err);
 
 /* Print the command that launch_run() would start, for --dry-run. */
 int launch_print(const struct launch *l, const struct words *args, FILE *out, struct err *err);

@@ -152,4 +152,3 @@ int priced_make(struct priced *p, const struct matrix *m, const char *name, cons
     free(sorted);
     return rc;
 }
-

@@ -105,4 +105,3 @@ void sent_compare(struct sent *s, const struct traffic *t, const struct record_s
     }
     free(taken);
 }
-

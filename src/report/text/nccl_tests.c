@@ -54,7 +54,10 @@ static int type_of(const struct epochs_point *s, const struct nccl_opts *o)
 
 static const char *redop_of(const struct point *p, const struct nccl_opts *o)
 {
-    return !op_adds(p->op) ? "none" : p->redop ? nccl_redop_name[p->redop - 1] : o ? nccl_redop_name[o->redop] : "sum";
+    return !op_adds(p->op) ? "none"
+           : p->redop      ? nccl_redop_name[p->redop - 1]
+           : o             ? nccl_redop_name[o->redop]
+                           : "sum";
 }
 
 static void print_row(FILE *out, const struct epochs_point *s, const struct nccl_tests_how *how)
