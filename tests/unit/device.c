@@ -247,7 +247,9 @@ static void put_fact(const char *dir, const char *name, const char *text)
     char *path = mem_printf("%s/%s", dir, name);
     FILE *f = fopen(path, "w");
 
-    assert_true(f && fputs(text, f) >= 0 && fclose(f) == 0);
+    assert_non_null(f);
+    fputs(text, f);
+    assert_int_equal(fclose(f), 0);
     free(path);
 }
 
