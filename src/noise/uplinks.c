@@ -145,19 +145,24 @@ struct sights {
     int count;
 };
 
-/* The fast quartile of the flows' speeds, above the usual speed beside others or (of_one) alone; NAN: too few. */
+/* The fast quartile (where flows are hashed, tenth) of the flows' speeds, above the usual speed beside others or (of_one) alone; NAN: too few. */
 static double fast_of(const struct seas *s, const int *at, int n, bool of_one, double least)
 {
+    bool hashed = false; /* collisions that last all campaign long slow more than a quarter */
     int got = 0;
 
     for (int i = 0; i < n; i++) {
         const struct flow *f = &s->flow[at[i]];
         const struct look *k = look_of(s, f);
 
-        if (is_told(s, f))
-            s->buffer[got++] = k->y - (float)s->v->class[class_of(k) | of_one].m;
+        if (!is_told(s, f))
+            continue;
+        s->buffer[got++] = k->y - (float)s->v->class[class_of(k) | of_one].m;
+        hashed |= s->v->hashed[LOOK_RATE * TIER_MAX + k->tier];
     }
-    return got >= least ? usual_quantile(s->buffer, got, noise_constants.fast) : NAN;
+    return got >= least ? usual_quantile(s->buffer, got,
+                                         hashed ? noise_constants.clear : noise_constants.fast)
+                        : NAN;
 }
 
 /* Sort flows of a turn by leaf, one way, without flows through another leaf that is out. */

@@ -34,7 +34,8 @@ worlds() {
         collisions-kept:nic:way:hgx-h100/24:12006.1 collisions:host-time60:rtxpro6000-100gbe/16:12006.1 \
         host-minute:host-time60:hgx-h100/16:12004.1 stray2:host-time60:rtxpro6000-100gbe/16:12004.1 \
         collisions:nic:way:rtxpro6000-100gbe/16:12011.1 mix:host-time60:gb300-nvl72-spectrumx/4:12011.1 \
-        drift10:rack-pair:hgx-h100/16:12011.1 collisions:leaf:gb200-nvl72/4:12013.1; do
+        drift10:rack-pair:hgx-h100/16:12011.1 collisions:leaf:gb200-nvl72/4:12013.1 \
+        collisions-kept:host-time60:rtxpro6000-100gbe/16:12014.1; do
         run python3 "$top/tests/random/worlds.py" --dir "$BATS_TEST_TMPDIR" --only "$name"
         echo "$name: $output"
         [ "$status" -eq 0 ]
