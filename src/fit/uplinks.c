@@ -56,11 +56,21 @@ struct lone {
     int host[2];
 };
 
-/* Pairs of one tier that ran alone. */
+/* Flows of one tier under load, by turn, and their bandwidth / that of the same pair alone. */
+struct flows {
+    const struct point **point;
+    double *share;
+    int count;
+};
+
+/* Pairs that ran alone, and flows of each tier. */
 struct quiet {
-    double *below; /* by endpoint: best rate of its NIC below the leaf; 0: none */
+    const int *leaf; /* by endpoint; -1: unknown */
+    double *below;   /* by endpoint: best rate of its NIC below the leaf; 0: none */
     struct lone *lone;
-    int lones;
+    int lones;                    /* of one tier */
+    bool slow;                    /* one of them is */
+    struct flows flows[TIER_MAX]; /* share NULL: not listed yet */
 };
 
 struct load {
@@ -120,6 +130,7 @@ static void pairs_alone(struct quiet *q, const struct fit *f, int tier)
         if (!o->alone || !fit_is_bandwidth(f, o) || !(o->sec > 0))
             continue;
         double share = o->bytes / o->sec / f->baseline[tier].alone;
+        q->slow |= share < FIT_FULL;
         MEM_PUSH(q->lone, q->lones) = between(&f->m->topo, o->src, o->dst, share);
     }
     stats_sort_keys(q->lone, q->lones, sizeof(*q->lone), stats_2ints);
@@ -168,28 +179,11 @@ static uint64_t by_turn(const void *a)
 /* True if the point is a flow under load that leaves its leaf, in this tier. */
 static bool is_flow(const struct fit *f, int tier, const struct quiet *q, const struct point *p)
 {
-    const struct topo *t = &f->m->topo;
-
     if (!fit_is_crowded(f, p) || p->wrong)
         return false;
-    int from = leaf_of(t, p->src), to = leaf_of(t, p->dst);
+    int from = q->leaf[p->src], to = q->leaf[p->dst];
     return from >= 0 && to >= 0 && from != to && fit_tier(f, p) == tier &&
-           !slow_alone(q, t, p->src, p->dst);
-}
-
-/* List the flows of a tier, sorted by turn. */
-static int flows_of(const struct fit *f, int tier, const struct quiet *q, const struct point ***out)
-{
-    int n = 0;
-
-    *out = NULL;
-    for (int i = 0; i < f->points->count; i++) {
-        const struct point *p = &f->points->point[i];
-        if (is_flow(f, tier, q, p))
-            MEM_PUSH(*out, n) = p;
-    }
-    stats_sort_keys(*out, n, sizeof(**out), by_turn);
-    return n;
+           !(q->slow && slow_alone(q, &f->m->topo, p->src, p->dst));
 }
 
 /* Bandwidth of a flow / bandwidth of the same pair alone. */
@@ -201,6 +195,25 @@ static double share_of_flow(const struct fit *f, int tier, const struct quiet *q
     if (q->below[p->src] > 0 && q->below[p->dst] > 0)
         alone = fmin(alone, fmin(q->below[p->src], q->below[p->dst]));
     return fmin(1, (double)p->bytes / p->sec.median / alone);
+}
+
+/* Flows of a tier, listed once: there are millions of points. */
+static const struct flows *flows_of(const struct fit *f, int tier, struct quiet *q)
+{
+    struct flows *w = &q->flows[tier];
+
+    if (w->share)
+        return w;
+    for (int i = 0; i < f->points->count; i++) {
+        const struct point *p = &f->points->point[i];
+        if (is_flow(f, tier, q, p))
+            MEM_PUSH(w->point, w->count) = p;
+    }
+    stats_sort_keys(w->point, w->count, sizeof(*w->point), by_turn);
+    w->share = mem_calloc((size_t)w->count + 1, sizeof(*w->share));
+    for (int i = 0; i < w->count; i++)
+        w->share[i] = share_of_flow(f, tier, q, w->point[i]);
+    return w;
 }
 
 /* --- one level --- */
@@ -310,23 +323,17 @@ static void load_turn(const struct above *a, const struct above *wider, enum way
     free(v);
 }
 
-static void load_groups(const struct fit *f, int tier, const struct quiet *q, const struct above *a,
-                        const struct above *wider, struct load *load, struct scatter *s)
+static void load_groups(const struct flows *w, const struct above *a, const struct above *wider,
+                        struct load *load, struct scatter *s)
 {
-    const struct point **p;
-    int n = flows_of(f, tier, q, &p);
-    double *share = mem_calloc((size_t)n + 1, sizeof(*share));
+    const struct point *const *p = w->point;
 
-    for (int i = 0; i < n; i++)
-        share[i] = share_of_flow(f, tier, q, p[i]);
-    for (int i = 0, j; i < n; i = j) {
-        for (j = i + 1; j < n && by_turn(&p[i]) == by_turn(&p[j]); j++)
+    for (int i = 0, j; i < w->count; i = j) {
+        for (j = i + 1; j < w->count && by_turn(&p[i]) == by_turn(&p[j]); j++)
             ;
-        load_turn(a, wider, UP, p + i, share + i, j - i, load, s);
-        load_turn(a, wider, DOWN, p + i, share + i, j - i, load, s);
+        load_turn(a, wider, UP, p + i, w->share + i, j - i, load, s);
+        load_turn(a, wider, DOWN, p + i, w->share + i, j - i, load, s);
     }
-    free(share);
-    free(p);
 }
 
 /* Load of the uplinks of a leaf / load of its NICs; NAN: the uplinks were never full. */
@@ -437,11 +444,12 @@ static double look_at(struct fit *f, int tier, struct quiet *q, const struct abo
     double share = 1;
 
     q->lones = 0;
+    q->slow = false;
     pairs_alone(q, f, tier);
     for (int i = 0; i < f->m->topo.endpoints; i++)
         if (a->of[i] >= 0)
             load[a->of[i]].endpoints++;
-    load_groups(f, tier, q, a, wider, load, &s);
+    load_groups(flows_of(f, tier, q), a, wider, load, &s);
     bool hashed = a->level == LEVEL_LEAF ? is_hashed(&s) : has_collisions(f->m, tier);
     if (!s.flows) {
         share = NAN;
@@ -517,7 +525,7 @@ static double look_at_all(struct fit *f, struct quiet *q, const struct above *a,
 void fit_uplinks(struct fit *f)
 {
     const struct topo *topo = &f->m->topo;
-    struct quiet q = {NULL, NULL, 0};
+    struct quiet q = {0};
     double inner = 1;
 
     if (topo->group[LEVEL_LEAF].count < 2)
@@ -525,6 +533,7 @@ void fit_uplinks(struct fit *f)
     struct above above[ABOVE_MAX] = {leaves_of(topo), pods_of(topo)};
     /* A pod with one leaf is the same as the leaf. */
     int count = above[1].groups > 1 && above[1].groups < above[0].groups ? 2 : 1;
+    q.leaf = above[0].of;
     rates_below(&q, f);
     for (int k = 0; k < count; k++) { /* inner groups first */
         const struct above *wider = k + 1 < count ? &above[k + 1] : NULL;
@@ -537,6 +546,10 @@ void fit_uplinks(struct fit *f)
     }
     free(q.below);
     free(q.lone);
+    for (int i = 0; i < TIER_MAX; i++) {
+        free(q.flows[i].point);
+        free(q.flows[i].share);
+    }
     for (int i = 0; i < ABOVE_MAX; i++)
         free(above[i].of);
 }
