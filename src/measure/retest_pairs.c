@@ -26,88 +26,105 @@ static bool counts(const struct look *k)
     return k->kind == LOOK_RATE && !k->fresh && isfinite(k->y);
 }
 
-/* Residuals of looks by rate against the median of their class; NAN: not used. */
+/* Looks by rate that count, against the median of their class. */
 struct residuals {
-    double *r, sigma[CLASSES];
+    const struct noise_input *in;
+    double median[CLASSES], sigma[CLASSES];
     double *end;     /* by 2 * endpoint + end: median as sender and as receiver; 0: no looks */
-    struct lists by; /* codes 2 * look + end by the same key */
+    struct lists by; /* looks by the same key */
     double *buffer;
 };
 
-/* Replace r by the distance from the median of each class. */
-static void subtract_medians(struct residuals *x, const struct noise_input *in)
+/* Distance of a look from the median of its class; NAN: not used. */
+static double residual(const struct residuals *x, const struct look *k)
 {
-    double *buffer = x->buffer;
-    bool seen[CLASSES] = {false};
+    return counts(k) ? k->y - x->median[class_of(k)] : NAN;
+}
 
-    for (int i = 0; i < in->looks; i++)
-        seen[class_of(&in->look[i])] |= counts(&in->look[i]);
+static void find_medians(struct residuals *x)
+{
+    int start[CLASSES + 1] = {0}, next[CLASSES];
+
+    for (int i = 0; i < x->in->looks; i++)
+        start[class_of(&x->in->look[i]) + 1] += counts(&x->in->look[i]);
     for (int c = 0; c < CLASSES; c++) {
-        int n = 0;
-        for (int i = 0; seen[c] && i < in->looks; i++)
-            if (counts(&in->look[i]) && class_of(&in->look[i]) == c)
-                buffer[n++] = in->look[i].y;
+        start[c + 1] += start[c];
+        next[c] = start[c];
+    }
+    x->buffer = mem_calloc((size_t)start[CLASSES] + 1, sizeof(*x->buffer));
+    for (int i = 0; i < x->in->looks; i++)
+        if (counts(&x->in->look[i]))
+            x->buffer[next[class_of(&x->in->look[i])]++] = x->in->look[i].y;
+    for (int c = 0; c < CLASSES; c++) {
+        double *v = x->buffer + start[c];
+        const int n = start[c + 1] - start[c];
+
         if (!n)
             continue;
-        const double m = stats_select(buffer, n, n / 2);
+        x->median[c] = stats_select(v, n, n / 2);
         for (int i = 0; i < n; i++)
-            buffer[i] = fabs(buffer[i] - m);
-        x->sigma[c] = 1.4826 * stats_select(buffer, n, n / 2);
-        for (int i = 0; i < in->looks; i++)
-            if (counts(&in->look[i]) && class_of(&in->look[i]) == c)
-                x->r[i] = in->look[i].y - m;
+            v[i] = fabs(v[i] - x->median[c]);
+        x->sigma[c] = 1.4826 * stats_select(v, n, n / 2);
     }
 }
 
-static void ends_of(struct residuals *x, const struct noise_input *in)
+/* As lists_make(), without a key for each of millions of looks. */
+static void list_ends(struct residuals *x)
 {
-    const int n = in->topo->endpoints;
-    int *key = mem_ints(2 * in->looks, -1);
+    const int ends = 2 * x->in->topo->endpoints;
+    int *start = mem_ints(ends + 2, 0);
 
-    for (int i = 0; i < in->looks; i++)
-        if (!isnan(x->r[i])) {
-            key[2 * i] = 2 * in->look[i].src;
-            key[2 * i + 1] = 2 * in->look[i].dst + 1;
-        }
-    lists_make(&x->by, key, NULL, 2 * in->looks, 2 * n);
-    for (int e = 0; e < 2 * n; e++) {
-        int count = 0;
-        for (int k = x->by.start[e]; k < x->by.start[e + 1]; k++)
-            x->buffer[count++] = x->r[x->by.at[k] / 2];
-        x->end[e] = count ? stats_select(x->buffer, count, count / 2) : 0;
+    for (int i = 0; i < x->in->looks; i++) {
+        const struct look *k = &x->in->look[i];
+
+        start[2 * k->src + 2] += counts(k);
+        start[2 * k->dst + 1 + 2] += counts(k);
     }
-    free(key);
+    for (int e = 0; e < ends; e++)
+        start[e + 2] += start[e + 1];
+    x->by = (struct lists){start, mem_ints(start[ends + 1], 0)};
+    for (int i = 0; i < x->in->looks; i++) {
+        const struct look *k = &x->in->look[i];
+
+        if (counts(k)) {
+            x->by.at[start[2 * k->src + 1]++] = i;
+            x->by.at[start[2 * k->dst + 1 + 1]++] = i;
+        }
+    }
 }
 
 static void residuals_make(struct residuals *x, const struct noise_input *in)
 {
-    *x = (struct residuals){.r = mem_calloc((size_t)in->looks + 1, sizeof(*x->r)),
-                            .buffer = mem_calloc((size_t)in->looks + 1, sizeof(*x->buffer)),
-                            .end = mem_calloc(2 * (size_t)in->topo->endpoints, sizeof(*x->end))};
-    for (int i = 0; i < in->looks; i++)
-        x->r[i] = NAN;
-    subtract_medians(x, in);
-    ends_of(x, in);
+    const int ends = 2 * in->topo->endpoints;
+
+    *x = (struct residuals){.in = in, .end = mem_calloc((size_t)ends, sizeof(*x->end))};
+    find_medians(x);
+    list_ends(x);
+    for (int e = 0; e < ends; e++) {
+        int count = 0;
+
+        for (int k = x->by.start[e]; k < x->by.start[e + 1]; k++)
+            x->buffer[count++] = residual(x, &in->look[x->by.at[k]]);
+        x->end[e] = count ? stats_select(x->buffer, count, count / 2) : 0;
+    }
 }
 
 static void residuals_free(struct residuals *x)
 {
-    free(x->r);
     free(x->end);
     free(x->buffer);
     lists_free(&x->by);
 }
 
 /* Median of all looks of this class at the same pair; on a small machine a pair has several. */
-static double pair_median(const struct residuals *x, const struct noise_input *in,
-                          const struct look *k)
+static double pair_median(const struct residuals *x, const struct look *k)
 {
     int n = 0;
 
     for (int i = x->by.start[2 * k->src]; i < x->by.start[2 * k->src + 1]; i++) {
-        const struct look *other = &in->look[x->by.at[i] / 2];
+        const struct look *other = &x->in->look[x->by.at[i]];
         if (other->dst == k->dst && class_of(other) == class_of(k))
-            x->buffer[n++] = x->r[x->by.at[i] / 2];
+            x->buffer[n++] = residual(x, other);
     }
     return stats_select(x->buffer, n, n / 2);
 }
@@ -134,13 +151,14 @@ static struct odd_pair *odd_pairs(const struct residuals *x, const struct noise_
     *n = 0;
     for (int i = 0; i < in->looks; i++) {
         const struct look *k = &in->look[i];
-        if (isnan(x->r[i]))
+        const double r = residual(x, k);
+        if (isnan(r))
             continue;
         double ends = fmin(0, fmin(x->end[2 * k->src], x->end[2 * k->dst + 1]));
         double limit = fmax(least_excess, least_sigmas * x->sigma[class_of(k)]);
-        if (!(x->r[i] - ends < -limit))
+        if (!(r - ends < -limit))
             continue;
-        double excess = pair_median(x, in, k) - ends;
+        double excess = pair_median(x, k) - ends;
         if (excess < -limit)
             MEM_PUSH(odd, *n) = (struct odd_pair){excess, k};
     }
@@ -204,9 +222,10 @@ static void add_control(struct chosen *c, const struct residuals *x, int tier)
 
     for (int i = 0; i < c->in->looks; i++) {
         const struct look *k = &c->in->look[i];
-        if (k->tier != tier || !(fabs(x->r[i]) < least) || is_enough(c, k->src, k->dst))
+        const double off = fabs(residual(x, k));
+        if (k->tier != tier || !(off < least) || is_enough(c, k->src, k->dst))
             continue;
-        least = fabs(x->r[i]);
+        least = off;
         best = k;
     }
     if (best)
