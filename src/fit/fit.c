@@ -481,6 +481,9 @@ int fit_matrix(struct matrix *m, struct topo *t, const struct plan *plan, const 
     classes_make(&f.classes, &m->topo, f.obs, f.count, f.bw_bytes);
     fit_baseline(&f);
     fit_parts(&f);
+    free(f.look); /* millions, and nothing after the parts asks for them */
+    f.look = NULL;
+    f.looks = 0;
     fit_latency(&f);
     tier_curves(&f);
     fit_properties(&f);
@@ -490,7 +493,6 @@ int fit_matrix(struct matrix *m, struct topo *t, const struct plan *plan, const 
     fit_coverage(&f);
     fit_findings(&f);
     free(f.obs);
-    free(f.look);
     noise_free(&f.noise);
     classes_free(&f.classes);
     lists_free(&f.of);
