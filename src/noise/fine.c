@@ -179,9 +179,13 @@ static void judge_rounds(struct judging *j)
 
 static void judge_kind(struct view *v, const struct channel *c)
 {
-    const struct pick pick = {v, c, v->r, BESIDE_ANY, false};
+    const struct pick pick = {v, c, v->r, BESIDE_ANY, false, false};
     struct judging j = {.v = v, .c = c, .k = v->nic};
+    float lo, hi;
 
+    /* no end can be further below the others than its looks are */
+    if (!channel_range(v, c, v->r, &lo, &hi) || hi - lo < noise_constants.fine_floor * (1 - 1e-6))
+        return;
     keyed_make(v->nic, &pick, RUNG_NIC);
     open_slots(&j);
     if (j.k->tiers)

@@ -141,7 +141,7 @@ void gather_free(struct hunt *h)
 
 void gather_renew(struct hunt *h, enum rung rung, bool same_pair)
 {
-    const struct pick pick = {h->v, h->c, h->r, h->beside, same_pair};
+    const struct pick pick = {h->v, h->c, h->r, h->beside, same_pair, h->quiet};
 
     keyed_make(rung_is_two(rung) ? &h->two : h->v->nic, &pick, rung);
     if (rung == RUNG_NIC)

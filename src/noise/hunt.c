@@ -494,11 +494,14 @@ static void floor_close(struct floor *f)
 static void claim_all(struct floor *f)
 {
     struct rank *rank;
-    int n = candidates(f, &rank);
+    int n = 0;
 
+    count_tests(f);
+    if (f->h->quiet)
+        return;
+    n = candidates(f, &rank);
     for (int i = 0; i < n; i++)
         claim_part(f, rank[i].part);
-    count_tests(f);
     free(rank);
 }
 
@@ -538,9 +541,23 @@ static bool *worth_a_look(const struct floor *nic, enum rung rung)
     return only;
 }
 
+/* The list of looks by pair of racks is a large part of all memory, and no pair is judged. */
+static void count_racks(struct hunt *h)
+{
+    struct floor f = {.h = h, .rung = RUNG_RACK_PAIR};
+
+    choose_lenses(&f);
+    h->out->tests += steady_racks(h, f.lens, f.lenses);
+}
+
 static struct floor *hunt_groups(struct floor *nic, enum rung rung)
 {
     struct hunt *h = nic->h;
+
+    if (h->quiet && rung == RUNG_RACK_PAIR) {
+        count_racks(h);
+        return nic;
+    }
     bool *only = rung_is_group(rung) ? worth_a_look(nic, rung) : NULL;
     struct floor *f = floor_open(h, rung, only);
 
@@ -597,14 +614,29 @@ static bool is_hunted(const struct hunt *h, enum rung rung)
     return rung != RUNG_PAIR || h->asked || h->places->n <= noise_constants.pairs_to;
 }
 
+/* Stage 1: true if all looks are so alike that no median of some is below the middle of such medians, nor below 0, by
+ * what makes a group worth a look.  Such a channel has no claim and no suspect, and is never asked in stage 2. */
+static bool is_quiet(const struct hunt *h)
+{
+    const double most = noise_constants.delta * noise_constants.half * (1 - 1e-6);
+    float lo, hi;
+
+    return !h->asked && h->beside == BESIDE_ANY &&
+           (!channel_range(h->v, h->c, h->r, &lo, &hi) || (hi - lo < most && lo > -most));
+}
+
 void hunt_parts(struct hunt *h)
 {
     /* A leaf may be a whole rack, so leaves come before rack pairs. */
     static const enum rung order[RUNG_NIC] = {RUNG_RACK, RUNG_LEAF, RUNG_RACK_PAIR, RUNG_HOST};
-    struct floor *nic = floor_open(h, RUNG_NIC, NULL);
+    const bool base = !h->asked && h->c->kind == LOOK_RATE && !h->c->tail, quiet = is_quiet(h);
+    struct floor *nic;
 
-    if (!h->asked && h->c->kind == LOOK_RATE && !h->c->tail)
+    h->quiet = quiet && !base;
+    nic = floor_open(h, RUNG_NIC, NULL);
+    if (base)
         keep_base(nic);
+    h->quiet = quiet;
     for (int i = 0; i < RUNG_NIC; i++)
         if (is_hunted(h, order[i]))
             nic = hunt_groups(nic, order[i]);

@@ -22,7 +22,9 @@ struct noise_court {
     struct channel *channel;
     int channels;
     struct claims found, suspect; /* stage 1 */
+    double loaded[TIER_MAX];      /* as in struct noise */
     bool *selected;
+    bool blank;       /* nothing was found: no residuals are kept */
     struct keyed nic; /* used by all views, one at a time */
     float *r;         /* residuals left in the current channel */
 };
@@ -76,7 +78,11 @@ static void add_channel(struct noise_court *c, unsigned tiers, bool nic, int kin
 
 static void add_scope(struct noise_court *c, const unsigned *seen, unsigned tiers, bool nic)
 {
-    if (has_few_pairs(&c->in, tiers))
+    unsigned any = 0;
+
+    for (int kind = 0; kind < LOOK_COUNT; kind++)
+        any |= seen[kind];
+    if (!(any & tiers) || has_few_pairs(&c->in, tiers))
         return;
     add_channel(c, seen[LOOK_RATE] & tiers ? tiers : 0, nic, LOOK_RATE, false);
     add_channel(c, seen[LOOK_COUNT] & tiers ? tiers : 0, nic, LOOK_RATE, true);
@@ -460,6 +466,37 @@ static void look_at_uplinks(struct noise_court *c)
     free(full);
 }
 
+static double median_rate(const struct view *v, int tier, bool alone, double *buffer, int *count)
+{
+    int n;
+    const int *at = view_looks(v, LOOK_RATE, 1u << tier, &n);
+
+    *count = 0;
+    for (int i = 0; i < n; i++) {
+        const struct look *k = &v->in->look[at[i]];
+
+        if (k->kind == LOOK_RATE && k->tier == tier && !k->fresh && k->alone == alone &&
+            isfinite(k->y) && (!alone || k->unselected))
+            buffer[(*count)++] = k->y;
+    }
+    return *count ? stats_middle(buffer, *count) : NAN;
+}
+
+static void find_loaded(struct noise_court *c)
+{
+    const struct view *v = &c->view[0][0];
+    double *buffer = mem_calloc((size_t)v->in->looks + 1, sizeof(*buffer));
+
+    for (int t = 0; t < TIER_MAX; t++) {
+        int alone, many;
+        double one = median_rate(v, t, true, buffer, &alone),
+               all = median_rate(v, t, false, buffer, &many);
+
+        c->loaded[t] = alone >= noise_constants.loaded_looks && many ? exp(all - one) : NAN;
+    }
+    free(buffer);
+}
+
 /* Ask a host that is slow within over its NICs as well: a host of few looks over NICs, or whose flows are hashed, is not
  * seen there by stage 1 if it is slow now and then. */
 static void ask_over_nics(struct noise_court *c)
@@ -494,6 +531,7 @@ static void first_stage(struct noise_court *c, const struct noise_input *in)
     add_channels(c);
     make_views(c);
     look_at_uplinks(c);
+    find_loaded(c);
     scan(c, 0, noise_constants.suspect, NULL, BESIDE_ANY, &c->found);
     claims_below(&c->found, &c->places);
     claims_sort(&c->found);
@@ -542,14 +580,15 @@ static void widen(struct view *v, int before)
 static bool is_of(struct noise_court *c, const struct noise_input *in)
 {
     const int n = first_looks(in), before = c->in.looks;
-    bool same = c->channel && !c->losts && n == before && key_of(in, n) == c->key &&
-                !has_others(in, n) && !memcmp(in->crosses, c->in.crosses, sizeof(in->crosses)) &&
+    bool same = c->channel && !c->losts && n == before && !(c->blank && n < in->looks) &&
+                key_of(in, n) == c->key && !has_others(in, n) &&
+                !memcmp(in->crosses, c->in.crosses, sizeof(in->crosses)) &&
                 are_places_of(&c->places, in->topo);
 
     if (!same)
         return false;
     c->in = *in;
-    for (int tail = 0; tail < 2; tail++)
+    for (int tail = 0; tail < 2 && n < in->looks; tail++)
         widen(&c->view[0][tail], before);
     if (n < in->looks)
         look_at_uplinks(c); /* flows of stage 2 fill the uplinks as well */
@@ -572,36 +611,6 @@ static void tell_usual(struct noise *n, const struct view *v)
                                .sigma = f->sigma,
                                .looks = f->looks};
     }
-}
-
-static double median_rate(const struct view *v, int tier, bool alone, double *buffer, int *count)
-{
-    int n;
-    const int *at = view_looks(v, LOOK_RATE, 1u << tier, &n);
-
-    *count = 0;
-    for (int i = 0; i < n; i++) {
-        const struct look *k = &v->in->look[at[i]];
-
-        if (k->kind == LOOK_RATE && k->tier == tier && !k->fresh && k->alone == alone &&
-            isfinite(k->y) && (!alone || k->unselected))
-            buffer[(*count)++] = k->y;
-    }
-    return *count ? stats_middle(buffer, *count) : NAN;
-}
-
-static void tell_loaded(struct noise *n, const struct view *v)
-{
-    double *buffer = mem_calloc((size_t)v->in->looks + 1, sizeof(*buffer));
-
-    for (int t = 0; t < TIER_MAX; t++) {
-        int alone, many;
-        double one = median_rate(v, t, true, buffer, &alone),
-               all = median_rate(v, t, false, buffer, &many);
-
-        n->loaded[t] = alone >= noise_constants.loaded_looks && many ? exp(all - one) : NAN;
-    }
-    free(buffer);
 }
 
 static void tell_noise(struct noise *n, const struct noise_court *c)
@@ -630,7 +639,7 @@ static void tell_first(struct noise *n, const struct noise_court *c)
     *n = (struct noise){0};
     n->suspect = naming_make(&naming, &c->suspect, &n->suspects);
     tell_usual(n, &c->view[0][0]);
-    tell_loaded(n, &c->view[0][0]);
+    memcpy(n->loaded, c->loaded, sizeof(n->loaded));
     for (int t = 0; t < TIER_MAX; t++)
         n->hashed[t] = c->view[0][0].hashed[LOOK_RATE * TIER_MAX + t];
     tell_noise(n, c);
@@ -670,6 +679,23 @@ void noise_judge(struct noise *n, const struct noise_input *in, struct noise_cou
     free(own);
 }
 
+/* Without a claim and a look without an answer, only what is usual is asked for later: the residuals of millions of
+ * looks would be held while the fit needs the most memory. */
+static void forget(struct noise_court *c)
+{
+    for (int i = 0; i < c->in.looks; i++)
+        if (c->found.count || isinf(c->in.look[i].y))
+            return;
+    for (int tail = 0; tail < 2; tail++) {
+        struct view *v = &c->view[0][tail];
+
+        free(v->r);
+        v->r = NULL;
+        lists_free(&v->of);
+    }
+    c->blank = true;
+}
+
 struct noise_court *noise_suspects(struct noise *n, const struct noise_input *in)
 {
     struct noise_court *c = mem_calloc(1, sizeof(*c));
@@ -678,6 +704,7 @@ struct noise_court *noise_suspects(struct noise *n, const struct noise_input *in
     tell_first(n, c);
     free_room(c);
     c->key = key_of(in, in->looks);
+    forget(c);
     if (c->losts)
         close_court(c); /* other looks may fill other uplinks */
     c->in.look = NULL;  /* owned by the caller */

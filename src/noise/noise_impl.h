@@ -11,6 +11,7 @@
 #ifndef RG_NOISE_IMPL_H
 #define RG_NOISE_IMPL_H
 
+#include <math.h>
 #include <string.h>
 
 #include "base/map.h"
@@ -164,6 +165,23 @@ static inline bool channel_has_sides(const struct channel *c)
     return c->kind == LOOK_RATE || c->kind == LOOK_SMALL || c->kind == LOOK_LARGE;
 }
 
+/* Least and most residual of a channel's looks; false: no look. */
+static inline bool channel_range(const struct view *v, const struct channel *c, const float *r,
+                                 float *lo, float *hi)
+{
+    int n;
+    const int *at = view_looks(v, c->kind, c->tiers, &n);
+
+    *lo = INFINITY;
+    *hi = -INFINITY;
+    for (int i = 0; i < n; i++)
+        if (channel_has(c, &v->in->look[at[i]])) { /* NAN is neither */
+            *lo = r[at[i]] < *lo ? r[at[i]] : *lo;
+            *hi = r[at[i]] > *hi ? r[at[i]] : *hi;
+        }
+    return *lo <= *hi;
+}
+
 /* --- looks by part --- */
 
 enum beside { BESIDE_ANY, BESIDE_PARALLEL };
@@ -173,6 +191,7 @@ struct pick { /* looks of a channel that count, and the remaining residuals */
     const float *r; /* residual by look */
     enum beside beside;
     bool same_pair;
+    bool unsorted; /* items in any order */
 };
 
 struct keyed {
@@ -266,6 +285,7 @@ struct hunt {
     const struct claims *asked; /* stage 2: suspects; NULL: stage 1 */
     enum beside beside;
     double alpha;
+    bool quiet;       /* looks differ by so little that no part can stand out */
     float *r;         /* residuals that are left */
     float *done;      /* effect of named groups, by endpoint */
     bool stale;       /* r has changed since v->nic was made */
@@ -275,6 +295,22 @@ struct hunt {
     int *run, ranks, runs;
     struct claims *out;
 };
+/* Looks of a part by run: of member i of a group, else one run of all; NULL: no more runs. */
+static inline const struct item *hunt_run(const struct hunt *h, enum rung rung, int part, int i,
+                                          int *n)
+{
+    const struct keyed *k = rung_is_two(rung) ? &h->two : h->v->nic;
+    const struct lists *member = &h->places->member[rung];
+    int id = i ? -1 : part;
+
+    if (rung_is_group(rung))
+        id = member->start[part] + i < member->start[part + 1] ? member->at[member->start[part] + i]
+                                                               : -1;
+    if (id < 0)
+        return NULL;
+    *n = k->start[id + 1] - k->start[id];
+    return k->at + k->start[id];
+}
 /* List the current residuals by endpoint (RUNG_NIC; also if that list is stale) or by pair of a rung of two. */
 void gather_renew(struct hunt *h, enum rung rung, bool same_pair);
 static inline void gather_refresh(struct hunt *h)
@@ -301,7 +337,9 @@ static inline double hunt_quantile(const struct hunt *h)
 /* only: parts to judge; NULL: all. */
 void steady_make(struct steady *s, struct hunt *h, enum rung rung, const bool *only,
                  const struct lens *lens, int lenses);
-/* The same for parts with known blocks: z[part * blocks + block], NAN: not seen.  The caller frees like.back. */
+/* Number of tests of rack pairs in a quiet channel. */
+long steady_racks(const struct hunt *h, const struct lens *lens, int lenses);
+/* The same as steady_make() for parts with known blocks: z[part * blocks + block], NAN: not seen.  The caller frees like.back. */
 void steady_cells(struct steady *s, const float *z, int parts, int blocks, double least);
 void steady_free(struct steady *s, int lenses);
 

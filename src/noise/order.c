@@ -98,12 +98,14 @@ static void sort_all(struct keyed *k)
 
 /* --- items by part --- */
 
-/* Looks that may be picked, each from both ends: code 2 * i + end. */
+/* Looks that may be picked. */
 struct keying {
     struct keyed *k;
     const struct pick *pick;
     const int *look;
-    int codes, *part; /* part: by code; -1: none */
+    int looks;
+    int *
+        pair; /* rungs of two, by look: part << 1 | end; -1: none.  Else NULL: a look is of both its endpoints */
 };
 
 /* True for a look of stage 2 under load where flows are hashed: looks alone tell as much without collisions. */
@@ -142,26 +144,15 @@ static void key_two(struct keying *x, enum rung rung)
     const int *of = p->of[rung], n = p->count[rung];
     struct map map = {0};
 
-    for (int i = 0; i < x->codes / 2; i++) {
+    x->pair = mem_ints(x->looks, -1);
+    for (int i = 0; i < x->looks; i++) {
         const struct look *k = &x->pick->v->in->look[x->look[i]];
         int a = of[k->src], b = of[k->dst];
 
         if (a >= 0 && b >= 0 && a != b && is_in(x->pick, x->look[i]))
-            x->part[2 * i + (a > b)] = number_pair(x->k, &map, a, b, n);
+            x->pair[i] = number_pair(x->k, &map, a, b, n) << 1 | (a > b);
     }
     map_free(&map);
-}
-
-static void key_ends(struct keying *x)
-{
-    for (int i = 0; i < x->codes / 2; i++)
-        if (is_in(x->pick, x->look[i])) {
-            const struct look *k = &x->pick->v->in->look[x->look[i]];
-
-            x->part[2 * i] = k->src;
-            x->part[2 * i + 1] = k->dst;
-            x->k->tiers |= 1u << k->tier;
-        }
 }
 
 static void add_item(struct item *to, const struct pick *p, int look, int end)
@@ -187,23 +178,59 @@ static void make_room(struct keyed *k, size_t n)
     k->room = n;
 }
 
-/* start[p + 1] counts up from where the items of p begin to where they end. */
-static void fill(const struct keying *x)
+/* The parts that list a look, by the end that they see it from; -1: none. */
+static bool parts_of(const struct keying *x, int i, int part[2])
+{
+    const struct look *k = &x->pick->v->in->look[x->look[i]];
+
+    if (x->pair) {
+        part[0] = part[1] = -1;
+        if (x->pair[i] >= 0)
+            part[x->pair[i] & 1] = x->pair[i] >> 1;
+        return x->pair[i] >= 0;
+    }
+    part[0] = k->src;
+    part[1] = k->dst;
+    return is_in(x->pick, x->look[i]);
+}
+
+static void count_items(const struct keying *x)
 {
     struct keyed *k = x->k;
     int *start = k->start;
 
-    for (int i = 0; i < x->codes; i++)
-        if (x->part[i] >= 0)
-            start[x->part[i] + 2]++;
+    for (int i = 0; i < x->looks; i++) {
+        int part[2];
+
+        if (!parts_of(x, i, part))
+            continue;
+        k->tiers |= 1u << x->pick->v->in->look[x->look[i]].tier;
+        for (int end = 0; end < 2; end++)
+            if (part[end] >= 0)
+                start[part[end] + 2]++;
+    }
     for (int p = 0; p < k->parts; p++) {
         k->most = start[p + 2] > k->most ? start[p + 2] : k->most;
         start[p + 2] += start[p + 1];
     }
-    make_room(k, (size_t)start[k->parts + 1] + 1);
-    for (int i = 0; i < x->codes; i++)
-        if (x->part[i] >= 0)
-            add_item(&k->at[start[x->part[i] + 1]++], x->pick, x->look[i / 2], i % 2);
+}
+
+/* start[p + 1] counts up from where the items of p begin to where they end. */
+static void fill(const struct keying *x)
+{
+    struct keyed *k = x->k;
+
+    count_items(x);
+    make_room(k, (size_t)k->start[k->parts + 1] + 1);
+    for (int i = 0; i < x->looks; i++) {
+        int part[2];
+
+        if (!parts_of(x, i, part))
+            continue;
+        for (int end = 0; end < 2; end++)
+            if (part[end] >= 0)
+                add_item(&k->at[k->start[part[end] + 1]++], x->pick, x->look[i], end);
+    }
 }
 
 void keyed_make(struct keyed *k, const struct pick *pick, enum rung rung)
@@ -214,17 +241,14 @@ void keyed_make(struct keyed *k, const struct pick *pick, enum rung rung)
     free(k->two);
     *k = (struct keyed){
         .parts = rung_is_two(rung) ? 0 : pick->v->places->n, .room = k->room, .at = k->at};
-    x.look = view_looks(pick->v, pick->c->kind, pick->c->tiers, &x.codes);
-    x.codes *= 2;
-    x.part = mem_ints(x.codes, -1);
+    x.look = view_looks(pick->v, pick->c->kind, pick->c->tiers, &x.looks);
     if (rung_is_two(rung))
         key_two(&x, rung);
-    else
-        key_ends(&x);
     k->start = mem_ints(k->parts + 2, 0);
     fill(&x);
-    free(x.part);
-    sort_all(k);
+    free(x.pair);
+    if (!pick->unsorted)
+        sort_all(k);
 }
 
 void keyed_free(struct keyed *k)

@@ -327,7 +327,7 @@ void pairs_suspect(struct hunt *h)
     bool *claimed = claimed_endpoints(h);
     struct pairs p = {.collided = collided_share(h, claimed)};
 
-    if (h->c->nic && h->places->count[RUNG_RACK] > 1)
+    if (!h->quiet && h->c->nic && h->places->count[RUNG_RACK] > 1)
         suspect_racks(h, claimed, p.collided);
     collect(&p, h, claimed);
     tell_likeness(h, &p);

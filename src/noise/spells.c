@@ -539,15 +539,50 @@ static void tell_often(const struct spell *s, float *often, double *chance)
     }
 }
 
+/* True if a look of the part counts, as in part_moments(). */
+static bool is_looked_at(const struct hunt *h, enum rung rung, int part)
+{
+    const int *group = rung_is_group(rung) ? h->places->of[rung] : NULL;
+    const struct item *at;
+    bool leaves = false, alone = false;
+    int n;
+
+    for (int i = 0; (at = hunt_run(h, rung, part, i, &n)) != NULL; i++)
+        for (int k = 0; k < n; k++) {
+            const bool inside = group && group[at[k].other] == part;
+
+            if (!inside && item_is_fine(&at[k]))
+                return true;
+            leaves |= !inside;
+            alone |= !item_end(&at[k]);
+        }
+    return !leaves && alone;
+}
+
+/* Parts of a quiet channel are never slow, and each was tested. */
+static void count_quiet(struct hunt *h)
+{
+    for (int nic = 0; nic < 2; nic++)
+        for (int i = 0; i < h->places->count[nic ? RUNG_NIC : RUNG_HOST]; i++)
+            h->out->tests += is_looked_at(h, nic ? RUNG_NIC : RUNG_HOST, i);
+}
+
 void spells_find(struct hunt *h)
 {
     const int from = h->out->count, sets = !h->asked && channel_collides(h->v, h->c) ? SETS : 1;
-    bool *skip = explained(h);
-    float *often = mem_calloc((size_t)h->places->n + 1, sizeof(*often));
-    double *chance = mem_calloc((size_t)h->places->n + 1, sizeof(*chance));
+    bool *skip;
+    float *often;
+    double *chance;
 
     take_pairs(h);
     gather_refresh(h);
+    if (h->quiet) {
+        count_quiet(h);
+        return;
+    }
+    skip = explained(h);
+    often = mem_calloc((size_t)h->places->n + 1, sizeof(*often));
+    chance = mem_calloc((size_t)h->places->n + 1, sizeof(*chance));
     for (int nic = 0; nic < 2; nic++) {
         const enum rung rung = nic ? RUNG_NIC : RUNG_HOST;
         bool *claimed = mem_calloc((size_t)h->places->count[rung] + 1, sizeof(*claimed));

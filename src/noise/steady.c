@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/distribution.h"
 #include "base/mem.h"
@@ -444,19 +445,67 @@ static void look_at_part(struct steady *s, struct lows *lows, struct sight *t, s
         add_part(&s[l], &lows[l], part, t->cell + (ptrdiff_t)l * blocks, blocks, t->v);
 }
 
-void steady_make(struct steady *s, struct hunt *h, enum rung rung, const bool *only,
-                 const struct lens *lens, int lenses)
+/* Add the weights of looks of a part to its cells; group: groups of its rung, NULL for no group. */
+static void weigh(struct cell *cell, const struct masks *masks, const struct view *v,
+                  const struct item *at, int n, const int *group, int part)
 {
-    const int parts = gather_count(h, rung);
-    struct lows *lows = mem_calloc((size_t)lenses + 1, sizeof(*lows));
-    struct sight sight;
+    for (int i = 0; i < n; i++) {
+        const struct item *k = &at[i];
+        const int end = item_end(k);
+        const bool inside = group && group[k->other] == part;
+        const float w = (float)v->class[k->class].weight;
+        uint64_t m = masks->by[item_tier(k)][end][inside][item_is_fine(k)][!end][k->class & 1];
 
-    sight_make(&sight, h, rung, lens, lenses);
+        for (; m; m &= m - 1)
+            cell[__builtin_ctzll(m) * v->blocks + k->block].need += w;
+    }
+}
+
+/* Blocks that count through a lens. */
+static int count_blocks(struct cell *cell, int blocks)
+{
+    int n = 0;
+
+    halve_weights(cell, blocks);
+    for (int b = 0; b < blocks; b++)
+        n += cell[b].need > 0 && isfinite(cell[b].need);
+    return n;
+}
+
+/* A part of a quiet channel: its blocks count as tests, and it does not stand out. */
+static void count_part(struct steady *s, struct sight *t, const struct hunt *h, enum rung rung,
+                       int part, int lenses)
+{
+    const int blocks = h->v->blocks, *group = rung_is_group(rung) ? h->places->of[rung] : NULL;
+    const struct item *at;
+    int n;
+
+    memset(t->cell, 0, (size_t)(blocks * lenses) * sizeof(*t->cell));
+    for (int i = 0; (at = hunt_run(h, rung, part, i, &n)) != NULL; i++)
+        weigh(t->cell, &t->masks, h->v, at, n, group, part);
     for (int l = 0; l < lenses; l++)
-        steady_room(&s[l], parts);
-    for (int p = 0; p < parts; p++) {
+        s[l].got[part] = (unsigned short)count_blocks(t->cell + (ptrdiff_t)l * blocks, blocks);
+}
+
+static void count_parts(struct steady *s, struct sight *t, const struct hunt *h, enum rung rung,
+                        const bool *only, int lenses)
+{
+    for (int p = 0; p < s->parts; p++) {
         if (!only || only[p])
-            look_at_part(s, lows, &sight, h, rung, p, lenses);
+            count_part(s, t, h, rung, p, lenses);
+        for (int l = 0; l < lenses; l++)
+            s[l].p[p] = 1;
+    }
+}
+
+static void judge_parts(struct steady *s, struct sight *t, struct hunt *h, enum rung rung,
+                        const bool *only, const struct lens *lens, int lenses)
+{
+    struct lows *lows = mem_calloc((size_t)lenses + 1, sizeof(*lows));
+
+    for (int p = 0; p < s->parts; p++) {
+        if (!only || only[p])
+            look_at_part(s, lows, t, h, rung, p, lenses);
         for (int l = 0; only && !only[p] && l < lenses; l++)
             s[l].est[p] = s[l].var[p] = NAN;
     }
@@ -465,7 +514,72 @@ void steady_make(struct steady *s, struct hunt *h, enum rung rung, const bool *o
         free(lows[l].at);
     }
     free(lows);
+}
+
+void steady_make(struct steady *s, struct hunt *h, enum rung rung, const bool *only,
+                 const struct lens *lens, int lenses)
+{
+    const int parts = gather_count(h, rung);
+    struct sight sight;
+
+    sight_make(&sight, h, rung, lens, lenses);
+    for (int l = 0; l < lenses; l++)
+        steady_room(&s[l], parts);
+    if (h->quiet)
+        count_parts(s, &sight, h, rung, only, lenses);
+    else
+        judge_parts(s, &sight, h, rung, only, lens, lenses);
     sight_free(&sight);
+}
+
+/* Racks behind this one that it has looks with. */
+struct meeting {
+    struct cell *cell;         /* by rack in the order of `rack`, lens and block */
+    int *number, *rack, racks; /* number: index in `rack` by rack; -1: none */
+};
+
+static void meet(struct meeting *m, const struct masks *masks, const struct hunt *h, int rack,
+                 int cells)
+{
+    const int *of = h->places->of[RUNG_RACK];
+    const struct item *at;
+    int n;
+
+    for (int i = 0; (at = hunt_run(h, RUNG_RACK, rack, i, &n)) != NULL; i++)
+        for (int k = 0; k < n; k++) {
+            const int other = of[at[k].other];
+
+            if (other <= rack)
+                continue;
+            if (m->number[other] < 0) {
+                m->number[other] = m->racks;
+                m->rack[m->racks++] = other;
+            }
+            weigh(m->cell + (ptrdiff_t)m->number[other] * cells, masks, h->v, &at[k], 1, NULL, 0);
+        }
+}
+
+long steady_racks(const struct hunt *h, const struct lens *lens, int lenses)
+{
+    const int blocks = h->v->blocks, cells = blocks * lenses, racks = h->places->count[RUNG_RACK];
+    struct meeting m = {mem_calloc((size_t)racks * (size_t)cells + 1, sizeof(*m.cell)),
+                        mem_ints(racks, -1), mem_ints(racks, 0), 0};
+    struct masks masks;
+    long tests = 0;
+
+    masks_make(&masks, lens, lenses);
+    for (int r = 0; r < racks; r++) {
+        meet(&m, &masks, h, r, cells);
+        for (int i = 0; i < m.racks * lenses; i++)
+            tests += count_blocks(m.cell + (ptrdiff_t)i * blocks, blocks) >= 2;
+        memset(m.cell, 0, (size_t)m.racks * (size_t)cells * sizeof(*m.cell));
+        while (m.racks)
+            m.number[m.rack[--m.racks]] = -1;
+    }
+    free(m.cell);
+    free(m.number);
+    free(m.rack);
+    return tests;
 }
 
 void steady_cells(struct steady *s, const float *z, int parts, int blocks, double least)

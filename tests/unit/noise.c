@@ -233,6 +233,43 @@ static void stage_1_of_the_same_looks_is_not_judged_again(void **state)
     }
 }
 
+/* A healthy fabric leaves no residuals behind; looks that come later are judged all the same. */
+static void nothing_found_is_kept_too(void **state)
+{
+    (void)state;
+    for (int later = 0; later < 3; later++) {
+        struct fabric f;
+        struct noise first, kept, again;
+        struct noise_court *court;
+        struct noise_input in;
+
+        open_fabric(&f, 16, &kinds[0], NULL, seed);
+        in = (struct noise_input){
+            &f.topo, f.look, f.looks, {[TIER_RAIL] = true, [TIER_FABRIC] = true}};
+        court = noise_suspects(&first, &in);
+        assert_int_equal(first.suspects, 0);
+        for (int i = 0; i < 8 * later; i++) {
+            struct look k = f.look[f.looks - 1];
+
+            k.fresh = k.same_pair = true;
+            k.turn++;
+            k.y = later > 1 ? -INFINITY : k.y;
+            MEM_PUSH(f.look, f.looks) = k;
+        }
+        in.look = f.look;
+        in.looks = f.looks;
+        noise_judge(&kept, &in, court);
+        noise_judge(&again, &in, NULL);
+        assert_same(&kept, &again);
+        assert_int_equal(kept.founds > 0, later > 1);
+        noise_court_free(court);
+        noise_free(&first);
+        noise_free(&kept);
+        noise_free(&again);
+        close_fabric(&f);
+    }
+}
+
 static void load_costs_what_random_pairs_lose(void **state)
 {
     struct fabric f;
@@ -266,6 +303,7 @@ int main(void)
         cmocka_unit_test(a_nic_of_four_is_found),
         cmocka_unit_test(nothing_is_said_of_no_looks),
         cmocka_unit_test(stage_1_of_the_same_looks_is_not_judged_again),
+        cmocka_unit_test(nothing_found_is_kept_too),
         cmocka_unit_test(load_costs_what_random_pairs_lose),
     };
 

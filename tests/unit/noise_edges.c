@@ -171,6 +171,56 @@ static bool is_at(int src, int dst, int endpoint)
     return src == endpoint || dst == endpoint;
 }
 
+/* --- channels without a difference --- */
+
+static double one_look(int src, int dst, int block, int turn)
+{
+    (void)dst;
+    return src == 9 && block == 2 && turn % SHIFTS == 1 ? depth : 0;
+}
+
+/* Tests of a channel with one odd look of this depth; *judged: groups were judged, not only counted. */
+static long tests_of(double d, bool tail, bool *judged)
+{
+    struct bench b;
+    long tests;
+
+    depth = d;
+    noise_of_looks = 0;
+    open_bench(&b, HOSTS);
+    b.c.tail = tail;
+    measure_all(&b, SHIFTS, one_look);
+    set_up(&b);
+    hunt_parts(&b.h);
+    spells_find(&b.h);
+    tests = b.out.tests;
+    *judged = b.c.like[RUNG_HOST][0].seen > 0;
+    assert_int_equal(b.out.count, 0);
+    close_bench(&b);
+    noise_of_looks = 0.001;
+    return tests;
+}
+
+/* Counting gives the tests that judging gives, up to half of delta. */
+static void alike_looks_are_counted(void **state)
+{
+    bool judged;
+
+    (void)state;
+    for (int tail = 0; tail < 2; tail++) {
+        const long tests = tests_of(0, tail, &judged);
+
+        assert_false(judged);
+        assert_true(tests > 0);
+        for (int up = 0; up < 2; up++) {
+            assert_int_equal(tests_of(up ? 0.0095 : -0.0095, tail, &judged), tests);
+            assert_false(judged);
+            assert_int_equal(tests_of(up ? 0.0105 : -0.0105, tail, &judged), tests);
+            assert_true(judged);
+        }
+    }
+}
+
 /* --- what is usual --- */
 
 static double usual(const double *from, int n, double *sigma)
@@ -2291,6 +2341,7 @@ int main(void)
         cmocka_unit_test(a_stray_block_is_three_sigma_below_delta),
         cmocka_unit_test(five_nics_stand_for_a_rack),
         cmocka_unit_test(a_leafs_share_is_shrunk_by_ten_looks),
+        cmocka_unit_test(alike_looks_are_counted),
         cmocka_unit_test(who_stands_out_defines_nothing),
     };
 
