@@ -466,7 +466,7 @@ static int count_blocks(struct cell *cell, int blocks)
 {
     int n = 0;
 
-    halve_weights(cell, blocks);
+    share_weights(cell, blocks, 0.5);
     for (int b = 0; b < blocks; b++)
         n += cell[b].need > 0 && isfinite(cell[b].need);
     return n;
