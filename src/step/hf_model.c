@@ -12,6 +12,7 @@ enum { HF_LAYERS_MAX = 100000 };
 
 #define HF_EXPERT_STEP "decoder_sparse_step|interleave_moe_layer_step|moe_layer_freq"
 #define HF_EXPERTS "n_routed_experts|num_experts|num_local_experts|moe_num_experts"
+#define HF_SHARED "n_shared_experts|num_shared_experts|num_shared_expert|moe_num_shared_experts"
 
 /* Value of the first of these keys ("a|b") that is a whole number; def: none is. */
 static int hf_int(const json_t *c, const char *keys, int def)
@@ -80,8 +81,8 @@ static json_t *hf_mlp(const json_t *c, bool sparse)
                      4 * hf_int(c, "hidden_size|n_embd|d_model", 0));
     int of_expert = hf_int(c, "moe_intermediate_size|expert_ffn_hidden_size", ffn),
         groups = hf_int(c, "n_group", 0);
-    int shared =
-        hf_int(c, "shared_expert_intermediate_size", hf_int(c, "n_shared_experts", 0) * of_expert);
+    int shared = hf_int(c, "shared_expert_intermediate_size|shared_intermediate_size",
+                        hf_int(c, HF_SHARED, 0) * of_expert);
 
     json_object_set_new(p, "kind", json_string(hf_is(c, plain) ? "plain" : "swiglu"));
     hf_put(p, "ffn", sparse ? of_expert : hf_int(c, "intermediate_size_mlp", ffn));
@@ -101,12 +102,16 @@ static bool hf_windowed(const json_t *c, int i)
 {
     const char *type =
         json_string_value(json_array_get(json_object_get(c, "layer_types"), (size_t)i));
-    int pattern =
-        hf_int(c, "sliding_window_pattern|_sliding_window_pattern", hf_is(c, "gemma2") ? 2 : 0);
+    /* Where the file leaves it out: the default of its configuration_NAME.py. */
+    int usual = hf_is(c, "gemma2") ? 2 : hf_is(c, "gemma3_text") ? 6 : hf_is(c, "cohere2") ? 4 : 0;
+    int pattern = hf_int(c, "sliding_window_pattern|_sliding_window_pattern", usual);
+    const char *letters = json_string_value(json_object_get(c, "sliding_window_pattern"));
 
     if (json_is_false(json_object_get(c, "use_sliding_window")) ||
         hf_int(c, "sliding_window", 0) < 1)
         return false;
+    if (!type && letters && *letters) /* "LLLG": local and global */
+        return letters[(size_t)i % strlen(letters)] == 'L';
     return type ? !strcmp(type, "sliding_attention") : pattern ? (i + 1) % pattern != 0 : true;
 }
 
@@ -122,9 +127,40 @@ static bool hf_sparse(const json_t *c, int i)
     return hf_is(c, "deepseek_v2 deepseek_v3") ? i % step == 0 : (i + 1) % step == 0;
 }
 
-/* First feature that this reader cannot express in layers; NULL: all are expressible. */
-static const char *hf_strange(const json_t *c)
+/* True if a whole number above 0 under this key is likely to size parameters, and the key is none of those that this
+ * reader uses or that size none. */
+static bool hf_sizes_unknown(const char *key)
 {
+    static const char *const sizes[] = {"expert", "_dim",   "_rank", "_heads", "_size", "_layers",
+                                        "_state", "_inner", "ffn",   "mamba",  "ssm",   "conv",
+                                        "linear", "latent", "lora",  "mtp",    "moe_"};
+    static const char known[] =
+        " " HF_EXPERTS "|" HF_SHARED " num_attention_heads num_key_value_heads n_heads hidden_size "
+        "intermediate_size num_hidden_layers n_layers n_inner ffn_dim head_dim vocab_size "
+        "moe_intermediate_size expert_ffn_hidden_size intermediate_size_mlp "
+        "shared_expert_intermediate_size shared_intermediate_size "
+        "moe_shared_expert_intermediate_size kv_lora_rank q_lora_rank qk_nope_head_dim "
+        "qk_rope_head_dim qk_head_dim v_head_dim num_experts_per_tok num_experts_per_token "
+        "experts_per_token moe_topk top_k_experts first_k_dense_replace moe_layer_freq "
+        "interleave_moe_layer_step decoder_sparse_step num_nextn_predict_layers max_window_layers "
+        "attention_chunk_size rotary_dim rope_dim ep_size type_vocab_size ";
+    size_t n = strlen(key);
+
+    for (const char *at = known; (at = strstr(at, key)) != NULL; at++)
+        if (strchr(" |", at[-1]) && strchr(" |", at[n]))
+            return false;
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
+        if (strstr(key, sizes[i]))
+            return true;
+    return false;
+}
+
+/* First feature that this reader cannot express in layers; NULL: all are expressible. */
+static const char *hf_strange(json_t *c)
+{
+    const char *name;
+    json_t *value;
+
     static const char *const keys[] = {"hybrid_override_pattern",
                                        "mamba_d_state",
                                        "ssm_state_size",
@@ -144,6 +180,11 @@ static const char *hf_strange(const json_t *c)
         const json_t *v = json_object_get(c, keys[i]);
         if (json_is_array(v) || (i < 10 && v && !json_is_null(v)))
             return keys[i];
+    }
+    json_object_foreach(c, name, value)
+    {
+        if (json_integer_value(value) > 0 && hf_sizes_unknown(name))
+            return name;
     }
     return hf_int(c, HF_EXPERT_STEP, 1) < 1 ? "decoder_sparse_step" : NULL;
 }

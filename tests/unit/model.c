@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include "base/mem.h"
+
 #include "base/file.h"
 
 static void flops_without_a_causal_mask_are_what_mlperf_states_for_405b(void **state)
@@ -272,6 +274,113 @@ static const struct {
      "\"sliding_window\":4096,\"use_sliding_window\":false},\"model_type\":\"qwen3_vl\"}"},
 };
 
+/* Layers with a window and without: the files of Gemma 3 27B, Command R7B and EXAONE 4 say less than their defaults. */
+static void local_and_global_layers_follow_the_pattern(void **state)
+{
+    static const struct {
+        const char *text;
+        int local, global;
+        double params;
+    } cases[] = {
+        {"{\"model_type\":\"gemma3\",\"text_config\":{\"model_type\":\"gemma3_text\",\"hidden_"
+         "size\":5376,\"num_hidden_"
+         "layers\":62,"
+         "\"num_attention_heads\":32,\"num_key_value_heads\":16,\"head_dim\":128,"
+         "\"intermediate_size\":21504,\"vocab_size\":262208,\"sliding_window\":1024}}",
+         52, 10, 27.0e9},
+        {"{\"model_type\":\"cohere2\",\"hidden_size\":4096,\"num_hidden_layers\":32,\"num_"
+         "attention_heads\":"
+         "32,\"num_key_value_heads\":8,\"intermediate_size\":14336,\"vocab_size\":256000,"
+         "\"sliding_window\":4096,\"tie_word_embeddings\":true}",
+         24, 8, 8.03e9},
+        {"{\"model_type\":\"exaone4\",\"hidden_size\":5120,\"num_hidden_layers\":64,\"num_"
+         "attention_heads\":"
+         "40,\"num_key_value_heads\":8,\"head_dim\":128,\"intermediate_size\":27392,\"vocab_size\":"
+         "102400,"
+         "\"sliding_window\":4096,\"sliding_window_pattern\":\"LLLG\"}",
+         48, 16, 32.0e9},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        int count[2] = {0};
+        struct params p;
+        struct model m;
+        struct err err;
+        if (load_text(&m, cases[i].text, &err) < 0)
+            fail_msg("%s", err.text);
+        for (int k = 0; k < m.kinds; k++)
+            count[m.layer[k].attention.window > 0] += m.layer[k].count;
+        assert_int_equal(count[1], cases[i].local);
+        assert_int_equal(count[0], cases[i].global);
+        model_params(&m, &p);
+        assert_float_equal(p.total / cases[i].params, 1, 0.01); /* as their names say */
+        model_free(&m);
+    }
+}
+
+/* One trillion with 50 B active (inclusionAI/Ling-1T config.json), of which a shared expert is a part. */
+static void shared_experts_count(void **state)
+{
+    static const char text[] =
+        "{\"model_type\":\"bailing_moe\",\"hidden_size\":8192,\"num_hidden_layers\":80,\"num_"
+        "attention_heads\":64,"
+        "\"num_key_value_heads\":8,\"head_dim\":128,\"intermediate_size\":18432,\"vocab_size\":"
+        "157184,"
+        "\"num_experts\":256,\"num_experts_per_tok\":8,%s\"moe_intermediate_size\":2048,"
+        "\"first_k_dense_replace\":4,\"tie_word_embeddings\":false}";
+    struct model m;
+    struct params with, without;
+    struct err err;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        char *one = mem_printf(text, i ? "\"num_shared_experts\":1," : "");
+        if (load_text(&m, one, &err) < 0)
+            fail_msg("%s", err.text);
+        model_params(&m, i ? &with : &without);
+        model_free(&m);
+        free(one);
+    }
+    assert_float_equal((with.total - without.total) / (76.0 * 3 * 8192 * 2048), 1, 1e-4);
+    assert_float_equal(with.total / 1e12, 1, 0.02);
+    assert_float_equal(with.active / 50e9, 1, 0.06);
+}
+
+/* A whole number whose name says that it sizes something, and that is not known. */
+static void keys_that_may_carry_parameters_are_refused_by_name(void **state)
+{
+    static const char base[] =
+        "{\"model_type\":\"x\",\"hidden_size\":64,\"num_hidden_layers\":2,"
+        "\"num_attention_heads\":4,\"intermediate_size\":128,\"vocab_size\":100,\"%s\":%s}";
+    static const struct {
+        const char *key, *value;
+        bool refused;
+    } cases[] = {
+        {"num_kv_shared_layers", "1", true},  {"hidden_size_per_layer_input", "256", true},
+        {"num_mtp_modules", "3", true},       {"swa_head_dim", "64", true},
+        {"linear_key_head_dim", "128", true}, {"q_lora_rank", "8", false},
+        {"hidden_siz", "8", false}, /* part of a known one, and no size */
+        {"num_mtp_modules", "0", false},      {"num_mtp_modules", "null", false},
+        {"max_window_layers", "28", false},   {"max_position_embeddings", "8192", false},
+        {"eos_token_id", "2", false},         {"router_aux_loss_coef", "0.001", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char *text = mem_printf(base, cases[i].key, cases[i].value);
+        struct model m;
+        struct err err = {0, ""};
+        int rc = load_text(&m, text, &err);
+        assert_int_equal(rc, cases[i].refused ? -1 : 0);
+        if (rc == 0)
+            model_free(&m);
+        else if (!strstr(err.text, cases[i].key))
+            fail_msg("%s", err.text);
+        free(text);
+    }
+}
+
 static void a_config_of_transformers_is_a_model(void **state)
 {
     struct model a, b;
@@ -348,6 +457,9 @@ int main(void)
         cmocka_unit_test(a_window_counts_the_keys_under_it),
         cmocka_unit_test(predicted_tokens_add_a_layer_a_join_and_the_head),
         cmocka_unit_test(a_config_of_transformers_is_a_model),
+        cmocka_unit_test(local_and_global_layers_follow_the_pattern),
+        cmocka_unit_test(shared_experts_count),
+        cmocka_unit_test(keys_that_may_carry_parameters_are_refused_by_name),
         cmocka_unit_test(a_bad_file_is_refused_with_path_and_reason),
         cmocka_unit_test(an_unknown_name_says_where_the_known_ones_are),
     };
