@@ -225,7 +225,7 @@ ends_with() {
     [[ $output == *"--hosts is not for --transport sim, which simulates all hosts here" ]]
     [ ! -e sim ]
     run -0 "$probe" --help
-    [[ ${lines[0]} == "railgauge-probe COMMAND "* ]]
+    [[ ${lines[0]} == "Usage: railgauge-probe COMMAND "* ]]
 }
 
 @test "the reason of a failed run is its last line" {

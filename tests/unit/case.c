@@ -16,7 +16,7 @@
 /* Two sizes of one job on one kind of machine, one job on another. */
 #define JOBS                                                                                       \
     "\"jobs\": {\"a\": {\"fabric\": \"hgx-h100\", \"model\": \"llama3.1-8b\", \"layout\": "        \
-    "\"dp_shard=16\"}, \"b\": {\"like\": \"a\", "                                                  \
+    "\"dp_shard=16\", \"expandable_segments\": \"on\"}, \"b\": {\"like\": \"a\", "                 \
     "\"layout\": \"dp_shard=32\"}, "                                                               \
     "\"c\": {\"like\": \"a\", \"fabric\": \"gb200-nvl72\", \"layout\": \"dp_shard=16\"}}"
 

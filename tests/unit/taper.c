@@ -24,7 +24,8 @@ struct scene {
     int per_leaf, turns; /* turns of each kind */
     double stay, cross;
     double slow;      /* what slow flows get instead; 0: none is */
-    double few, most; /* share of them that are slow, in every other turn */
+    double few, most; /* share of them that are slow, of every other group, or in every other turn */
+    bool by_turn;
 };
 
 static void add(struct points *p, int round, int src, int dst, int flows, double share)
@@ -69,10 +70,12 @@ static int partner(int leaf, bool cross)
 
 static void turn(struct points *p, const struct scene *s, int round, bool cross, bool back)
 {
-    int n = s->per_leaf, slow = (int)lround((round % 4 < 2 ? s->few : s->most) * n);
+    int n = s->per_leaf;
 
     for (int leaf = 0; leaf < LEAVES; leaf++) {
         int to = partner(leaf, cross);
+        bool few = (round / 2 + (s->by_turn ? 0 : cross ? leaf : leaf / 2)) % 2 == 0;
+        int slow = (int)lround((few ? s->few : s->most) * n);
         if ((leaf < to) == back)
             continue;
         for (int i = 0; i < n; i++) {
@@ -225,6 +228,8 @@ static void another_job_is_no_collision(void **state)
     s.few = 3.0 / 16;
     s.most = 13.0 / 16;
     hashed_is(s, 0);
+    s.by_turn = true; /* more flows at once collide more, in all groups alike */
+    hashed_is(s, 0.5);
 }
 
 int main(void)

@@ -460,9 +460,10 @@ def _distance(a: Shape, b: Shape) -> float:
             + _octaves(a.nics, b.nics) / 2 + ((a.domains > 2) != (b.domains > 2)))
 
 
-def _error(octaves: float, weight: float, far: float) -> float:
+def _error(op: str, octaves: float, weight: float, far: float) -> float:
     octaves = most(0, octaves)
     alone = 0.10 if octaves < 0.5 else 0.40 if octaves < 3 else 0.20
+    alone *= 0.7 if op in ("all_gather", "reduce_scatter", "all_to_all") else 1
     return math.exp(1.28 * (math.sqrt(alone * alone * 0.35 / (0.35 + weight) + 0.11 ** 2) + 0.03 * min(5, far))) - 1
 
 
@@ -471,7 +472,7 @@ class Join:
         others = [c for c in m.collective_curves if c.op == name and c.shape.domains > 1 and c.curve]
         gap = min((math.log2(w.shape.domains / c.shape.domains) for c in others), default=inf)
         beyond = max(0, gap - _REACH)
-        self.base, self.curves = _log2(model.time(0)), 0
+        self.op, self.base, self.curves = name, _log2(model.time(0)), 0
         sums = [[0.0] * 5 for _ in _KNOTS]
         for c in others:
             points = self._look(c, Model(m, self._ways(m, w, c), name))
@@ -542,7 +543,7 @@ class Join:
     def error(self, sec: float) -> float:
         """Half-width of the interval of nine in ten, as a share."""
         weight = self.weight[self._around(sec)[0]] if self.curves else 0
-        return _error(_log2(sec) - self.base, weight, self.far if self.curves else 0)
+        return _error(self.op, _log2(sec) - self.base, weight, self.far if self.curves else 0)
 
     def time(self, sec: float) -> float:
         if not self.curves or not math.isfinite(sec):
@@ -716,7 +717,7 @@ class _Reading:
             far = 1 + self.join.error(model)
         elif self._published():
             at = end or bytes
-            error = _error(_log2(self._model(at)) - _log2(self._model(0)), _SAME, 0)
+            error = _error(self.name, _log2(self._model(at)) - _log2(self._model(0)), _SAME, 0)
             wide *= 1 + (error if math.isfinite(error) else 0)
         if end and not (end == self.first and bytes < self.first and self.join and self.join.curves):
             far = 1 + unsure(end, bytes, self.last_moving if bytes > self.last else self.first_moving,

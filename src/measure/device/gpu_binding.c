@@ -221,7 +221,7 @@ static int judge_place(const struct place *p, const char *device, struct err *er
 
 /* "0-3 to NUMA node 0, 4-7 to NUMA node 1" for the ranks of a host, counted on it.  The caller
  * frees. */
-static char *place_text(const struct place *all, int n, const char *host)
+static char *binding_text(const struct place *all, int n, const char *host)
 {
     char *text = mem_strdup("");
     const struct place *before = NULL;
@@ -250,7 +250,7 @@ static char *place_text(const struct place *all, int n, const char *host)
 /* On rank 0. */
 static void tell_places(const struct place *all, int n)
 {
-    char *usual = place_text(all, n, all[0].host), *named = NULL;
+    char *usual = binding_text(all, n, all[0].host), *named = NULL;
     int hosts = 0;
 
     json_provenance_add("binding", usual);
@@ -260,7 +260,7 @@ static void tell_places(const struct place *all, int n)
         int first = 0;
         while (strcmp(all[first].host, all[r].host) != 0)
             first++;
-        char *text = first == r ? place_text(all, n, all[r].host) : NULL;
+        char *text = first == r ? binding_text(all, n, all[r].host) : NULL;
         if (text && strcmp(text, usual) != 0 && hosts++ < 3)
             named = mem_append(named, "%s%s binds %s", named ? "; " : "", all[r].host, text);
         free(text);

@@ -38,7 +38,7 @@ struct tiers_figure {
 };
 
 /* The direction with the most to say: one way streams where it was measured so, else ping-pong. */
-static const struct curve *rate_of(const struct tier *t)
+static const struct curve *stream_of(const struct tier *t)
 {
     return t->curve[DIR_UNI].points ? &t->curve[DIR_UNI] : &t->curve[DIR_ONEWAY];
 }
@@ -53,7 +53,7 @@ static void choose(struct tiers_figure *f)
     const struct matrix *m = f->s->matrix;
 
     for (int i = 0; i < m->tiers && f->lines < LINES; i++) {
-        const struct curve *c = rate_of(&m->tier[i]);
+        const struct curve *c = stream_of(&m->tier[i]);
         if (c->points)
             f->line[f->lines++] = (struct line){.tier = &m->tier[i],
                                                 .rate = c,
