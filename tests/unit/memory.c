@@ -101,7 +101,7 @@ static void states_are_those_of_the_strategies(void **state)
         {"strategy=ddp grad-bytes=4", 2, 4, 12}, /* 18 */
         {"strategy=zero1 grad-bytes=2", 2, 2, 12 / 8.0},
         {"strategy=zero1 grad-bytes=4", 2, 4, 12 / 8.0}, /* 6 + 12 / dp */
-        {"strategy=zero1", 2, 3, 12 / 8.0}, /* not said whether 2 or 4 */
+        {"strategy=zero1", 2, 3, 12 / 8.0},              /* not said whether 2 or 4 */
         {"strategy=zero1 stack=torchtitan", 2, 2, 12 / 8.0},
         {"strategy=zero1 zero-engine=deepspeed", 2, 2, 12 / 8.0},
         {"strategy=zero2 grad-bytes=2", 2, 2 / 8.0, 12 / 8.0},

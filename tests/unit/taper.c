@@ -23,8 +23,9 @@ enum { LEAVES = 4, PODS = 2, BYTES = 1 << 20 };
 struct scene {
     int per_leaf, turns; /* turns of each kind */
     double stay, cross;
-    double slow;      /* what slow flows get instead; 0: none is */
-    double few, most; /* share of them that are slow, of every other group, or in every other turn */
+    double slow; /* what slow flows get instead; 0: none is */
+    double few,
+        most; /* share of them that are slow, of every other group, or in every other turn */
     bool by_turn;
 };
 

@@ -21,8 +21,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/process.h"
-#include "topo/sources/sources.h"
 #include "base/units.h"
+#include "topo/sources/sources.h"
 #include "watch/watch_listen.h"
 
 const struct opt launch_options[] = {

@@ -25,8 +25,9 @@ enum plot_figure {
     PLOT_COMPARE,
     PLOT_FIGURES
 };
-extern const char *const plot_name[PLOT_FIGURES]; /* "tiers", "busbw", "heat", "dist", "step", ... */
-enum { PLOT_ALL = (1 << PLOT_SCALING) - 1 };      /* all figures of a campaign */
+extern const char
+    *const plot_name[PLOT_FIGURES];          /* "tiers", "busbw", "heat", "dist", "step", ... */
+enum { PLOT_ALL = (1 << PLOT_SCALING) - 1 }; /* all figures of a campaign */
 
 enum plot_format { PLOT_PNG, PLOT_SVG, PLOT_PDF, PLOT_FORMATS };
 extern const char *const plot_extension[PLOT_FORMATS]; /* "png", "svg", "pdf" */

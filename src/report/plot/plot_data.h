@@ -28,7 +28,7 @@ struct plot_source {
     struct pair_only only;       /* pairs shown: heat, dist, history, compare */
     struct pair_map *pairs;      /* for heat, dist: zero, made at first use; the caller frees it */
     const struct step_bars *steps; /* for step; tiers: says what the first one waits */
-    int top; /* number of steps shown; 0: STEP_TOP */
+    int top;                       /* number of steps shown; 0: STEP_TOP */
     const struct scaling *scaling;
     const struct tsv *score;
     const struct history *history;
