@@ -158,7 +158,8 @@ static int by_height(const void *x, const void *y)
 /* Words at the right end of each line, moved apart where lines are close. */
 static void place(struct tiers_figure *f, int panel, double gap)
 {
-    double *at[LINES], y[LINES], lo = panel ? f->us_lo : f->lo, hi = panel ? f->us_hi : f->hi;
+    double *at[LINES] = {NULL}, y[LINES], lo = panel ? f->us_lo : f->lo,
+           hi = panel ? f->us_hi : f->hi;
     int n = 0;
 
     for (int i = 0; i < f->lines; i++) {
