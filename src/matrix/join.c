@@ -18,7 +18,7 @@ static const double near_rises = 0.3; /* octaves: so near a curve its weight ris
  * weight of `known`, and what each octave of distance adds.  Nine of ten published points lie within 1.28 times. */
 static const double error_latency = 0.10, error_middle = 0.40, error_moving = 0.20;
 static const double known = 0.35, error_far = 0.03, far_most = 5;
-/* Of these errors, what operations of one schedule between domains keep: no tuner chooses between rings and trees there.
+/* Operations of one schedule between domains keep this share of these errors: no tuner chooses between rings and trees.
  * 94 % of all_gather's points lie within.  All of all_to_all's do, and one machine that is not among them (two racks of
  * GB300) reached a quarter of its NICs, so it is not narrowed further. */
 static const double one_schedule = 0.7;

@@ -37,7 +37,7 @@ struct search_finalist {
 enum { SEARCH_THREADS = 16, SEARCH_TOP_MAX = 1000, SEARCH_RIVALS = 6, SEARCH_REASON = 640 };
 
 struct search {
-    /* One for each mesh and strategy: those that fit, then those that may not.  Of each, candidates
+    /* One for each mesh and strategy: those that fit, then those that may not.  In both, candidates
      * equal to the fastest (alike, and slower by at most SEARCH_EQUAL), ascending in pains, then the
      * others, ascending in time. */
     struct search_finalist *best;
