@@ -445,19 +445,28 @@ static void look_at_part(struct steady *s, struct lows *lows, struct sight *t, s
         add_part(&s[l], &lows[l], part, t->cell + (ptrdiff_t)l * blocks, blocks, t->v);
 }
 
+/* Cells by lens and block, and what adds to them. */
+struct weighed {
+    struct cell *cell;
+    const struct masks *masks;
+    const struct view *v;
+};
+
 /* Add the weights of looks of a part to its cells; group: groups of its rung, NULL for no group. */
-static void weigh(struct cell *cell, const struct masks *masks, const struct view *v,
-                  const struct item *at, int n, const int *group, int part)
+static void weigh(const struct weighed *to, const struct item *at, int n, const int *group,
+                  int part)
 {
+    const struct view *v = to->v;
+
     for (int i = 0; i < n; i++) {
         const struct item *k = &at[i];
         const int end = item_end(k);
         const bool inside = group && group[k->other] == part;
         const float w = (float)v->class[k->class].weight;
-        uint64_t m = masks->by[item_tier(k)][end][inside][item_is_fine(k)][!end][k->class & 1];
+        uint64_t m = to->masks->by[item_tier(k)][end][inside][item_is_fine(k)][!end][k->class & 1];
 
         for (; m; m &= m - 1)
-            cell[__builtin_ctzll(m) * v->blocks + k->block].need += w;
+            to->cell[__builtin_ctzll(m) * v->blocks + k->block].need += w;
     }
 }
 
@@ -482,7 +491,7 @@ static void count_part(struct steady *s, struct sight *t, const struct hunt *h, 
 
     memset(t->cell, 0, (size_t)(blocks * lenses) * sizeof(*t->cell));
     for (int i = 0; (at = hunt_run(h, rung, part, i, &n)) != NULL; i++)
-        weigh(t->cell, &t->masks, h->v, at, n, group, part);
+        weigh(&(struct weighed){t->cell, &t->masks, h->v}, at, n, group, part);
     for (int l = 0; l < lenses; l++)
         s[l].got[part] = (unsigned short)count_blocks(t->cell + (ptrdiff_t)l * blocks, blocks);
 }
@@ -555,7 +564,8 @@ static void meet(struct meeting *m, const struct masks *masks, const struct hunt
                 m->number[other] = m->racks;
                 m->rack[m->racks++] = other;
             }
-            weigh(m->cell + (ptrdiff_t)m->number[other] * cells, masks, h->v, &at[k], 1, NULL, 0);
+            weigh(&(struct weighed){m->cell + (ptrdiff_t)m->number[other] * cells, masks, h->v},
+                  &at[k], 1, NULL, 0);
         }
 }
 

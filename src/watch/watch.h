@@ -32,7 +32,7 @@
  *         if (watch_verdict(err) < 0)
  *             break;                                  // EXIT_CUT: another rank died or hangs
  *     }
- *     watch_stop();
+ *     watch_stop(NULL);
  *     return 0; */
 #ifndef RG_WATCH_H
 #define RG_WATCH_H
