@@ -318,7 +318,6 @@ static void print_steps(const struct chain *c)
                                                   {NULL, "to", "seconds"},
                                                   {NULL, "tokens/s per GPU", "figure"},
                                                   {NULL, "exposed communication", "100*%.0f %%"},
-                                                  {NULL, "memory", "text"},
                                                   {0}};
     char rate[UNITS_TEXT];
     struct table t;
@@ -326,14 +325,18 @@ static void print_steps(const struct chain *c)
     table_open(&t, columns);
     for (int i = 0; i < c->predictions; i++) {
         const struct prediction *p = &c->predicted[i];
-        bool fits = memory_fit(&p->memory) == MEMORY_FITS;
         table_add(&t, p->model, p->layout, p->sec, p->lo, p->hi,
-                  units_count_text(rate, p->tokens_per_gpu, 3), p->exposed / p->sec,
-                  fits ? "" : memory_fit_text(&p->memory));
+                  units_count_text(rate, p->tokens_per_gpu, 3), p->exposed / p->sec);
     }
     if (c->predictions) {
         puts("\nTraining step, predicted; 9 of 10 such predictions are within \"from\" and \"to\"");
         table_print(stdout, &t, 0);
+    }
+    for (int i = 0; i < c->predictions; i++) {
+        const struct prediction *p = &c->predicted[i];
+        if (memory_fit(&p->memory) != MEMORY_FITS)
+            table_wrap(stdout, 2, "memory: %s, %s %s", p->model, p->layout,
+                       memory_fit_text(&p->memory));
     }
     table_free(&t);
 }
