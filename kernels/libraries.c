@@ -243,7 +243,7 @@ static void add_python_path(struct site *s)
 void site_find(struct site *s)
 {
     static const char *const variables[] = {"VIRTUAL_ENV", "CONDA_PREFIX"};
-    char *python = process_find("python3");
+    char *python = process_find("python3", false);
 
     *s = (struct site){0};
     add_python_path(s);

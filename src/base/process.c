@@ -39,30 +39,25 @@ void words_free(struct words *w)
     *w = (struct words){NULL, 0};
 }
 
-static bool is_program(const char *path)
+/* Path by which to start a program; NULL: it is none, or none for root.  The caller frees. */
+static char *start_of(const char *path)
 {
     struct stat st;
-    char *code = access(path, X_OK) == 0 && stat(path, &st) == 0 && !S_ISDIR(st.st_mode)
-                     ? file_for_root(path, NULL)
-                     : NULL;
+    bool is = access(path, X_OK) == 0 && stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
 
-    bool yes = code != NULL;
-    free(code);
-    return yes;
+    return is ? file_for_root(path, NULL) : NULL;
 }
 
-char *process_find(const char *name)
+char *process_find(const char *name, bool to_start)
 {
     const char *path = secure_getenv("PATH");
     char *list = mem_strdup(path ? path : "/usr/local/bin:/usr/bin:/bin"), *rest = list, *folder;
     char *file = strchr(name, '/') ? mem_strdup(name) : NULL;
 
     while (!file && (folder = strsep(&rest, ":")) != NULL) {
-        file = file_join(*folder ? folder : ".", name);
-        if (!is_program(file)) {
-            free(file);
-            file = NULL;
-        }
+        char *there = file_join(*folder ? folder : ".", name), *start = start_of(there);
+        file = to_start || !start ? start : there;
+        free(file == there ? start : there);
     }
     free(list);
     return file;
@@ -103,7 +98,7 @@ static int start_file(pid_t *pid, struct pipes *pipes, const struct process *p, 
 
 static int start(pid_t *pid, struct pipes *pipes, const struct process *p)
 {
-    char *found = process_find(p->argv[0]), *file = found ? file_for_root(found, NULL) : NULL;
+    char *found = process_find(p->argv[0], true), *file = found ? file_for_root(found, NULL) : NULL;
     int rc = file ? start_file(pid, pipes, p, file) : found ? EACCES : ENOENT;
 
     free(file);

@@ -16,9 +16,10 @@ struct words {
 void words_add(struct words *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void words_free(struct words *w);
 
-/* Return the path of the first program with this name in PATH, which for root must pass file_for_root();
- * a name with a slash is returned unchanged.  NULL: none.  The caller frees. */
-char *process_find(const char *name);
+/* Return the path of the first program with this name in PATH, which for root must pass
+ * file_for_root(): to_start: that path, so that no link can be changed before it is started.  A name
+ * with a slash is returned unchanged.  NULL: none.  The caller frees. */
+char *process_find(const char *name, bool to_start);
 
 /* Program to run with empty input, found in PATH, without a shell; and its result. */
 struct process {

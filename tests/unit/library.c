@@ -364,7 +364,8 @@ static void root_starts_no_program_that_another_user_can_change(void **state)
     put_program("next/python3", "\177ELF");
     path = mem_printf("%s/tools:%s/next", top, top);
     setenv("PATH", path, 1);
-    char *found = process_find("python3"), *next = below("next/python3"), *mark = below("started");
+    char *found = process_find("python3", false), *next = below("next/python3"),
+         *mark = below("started");
     assert_string_equal(found, next);
     refuses("librgtest.so.7");
     assert_int_equal(access(mark, F_OK), -1);
@@ -375,6 +376,27 @@ static void root_starts_no_program_that_another_user_can_change(void **state)
     free(next);
     free(found);
     free(path);
+}
+
+/* The owner of a folder in PATH could change a link between the look and the start. */
+static void root_starts_a_program_by_its_path_without_links(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    forget();
+    put_program("next/tool", "\177ELF");
+    put_link("links/tool", "../next/tool");
+    give("links", STRANGER);
+    set("PATH", "links");
+    char *found = process_find("tool", false), *start = process_find("tool", true);
+    char *link = below("links/tool"), *real = below("next/tool");
+    assert_string_equal(found, link);
+    assert_string_equal(start, real);
+    free(found);
+    free(start);
+    free(link);
+    free(real);
 }
 
 /* Last, because nothing takes the option back. */
@@ -423,6 +445,7 @@ int main(void)
         cmocka_unit_test(root_loads_nothing_that_another_user_can_change),
         cmocka_unit_test(an_empty_folder_is_the_one_that_root_stands_in),
         cmocka_unit_test(root_starts_no_program_that_another_user_can_change),
+        cmocka_unit_test(root_starts_a_program_by_its_path_without_links),
         cmocka_unit_test(root_may_trust_the_environment),
     };
 

@@ -54,7 +54,7 @@ char *launch_program(struct err *err)
             return beside;
         free(beside);
     }
-    char *found = process_find("railgauge-probe");
+    char *found = process_find("railgauge-probe", true);
     if (!found)
         err_config(err, "railgauge-probe is neither beside railgauge nor in PATH (it needs MPI: "
                         "build it with make)");
@@ -314,7 +314,7 @@ static void become(const char *file, char **word, const struct session *session,
 static int spawn(pid_t *pid, char **word, const struct session *session, const sigset_t *mask,
                  struct err *err)
 {
-    char *file = process_find(word[0]);
+    char *file = process_find(word[0], true);
     int said[2], why = 0;
     pid_t self = getpid();
 

@@ -108,7 +108,7 @@ static char *ask(struct row *r, const char *const *argv)
 
 static void look_gnuplot(struct row *r)
 {
-    char *file = process_find("gnuplot");
+    char *file = process_find("gnuplot", false);
     char *text = file ? ask(r, (const char *const[]){file, "--version", NULL}) : NULL;
 
     if (!file)
