@@ -26,8 +26,9 @@ struct library_found {
 
 /* Load the file that the variable names; else the first of the names that the loader finds; else
  * the first file in a folder of Python's packages or in lib of a conda environment.  A file that
- * the environment leads root to must pass file_for_root().  NULL: EXIT_CONFIG with "WHAT: ", the loader's message for each name, the other places tried, and the
- * variable that helps.  `found` (unless NULL) is set if a library was loaded. */
+ * the environment leads root to must pass file_for_root().  NULL: EXIT_CONFIG with "WHAT: ", the
+ * loader's message for each name, the other places tried, and the variable that helps.  `found`
+ * (unless NULL) is set if a library was loaded. */
 void *library_find(const struct library_wanted *w, struct library_found *found, struct err *err);
 
 enum library_id {

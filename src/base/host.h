@@ -4,6 +4,7 @@
 #define RG_HOST_H
 
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "base/err.h"
 
@@ -11,6 +12,14 @@
  * "localhost" if the kernel has no name.  Queried on each call, because simulated ranks of one
  * process are on different hosts.  Returns out. */
 char *host_self(char *out, size_t size);
+
+/* Folder of the kernel's devices: /sys, or that of $RAILGAUGE_SYS. */
+static inline const char *host_sys(void)
+{
+    const char *sys = getenv("RAILGAUGE_SYS");
+
+    return sys && *sys ? sys : "/sys";
+}
 
 enum { HOSTLIST_MAX = 1 << 20 };
 

@@ -444,7 +444,8 @@ static bool is_most(int n, int of)
 
 /* A host is intermittent only if half of its endpoints are slow half as often as the worst, beyond chance, because one
  * slow NIC or GPU makes its host slow in some looks; and if so many of its NICs are claimed in any state, two at least
- * (stage 2 asks the host only).  Beside NVLink or PCIe, whose looks stay within the host, an endpoint has too few looks to be claimed.
+ * (stage 2 asks the host only).  Beside NVLink or PCIe, whose looks stay within the host, an endpoint has too few looks
+ * to be claimed.
  * often: share of slow looks beyond that of healthy endpoints, by endpoint. */
 static void drop_hosts(struct hunt *h, int from, const float *often)
 {

@@ -70,8 +70,8 @@ int chain_transport(struct chain *c, struct err *err);
 int chain_trusts(const struct chain *c, const char *path, struct err *err);
 /* Make the directory (default: named after the measured machine) and lock it.  EXIT_IO if another
  * run holds the lock: flock(), where that does not exist (Lustre without -o flock, some NFS servers)
- * fcntl() on DIR/.lock, else DIR/.owner with host, process and its start.  EXIT_CONFIG if the directory already holds a campaign, unless resume, or
- * belongs to another user (chain_trusts()). */
+ * fcntl() on DIR/.lock, else DIR/.owner with host, process and its start.  EXIT_CONFIG if the
+ * directory already holds a campaign, unless resume, or belongs to another user (chain_trusts()). */
 int chain_open(struct chain *c, struct err *err);
 /* Run all steps in order, each writing its file: topology.json, plan.tsv, points.tsv, compute.tsv
  * if ranks have GPUs, matrix.json, prediction.json. */

@@ -139,8 +139,7 @@ struct place {
 /* First line of a file of the device; false: not readable. */
 static bool read_fact(const char *device, const char *name, char line[4096])
 {
-    const char *sys = getenv("RAILGAUGE_SYS");
-    char *path = mem_printf("%s/%s/%s", sys && *sys ? sys : "/sys", device, name);
+    char *path = mem_printf("%s/%s/%s", host_sys(), device, name);
     FILE *f = fopen(path, "re");
     bool read = f && fgets(line, 4096, f);
 

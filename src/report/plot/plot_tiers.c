@@ -180,6 +180,16 @@ static void place(struct tiers_figure *f, int panel, double gap)
         *at[i] = exp(y[i]);
 }
 
+/* A value and its interval. */
+static void print_point(FILE *out, int series, double bytes, double v, double lo, double hi)
+{
+    fprintf(out, "%d\t%.10g", series, bytes);
+    plot_number(out, v);
+    plot_number(out, lo);
+    plot_number(out, hi);
+    putc('\n', out);
+}
+
 static void put_rate(FILE *out, const void *figure)
 {
     const struct tiers_figure *f = figure;
@@ -187,11 +197,8 @@ static void put_rate(FILE *out, const void *figure)
     for (int i = 0; i < f->lines; i++)
         for (int k = 0; k < f->line[i].rate->points; k++) {
             const struct curve_point *p = &f->line[i].rate->point[k];
-            fprintf(out, "%d\t%.10g", i + 1, p->bytes);
-            plot_number(out, p->bytes / p->sec / 1e9);
-            plot_number(out, p->bytes / p->hi / 1e9);
-            plot_number(out, p->bytes / p->lo / 1e9);
-            putc('\n', out);
+            double gb = p->bytes / 1e9;
+            print_point(out, i + 1, p->bytes, gb / p->sec, gb / p->hi, gb / p->lo);
         }
 }
 
@@ -202,13 +209,8 @@ static void put_latency(FILE *out, const void *figure)
     for (int i = 0; i < f->lines; i++)
         for (int k = 0; k < f->line[i].latency->points; k++) {
             const struct curve_point *p = &f->line[i].latency->point[k];
-            if (p->bytes > latency_most)
-                continue;
-            fprintf(out, "%d\t%.10g", i + 1, p->bytes);
-            plot_number(out, 1e6 * p->sec);
-            plot_number(out, 1e6 * p->lo);
-            plot_number(out, 1e6 * p->hi);
-            putc('\n', out);
+            if (p->bytes <= latency_most)
+                print_point(out, i + 1, p->bytes, 1e6 * p->sec, 1e6 * p->lo, 1e6 * p->hi);
         }
 }
 

@@ -228,17 +228,19 @@ static void show_progress(struct search_walk *w)
 static bool is_beaten(const struct search_walker *w)
 {
     int family = family_of(&w->now.layout, &w->now.recipe);
-    const struct search_shortlist *own = &w->at->list, *first = &w->walk->part[0].list;
+    const struct search_shortlist *list[2] = {&w->at->list, &w->walk->part[0].list};
     double least = w->now.least, bytes = w->now.bytes;
+    bool if_fits = false;
 
-    for (int i = 0; i < 2; i++) {
-        const struct search_shortlist *k = i ? first : own;
+    for (int i = 0; i < 2 && (i == 0 || list[1] != list[0]); i++) {
         bool if_tight;
-        if (shortlist_beats(k, least, bytes, family, &if_tight) &&
-            (!if_tight || eval_may_fit(&w->now, &w->eval)))
+        if (!shortlist_beats(list[i], least, bytes, family, &if_tight))
+            continue;
+        if (!if_tight)
             return true;
+        if_fits = true;
     }
-    return false;
+    return if_fits && eval_may_fit(&w->now, &w->eval);
 }
 
 static void take(struct search_walker *w, long serial)

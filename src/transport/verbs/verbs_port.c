@@ -222,9 +222,7 @@ static int find_all(struct found *f, struct verbs_device **list, int n, struct e
  * its ports no LID.  "": another driver. */
 static const char *only_by_plugin(const char *device)
 {
-    const char *sys = getenv("RAILGAUGE_SYS");
-    char *path =
-             mem_printf("%s/class/infiniband/%s/device/driver", sys && *sys ? sys : "/sys", device),
+    char *path = mem_printf("%s/class/infiniband/%s/device/driver", host_sys(), device),
          to[256] = "";
     ssize_t n = readlink(path, to, sizeof(to) - 1);
 
