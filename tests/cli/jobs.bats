@@ -3,6 +3,8 @@
 
 bats_require_minimum_version 1.5.0
 
+load ../stranger.bash
+
 setup() {
     root=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
     fixtures=${RAILGAUGE_K8S:-$root/../shared/fixtures/k8s}
@@ -296,13 +298,14 @@ PY
 
 # A script of jobs/health with this build and a scontrol of this test, which has a node n1 in ./node: its state and reason.
 health_scripts() {
+    local railgauge
+    railgauge=$(install_for_strangers)
     mkdir -p bin etc
-    ln -sf "$RG_BUILD/railgauge" bin/railgauge.real
     cat >bin/railgauge <<END
 #!/bin/bash
 { echo "uid=\$(id -u) \$*"; env; } >>$PWD/log
 case " \$* " in *" --take "* | *" --last "*) set -- "\$@" ;; *) set -- "\$@" $measured ;; esac
-exec $RG_BUILD/railgauge "\$@"
+exec $railgauge "\$@"
 END
     cat >bin/scontrol <<END
 #!/bin/bash
@@ -318,7 +321,6 @@ END
         sed "s|PATH=/usr/local/bin|PATH=$PWD/bin:/usr/local/bin|" "$f" >"etc/${f##*/}"
     done
     chmod +x etc/*
-    chmod a+x . .. ../..
     : >log
     : >asked
     : >node

@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -279,14 +280,42 @@ static inline int file_find(const char *dir, const char *word, char path[512])
     return n;
 }
 
-/* What is in a file once nothing has been added for two ticks of the thread that writes it. */
+/* How often the thread that writes the file of this process has slept; LONG_MAX: there is none. */
+static inline long writer_sleeps(void)
+{
+    char path[300], line[128];
+    long n = LONG_MAX;
+    DIR *d = opendir("/proc/self/task");
+
+    SURE(d);
+    for (struct dirent *e; n == LONG_MAX && (e = readdir(d));) {
+        FILE *f;
+        snprintf(path, sizeof(path), "/proc/self/task/%s/status", e->d_name);
+        if (*e->d_name == '.' || !(f = fopen(path, "re")))
+            continue;
+        if (fgets(line, sizeof(line), f) && !strcmp(line, "Name:\trailgauge-nccl\n"))
+            while (fgets(line, sizeof(line), f) &&
+                   sscanf(line, "voluntary_ctxt_switches: %ld", &n) != 1)
+                ;
+        fclose(f);
+    }
+    closedir(d);
+    return n;
+}
+
+/* What is in a file once nothing has been added in three turns of the thread that writes it: a busy
+ * machine may keep it from running for longer than any time that is waited here. */
 static inline char *file_settled(const char *path, size_t *bytes)
 {
     char *text = file_read(path, bytes), *before;
     size_t was;
 
     do {
-        nanosleep(&(struct timespec){0, 250000000}, NULL);
+        long sleeps = writer_sleeps();
+
+        do
+            nanosleep(&(struct timespec){0, 50000000}, NULL);
+        while (writer_sleeps() - 3 < sleeps && sleeps < LONG_MAX);
         before = text;
         was = *bytes;
         text = file_read(path, bytes);
