@@ -20,7 +20,8 @@
 # make bench-gpu       the same and more on a machine with a GPU: tests/gpu/results.md
 # make fuzz            libFuzzer on the file readers, FUZZ_SECONDS=60 each (needs clang)
 # make tables          the tables of published claims and of --path in jobs/ anew
-# make install         PREFIX=/usr/local DESTDIR=; make uninstall takes it away again
+# make install         PREFIX=/usr/local DESTDIR=, and BINDIR, LIBDIR, INCLUDEDIR, DATADIR, MANDIR, DOCDIR, UNITDIR, each of
+#                      which is below PREFIX unless stated; make uninstall with the same words takes it away again
 # make BUILD=DIR …      objects and programs in DIR: sources may be read-only
 # make dist            the sources of this commit as a tar file in the build folder
 # make release-check   version, NEWS, tag and the tar file of dist, built from nothing, before a release
@@ -37,6 +38,15 @@ VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"$$/\1/p' jobs/python/railgau
 SONAME  := librailgauge.so.0
 PREFIX  ?= /usr/local
 DESTDIR ?=
+BINDIR  ?= $(PREFIX)/bin
+LIBDIR  ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+DATADIR ?= $(PREFIX)/share
+MANDIR  ?= $(DATADIR)/man
+DOCDIR  ?= $(DATADIR)/doc/railgauge
+# Units of packages lie below /usr/lib/systemd/system, whatever LIBDIR is.
+UNITDIR ?= $(PREFIX)/lib/systemd/system
+INSTALL ?= install
 SAN     ?=
 FUZZ_SECONDS ?= 60
 CLANG   ?= $(firstword $(foreach c,clang clang-19 clang-16 clang-14,$(if $(shell command -v $c),$c)) clang)
@@ -69,7 +79,7 @@ FORTIFY   = $(if $(filter -O1 -O2 -O3 -Os -Og,$(CFLAGS)),-U_FORTIFY_SOURCE -D_FO
     -D_FORTIFY_SOURCE=3 -include features.h -dM -E -x c /dev/null 2>/dev/null | grep -q '__USE_FORTIFY_LEVEL 3' && echo 3 || echo 2))
 HARDEN   := $(if $(SAN),,-fstack-protector-strong $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),-fcf-protection) $(FORTIFY))
 HARDEN_LD := -Wl,-z,relro,-z,now
-CPPFLAGS += -D_GNU_SOURCE -DRG_VERSION='"$(VERSION)"' -Isrc -I.
+override CPPFLAGS += -D_GNU_SOURCE -DRG_VERSION='"$(VERSION)"' -Isrc -I.
 PKG      ?= pkg-config
 JSON_CFLAGS := $(shell $(PKG) --cflags jansson expat yaml-0.1)
 JSON_LIBS   := $(shell $(PKG) --libs jansson expat yaml-0.1) -pthread
@@ -182,10 +192,13 @@ $(PLUGIN): $(call obj,$(PLUGIN_SRC))
 	@echo "  LINK $@"
 	$(Q)$(CC) $(SANFLAGS) $(HARDEN_LD) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,-z,nodelete $(if $(SAN),,-Wl,-z,defs) -o $@ $^ -pthread -ldl
 	$(Q)ln -sf $(@F) $(BUILD)/libnccl-profiler-railgauge.so
-$(call obj,$(PLUGIN_SRC)): CFLAGS += -fvisibility=hidden
+$(call obj,$(PLUGIN_SRC)): override CFLAGS += -fvisibility=hidden
 
+# A space of a folder is escaped, as readers of .pc files split words like a shell.
+escape_pc = $(subst $(empty) ,\\ ,$(1))
 $(BUILD)/railgauge.pc: src/railgauge.pc.in $(BUILD)/prefix
-	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' $< >$@
+	$(Q)sed -e 's|@LIBDIR@|$(call escape_pc,$(LIBDIR))|' -e 's|@INCLUDEDIR@|$(call escape_pc,$(INCLUDEDIR))|' \
+	    -e 's|@PREFIX@|$(call escape_pc,$(PREFIX))|' -e 's|@VERSION@|$(VERSION)|' $< >$@
 
 # ROOM: its archive.
 define archive
@@ -216,17 +229,17 @@ $(FUZZ): $(BUILD)/tests/fuzz/%: $(BUILD)/fuzz/tests/fuzz/%.c.o $(BUILD)/fuzz/lib
 	$(Q)$(FUZZ_CC) $(FUZZFLAGS) -fsanitize=fuzzer -o $@ $^ $(JSON_LIBS) -lm
 
 compile = $(WARN) $(CFLAGS) $(SANFLAGS) $(HARDEN) $(PIC) $(CPPFLAGS) $(JSON_CFLAGS)
-$(call obj,$(MPI_SRC) $(wildcard tests/bench/*.c)): CPPFLAGS += $(MPI_CFLAGS)
-$(BUILD)/src/base/file.c.o: CPPFLAGS += -DRG_DATADIR='"$(PREFIX)/share/railgauge"'
+$(call obj,$(MPI_SRC) $(wildcard tests/bench/*.c)): override CPPFLAGS += $(MPI_CFLAGS)
+$(BUILD)/src/base/file.c.o: override CPPFLAGS += -DRG_DATADIR='"$(DATADIR)/railgauge"'
 $(BUILD)/src/base/file.c.o: $(BUILD)/prefix
-$(BUILD)/tests/unit/%_abi.c.o: CPPFLAGS += -isystem $(CUDA_HOME)/include
+$(BUILD)/tests/unit/%_abi.c.o: override CPPFLAGS += -isystem $(CUDA_HOME)/include
 $(BUILD)/%.c.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D) && echo "  CC   $<"
 	$(Q)$(CC) $(compile) -MMD -MP -c -o $@ $<
 $(BUILD)/fuzz/%.c.o: %.c
 	@mkdir -p $(@D) && echo "  CC   $< (fuzz)"
 	$(Q)$(FUZZ_CC) $(WARN) $(FUZZFLAGS) -fsanitize=fuzzer-no-link $(CPPFLAGS) $(JSON_CFLAGS) \
-	    -DRG_DATADIR='"$(PREFIX)/share/railgauge"' -MMD -MP -c -o $@ $<
+	    -DRG_DATADIR='"$(DATADIR)/railgauge"' -MMD -MP -c -o $@ $<
 
 # The page's style and script are in it as they are.
 $(BUILD)/src/report/page/page.c.o $(BUILD)/fuzz/src/report/page/page.c.o: src/report/page/page.css src/report/page/page.js
@@ -242,7 +255,7 @@ remember = mkdir -p $(BUILD) && echo '$(subst ','\'',$(1))' | cmp -s - $@ || ech
 $(BUILD)/flags: FORCE
 	@$(call remember,$(FLAGS_TEXT))
 $(BUILD)/prefix: FORCE
-	@$(call remember,$(PREFIX))
+	@$(call remember,$(PREFIX) $(LIBDIR) $(INCLUDEDIR) $(DATADIR))
 
 # --- tests: TAP from cmocka programs, bats files and scripts, side by side ---
 SUITE_unit := $(UNIT) $(wildcard tests/unit/*.sh)
@@ -347,42 +360,47 @@ tables: all
 	$(Q)$(BUILD)/railgauge-calibrate claims all --markdown >$(BUILD)/cases.md || [ $$? = 1 ]
 	$(Q)sed -i -e '/^<!-- cases -->/,/^<!-- end of cases -->/{//!d}' -e '/^<!-- cases -->/r $(BUILD)/cases.md' jobs/training/claims.md
 
-# --- install: DESTDIR and PREFIX may have spaces ---
-D       = $(DESTDIR)$(PREFIX)
+# --- install: folders may have spaces ---
 MAN     := $(wildcard src/*.[1-8])
 MANUAL   = $(filter-out $(PAGE_SOURCES),$(MAN)) $(wildcard $(BUILD)/man/*.1)
-DATA    := $(wildcard $(addsuffix /*.json,topo/fabrics topo/gpus topo/worlds topo/schema src/schema jobs/training jobs/training/models jobs/training/cases jobs/limits) plots/*.gp plots/*.tsv jobs/slurm/* jobs/kubernetes/* jobs/health/* jobs/grafana/* jobs/reframe/*.py) jobs/training/steps.tsv jobs/repairs.json jobs/mpirun.sh $(wildcard $(addprefix jobs/python/,pyproject.toml example.ipynb railgauge/*.py railgauge/py.typed setup.py))
+DATA    := $(wildcard $(addsuffix /*.json,topo/fabrics topo/gpus topo/worlds topo/schema src/schema jobs/training jobs/training/models jobs/training/cases jobs/limits) plots/*.gp plots/*.tsv jobs/slurm/* jobs/kubernetes/* jobs/health/* jobs/grafana/* jobs/reframe/*.py) jobs/training/steps.tsv jobs/repairs.json jobs/mpirun.sh $(wildcard $(addprefix jobs/python/,pyproject.toml example.ipynb railgauge/*.py railgauge/py.typed setup.py README.md))
 $(PAGES): src/pages.awk $(PAGE_SOURCES) $(BUILD)/railgauge-calibrate
 	$(Q)$(RM) -r $(@D) && mkdir -p $(@D)
 	$(Q)for p in railgauge railgauge-calibrate; do $(BUILD)/$$p --help | sed -n "s/^  \([a-z-]*\)  *\(.*\)/$$p	\1	help	\2/p"; \
 	    done | while IFS='	' read -r p c what help; do [ "$$p $$c" != "railgauge-calibrate completion" ] || continue; \
 	    printf '%s\t%s\thelp\t%s\n' "$$p" "$$c" "$$help"; $(BUILD)/$$p $$c --help=tsv | sed "s/^/$$p	$$c	/"; done >$(BUILD)/rows.tsv
 	$(Q)awk -v dir=$(@D) -f src/pages.awk $(BUILD)/rows.tsv $(PAGE_SOURCES)
-# PROGRAM:SHELL:FILE below PREFIX
-COMPLETIONS := $(foreach p,railgauge railgauge-calibrate,$p:bash:share/bash-completion/completions/$p \
-    $p:zsh:share/zsh/site-functions/_$p $p:fish:share/fish/vendor_completions.d/$p.fish)
+# PROGRAM:SHELL:FILE below DATADIR
+COMPLETIONS := $(foreach p,railgauge railgauge-calibrate,$p:bash:bash-completion/completions/$p \
+    $p:zsh:zsh/site-functions/_$p $p:fish:fish/vendor_completions.d/$p.fish)
+LIBRARY  = librailgauge.so.$(VERSION)
+UNITS   := $(wildcard jobs/health/*.service jobs/health/*.timer)
+# FOLDER/NAME=FILE: what lies where.  NCCL looks for its plugins among the libraries, where the plugin has a link.
+PLACED   = $(foreach f,$(BUILD)/railgauge $(PROBE),bin/$(notdir $f)=$f) lib/$(LIBRARY)=$(BUILD)/$(SONAME) \
+    lib/railgauge/$(notdir $(PLUGIN))=$(PLUGIN) lib/pkgconfig/railgauge.pc=$(BUILD)/railgauge.pc include/railgauge.h=src/railgauge.h \
+    $(foreach f,$(MANUAL),man/man$(subst .,,$(suffix $f))/$(notdir $f)=$f) $(foreach f,$(DATA),data/$f=$f) \
+    $(foreach f,LICENSE README.md NEWS.md $(wildcard docs/*.md),doc/$(notdir $f)=$f) $(foreach f,$(UNITS),unit/$(notdir $f)=$f) \
+    $(foreach c,$(COMPLETIONS),share/$(lastword $(subst :, ,$c))=$(BUILD)/completions/$(notdir $(lastword $(subst :, ,$c))))
+LINKS    = bin/railgauge-calibrate=railgauge lib/$(SONAME)=$(LIBRARY) lib/librailgauge.so=$(SONAME) \
+    lib/libnccl-profiler-railgauge.so=railgauge/$(notdir $(PLUGIN))
+# In shell: set "at" to the path of FOLDER/NAME.
+AT = at() { case $$1 in bin/*) at="$(BINDIR)" ;; lib/*) at="$(LIBDIR)" ;; include/*) at="$(INCLUDEDIR)" ;; man/*) at="$(MANDIR)" ;; \
+    data/*) at="$(DATADIR)/railgauge" ;; share/*) at="$(DATADIR)" ;; doc/*) at="$(DOCDIR)" ;; unit/*) at="$(UNITDIR)" ;; esac; \
+    at="$(DESTDIR)$$at/$${1\#*/}"; }
+# Scripts and units name the installed program by its path.
+NAMED    = $(foreach f,$(UNITS),unit/$(notdir $f)) $(addprefix data/,$(filter-out %.yaml,$(wildcard jobs/health/*)) jobs/slurm/job_submit.lua)
 install: all $(PAGES)
-	install -d "$(D)/bin" "$(D)/lib/pkgconfig" "$(D)/include"
-	install $(BUILD)/railgauge $(PROBE) "$(D)/bin"
-	ln -sf railgauge "$(D)/bin/railgauge-calibrate"
-	install -m 644 $(BUILD)/$(SONAME) "$(D)/lib"
-	ln -sf $(SONAME) "$(D)/lib/librailgauge.so"
-	install -m 644 $(PLUGIN) "$(D)/lib"
-	ln -sf $(notdir $(PLUGIN)) "$(D)/lib/libnccl-profiler-railgauge.so"
-	install -m 644 $(BUILD)/railgauge.pc "$(D)/lib/pkgconfig"
-	install -m 644 src/railgauge.h "$(D)/include"
-	@if [ -n '$(DESTDIR)' ]; then :; elif ldconfig -v 2>/dev/null | grep -q '^$(D)/lib:'; then \
+	$(Q)mkdir -p $(BUILD)/completions && for c in $(COMPLETIONS); do p=$${c%%:*} c=$${c#*:}; \
+	    $(BUILD)/$$p completion $${c%%:*} >$(BUILD)/completions/$${c##*/} || exit 1; done
+	$(Q)$(AT); set -e; for f in $(PLACED); do at $${f%%=*}; f=$${f#*=}; mode=644; [ ! -x $$f ] || mode=755; $(INSTALL) -D -m $$mode $$f "$$at"; done; \
+	    for f in $(LINKS); do at $${f%%=*}; ln -sfn $${f#*=} "$$at"; done; \
+	    for f in $(NAMED); do at $$f; sed -i -e 's|/usr/local/bin|$(BINDIR)|' -e 's|/usr/local/share|$(DATADIR)|' "$$at"; done
+	@if [ -n '$(DESTDIR)' ]; then :; elif ldconfig -v 2>/dev/null | grep -q '^$(LIBDIR):'; then \
 	    ldconfig 2>/dev/null || echo 'run ldconfig as root: programs find $(SONAME) then'; \
-	else echo 'programs find $(SONAME) with LD_LIBRARY_PATH=$(D)/lib'; fi
-	$(Q)for f in $(MANUAL); do install -D -m 644 $$f "$(D)/share/man/man$${f##*.}/$${f##*/}" || exit 1; done
-	$(Q)for f in $(DATA); do install -D -m $$([ -x $$f ] && echo 755 || echo 644) $$f "$(D)/share/railgauge/$$f" || exit 1; done
-	$(Q)for c in $(subst :, ,$(COMPLETIONS)); do case $$c in */*) \
-	    $(BUILD)/$$p completion $$s >$(BUILD)/completion && install -D -m 644 $(BUILD)/completion "$(D)/$$c" || exit 1 ;; \
-	    railgauge*) p=$$c ;; *) s=$$c ;; esac; done
+	else echo 'programs find $(SONAME) with LD_LIBRARY_PATH=$(LIBDIR)'; fi
 uninstall: $(PAGES)
-	$(Q)for f in bin/railgauge bin/railgauge-calibrate bin/railgauge-probe lib/$(SONAME) lib/librailgauge.so lib/$(notdir $(PLUGIN)) lib/libnccl-profiler-railgauge.so lib/pkgconfig/railgauge.pc include/railgauge.h \
-	    $(foreach f,$(MANUAL),share/man/man$(subst .,,$(suffix $f))/$(notdir $f)) $(foreach c,$(COMPLETIONS),$(lastword $(subst :, ,$c))); do $(RM) "$(D)/$$f" || exit 1; done
-	$(RM) -r "$(D)/share/railgauge"
+	$(Q)$(AT); for f in $(PLACED) $(LINKS); do at $${f%%=*}; $(RM) "$$at" || exit 1; done
+	$(RM) -r "$(DESTDIR)$(DATADIR)/railgauge"
 
 # The sources of this commit, for a release.
 dist:
@@ -399,7 +417,7 @@ quote_json = $(subst ",\",$(subst \,\\,$(1)))
 compile_commands.json: FORCE
 	$(Q){ echo '['; for f in $(SRC) $(wildcard src/*.c tests/*/*.c); do \
 	    printf '%s{"directory": "%s", "file": "%s", "command": "%s -c %s"}\n' "$$comma" "$(CURDIR)" $$f \
-	        '$(subst ','\'',$(call quote_json,$(CC) $(compile) $(MPI_CFLAGS) -DHAVE_MPI -DRG_DATADIR='"$(PREFIX)/share/railgauge"'))' $$f; \
+	        '$(subst ','\'',$(call quote_json,$(CC) $(compile) $(MPI_CFLAGS) -DHAVE_MPI -DRG_DATADIR='"$(DATADIR)/railgauge"'))' $$f; \
 	    comma=,; done; echo ']'; } >$@
 
 help:
@@ -422,7 +440,7 @@ $(BUILD)/railgauge-probe-smpi: $(MPI_SRC:%=$(BUILD)/smpi/%.o) $(BUILD)/smpi/libr
 	$(Q)smpicc -o $@ $^ $(JSON_LIBS) $(shell $(PKG) --libs hwloc) -lm
 $(BUILD)/smpi/%.c.o: %.c
 	@mkdir -p $(@D) && echo "  SMPI $<"
-	$(Q)smpicc $(WARN) -O0 -g -fPIC -DSMPI_NO_OVERRIDE_MALLOC $(CPPFLAGS) -DHAVE_MPI -DRG_DATADIR='"$(PREFIX)/share/railgauge"' $(JSON_CFLAGS) $(shell $(PKG) --cflags hwloc) -MMD -MP -c -o $@ $<
+	$(Q)smpicc $(WARN) -O0 -g -fPIC -DSMPI_NO_OVERRIDE_MALLOC $(CPPFLAGS) -DHAVE_MPI -DRG_DATADIR='"$(DATADIR)/railgauge"' $(JSON_CFLAGS) $(shell $(PKG) --cflags hwloc) -MMD -MP -c -o $@ $<
 
 # --- host code for aarch64 (Grace), in a build tree of its own (tests/aarch64.sh) ---
 # Headers of libraries are those of this machine: they declare the same on both.

@@ -14,10 +14,14 @@ setup_file() {
     [ -x usr/local/bin/railgauge ]
     [ "$(readlink usr/local/bin/railgauge-calibrate)" = railgauge ]
     [[ $(usr/local/bin/railgauge-calibrate --help) == *"  refit  "* ]]
-    [ -f usr/local/lib/librailgauge.so.0 ]
+    version=$(usr/local/bin/railgauge --version | cut -d' ' -f2)
+    [ -f "usr/local/lib/librailgauge.so.$version" ]
+    [ "$(readlink usr/local/lib/librailgauge.so.0)" = "librailgauge.so.$version" ]
     [ "$(readlink usr/local/lib/librailgauge.so)" = librailgauge.so.0 ]
-    [ "$(readlink usr/local/lib/libnccl-profiler-railgauge.so)" = librailgauge-nccl.so ]
-    [ -f usr/local/lib/librailgauge-nccl.so ]
+    [ "$(readlink usr/local/lib/libnccl-profiler-railgauge.so)" = railgauge/librailgauge-nccl.so ]
+    [ -f usr/local/lib/libnccl-profiler-railgauge.so ]
+    for page in LICENSE README.md NEWS.md design.md; do [ -f "usr/local/share/doc/railgauge/$page" ]; done
+    [ -f usr/local/lib/systemd/system/railgauge-check.timer ]
     [ -f usr/local/include/railgauge.h ]
     for page in man1/railgauge.1 man1/railgauge-check-placement.1 man1/railgauge-calibrate.1 man1/railgauge-calibrate-refit.1 man3/railgauge.3 man5/railgauge-matrix.5; do
         [ -f "usr/local/share/man/$page" ]
@@ -35,12 +39,29 @@ setup_file() {
     [ "$(find . -type f ! -path './usr/local/*' | wc -l)" -eq 0 ]
 }
 
-@test "PREFIX moves everything" {
-    run make -n install DESTDIR=/dest PREFIX=/opt/rg SAN="$RG_SAN"
-    [ "$status" -eq 0 ]
-    grep -q '/dest/opt/rg/bin' <<<"$output"
-    grep -q 's|@PREFIX@|/opt/rg|' <<<"$output"
-    ! grep -vE '/bin/(nvcc|ptxas)' <<<"$output" | grep -q '/usr/local'
+# A build with other folders than this one's: objects are the same but for what holds the path of the data.
+@test "each folder is where it is said to be, with spaces too, and no file names another" {
+    cd "$BATS_TEST_TMPDIR"
+    mkdir b
+    cp -a "$RG_BUILD"/{flags,src,topo,kernels,lib,railgauge,railgauge-probe,librailgauge*} b/ 2>/dev/null || true
+    words=(-C "$OLDPWD" BUILD="$PWD/b" DESTDIR="$PWD/dest" PREFIX="/opt/my gauge" LIBDIR=/usr/lib/x86_64-linux-gnu MANDIR=/man DOCDIR=/doc UNITDIR=/units)
+    make -s "${words[@]}" SAN="$RG_SAN" install
+    [ -x "dest/opt/my gauge/bin/railgauge" ]
+    for f in usr/lib/x86_64-linux-gnu/{librailgauge.so,railgauge/librailgauge-nccl.so,pkgconfig/railgauge.pc} man/man1/railgauge.1 doc/README.md; do
+        [ -f "dest/$f" ]
+    done
+    grep -qx 'ExecStart=/opt/my gauge/bin/railgauge check .*' dest/units/railgauge-check.service
+    # what runs on the machine itself; a container has the image's own folders, and pages speak of the usual ones
+    run ! grep -rIl --exclude='*.yaml' --exclude-dir=man --exclude-dir=doc /usr/local dest
+    [ "$(sed -n 's/^libdir=//p' dest/usr/lib/x86_64-linux-gnu/pkgconfig/railgauge.pc)" = /usr/lib/x86_64-linux-gnu ]
+    [[ $(PKG_CONFIG_PATH=dest/usr/lib/x86_64-linux-gnu/pkgconfig pkg-config --cflags railgauge) == '-I/opt/my\ gauge/include '* ]]
+    mv "dest/opt/my gauge/share" "dest/elsewhere" # not beside the program: only the path within it is left
+    run "dest/opt/my gauge/bin/railgauge" models
+    [ "$status" -ne 0 ]
+    grep -qF "/opt/my gauge/share/railgauge" "dest/opt/my gauge/bin/railgauge"
+    make -s "${words[@]}" uninstall >/dev/null
+    rm -r dest/elsewhere
+    [ "$(find dest -type f -o -type l | wc -l)" -eq 0 ]
 }
 
 @test "the installed program finds its data beside itself" {
@@ -61,7 +82,7 @@ setup_file() {
 }
 
 @test "the profiler plugin exports NCCL's tables only and needs libc only" {
-    lib="$ROOT/usr/local/lib/librailgauge-nccl.so"
+    lib="$ROOT/usr/local/lib/railgauge/librailgauge-nccl.so"
     exported=$(nm -D --defined-only "$lib" | awk '$2 ~ /[TDBRW]/ && $3 !~ /^_/ { print $3 }' | sort | xargs)
     [ "$exported" = "$(printf 'ncclProfiler_v%d\n' 1 2 3 4 5 6 7 | xargs)" ]
     [ -n "$RG_SAN" ] || [ "$(readelf -d "$lib" | grep -c '(NEEDED)')" -eq "$(readelf -d "$lib" | grep -c 'libc\.so\.6')" ]
@@ -149,7 +170,7 @@ is_of_rows() {
     make -s compile_commands.json
     jq -r '.[] | select(.file == "src/base/mem.c") | .command + " -fsyntax-only"' compile_commands.json >"$BATS_TEST_TMPDIR/command"
     sh "$BATS_TEST_TMPDIR/command"
-    make -s BUILD="$BATS_TEST_TMPDIR/b" "$BATS_TEST_TMPDIR/b/src/base/mem.c.o"
+    make -s BUILD="$BATS_TEST_TMPDIR/b" CPPFLAGS=-DSITE=1 "$BATS_TEST_TMPDIR/b/src/base/mem.c.o" # a site's words add to ours
     [ -s "$BATS_TEST_TMPDIR/b/src/base/mem.c.o" ]
 }
 
