@@ -349,12 +349,13 @@ builder() {
     p=$(builder) || skip "no Python with pip, venv, setuptools and wheel (packages python3-pip, python3-venv)"
     t=$BATS_TEST_TMPDIR
     mkdir -p "$t/tree/jobs" "$t/tree/src" "$t/tree/topo"
-    cp -r jobs/python "$t/tree/jobs" && cp -r src/schema "$t/tree/src" && cp -r topo/schema "$t/tree/topo"
+    cp LICENSE "$t/tree" && cp -r jobs/python "$t/tree/jobs" && cp -r src/schema "$t/tree/src" && cp -r topo/schema "$t/tree/topo"
     unset PYTHONPATH PYTHONDONTWRITEBYTECODE
     "$p" -m pip wheel -q --no-index --no-build-isolation --no-deps --no-cache-dir -w "$t/dist" "$t/tree/jobs/python"
     wheel=$(echo "$t"/dist/railgauge-*-py3-none-any.whl)
     "$p" -m zipfile -l "$wheel" >"$t/list"
-    for f in railgauge/__init__.py railgauge/py.typed railgauge/schema/matrix.schema.json railgauge/schema/topology.schema.json; do
+    for f in railgauge/__init__.py railgauge/py.typed railgauge/schema/matrix.schema.json railgauge/schema/topology.schema.json \
+        'railgauge-.*[.]dist-info/\(licenses/\)\?LICENSE'; do
         grep -q "^$f " "$t/list"
     done
     run ! grep -E '\.(so|c|pyc) ' "$t/list"
@@ -375,6 +376,23 @@ except ImportError:
     mkdir -p alone/a/b && cp -r "$OLDPWD/jobs/python" alone/a/b/python
     run ! "$p" -m pip wheel -q --no-index --no-build-isolation --no-deps --no-cache-dir -w "$t/none" alone/a/b/python
     [[ $output == *"build from the sources of railgauge"* ]]
+}
+
+# What PyPI takes is built by its own tool, which makes the wheel from the tar file of the sources.
+# bats test_tags=nightly
+@test "the tar file of the sources and the wheel are what PyPI takes, and its page's example runs" {
+    p=$(tests/venv.sh build build twine) || skip "$p"
+    t=$BATS_TEST_TMPDIR
+    unset PYTHONPATH
+    mkdir -p "$t/tree/jobs" && cp -r LICENSE src topo "$t/tree" && cp -r jobs/python "$t/tree/jobs"
+    "$p" -m build -o "$t/dist" "$t/tree/jobs/python" >"$t/log" 2>&1 || { tail "$t/log"; false; }
+    "$p" -m twine check --strict "$t"/dist/*
+    "$p" -m zipfile -l "$t"/dist/*.whl | grep -q '^railgauge/schema/matrix.schema.json '
+    tar -xzf "$t"/dist/*.tar.gz -C "$t" --strip-components 1
+    cmp LICENSE "$t/LICENSE"
+    sed -n 's/^    //p' jobs/python/README.md | sed "s|\"last\"|\"$campaign\"|" >"$t/example.py"
+    [ "$(wc -l <"$t/example.py")" -ge 5 ]
+    PYTHONPATH=$t python3 "$t/example.py"
 }
 
 @test "the notebook runs as a plain program, without pandas and matplotlib too" {
