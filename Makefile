@@ -74,9 +74,10 @@ WARN     += $(if $(findstring clang,$(CC)),-Wno-missing-field-initializers)
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 PIC      := -fPIC -fno-semantic-interposition
 # Hardening of every object, and of the programs and libraries that are installed (tests/hardened.sh; make HARDEN= HARDEN_LD=
-# builds without).  Sanitizers replace the checks of _FORTIFY_SOURCE by their own; level 3 needs gcc 12 or clang and glibc 2.35.
-FORTIFY   = $(if $(filter -O1 -O2 -O3 -Os -Og,$(CFLAGS)),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=$(shell $(CC) -O2 -U_FORTIFY_SOURCE \
-    -D_FORTIFY_SOURCE=3 -include features.h -dM -E -x c /dev/null 2>/dev/null | grep -q '__USE_FORTIFY_LEVEL 3' && echo 3 || echo 2))
+# builds without).  Sanitizers replace the checks of _FORTIFY_SOURCE by their own; level 3 needs gcc 12 or clang and glibc
+# 2.35; a level that a distribution's flags state is left.
+FORTIFY   = $(if $(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS)),,$(if $(filter -O1 -O2 -O3 -Os -Og,$(CFLAGS)),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=$(shell $(CC) -O2 -U_FORTIFY_SOURCE \
+    -D_FORTIFY_SOURCE=3 -include features.h -dM -E -x c /dev/null 2>/dev/null | grep -q '__USE_FORTIFY_LEVEL 3' && echo 3 || echo 2)))
 HARDEN   := $(if $(SAN),,-fstack-protector-strong $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),-fcf-protection) $(FORTIFY))
 HARDEN_LD := -Wl,-z,relro,-z,now
 override CPPFLAGS += -D_GNU_SOURCE -DRG_VERSION='"$(VERSION)"' -Isrc -I.

@@ -106,6 +106,7 @@ tests/slurm/forky\.bats                early
 tests/cli/(python|exam)\.bats          early
 tests/(slurm|mpi|ib)/trixie\.bats      trixie
 tests/slurm/health\.bats               trixie
+tests/cli/packages\.bats              trixie
 tests/mpi/watch\.bats                  early
 tests/mpi/nccl\.bats                   early
 tests/mpi/smpi\.bats                   early
