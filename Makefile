@@ -23,6 +23,7 @@
 # make install         PREFIX=/usr/local DESTDIR=, and BINDIR, LIBDIR, INCLUDEDIR, DATADIR, MANDIR, DOCDIR, UNITDIR, each of
 #                      which is below PREFIX unless stated; make uninstall with the same words takes it away again
 # make BUILD=DIR …      objects and programs in DIR: sources may be read-only
+# make site            the pages, with those of all commands, as HTML in the build folder (Sphinx from PyPI)
 # make dist            the sources of this commit as a tar file in the build folder
 # make release-check   version, NEWS, tag and the tar file of dist, built from nothing, before a release
 # make compile_commands.json    how each file is compiled, for clangd
@@ -403,6 +404,15 @@ uninstall: $(PAGES)
 	$(Q)$(AT); for f in $(PLACED) $(LINKS); do at $${f%%=*}; $(RM) "$$at" || exit 1; done
 	$(RM) -r "$(DESTDIR)$(DATADIR)/railgauge"
 
+# The pages as a site below $(BUILD)/site, which a browser reads from the folder: with the links between the sources' folders.
+SITE_PAGES := $(wildcard docs/*.md) CONTRIBUTING.md NEWS.md tests/accuracy.md tests/performance.md
+site: all
+	$(Q)$(RM) -r $(BUILD)/site && mkdir -p $(BUILD)/site/src
+	$(Q)cp -r --parents $(SITE_PAGES) $(wildcard plots/gallery) $(BUILD)/site/src && mv $(BUILD)/site/src/docs/index.md $(BUILD)/site/src
+	$(Q)python=$$(tests/venv.sh site sphinx furo myst-parser latex2mathml) && \
+	    RAILGAUGE_VERSION='$(VERSION)' RAILGAUGE_BUILD='$(abspath $(BUILD))' "$$python" -m sphinx -q -W --keep-going -c docs $(BUILD)/site/src $(BUILD)/site/html
+	@echo $(BUILD)/site/html/index.html
+
 # The sources of this commit, for a release.
 dist:
 	@mkdir -p $(BUILD)
@@ -427,7 +437,7 @@ clean:
 	$(RM) -r build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all check check-all $(SUITES:%=check-%) check-faults lint bench performance accuracy below campaigns worlds mutants bench-gpu fuzz tables install uninstall dist release-check help clean FORCE
+.PHONY: all check check-all $(SUITES:%=check-%) check-faults lint bench performance accuracy below campaigns worlds mutants bench-gpu fuzz tables install uninstall site dist release-check help clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
