@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* accept.c - railgauge accept: the verdict on a campaign, against limits and a reference. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "base/mem.h"
 #include "cmd/command.h"
 #include "cmd/judged_impl.h"
 
 struct args {
     struct judged_args of;
-    const char *output;
+    const char *output, *learn;
+    const char **dir;
+    int dirs;
     int style; /* enum judged_style */
     bool list, all;
 };
@@ -23,25 +27,34 @@ static const struct opt options[] = {
     {"all", 0, NULL, "list the checks that passed, too", OPT_INTO(struct args, all)},
     {"list-checks", 0, NULL, "print the checks that a limits file may contain",
      OPT_INTO(struct args, list)},
+    {"learn", 0, "FILE",
+     "write limits for --limits from three or more good campaigns of one machine",
+     OPT_INTO(struct args, learn)},
     INPUT_JSON(struct args, of.in.json),
     INPUT_QUIET(struct args, of.in.quiet),
     {0},
 };
 
-static const struct opt words[] = {{"campaign", OPT_INTO(struct args, of.in.file)}, {0}};
+static const struct opt words[] = {{"campaign", OPT_LIST(struct args, dir, dirs)}, {0}};
 
 static int need_campaign(void *args, struct err *err)
 {
-    const struct args *a = args;
+    struct args *a = args;
 
-    return a->list || a->of.in.file ? 0 : err_usage(err, "give a campaign's directory or a matrix");
+    if (!a->list && !a->dirs)
+        return err_usage(err, "give a campaign's directory or a matrix");
+    if (!a->learn && a->dirs > 1)
+        return err_usage(err, "%s: one campaign is judged at a time (--learn takes several)",
+                         a->dir[1]);
+    a->of.in.file = a->dirs ? a->dir[0] : NULL;
+    return 0;
 }
 
 static const struct opt_line command = {
     .options = options,
     .words = words,
     .check = need_campaign,
-    .usage = "DIR|MATRIX",
+    .usage = "DIR|MATRIX\n--learn FILE DIR DIR DIR...",
     .doc = "Judge a campaign: compare each figure and its interval with its limit, and "
            "give one verdict.\vA limit without a measurement or a reference is UNKNOWN, "
            "and sets the exit code.",
@@ -51,6 +64,9 @@ static const struct opt_line command = {
             OPT_EXAMPLE("Judge it by a preset", "railgauge accept campaign --against hgx-h100"),
             OPT_EXAMPLE("Judge it by an earlier campaign and by own limits",
                         "railgauge accept campaign --against last-month --limits site.json"),
+            OPT_EXAMPLE("Learn the limits of this machine from good campaigns",
+                        "railgauge accept --learn site.json campaign-2026-04 campaign-2026-05 "
+                        "campaign-2026-06"),
             OPT_EXAMPLE("Print one line for Nagios",
                         "railgauge accept campaign --exit-style nagios"),
             {0}},
@@ -95,6 +111,49 @@ static void list_checks(void)
                limit_check[i].what, limit_check[i].least ? "at_least" : "at_most");
 }
 
+/* --- limits of this machine --- */
+
+/* A campaign that fails is no good one. */
+static int open_good(struct judged *j, const struct args *a, int i, struct err *err)
+{
+    struct judged_args of = a->of;
+
+    of.in.file = a->dir[i];
+    judged_init(j);
+    if (judged_open(j, &of, err) < 0)
+        return -1;
+    if (j->accept.verdict != ACCEPT_FAIL)
+        return 0;
+    err_set(err, "%s is no good campaign to learn from: %s", a->dir[i], j->line);
+    err->code = EXIT_BELOW;
+    return -1;
+}
+
+static int learn(const struct args *a, struct err *err)
+{
+    struct judged *j = mem_calloc((size_t)a->dirs + 1, sizeof(*j));
+    const struct matrix **m = mem_calloc((size_t)a->dirs + 1, sizeof(*m));
+    char *from = mem_printf("learned from %s to %s", a->dir[0], a->dir[a->dirs - 1]);
+    json_t *out;
+    int rc = 0, opened = 0;
+
+    while (rc == 0 && opened < a->dirs) {
+        rc = open_good(&j[opened], a, opened, err);
+        m[opened] = &j[opened].in.m;
+        opened++;
+    }
+    if (rc == 0)
+        rc = accept_learn(&out, m, a->dirs, from, err);
+    if (rc == 0)
+        rc = json_answer(out, a->learn, a->of.in.json, err);
+    while (opened > 0)
+        judged_free(&j[--opened]);
+    free(from);
+    free(m);
+    free(j);
+    return rc;
+}
+
 static int cmd_accept(int argc, char **argv, struct err *err)
 {
     struct args a = {0};
@@ -105,6 +164,8 @@ static int cmd_accept(int argc, char **argv, struct err *err)
         list_checks();
         return EXIT_GOOD;
     }
+    if (a.learn)
+        return learn(&a, err);
     judged_init(&j);
     int rc = judged_open(&j, &a.of, err);
     if (rc == 0)

@@ -13,6 +13,7 @@
 #ifndef RG_ACCEPT_H
 #define RG_ACCEPT_H
 
+#include <jansson.h>
 #include <stdbool.h>
 
 #include "matrix/matrix.h"
@@ -65,6 +66,13 @@ bool accept_lacks(const struct accept_row *r);
 /* Fill a.  The caller calls accept_free(). */
 void accept_judge(struct accept *a, const struct accept_input *in);
 void accept_free(struct accept *a);
+/* Limits of a machine from n good campaigns of it, as the content of a limits file: railgauge's own rows, with bandwidth and
+ * latency of tiers and bus bandwidth of collectives bounded so that one of a hundred campaigns like these misses a row.  Figures
+ * that one of the campaigns lacks are left out.  from: words for title and sources.  New reference.  EXIT_USAGE: fewer than
+ * ACCEPT_LEARN campaigns; EXIT_UNJUDGED: no figure is in all of them. */
+enum { ACCEPT_LEARN = 3 };
+int accept_learn(json_t **out, const struct matrix *const *m, int n, const char *from,
+                 struct err *err);
 /* Returns EXIT_GOOD (also with warnings), EXIT_BELOW or EXIT_UNJUDGED. */
 int accept_code(const struct accept *a);
 /* Returns "tier rail, bandwidth of a pair: 24.1 GB/s, limit 44.3 GB/s, 90.0 % of ...", or why the

@@ -198,3 +198,58 @@ jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))'
     railgauge accept spread --against spread -o own.json || true
     [ "$(jq -c "$between" own.json)" = '["busbw"]' ]
 }
+
+# --- limits of a site ---
+
+@test "limits are learned from good campaigns: the end of an interval for one more, at least 3 % away" {
+    for i in 0 1 2; do # NICs 1 % slower and faster, without noise
+        jq --arg f "0.9$((9 - i))" '.name = "nic" | (.tiers[] | select(.nic) | .bandwidth_Bps.value, .bidirectional_Bps.value) *= ($f | tonumber)' \
+            "$top/topo/fabrics/gb200-nvl72.json" >"nic$i.json"
+        railgauge run -t sim --no-plots -q --racks 2 --no-verdict --fabric "./nic$i.json" -o "day$i"
+        railgauge run -t sim --no-plots -q --racks 2 --no-verdict --fabric gb200-nvl72 --sim-seed "$i" -o "same$i"
+    done
+    for day in day{0,1,2} same1; do railgauge accept "$day" -q -o "$day.json" --against gb200-nvl72; done
+    railgauge accept --learn days.json day0 day1 day2 --against gb200-nvl72
+    railgauge accept --learn same.json same0 same1 same2
+    railgauge accept same1 --limits same.json --against gb200-nvl72
+    python3 - <<-'END'
+	import json, math
+	def rows(file): return {(r["check"], r.get("tier"), r.get("op"), r.get("ranks")): r for r in json.load(open(file))["limits"]}
+	def number(text): return float(text.split()[0])
+	def rate(day, tier):
+	    return next(c["value"] for c in json.load(open(day + ".json"))["checks"] if c["what"] == f"tier {tier}, bandwidth of a pair") / 1e9
+	days, same = rows("days.json"), rows("same.json")
+	logs = {t: [math.log(rate(f"day{i}", t)) for i in range(3)] for t in ("mnnvl", "rail", "fabric")}
+	squares = sum((x - sum(v) / 3) ** 2 for v in logs.values() for x in v)
+	away = 6.9646 * math.sqrt(squares / 6) * math.sqrt(4 / 3) # t of 2 degrees of freedom, 99 % to one side
+	assert away > 0.05
+	for tier, v in logs.items():
+	    want = math.exp(sum(v) / 3 - away)
+	    got = number(days["tier-bandwidth", tier, None, None]["at_least"])
+	    assert abs(got / want - 1) < 0.006, (tier, got, want) # three digits are written
+	    got, want = number(same["tier-bandwidth", tier, None, None]["at_least"]), 0.97 * rate("same1", tier)
+	    assert abs(got / want - 1) < 0.006, (tier, got, want)
+	assert same["busbw", None, "all_reduce", 72]["bytes"] == "8589934592" and ("busbw", None, "all_reduce", 2) in same
+	assert days["wrong-data", None, None, None]["at_most"] == "0" and not any(k[0] == "busbw" and not k[2] for k in same)
+	END
+    # what is 4 % below fails, what is 2 % below does not
+    for share in 0.96 0.98; do
+        jq --arg f $share '(.tiers[] | select(.nic) | .bandwidth_Bps.value, .bidirectional_Bps.value) *= ($f | tonumber)' \
+            "$top/topo/fabrics/gb200-nvl72.json" >less.json
+        rm -rf less
+        railgauge run -t sim --no-plots -q --racks 2 --no-verdict --fabric ./less.json -o less
+        run railgauge accept less --limits same.json --against gb200-nvl72
+        echo "$share: $status"
+        [ "$status" -eq $([ $share = 0.96 ] && echo 1 || echo 0) ]
+    done
+}
+
+@test "limits are not learned from two campaigns, nor from one that fails" {
+    run -64 railgauge accept --learn none.json good again
+    [[ $output == *"2 campaigns: limits are learned from 3 or more"* ]]
+    run -1 railgauge accept --learn none.json good again slow
+    [[ $output == *"slow is no good campaign to learn from: FAIL: "* ]]
+    run -64 railgauge accept good again
+    [[ $output == *"again: one campaign is judged at a time"* ]]
+    [ ! -e none.json ]
+}
