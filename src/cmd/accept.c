@@ -81,12 +81,12 @@ static json_t *report(const struct judged *j, const struct args *args)
     json_t *parts = parts_json(&j->parts);
 
     json_t *root = json_pack(
-        "{s:s, s:i, s:o, s:s, s:s, s:s, s:s?, s:s?, s:i, s:i, s:i, s:i, s:o, s:o}", "format",
+        "{s:s, s:i, s:o, s:s, s:s, s:s, s:s?, s:s?, s:i, s:i, s:i, s:i, s:o, s:o, s:o}", "format",
         "railgauge-accept", "version", 1, "provenance", json_provenance(), "verdict",
         accept_name[a->verdict], "line", j->line, "campaign", args->of.in.file, "against",
         j->against, "limits_file", args->of.limits, "passed", a->count[ACCEPT_PASS], "warnings",
         a->count[ACCEPT_WARN], "failed", a->count[ACCEPT_FAIL], "unknown", a->count[ACCEPT_UNKNOWN],
-        "seen", judged_seen(j), "checks", judged_json(a));
+        "seen", judged_seen(j), "racks", judged_racks(j), "checks", judged_json(a));
     json_object_update(root, parts);
     json_decref(parts);
     return root;

@@ -205,6 +205,61 @@ static void print_checks(const struct accept *a, enum accept_is is)
     table_free(&t);
 }
 
+/* --- racks --- */
+
+/* Returns "NIC mlx5_1 of r00n04 (GPU 1); ...", the parts of a rack, or "".  The caller frees. */
+static char *parts_in(const struct parts *p, int rack)
+{
+    char *names = mem_strdup("");
+
+    for (int i = 0; i < p->rows; i++)
+        for (int k = 0; k < p->row[i].places; k++)
+            if (p->row[i].place[k].at[LEVEL_RACK] == rack) {
+                names = mem_append(names, "%s%s", *names ? "; " : "", p->row[i].name);
+                break;
+            }
+    return names;
+}
+
+json_t *judged_racks(const struct judged *j)
+{
+    static const struct table_column columns[] = {
+        {"rack", NULL, "text"}, {"verdict", NULL, "text"}, {"parts", NULL, "text"}, {0}};
+    const struct names *rack = &j->parts.topo.group[LEVEL_RACK];
+    struct table t;
+
+    table_open(&t, columns);
+    for (int i = 0; i < rack->count; i++) {
+        char *parts = parts_in(&j->parts, i);
+        table_add(&t, rack->name[i], accept_name[accept_rack(&j->accept, &j->parts, i)], parts);
+        free(parts);
+    }
+    return table_rows(&t);
+}
+
+/* Print "racks: 6 of 8 pass; rack-02 fails, rack-05 warns". */
+static void print_racks(const struct judged *j)
+{
+    static const char *const verb[ACCEPT_IS_COUNT] = {
+        [ACCEPT_WARN] = "warns", [ACCEPT_FAIL] = "fails", [ACCEPT_UNKNOWN] = "is not judged"};
+    const struct names *rack = &j->parts.topo.group[LEVEL_RACK];
+    char *others = mem_strdup("");
+    int good = 0, told = 0;
+
+    for (int i = 0; i < rack->count; i++) {
+        enum accept_is is = accept_rack(&j->accept, &j->parts, i);
+        good += is == ACCEPT_PASS;
+        if (is == ACCEPT_PASS || told++ >= JUDGED_STEPS)
+            continue;
+        others = mem_append(others, "%s %s %s", told > 1 ? "," : ";", rack->name[i], verb[is]);
+    }
+    if (told > JUDGED_STEPS)
+        others = mem_append(others, " and %d more (--json)", told - JUDGED_STEPS);
+    if (rack->count > 1)
+        table_wrap(stdout, 2, "racks: %d of %d pass%s", good, rack->count, others);
+    free(others);
+}
+
 void judged_print(const struct judged *j, const char *campaign, bool all)
 {
     const struct accept *a = &j->accept;
@@ -223,6 +278,7 @@ void judged_print(const struct judged *j, const char *campaign, bool all)
     if (a->count[ACCEPT_PASS] && !all)
         printf("passed: %d check%s, listed with --all\n", a->count[ACCEPT_PASS],
                units_s(a->count[ACCEPT_PASS]));
+    print_racks(j);
     table_wrap(stdout, 2, "checked: %s", seen ? seen : "not known");
     free(seen);
 }

@@ -60,7 +60,8 @@ void judged_nagios(enum accept_is verdict, const char *line, const struct accept
 
 /* Print verdict, reference, the checks that did not pass (all: every check), parts and coverage. */
 void judged_print(const struct judged *j, const char *campaign, bool all);
-json_t *judged_seen(const struct judged *j); /* coverage as a list; new reference */
+json_t *judged_seen(const struct judged *j);  /* coverage as a list; new reference */
+json_t *judged_racks(const struct judged *j); /* a row per rack; new reference */
 /* Return a row per check, the most urgent first, as a new reference. */
 json_t *judged_json(const struct accept *a);
 extern const char *const judged_unit[]; /* "count", "share", "Bps", "s", by enum limit_unit */

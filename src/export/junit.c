@@ -169,22 +169,42 @@ static void add_parts(struct junit *j, const struct export_run *e)
     }
 }
 
+static void add_racks(struct junit *j, const struct export_run *e)
+{
+    const struct names *rack = &e->parts->topo.group[LEVEL_RACK];
+
+    for (int i = 0; i < rack->count; i++) {
+        enum accept_is is = accept_rack(e->accept, e->parts, i);
+        struct junit_case *c = add(j, mem_strdup("railgauge.rack"), mem_strdup(rack->name[i]));
+        c->type = accept_name[is];
+        c->element = is == ACCEPT_FAIL ? "failure" : is == ACCEPT_UNKNOWN ? "error" : NULL;
+        c->message = is == ACCEPT_PASS ? NULL
+                                       : mem_strdup(is == ACCEPT_UNKNOWN
+                                                        ? "not all of its parts were judged"
+                                                        : "a part of it stands out: see the hosts");
+    }
+}
+
 int junit_write(const struct export_run *e, struct err *err)
 {
-    struct junit checks = {0}, parts = {0};
+    struct junit checks = {0}, parts = {0}, racks = {0};
 
     (void)err;
     for (int i = 0; i < e->accept->rows; i++)
         add_check(&checks, &e->accept->row[i]);
     add_parts(&parts, e);
+    add_racks(&racks, e);
     fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"railgauge\"", e->out);
-    put_counts(e->out, checks.count + parts.count,
-               count(&checks, "failure") + count(&parts, "failure"), count(&checks, "error"),
-               count(&checks, "skipped"));
+    put_counts(e->out, checks.count + parts.count + racks.count,
+               count(&checks, "failure") + count(&parts, "failure") + count(&racks, "failure"),
+               count(&checks, "error") + count(&racks, "error"), count(&checks, "skipped"));
     put_suite(e, e->ask->name ? e->ask->name : "checks", &checks);
     put_suite(e, "hosts and parts", &parts);
+    if (racks.count)
+        put_suite(e, "racks", &racks);
     fputs("</testsuites>\n", e->out);
     done(&checks);
     done(&parts);
+    done(&racks);
     return 0;
 }

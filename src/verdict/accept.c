@@ -970,6 +970,41 @@ void accept_judge(struct accept *a, const struct accept_input *given)
                                           : ACCEPT_PASS;
 }
 
+/* --- racks --- */
+
+static bool lies_in(const struct part_row *p, int rack)
+{
+    bool in = false;
+
+    for (int i = 0; i < p->places; i++)
+        in |= p->place[i].at[LEVEL_RACK] == rack;
+    return in;
+}
+
+static enum accept_is part_is(const struct accept *a, const struct parts *p, int part)
+{
+    enum part_state state = p->row[part].state;
+    enum accept_is is = ACCEPT_WARN; /* a listed part never passes */
+
+    for (int i = 0; i < a->rows; i++)
+        if (a->row[i].part == part && a->row[i].is == ACCEPT_FAIL)
+            is = ACCEPT_FAIL;
+    return state == STATE_DEAD || state == STATE_WRONG ? ACCEPT_FAIL : is;
+}
+
+enum accept_is accept_rack(const struct accept *a, const struct parts *p, int rack)
+{
+    enum accept_is is = ACCEPT_PASS;
+
+    for (int i = 0; i < a->rows; i++)
+        if (a->row[i].limit->check == CHECK_SEEN && accept_lacks(&a->row[i]))
+            is = ACCEPT_UNKNOWN;
+    for (int i = 0; i < p->rows; i++)
+        if (is != ACCEPT_FAIL && lies_in(&p->row[i], rack))
+            is = part_is(a, p, i);
+    return is;
+}
+
 void accept_free(struct accept *a)
 {
     for (int i = 0; i < a->rows; i++) {

@@ -66,6 +66,10 @@ bool accept_lacks(const struct accept_row *r);
 /* Fill a.  The caller calls accept_free(). */
 void accept_judge(struct accept *a, const struct accept_input *in);
 void accept_free(struct accept *a);
+/* Returns the verdict of a rack (a group of the parts' topology): FAIL or WARN by the checks of the parts that lie in it, at
+ * one end or both, FAIL for dead parts and wrong data; UNKNOWN if it has no such part and not all parts of the campaign
+ * were judged. */
+enum accept_is accept_rack(const struct accept *a, const struct parts *p, int rack);
 /* Limits of a machine from n good campaigns of it, as the content of a limits file: railgauge's own rows, with bandwidth and
  * latency of tiers and bus bandwidth of collectives bounded so that one of a hundred campaigns like these misses a row.  Figures
  * that one of the campaigns lacks are left out.  from: words for title and sources.  New reference.  EXIT_USAGE: fewer than

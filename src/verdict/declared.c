@@ -11,6 +11,9 @@
 #include "base/units.h"
 
 enum { EVIDENCE_MAX = 256 }; /* misfits with counted pairs */
+/* Groups that leave out more than this share of the hosts are no structure of the fabric: with one partner of each tier
+ * (--matchings 1), half of the hosts of a healthy fabric have no place, and the others are joined wrongly. */
+static const double lost_share = 0.25;
 
 /* --- groupings --- */
 
@@ -79,12 +82,27 @@ static void copy_names(struct grouping *g, char *const *name, int groups)
         MEM_PUSH(g->name, g->groups) = mem_strdup(name[i]);
 }
 
+static int hosts_lost(const struct host_layer *l, int hosts)
+{
+    int lost = 0;
+
+    for (int h = 0; h < hosts; h++)
+        lost += l->of[h] < 0;
+    return lost;
+}
+
 void declared_points(struct declared *d, const struct points *p)
 {
     d->count = observe(&d->obs, p, true);
     layers_find(&d->layers, &d->topo, d->obs, d->count, NULL, false);
     for (int i = 0; i < d->layers.count; i++) {
         const struct host_layer *l = &d->layers.layer[i];
+        int lost = hosts_lost(l, d->topo.hosts);
+        if (lost > lost_share * d->topo.hosts) {
+            d->unmeasured = mem_printf("measuring places only %d of %d hosts: too few pairs",
+                                       d->topo.hosts - lost, d->topo.hosts);
+            break;
+        }
         struct grouping g = {.source = SOURCE_MEASURED,
                              .level = layers_level(&d->layers, i),
                              .origin = mem_strdup(clue_name(l->clue))};
@@ -95,13 +113,18 @@ void declared_points(struct declared *d, const struct points *p)
         MEM_PUSH(d->grouping, d->groupings) = g;
     }
     d->measured = d->groupings;
-    if (!d->count)
+    if (d->measured) {
+        free(d->unmeasured);
+        d->unmeasured = NULL;
+    } else if (d->unmeasured)
+        return;
+    else if (!d->count)
         d->unmeasured = mem_strdup("no pair was measured");
-    else if (!d->measured && d->layers.contradictions)
+    else if (d->layers.contradictions)
         d->unmeasured = mem_printf("pairs of hosts are fast and slow ones, but no groups: %d slow "
                                    "pairs lie between hosts that fast pairs join",
                                    d->layers.contradictions);
-    else if (!d->measured)
+    else
         d->unmeasured =
             mem_printf("measuring tells no groups of the %d hosts apart", d->topo.hosts);
 }
@@ -194,7 +217,7 @@ static bool has_comparison(const struct declared *d, int a, int b)
 /* Returns the layer behind a measured grouping; NULL if it came from a matrix. */
 static const struct host_layer *layer_of(const struct declared *d, int grouping)
 {
-    return grouping < d->layers.count ? &d->layers.layer[grouping] : NULL;
+    return grouping < d->measured && grouping < d->layers.count ? &d->layers.layer[grouping] : NULL;
 }
 
 /* Compare `host` with each host of its measured group: number of near ones, and their median. */

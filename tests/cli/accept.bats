@@ -253,3 +253,19 @@ jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))'
     [[ $output == *"again: one campaign is judged at a time"* ]]
     [ ! -e none.json ]
 }
+
+@test "each rack has a verdict: text, JSON and JUnit; a rack without a part is not judged where parts were not" {
+    railgauge run -t sim --no-plots -q --racks 3 --no-verdict --fabric gb200-nvl72 --fault slow-nic=80:0.6 --fault slow-gpu=150:0.93 -o racks
+    run -1 railgauge accept racks
+    [[ $output == *"racks: 1 of 3 pass; rack-01 fails, rack-02 warns"* ]]
+    run -1 railgauge accept racks --json
+    [ "$(jq -r '.racks[] | "\(.rack) \(.verdict) \(.parts != "")"' <<<"$output" | xargs)" = "rack-00 PASS false rack-01 FAIL true rack-02 WARN true" ]
+    railgauge export -f junit racks >racks.xml || true
+    [ "$(grep -c 'classname="railgauge.rack"' racks.xml)" -eq 3 ]
+    grep -A1 'name="rack-01"' racks.xml | grep -q '<failure'
+    run ! grep -A1 'name="rack-02"' racks.xml --max-count 1 -e '<failure'
+    # with one partner of each tier no host of a healthy fabric is called misplaced
+    railgauge run -t sim --no-plots -q --racks 3 --no-verdict --fabric gb200-nvl72 --matchings 1 --epochs 1 -o few
+    run railgauge accept few --json
+    [ "$(jq -r '.verdict + " " + ([.racks[].verdict] | unique | join(","))' <<<"$output")" = "UNKNOWN UNKNOWN" ]
+}

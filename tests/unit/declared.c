@@ -151,12 +151,12 @@ static void one_split_group_is_a_mistake(void **state)
 /* --- with points --- */
 
 /* One endpoint a host, racks of PER: 10 and 4 GB/s. */
-static void measure(struct points *p)
+static void measure(struct points *p, int hosts)
 {
     memset(p, 0, sizeof(*p));
     p->endpoints = HOSTS;
-    for (int a = 0; a < HOSTS; a++)
-        for (int b = 0; b < HOSTS; b++)
+    for (int a = 0; a < hosts; a++)
+        for (int b = 0; b < hosts; b++)
             if (a != b) {
                 struct point q = {
                     .op = OP_PAIR_BW, .src = a, .dst = b, .flows = 1, .bytes = 1 << 20};
@@ -191,7 +191,7 @@ static void points_are_clustered_as_if_nothing_were_declared(void **state)
         small_topo(&t, 3, 8, 1, true, ENDPOINT_CPU); /* racks of 8: wrong */
         topo_default_tiers(&t);
         claims(&t, swap);
-        measure(&p);
+        measure(&p, HOSTS);
         declared_init(&d, &t);
         declared_points(&d, &p);
         declared_compare(&d);
@@ -213,6 +213,34 @@ static void points_are_clustered_as_if_nothing_were_declared(void **state)
         assert_true(json_is_false(json_object_get(json, "agree")));
         assert_int_equal(json_array_size(json_object_get(json, "comparisons")), d.comparisons);
         json_decref(json);
+        declared_free(&d);
+        free(p.point);
+        topo_free(&t);
+    }
+}
+
+/* The last hosts were not measured: a quarter of them, or one more. */
+static void groups_that_leave_out_many_hosts_judge_nobody(void **state)
+{
+    struct topo t;
+    struct points p;
+
+    (void)state;
+    for (int lost = HOSTS / 4; lost <= HOSTS / 4 + 1; lost++) {
+        struct declared d;
+        small_topo(&t, 4, PER, 1, true, ENDPOINT_CPU);
+        topo_default_tiers(&t);
+        claims(&t, true);
+        measure(&p, HOSTS - lost);
+        declared_init(&d, &t);
+        declared_points(&d, &p);
+        declared_compare(&d);
+        bool judged = lost == HOSTS / 4;
+        assert_int_equal(d.measured, judged);
+        assert_int_equal(d.unmeasured == NULL, judged);
+        if (!judged)
+            assert_string_equal(d.unmeasured,
+                                "measuring places only 17 of 24 hosts: too few pairs");
         declared_free(&d);
         free(p.point);
         topo_free(&t);
@@ -254,6 +282,7 @@ int main(void)
         cmocka_unit_test(a_misplaced_host_in_a_coarser_grouping_is_named),
         cmocka_unit_test(one_split_group_is_a_mistake),
         cmocka_unit_test(points_are_clustered_as_if_nothing_were_declared),
+        cmocka_unit_test(groups_that_leave_out_many_hosts_judge_nobody),
         cmocka_unit_test(nothing_measured_is_not_judged),
     };
 
