@@ -45,6 +45,7 @@
     ROW(csv, "csv", "a line per measured pair with names of hosts and NICs", POINTS, NULL)          \
     ROW(nccl_json, "nccl-tests", "a collective as nccl-tests -J writes it", POINTS, NULL)           \
     ROW(junit, "junit", "the verdict as test cases: checks, hosts, parts", VERDICT, NULL)           \
+    ROW(ctrf, "ctrf", "the same as CTRF (JSON)", VERDICT, NULL)                                     \
     ROW(openmetrics, "openmetrics", "the verdict and its figures for Prometheus", VERDICT, NULL)
 // clang-format on
 

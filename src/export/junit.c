@@ -9,7 +9,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/json.h"
 #include "base/mem.h"
 #include "export/export_impl.h"
 #include "verdict/accept.h"
@@ -185,26 +187,102 @@ static void add_racks(struct junit *j, const struct export_run *e)
     }
 }
 
+enum { SUITE_CHECKS, SUITE_PARTS, SUITE_RACKS, SUITES };
+
+static void fill(struct junit suite[SUITES], const struct export_run *e)
+{
+    for (int i = 0; i < e->accept->rows; i++)
+        add_check(&suite[SUITE_CHECKS], &e->accept->row[i]);
+    add_parts(&suite[SUITE_PARTS], e);
+    add_racks(&suite[SUITE_RACKS], e);
+}
+
+static const char *suite_name(const struct export_run *e, int suite)
+{
+    static const char *const name[SUITES] = {"checks", "hosts and parts", "racks"};
+
+    return suite == SUITE_CHECKS && e->ask->name ? e->ask->name : name[suite];
+}
+
 int junit_write(const struct export_run *e, struct err *err)
 {
-    struct junit checks = {0}, parts = {0}, racks = {0};
+    struct junit suite[SUITES] = {{0}};
+    int tests = 0, failures = 0, errors = 0, skipped = 0;
 
     (void)err;
-    for (int i = 0; i < e->accept->rows; i++)
-        add_check(&checks, &e->accept->row[i]);
-    add_parts(&parts, e);
-    add_racks(&racks, e);
+    fill(suite, e);
+    for (int i = 0; i < SUITES; i++) {
+        tests += suite[i].count;
+        failures += count(&suite[i], "failure");
+        errors += count(&suite[i], "error");
+        skipped += count(&suite[i], "skipped");
+    }
     fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"railgauge\"", e->out);
-    put_counts(e->out, checks.count + parts.count + racks.count,
-               count(&checks, "failure") + count(&parts, "failure") + count(&racks, "failure"),
-               count(&checks, "error") + count(&racks, "error"), count(&checks, "skipped"));
-    put_suite(e, e->ask->name ? e->ask->name : "checks", &checks);
-    put_suite(e, "hosts and parts", &parts);
-    if (racks.count)
-        put_suite(e, "racks", &racks);
+    put_counts(e->out, tests, failures, errors, skipped);
+    for (int i = 0; i < SUITES; i++) {
+        if (suite[i].count)
+            put_suite(e, suite_name(e, i), &suite[i]);
+        done(&suite[i]);
+    }
     fputs("</testsuites>\n", e->out);
-    done(&checks);
-    done(&parts);
-    done(&racks);
     return 0;
+}
+
+/* --- the same as CTRF, version 1.0.0 (ctrf-io/ctrf, schema/ctrf.schema.json) --- */
+
+static const char *ctrf_status(const struct junit_case *c)
+{
+    if (!c->element)
+        return "passed";
+    return !strcmp(c->element, "failure")   ? "failed"
+           : !strcmp(c->element, "skipped") ? "skipped"
+                                            : "other";
+}
+
+static json_t *ctrf_case(const struct junit_case *c, const char *suite)
+{
+    json_t *out = json_pack("{s:s, s:s, s:i, s:[s, s]}", "name", c->name, "status", ctrf_status(c),
+                            "duration", 0, "suite", suite, c->classname);
+
+    if (c->type)
+        json_object_set_new(out, "rawStatus", json_string(c->type));
+    if (c->message)
+        json_object_set_new(out, "message", json_string(c->message));
+    return out;
+}
+
+/* Milliseconds since 1970 of the campaign; 0: not stated. */
+static json_int_t ctrf_time(const struct export_run *e)
+{
+    const char *text = json_string_value(json_object_get(e->m->provenance, "time_utc"));
+    struct tm tm = {0};
+
+    return text && strptime(text, "%Y-%m-%dT%H:%M:%S", &tm) ? (json_int_t)timegm(&tm) * 1000 : 0;
+}
+
+int ctrf_write(const struct export_run *e, struct err *err)
+{
+    struct junit suite[SUITES] = {{0}};
+    json_t *tests = json_array();
+    int number[4] = {0};
+    static const char *const status[4] = {"passed", "failed", "skipped", "other"};
+
+    fill(suite, e);
+    for (int i = 0; i < SUITES; i++) {
+        for (int k = 0; k < suite[i].count; k++) {
+            for (int n = 0; n < 4; n++)
+                number[n] += !strcmp(ctrf_status(&suite[i].item[k]), status[n]);
+            json_array_append_new(tests, ctrf_case(&suite[i].item[k], suite_name(e, i)));
+        }
+        done(&suite[i]);
+    }
+    json_t *root = json_pack(
+        "{s:s, s:s, s:s, s:{s:{s:s}, s:{s:i, s:i, s:i, s:i, s:i, s:i, s:I, s:I}, s:o}}",
+        "reportFormat", "CTRF", "specVersion", "1.0.0", "generatedBy", "railgauge " RG_VERSION,
+        "results", "tool", "name", "railgauge", "summary", "tests", (int)json_array_size(tests),
+        "passed", number[0], "failed", number[1], "skipped", number[2], "other", number[3],
+        "pending", 0, "start", ctrf_time(e), "stop", ctrf_time(e), "tests", tests);
+    int rc = json_print(e->out, root) < 0 ? err_set(err, "the cases cannot be printed") : 0;
+    json_decref(root);
+    return rc;
 }

@@ -262,6 +262,8 @@ jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))'
     [ "$(jq -r '.racks[] | "\(.rack) \(.verdict) \(.parts != "")"' <<<"$output" | xargs)" = "rack-00 PASS false rack-01 FAIL true rack-02 WARN true" ]
     railgauge export -f junit racks >racks.xml || true
     [ "$(grep -c 'classname="railgauge.rack"' racks.xml)" -eq 3 ]
+    railgauge export -f ctrf racks >racks.ctrf || true
+    [ "$(jq '.results.summary.start / 1000 - now | . > -3600 and . <= 1' racks.ctrf)" = true ]
     grep -A1 'name="rack-01"' racks.xml | grep -q '<failure'
     run ! grep -A1 'name="rack-02"' racks.xml --max-count 1 -e '<failure'
     # with one partner of each tier no host of a healthy fabric is called misplaced

@@ -59,6 +59,13 @@ golden() {
 @test "csv" { golden csv "$golden/measured"; }
 @test "nccl-tests" { golden nccl-tests "$golden/measured" --name all_reduce; }
 @test "junit" { golden junit "$matrix" --limits "$golden/limits.json"; }
+@test "ctrf" {
+    golden ctrf "$matrix" --limits "$golden/limits.json"
+    # The same cases as JUnit's.
+    [ "$(jq '.results.summary | .failed, .skipped, .other, .tests' out | xargs)" = \
+        "$(sed -nE '2s/.*tests="([0-9]+)" failures="([0-9]+)" errors="([0-9]+)" skipped="([0-9]+)".*/\2 \4 \3 \1/p' "$golden/junit")" ]
+    [ "$(jq '.results | (.tests | length) == .summary.tests' out)" = true ]
+}
 @test "openmetrics" { golden openmetrics "$matrix" --limits "$golden/limits.json" --name 'rack "03"'; }
 
 @test "no format is without its golden file" {
