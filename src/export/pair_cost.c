@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -220,6 +221,8 @@ int dense_npy_write(const struct export_run *e, struct err *err)
     struct dense d;
     int rc = open_dense(&d, e, &limit, export_quantity(e, QUANTITY_BANDWIDTH), err);
 
+    if (rc == 0 && isatty(fileno(e->out)))
+        rc = err_usage(err, "npy is binary, and the output a terminal: -o FILE");
     if (rc == 0) {
         put_npy_head(e->out, d.nodes.count);
         for (int i = 0; i < d.nodes.count && !ferror(e->out); i++)

@@ -44,7 +44,12 @@ golden() {
 @test "hwloc" { golden hwloc "$matrix" --per endpoint; }
 @test "matrix-market" { golden matrix-market "$matrix"; }
 @test "tsv" { golden tsv "$matrix" --bytes 1M; }
-@test "npy" { golden npy "$matrix" --quantity time; }
+@test "npy" {
+    golden npy "$matrix" --quantity time
+    run script -qec "railgauge export -f npy '$matrix'" /dev/null
+    [ "$status" -eq 64 ]
+    [[ $output == *"npy is binary, and the output a terminal: -o FILE"* ]]
+}
 @test "slurm-block" { golden slurm-block "$matrix" --release 24.11; }
 @test "slurm-tree" { golden slurm-tree "$matrix" --release 24.11; }
 @test "slurm-yaml" { golden slurm-yaml "$matrix" --release 26.05; }
