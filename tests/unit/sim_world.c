@@ -456,11 +456,16 @@ static double rate_of(struct bed *b, int index, int epoch, int turn, int groups)
 
     a.src = b->member[index][0];
     a.dst = b->member[index][1];
-    a.index = index;
+    a.index = groups > 1 ? index : 0;
     a.epoch = epoch;
     a.turn = turn;
-    a.groups = groups;
-    return rate(b, a);
+    a.round = a.groups = groups; /* other groups are another round */
+
+    const int first[2] = {b->member[0][0], b->member[0][1]};
+    double r = rate(b, a);
+    b->member[0][0] = first[0];
+    b->member[0][1] = first[1];
+    return r;
 }
 
 static void hashed_flows_collide_as_often_as_chance_says(void **state)

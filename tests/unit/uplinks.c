@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -284,6 +285,56 @@ static void groups_are_priced_by_what_they_ask_of_the_uplinks(void **state)
     sim_bed_free(&bed);
 }
 
+/* Share of an all_to_all of the first n endpoints over hashed uplinks, in these blocks; returns the CPU seconds. */
+static double exchange(struct sim *sim, int n, int blocks, double *share)
+{
+    struct plan plan = {NULL, 0};
+    struct round *r = plan_add(&plan, STAGE_COLLECTIVE, OP_ALL_TO_ALL, 1);
+    clock_t from = clock();
+
+    for (int id = 0; id < n; id++)
+        MEM_PUSH(r->group[0].members, r->group[0].size) = id;
+    for (int b = 0; b < blocks; b++)
+        for (int size = 0; size < 30; size++) { /* a turn for each size of the ladder */
+            sim->now.block = b;
+            sim->now.turn = 30 * b + size;
+            double now = sim_share(sim, r, 0, r->op);
+            assert_true(!size || now == share[b]);
+            share[b] = now;
+        }
+    plan_free(&plan);
+    return (double)(clock() - from) / CLOCKS_PER_SEC;
+}
+
+/* Beyond 1,024 members loads are drawn, not counted: as much as flow by flow, with the same spread from block to block, and
+ * in a time that does not grow with the square. */
+static void a_large_exchange_gets_what_hashing_gives(void **state)
+{
+    struct sim_opts o = {.fabric = "hgx-h100", .racks = 160, .world = "collisions", .seed = 7};
+    struct sim_bed bed;
+    struct err err = {0, ""};
+    enum { BLOCKS = 6 };
+    double counted[BLOCKS], drawn[BLOCKS], all[BLOCKS], sum[2] = {0, 0};
+
+    (void)state;
+    if (sim_bed_open(&bed, &o, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_true(bed.sim.varies);
+    exchange(&bed.sim, 1024, BLOCKS, counted);
+    exchange(&bed.sim, 1032, BLOCKS, drawn);
+    double sec = exchange(&bed.sim, bed.truth.endpoints, BLOCKS, all);
+    for (int b = 0; b < BLOCKS; b++) {
+        print_message("%.4f flow by flow, %.4f drawn, %.4f of all\n", counted[b], drawn[b], all[b]);
+        assert_true(b == 0 || (counted[b] != counted[0] && drawn[b] != drawn[0]));
+        sum[0] += counted[b] / BLOCKS;
+        sum[1] += drawn[b] / BLOCKS;
+    }
+    if (!(fabs(sum[1] / sum[0] - 1) < 0.02))
+        fail_msg("%g of the rate flow by flow, %g drawn", sum[0], sum[1]);
+    assert_true(sec < 1); /* 6 x 26 million flows take 10 s */
+    sim_bed_free(&bed);
+}
+
 /* Beyond the rounds of leaves of one rail: all leaves of the same hosts, one half to the other, no host to itself. */
 static void rails_meet(const struct topo *t, const int *order, int from, int all)
 {
@@ -377,6 +428,7 @@ int main(void)
         cmocka_unit_test(faults_are_not_uplinks),
         cmocka_unit_test(a_slow_host_does_not_hide_thin_uplinks),
         cmocka_unit_test(groups_are_priced_by_what_they_ask_of_the_uplinks),
+        cmocka_unit_test(a_large_exchange_gets_what_hashing_gives),
         cmocka_unit_test(a_plan_fills_the_uplinks),
     };
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "measure/plan.h"
 
@@ -133,7 +134,7 @@ static bool is_end(const struct sim *s, const struct topo *t, const struct sim_f
 {
     int at = f->ids ? id : topo_at(t, id, (int)f->level);
 
-    return s->world /* PXN may use other NICs */ || f->a < 0 || at == f->a || at == f->b;
+    return (s->world && s->world->pxn > 0 /* other NICs */) || f->a < 0 || at == f->a || at == f->b;
 }
 
 /* True if the fault slows one of the flows of an all_to_all. */
@@ -253,7 +254,8 @@ enum { LOADS_MAX = 8 };
 struct sim_uplinks {
     const struct sim *sim;
     const struct round *round;
-    int id, turn;
+    int id, moment; /* see moment_of() */
+    double *share;  /* result of sim_share() by group of the round; NAN: not asked yet */
     struct sim_load load[LOADS_MAX];
     int loads;
 };
@@ -310,7 +312,164 @@ static double room_for_flow(const void *of, const struct topo *t, int a, int b, 
     return least;
 }
 
-/* The same if there are only leaves: fast, because all_to_all has n^2 flows. */
+/* --- uplinks of a large all_to_all --- */
+
+/* An all_to_all of n members has n^2 flows.  With many members, the flows of each group are summed
+ * up by counting members, and the load of a hashed uplink is drawn: the normal distribution with
+ * the mean and the variance of F flows over L uplinks, each flow on any of them by chance. */
+enum { EXCHANGE_FLOWS = 1024 }; /* members up to which each flow is hashed by itself */
+
+static bool is_large_exchange(const struct sim *s, enum op op, int n)
+{
+    return op_table[op].links == OP_EXCHANGE && n > EXCHANGE_FLOWS && s->world &&
+           !(s->world->pxn > 0); /* each pair has a NIC of its own choice */
+}
+
+/* Members of one group, of one domain, or of both; parts: sum of their parts of a flow. */
+struct tally {
+    double members, parts;
+};
+
+struct census {
+    struct map map;
+    struct tally *tally;
+    int tallies;
+};
+
+static struct tally *tally_of(struct census *c, int what, int group, int domain)
+{
+    int *at = map_at(&c->map, (uint64_t)what << 62 | (uint64_t)group << 31 | (unsigned)domain, NULL,
+                     NULL);
+
+    if (*at == MAP_NONE) {
+        *at = c->tallies;
+        MEM_PUSH(c->tally, c->tallies) = (struct tally){0, 0};
+    }
+    return &c->tally[*at];
+}
+
+enum { OF_ALL, OF_DOMAIN, OF_GROUP, OF_BOTH };
+
+/* Sum over the members that a member of this group and domain exchanges flows with. */
+static struct tally partners(struct census *c, int group, int domain)
+{
+    struct tally all = *tally_of(c, OF_ALL, 0, 0), d = *tally_of(c, OF_DOMAIN, 0, domain),
+                 g = *tally_of(c, OF_GROUP, group, 0), both = *tally_of(c, OF_BOTH, group, domain);
+
+    return (struct tally){all.members - d.members - g.members + both.members,
+                          all.parts - d.parts - g.parts + both.parts};
+}
+
+static void take_census(struct census *c, const struct topo *t, const struct sim_load *l,
+                        const struct plan_group *g)
+{
+    int *outside = mem_calloc((size_t)g->size + 1, sizeof(*outside));
+
+    *c = (struct census){.tallies = 0};
+    for (int i = 0; i < g->size; i++)
+        tally_of(c, OF_DOMAIN, 1, topo_domain(t, g->members[i]))->members++;
+    for (int i = 0; i < g->size; i++)
+        outside[i] =
+            g->size - (int)tally_of(c, OF_DOMAIN, 1, topo_domain(t, g->members[i]))->members;
+    for (int i = 0; i < g->size; i++) {
+        const int group = load_group(t, l, g->members[i]), domain = topo_domain(t, g->members[i]);
+        const int key[][3] = {
+            {OF_ALL, 0, 0}, {OF_DOMAIN, 0, domain}, {OF_GROUP, group, 0}, {OF_BOTH, group, domain}};
+
+        for (int k = 0; k < 4 && group >= 0 && outside[i]; k++) {
+            struct tally *to = tally_of(c, key[k][0], key[k][1], key[k][2]);
+            to->members++;
+            to->parts += 1.0 / outside[i];
+        }
+    }
+    free(outside);
+}
+
+/* Spread flows over the uplinks of a group.  sum: number of flows, sum of their parts. */
+static void spread(const struct sim *s, const struct sim_load *l, int group, bool down,
+                   struct tally sum)
+{
+    const int lanes = l->lanes ? l->lanes : 1;
+    const bool once = s->world->hashing.rehash == REHASH_CAMPAIGN;
+    double *load = (down ? l->down : l->up) + group * lanes, mean = sum.parts / lanes,
+           sd = sum.members > 0 ? mean * sqrt((lanes - 1) / sum.members) : 0;
+
+    for (int k = 0; k < lanes; k++) {
+        unsigned long long key = sim_mix(s->seed, EXCHANGE_FLOWS);
+        struct rng rng;
+
+        key = sim_mix(key, (unsigned)(group * lanes + k) * 2ULL + down);
+        rng_seed(&rng, sim_mix(key, once ? 0 : (unsigned)s->now.block + 1));
+        load[k] += fmax(0, mean + sd * rng_normal(&rng));
+    }
+}
+
+static int groups_of(const struct sim *s, const struct sim_load *l)
+{
+    return l->level < 0 ? s->truth->endpoints : s->truth->group[l->level].count / l->of + 1;
+}
+
+static void count_exchange(const struct sim_uplinks *u, const struct plan_group *g)
+{
+    const struct topo *t = u->sim->truth;
+
+    for (const struct sim_load *l = u->load; l < u->load + u->loads; l++) {
+        const int groups = groups_of(u->sim, l);
+        struct tally(*sum)[2] = mem_calloc((size_t)groups + 1, sizeof(*sum));
+        struct census c;
+
+        take_census(&c, t, l, g);
+        for (int i = 0; i < g->size; i++) {
+            const int group = load_group(t, l, g->members[i]),
+                      domain = topo_domain(t, g->members[i]);
+            const double outside =
+                g->size - tally_of(&c, OF_DOMAIN, 1, domain)->members; /* of the member */
+
+            if (group < 0 || !(outside > 0))
+                continue;
+            const struct tally with = partners(&c, group, domain);
+            sum[group][0].members += with.members;
+            sum[group][0].parts += with.members / outside;
+            sum[group][1].members += with.members;
+            sum[group][1].parts += with.parts;
+        }
+        for (int i = 0; i < groups; i++)
+            for (int down = 0; down < 2 && sum[i][0].members > 0; down++)
+                spread(u->sim, l, i, down, sum[i][down]);
+        free(sum);
+        free(c.tally);
+        map_free(&c.map);
+    }
+}
+
+/* Least room over the uplinks that the group uses: all of its leaves, as its flows are many. */
+static double room_for_exchange(const struct sim_uplinks *u, const struct plan_group *g)
+{
+    double least = INFINITY;
+
+    for (const struct sim_load *l = u->load; l < u->load + u->loads; l++) {
+        const int lanes = l->lanes ? l->lanes : 1;
+
+        for (int i = 0, last = -1; i < g->size; i++) {
+            const int group = load_group(u->sim->truth, l, g->members[i]);
+
+            for (int k = 0; group >= 0 && group != last && k < lanes; k++) {
+                const int at = group * lanes + k;
+
+                if (l->up[at] > 0)
+                    least = fmin(least, l->room[at] / l->up[at]);
+                if (l->down[at] > 0)
+                    least = fmin(least, l->room[at] / l->down[at]);
+            }
+            last = group;
+        }
+    }
+    return least;
+}
+
+/* --- uplinks that are leaves alone --- */
+
+/* Flows if there are only leaves: fast, because all_to_all has n^2 flows. */
 static inline bool climbs_leaf(const struct sim_load *l, const struct topo *t, int a, int b, int *x,
                                int *y)
 {
@@ -348,6 +507,8 @@ static void free_uplinks(struct sim_uplinks *u)
         free(u->load[i].down);
         free(u->load[i].room);
     }
+    if (u)
+        free(u->share);
     free(u);
 }
 
@@ -430,12 +591,27 @@ static void add_taper(struct sim_uplinks *u, const struct sim_taper *taper)
     add_load(u, l, t->group[l.level].count, 1 / taper->ratio);
 }
 
+/* Flows are hashed anew in each block; lost uplinks with states may differ in each turn. */
+static int moment_of(const struct sim *s)
+{
+    for (int i = 0; i < s->faults; i++)
+        if (s->fault[i].kind == FAULT_LOST_UPLINKS && s->fault[i].states)
+            return s->now.turn;
+    return s->varies ? s->now.block : 0;
+}
+
 static struct sim_uplinks *count_uplinks(const struct sim *s, const struct round *r)
 {
     const struct sim_world *w = s->world;
     struct sim_uplinks *u = mem_calloc(1, sizeof(*u));
 
-    *u = (struct sim_uplinks){.sim = s, .round = r, .id = r->id, .turn = s->now.turn};
+    *u = (struct sim_uplinks){.sim = s,
+                              .round = r,
+                              .id = r->id,
+                              .moment = moment_of(s),
+                              .share = mem_calloc((size_t)r->groups + 1, sizeof(double))};
+    for (int i = 0; i < r->groups; i++)
+        u->share[i] = NAN;
     add_leaves(u);
     if (w && w->hashing.uplinks > 0)
         add_lanes(u, (int)w->hashing.uplinks);
@@ -444,7 +620,9 @@ static struct sim_uplinks *count_uplinks(const struct sim *s, const struct round
     if (w && w->pxn > 0)
         add_load(u, (struct sim_load){-1, 1, 0, 0, 0, 0}, s->truth->endpoints, 1);
     for (int i = 0; i < r->groups; i++)
-        if (w)
+        if (is_large_exchange(s, r->op, r->group[i].size))
+            count_exchange(u, &r->group[i]);
+        else if (w)
             flows(u, s->truth, r->op, r, i, count_flow);
         else
             flows(u->load, s->truth, r->op, r, i, count_leaf_flow);
@@ -462,19 +640,30 @@ static bool uplinks_are_fewer(const struct sim *s)
     return fewer;
 }
 
+static double share_of(const struct sim_uplinks *u, const struct round *r, int group, enum op op)
+{
+    const struct sim *s = u->sim;
+
+    if (is_large_exchange(s, op, r->group[group].size))
+        return fmin(1, room_for_exchange(u, &r->group[group]));
+    return fmin(1, s->world ? flows(u, s->truth, op, r, group, room_for_flow)
+                            : flows(u->load, s->truth, op, r, group, room_for_leaf_flow));
+}
+
 double sim_share(struct sim *s, const struct round *r, int group, enum op op)
 {
-    const struct sim_uplinks *u = s->uplinks;
+    struct sim_uplinks *u = s->uplinks;
 
     if (!r || op == OP_PAIR_LATENCY || !uplinks_are_fewer(s))
         return 1;
-    if (!u || u->round != r || u->id != r->id || (s->varies && u->turn != s->now.turn)) {
-        free_uplinks(s->uplinks);
-        s->uplinks = count_uplinks(s, r);
+    if (!u || u->round != r || u->id != r->id || u->moment != moment_of(s)) {
+        free_uplinks(u);
+        s->uplinks = u = count_uplinks(s, r);
     }
-    s->uplinks->sim = s;
-    return fmin(1, s->world ? flows(s->uplinks, s->truth, op, r, group, room_for_flow)
-                            : flows(s->uplinks->load, s->truth, op, r, group, room_for_leaf_flow));
+    u->sim = s;
+    if (isnan(u->share[group]))
+        u->share[group] = share_of(u, r, group, op);
+    return u->share[group];
 }
 
 /* --- the transport --- */
