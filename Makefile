@@ -322,12 +322,14 @@ accuracy: all $(BENCH)
 	$(Q)code=0; for b in tests/bench/curves.sh tests/bench/steps.sh; do RG_BUILD='$(abspath $(BUILD))' ./$$b || code=$$?; done; \
 	$(BUILD)/tests/bench/published || code=$$?; exit $$code
 
-# Every target runs; those that found something are named at the end.
+# Every target runs; those that found something are named at the end.  Seeds: tests/fuzz/seeds/TARGET, and the files that
+# seeds.list names for it.
 fuzz: $(FUZZ)
 	$(Q)red=; for f in $(notdir $(FUZZ)); do mkdir -p $(BUILD)/corpus/$$f && echo "  FUZZ $$f" && \
+	    sed -n "s/^$$f //p" tests/fuzz/seeds.list | xargs -r cp -t $(BUILD)/corpus/$$f && \
 	    $(BUILD)/tests/fuzz/$$f -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -timeout=10 -verbosity=0 \
 	    -dict=tests/fuzz/$$(case $$f in plan | points | compute | demand | batch | scaling | score | ladder) echo tsv ;; nccl_*) echo nccl ;; ibnet) echo ibnet ;; nodes_* | placement) echo nodes ;; slurm* | self_report) echo slurm ;; *) echo json ;; esac).dict \
-	    -print_final_stats=1 -artifact_prefix=$(BUILD)/$$f- $(BUILD)/corpus/$$f tests/fuzz/seeds/$$f || red="$$red $$f"; done; \
+	    -print_final_stats=1 -artifact_prefix=$(BUILD)/$$f- $(BUILD)/corpus/$$f $$(ls -d tests/fuzz/seeds/$$f 2>/dev/null) || red="$$red $$f"; done; \
 	[ -z "$$red" ] || { echo "fuzz: found something:$$red" >&2; exit 1; }
 
 C_FILES  := $(shell git ls-files '*.c' '*.h' 2>/dev/null || find src topo tests -name '*.[ch]')

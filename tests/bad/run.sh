@@ -3,12 +3,13 @@
 #
 # manifest.tsv: file (in this folder, or "-"), command (words; @ is the file, {} a fresh folder), exit
 # code, fragment of stderr (may be empty where the code is 0: the file that the bad ones derive from).  A bad file is a
-# file of its own or an entry of FOLDER/edits (expand.sh).
+# file of its own or an entry of FOLDER/edits (expand.sh); the one that is only long is made here.
 cd "$(dirname "$0")" || exit 1
 RG_BUILD=${RG_BUILD:-$(cd ../.. && pwd)/build}
 temp=$(mktemp -d)
 trap 'rm -rf "$temp"' EXIT
 ./expand.sh "$temp" && cd "$temp/bad" || exit 1
+seq -f 'lldp.e%g.via=LLDP' 0 4096 >lldp/many.txt
 
 n=0
 failed=0

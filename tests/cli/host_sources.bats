@@ -137,11 +137,11 @@ XML
 }
 
 @test "lint names a PCIe tree that a virtual machine flattened" {
-    railgauge discover --nccl-topo n1="$machines/nccl/hgx-h200-8gpu-kvm-flat.xml" -q -o t.json
+    railgauge discover --nccl-topo n1="$top/tests/golden/nccl/hgx-h200-8gpu-kvm-flat.xml" -q -o t.json
     run railgauge lint t.json
     [ "$status" -eq 1 ]
     [[ ${lines[0]} == "BAD   pcie-flat n1: 8 GPUs on NVLink switches hang on one host bridge"* ]]
-    railgauge discover --nccl-topo n1="$machines/nccl/hgx-h200-8gpu-8cx7.xml" -q -o t.json
+    railgauge discover --nccl-topo n1="$top/tests/golden/nccl/hgx-h200-8gpu-8cx7.xml" -q -o t.json
     run railgauge lint t.json
     [[ $output != *pcie-flat* ]]
 }

@@ -78,7 +78,7 @@ change() {
 
 @test "a GPU with fewer links in NCCL's file is said once" {
     awk '/count="5"/ && !done { sub(/"5"/, "\"4\""); done = 1 } 1' \
-        "$BATS_TEST_DIRNAME/../machines/nccl/hgx-h200-8gpu-8cx7.xml" > node7.xml
+        "$BATS_TEST_DIRNAME/../golden/nccl/hgx-h200-8gpu-8cx7.xml" > node7.xml
     run -1 railgauge lint --nccl-topo node7.xml
     [ "${#lines[@]}" -eq 2 ]
     [ "${lines[0]}" = "BAD   nvlink    node7 GPU 0: 17 NVLinks where 7 others have 18" ]

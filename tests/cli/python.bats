@@ -199,7 +199,7 @@ refused(lambda: job.cost(['n00']), 'closed')
 m.close(); job.close(); job.close()"
 }
 
-@test "prices are those of the library, on random groups and sizes" {
+@test "prices are those of the library and of the command line, on random groups and sizes" {
     library
     railgauge run -t sim --fabric gb200-nvl72 --racks 2 --fault dead-host=3 --fault slow-rack-uplinks=0:0.5:tx --seed 3 \
         --op pairs,all_gather,sendrecv -e 16M -o "$BATS_TEST_TMPDIR/dead" --no-plots --no-verdict >/dev/null 2>&1
@@ -212,8 +212,30 @@ m.close(); job.close(); job.close()"
     sed 's/NVIDIA H100[^"]*/AMD Instinct MI300X/' "$BATS_TEST_TMPDIR/cables/matrix.json" >"$BATS_TEST_TMPDIR/amd.json"
     railgauge seal "$BATS_TEST_TMPDIR/published.json" "$BATS_TEST_TMPDIR/amd.json"
     for m in "$campaign" $matrix "$BATS_TEST_TMPDIR"/{dead,cables,published.json,amd.json}; do
-        PYTHONWARNINGS=ignore python3 tests/python/prices.py "$m" "$seed"
+        file=$m
+        [ ! -d "$m" ] || file=$m/matrix.json
+        jq '.exceptions = []' "$file" >"$BATS_TEST_TMPDIR/healthy.json" && railgauge seal "$BATS_TEST_TMPDIR/healthy.json"
+        PYTHONWARNINGS=ignore python3 tests/python/prices.py "$m" "$seed" "$BATS_TEST_TMPDIR/healthy.json"
     done
+}
+
+@test "without the library pairs, tables and points are read; collectives say what is missing" {
+    LIBRAILGAUGE=/nowhere.so python3 -c "
+import math, warnings
+from railgauge import Campaign, Error, Matrix
+m = Matrix('$matrix')
+assert m.pair(0, 2, 1 << 20) > 0 and m.tiers() and m.curves()
+for call in (lambda: m.collective('all_gather', [0, 1], 8), lambda: m.quote('all_gather', [0, 1])):
+    try:
+        call()
+        raise AssertionError('not refused')
+    except Error as e:
+        assert 'collectives and jobs need the C library' in str(e) and '/nowhere.so' in str(e), e
+with warnings.catch_warnings(record=True) as said:
+    points = Campaign('$campaign').points()
+assert [str(w.message)[:23] for w in said] == ['no share of collectives'], said
+for op, known in (('pair_bw', True), ('all_gather', False)):
+    assert any(not math.isnan(p['share']) for p in points.where(op=op)) is known, op"
 }
 
 @test "a campaign's points have names, rates and shares; its tables are what the programs print" {

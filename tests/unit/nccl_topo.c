@@ -42,7 +42,7 @@ static void a_board_has_its_nics_near_its_gpus(void **state)
     struct topo t;
 
     (void)state;
-    read_file(&t, "tests/machines/nccl/hgx-h200-8gpu-8cx7.xml");
+    read_file(&t, "tests/golden/nccl/hgx-h200-8gpu-8cx7.xml");
     assert_true(t.gpus == 8 && t.nics == 8 && t.endpoints == 8);
     for (int i = 0; i < 8; i++) {
         assert_int_equal(t.gpu[i].links, 18);
@@ -64,7 +64,7 @@ static void a_flat_tree_is_called_by_its_name(void **state)
     struct topo t;
 
     (void)state;
-    read_file(&t, "tests/machines/nccl/hgx-h200-8gpu-kvm-flat.xml");
+    read_file(&t, "tests/golden/nccl/hgx-h200-8gpu-kvm-flat.xml");
     assert_int_equal(t.gpu[0].path[7], PATH_PHB);
     assert_string_equal(t.gpu[0].remote[0].busid, ""); /* hidden */
     assert_non_null(strstr(why(&t, "PCIe switches of n1"),
@@ -83,7 +83,7 @@ static void a_fused_dump_is_a_domain_and_its_lost_gpu_is_named(void **state)
     struct mnnvl m;
 
     (void)state;
-    read_file(&t, "tests/machines/nccl/gb300-2tray-fused-rank5-no-nvlink.xml");
+    read_file(&t, "tests/golden/nccl/gb300-2tray-fused-rank5-no-nvlink.xml");
     assert_int_equal(t.hosts, 2);
     assert_string_equal(t.host[1].name, "n1-2");
     assert_int_equal(t.gpus, 8);

@@ -9,12 +9,14 @@
 
     m = Matrix("demo")                                      # or matrix.json itself
     m.pair(m.find("r00n00", 0), m.find("r01n00", 0), 1 << 20)       # seconds
-    m.collective("all_gather", range(72), 64 << 20)                 # seconds
-    with m.job("model=llama3.1-70b layout=tp=4,dp=auto") as job:    # needs the C library
-        job.cost(["r00n00", "r00n01", "r00n02", "r00n03"])
-    m.collective_ranges("all_gather", [m.hosts_range(0, 18)], 64 << 20)     # needs it, too; large groups in no time
 
-Reading needs the standard library only.  Sizes are bytes, times seconds, GBps 1e9 bytes a second of one direction.
+    # by the C library, librailgauge.so.0 or $LIBRAILGAUGE:
+    m.collective("all_gather", range(72), 64 << 20)                 # seconds
+    m.collective_ranges("all_gather", [m.hosts_range(0, 18)], 64 << 20)     # large groups in no time
+    with m.job("model=llama3.1-70b layout=tp=4,dp=auto") as job:
+        job.cost(["r00n00", "r00n01", "r00n02", "r00n03"])
+
+Reading, and prices of pairs, need the standard library only.  Sizes are bytes, times seconds, GBps 1e9 bytes a second of one direction.
 Files are checked as the programs check them: format, version, checksum, schema; what is wrong raises Error.
 """
 

@@ -7,9 +7,11 @@ import functools
 import os
 import shutil
 import subprocess
+import warnings
 from typing import Any, Optional
 
 from .files import Error, Path, Table, check_json, crc32c, parse_json, read_json
+from .library import NoLibrary
 from .matrix import Matrix
 from .places import Endpoint, Topology
 from .points import NIC_STAGES, Head, Round, plan_crc, read_plan, read_points
@@ -118,8 +120,8 @@ class Campaign:
 
         Of a pair src sends to dst; of a collective they are the first and the last member.  ``GBps`` is bus bandwidth
         as nccl-tests defines it, 1e9 bytes a second; ``share`` that of a healthy pair of the tier (``tier``), of a
-        collective that of the matrix's healthy group of this shape, nan: not known.  The other columns are those of
-        points.tsv: bytes, and seconds over the samples.
+        collective that of the matrix's healthy group of this shape, nan: not known, or a collective without the C library.
+        The other columns are those of points.tsv: bytes, and seconds over the samples.
         """
         healthy, ends = self._healthy(), self.endpoints
         rows = Table()
@@ -148,7 +150,11 @@ class Campaign:
                 return m.tier_of(src, dst, nic), m.healthy_pair(point["op"], src, dst, point["bytes"], nic)
             if point["round"] >= len(plan) or point["group"] >= len(plan[point["round"]].groups):
                 return None, nan
-            return None, m.quote(point["op"], plan[point["round"]].groups[point["group"]]).healthy(float(point["bytes"]))
+            try:
+                return None, m.quote(point["op"], plan[point["round"]].groups[point["group"]]).healthy(point["bytes"])
+            except NoLibrary as why:
+                warnings.warn(f"no share of collectives: {why}", stacklevel=4)
+                return None, nan
 
         return healthy
 

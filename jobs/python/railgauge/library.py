@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Jobs on nodes, by librailgauge: $LIBRAILGAUGE or librailgauge.so.0, loaded when the first job is asked for.
+"""Collectives and jobs on nodes, by librailgauge: $LIBRAILGAUGE or librailgauge.so.0, loaded when it is first needed.
 
 railgauge(3) says what each answer means.  What has a reason raises Error with it.  Any number of threads may share
 a matrix and its jobs."""
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from .matrix import Matrix
 
 
+class NoLibrary(Error):
+    """The C library is not there."""
+
+
 class Best(NamedTuple):
     sets: list[tuple[float, list[str]]]  #: seconds of a step, hosts; cheapest first
     exact: bool  #: no other set is cheaper
@@ -30,6 +34,21 @@ class Place(NamedTuple):
     as_listed: float  #: of the hosts as they were listed
     bound: float  #: no choice and no order is faster; 0: nothing is claimed
     how: str
+
+
+class Price(NamedTuple):
+    """A price, its interval and its origin."""
+
+    seconds: float
+    low: float
+    high: float
+    basis: str  #: "measured", "fitted", "preset" or "modelled"
+    source: str  #: which curve, or which algorithm and protocol over which links; software that is not modelled
+
+
+class _Price(ctypes.Structure):
+    _fields_ = [("seconds", c_double), ("low", c_double), ("high", c_double), ("basis", c_char_p),
+                ("source", ctypes.c_char * 208)]
 
 
 class _Range(ctypes.Structure):
@@ -52,7 +71,7 @@ def _load() -> Any:
     try:
         lib = ctypes.CDLL(name)
     except OSError as why:
-        raise Error(f"jobs need the C library, $LIBRAILGAUGE or where ld.so looks: {why}") from None
+        raise NoLibrary(f"collectives and jobs need the C library, $LIBRAILGAUGE or where ld.so looks: {why}") from None
     text, ints = c_char_p, POINTER(c_int)
     for name, result, *arguments in (
         ("open", c_int, POINTER(c_void_p), text, text),
@@ -60,6 +79,11 @@ def _load() -> Any:
         ("count", c_int, c_void_p),
         ("host_find", c_int, c_void_p, text),
         ("hosts_range", c_int, c_void_p, c_int, c_int, POINTER(_Range)),
+        ("collective", c_double, c_void_p, text, ints, c_int, c_size_t),
+        ("group_open", c_int, POINTER(c_void_p), c_void_p, text, ints, c_int, text),
+        ("group_close", None, c_void_p),
+        ("group_time", c_double, c_void_p, c_size_t),
+        ("group_price", None, c_void_p, c_size_t, POINTER(_Price)),
         ("collective_ranges", c_double, c_void_p, text, POINTER(_Range), c_int, c_size_t),
         ("job_open", c_int, POINTER(c_void_p), c_void_p, text, text),
         ("job_close", None, c_void_p),
@@ -75,6 +99,12 @@ def _load() -> Any:
         function = getattr(lib, "railgauge_" + name)
         function.restype, function.argtypes = result, arguments
     return lib
+
+
+def _bytes(size: float) -> int:
+    if not 0 <= size < 1 << 63:
+        raise Error(f"{size} bytes")
+    return int(size)
 
 
 def _text(words: str) -> bytes:
@@ -109,10 +139,13 @@ class Handle:
             return None
         return range(found.first, found.first + found.count * found.step, found.step)
 
+    def collective(self, op: str, ids: Sequence[int], bytes: float) -> float:
+        """Of a matrix: as Matrix.collective()."""
+        return _load().railgauge_collective(self.at, _text(op), (c_int * len(ids))(*ids), len(ids), _bytes(bytes))
+
     def collective_ranges(self, op: str, ranges: Sequence[range], bytes: int) -> float:
         """Of a matrix: as Matrix.collective_ranges()."""
-        if not 0 <= bytes < 1 << 63:
-            raise Error(f"{bytes} bytes")
+        bytes = _bytes(bytes)
         given = [some for some in ranges if len(some)]
         for some in given:
             if some.step < 1 or not 0 <= some[0] <= some[-1] < 1 << 31:
@@ -137,6 +170,37 @@ class Handle:
         if self._at:
             self._closes(self._at)
             self._at = c_void_p()
+
+
+class Quote(Handle):
+    """A collective on one group, resolved once for any size.  Its matrix must stay open as long."""
+
+    def __init__(self, matrix: Matrix, op: str, ids: Sequence[int]):
+        self._matrix, self._asked = matrix, (_text(op), (c_int * len(ids))(*ids), len(ids))
+        self._good: Optional[Handle] = None
+        super().__init__(_load().railgauge_group_open, _load().railgauge_group_close, matrix._by_library().at, *self._asked)
+
+    def time(self, bytes: float) -> float:
+        """Seconds as it is."""
+        return _load().railgauge_group_time(self.at, _bytes(bytes))
+
+    def price(self, bytes: float) -> Price:
+        """time() with its interval and origin."""
+        p = _Price()
+        _load().railgauge_group_price(self.at, _bytes(bytes), byref(p))
+        return Price(p.seconds, p.low, p.high, p.basis.decode(), p.source.decode("utf-8", "replace"))
+
+    def healthy(self, bytes: float) -> float:
+        """Seconds where no part is slow."""
+        if self._good is None:
+            lib = _load()
+            self._good = Handle(lib.railgauge_group_open, lib.railgauge_group_close, self._matrix._without_parts().at, *self._asked)
+        return _load().railgauge_group_time(self._good.at, _bytes(bytes))
+
+    def close(self) -> None:
+        if self._good:
+            self._good.close()
+        super().close()
 
 
 class Job(Handle):

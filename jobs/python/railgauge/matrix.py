@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
+import json
 import os
-from typing import TYPE_CHECKING, Any, Iterable, Optional, Sequence
+import tempfile
+from typing import Any, Iterable, Optional, Sequence
 
 from . import places, price
-from .collective import Collective, Quote, Shape
 from .files import Error, Path, Table, read_json
-from .price import Curve, Part, Tier, nan
-
-if TYPE_CHECKING:
-    from .library import Handle, Job
+from .library import Handle, Job, Quote
+from .price import Collective, Curve, Part, Shape, Tier, nan
 
 _EXTENT = 1 << 20  # of lists
 _BYTES_MAX, _SEC_MAX = 1e18, 1e9
@@ -61,7 +60,7 @@ def _collective(given: dict, where: str) -> Collective:
     crossings, at_once = given.get("crossings", 0), given.get("at_once", 0)
     if not 0 <= crossings <= s.ranks or not 0 <= at_once <= _EXTENT:
         raise Error(f"{where}: no ring of {s.ranks} ranks has {crossings} crossings, no {at_once} groups run at once")
-    return Collective(given["op"], s, crossings, at_once, given["basis"], _curve(given["curve"], f"{where}.curve"), given)
+    return Collective(given["op"], s, given["basis"], _curve(given["curve"], f"{where}.curve"))
 
 
 class Matrix:
@@ -84,10 +83,10 @@ class Matrix:
         for i, kernel in enumerate(root.get("ep_kernels", ())):
             if not kernel["domains"] <= kernel["ranks"] <= _EXTENT:
                 raise Error(f"{path}: ep_kernels[{i}]: no group has {kernel['ranks']} ranks in {kernel['domains']} domains")
-        self.of_gpus = self.places.kind[0] == "gpu"
         self._root: dict = root
         self._quotes: dict[tuple, Quote] = {}
-        self._library: Any = None
+        self._library: Optional[Handle] = None
+        self._healthy: Optional[Handle] = None
         self._concerned = self._by_part()
 
     def _exception(self, given: dict, where: str) -> Part:
@@ -130,9 +129,15 @@ class Matrix:
 
     def close(self) -> None:
         """Let go of the file; questions are refused from here on, also those of its jobs."""
-        if self._library:
-            self._library.close()
-        self._root, self._library = {}, None
+        self._drop_quotes()
+        for handle in (self._library, self._healthy):
+            if handle:
+                handle.close()
+        self._root, self._library, self._healthy = {}, None, None
+
+    def _drop_quotes(self) -> None:
+        for quote in self._quotes.values():
+            quote.close()
         self._quotes.clear()
 
     @property
@@ -214,7 +219,8 @@ class Matrix:
         return bytes / sec / 1e9 if sec > 0 else nan
 
     def quote(self, op: str, ids: Sequence[int]) -> Quote:
-        """A collective on these endpoints in rank order, resolved once for any size: time() and healthy(), seconds."""
+        """A collective on these endpoints in rank order, resolved once for any size: time(), price() and healthy().  Like
+        collective() by the C library (railgauge(3))."""
         self._check_open()
         name = price.op_name(op)
         if name is None or len(ids) < 2 or not all(0 <= id < len(self) for id in ids):
@@ -222,17 +228,16 @@ class Matrix:
         key = (name, tuple(ids))
         if key not in self._quotes:
             if len(self._quotes) > 4096:
-                self._quotes.clear()
+                self._drop_quotes()
             self._quotes[key] = Quote(self, name, key[1])
         return self._quotes[key]
 
     def collective(self, op: str, ids: Sequence[int], bytes: float) -> float:
-        """Seconds of a collective; ``bytes`` is S as nccl-tests counts it, the largest buffer of one rank."""
-        try:
-            return self.quote(op, ids).time(float(bytes))
-        except Error:
-            self._check_open()
-            return nan
+        """Seconds of a collective; ``bytes`` is S as nccl-tests counts it, the largest buffer of one rank.  nan: not known.
+        For this the C library is needed."""
+        library = self._by_library()
+        known = all(0 <= id < len(self) for id in ids)
+        return library.collective(op, ids, bytes) if known else nan
 
     def collective_GBps(self, op: str, ids: Sequence[int], bytes: float) -> float:
         """GB/s of bus bandwidth as nccl-tests defines it, by collective()."""
@@ -242,18 +247,25 @@ class Matrix:
     def job(self, words: str) -> Job:
         """A job in words, ``"model=llama3.1-70b layout=tp=4,dp=auto"``: what it costs on which hosts, the best hosts,
         the best order of ranks.  For this the C library is needed (railgauge(3))."""
-        from .library import Job
-
         self._by_library()
         return Job(self, words)
 
     def _by_library(self) -> Handle:
-        from .library import Handle
-
         if self._library is None:
             self._check_open()
             self._library = Handle.of_matrix(self.path, len(self))
         return self._library
+
+    def _without_parts(self) -> Handle:
+        """The library's matrix as if no part were slow: a copy, without the words that say it is railgauge's."""
+        if self._healthy is None:
+            root = {key: value for key, value in self.root.items() if key != "checksum"}
+            wrote = {key: value for key, value in (root["provenance"] or {}).items() if key != "tool_version"}
+            with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+                json.dump({**root, "exceptions": [], "provenance": root["provenance"] and wrote}, file)
+                file.flush()
+                self._healthy = Handle.of_matrix(file.name, len(self))
+        return self._healthy
 
     def hosts_range(self, first: int, count: int) -> Optional[range]:
         """The endpoints of ``count`` hosts from ``hosts()[first]`` on; None: there are no such hosts, or their

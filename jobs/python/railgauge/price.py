@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a pair costs by a cost matrix: the arithmetic of the C library (src/matrix), where each formula has its source.
-Bytes, seconds; nan: unknown, inf: a part on the way is dead."""
+"""The price of a pair by a cost matrix: the arithmetic of the C library (src/matrix), where each formula has its source.
+Bytes, seconds; nan: unknown, inf: a part on the way is dead.  Collectives are priced by the library alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ class Op(NamedTuple):
     """How a collective moves its bytes (src/base/op.h)."""
 
     alias: str
-    links: str  #: "ring", "exchange" or "next"
     whole: bool  #: S goes round whole, not in parts of which each rank has one already
     turns: int
 
@@ -29,13 +28,13 @@ class Op(NamedTuple):
 
 
 OPS = {
-    "all_gather": Op("allgather", "ring", False, 1),
-    "reduce_scatter": Op("reducescatter", "ring", False, 1),
-    "all_to_all": Op("alltoall", "exchange", False, 1),
-    "all_reduce": Op("allreduce", "ring", False, 2),
-    "broadcast": Op("bcast", "ring", True, 1),
-    "reduce": Op("red", "ring", True, 1),
-    "sendrecv": Op("send_recv", "next", True, 1),
+    "all_gather": Op("allgather", False, 1),
+    "reduce_scatter": Op("reducescatter", False, 1),
+    "all_to_all": Op("alltoall", False, 1),
+    "all_reduce": Op("allreduce", False, 2),
+    "broadcast": Op("bcast", True, 1),
+    "reduce": Op("red", True, 1),
+    "sendrecv": Op("send_recv", True, 1),
 }
 #: pair operation: the curve of a tier that it is measured for
 PAIR_OPS = {"pair_latency": "oneway", "pair_bw": "uni", "pair_bibw": "bi"}
@@ -52,12 +51,6 @@ def bus_factor(op: str, ranks: int) -> float:
 
 
 # --- numbers as C has them ---
-
-def div(a: float, b: float) -> float:
-    if b:
-        return a / b
-    return nan if not a or math.isnan(a) or math.isnan(b) else math.copysign(inf, a)
-
 
 def least(*values: float) -> float:
     """fmin(): what is no number does not count."""
@@ -119,22 +112,9 @@ class Curve:
         at = a[0] + (chord - right) * (b[0] - a[0]) / (left - right)
         return (at, a[1] + (chord + left) / 2 * (at - a[0])) if a[0] < at < b[0] else b
 
-    def interval(self, bytes: float) -> tuple[float, float]:
-        """Ends of the interval at a size that the points hold, of its time: the wider one of the two around."""
-        last = len(self.bytes) - 1
-        i = min(max(bisect.bisect_right(self.bytes, bytes) - 1, 0), max(0, last - 1))
-        around = (i, min(i + 1, last))
-        return min(self.low[k] / self.sec[k] for k in around), max(self.high[k] / self.sec[k] for k in around)
-
     def floor(self) -> float:
         """Seconds that do not grow with the size."""
         return max(0, self.sec[0] - self.bytes[0] * self.beta) if self.bytes else 0
-
-
-def unsure(end: float, bytes: float, moving: float, slopes: float) -> float:
-    """Relative error of a time that goes on from a curve's end."""
-    near = min(bytes, end) / max(bytes, end)
-    return (0.15 + 0.6 * (1 - moving * moving) + 0.6 * abs(math.log(slopes))) * (1 - near)
 
 
 EMPTY = Curve((), (), (), (), ())
@@ -198,6 +178,28 @@ def tier_time(tier: Tier, bytes: float, factor: float = 1) -> float:
     if bytes > last:
         sec += most(0, message - _stretched(bw_floor, _bandwidth_time(bw, last), factor))
     return most(sec, message)
+
+
+# --- collectives that were measured ---
+
+class Shape(NamedTuple):
+    """Shape of a group."""
+
+    ranks: int
+    domains: int
+    per_domain: int  #: of the domain that has the fewest
+    nodes: int
+    nics: int
+    racks: int  #: 0: not visible, or any
+
+
+class Collective(NamedTuple):
+    """A curve of one operation on groups of one shape."""
+
+    op: str
+    shape: Shape
+    basis: str
+    curve: Curve
 
 
 # --- parts (src/matrix/matrix.c) ---
