@@ -56,6 +56,40 @@ teardown() {
     [[ $output == *"NCCL_IB_HCA='=mlx5_0:1,mlx5_1:1,mlx5_2:1,mlx5_3:1,mlx5_4:1,mlx5_5:1,mlx5_6:1,mlx5_7:1'"* ]]
 }
 
+@test "EFA: NCCL reaches it by a plugin, not NCCL_IB_HCA; what is installed, and what is missing" {
+    local d
+    for d in 10 11; do
+        cat <<TXT
+/sys/devices/0000:$d:00.0/uevent: DRIVER=efa\nPCI_SLOT_NAME=0000:$d:00.0
+/sys/class/infiniband/rdmap${d}s0/device -> ../../../devices/0000:$d:00.0
+/sys/class/infiniband/rdmap${d}s0/ports/1/rate: 100 Gb/sec (4X EDR)
+/sys/class/infiniband/rdmap${d}s0/ports/1/state: 4: ACTIVE
+/sys/class/infiniband/rdmap${d}s0/ports/1/link_layer: Unknown
+/sys/class/infiniband/rdmap${d}s0/ports/1/gids/0: fe80:0000:0000:0000:04ab:cdff:fe00:00$d
+TXT
+    done >p5.txt
+    sh "$machines/unpack.sh" p5.txt p5
+    run railgauge discover --root p5 -o t.json
+    echo "$output"
+    [ "$status" -eq 0 ]
+    [[ $output == *"compute rdmap10s0,rdmap11s0 (sysfs)"*"EFA: NCCL reaches these by its plugin aws-ofi-nccl"*"plugin:Libfabric proves"* ]]
+    [[ $output != *NCCL_IB_HCA* ]]
+    said() { tr -s ' \n' ' ' <<<"$output"; }
+    [[ $(said) == *"network of NCCL EFA needs the plugin aws-ofi-nccl, which is not in /opt/amazon/ofi-nccl; without it NCCL takes sockets"* ]]
+    mkdir -p p5/opt/amazon/ofi-nccl/lib
+    touch p5/opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so
+    run railgauge discover --root p5 -o t.json
+    [[ $(said) == *"plugin Libfabric is installed; LD_LIBRARY_PATH=/opt/amazon/ofi-nccl/lib NCCL_NET_PLUGIN=ofi lets NCCL load it, and --path plugin:Libfabric proves that it does"* ]]
+    # NICs that NCCL's own verbs use, on a machine that has a plugin for them
+    sed 's/DRIVER=efa/DRIVER=mlx5_core/; s/: Unknown/: Ethernet/' p5.txt >a3u.txt
+    sh "$machines/unpack.sh" a3u.txt a3u
+    mkdir -p a3u/usr/local/gib/lib64
+    touch a3u/usr/local/gib/lib64/libnccl-net.so
+    run railgauge discover --root a3u -o t.json
+    [[ $output == *"NCCL_IB_HCA='=rdmap10s0:1,rdmap11s0:1'"* ]]
+    [[ $(said) == *"plugin gIB is installed; LD_LIBRARY_PATH=/usr/local/gib/lib64 lets NCCL load it, and --path plugin:gIB proves that it does"* ]]
+}
+
 @test "leaves by LLDP join hosts and give rails for NCCL" {
     for n in n1 n2; do
         cat >$n.xml <<XML

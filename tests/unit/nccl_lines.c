@@ -53,8 +53,8 @@ static void spell(char *to, size_t size, const struct nccl_profile *p)
     else if (p->choices)
         snprintf(to, size, "%s %lld %s %s %d", p->choice[0].op, p->choice[0].bytes,
                  p->choice[0].algo, p->choice[0].proto, p->choice[0].channels);
-    else if (p->envs || p->warns)
-        snprintf(to, size, "%s", p->envs ? p->env[0] : p->warn[0]);
+    else if (p->envs || p->warns || p->findings)
+        snprintf(to, size, "%s", p->envs ? p->env[0] : p->warns ? p->warn[0] : p->finding[0]);
     else if (r->nics)
         snprintf(to, size, "%d nics, %d %s gdr %d", r->nics, r->nic[r->nics - 1].number,
                  r->nic[r->nics - 1].name, r->nic[r->nics - 1].gdr);
@@ -162,6 +162,11 @@ static const struct {
     {LINE("NET/IB : GPU Direct RDMA Enabled for HCA 2 'mlx5_2'"), "1 nics, 2 mlx5_2 gdr 1"},
     {LINE("NET/IB : GPU Direct RDMA Disabled for HCA 2 'mlx5_2'"), "1 nics, 2 mlx5_2 gdr 0"},
     {LINE("Using network AWS Libfabric"), "AWS Libfabric"},
+    {LINE("NET/OFI Selected Provider is efa"), NOTHING},
+    {LINE("NET/OFI Selected provider is efa, fabric is efa-direct (found 32 nics)"), NOTHING},
+    {LINE("NET/OFI Selected provider is tcp;ofi_rxm, fabric is 10.0.0.0/24 (found 1 nics)"),
+     "the network plugin uses libfabric's provider tcp;ofi_rxm: sockets, not RDMA (FI_PROVIDER)"},
+    {LINE("NET/gIB : GPU Direct RDMA Enabled for HCA 0 'mlx5_0'"), "1 nics, 0 mlx5_0 gdr 1"},
     {LINE("Assigned NET plugin IB to comm"), "IB"},
     {LINE("NCCL_ALGO set by environment to Ring"), "NCCL_ALGO set by environment to Ring"},
     {LINE("NCCL_IB_HCA set to mlx5"), "NCCL_IB_HCA set to mlx5"},

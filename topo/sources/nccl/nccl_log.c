@@ -84,6 +84,23 @@ static void on_net(struct nccl_log *l, const char *s)
         log_copy(nic->name, sizeof(nic->name), hca, strcspn(hca, "'"));
 }
 
+/* "Provider is efa" (to 1.5), "provider is efa, fabric is efa-direct (found 32 nics)": what carries
+ * the messages of aws-ofi-nccl (src/nccl_ofi_net.cpp).  Without EFA, or where FI_PROVIDER says so,
+ * libfabric takes sockets, and the plugin's name in the log of NCCL stays the same. */
+static void on_provider(struct nccl_log *l, const char *s)
+{
+    char name[32], text[160];
+
+    s = strstr(s, " is ") + 4;
+    log_copy(name, sizeof(name), s, strcspn(s, ", "));
+    if (!strstr(name, "tcp") && !strstr(name, "sockets") && !strstr(name, "udp"))
+        return;
+    snprintf(text, sizeof(text),
+             "the network plugin uses libfabric's provider %s: sockets, not RDMA (FI_PROVIDER)",
+             name);
+    l->p->dropped += !nccl_profile_note(&l->p->finding, &l->p->findings, text);
+}
+
 /* Hash of a part (ncclCommSplit), which has no commId: made from the parent, the parent's number
  * of splits (2.28) and the color, so that all ranks of the part agree.  0: not a part, or the
  * parent is unknown.  Without the number of splits, parts of equal color differ only by the number
@@ -377,8 +394,8 @@ static const struct log_row {
     {"NVLS multicast support is ", NULL, on_multicast, false},
     {"Using network ", NULL, on_network, false},
     {"Assigned NET plugin ", NULL, on_assigned, false},
-    {"NET/IB : Using", NULL, on_nics, false},
-    {"NET/Socket : Using", NULL, on_nics, false},
+    {"NET/", " : Using [", on_nics, false}, /* IB, Socket, and plugins that are copies of IB */
+    {"NET/OFI Selected ", "rovider is ", on_provider, false},
     {"NET/", "GPU Direct RDMA", on_net, false},
     {"NCCL version ", NULL, log_version, false},
     {"RCCL version : ", NULL, log_version, false}, /* ROCm 6.3 and later */
