@@ -42,20 +42,42 @@ const struct opt launch_options[] = {
     {0},
 };
 
-char *launch_program(struct err *err)
+/* Program of this name beside this executable; NULL: none.  The caller frees. */
+static char *beside(const char *name)
 {
     char exe[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 
-    if (n > 0) {
-        exe[n] = '\0';
-        char *beside = mem_printf("%.*s/railgauge-probe", (int)(strrchr(exe, '/') - exe), exe);
-        if (access(beside, X_OK) == 0)
-            return beside;
-        free(beside);
+    if (n <= 0)
+        return NULL;
+    exe[n] = '\0';
+    char *path = mem_printf("%.*s/%s", (int)(strrchr(exe, '/') - exe), exe, name);
+    if (access(path, X_OK) == 0)
+        return path;
+    free(path);
+    return NULL;
+}
+
+/* RAILGAUGE_MPI names one of several that were built for different MPIs (make MPI=NAME). */
+char *launch_program(struct err *err)
+{
+    const char *mpi = getenv("RAILGAUGE_MPI");
+    char name[64], *found;
+
+    if (!mpi || !*mpi)
+        mpi = NULL;
+    if (mpi && (strlen(mpi) > 32 || strchr(mpi, '/'))) {
+        err_usage(err, "RAILGAUGE_MPI=%.40s is no name of an MPI", mpi);
+        return NULL;
     }
-    char *found = process_find("railgauge-probe", true);
+    snprintf(name, sizeof(name), "railgauge-probe%s%s", mpi ? "-" : "", mpi ? mpi : "");
+    found = beside(name);
     if (!found)
+        found = process_find(name, true);
+    if (!found && mpi)
+        err_config(err, "%s is neither beside railgauge nor in PATH (build it with make MPI=%s)",
+                   name, mpi);
+    else if (!found)
         err_config(err, "railgauge-probe is neither beside railgauge nor in PATH (it needs MPI: "
                         "build it with make)");
     return found;
