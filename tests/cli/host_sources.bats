@@ -48,6 +48,52 @@ teardown() {
     [ "$stderr" = "railgauge discover: NVLink is bad on 1 of 2 hosts: n3" ]
 }
 
+# xml WORDS - tray 1 with another text for every value of its first GPU that the sed script meets.
+xml() {
+    sed -E "1,/<\/gpu>/{/<gpu /,/<\/gpu>/{$1}}" "$machines/smi-xml/tray1.xml"
+}
+
+@test "a GPU that is lost is a finding, whatever else its XML has" {
+    for said in "GPU is lost" "[GPU is lost]" "GPU requires reset"; do
+        xml "s/>[^<>]+<\//>$said<\//" >n1.xml
+        run --separate-stderr railgauge discover --check --smi-xml n1.xml
+        echo "$output"
+        [ "$status" -eq 1 ]
+        why="GPU 0: ${said//[][]/}: it answers no question"
+        why=${why/requires reset/needs a reset}
+        [[ $(tr -s ' \n' ' ' <<<"$output") == *"n1: bad: $why (nvidia-smi; dmesg names the Xid)"* ]]
+        [[ $output == *"endpoints  0  GPU 1  0009:06:00.0  NVIDIA GB300"* ]]
+    done
+    # by the library: no rank is placed on it
+    printf 'include %s\ngpu 2 lost 1\n' "$top/tests/fake/nvml/gb300.txt" >fake
+    RAILGAUGE_NVML=$RG_BUILD/fake/libnvidia-ml.so.1 FAKE_NVML=$PWD/fake run railgauge discover --check --root "$PWD" -o t.json
+    [ "$status" -eq 1 ]
+    [[ $output == *"GPU 2: GPU is lost"* ]]
+    [ "$(jq -c '[.gpus.rows[][2]]' t.json)" = '["0008:06:00.0","0009:06:00.0",null,"0019:06:00.0"]' ]
+    [[ $output != *"drivers differ"* ]]
+}
+
+@test "GPUs that MIG splits are said, and their tray is no other for it" {
+    xml 's/<product_name>/<mig_mode><current_mig>Enabled<\/current_mig><\/mig_mode>&/' >n1.xml
+    run railgauge discover --check --smi-xml n1.xml
+    [ "$status" -eq 0 ]
+    [[ $(tr -s ' \n' ' ' <<<"$output") == *"GPU instances MIG is on at 1 GPU of n1: their instances are not listed, and have neither NVLink nor PCIe to each other"* ]]
+    cp "$machines/smi-xml/tray1.xml" n1.xml
+    run railgauge discover --smi-xml n1.xml
+    [[ $output != *MIG* ]]
+}
+
+@test "a tray whose source says nothing of its registration is not bad for it; one among others is" {
+    sed '/<fabric>/,/<\/fabric>/d' "$machines/smi-xml/tray1.xml" >n1.xml
+    run railgauge discover --check --smi-xml n1.xml
+    echo "$output"
+    [ "$status" -ne 1 ]
+    [[ $output != *bad:* ]]
+    run railgauge discover --check --smi-xml n1.xml --smi-xml n2="$machines/smi-xml/tray2.xml"
+    [ "$status" -eq 1 ]
+    [[ $output == *"n1: bad: "*"fabric registration not told"* ]]
+}
+
 @test "XML and matrix of one host fill each other's gaps" {
     run railgauge discover --smi-xml n1="$machines/smi-xml/hgx.xml" --smi-topo n1="$machines/smi-topo/hgx-h100-8gpu-8nic-ansi.txt"
     [ "$status" -eq 0 ]
