@@ -166,6 +166,20 @@ static const struct {
     {LINE("NET/OFI Selected provider is efa, fabric is efa-direct (found 32 nics)"), NOTHING},
     {LINE("NET/OFI Selected provider is tcp;ofi_rxm, fabric is 10.0.0.0/24 (found 1 nics)"),
      "the network plugin uses libfabric's provider tcp;ofi_rxm: sockets, not RDMA (FI_PROVIDER)"},
+    /* 2.30: NICs of two planes as one; each alone has a line too */
+    {LINE(
+         "NET/IB : Using [0]mlx5_0:1:0:0/IB [1]mlx5_1:1:0:1/IB [RO]; OOB eth0:10.0.0.1<0>\n"
+         "n1:70:81 [3] NCCL INFO NET/IB : Made virtual device [1] name=mlx5_1 speed=400000 ndevs=1 "
+         "rail=0 plane=1\n"
+         "n1:70:81 [3] NCCL INFO NET/IB : Made virtual device [2] name=mlx5_0+mlx5_1 speed=800000 "
+         "ndevs=2 rail=0 plane=16387"),
+     "3 nics, 2 mlx5_0+mlx5_1/IB rail 0 gdr -1"},
+    {LINE("NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE [RO]; OOB eth0:10.0.0.1<0>\n"
+          "n1:70:81 [3] NCCL INFO NET/IB : Made virtual device [2] name=mlx5_0+mlx5_1 speed=800000 "
+          "ndevs=2 rail=-1 plane=16387"),
+     "3 nics, 2 mlx5_0+mlx5_1/RoCE gdr -1"},
+    {LINE("NET/IB : Made virtual device [2] name=mlx5_0+mlx5_1 speed=800000 ndevs=2"),
+     "1 nics, 2 mlx5_0+mlx5_1 gdr -1"},
     {LINE("NET/gIB : GPU Direct RDMA Enabled for HCA 0 'mlx5_0'"), "1 nics, 0 mlx5_0 gdr 1"},
     {LINE("Assigned NET plugin IB to comm"), "IB"},
     {LINE("NCCL_ALGO set by environment to Ring"), "NCCL_ALGO set by environment to Ring"},

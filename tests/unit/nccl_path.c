@@ -45,6 +45,16 @@ static const struct judged {
     {"roce", ROCE, "NET/IB/0", "NET/IB/0", NULL, NULL, 0, 4},
     {"roce", IB, "NET/IB/0", "NET/IB/0", NULL, "asked roce, used NET/IB on InfiniBand on ranks 0-7",
      EXIT_CONFIG, 4},
+    /* NICs used as one have a number of their own, and the layer of their members */
+    {"ib",
+     "[0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]\nh:1:2 [0] NCCL INFO NET/IB : Made virtual device [2] "
+     "name=mlx5_0+mlx5_1 speed=800000 ndevs=2 rail=-1 plane=16387\nh:1:2 [0] NCCL INFO",
+     "NET/IB/2/GDRDMA", "NET/IB/2/GDRDMA", NULL, NULL, 0, 4},
+    {"roce",
+     "[0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]\nh:1:2 [0] NCCL INFO NET/IB : Made virtual device [2] "
+     "name=mlx5_0+mlx5_1 speed=800000 ndevs=2 rail=-1 plane=16387\nh:1:2 [0] NCCL INFO",
+     "NET/IB/2/GDRDMA", "NET/IB/2/GDRDMA", NULL,
+     "asked roce, used NET/IB on InfiniBand on ranks 0-7", EXIT_CONFIG, 4},
     /* neither NCCL nor the topology names the layer */
     {"ib", "[0]rdma7:1", "NET/IB/0", "NET/IB/0", NULL,
      "asked ib, used NET/IB, but neither the log of NCCL nor the topology tells InfiniBand from "

@@ -68,6 +68,33 @@ static void on_nics(struct nccl_log *l, const char *s)
     }
 }
 
+/* "[4] name=mlx5_0+mlx5_1 speed=800000 ndevs=2 rail=0 plane=16387" (2.24; rail and plane: 2.30): NICs
+ * that are used as one, with a number behind those of the NICs.  Connections name that number, so
+ * that the link layer is that of the first member.  The plane is a mask of those of the members, which
+ * stand in their names, "mlx5_0:1:0:1/IB" (port, rail, plane). */
+static void on_merged(struct nccl_log *l, const char *s)
+{
+    const struct nccl_rank *rank = &l->p->rank[0];
+    const char *name = strstr(s, " name="), *layer = "";
+    int number, devices, rail;
+
+    if (!name || !log_small(&s, 1 << 16, &number) || !log_named(s, " ndevs=", 64, &devices) ||
+        devices < 2)
+        return; /* each NIC alone has such a line too */
+    name += 6;
+    size_t len = strcspn(name, " "), first = strcspn(name, "+ ");
+    for (int i = 0; i < rank->nics && !*layer; i++)
+        if (!strncmp(rank->nic[i].name, name, first) && rank->nic[i].name[first] == ':')
+            layer = strchr(rank->nic[i].name, '/') ? strchr(rank->nic[i].name, '/') : "";
+    char text[96];
+    snprintf(text, sizeof(text), "%.*s%.12s", (int)(len < 40 ? len : 40), name, layer);
+    if (log_named(s, " rail=", 65534, &rail) && rail >= 0)
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), " rail %d", rail);
+    struct nccl_nic *nic = nic_at(l, number); /* may move the list */
+    if (nic)
+        log_copy(nic->name, sizeof(nic->name), text, strlen(text));
+}
+
 /* "IB : GPU Direct RDMA Enabled for HCA 0 'mlx5_0'" */
 static void on_net(struct nccl_log *l, const char *s)
 {
@@ -395,6 +422,7 @@ static const struct log_row {
     {"Using network ", NULL, on_network, false},
     {"Assigned NET plugin ", NULL, on_assigned, false},
     {"NET/", " : Using [", on_nics, false}, /* IB, Socket, and plugins that are copies of IB */
+    {"NET/IB : Made virtual device [", NULL, on_merged, false},
     {"NET/OFI Selected ", "rovider is ", on_provider, false},
     {"NET/", "GPU Direct RDMA", on_net, false},
     {"NCCL version ", NULL, log_version, false},
