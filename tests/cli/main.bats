@@ -333,3 +333,29 @@ TXT
     run dry RAILGAUGE_MPI=../intel
     [ "$status" -eq 64 ]
 }
+
+@test "whose mpirun it is, its file tells: Hydra has other words than Open MPI" {
+    cd "$BATS_TEST_TMPDIR" || return 1
+    printf '#!/bin/sh\n' >railgauge-probe
+    chmod +x railgauge-probe
+    cp "$RG_BUILD/railgauge" .
+    root=$([ "$(id -u)" -ne 0 ] || echo "--allow-run-as-root ")
+    mkdir -p bin
+    while IFS='|' read -r file words; do
+        mkdir -p "${file%/*}"
+        printf '#!/bin/sh\ntouch "%s/started"\n' "$PWD" >"$file"
+        chmod +x "$file"
+        ln -sf "../$file" bin/mpirun
+        run env PATH="$PWD/bin:/usr/bin:/bin" ./railgauge run --ranks 2 --hosts n1:1,n2:1 --dry-run
+        echo "$file: $output"
+        [[ $output == *"mpirun $words $PWD/railgauge-probe "* ]]
+        [ ! -e started ]
+    done <<TXT
+usr/bin/mpiexec.hydra|-n 2 -hosts n1:1,n2:1
+opt/mvapich-4.0/bin/mpirun|-n 2 -hosts n1:1,n2:1
+opt/intel/oneapi/mpi/2021.17/bin/mpirun|-n 2 -hosts n1:1,n2:1
+opt/intel/compilers_and_libraries_2019.5.281/linux/mpi/intel64/bin/mpirun|-n 2 -hosts n1:1,n2:1
+opt/hpcx/ompi/bin/orterun|-n 2 --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 $root-H n1:1,n2:1
+opt/intel/openmpi-5/bin/prterun|-n 2 --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 $root-H n1:1,n2:1
+TXT
+}

@@ -78,6 +78,14 @@ said() {
         --no-plots --no-retest --no-verdict -o o"
     grep -q '^MPI: MPICH' said
     grep -q pair_bw "$trixie$at/o/points.tsv"
+    # The mpirun in PATH is another than Open MPI's.
+    mkdir "$trixie$at/mpich"
+    # shellcheck disable=SC2016
+    printf '#!/bin/sh\nexec /usr/bin/mpirun.mpich "$@"\n' >"$trixie$at/mpich/mpirun"
+    chmod +x "$trixie$at/mpich/mpirun"
+    inside "PATH=$at/mpich:/usr/bin:/bin RAILGAUGE_MPI=mpich ./railgauge run --ranks 2 --op pair_bw -b 8 -e 8 --epochs 1 -n 3 \
+        --no-plots --no-retest --no-verdict -o own"
+    grep -q '^MPI: MPICH' said
     run inside "mpirun.openmpi --allow-run-as-root --oversubscribe -n 2 ./railgauge-probe-mpich probe -o p.tsv 2>&1"
     [ "$status" -eq 78 ]
     grep -q 'the launcher started 2 processes (OMPI_COMM_WORLD_SIZE), but each is alone in its MPI (MPICH' said
