@@ -1,4 +1,6 @@
-# make                 build; the MPI program needs an MPI found by pkg-config or by its mpicc
+# make                 build; the MPI program needs hwloc and an MPI, found by its mpicc or by pkg-config
+# make MPI=intel MPICC=/opt/intel/bin/mpicc    the same, its MPI program railgauge-probe-intel, beside those for other MPIs
+#                      (RAILGAUGE_MPI=intel starts it); MPI=mpich takes Debian's mpicc.mpich
 # make check           the tests of each day: every feature, with fixed seeds (check-unit, check-cli, check-mpi, check-ib,
 #                      check-slurm, check-lab: one suite)
 # make check-all       every test that this machine can run, with seeds by chance: also what has the tag "nightly", which is
@@ -85,17 +87,22 @@ override CPPFLAGS += -D_GNU_SOURCE -DRG_VERSION='"$(VERSION)"' -Isrc -I.
 PKG      ?= pkg-config
 JSON_CFLAGS := $(shell $(PKG) --cflags jansson expat yaml-0.1)
 JSON_LIBS   := $(shell $(PKG) --libs jansson expat yaml-0.1) -pthread
-# A site's MPI (HPC-X, Intel MPI, MVAPICH, modules) has mpicc in PATH, and often no file for pkg-config: mpicc is then
-# asked what it would run (-show: Open MPI, MPICH and those made of it).  A given MPICC comes first, so that the program
-# is built for two MPIs side by side: make MPICC=/opt/intel/bin/mpicc BUILD=build-intel.
-MPICC       ?= mpicc
-MPI_PKG     := $(if $(filter file,$(origin MPICC)),$(firstword $(foreach p,ompi-c mpich,$(if $(shell $(PKG) --exists $p hwloc && echo y),$p))))
-MPI_SHOW    := $(if $(MPI_PKG),,$(if $(shell $(PKG) --exists hwloc && echo y),$(wordlist 2,999,$(shell $(MPICC) -show 2>/dev/null))))
-MPI_FOUND   := $(MPI_PKG)$(if $(MPI_SHOW),$(MPICC))
-MPI_CFLAGS  := $(if $(MPI_PKG),$(shell $(PKG) --cflags $(MPI_PKG) hwloc),$(if $(MPI_SHOW),$(filter -I% -D% -pthread,$(MPI_SHOW)) $(shell $(PKG) --cflags hwloc)))
-MPI_LIBS    := $(if $(MPI_PKG),$(shell $(PKG) --libs $(MPI_PKG) hwloc),$(if $(MPI_SHOW),$(filter -L% -l% -Wl% -pthread %.so %.a,$(MPI_SHOW)) $(shell $(PKG) --libs hwloc)))
-NO_MPI      := no MPI with hwloc found by $(PKG) or $(MPICC)
-$(if $(MPI_FOUND),,$(if $(filter %railgauge-probe,$(MAKECMDGOALS)),$(error $(NO_MPI): railgauge-probe cannot be built),$(info $(NO_MPI): railgauge-probe is left out)))
+# A site's MPI (HPC-X, Intel MPI, Cray MPICH, MVAPICH, modules) has mpicc in PATH, and often no file for pkg-config, or one
+# of another MPI: mpicc is asked what it would run (-show: Open MPI, MPICH and those made of it), then pkg-config.  On a Cray
+# without mpicc the module cray-mpich names its folder.  Intel MPI passes words to the linker one by one (-Xlinker -rpath).
+MPI         ?=
+MPI_GIVEN   := $(MPI)$(filter command environment,$(origin MPICC))
+MPICC       ?= mpicc$(if $(MPI),$(if $(shell command -v mpicc.$(MPI)),.$(MPI)))
+HAVE_HWLOC  := $(shell $(PKG) --exists hwloc && echo y)
+MPI_SHOW    := $(subst -Xlinker$(empty) ,-Wl$(comma),$(filter-out $(firstword $(shell $(MPICC) -show 2>/dev/null)),$(shell $(MPICC) -show 2>/dev/null)))
+MPI_SHOW    := $(or $(if $(filter -l%,$(MPI_SHOW)),$(MPI_SHOW)),$(if $(MPI_GIVEN),,$(if $(CRAY_MPICH_DIR),-I$(CRAY_MPICH_DIR)/include -L$(CRAY_MPICH_DIR)/lib -Wl$(comma)-rpath$(comma)$(CRAY_MPICH_DIR)/lib -lmpi)))
+MPI_PKG     := $(if $(MPI_SHOW)$(MPI_GIVEN),,$(firstword $(foreach p,ompi-c mpich,$(if $(shell $(PKG) --exists $p && echo y),$p))))
+MPI_FOUND   := $(and $(HAVE_HWLOC),$(MPI_SHOW)$(MPI_PKG))
+MPI_CFLAGS  := $(if $(MPI_FOUND),$(filter -I% -D% -pthread,$(MPI_SHOW)) $(shell $(PKG) --cflags $(MPI_PKG) hwloc))
+MPI_LIBS    := $(if $(MPI_FOUND),$(filter -L% -l% -Wl% -pthread %.so %.a,$(MPI_SHOW)) $(shell $(PKG) --libs $(MPI_PKG) hwloc))
+NO_MPI      := $(if $(MPI_FOUND),,railgauge-probe$(if $(HAVE_HWLOC),: $(MPICC) -show names no MPI$(if $(MPI_GIVEN),,$(comma) and $(PKG) knows none),: $(PKG) finds no hwloc (packages libhwloc-dev$(comma) hwloc-devel)))
+# Asked for by name, it must be built.
+$(if $(and $(NO_MPI),$(or $(MPI_GIVEN),$(filter %railgauge-probe,$(MAKECMDGOALS))),$(filter-out clean help uninstall,$(or $(MAKECMDGOALS),all))),$(error $(NO_MPI)))
 
 # A room is a folder or a few, and one archive.  An archive is linked before those of the rooms on its left, so that a
 # call against this order does not link.
@@ -119,7 +126,9 @@ obj   = $(patsubst %,$(BUILD)/%.o,$(1))
 bin   = $(patsubst %.c,$(BUILD)/%,$(wildcard $(1)))
 reversed = $(if $(1),$(call reversed,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))
 LIB   := $(patsubst %,$(BUILD)/lib/%.a,$(call reversed,$(ROOMS)))
-PROBE := $(if $(MPI_FOUND),$(BUILD)/railgauge-probe)
+# Objects for an MPI with a name are its own.
+MPI_BUILD := $(BUILD)$(MPI:%=/mpi-%)
+PROBE := $(if $(MPI_FOUND),$(BUILD)/railgauge-probe$(MPI:%=-%))
 PLUGIN := $(BUILD)/librailgauge-nccl.so
 UNIT  := $(call bin,tests/unit/*.c)
 BENCH := $(call bin,tests/bench/*.c)
@@ -137,6 +146,9 @@ KERNELS_ANY := $(BUILD)/fake/kernels.fatbin
 FAKE += $(if $(GPU_IMAGE),,$(KERNELS_ANY))
 
 all: $(BUILD)/railgauge-calibrate $(PROBE) $(BUILD)/$(SONAME) $(PLUGIN) $(BUILD)/railgauge.pc
+	$(if $(NO_MPI),@printf '\n*** not built: %s\n*** nothing can be measured without it: module load an MPI$(comma) or make MPICC=/path/of/mpicc\n\n' '$(NO_MPI)' >&2)
+railgauge-probe: $(PROBE)
+.PHONY: railgauge-probe
 
 $(BUILD)/railgauge: $(call obj,$(CMD_SRC)) $(LIB)
 	@echo "  LINK $@"
@@ -148,7 +160,7 @@ $(BUILD)/railgauge-calibrate: $(BUILD)/railgauge
 
 # MPI libraries leak by design: with sanitizers the program's own default is not to report that.
 ASAN_QUIET := $(if $(findstring address,$(SAN)),$(BUILD)/tests/asan_probe.c.o)
-$(BUILD)/railgauge-probe: $(call obj,$(MPI_SRC)) $(ASAN_QUIET) $(GPU_IMAGE) $(LIB)
+$(BUILD)/railgauge-probe$(MPI:%=-%): $(MPI_SRC:%=$(MPI_BUILD)/%.o) $(ASAN_QUIET) $(GPU_IMAGE) $(LIB)
 	@echo "  LINK $@"
 	$(Q)$(CC) $(SANFLAGS) -pie $(HARDEN_LD) $(LDFLAGS) -Wl,--export-dynamic-symbol=fi_fabric -pthread -o $@ $^ $(JSON_LIBS) $(MPI_LIBS) -lm
 
@@ -231,13 +243,19 @@ $(FUZZ): $(BUILD)/tests/fuzz/%: $(BUILD)/fuzz/tests/fuzz/%.c.o $(BUILD)/fuzz/lib
 	$(Q)$(FUZZ_CC) $(FUZZFLAGS) -fsanitize=fuzzer -o $@ $^ $(JSON_LIBS) -lm
 
 compile = $(WARN) $(CFLAGS) $(SANFLAGS) $(HARDEN) $(PIC) $(CPPFLAGS) $(JSON_CFLAGS)
-$(call obj,$(MPI_SRC) $(wildcard tests/bench/*.c)): override CPPFLAGS += $(MPI_CFLAGS)
+$(MPI_SRC:%=$(MPI_BUILD)/%.o) $(call obj,$(wildcard tests/bench/*.c)): override CPPFLAGS += $(MPI_CFLAGS)
+$(MPI_SRC:%=$(MPI_BUILD)/%.o): $(MPI_BUILD)/mpi_flags
 $(BUILD)/src/base/file.c.o: override CPPFLAGS += -DRG_DATADIR='"$(DATADIR)/railgauge"'
 $(BUILD)/src/base/file.c.o: $(BUILD)/prefix
 $(BUILD)/tests/unit/%_abi.c.o: override CPPFLAGS += -isystem $(CUDA_HOME)/include
 $(BUILD)/%.c.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D) && echo "  CC   $<"
 	$(Q)$(CC) $(compile) -MMD -MP -c -o $@ $<
+ifneq ($(MPI),)
+$(MPI_BUILD)/%.c.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D) && echo "  CC   $< ($(MPI))"
+	$(Q)$(CC) $(compile) -MMD -MP -c -o $@ $<
+endif
 $(BUILD)/fuzz/%.c.o: %.c
 	@mkdir -p $(@D) && echo "  CC   $< (fuzz)"
 	$(Q)$(FUZZ_CC) $(WARN) $(FUZZFLAGS) -fsanitize=fuzzer-no-link $(CPPFLAGS) $(JSON_CFLAGS) \
@@ -252,10 +270,12 @@ warnings:
 .PHONY: warnings
 
 # Files that change only when the compiler or its flags (or the prefix) do, so that a change rebuilds.
-FLAGS_TEXT := $(CC) $(CFLAGS) $(WARN) $(SANFLAGS) $(HARDEN) $(PIC) $(CPPFLAGS) $(MPI_CFLAGS) CUDA=$(CUDA) $(CUDA_SM) $(PTX_ISA)
-remember = mkdir -p $(BUILD) && echo '$(subst ','\'',$(1))' | cmp -s - $@ || echo '$(subst ','\'',$(1))' >$@
+FLAGS_TEXT := $(CC) $(CFLAGS) $(WARN) $(SANFLAGS) $(HARDEN) $(PIC) $(CPPFLAGS) CUDA=$(CUDA) $(CUDA_SM) $(PTX_ISA)
+remember = mkdir -p $(@D) && echo '$(subst ','\'',$(1))' | cmp -s - $@ || echo '$(subst ','\'',$(1))' >$@
 $(BUILD)/flags: FORCE
 	@$(call remember,$(FLAGS_TEXT))
+$(MPI_BUILD)/mpi_flags: FORCE
+	@$(call remember,$(MPI_CFLAGS))
 $(BUILD)/prefix: FORCE
 	@$(call remember,$(PREFIX) $(LIBDIR) $(INCLUDEDIR) $(DATADIR))
 
@@ -404,7 +424,7 @@ install: all $(PAGES)
 	else echo 'programs find $(SONAME) with LD_LIBRARY_PATH=$(LIBDIR)'; fi
 uninstall: $(PAGES)
 	$(Q)$(AT); for f in $(PLACED) $(LINKS); do at $${f%%=*}; $(RM) "$$at" || exit 1; done
-	$(RM) -r "$(DESTDIR)$(DATADIR)/railgauge"
+	$(RM) -r "$(DESTDIR)$(BINDIR)"/railgauge-probe-* "$(DESTDIR)$(DATADIR)/railgauge"
 
 # The pages as a site below $(BUILD)/site, which a browser reads from the folder: with the links between the sources' folders.
 SITE_PAGES := $(wildcard docs/*.md) CONTRIBUTING.md NEWS.md tests/accuracy.md tests/performance.md

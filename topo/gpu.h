@@ -10,6 +10,8 @@ enum { GPU_LINKS = 36, GPU_PEERS = 32 }; /* maximum of NVLinks per GPU, of GPUs 
 enum link_end { LINK_END_GPU, LINK_END_CPU, LINK_END_SWITCH, LINK_END_UNKNOWN };
 enum gpu_path { PATH_SELF, PATH_PIX, PATH_PXB, PATH_PHB, PATH_NODE, PATH_SYS };
 enum fabric_state { FABRIC_NONE, FABRIC_NOT_STARTED, FABRIC_IN_PROGRESS, FABRIC_COMPLETED };
+/* NVML_ERROR_GPU_IS_LOST, NVML_ERROR_RESET_REQUIRED */
+enum { GPU_LOST = 15, GPU_TO_RESET = 16 };
 enum remap { REMAP_NONE, REMAP_PENDING, REMAP_FAILED };
 
 struct gpu_remote { /* other end of `links` of its NVLinks */
@@ -32,7 +34,7 @@ struct gpu {
     /* Registration with the NVLink fabric.  status (an NVML return code) is valid once the state
      * is completed; a cluster of zeros means that there is no domain across hosts. */
     int state;  /* enum fabric_state */
-    int status; /* 0: success */
+    int status; /* 0: success; GPU_LOST, GPU_TO_RESET without a state: no question is answered */
     char cluster[40];
     long long clique, health; /* health: bit mask, see nvml_health_words() */
     int summary;              /* 0 not supported, 1 healthy, 2 unhealthy, 3 limited capacity */
@@ -50,9 +52,15 @@ struct gpu {
     /* Facts of its host: IMEX channels that this user may open, and lines of IMEX's
      * nodes_config.cfg. */
     int imex_channels, imex_nodes;
+    bool split; /* MIG is on; not stored, host_mig() notes it */
 };
 
 void gpu_init(struct gpu *g); /* everything unknown */
+/* True if the driver lists the GPU, and answers every question with GPU_LOST or GPU_TO_RESET. */
+static inline bool gpu_is_lost(const struct gpu *g)
+{
+    return g->state < 0 && (g->status == GPU_LOST || g->status == GPU_TO_RESET);
+}
 int gpu_links_up(const struct gpu *g);
 enum { GPU_LINKS_TEXT = 32 };
 /* "17 of 18 NVLinks", or "17 NVLinks" if the source only counts. */

@@ -165,7 +165,8 @@ struct nccl_nic { /* NIC, with NCCL's number on a rank */
 /* Facts that one rank reported. */
 struct nccl_rank {
     int endpoint;
-    char net[32]; /* "IB", "Socket", a plugin's name; "": not stated */
+    /* "IB", "Socket", or a plugin's name, of the last connection or else as loaded; "": not stated */
+    char net[32];
     char busid[16];
     int nvls; /* multicast on the GPU: 1, 0; -1: not stated */
     struct nccl_nic *nic;

@@ -2,6 +2,8 @@
 #ifndef RG_NIC_H
 #define RG_NIC_H
 
+#include <string.h>
+
 #include "topo/topo.h"
 
 /* Use of a NIC.  Training traffic belongs on compute NICs only. */
@@ -55,6 +57,14 @@ struct nic {
     enum source rail_source, plane_source, use_source;
     struct nic_verbs verbs;
 };
+
+/* True for an Elastic Fabric Adapter of AWS: datagrams of its own (SRD), no reliable queue pairs, no
+ * LID, and a link layer that the kernel does not name (drivers/infiniband/hw/efa/efa_verbs.c:
+ * IB_LINK_LAYER_UNSPECIFIED).  NCCL reaches it by a plugin alone. */
+static inline bool nic_is_efa(const struct nic *n)
+{
+    return !strncmp(n->driver, "efa", 3) && (!n->driver[3] || n->driver[3] == ' ');
+}
 
 void nic_init(struct nic *n, int host); /* nothing known, indices -1 */
 /* Source of link and speed; the user's file if the row of the NIC names no source. */

@@ -380,7 +380,9 @@ int record_job_end(struct record_job *j, struct err *err)
         return err_data(err, "%s: no collective was recorded%s%s",
                         j->processes ? j->process[0].path : "the folder",
                         j->processes > 1 ? ", nor in the other files" : "",
-                        j->untimed
+                        j->engines ? ", of which NCCL told the end: copy engines ran them "
+                                     "(NCCL_CTA_POLICY=DEFAULT runs kernels)"
+                        : j->untimed
                             ? ", of which NCCL told the end: without proxies it does so from "
                               "2.26 on"
                             : "");

@@ -117,6 +117,7 @@ struct record_job {
     struct names words, hosts;
     int64_t origin; /* ns: first start of the first process */
     long untimed;   /* records without an end time */
+    long engines;   /* records of copy engines, whose end no profiler is told */
     int unlike;     /* calls whose ranks recorded different sizes or operations */
     char **said;    /* sentences about missing data */
     int saids;

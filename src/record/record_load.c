@@ -216,7 +216,7 @@ struct load_rank {
     double *ahead; /* time of the GPU's timer ahead of the host's clock, ns */
     int aheads;
     struct record_messages messages;
-    long under_way, untimed, unknown, torn, alone;
+    long under_way, untimed, engines, unknown, torn, alone; /* engines: by copy engines */
     uint64_t first_under_way; /* number of its first record under way */
 };
 
@@ -284,8 +284,8 @@ static void take_record(struct load_rank *k, const struct record *r)
     } else if (size < 2) {
         k->alone++;
     } else if (!times_of(&e, k, r)) {
-        k->untimed++;
-        k->j->untimed++;
+        *(r->flags & RECORD_CE ? &k->engines : &k->untimed) += 1;
+        *(r->flags & RECORD_CE ? &k->j->engines : &k->j->untimed) += 1;
     } else {
         e.what.comm = team;
         e.what.op = (enum op)known;
@@ -386,6 +386,13 @@ static void say_counts(const struct load_rank *k)
     if (k->untimed)
         record_job_say(j, "%s: left out, for NCCL told no times of their channels: %ld", f->path,
                        k->untimed);
+    if (k->engines)
+        record_job_say(
+            j,
+            "%s: left out, for copy engines ran them, of which NCCL tells a profiler when "
+            "they were enqueued and not when they ended (ceColl): %ld; NCCL_CTA_POLICY=DEFAULT "
+            "runs kernels instead",
+            f->path, k->engines);
     if (k->unknown)
         record_job_say(j, "%s: left out, for they are no operation that is known here: %ld",
                        f->path, k->unknown);

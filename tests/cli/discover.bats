@@ -159,7 +159,7 @@ PY
     run railgauge discover --list-paths
     [ "$status" -eq 0 ]
     [[ ${lines[3]} == *"\`mnnvl\`"*"NCCL_MNNVL_ENABLE=1"* ]]
-    [ "${#lines[@]}" -eq 10 ]
+    [ "${#lines[@]}" -eq 11 ]
     run railgauge discover --nccl --list-paths
     [ "$status" -eq 64 ]
 }

@@ -48,12 +48,92 @@ teardown() {
     [ "$stderr" = "railgauge discover: NVLink is bad on 1 of 2 hosts: n3" ]
 }
 
+# xml WORDS - tray 1 with another text for every value of its first GPU that the sed script meets.
+xml() {
+    sed -E "1,/<\/gpu>/{/<gpu /,/<\/gpu>/{$1}}" "$machines/smi-xml/tray1.xml"
+}
+
+@test "a GPU that is lost is a finding, whatever else its XML has" {
+    for said in "GPU is lost" "[GPU is lost]" "GPU requires reset"; do
+        xml "s/>[^<>]+<\//>$said<\//" >n1.xml
+        run --separate-stderr railgauge discover --check --smi-xml n1.xml
+        echo "$output"
+        [ "$status" -eq 1 ]
+        why="GPU 0: ${said//[][]/}: it answers no question"
+        why=${why/requires reset/needs a reset}
+        [[ $(tr -s ' \n' ' ' <<<"$output") == *"n1: bad: $why (nvidia-smi; dmesg names the Xid)"* ]]
+        [[ $output == *"endpoints  0  GPU 1  0009:06:00.0  NVIDIA GB300"* ]]
+    done
+    # by the library: no rank is placed on it
+    printf 'include %s\ngpu 2 lost 1\n' "$top/tests/fake/nvml/gb300.txt" >fake
+    RAILGAUGE_NVML=$RG_BUILD/fake/libnvidia-ml.so.1 FAKE_NVML=$PWD/fake run railgauge discover --check --root "$PWD" -o t.json
+    [ "$status" -eq 1 ]
+    [[ $output == *"GPU 2: GPU is lost"* ]]
+    [ "$(jq -c '[.gpus.rows[][2]]' t.json)" = '["0008:06:00.0","0009:06:00.0",null,"0019:06:00.0"]' ]
+    [[ $output != *"drivers differ"* ]]
+}
+
+@test "GPUs that MIG splits are said, and their tray is no other for it" {
+    xml 's/<product_name>/<mig_mode><current_mig>Enabled<\/current_mig><\/mig_mode>&/' >n1.xml
+    run railgauge discover --check --smi-xml n1.xml
+    [ "$status" -eq 0 ]
+    [[ $(tr -s ' \n' ' ' <<<"$output") == *"GPU instances MIG is on at 1 GPU of n1: their instances are not listed, and have neither NVLink nor PCIe to each other"* ]]
+    cp "$machines/smi-xml/tray1.xml" n1.xml
+    run railgauge discover --smi-xml n1.xml
+    [[ $output != *MIG* ]]
+}
+
+@test "a tray whose source says nothing of its registration is not bad for it; one among others is" {
+    sed '/<fabric>/,/<\/fabric>/d' "$machines/smi-xml/tray1.xml" >n1.xml
+    run railgauge discover --check --smi-xml n1.xml
+    echo "$output"
+    [ "$status" -ne 1 ]
+    [[ $output != *bad:* ]]
+    run railgauge discover --check --smi-xml n1.xml --smi-xml n2="$machines/smi-xml/tray2.xml"
+    [ "$status" -eq 1 ]
+    [[ $output == *"n1: bad: "*"fabric registration not told"* ]]
+}
+
 @test "XML and matrix of one host fill each other's gaps" {
     run railgauge discover --smi-xml n1="$machines/smi-xml/hgx.xml" --smi-topo n1="$machines/smi-topo/hgx-h100-8gpu-8nic-ansi.txt"
     [ "$status" -eq 0 ]
     [[ $output == *"0000:88:00.0  NVIDIA H100 80GB HBM3  NUMA 1  near mlx5_7"* ]]
     [[ $output == *", 18 NVLinks to switches, PCIe 5 x16, driver 580.65.06 (nvidia-smi)"* ]]
     [[ $output == *"NCCL_IB_HCA='=mlx5_0:1,mlx5_1:1,mlx5_2:1,mlx5_3:1,mlx5_4:1,mlx5_5:1,mlx5_6:1,mlx5_7:1'"* ]]
+}
+
+@test "EFA: NCCL reaches it by a plugin, not NCCL_IB_HCA; what is installed, and what is missing" {
+    local d
+    for d in 10 11; do
+        cat <<TXT
+/sys/devices/0000:$d:00.0/uevent: DRIVER=efa\nPCI_SLOT_NAME=0000:$d:00.0
+/sys/class/infiniband/rdmap${d}s0/device -> ../../../devices/0000:$d:00.0
+/sys/class/infiniband/rdmap${d}s0/ports/1/rate: 100 Gb/sec (4X EDR)
+/sys/class/infiniband/rdmap${d}s0/ports/1/state: 4: ACTIVE
+/sys/class/infiniband/rdmap${d}s0/ports/1/link_layer: Unknown
+/sys/class/infiniband/rdmap${d}s0/ports/1/gids/0: fe80:0000:0000:0000:04ab:cdff:fe00:00$d
+TXT
+    done >p5.txt
+    sh "$machines/unpack.sh" p5.txt p5
+    run railgauge discover --root p5 -o t.json
+    echo "$output"
+    [ "$status" -eq 0 ]
+    [[ $output == *"compute rdmap10s0,rdmap11s0 (sysfs)"*"EFA: NCCL reaches these by its plugin aws-ofi-nccl"*"plugin:Libfabric proves"* ]]
+    [[ $output != *NCCL_IB_HCA* ]]
+    said() { tr -s ' \n' ' ' <<<"$output"; }
+    [[ $(said) == *"network of NCCL EFA needs the plugin aws-ofi-nccl, which is not in /opt/amazon/ofi-nccl; without it NCCL takes sockets"* ]]
+    mkdir -p p5/opt/amazon/ofi-nccl/lib
+    touch p5/opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so
+    run railgauge discover --root p5 -o t.json
+    [[ $(said) == *"plugin Libfabric is installed; LD_LIBRARY_PATH=/opt/amazon/ofi-nccl/lib NCCL_NET_PLUGIN=ofi lets NCCL load it, and --path plugin:Libfabric proves that it does"* ]]
+    # NICs that NCCL's own verbs use, on a machine that has a plugin for them
+    sed 's/DRIVER=efa/DRIVER=mlx5_core/; s/: Unknown/: Ethernet/' p5.txt >a3u.txt
+    sh "$machines/unpack.sh" a3u.txt a3u
+    mkdir -p a3u/usr/local/gib/lib64
+    touch a3u/usr/local/gib/lib64/libnccl-net.so
+    run railgauge discover --root a3u -o t.json
+    [[ $output == *"NCCL_IB_HCA='=rdmap10s0:1,rdmap11s0:1'"* ]]
+    [[ $(said) == *"plugin gIB is installed; LD_LIBRARY_PATH=/usr/local/gib/lib64 lets NCCL load it, and --path plugin:gIB proves that it does"* ]]
 }
 
 @test "leaves by LLDP join hosts and give rails for NCCL" {
@@ -88,11 +168,14 @@ XML
     [ "$(jq -c '.ports' u.json)" = "$(jq -c '.ports' t.json)" ]
 }
 
-@test "hwloc's XML of version 3 is refused with a way out" {
-    echo '<topology version="3.0"><object type="Machine"/></topology>' >h.xml
-    run railgauge discover --hwloc-xml h.xml
-    [ "$status" -eq 65 ]
-    [ "$output" = "railgauge discover: h.xml:1: hwloc XML of version 3.0 (v3), where version 2 is read (hwloc 3 writes it with lstopo --export-xml-flags v2)" ]
+@test "hwloc's XML of version 3 says the same as that of version 2" {
+    cp "$machines/hwloc/hgx4.xml" h.xml
+    railgauge discover --hwloc-xml h.xml >second
+    sed -e 's/version="2.0"/version="3.0"/; s/osdev_type="5"/osdev_type="12"/g; s/osdev_type="2"/osdev_type="16"/g' \
+        -e 's/osdev_type="3"/osdev_type="48"/g' "$machines/hwloc/hgx4.xml" >h.xml
+    railgauge discover --hwloc-xml h.xml >third
+    grep -q mlx5_0 third
+    diff second third
 }
 
 @test "without lldpcli live says so" {

@@ -149,6 +149,25 @@ jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))'
     grep -q "n02-4009.rgnccl: records that are not whole: 1" said
 }
 
+@test "collectives of copy engines have no end, and that is why they are left out" {
+    scene a capacity=620
+    # one record: its times, channels and proxies, and the flag
+    at=$((9216 + 618 * 192))
+    poke a/n02-4009.rgnccl $((at + 24)) 00000000000000000000000000000000
+    poke a/n02-4009.rgnccl $((at + 102)) 000000000000
+    poke a/n02-4009.rgnccl $((at + 109)) 04
+    poke a/n02-4009.rgnccl $((at + 116)) 0000000000000000
+    railgauge import --nccl-profile a -o a/points.tsv 2>said >answer
+    cat said
+    grep -q "n02-4009.rgnccl: left out, for copy engines ran them, of which NCCL tells a profiler when they were enqueued and not when they ended (ceColl): 1; NCCL_CTA_POLICY=DEFAULT" said
+    run ! grep -q "told no times of their channels" said
+    scene b ce=1
+    run railgauge import --nccl-profile b -o b/points.tsv
+    echo "$output"
+    [ "$status" -eq 65 ]
+    [[ $output == *"no collective was recorded, nor in the other files, of which NCCL told the end: copy engines ran them (NCCL_CTA_POLICY=DEFAULT runs kernels)"* ]]
+}
+
 @test "what is no record is refused with file and place" {
     mkdir d
     fails 66 "d: no file NAME.rgnccl in it"

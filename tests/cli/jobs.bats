@@ -107,6 +107,10 @@ need_ranks() {
         [[ $output == *" rounds, about "*" points, "*" moved, "* ]]
         grep -q -- "^srun -K1 --mpi=pmix --cpus-per-task=12 --cpu-bind=cores .*railgauge-probe" launched || { cat launched; false; }
     done
+    # another MPI, by Slurm's own variable
+    rm -rf launched railgauge-7
+    SLURM_MPI_TYPE=pmi2 PATH="$PWD/bin:$PATH" bash "$root/jobs/slurm/hgx.sbatch" --dry-run
+    grep -q -- "^srun -K1 --mpi=pmi2 " launched
 }
 
 @test "jobs from their first line to their results, on stand-ins for GPUs; no rails is a failure" {
@@ -163,8 +167,28 @@ need_ranks() {
     echo "$output $stderr"
     [ "$status" -eq 0 ]
     grep -q -- '--hostfile hosts --map-by ppr:4:node --bind-to numa --mca mpi_yield_when_idle 1' launched
+    grep -q -- ' -x RAILGAUGE_WATCH ' launched
     grep -q -- ' -x NCCL_IB_HCA' launched
     grep -q -- ' -x NCCL_DEBUG' launched
+}
+
+@test "mpirun.sh speaks to the mpirun that is there: Open MPI, those of MPICH, Cray's PALS" {
+    mkdir -p tree/jobs tree/build pals/bin other
+    cp "$root/jobs/mpirun.sh" tree/jobs
+    printf '#!/bin/sh\nprintf "%%s\\n" "$@" >words\n' >tree/build/railgauge
+    printf 'node01 slots=8\n# none\nnode02:8\nnode03\n' >hosts
+    while IFS='|' read -r name version launch; do
+        printf '#!/bin/sh\necho "%s"\n' "$version" >"$name"
+        chmod +x "$name" tree/build/railgauge
+        PATH=$PWD/${name%/*}:/usr/bin:/bin NCCL_NET=gIB tree/jobs/mpirun.sh hosts 8 -t nccl
+        [ "$(sed -n 3p words)" = "$PWD/$name $launch" ] || { cat words; false; }
+        [ "$(sed -n '1p;2p;4p;5p' words | xargs)" = "run --launch -t nccl" ]
+        rm "$name"
+    done <<TXT
+other/mpirun|HYDRA build details:|-hosts node01,node02,node03 -ppn 8 -n 24 -genvall
+other/mpirun|Intel(R) MPI Library for Linux* OS, Version 2021.10 Build 20230619|-hosts node01,node02,node03 -ppn 8 -n 24 -genvall
+pals/bin/mpirun|mpirun version 1.2.12|--hosts node01,node02,node03 --ppn 8 -n 24 --cpu-bind numa
+TXT
 }
 
 @test "Kubernetes jobs are what their CRDs take" {

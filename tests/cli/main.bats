@@ -265,20 +265,97 @@ on_matrix=("show {} tiers" "cost {} 0 9 1M" "nodes {} --need 2 --job all_gather~
     [ "$(COLUMNS=60 railgauge show "$golden" pairs | wc -L)" -le 60 ]
 }
 
-@test "an MPI without files for pkg-config is found by its mpicc; without any, a probe that was asked for is an error" {
-    command -v mpicc >/dev/null && pkg-config --exists hwloc || skip "needs mpicc and hwloc"
+# mpicc WORDS... - a site's mpicc, which says that it would run these words.
+mpicc() {
+    mkdir -p bin
+    printf '#!/bin/sh\n[ "$1" = -show ] && cat <<"E"\n%s\nE\n' "$*" >bin/mpicc
+    chmod +x bin/mpicc
+}
+builds() { MAKEFLAGS='' PATH="$PWD/bin:$PATH" make --no-print-directory -n -C "$BATS_TEST_DIRNAME/../.." BUILD="$PWD/b" "$@" 2>&1; }
+
+@test "an MPI is found by its mpicc, as sites have it; without any, a probe that was asked for is an error" {
+    pkg-config --exists hwloc || skip "needs hwloc"
     cd "$BATS_TEST_TMPDIR" || return 1
+    i=/opt/intel/oneapi/mpi/2021.17
+    while IFS='|' read -r says compiled linked; do
+        mpicc "$says"
+        run builds railgauge-probe
+        [ "$status" -eq 0 ] || { echo "$says: $output"; false; }
+        [[ $(grep -e '-c -o .*/src/probe_main.c.o' <<<"$output") == *" $compiled "* ]]
+        [[ $(grep -e "-o $PWD/b/railgauge-probe " <<<"$output") == *" $linked "* ]] || { echo "$says: $output" | tail -n 1; false; }
+    done <<TXT
+gcc -I"$i/include" -L"$i/lib" -Xlinker --enable-new-dtags -Xlinker -rpath -Xlinker "$i/lib" -lmpifort -lmpi -ldl|-I"$i/include"|-L"$i/lib" -Wl,--enable-new-dtags -Wl,-rpath -Wl,"$i/lib" -lmpifort -lmpi -ldl
+gcc -I/opt/hpcx/ompi/include -pthread -L/opt/hpcx/ompi/lib -Wl,-rpath -Wl,/opt/hpcx/ompi/lib -lmpi|-I/opt/hpcx/ompi/include -pthread|-pthread -L/opt/hpcx/ompi/lib -Wl,-rpath -Wl,/opt/hpcx/ompi/lib -lmpi
+craycc -I/opt/cray/pe/mpich/8.1.30/ofi/crayclang/17.0/include -L/opt/cray/pe/mpich/8.1.30/ofi/crayclang/17.0/lib -lmpi_cray|-I/opt/cray/pe/mpich/8.1.30/ofi/crayclang/17.0/include|-L/opt/cray/pe/mpich/8.1.30/ofi/crayclang/17.0/lib -lmpi_cray
+clang -fprofile-use=/x/p.profdata -fPIC -Wl,-z,noexecstack -I/opt/mvapich/include -L/opt/mvapich/lib -Wl,-rpath -Wl,/opt/mvapich/lib -lmpi|-I/opt/mvapich/include|-Wl,-z,noexecstack -L/opt/mvapich/lib -Wl,-rpath -Wl,/opt/mvapich/lib -lmpi
+TXT
+    # One for each of two MPIs: objects and program have its name, and what is of no MPI is compiled once.
+    run builds MPI=intel railgauge-probe
+    [[ $(tail -n 1 <<<"$output") == *"-o $PWD/b/railgauge-probe-intel $PWD/b/mpi-intel/src/probe_main.c.o "* ]]
+    [[ $output != *mpi-intel/src/base* ]]
+    # No mpicc: a Cray's folder, then pkg-config, and at last the end says what is missing.
+    printf '#!/bin/sh\nexit 1\n' >bin/mpicc
     # shellcheck disable=SC2016
     printf '#!/bin/sh\ncase "$*" in *ompi-c* | *mpich*) exit 1 ;; esac\nexec pkg-config "$@"\n' >pkg
     chmod +x pkg
-    builds() { MAKEFLAGS='' make -n -C "$BATS_TEST_DIRNAME/../.." BUILD="$PWD/b" PKG="$PWD/pkg" "$@"; }
-    run builds "$PWD/b/railgauge-probe"
+    run builds PKG="$PWD/pkg" CRAY_MPICH_DIR=/opt/cray/mpich railgauge-probe
+    [[ $(tail -n 1 <<<"$output") == *" -L/opt/cray/mpich/lib -Wl,-rpath,/opt/cray/mpich/lib -lmpi "* ]]
+    run builds PKG="$PWD/pkg"
     [ "$status" -eq 0 ]
-    [[ ${lines[-2]}${lines[-1]} == *"-o $PWD/b/railgauge-probe "*" -lmpi"* ]]
-    run builds MPICC=/nowhere/mpicc "$PWD/b/railgauge-probe"
-    [ "$status" -ne 0 ]
-    [[ $output == *"no MPI with hwloc found by "*" or /nowhere/mpicc: railgauge-probe cannot be built"* ]]
-    run builds MPICC=/nowhere/mpicc "$PWD/b/railgauge"
+    [[ $output == *"*** not built: %s"*"'railgauge-probe: mpicc -show names no MPI, and $PWD/pkg knows none'"* ]]
+    for asked in railgauge-probe MPI=intel MPICC=/nowhere/mpicc; do
+        run builds PKG="$PWD/pkg" "$asked"
+        [ "$status" -ne 0 ]
+        [[ $output == *"*** railgauge-probe: "*"mpicc -show names no MPI"* ]]
+    done
+    run builds PKG="$PWD/pkg" MPICC=/nowhere/mpicc clean
     [ "$status" -eq 0 ]
-    [[ $output == *"railgauge-probe is left out"* ]]
+    printf '#!/bin/sh\ncase "$*" in *hwloc*) exit 1 ;; esac\nexec pkg-config "$@"\n' >pkg
+    run builds PKG="$PWD/pkg" railgauge-probe
+    [[ $output == *"railgauge-probe: $PWD/pkg finds no hwloc (packages libhwloc-dev, hwloc-devel)"* ]]
+}
+
+@test "a probe of another MPI is found by its name" {
+    cd "$BATS_TEST_TMPDIR" || return 1
+    mkdir -p bin
+    printf '#!/bin/sh\n' | tee bin/railgauge-probe-intel >bin/railgauge-probe
+    chmod +x bin/*
+    cp "$RG_BUILD/railgauge" .
+    dry() { env PATH="$PWD/bin:/usr/bin:/bin" "$@" ./railgauge run --ranks 2 --dry-run --launch "echo started" 2>&1; }
+    cp bin/railgauge-probe .
+    run dry env
+    [[ $output == *"started $PWD/railgauge-probe "* ]]
+    run dry RAILGAUGE_MPI=intel
+    [[ $output == *"started $PWD/bin/railgauge-probe-intel "* ]]
+    run dry RAILGAUGE_MPI=mvapich
+    [ "$status" -eq 78 ]
+    [[ $output == *"railgauge-probe-mvapich is neither beside railgauge nor in PATH (build it with make MPI=mvapich)"* ]]
+    run dry RAILGAUGE_MPI=../intel
+    [ "$status" -eq 64 ]
+}
+
+@test "whose mpirun it is, its file tells: Hydra has other words than Open MPI" {
+    cd "$BATS_TEST_TMPDIR" || return 1
+    printf '#!/bin/sh\n' >railgauge-probe
+    chmod +x railgauge-probe
+    cp "$RG_BUILD/railgauge" .
+    root=$([ "$(id -u)" -ne 0 ] || echo "--allow-run-as-root ")
+    mkdir -p bin
+    while IFS='|' read -r file words; do
+        mkdir -p "${file%/*}"
+        printf '#!/bin/sh\ntouch "%s/started"\n' "$PWD" >"$file"
+        chmod +x "$file"
+        ln -sf "../$file" bin/mpirun
+        run env PATH="$PWD/bin:/usr/bin:/bin" ./railgauge run --ranks 2 --hosts n1:1,n2:1 --dry-run
+        echo "$file: $output"
+        [[ $output == *"mpirun $words $PWD/railgauge-probe "* ]]
+        [ ! -e started ]
+    done <<TXT
+usr/bin/mpiexec.hydra|-n 2 -hosts n1:1,n2:1
+opt/mvapich-4.0/bin/mpirun|-n 2 -hosts n1:1,n2:1
+opt/intel/oneapi/mpi/2021.17/bin/mpirun|-n 2 -hosts n1:1,n2:1
+opt/intel/compilers_and_libraries_2019.5.281/linux/mpi/intel64/bin/mpirun|-n 2 -hosts n1:1,n2:1
+opt/hpcx/ompi/bin/orterun|-n 2 --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 $root-H n1:1,n2:1
+opt/intel/openmpi-5/bin/prterun|-n 2 --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 $root-H n1:1,n2:1
+TXT
 }

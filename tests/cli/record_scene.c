@@ -10,7 +10,7 @@
 
 struct writing {
     const struct scene_run *x;
-    int rank, gpu;
+    int rank, gpu, ce; /* ce: copy engines run the collectives */
     uint64_t capacity;
     struct record_file *f;
     int comm[3];
@@ -79,6 +79,12 @@ static void write_entry(struct writing *w, const struct scene_entry *e)
     r->send_net_ns = share ? 100000 : 0; /* of those across hosts */
     r->recv_net_ns = share ? 200000 : 0;
     set_times(r, w, e);
+    if (w->ce) {
+        r->flags = RECORD_CE;
+        r->channels = r->channels_started = r->channels_stopped = 0;
+        r->proxy_started = r->proxy_stopped = 0;
+        r->first_ns = r->last_ns = r->gpu_start = r->gpu_stop = 0;
+    }
 }
 
 static int write_rank(struct writing *w, const char *dir)
@@ -137,6 +143,8 @@ int main(int argc, char **argv)
             s.overlap = value > 0;
         else if (!strcmp(k, "exchange"))
             s.exchange = value > 0;
+        else if (!strcmp(k, "ce"))
+            w.ce = value > 0;
         else if (!strcmp(k, "seed"))
             s.seed = (unsigned long long)value;
         else if (!strcmp(k, "offset"))

@@ -25,7 +25,8 @@ struct nvml_device_opaque {
     int peers;
     long long links, speed, state, status, clique, health, summary, fabric_version;
     long long slot, tray, node, module, platform_version, gen[2], width[2], clock[2];
-    long long throttle, slow[3], ecc[2], remapped[4], retired[2], replays, recovery, near, lost;
+    long long throttle, slow[3], ecc[2], remapped[4], retired[2], replays, recovery, near, lost,
+        mig;
     long long errors[LINKS], nvlink, numa, xid, type;
     bool down[LINKS], said_xid;
     int looks;
@@ -94,6 +95,7 @@ static const struct {
     NUMBER(type), /* of error counts: 0 double, 2 unsigned long, 3, 4 long long, 5 int */
 
     NUMBER(lost),
+    NUMBER(mig), /* 1: on; -1: not supported */
     NUMBER(xid),
 };
 
@@ -361,7 +363,7 @@ int nvmlDeviceGetGpuFabricInfoV(nvml_device d, void *fabric)
 
     if (d->fabric_version < 0)
         return NVML_NOT_SUPPORTED;
-    if (d->fabric_version == 0)
+    if (d->fabric_version == 0 || d->fabric_version == 4)
         return FUNCTION_NOT_FOUND;
     if (!third && v2->version != NVML_VERSIONED(struct nvml_fabric_v2, 2))
         return NVML_VERSION_MISMATCH;
@@ -377,10 +379,36 @@ int nvmlDeviceGetGpuFabricInfoV(nvml_device d, void *fabric)
     return NVML_SUCCESS;
 }
 
+/* A clique for each kind of reach, the lowest type first. */
+int nvmlDeviceGetGpuFabricInfo_v4(nvml_device d, struct nvml_fabric_v4 *fabric);
+int nvmlDeviceGetGpuFabricInfo_v4(nvml_device d, struct nvml_fabric_v4 *fabric)
+{
+    if (d->fabric_version != 4)
+        return FUNCTION_NOT_FOUND;
+    memset(fabric, 0, sizeof(*fabric));
+    set_cluster(fabric->cluster, d->cluster);
+    fabric->status = (int)d->status;
+    fabric->cliques = 2;
+    fabric->clique[0].id = (unsigned)d->clique;
+    fabric->clique[1].type = 2;
+    fabric->clique[1].id = 99;
+    fabric->state = (unsigned char)d->state;
+    fabric->health = d->health < 0 ? 0 : (unsigned)d->health;
+    fabric->summary = d->summary < 0 ? 0 : (unsigned char)d->summary;
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetMigMode(nvml_device d, unsigned *current, unsigned *pending);
+int nvmlDeviceGetMigMode(nvml_device d, unsigned *current, unsigned *pending)
+{
+    *current = *pending = d->mig > 0;
+    return d->mig < 0 ? NVML_NOT_SUPPORTED : NVML_SUCCESS;
+}
+
 int nvmlDeviceGetGpuFabricInfo(nvml_device d, struct nvml_fabric_v1 *fabric);
 int nvmlDeviceGetGpuFabricInfo(nvml_device d, struct nvml_fabric_v1 *fabric)
 {
-    if (d->state < 0 || d->fabric_version < 0)
+    if (d->state < 0 || d->fabric_version < 0 || d->fabric_version == 4)
         return NVML_NOT_SUPPORTED;
     set_cluster(fabric->cluster, d->cluster);
     fabric->status = (int)d->status;

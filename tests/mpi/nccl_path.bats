@@ -130,6 +130,26 @@ nccl() {
     [ ! -e c/points.tsv ]
 }
 
+@test "a plugin's network: proven by its name, and another one is named" {
+    machine 'plugin gIB' "${ib[@]}"
+    run campaign --path plugin:gib
+    echo "$output"
+    [ "$status" -eq 0 ]
+    [ "$(nccl 'links.rows | map(.[3]) | unique')" = '["NET/plugin"]' ]
+    rm -r c
+    run campaign --path ib # NCCL_NET=IB passes the plugin over
+    [ "$status" -eq 0 ]
+    rm -r c
+    machine "${ib[@]}"
+    run campaign --path plugin
+    echo "$output"
+    [ "$status" -eq 78 ]
+    [[ $output == *"asked plugin, used NET/IB on ranks 0-7"* ]]
+    run campaign --path plugin:
+    [ "$status" -eq 64 ]
+    [[ $output == *'no path "plugin:"'* ]]
+}
+
 # rack - the topology of a host whose four GPUs have an HCA each, in c: what was discovered, and the HCAs.
 rack() {
     mkdir -p c
@@ -160,6 +180,21 @@ run_rack() {
     [[ $output != *"asked mnnvl"* ]]
     [ "$(nccl 'links.rows | map(.[3]) | unique')" = '["P2P"]' ]
     [ "$(jq -r '.tiers[-1].coverage.measured_pairs' c/matrix.json)" -eq 6 ]
+}
+
+@test "one host whose jobs use a plugin: the second pass goes through the plugin too" {
+    machine 'plugin gIB' nic\ mlx5_{0..3}:1/RoCE 'host 0-3 n0'
+    rack
+    run run_rack
+    echo "$output"
+    [ "$status" -eq 0 ]
+    [ "$(awk -F'\t' '/^[0-9]/ { print $4 ~ /^nic/ ? "nic" : "nvlink" }' c/points.tsv | uniq | xargs)" = "nvlink nic" ]
+    rm -r c
+    machine 'plugin gIB' nic\ mlx5_{0..3}:1/RoCE 'host 0-3 n0' 'via 0-3 0-3 SHM/direct/direct'
+    rack
+    run run_rack
+    [ "$status" -eq 78 ]
+    [[ $output == *"asked plugin:gIB, used SHM on ranks 0-3"* ]]
 }
 
 @test "HCAs that NCCL does not take: said, and what NVLink does stands" {

@@ -7,7 +7,7 @@ bats_require_minimum_version 1.5.0
 setup_file() {
     top=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
     export top
-    trixie=$("$top/tests/chroot.sh" --user $$ trixie openmpi-bin mpich 2>"$BATS_FILE_TMPDIR/why") || trixie=
+    trixie=$("$top/tests/chroot.sh" --user $$ trixie openmpi-bin mpich libmpich-dev libjansson4 libyaml-0-2 libexpat1 2>"$BATS_FILE_TMPDIR/why") || trixie=
     export trixie
 }
 
@@ -63,6 +63,33 @@ said() {
     inside "${command/mpirun/mpirun.openmpi --prtemca plm_ssh_agent $at/ssh} $at/say" | sort -n >landed
     cat landed
     diff wanted <(cut -d' ' -f1,2 landed)
+}
+
+@test "the probe for MPICH, built beside the other, measures; a launcher of another MPI is an error" {
+    printf '#!/bin/sh\nchroot "%s" mpicc.mpich -show | sed "s|/usr/|%s/usr/|g"\n' "$trixie" "$trixie" >mpicc
+    chmod +x mpicc
+    [ -z "${RG_SAN:-}" ] || skip "the chroot has no libraries of sanitizers"
+    mkdir b # a copy: other tests run the programs of this build, whose flags may be others
+    cp -a "$RG_BUILD"/{src,topo,kernels,lib,flags,prefix} b
+    MAKEFLAGS='' make -C "$top" BUILD="$PWD/b" MPI=mpich MPICC="$PWD/mpicc" LDFLAGS=-Wl,--allow-shlib-undefined \
+        railgauge-probe >made 2>&1 || { cat made; false; }
+    cp "$RG_BUILD/railgauge" b/railgauge-probe-mpich "$trixie$at/"
+    inside "RAILGAUGE_MPI=mpich ./railgauge run --launch 'mpiexec.hydra -n 2' --op pair_bw -b 8 -e 8K --epochs 1 -n 3 \
+        --no-plots --no-retest --no-verdict -o o"
+    grep -q '^MPI: MPICH' said
+    grep -q pair_bw "$trixie$at/o/points.tsv"
+    # The mpirun in PATH is another than Open MPI's.
+    mkdir "$trixie$at/mpich"
+    # shellcheck disable=SC2016
+    printf '#!/bin/sh\nexec /usr/bin/mpirun.mpich "$@"\n' >"$trixie$at/mpich/mpirun"
+    chmod +x "$trixie$at/mpich/mpirun"
+    inside "PATH=$at/mpich:/usr/bin:/bin RAILGAUGE_MPI=mpich ./railgauge run --ranks 2 --op pair_bw -b 8 -e 8 --epochs 1 -n 3 \
+        --no-plots --no-retest --no-verdict -o own"
+    grep -q '^MPI: MPICH' said
+    run inside "mpirun.openmpi --allow-run-as-root --oversubscribe -n 2 ./railgauge-probe-mpich probe -o p.tsv 2>&1"
+    [ "$status" -eq 78 ]
+    grep -q 'the launcher started 2 processes (OMPI_COMM_WORLD_SIZE), but each is alone in its MPI (MPICH' said
+    [ ! -e "$trixie$at/p.tsv" ]
 }
 
 @test "MPICH deals ranks over the nodes of its hostfile in the order that was found" {

@@ -201,6 +201,43 @@ static void the_bare_style_of_ibsim(void **state)
 #define TO_CA "[1]\t\"H-0000000000000020\"[1](20) \t\t# \"n1 mlx5_0\" lid 1 4xNDR\n"
 #define TO_SW "[1](20)\t\"S-0000000000000010\"[1]\t\t# lid 1 lmc 0 \"leaf\" lid 2 4xNDR\n"
 
+/* The same report as a terminal logs it: PuTTY's heading, prompts, CR LF, colours and titles. */
+static void the_log_of_a_terminal(void **state)
+{
+    struct err err;
+    size_t len;
+    char *text, *log = NULL, *rest, *line;
+    FILE *f;
+
+    (void)state;
+    assert_int_equal(file_read(&text, &len, rails, 1 << 20, &err), 0);
+    struct net *n = parsed(text), *same;
+    f = open_memstream(&log, &len);
+    fputs("=~=~=~=~=~=~=~=~=~=~=~= PuTTY log 2026.01.10 14:00:00 =~=~=~=~=~=~=~=~=~=~=~=\r\n"
+          "Last login: Sat Jan 10 13:59:01 2026 from 10.0.0.2\r\n"
+          "\033]0;root@ufm01:~\007\033[?2004h[root@ufm01 ~]# ibnetdiscover\r\n\033[?2004l\r",
+          f);
+    for (rest = text; (line = strsep(&rest, "\n"));)
+        fprintf(f, "\033[0m%s\033[K\r\n", line);
+    fputs("admin@ufm01:/tmp$ exit\r\nlogout\r\nufm01:~ # sudo ibnetdiscover --version\r\n"
+          "Script done on 2026-01-10 14:00:09+00:00\r\n",
+          f);
+    fclose(f);
+    same = parsed(log);
+    assert_int_equal(same->nodes, n->nodes);
+    assert_int_equal(same->cables, n->cables);
+    for (int i = 0; i < n->nodes; i++)
+        assert_string_equal(same->node[i].name, n->node[i].name);
+    for (int i = 0; i < n->cables; i++)
+        assert_true(same->cable[i].Bps == n->cable[i].Bps);
+    net_free(same);
+    net_free(n);
+    free(log);
+    free(text);
+    refused("Switch 8 \"l1\"\n[1] \"n1\"\n\001\n", "t:3: a control character (0x01)");
+    refused("Switch 8 \"l1\"\n[1] \"n1\"\nsome text\n", "t:3: \"some text\" is no line");
+}
+
 static void what_is_refused(void **state)
 {
     static const struct {
@@ -247,7 +284,7 @@ static void what_is_refused(void **state)
         {SW "switchguid=0x10\nSwitch 4 \"two\"\n",
          "t:3: GUID 0x10 is that of the node in line 1 too"},
         {SW "include \"more.net\"\n", "t:2: a file for ibsim that includes another one"},
-        {SW "\x1b[1m\n", "t:2: "},
+        {SW "\x01[1m\n", "t:2: a control character (0x01)"},
     };
 
     (void)state;
@@ -525,6 +562,44 @@ static void pods_are_claimed_as_spines(void **state)
     net_free(n);
 }
 
+/* Dragonfly+: two groups of two leaves and two spines; each spine is cabled to one of the other
+ * group.  A third group is joined the same way. */
+static void groups_of_a_dragonfly_plus_are_claimed_as_spines(void **state)
+{
+    char *text = NULL;
+    size_t len;
+    FILE *f = open_memstream(&text, &len);
+    struct topo t;
+
+    (void)state;
+    for (int g = 0; g < 3; g++) {
+        for (int l = 0; l < 2; l++)
+            fprintf(f, "Switch 8 \"l%d%d\"\n[1] \"n%d%d\"\n[7] \"s%d0\"[%d]\n[8] \"s%d1\"[%d]\n", g,
+                    l, g, l, g, l + 1, g, l + 1);
+        for (int s = 0; s < 2; s++)
+            fprintf(f, "Switch 8 \"s%d%d\"\n[8] \"s%d%d\"[7]\n", g, s, (g + 1) % 3, s);
+    }
+    for (int g = 0; g < 3; g++)
+        fprintf(f, "Ca 1 \"n%d0\"\nCa 1 \"n%d1\"\n", g, g);
+    fclose(f);
+    struct net *n = parsed(text);
+    assert_int_equal(n->node[node_of(n, "s10")].tier, 1);
+    topo_init(&t);
+    net_declare(&t, n, "dump");
+    assert_int_equal(t.declared_groups, 6 + 3);
+    for (int g = 0; g < 3; g++) {
+        char a[8], b[8], spines[16];
+        snprintf(a, sizeof(a), "n%d0", g);
+        snprintf(b, sizeof(b), "n%d1", g);
+        snprintf(spines, sizeof(spines), "s%d0..s%d1", g, g);
+        assert_string_equal(claimed(&t, LEVEL_SPINE, a), spines);
+        assert_string_equal(claimed(&t, LEVEL_SPINE, b), spines);
+    }
+    topo_free(&t);
+    net_free(n);
+    free(text);
+}
+
 /* A host without one of its rails, one with a cable in the wrong group, a storage leaf for all. */
 static void odd_hosts_stay_in_their_group(void **state)
 {
@@ -588,6 +663,8 @@ int main(void)
         cmocka_unit_test(a_fabric_is_read_once),
         cmocka_unit_test(what_real_dumps_have),
         cmocka_unit_test(the_bare_style_of_ibsim),
+        cmocka_unit_test(the_log_of_a_terminal),
+        cmocka_unit_test(groups_of_a_dragonfly_plus_are_claimed_as_spines),
         cmocka_unit_test(what_is_refused),
         cmocka_unit_test(descriptions_name_hosts_or_do_not),
         cmocka_unit_test(groups_of_leaves_are_claimed),

@@ -53,8 +53,8 @@ static void spell(char *to, size_t size, const struct nccl_profile *p)
     else if (p->choices)
         snprintf(to, size, "%s %lld %s %s %d", p->choice[0].op, p->choice[0].bytes,
                  p->choice[0].algo, p->choice[0].proto, p->choice[0].channels);
-    else if (p->envs || p->warns)
-        snprintf(to, size, "%s", p->envs ? p->env[0] : p->warn[0]);
+    else if (p->envs || p->warns || p->findings)
+        snprintf(to, size, "%s", p->envs ? p->env[0] : p->warns ? p->warn[0] : p->finding[0]);
     else if (r->nics)
         snprintf(to, size, "%d nics, %d %s gdr %d", r->nics, r->nic[r->nics - 1].number,
                  r->nic[r->nics - 1].name, r->nic[r->nics - 1].gdr);
@@ -162,6 +162,25 @@ static const struct {
     {LINE("NET/IB : GPU Direct RDMA Enabled for HCA 2 'mlx5_2'"), "1 nics, 2 mlx5_2 gdr 1"},
     {LINE("NET/IB : GPU Direct RDMA Disabled for HCA 2 'mlx5_2'"), "1 nics, 2 mlx5_2 gdr 0"},
     {LINE("Using network AWS Libfabric"), "AWS Libfabric"},
+    {LINE("NET/OFI Selected Provider is efa"), NOTHING},
+    {LINE("NET/OFI Selected provider is efa, fabric is efa-direct (found 32 nics)"), NOTHING},
+    {LINE("NET/OFI Selected provider is tcp;ofi_rxm, fabric is 10.0.0.0/24 (found 1 nics)"),
+     "the network plugin uses libfabric's provider tcp;ofi_rxm: sockets, not RDMA (FI_PROVIDER)"},
+    /* 2.30: NICs of two planes as one; each alone has a line too */
+    {LINE(
+         "NET/IB : Using [0]mlx5_0:1:0:0/IB [1]mlx5_1:1:0:1/IB [RO]; OOB eth0:10.0.0.1<0>\n"
+         "n1:70:81 [3] NCCL INFO NET/IB : Made virtual device [1] name=mlx5_1 speed=400000 ndevs=1 "
+         "rail=0 plane=1\n"
+         "n1:70:81 [3] NCCL INFO NET/IB : Made virtual device [2] name=mlx5_0+mlx5_1 speed=800000 "
+         "ndevs=2 rail=0 plane=16387"),
+     "3 nics, 2 mlx5_0+mlx5_1/IB rail 0 gdr -1"},
+    {LINE("NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE [RO]; OOB eth0:10.0.0.1<0>\n"
+          "n1:70:81 [3] NCCL INFO NET/IB : Made virtual device [2] name=mlx5_0+mlx5_1 speed=800000 "
+          "ndevs=2 rail=-1 plane=16387"),
+     "3 nics, 2 mlx5_0+mlx5_1/RoCE gdr -1"},
+    {LINE("NET/IB : Made virtual device [2] name=mlx5_0+mlx5_1 speed=800000 ndevs=2"),
+     "1 nics, 2 mlx5_0+mlx5_1 gdr -1"},
+    {LINE("NET/gIB : GPU Direct RDMA Enabled for HCA 0 'mlx5_0'"), "1 nics, 0 mlx5_0 gdr 1"},
     {LINE("Assigned NET plugin IB to comm"), "IB"},
     {LINE("NCCL_ALGO set by environment to Ring"), "NCCL_ALGO set by environment to Ring"},
     {LINE("NCCL_IB_HCA set to mlx5"), "NCCL_IB_HCA set to mlx5"},

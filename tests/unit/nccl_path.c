@@ -45,6 +45,16 @@ static const struct judged {
     {"roce", ROCE, "NET/IB/0", "NET/IB/0", NULL, NULL, 0, 4},
     {"roce", IB, "NET/IB/0", "NET/IB/0", NULL, "asked roce, used NET/IB on InfiniBand on ranks 0-7",
      EXIT_CONFIG, 4},
+    /* NICs used as one have a number of their own, and the layer of their members */
+    {"ib",
+     "[0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]\nh:1:2 [0] NCCL INFO NET/IB : Made virtual device [2] "
+     "name=mlx5_0+mlx5_1 speed=800000 ndevs=2 rail=-1 plane=16387\nh:1:2 [0] NCCL INFO",
+     "NET/IB/2/GDRDMA", "NET/IB/2/GDRDMA", NULL, NULL, 0, 4},
+    {"roce",
+     "[0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]\nh:1:2 [0] NCCL INFO NET/IB : Made virtual device [2] "
+     "name=mlx5_0+mlx5_1 speed=800000 ndevs=2 rail=-1 plane=16387\nh:1:2 [0] NCCL INFO",
+     "NET/IB/2/GDRDMA", "NET/IB/2/GDRDMA", NULL,
+     "asked roce, used NET/IB on InfiniBand on ranks 0-7", EXIT_CONFIG, 4},
     /* neither NCCL nor the topology names the layer */
     {"ib", "[0]rdma7:1", "NET/IB/0", "NET/IB/0", NULL,
      "asked ib, used NET/IB, but neither the log of NCCL nor the topology tells InfiniBand from "
@@ -57,6 +67,23 @@ static const struct judged {
     {"tcp", IB, "NET/Socket/0", "NET/Socket/0", NULL, NULL, 0, 4},
     {"tcp", IB, "P2P/CUMEM", "NET/IB/0", "NET/Socket/0",
      "asked tcp, used P2P on ranks 0-2 and NET/IB on rank 3", EXIT_CONFIG, 4},
+    {"plugin", ROCE, "NET/gIB/0/GDRDMA", "NET/gIB/3/GDRDMA", NULL, NULL, 0, 4},
+    {"plugin", IB, "NET/IBext_v8/0", "NET/IBext_v8/0", NULL, NULL, 0, 4}, /* of HPC-X */
+    {"plugin", IB, "NET/IB/0", "NET/IB/0", NULL, "asked plugin, used NET/IB on ranks 0-7",
+     EXIT_CONFIG, 4},
+    {"plugin:Libfabric", "", "NET/Libfabric/0/GDRDMA", "NET/Libfabric/0/GDRDMA", NULL, NULL, 0, 4},
+    {"plugin:libfabric", "", "NET/Libfabric/0", "NET/Libfabric/0", NULL, NULL, 0, 4},
+    {"plugin:gIB", ROCE, "NET/gIB/0/GDRDMA", "NET/gIB/3/GDRDMA", "NET/AWS Libfabric/0",
+     "asked plugin:gIB, used NET/AWS Libfabric on ranks 4-7", EXIT_CONFIG, 4},
+    {"plugin:gIB", ROCE, "NET/gIB/0", "NET/gIBx/0", NULL,
+     "asked plugin:gIB, used NET/gIBx on ranks 3, 7", EXIT_CONFIG, 4},
+    {"plugin:gIB", ROCE, "P2P/CUMEM", "NET/gIB/0", NULL,
+     "asked plugin:gIB, used P2P on ranks 0-2, 4-6", EXIT_CONFIG, 4},
+    {"plugin:gIB", ROCE, "", "", NULL,
+     "asked plugin:gIB, but the log of NCCL names no connection of ranks 0-7: not proven",
+     EXIT_UNJUDGED, 4},
+    {"ib", IB, "NET/gIB/0", "NET/gIB/0", NULL, "asked ib, used NET/gIB on ranks 0-7", EXIT_CONFIG,
+     4},
     {"tcp", IB, "", "", NULL,
      "asked tcp, but the log of NCCL names no connection of ranks 0-7: not proven", EXIT_UNJUDGED,
      4},
@@ -173,6 +200,11 @@ static void names(void **state)
     assert_string_equal(tcp->var[0].name, "NCCL_NET");
     assert_string_equal(tcp->var[0].value, "Socket");
     assert_string_equal(tcp->net_name, "Socket");
+    assert_ptr_equal(nccl_path_find("plugin:gIB"), nccl_path_find("plugin"));
+    assert_string_equal(nccl_path_plugin("plugin:AWS Libfabric"), "AWS Libfabric");
+    assert_null(nccl_path_plugin("plugin"));
+    assert_null(nccl_path_find("plugin:"));
+    assert_null(nccl_path_find("plugins"));
     assert_null(nccl_path_find("carrier"));
     assert_int_equal(nccl_path_judge(NULL, NULL, "carrier", &err), -1);
     assert_int_equal(err.code, EXIT_USAGE);

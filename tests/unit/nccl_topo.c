@@ -102,6 +102,38 @@ static void a_fused_dump_is_a_domain_and_its_lost_gpu_is_named(void **state)
     topo_free(&t);
 }
 
+/* NVML may number GPUs in another order than that of their addresses; ranks, logs and nvidia-smi
+ * have that number. */
+static void gpus_have_the_numbers_that_the_file_tells(void **state)
+{
+    static const char *const dev[][3] = {
+        {"dev=\"1\"", "dev=\"4\"", "0000:02:00.0"}, /* told: GPU 1 is the second, GPU 4 the first */
+        {"", "dev=\"4\"", "0000:01:00.0"},          /* told of one alone: by address */
+        {"dev=\"40\"", "dev=\"41\"", "0000:01:00.0"}, /* beyond what a host has */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(dev) / sizeof(*dev); i++) {
+        struct err err = {0};
+        struct topo t;
+        char text[600];
+        snprintf(text, sizeof(text),
+                 "<system version=\"1\"><cpu numaid=\"0\">"
+                 "<pci busid=\"0000:01:00.0\" class=\"0x030200\"><gpu %s sm=\"90\"/></pci>"
+                 "<pci busid=\"0000:02:00.0\" class=\"0x030200\"><gpu %s sm=\"90\"/></pci>"
+                 "</cpu></system>",
+                 dev[i][1], dev[i][0]);
+        topo_init(&t);
+        if (nccl_topo_parse(&t, topo_add_host(&t, "h"), text, strlen(text), "f", &err) < 0)
+            fail_msg("%s", err.text);
+        assert_int_equal(t.gpus, 2);
+        assert_string_equal(t.gpu[0].busid, dev[i][2]);
+        assert_int_equal(t.gpu[0].index, i ? 0 : 1);
+        assert_int_equal(t.gpu[1].index, i ? 1 : 4);
+        topo_free(&t);
+    }
+}
+
 static void a_link_less_is_named(void **state)
 {
     static const char head[] = "<system version=\"1\"><cpu numaid=\"0\">",
@@ -237,6 +269,7 @@ int main(void)
         cmocka_unit_test(a_board_has_its_nics_near_its_gpus),
         cmocka_unit_test(a_flat_tree_is_called_by_its_name),
         cmocka_unit_test(a_fused_dump_is_a_domain_and_its_lost_gpu_is_named),
+        cmocka_unit_test(gpus_have_the_numbers_that_the_file_tells),
         cmocka_unit_test(a_link_less_is_named),
         cmocka_unit_test(files_of_clouds_name_devices_by_address),
         cmocka_unit_test(rccl_s_files_have_links_rails_and_planes),

@@ -152,6 +152,44 @@ static void a_pair_with_none(void **state)
           "no cable to spine-1, to which 7 of 7 switches with the same neighbours have one", true});
 }
 
+/* The management leaf of a large fabric has two uplinks where the others have eight. */
+static void a_leaf_of_another_kind_is_said_once(void **state)
+{
+    for (int uplinks = 2; uplinks <= 7; uplinks++) {
+        char *text = NULL, said_is[120];
+        size_t len;
+        FILE *f = open_memstream(&text, &len);
+        struct topo t;
+        struct err err;
+        for (int l = 0; l < 6; l++) {
+            fprintf(f, "Switch 64 \"%s%d\"\n[1] \"n%d\"[1]\n", l ? "leaf-" : "mgmt-", l, l);
+            for (int s = 0; s < (l ? 8 : uplinks); s++)
+                fprintf(f, "[%d] \"spine-%d\"[%d]\n", 33 + s, s, 1 + l);
+        }
+        for (int s = 0; s < 8; s++)
+            fprintf(f, "Switch 64 \"spine-%d\"\n", s);
+        for (int l = 0; l < 6; l++)
+            fprintf(f, "Ca 1 \"n%d\" # \"n%d mlx5_0\"\n", l, l);
+        fclose(f);
+        topo_init(&t);
+        if (ibnet_parse(&t.net, text, len, "made", &err) < 0)
+            fail_msg("%s", err.text);
+        free(text);
+        net_tiers(t.net);
+        struct lint l = {0};
+        lint_net(&l, &t);
+        snprintf(said_is, sizeof(said_is),
+                 "mgmt-0: cables to %d switches above it, where 5 others have 8", uplinks);
+        assert_int_equal(l.findings, uplinks <= 4 ? 1 : 8 - uplinks);
+        assert_int_equal(lint_bad(&l), uplinks <= 4 ? 0 : 8 - uplinks);
+        if (uplinks <= 4)
+            assert_non_null(strstr(l.finding[0].text, said_is));
+        lint_free(&l);
+        topo_free(&t);
+    }
+    (void)state;
+}
+
 static void slow_and_narrow_cables(void **state)
 {
     struct topo t;
@@ -302,6 +340,7 @@ int main(void)
         cmocka_unit_test(nothing_is_odd),
         cmocka_unit_test(a_pair_with_one_cable),
         cmocka_unit_test(a_pair_with_none),
+        cmocka_unit_test(a_leaf_of_another_kind_is_said_once),
         cmocka_unit_test(slow_and_narrow_cables),
         cmocka_unit_test(what_is_slow_together_is_not_odd),
         cmocka_unit_test(a_host_without_a_rail),

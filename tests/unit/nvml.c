@@ -158,6 +158,10 @@ static void older_calls_are_tried_and_missing_ones_stay_untold(void **state)
     assert_string_equal(g.chassis, "1820000000001");
     assert_int_equal(g.health, 0xaa);
     assert_int_equal(g.summary, -1);
+    g = read_gpu("include gb200.txt\nfabric_version 4\n", 0); /* the calls of before are gone */
+    assert_int_equal(g.state, FABRIC_COMPLETED);
+    assert_int_equal(g.clique, 2);
+    assert_int_equal(g.summary, 1);
     g = read_gpu("include gb200.txt\nfabric_version 0\n", 0);
     assert_int_equal(g.state, FABRIC_COMPLETED);
     assert_int_equal(g.clique, 2);
@@ -249,12 +253,14 @@ static void a_lost_gpu_is_named_and_the_others_are_read(void **state)
 
     (void)state;
     assert_int_equal(nvml_count(n), 4);
-    assert_int_equal(nvml_read(n, 2, &g, &err), -1);
-    assert_int_equal(err.code, EXIT_IO);
-    assert_string_equal(err.text, "GPU 2: GPU is lost");
+    assert_int_equal(nvml_read(n, 2, &g, &err), 0);
+    assert_true(gpu_is_lost(&g));
+    assert_int_equal(g.status, GPU_LOST);
+    assert_string_equal(g.busid, "");
     assert_int_equal(nvml_find(n, "0018:06:00.0"), -1);
     assert_int_equal(nvml_find(n, "0019:06:00.0"), 3);
     assert_int_equal(nvml_read(n, 3, &g, &err), 0);
+    assert_false(gpu_is_lost(&g));
     assert_int_equal(g.path[2], -1);
     nvml_watch(n, 2);
     nvml_look(n, 2, &c);
@@ -349,6 +355,8 @@ static void each_health_field_has_its_word_and_zero_is_no_good_news(void **state
                  {0x1, 1, "bandwidth degraded"},
                  {0x4, 1, "route recovery in progress"},
                  {0x10, 1, "route unhealthy"},
+                 {1 << 14, 1, ""}, /* the fabric manager is connected */
+                 {2 << 14, 1, "fabric manager disconnected"},
                  {0x40, 1, "access timeout recovery in progress"},
                  {0x100, 1, ""},
                  {0x200, 1, "wrong system GUID"},

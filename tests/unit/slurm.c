@@ -53,6 +53,42 @@ static void is(const char *text, const char *path, const char *wanted)
     free(got);
 }
 
+static void unseen(const char *text, const char *what, const char *why)
+{
+    struct slurm_file f;
+    struct topo t;
+    struct err err = {0, ""};
+    const char *said = NULL;
+
+    topo_init(&t);
+    assert_int_equal(slurm_parse(&f, text, strlen(text), "/etc/t.conf", &err), 0);
+    slurm_declare(&f, &t);
+    for (int i = 0; i < t.unseens; i++)
+        if (!strcmp(t.unseen[i].what, what))
+            said = t.unseen[i].why;
+    if (!why ? said != NULL : !said || strncmp(said, why, strlen(why)) != 0)
+        fail_msg("%s: \"%s\" where \"%s\" is expected", what, said ? said : "", why ? why : "");
+    slurm_file_free(&f);
+    topo_free(&t);
+}
+
+/* What slurmctld warns of and takes. */
+static void warnings(void **state)
+{
+    (void)state;
+    unseen("SwitchName=l1 Nodes=n[1-4]\nSwitchName=l2 Nodes=n[3-8]\nSwitchName=s Switches=l[1-2]\n",
+           "leaf of n[3-4]", "in several leaf switches of t.conf, of which the first is taken");
+    unseen("SwitchName=l1 Nodes=n1\nSwitchName=l2 Nodes=n2\n", "tree of t.conf",
+           "no switch reaches all nodes (l1 reaches 1 of 2 leaves)");
+    unseen("SwitchName=l1 Nodes=n1\nSwitchName=l2 Nodes=n2\nSwitchName=l3 Nodes=n3\n"
+           "SwitchName=s1 Switches=l[1-2]\nSwitchName=s2 Switches=l[2-3]\n",
+           "tree of t.conf", "no switch reaches all nodes (s1 reaches 2 of 3 leaves)");
+    unseen("SwitchName=l1 Nodes=n1\nSwitchName=l2 Nodes=n2\nSwitchName=s1 Switches=l[1-2]\n"
+           "SwitchName=s2 Switches=l2\n",
+           "tree of t.conf", NULL);
+    unseen("SwitchName=l1 Nodes=n1\n", "tree of t.conf", NULL);
+}
+
 static void blocks(void **state)
 {
     (void)state;
@@ -170,8 +206,9 @@ static void two_leaves(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blocks), cmocka_unit_test(trees),    cmocka_unit_test(shown),
-        cmocka_unit_test(yaml),   cmocka_unit_test(refusals), cmocka_unit_test(two_leaves),
+        cmocka_unit_test(warnings),   cmocka_unit_test(blocks), cmocka_unit_test(trees),
+        cmocka_unit_test(shown),      cmocka_unit_test(yaml),   cmocka_unit_test(refusals),
+        cmocka_unit_test(two_leaves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -118,7 +118,8 @@ static void free_steps(struct steps *s, int nodes)
 }
 
 /* Report neighbours that a switch lacks and most of its peers have.  Peers share half of the
- * switch's neighbours. */
+ * switch's neighbours.  A switch that lacks as many as it has, or more, is of another kind: that of
+ * management or storage, which has a few uplinks on purpose.  It is said once, for information. */
 static void missing_of(struct lint *l, const struct net_view *v, int x, const struct steps *up,
                        const struct steps *down, int *shared, int *have)
 {
@@ -138,6 +139,17 @@ static void missing_of(struct lint *l, const struct net_view *v, int x, const st
     }
     for (int i = 0; i < up[x].nodes; i++)
         have[up[x].node[i]] = 0;
+    int lacks = 0;
+    for (int s = 0; s < nodes; s++)
+        lacks += lint_most(have[s], peers);
+    if (lacks >= up[x].nodes && lacks > 1) {
+        lint_note(l, "uplink", v->label[x],
+                  "%.80s: cables to %d switch%s above it, where %d others have %d: of another kind "
+                  "(management, storage), or most of its uplinks are gone",
+                  v->label[x], up[x].nodes, up[x].nodes == 1 ? "" : "es", peers,
+                  up[x].nodes + lacks);
+        return;
+    }
     for (int s = 0; s < nodes; s++)
         if (lint_most(have[s], peers))
             lint_add(

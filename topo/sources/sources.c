@@ -27,7 +27,7 @@ const struct source_file source_file[] = {
      false, SLURM_BYTES_MAX, slurm_read, NULL},
     {"topograph", "FILE", "model (YAML) or graph (JSON) of topograph", false, YAML_BYTES,
      topograph_parse, NULL},
-    {"hwloc-xml", "[HOST=]FILE", "host: XML of version 2 from hwloc's lstopo", true,
+    {"hwloc-xml", "[HOST=]FILE", "host: XML of version 2 or 3 from hwloc's lstopo", true,
      HWLOC_XML_BYTES_MAX, hwloc_xml_parse, NULL},
     {"lldp", "[HOST=]FILE",
      "Ethernet neighbours: output of lldpcli -f keyvalue (json, json0) show neighbors, or live",

@@ -53,10 +53,10 @@ int smi_xml_parse(struct topo *t, int host, const char *text, size_t len, const 
 /* Read nvidia-smi topo -m. */
 int smi_topo_parse(struct topo *t, int host, const char *text, size_t len, const char *path,
                    struct err *err);
-/* Read hwloc XML version 2 (lstopo FILE.xml) with a parser of our own, because hwloc's import is
+/* Read hwloc XML of version 2 or 3 (lstopo FILE.xml) with a parser of our own, because hwloc's import is
  * not made for untrusted files.  Reads only what a topology needs: packages, cores, memory, GPUs
  * and NICs with their place, NVLinks from the distances "NVLinkBandwidth" (MB/s per direction).
- * For versions 1 and 3 the message explains how to write version 2. */
+ * For version 1 the message explains how to write version 2. */
 int hwloc_xml_parse(struct topo *t, int host, const char *text, size_t len, const char *path,
                     struct err *err);
 

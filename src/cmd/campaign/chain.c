@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@
 #include "base/units.h"
 #include "measure/campaign_files.h"
 #include "step/job.h"
+#include "topo/nccl_profile.h"
 #include "topo/nic.h"
 
 /* --- steps by the MPI program --- */
@@ -440,13 +442,42 @@ static int probe_sim(struct chain *c, const char *path, const struct measure_opt
     return rc;
 }
 
+/* Plugin of the network that NCCL used in the first pass; the caller frees.  NULL: NCCL's own. */
+static char *used_plugin(const char *topology)
+{
+    struct nccl_profile p = {.lines = 0};
+    struct topo t;
+    struct err why;
+    char *name = NULL;
+
+    if (topo_load(&t, topology, &why) < 0)
+        return NULL;
+    if (t.nccl && nccl_profile_read(&p, t.nccl, topology, &why) == 0)
+        for (int i = 0; i < p.ranks && !name; i++)
+            if (*p.rank[i].net && strcasecmp(p.rank[i].net, "IB") != 0 &&
+                strcasecmp(p.rank[i].net, "Socket") != 0)
+                name = mem_strdup(p.rank[i].net);
+    nccl_profile_free(&p);
+    topo_free(&t);
+    return name;
+}
+
 /* With NVLink bypassed, the program is started again, because NCCL reads its variables once. */
-static void add_nic_words(struct words *w, const struct chain *c, const struct measure_opts *how)
+static void add_nic_words(struct words *w, const struct chain *c, const struct measure_opts *how,
+                          const char *topology)
 {
     const struct nic *nic = &c->topo.nic[c->topo.endpoint[0].nic];
+    char *plugin = used_plugin(topology);
 
     words_add(w, "--nic-pass");
-    words_add(w, "--path=%s", nic->layer == LINK_ETHERNET ? "roce" : "ib");
+    if (plugin)
+        words_add(w, "--path=plugin:%s", plugin);
+    else
+        words_add(w, "--path=%s",
+                  nic_is_efa(nic)               ? "plugin"
+                  : nic->layer == LINK_ETHERNET ? "roce"
+                                                : "ib");
+    free(plugin);
     if (how->budget > 0)
         words_add(w, "--budget=%.3f", how->budget);
 }
@@ -463,7 +494,7 @@ static int probe_mpi(struct chain *c, const char *path, const struct measure_opt
     if (c->until > 0 && how->time_cap > 0)
         words_add(&w, "--time-cap=%.9f", how->time_cap);
     if (how->nics)
-        add_nic_words(&w, c, how);
+        add_nic_words(&w, c, how, topology);
     int rc = chain_mpi(c, &w, how->nics ? "the pass through the NICs" : "probe", err);
     words_free(&w);
     free(topology);

@@ -42,20 +42,42 @@ const struct opt launch_options[] = {
     {0},
 };
 
-char *launch_program(struct err *err)
+/* Program of this name beside this executable; NULL: none.  The caller frees. */
+static char *beside(const char *name)
 {
     char exe[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 
-    if (n > 0) {
-        exe[n] = '\0';
-        char *beside = mem_printf("%.*s/railgauge-probe", (int)(strrchr(exe, '/') - exe), exe);
-        if (access(beside, X_OK) == 0)
-            return beside;
-        free(beside);
+    if (n <= 0)
+        return NULL;
+    exe[n] = '\0';
+    char *path = mem_printf("%.*s/%s", (int)(strrchr(exe, '/') - exe), exe, name);
+    if (access(path, X_OK) == 0)
+        return path;
+    free(path);
+    return NULL;
+}
+
+/* RAILGAUGE_MPI names one of several that were built for different MPIs (make MPI=NAME). */
+char *launch_program(struct err *err)
+{
+    const char *mpi = getenv("RAILGAUGE_MPI");
+    char name[64], *found;
+
+    if (!mpi || !*mpi)
+        mpi = NULL;
+    if (mpi && (strlen(mpi) > 32 || strchr(mpi, '/'))) {
+        err_usage(err, "RAILGAUGE_MPI=%.40s is no name of an MPI", mpi);
+        return NULL;
     }
-    char *found = process_find("railgauge-probe", true);
+    snprintf(name, sizeof(name), "railgauge-probe%s%s", mpi ? "-" : "", mpi ? mpi : "");
+    found = beside(name);
     if (!found)
+        found = process_find(name, true);
+    if (!found && mpi)
+        err_config(err, "%s is neither beside railgauge nor in PATH (build it with make MPI=%s)",
+                   name, mpi);
+    else if (!found)
         err_config(err, "railgauge-probe is neither beside railgauge nor in PATH (it needs MPI: "
                         "build it with make)");
     return found;
@@ -128,8 +150,27 @@ static bool in_allocation(void)
     return false;
 }
 
-/* -H host:ranks,... for --hosts; *ranks is the sum. */
-static int add_hosts(struct words *w, const char *hosts, int *ranks, struct err *err)
+/* True if mpirun is Hydra, that of MPICH, MVAPICH and Intel MPI, whose words differ from Open MPI's.
+ * Its file tells, behind all links, so that a dry run starts nothing: mpiexec.hydra, .../mpich/bin,
+ * /opt/intel/oneapi/mpi. */
+static bool is_hydra(void)
+{
+    static const char *const open_mpi[] = {"openmpi", "/ompi", "hpcx", "orterun", "prte"},
+                             *const hydra[] = {"hydra", "mpich", "mvapich", "/intel", "/impi"};
+    char *found = process_find("mpirun", true), *file = found ? realpath(found, NULL) : NULL;
+    bool is = false;
+
+    for (int i = 0; file && i < 5; i++)
+        is = is || strstr(file, hydra[i]);
+    for (int i = 0; file && i < 5; i++)
+        is = is && !strstr(file, open_mpi[i]);
+    free(file);
+    free(found);
+    return is;
+}
+
+/* -H host:ranks,... for --hosts (Hydra: -hosts); *ranks is the sum. */
+static int add_hosts(struct words *w, const char *hosts, bool hydra, int *ranks, struct err *err)
 {
     struct hostfile s;
     char *list = NULL;
@@ -140,7 +181,7 @@ static int add_hosts(struct words *w, const char *hosts, int *ranks, struct err 
     for (int i = 0; rc == 0 && i < s.hosts; i++)
         list = mem_append(list, "%s%s:%d", i ? "," : "", s.host[i], s.slot[i]);
     if (rc == 0) {
-        words_add(w, "-H");
+        words_add(w, "%s", hydra ? "-hosts" : "-H");
         words_add(w, "%s", list);
     }
     free(list);
@@ -164,27 +205,29 @@ static bool stays_here(const struct launch *l)
     return !l->command && !l->hosts && !in_allocation();
 }
 
-/* Words for Open MPI's mpirun.  Ranks may outnumber cores, so ranks yield while waiting and are not
- * bound. */
+/* Words for mpirun: Open MPI's, or Hydra's, which binds nothing and hands on all variables unasked.
+ * Ranks may outnumber cores, so ranks yield while waiting and are not bound. */
 static int add_mpirun(struct words *w, const struct launch *l, struct err *err)
 {
     struct words hosts = {NULL, 0};
     int ranks = l->hosts || l->ranks ? l->ranks : ranks_here();
+    bool hydra = is_hydra();
 
     if (stays_here(l) ? check_ranks(ranks, err) < 0
-                      : l->hosts && add_hosts(&hosts, l->hosts, &ranks, err) < 0)
+                      : l->hosts && add_hosts(&hosts, l->hosts, hydra, &ranks, err) < 0)
         return -1;
     words_add(w, "mpirun");
     words_add(w, "-n");
     words_add(w, "%d", ranks);
-    add_split(w, "--oversubscribe --bind-to none --mca mpi_yield_when_idle 1");
-    if (needs_no_networks(l))
+    if (!hydra)
+        add_split(w, "--oversubscribe --bind-to none --mca mpi_yield_when_idle 1");
+    if (!hydra && needs_no_networks(l))
         add_split(w, "--mca btl " NO_NETWORKS);
-    if (geteuid() == 0)
+    if (!hydra && geteuid() == 0)
         words_add(w, "--allow-run-as-root");
     for (int i = 0; i < hosts.count; i++)
         words_add(w, "%s", hosts.word[i]);
-    if (l->hosts && l->dir)
+    if (!hydra && l->hosts && l->dir)
         add_split(w, "-x RAILGAUGE_WATCH -x RAILGAUGE_PROGRESS");
     words_free(&hosts);
     return 0;

@@ -36,7 +36,7 @@ int launch_run(struct launch *l, const struct words *args, int *code, struct err
 /* Print the command that launch_run() would start, for --dry-run. */
 int launch_print(const struct launch *l, const struct words *args, FILE *out, struct err *err);
 
-/* Path of "railgauge-probe" beside this executable, else in PATH.  NULL with EXIT_CONFIG: none.
+/* Path of "railgauge-probe" (with RAILGAUGE_MPI=NAME: "railgauge-probe-NAME") beside this executable, else in PATH.  NULL with EXIT_CONFIG: none.
  * The caller frees. */
 char *launch_program(struct err *err);
 /* Replace this process by railgauge-probe, beside this executable or in PATH, with these words

@@ -136,8 +136,8 @@ static int take_config(void *into, char *list, struct err *err)
 static const struct opt rows[] = {
     {.help = "NCCL (--transport nccl)", .group = "gpu"},
     {"path", 0, "NAME",
-     "path that must carry the data: nvlink, mnnvl, p2p, pcie, shm, ib, roce or tcp; another path "
-     "is an error (default: NCCL chooses)",
+     "path that must carry the data: nvlink, mnnvl, p2p, pcie, shm, ib, roce, tcp, plugin or "
+     "plugin:NAME (EFA: plugin:Libfabric); another path is an error (default: NCCL chooses)",
      OPT_CALL(take_path), .group = "gpu"},
     {"algo", 0, "LIST",
      "algorithms: ring, tree, nvls, nvlstree, pat, collnetdirect, collnetchain (default: NCCL "
@@ -295,6 +295,8 @@ static int set_path(const char *path, struct err *err)
 
     for (const struct nccl_path_var *v = nccl_path_find(path)->var; rc == 0 && v->name; v++)
         rc = set(v->name, v->value, why, err);
+    if (rc == 0 && nccl_path_plugin(path))
+        rc = set("NCCL_NET", nccl_path_plugin(path), why, err);
     free(why);
     return rc;
 }
@@ -330,6 +332,8 @@ static const char *opts_net(void)
     const struct nccl_opts *o = now;
     const struct nccl_path *path = o->path ? nccl_path_find(o->path) : NULL;
 
+    if (nccl_path_plugin(o->path))
+        return nccl_path_plugin(o->path);
     return path ? path->net_name : o->share_gpu ? "Socket" : NULL;
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/mem.h"
 #include "base/units.h"
@@ -86,13 +87,26 @@ const struct nccl_path nccl_paths_table[] = {
      .between = VIA(NET_SOCKET),
      .farthest = NCCL_PATH_DIS,
      .help = "TCP sockets for all pairs, also within a host"},
+    /* "via NET/gIB/3/GDRDMA", "via NET/Libfabric/0/GDRDMA": the name that the plugin gives itself
+     * (ncclNet_t.name).  NCCL_NET, unless it is set, is that name where one is asked for. */
+    {.name = "plugin",
+     .var = {ONLY_NET},
+     .within = VIA(NET_OTHER) | VIA(COLLNET),
+     .between = VIA(NET_OTHER) | VIA(COLLNET),
+     .farthest = NCCL_PATH_DIS,
+     .help = "a network plugin for all pairs, also within a host: EFA's Libfabric, gIB, FasTrak, "
+             "IBext; `plugin:NAME` that one (`NCCL_NET=NAME`)"},
     {.name = NULL},
 };
 
 const struct nccl_path *nccl_path_find(const char *name)
 {
+    const char *plugin = nccl_path_plugin(name);
+
+    if (plugin && !*plugin)
+        return NULL;
     for (const struct nccl_path *p = nccl_paths_table; name && p->name; p++)
-        if (!strcmp(p->name, name))
+        if (!strcmp(p->name, plugin ? "plugin" : name))
             return p;
     return NULL;
 }
@@ -100,7 +114,7 @@ const struct nccl_path *nccl_path_find(const char *name)
 void nccl_path_print(void *stream)
 {
     static const char *const spoken[NCCL_VIA_COUNT] = {
-        "P2P", "P2P/MNNVL", "SHM", "NET/IB", "NET/Socket", "NET/...", "COLLNET", "NVLS"};
+        "P2P", "P2P/MNNVL", "SHM", "NET/IB", "NET/Socket", "NET/NAME", "COLLNET", "NVLS"};
     FILE *f = stream;
 
     fputs("| `--path` | variables | allowed within a host | between hosts | what it is |\n"
@@ -137,6 +151,7 @@ struct nccl_judge {
     const struct nccl_profile *p;
     const struct topo *t;
     const struct nccl_path *asked;
+    const char *name; /* as asked: "plugin:gIB" */
     struct nccl_use {
         char name[USE_LEN];
         bool *rank; /* [endpoints]; owned */
@@ -153,7 +168,7 @@ static void blame_rank(struct nccl_judge *j, const char *used, int rank)
     while (i < j->uses && strcmp(j->use[i].name, used) != 0)
         i++;
     if (i == USES_MAX)
-        return; /* cannot happen: there are fewer kinds */
+        return; /* more names of plugins than are printed; the path is refused already */
     if (i == j->uses) {
         snprintf(j->use[i].name, sizeof(j->use[i].name), "%s", used);
         j->use[i].rank = mem_calloc((size_t)j->t->endpoints + 1, sizeof(bool));
@@ -193,21 +208,48 @@ static enum link_layer layer_of(const struct nccl_judge *j, int endpoint, int ne
     return LINK_UNKNOWN;
 }
 
+/* HPC-X's plugin calls itself IBext_v8 and the like, so that its connections begin as those of
+ * NCCL's own verbs do. */
+static enum nccl_via via_of(const struct nccl_link *k, const struct nccl_rank *teller)
+{
+    bool own = !teller || !*teller->net || !strcasecmp(teller->net, "IB");
+
+    return k->via == NCCL_VIA_NET_IB && !own ? NCCL_VIA_NET_OTHER : k->via;
+}
+
+static void judge_plugin(struct nccl_judge *j, int teller, const char *used)
+{
+    const char *wanted = nccl_path_plugin(j->name);
+
+    if (wanted && strcasecmp(used + strlen("NET/"), wanted) != 0)
+        blame_rank(j, used, teller);
+}
+
 static void judge_link(struct nccl_judge *j, const struct nccl_link *k, int from, int to)
 {
     const struct topo *t = j->t;
     bool same = t->endpoint[from].place.at[LEVEL_HOST] == t->endpoint[to].place.at[LEVEL_HOST];
     int teller = k->receives ? to : from;
-    const char *used = nccl_via_name[k->via];
+    const struct nccl_rank *s = rank_of(j->p, teller);
+    bool plugin = !strcmp(j->asked->name, "plugin");
+    enum nccl_via via = plugin ? via_of(k, s) : k->via;
+    const char *used = nccl_via_name[via];
+    char text[USE_LEN];
 
     j->heard[teller] = true;
+    if (via == NCCL_VIA_NET_OTHER && s && *s->net) {
+        snprintf(text, sizeof(text), "NET/%s", s->net);
+        used = text;
+    }
     /* P2P between hosts is always NVLink, whatever its name. */
     if (!same && k->via == NCCL_VIA_P2P)
         used = nccl_via_name[NCCL_VIA_MNNVL];
-    if (!((same ? j->asked->within : j->asked->between) >> k->via & 1)) {
+    if (!((same ? j->asked->within : j->asked->between) >> via & 1)) {
         blame_rank(j, used, teller);
         return;
     }
+    if (via == NCCL_VIA_NET_OTHER)
+        judge_plugin(j, teller, used);
     if (k->via == NCCL_VIA_NET_IB && j->asked->layer) {
         enum link_layer layer = layer_of(j, teller, k->net);
         j->dim[teller] |= !layer;
@@ -219,7 +261,6 @@ static void judge_link(struct nccl_judge *j, const struct nccl_link *k, int from
     int type =
         same && from != to && k->via <= NCCL_VIA_MNNVL ? nccl_pair_path(j->p, from, to, NULL) : -1;
     if (type >= 0 && (type < j->asked->nearest || type > j->asked->farthest)) {
-        char text[USE_LEN];
         snprintf(text, sizeof(text), "P2P over %s",
                  type <= NCCL_PATH_NVB   ? "NVLink"
                  : type == NCCL_PATH_C2C ? "C2C"
@@ -239,7 +280,7 @@ static int tell_used(struct nccl_judge *j, struct err *err)
                  ranks);
     }
     if (j->uses)
-        return err_config(err, "asked %s, used %s", j->asked->name, text);
+        return err_config(err, "asked %s, used %s", j->name, text);
     bool *silent = mem_calloc((size_t)j->t->endpoints + 1, sizeof(bool));
     int n = 0, dim = 0;
     for (int i = 0; i < j->t->endpoints; i++) {
@@ -252,22 +293,23 @@ static int tell_used(struct nccl_judge *j, struct err *err)
         return err_set(err,
                        "asked %s, used NET/IB, but neither the log of NCCL nor the topology tells "
                        "InfiniBand from Ethernet for the NICs of %s: not proven",
-                       j->asked->name,
-                       units_ranks_text(ranks, sizeof(ranks), j->dim, j->t->endpoints));
+                       j->name, units_ranks_text(ranks, sizeof(ranks), j->dim, j->t->endpoints));
     if (n)
         return err_set(err, "asked %s, but the log of NCCL names no connection of %s: not proven",
-                       j->asked->name, ranks);
+                       j->name, ranks);
     return 0;
 }
 
 int nccl_path_judge(const struct nccl_profile *p, const struct topo *t, const char *name,
                     struct err *err)
 {
-    struct nccl_judge j = {.p = p, .t = t, .asked = nccl_path_find(name)};
+    struct nccl_judge j = {.p = p, .t = t, .asked = nccl_path_find(name), .name = name};
 
     if (!j.asked)
-        return err_usage(
-            err, "no path \"%s\": choose nvlink, mnnvl, p2p, pcie, shm, ib, roce or tcp", name);
+        return err_usage(err,
+                         "no path \"%s\": choose nvlink, mnnvl, p2p, pcie, shm, ib, roce, tcp, "
+                         "plugin or plugin:NAME",
+                         name);
     j.heard = mem_calloc((size_t)t->endpoints + 1, sizeof(bool));
     j.dim = mem_calloc((size_t)t->endpoints + 1, sizeof(bool));
     for (int i = 0; i < p->links; i++) {

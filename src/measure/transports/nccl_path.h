@@ -7,6 +7,8 @@
 #ifndef RG_NCCL_PATH_H
 #define RG_NCCL_PATH_H
 
+#include <string.h>
+
 #include "base/err.h"
 #include "topo/nccl_profile.h"
 #include "topo/topo.h"
@@ -14,7 +16,7 @@
 enum { NCCL_PATH_VARS = 8 };
 
 struct nccl_path {
-    const char *name; /* "mnnvl" */
+    const char *name; /* "mnnvl"; "plugin" may be followed by ":NAME" of a network plugin */
     struct nccl_path_var {
         const char *name, *value; /* "NCCL_P2P_LEVEL", "NVL"; ends with {NULL} */
     } var[NCCL_PATH_VARS + 1];
@@ -29,6 +31,11 @@ struct nccl_path {
 
 extern const struct nccl_path nccl_paths_table[];         /* ends with name NULL */
 const struct nccl_path *nccl_path_find(const char *name); /* NULL: no such path */
+/* Name of the network plugin in "plugin:NAME", as NCCL_NET spells it; NULL: none is named. */
+static inline const char *nccl_path_plugin(const char *name)
+{
+    return name && !strncmp(name, "plugin:", 7) ? name + 7 : NULL;
+}
 /* Check that the path was used.  p is the merged profile, t names hosts and NICs.  EXIT_USAGE for
  * an unknown name.  EXIT_CONFIG if another path was used, "asked mnnvl, used NET/IB on ranks 4-7"
  * (the machine does not provide the requested path, so the measurements are of another one).

@@ -240,7 +240,7 @@ static int open_chosen(struct verbs_port *p, struct verbs_device *device, int nu
         return err_config(err,
                           "%s is an Elastic Fabric Adapter (driver efa): it has no reliable queue "
                           "pairs, so that transport verbs cannot use it; NCCL reaches it by the "
-                          "plugin aws-ofi-nccl over libfabric (-t nccl)",
+                          "plugin aws-ofi-nccl over libfabric (-t nccl --path plugin:Libfabric)",
                           device->name);
     p->hca = verbs.open_device(device);
     if (!p->hca)

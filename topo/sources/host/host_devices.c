@@ -164,7 +164,7 @@ void host_finish(struct topo *t, int host, enum source source)
     char name[320];
 
     for (int i = 0; i < t->gpus && bare; i++)
-        if (t->gpu[i].host == host) {
+        if (t->gpu[i].host == host && !gpu_is_lost(&t->gpu[i])) {
             int id = topo_add_endpoint(t, host, ENDPOINT_GPU); /* may move t->endpoint */
             struct endpoint *e = &t->endpoint[id];
             memcpy(e->busid, t->gpu[i].busid, sizeof(e->busid));

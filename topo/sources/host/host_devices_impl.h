@@ -15,6 +15,17 @@ int host_read(struct topo *t, int host, const char *path, size_t bytes,
                            struct err *err),
               struct err *err);
 
+/* Note that GPUs of a host are split by MIG (0: none). */
+static inline void host_mig(struct topo *t, int host, int split)
+{
+    if (split)
+        topo_unseen(
+            t, "GPU instances",
+            "MIG is on at %d GPU%s of %.60s: their instances are not listed, and have neither "
+            "NVLink nor PCIe to each other (NVIDIA, MIG User Guide)",
+            split, split == 1 ? "" : "s", t->host[host].name);
+}
+
 /* True if the machine below root has a file or folder of this path, with `more` appended. */
 bool host_has_file(const char *root, const char *path, const char *more);
 /* Normalise "00000008:06:00.0" or "0008:06:00.0" to the latter, in lower case; false: no

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hwloc_xml.c - reader of hwloc's XML.  Format: hwloc2.dtd, hwloc/topology-xml.c.  Objects are
- * nested; <info> belongs to the object around it.  OS devices: 1 GPU, 2 network, 3 OpenFabrics, 5
- * co-processor. */
+/* hwloc_xml.c - reader of hwloc's XML, versions 2 and 3.  Format: hwloc2.dtd and hwloc3.dtd,
+ * hwloc/topology-xml.c.  Objects are nested; <info> belongs to the object around it.  OS devices
+ * have a number in version 2 (1 GPU, 2 network, 3 OpenFabrics, 5 co-processor) and a set of bits in
+ * version 3 (hwloc.h, enum hwloc_obj_osdev_type_e: 4 GPU, 8 co-processor, 16 network, 32
+ * OpenFabrics, which is network too). */
 #include "topo/sources/sources.h"
 
 #include <errno.h>
@@ -14,12 +16,13 @@
 #include "topo/sources/host/hwloc_xml_impl.h"
 
 enum { DEPTHS = 128, ELEMENTS = 1 << 20, OS_NETWORK = 2, OS_FABRIC = 3 };
+enum { OS3_NETWORK = 1 << 4, OS3_FABRIC = 1 << 5 };
 enum { VENDOR_NVIDIA = 0x10de, VENDOR_AMD = 0x1002 };
 
 struct reader {
     struct hw h;
-    int open[DEPTHS]; /* object of each open element; -1: not an object */
-    bool hetero, in_distances;
+    int open[DEPTHS];                 /* object of each open element; -1: not an object */
+    bool hetero, in_distances, third; /* third: XML of version 3 */
     struct hw_distances d;
 };
 
@@ -59,7 +62,16 @@ static enum hw_kind pci_kind(const char *type, const char *subtype)
     return vendor == VENDOR_NVIDIA && pci_class == 0x0680 ? HW_SWITCH : HW_PCI;
 }
 
-static enum hw_kind kind_of(struct xml *x, const char *type, const char **atts)
+static enum hw_kind os_kind(struct xml *x, const char **atts, bool third)
+{
+    long long os = xml_whole(x, atts, "osdev_type", 0, 1 << 20, 0);
+
+    if (third)
+        return os & OS3_FABRIC ? HW_FABRIC : os & OS3_NETWORK ? HW_NET : HW_OTHER;
+    return os == OS_NETWORK ? HW_NET : os == OS_FABRIC ? HW_FABRIC : HW_OTHER;
+}
+
+static enum hw_kind kind_of(struct xml *x, const char *type, const char **atts, bool third)
 {
     const char *bridge = xml_attribute(atts, "bridge_type");
 
@@ -69,10 +81,7 @@ static enum hw_kind kind_of(struct xml *x, const char *type, const char **atts)
         return bridge && !strcmp(bridge, "0-1") ? HW_HOST_BRIDGE : HW_BRIDGE;
     if (!strcmp(type, "PCIDev"))
         return pci_kind(xml_attribute(atts, "pci_type"), xml_attribute(atts, "subtype"));
-    if (strcmp(type, "OSDev") != 0)
-        return HW_OTHER;
-    long long os = xml_whole(x, atts, "osdev_type", 0, 1 << 20, 0);
-    return os == OS_NETWORK ? HW_NET : os == OS_FABRIC ? HW_FABRIC : HW_OTHER;
+    return strcmp(type, "OSDev") != 0 ? HW_OTHER : os_kind(x, atts, third);
 }
 
 static int above(const struct reader *r, const struct xml *x)
@@ -96,7 +105,7 @@ static void open_object(struct reader *r, struct xml *x, const char **atts)
         xml_bad(x, "more than %d objects", HW_OBJECTS_MAX);
         return;
     }
-    o.kind = kind_of(x, type, atts);
+    o.kind = kind_of(x, type, atts, r->third);
     o.gp = xml_whole(x, atts, "gp_index", 0, 1LL << 60, -1);
     xml_keep(o.name, sizeof(o.name), xml_attribute(atts, "name"));
     const char *busid = xml_attribute(atts, "pci_busid");
@@ -212,22 +221,19 @@ static void close_distances(struct reader *r, struct xml *x)
 
 /* --- elements --- */
 
-static void check_version(struct xml *x, const char *name, const char **atts)
+/* True for version 3. */
+static bool check_version(struct xml *x, const char *name, const char **atts)
 {
     const char *version = xml_attribute(atts, "version");
 
     if (strcmp(name, "topology") != 0)
         xml_bad(x, "<%.40s> where <topology> of hwloc is needed", name);
     else if (!version)
-        xml_bad(x,
-                "hwloc XML of version 1, where version 2 is read (load and save it with hwloc 2)");
-    else if (!strncmp(version, "3.", 2))
-        xml_bad(x,
-                "hwloc XML of version %.10s (v3), where version 2 is read (hwloc 3 writes it with "
-                "lstopo --export-xml-flags v2)",
-                version);
-    else if (strncmp(version, "2.", 2) != 0)
-        xml_bad(x, "hwloc XML of version \"%.20s\", where version 2 is read", version);
+        xml_bad(x, "hwloc XML of version 1, where versions 2 and 3 are read (load and save it with "
+                   "hwloc 2)");
+    else if (strncmp(version, "2.", 2) != 0 && strncmp(version, "3.", 2) != 0)
+        xml_bad(x, "hwloc XML of version \"%.20s\", where versions 2 and 3 are read", version);
+    return version && *version == '3';
 }
 
 static void on_start(struct xml *x, const char *name, const char **atts)
@@ -236,7 +242,7 @@ static void on_start(struct xml *x, const char *name, const char **atts)
 
     r->open[x->depth - 1] = -1;
     if (x->depth == 1)
-        check_version(x, name, atts);
+        r->third = check_version(x, name, atts);
     else if (!strcmp(name, "object"))
         open_object(r, x, atts);
     else if (!strcmp(name, "info"))

@@ -94,12 +94,27 @@ static char *reasons_text(const struct reasons *r, int gpus, bool links)
 
 /* --- bad states --- */
 
+/* False if the source tells of no GPU whether it is registered (NCCL's XML, an old nvidia-smi). */
+static bool fabric_told(const struct topo *t)
+{
+    for (int i = 0; i < t->gpus; i++)
+        if (t->gpu[i].state >= 0)
+            return true;
+    return false;
+}
+
+/* rack: part of a rack whose registration the source tells. */
 static void judge_fabric(struct reasons *r, const struct gpu *g, bool rack)
 {
     static const char *const words[] = {"not supported", "not started", "in progress"};
     char text[REASON];
     int told;
 
+    if (gpu_is_lost(g)) {
+        reasons_add(r, g, "%s: it answers no question (nvidia-smi; dmesg names the Xid)",
+                    nvml_result_word(g->status));
+        return;
+    }
     if (g->state != FABRIC_COMPLETED) {
         bool waits = g->state == FABRIC_NOT_STARTED || g->state == FABRIC_IN_PROGRESS;
         if (rack || (waits && g->links > 0))
@@ -196,7 +211,7 @@ static void judge_host(struct reasons *r, const struct mnnvl_facts *f, int host)
     r->links = false;
     for (int i = h->first; i < h->first + h->gpus; i++) {
         const struct gpu *g = &f->t->gpu[i];
-        judge_fabric(r, g, h->rack);
+        judge_fabric(r, g, h->rack && f->told);
         r->links = true;
         judge_links(r, g, f);
         r->links = false;
@@ -282,7 +297,7 @@ static void set_verdict(struct mnnvl_host *out, const struct mnnvl_facts *f, int
     } else if (!g) {
         out->verdict = MNNVL_UNSEEN;
         out->why = mem_strdup("NVML told of no GPU");
-    } else if (h->rack) {
+    } else if (h->rack && f->told) {
         out->verdict = MNNVL_GOOD;
         out->why = good_text(g, h->gpus, trial);
     } else if (h->inside) {
@@ -369,7 +384,8 @@ static void odd_hosts(struct mnnvl *m, const struct mnnvl_facts *f)
             odd_add(m, "host %s: %d GPUs where others have %d", t->host[h].name, f->host[h].gpus,
                     most);
     for (int i = 1; i < t->gpus; i++)
-        if (strcmp(t->gpu[i].driver, t->gpu[0].driver) != 0) {
+        if (*t->gpu[i].driver && *t->gpu[0].driver &&
+            strcmp(t->gpu[i].driver, t->gpu[0].driver) != 0) {
             odd_add(m, "drivers differ: %s on %s, %s on %s", t->gpu[0].driver,
                     t->host[t->gpu[0].host].name, t->gpu[i].driver, t->host[t->gpu[i].host].name);
             break;
@@ -448,6 +464,7 @@ void mnnvl_judge(struct mnnvl *m, const struct topo *t, const struct mnnvl_trial
 
     memset(m, 0, sizeof(*m));
     mnnvl_facts_open(&f, t);
+    f.told = fabric_told(t);
     m->host = mem_calloc((size_t)t->hosts + 1, sizeof(*m->host));
     m->hosts = t->hosts;
     for (int i = 0; i < t->hosts; i++) {

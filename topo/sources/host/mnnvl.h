@@ -80,6 +80,7 @@ struct mnnvl_facts {
     } * model;
     int *gpu_domain, *gpu_model;      /* indexed by GPU of topo.gpu */
     int *cluster_home, *chassis_home; /* domain of most hosts in it */
+    bool told;                        /* the source says of a GPU whether it is registered */
 };
 
 void mnnvl_facts_open(struct mnnvl_facts *f, const struct topo *t);

@@ -372,12 +372,19 @@ static void set_fabric(struct gpu *g, const unsigned char *cluster, int status, 
     set_cluster(g->cluster, cluster);
 }
 
-/* Use the newest version that the library supports; version 1 has no health. */
+/* The lowest type, which is the first: a GPU of a Rubin rack has a clique for each kind of reach. */
+static unsigned first_clique(const struct nvml_fabric_v4 *v)
+{
+    return v->cliques && v->cliques <= sizeof(v->clique) / sizeof(*v->clique) ? v->clique[0].id : 0;
+}
+
+/* Use the newest version with one clique that the library supports; version 1 has no health. */
 static void read_fabric(const struct nvml_api *a, nvml_device d, struct gpu *g)
 {
     struct nvml_fabric v3 = {.version = NVML_VERSIONED(struct nvml_fabric, 3)};
     struct nvml_fabric_v2 v2 = {.version = NVML_VERSIONED(struct nvml_fabric_v2, 2)};
     struct nvml_fabric_v1 v1 = {.status = 0};
+    struct nvml_fabric_v4 v4 = {.status = 0};
 
     if (a->fabric_v && a->fabric_v(d, &v3) == NVML_SUCCESS) {
         set_fabric(g, v3.cluster, v3.status, v3.clique, v3.state);
@@ -386,6 +393,10 @@ static void read_fabric(const struct nvml_api *a, nvml_device d, struct gpu *g)
     } else if (a->fabric_v && a->fabric_v(d, &v2) == NVML_SUCCESS) {
         set_fabric(g, v2.cluster, v2.status, v2.clique, v2.state);
         g->health = g->state == FABRIC_COMPLETED ? (long long)v2.health : -1;
+    } else if (a->fabric_v4 && a->fabric_v4(d, &v4) == NVML_SUCCESS) {
+        set_fabric(g, v4.cluster, v4.status, first_clique(&v4), v4.state);
+        g->health = g->state == FABRIC_COMPLETED ? (long long)v4.health : -1;
+        g->summary = g->state == FABRIC_COMPLETED && v4.summary <= 3 ? v4.summary : -1;
     } else if (a->fabric_v1) {
         int result = a->fabric_v1(d, &v1);
         if (result == NVML_SUCCESS)
@@ -475,6 +486,10 @@ int nvml_read(struct nvml *n, int i, struct gpu *g, struct err *err)
 
     gpu_init(g);
     g->index = i;
+    if (!d->handle && (d->lost == GPU_LOST || d->lost == GPU_TO_RESET)) {
+        g->status = d->lost;
+        return 0;
+    }
     if (!d->handle)
         return err_io(err, "GPU %d: %s", i, nvml_result_word(d->lost));
     memcpy(g->busid, d->busid, sizeof(g->busid));
@@ -483,6 +498,8 @@ int nvml_read(struct nvml *n, int i, struct gpu *g, struct err *err)
         set_text(g->model, sizeof(g->model), text);
     if (n->api.uuid && n->api.uuid(d->handle, text, sizeof(text)) == NVML_SUCCESS)
         set_text(g->uuid, sizeof(g->uuid), text);
+    unsigned now = 0, later;
+    g->split = n->api.mig && n->api.mig(d->handle, &now, &later) == NVML_SUCCESS && now == 1;
     read_links(&n->api, d->handle, g);
     read_paths(n, i, g);
     read_fabric(&n->api, d->handle, g);

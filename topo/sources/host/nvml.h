@@ -17,7 +17,8 @@ struct nvml;
 int nvml_open(struct nvml **out, struct err *err);
 void nvml_close(struct nvml *n); /* NULL is allowed */
 int nvml_count(const struct nvml *n);
-/* Read GPU i in the library's order, except host and the facts about IMEX.  EXIT_IO: lost. */
+/* Read GPU i in the library's order, except host and the facts about IMEX.  EXIT_IO: no
+ * answer.  A GPU that is lost has no other fact, see gpu_is_lost(). */
 int nvml_read(struct nvml *n, int i, struct gpu *out, struct err *err);
 int nvml_find(struct nvml *n, const char *busid); /* index, or -1 */
 

@@ -85,6 +85,19 @@ struct nvml_fabric_v2 {
     unsigned health;
 };
 
+struct nvml_fabric_v4 { /* a call of its own, without a version; from NVML 615 on */
+    unsigned char cluster[16];
+    int status;
+    struct {
+        unsigned char type; /* 0: who is reached by unicast to pointers, the clique of before */
+        unsigned id;
+    } clique[64];
+    unsigned cliques;
+    unsigned char state;
+    unsigned health;
+    unsigned char summary;
+};
+
 struct nvml_platform { /* version 1 calls the chassis "rack GUID"; the layout is the same */
     unsigned version;
     unsigned char ib_guid[16], chassis[16];
@@ -120,6 +133,9 @@ struct nvml_event {
     CALL(ancestor, nvmlDeviceGetTopologyCommonAncestor,                                            \
          (nvml_device a, nvml_device b, int *level))                                               \
     CALL(fabric_v, nvmlDeviceGetGpuFabricInfoV, (nvml_device d, void *fabric))                     \
+    CALL(fabric_v4, nvmlDeviceGetGpuFabricInfo_v4,                                                 \
+         (nvml_device d, struct nvml_fabric_v4 * fabric))                                          \
+    CALL(mig, nvmlDeviceGetMigMode, (nvml_device d, unsigned *current, unsigned *pending))         \
     CALL(fabric_v1, nvmlDeviceGetGpuFabricInfo, (nvml_device d, struct nvml_fabric_v1 * fabric))   \
     CALL(platform, nvmlDeviceGetPlatformInfo, (nvml_device d, struct nvml_platform * platform))    \
     CALL(fields, nvmlDeviceGetFieldValues, (nvml_device d, int n, struct nvml_field *fields))      \

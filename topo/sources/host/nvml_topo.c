@@ -73,10 +73,13 @@ static void set_endpoints(struct topo *t, int host, int first)
     t->endpoints = t->host[host].endpoints = 0;
     for (int i = first; i < t->gpus; i++) {
         const struct gpu *g = &t->gpu[i];
+        if (gpu_is_lost(g))
+            continue;
         const struct endpoint *was = find_endpoint(&old, g->busid);
         int id = topo_add_endpoint(t, host, ENDPOINT_GPU);
         struct endpoint *e = &t->endpoint[id];
         known += was != NULL;
+        e->local = g->index; /* which may have gaps */
         e->numa = was ? was->numa : -1;
         e->nic = was ? was->nic : -1;
         e->gpu = i;
@@ -95,7 +98,7 @@ static void set_endpoints(struct topo *t, int host, int first)
 
 static void read_gpus(struct topo *t, int host, struct nvml *n, const char *root)
 {
-    int channels = imex_channels(root), nodes = imex_nodes(root);
+    int channels = imex_channels(root), nodes = imex_nodes(root), split = 0;
 
     for (int i = 0; i < nvml_count(n); i++) {
         struct err why;
@@ -109,8 +112,10 @@ static void read_gpus(struct topo *t, int host, struct nvml *n, const char *root
         g.host = host;
         g.imex_channels = channels;
         g.imex_nodes = nodes;
+        split += g.split;
         MEM_PUSH(t->gpu, t->gpus) = g;
     }
+    host_mig(t, host, split);
 }
 
 int topo_read_nvml(struct topo *t, int host, const char *root, struct err *err)

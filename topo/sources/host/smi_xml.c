@@ -28,6 +28,8 @@ struct reader {
     char driver[32];
     struct gpu gpu; /* GPU being read */
     int gpus;
+    int lost;  /* GPU_LOST or GPU_TO_RESET: what it answers instead of a value; 0: it answers */
+    int split; /* number of such GPUs */
 };
 
 /* --- words --- */
@@ -171,9 +173,18 @@ static long long number(struct xml *x, const char *name, const char *text, long 
     return v;
 }
 
+/* Texts of nvmlErrorString() that stand in place of any value, "[GPU is lost]" in some. */
+static int is_lost(const char *text)
+{
+    return strstr(text, "GPU is lost")          ? GPU_LOST
+           : strstr(text, "GPU requires reset") ? GPU_TO_RESET
+                                                : 0;
+}
+
 static bool told(const char *text)
 {
-    return *text && strcmp(text, "N/A") != 0 && strncmp(text, "Requested functionality", 23) != 0;
+    return *text && strcmp(text, "N/A") != 0 && strncmp(text, "Requested functionality", 23) != 0 &&
+           !strstr(text, "Unknown Error") && !is_lost(text);
 }
 
 static void set_value(struct xml *x, struct gpu *g, size_t i, const char *text)
@@ -250,6 +261,7 @@ static void on_start(struct xml *x, const char *name, const char **attributes)
     if (x->depth != 2 || strcmp(name, "gpu") != 0)
         return;
     gpu_init(&r->gpu);
+    r->lost = 0;
     if (!host_busid(r->gpu.busid, xml_attribute(attributes, "id")))
         xml_bad(x, "gpu id=\"%.40s\" is no PCI address",
                 xml_attribute(attributes, "id") ? xml_attribute(attributes, "id") : "");
@@ -266,6 +278,9 @@ static void end_gpu(struct xml *x)
         g->clique = g->health = -1;
         g->cluster[0] = '\0';
     }
+    if (r->lost && g->state < 0)
+        g->status = r->lost;
+    r->split += g->split;
     struct gpu *to = host_gpu(r->t, r->host, r->gpus++, g->busid);
     if (!to) {
         xml_bad(x, "more than %d GPUs", GPU_PEERS);
@@ -299,8 +314,12 @@ static void on_end(struct xml *x, const char *name, const char *text)
         memcpy(r->gpu.driver, r->driver, sizeof(r->driver));
         end_gpu(x);
     }
+    if (in_gpu && is_lost(text))
+        r->lost = is_lost(text);
     if (!in_gpu || !told(text))
         return;
+    if (!strcmp(name, "current_mig"))
+        r->gpu.split = !strcmp(text, "Enabled");
     for (size_t i = 0; i < sizeof(value) / sizeof(*value); i++)
         if (!strcmp(name, value[i].name) &&
             (!value[i].parent[0] || !strcmp(parent, value[i].parent)))
@@ -330,6 +349,8 @@ int smi_xml_parse(struct topo *t, int host, const char *text, size_t len, const 
     int rc = xml_read(&reader, r, text, len, path, err);
     if (rc == 0 && !r->gpus)
         rc = err_data(err, "%s: no <gpu> in it", path);
+    if (rc == 0)
+        host_mig(t, host, r->split);
     free(r);
     host_finish(t, host, SOURCE_SMI);
     return rc;

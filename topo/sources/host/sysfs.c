@@ -289,8 +289,43 @@ static void rdma_port(struct topo *t, int host, const char *root, const char *de
     free(class_path);
 }
 
+/* Folders in which the clouds install their network plugins of NCCL, the name that each gives
+ * itself (ncclNet_t.name), and the variable without which NCCL does not find its file.
+ *   EFA: AWS's installer; of its files libnccl-net.so is found by itself, libnccl-net-ofi.so, of
+ *   images for NGC, by NCCL_NET_PLUGIN=ofi (NCCL, src/plugin/plugin_open.cc).
+ *   gIB: Google, "NCCL/gIB" (A3 Ultra, A4, A4X); FasTrak: "GPUDirect-TCPXO" (A3 Mega). */
+static const struct plugin {
+    const char *file, *name, *more;
+} plugins[] = {
+    {"/opt/amazon/ofi-nccl/lib/x86_64-linux-gnu/libnccl-net.so", "Libfabric", ""},
+    {"/opt/amazon/ofi-nccl/lib/aarch64-linux-gnu/libnccl-net.so", "Libfabric", ""},
+    {"/opt/amazon/ofi-nccl/lib/libnccl-net.so", "Libfabric", ""},
+    {"/opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so", "Libfabric", " NCCL_NET_PLUGIN=ofi"},
+    {"/usr/local/gib/lib64/libnccl-net.so", "gIB", ""},
+    {"/var/lib/tcpxo/lib64/libnccl-net.so", "FasTrak", ""},
+};
+
+/* A plugin on disk is no proof that NCCL loads it, and without it NCCL takes sockets, silently. */
+static void find_plugin(struct topo *t, const char *root, bool efa)
+{
+    const struct plugin *end = plugins + sizeof(plugins) / sizeof(*plugins), *p = plugins;
+
+    while (p < end && !host_has_file(root, p->file, ""))
+        p++;
+    if (p < end)
+        topo_unseen(t, "network of NCCL",
+                    "plugin %s is installed; LD_LIBRARY_PATH=%.*s%s lets NCCL load it, and --path "
+                    "plugin:%s proves that it does",
+                    p->name, (int)(strrchr(p->file, '/') - p->file), p->file, p->more, p->name);
+    else if (efa)
+        topo_unseen(t, "network of NCCL",
+                    "EFA needs the plugin aws-ofi-nccl, which is not in /opt/amazon/ofi-nccl; "
+                    "without it NCCL takes sockets");
+}
+
 static void read_rdma(struct topo *t, int host, const char *root)
 {
+    const int before = t->nics;
     char **devices, **ports;
     int count, n;
 
@@ -310,6 +345,10 @@ static void read_rdma(struct topo *t, int host, const char *root)
         free(path);
     }
     hostlist_free(devices, count);
+    bool efa = false;
+    for (int i = before; i < t->nics; i++)
+        efa = efa || nic_is_efa(&t->nic[i]);
+    find_plugin(t, root, efa);
 }
 
 /* --- network interfaces: /sys/class/net --- */

@@ -68,6 +68,33 @@ static void on_nics(struct nccl_log *l, const char *s)
     }
 }
 
+/* "[4] name=mlx5_0+mlx5_1 speed=800000 ndevs=2 rail=0 plane=16387" (2.24; rail and plane: 2.30): NICs
+ * that are used as one, with a number behind those of the NICs.  Connections name that number, so
+ * that the link layer is that of the first member.  The plane is a mask of those of the members, which
+ * stand in their names, "mlx5_0:1:0:1/IB" (port, rail, plane). */
+static void on_merged(struct nccl_log *l, const char *s)
+{
+    const struct nccl_rank *rank = &l->p->rank[0];
+    const char *name = strstr(s, " name="), *layer = "";
+    int number, devices, rail;
+
+    if (!name || !log_small(&s, 1 << 16, &number) || !log_named(s, " ndevs=", 64, &devices) ||
+        devices < 2)
+        return; /* each NIC alone has such a line too */
+    name += 6;
+    size_t len = strcspn(name, " "), first = strcspn(name, "+ ");
+    for (int i = 0; i < rank->nics && !*layer; i++)
+        if (!strncmp(rank->nic[i].name, name, first) && rank->nic[i].name[first] == ':')
+            layer = strchr(rank->nic[i].name, '/') ? strchr(rank->nic[i].name, '/') : "";
+    char text[96];
+    snprintf(text, sizeof(text), "%.*s%.12s", (int)(len < 40 ? len : 40), name, layer);
+    if (log_named(s, " rail=", 65534, &rail) && rail >= 0)
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), " rail %d", rail);
+    struct nccl_nic *nic = nic_at(l, number); /* may move the list */
+    if (nic)
+        log_copy(nic->name, sizeof(nic->name), text, strlen(text));
+}
+
 /* "IB : GPU Direct RDMA Enabled for HCA 0 'mlx5_0'" */
 static void on_net(struct nccl_log *l, const char *s)
 {
@@ -82,6 +109,23 @@ static void on_net(struct nccl_log *l, const char *s)
     nic->gdr = log_starts(at, " : GPU Direct RDMA Enabled");
     if (!nic->name[0])
         log_copy(nic->name, sizeof(nic->name), hca, strcspn(hca, "'"));
+}
+
+/* "Provider is efa" (to 1.5), "provider is efa, fabric is efa-direct (found 32 nics)": what carries
+ * the messages of aws-ofi-nccl (src/nccl_ofi_net.cpp).  Without EFA, or where FI_PROVIDER says so,
+ * libfabric takes sockets, and the plugin's name in the log of NCCL stays the same. */
+static void on_provider(struct nccl_log *l, const char *s)
+{
+    char name[32], text[160];
+
+    s = strstr(s, " is ") + 4;
+    log_copy(name, sizeof(name), s, strcspn(s, ", "));
+    if (!strstr(name, "tcp") && !strstr(name, "sockets") && !strstr(name, "udp"))
+        return;
+    snprintf(text, sizeof(text),
+             "the network plugin uses libfabric's provider %s: sockets, not RDMA (FI_PROVIDER)",
+             name);
+    l->p->dropped += !nccl_profile_note(&l->p->finding, &l->p->findings, text);
 }
 
 /* Hash of a part (ncclCommSplit), which has no commId: made from the parent, the parent's number
@@ -377,8 +421,9 @@ static const struct log_row {
     {"NVLS multicast support is ", NULL, on_multicast, false},
     {"Using network ", NULL, on_network, false},
     {"Assigned NET plugin ", NULL, on_assigned, false},
-    {"NET/IB : Using", NULL, on_nics, false},
-    {"NET/Socket : Using", NULL, on_nics, false},
+    {"NET/", " : Using [", on_nics, false}, /* IB, Socket, and plugins that are copies of IB */
+    {"NET/IB : Made virtual device [", NULL, on_merged, false},
+    {"NET/OFI Selected ", "rovider is ", on_provider, false},
     {"NET/", "GPU Direct RDMA", on_net, false},
     {"NCCL version ", NULL, log_version, false},
     {"RCCL version : ", NULL, log_version, false}, /* ROCm 6.3 and later */

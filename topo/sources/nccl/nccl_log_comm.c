@@ -161,6 +161,15 @@ static void add_link(struct nccl_log *l, int comm, const struct nccl_link *k)
     MEM_PUSH(p->link, p->links) = *k;
 }
 
+/* A connection names the network that carries it, "NET/gIB/3": more than what was loaded. */
+static void keep_net(struct nccl_log *l, const struct nccl_link *k, const char *via)
+{
+    char *net = l->p->rank[0].net;
+
+    if (k->via >= NCCL_VIA_NET_IB && k->via <= NCCL_VIA_NET_OTHER)
+        log_copy(net, sizeof(l->p->rank[0].net), via + 4, strcspn(via + 4, "/"));
+}
+
 /* "03/0 : 1[1] -> 2[2] [send] via NET/IB/0/GDRDMA".  SHM lines have no "/0".  Brackets hold the
  * number or, before 2.19, the address of the GPU.  "03/16 : 0 1 2 ..." is a ring, see on_ring(). */
 void nccl_log_channel(struct nccl_log *l, const char *s)
@@ -178,6 +187,7 @@ void nccl_log_channel(struct nccl_log *l, const char *s)
         k.to < 0 || !read_via(&k, via + 5))
         return;
     k.receives = strstr(s, "[receive]") != NULL;
+    keep_net(l, &k, via + 5);
     int comm = nccl_log_comm_of_link(l, k.from, k.to);
     if (comm >= 0)
         add_link(l, comm, &k);

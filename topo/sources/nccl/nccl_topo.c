@@ -32,6 +32,7 @@ struct device {
     unsigned pci_device;
     int port, rail, plane;
     long long Mbps;
+    int dev;          /* GPU: NVML's index; -1: not told (a cloud's file) */
     struct gpu links; /* links and remotes of a GPU */
 };
 
@@ -62,9 +63,12 @@ struct fill {
     int gpus, nets, *nic; /* nic: index into t->nic for each net */
 };
 
-static int by_busid(const void *x, const void *y)
+/* The order of NVML is that of PCI addresses, unless the file tells another. */
+static int by_number(const void *x, const void *y)
 {
-    return strcmp((*(struct device *const *)x)->busid, (*(struct device *const *)y)->busid);
+    const struct device *a = *(struct device *const *)x, *b = *(struct device *const *)y;
+
+    return a->dev != b->dev ? (a->dev > b->dev) - (a->dev < b->dev) : strcmp(a->busid, b->busid);
 }
 
 /* Set a rail or plane that no other source gave. */
@@ -112,7 +116,7 @@ static void fill_nic(struct fill *f, int i)
 static void fill_gpu(struct fill *f, int i)
 {
     const struct device *d = f->gpu[i];
-    struct gpu *g = host_gpu(f->t, f->host, -1, d->busid);
+    struct gpu *g = host_gpu(f->t, f->host, d->dev, d->busid);
 
     if (!g)
         return;
@@ -204,8 +208,13 @@ static void fill_host(const struct nccl_devices *r, struct topo *t, int host, ui
         else
             MEM_PUSH(f.gpu, f.gpus) = &r->device[i];
     }
+    bool numbered = true; /* all or none, so that numbers stay apart */
+    for (int i = 0; i < f.gpus; i++)
+        numbered = numbered && f.gpu[i]->dev >= 0 && f.gpu[i]->dev < GPU_PEERS;
+    for (int i = 0; i < f.gpus && !numbered; i++)
+        f.gpu[i]->dev = -1;
     if (f.gpus)
-        qsort(f.gpu, (size_t)f.gpus, sizeof(*f.gpu), by_busid);
+        qsort(f.gpu, (size_t)f.gpus, sizeof(*f.gpu), by_number);
     if (f.gpus > GPU_PEERS) {
         topo_unseen(t, "GPUs", "%d on host %.200s, of which %d are kept", f.gpus,
                     t->host[host].name, GPU_PEERS);
@@ -319,6 +328,7 @@ static struct device *add(struct reader *r, struct xml *x, bool gpu, int pci)
                        .cpu = r->cpus,
                        .numa = r->numa,
                        .port = 1,
+                       .dev = -1,
                        .rail = -1,
                        .plane = -1};
     for (int k = 0; k < pci - 1; k++)
@@ -369,7 +379,7 @@ static void open_net(struct reader *r, struct xml *x, const char **atts)
     d->plane = (int)xml_whole(x, atts, "plane", -1, 65534, -1);
 }
 
-static void open_gpu(struct reader *r, struct xml *x)
+static void open_gpu(struct reader *r, struct xml *x, const char **atts)
 {
     int pci = x->depth > 1 && is(&r->open[x->depth - 2], "pci") ? x->depth - 1 : 0;
 
@@ -379,8 +389,10 @@ static void open_gpu(struct reader *r, struct xml *x)
     }
     r->open[pci - 1].told = true;
     struct device *d = add(r, x, true, pci);
-    if (d)
+    if (d) {
         d->links.links = 0; /* only the listed links count */
+        d->dev = (int)xml_whole(x, atts, "dev", -1, 1 << 16, -1);
+    }
     r->gpu = d ? r->d.devices - 1 : -1;
 }
 
@@ -432,7 +444,7 @@ static void on_start(struct xml *x, const char *name, const char **atts)
     } else if (is(f, "pci")) {
         open_pci(r, x, f, atts);
     } else if (is(f, "gpu")) {
-        open_gpu(r, x);
+        open_gpu(r, x, atts);
     } else if (is(f, "net")) {
         open_net(r, x, atts);
     } else if (is(f, "nvlink") || is(f, "xgmi")) {

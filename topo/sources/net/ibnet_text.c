@@ -345,17 +345,29 @@ static int assignment(struct ibnet_text *x, const char *line)
     return 0;
 }
 
-/* True for lines between records that carry no facts: headings of -g, and warnings, if stderr went
- * to the same file. */
+/* True for a shell's line in the log of a terminal: "[root@ufm ~]# ibnetdiscover", "admin@ufm:~$",
+ * "ufm:~ # sudo ibnetdiscover". */
+static bool prompt(const char *s)
+{
+    static const char user[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    size_t n = strspn(s + (*s == '['), user);
+
+    return (n && s[(*s == '[') + n] == '@') || (strstr(s, "ibnetdiscover") && strpbrk(s, "#$>%"));
+}
+
+/* True for lines between records that carry no facts: headings of -g, warnings if stderr went to the
+ * same file, and what PuTTY, script(1) and shells write around the report in a terminal's log. */
 static bool idle(const char *s)
 {
-    static const char *const starts[] = {"#",         "Chassis ", "Non-Chassis Nodes",
-                                         "Hostname:", "ibwarn: ", "src/"};
+    static const char *const starts[] = {
+        "#",    "Chassis ",    "Non-Chassis Nodes", "Hostname:",    "ibwarn: ",
+        "src/", "=~=~=~=~=~=", "Script started ",   "Script done ", "logout",
+        "exit", "Last login: "};
 
     for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++)
         if (!strncmp(s, starts[i], strlen(starts[i])))
             return true;
-    return !*s;
+    return !*s || prompt(s);
 }
 
 /* Recognise similar-looking reports of the same network; a reason, or NULL. */
@@ -402,12 +414,40 @@ static int read_line(struct ibnet_text *x, const char *line)
     return bad(x, "\"%.*s\" is no line of ibnetdiscover", SHOWN, line);
 }
 
+/* Remove what a terminal takes as a command (ECMA-48): carriage returns, CSI "ESC [ ... letter", OSC "ESC ] ... BEL", a
+ * letter behind ESC.  Returns the end of what remains. */
+static char *without_escapes(char *line, char *end)
+{
+    char *to = line;
+
+    for (const char *c = line; c < end;) {
+        if (*c != 0x1b) {
+            *to = *c++;
+            to += *to != '\r';
+            continue;
+        }
+        c++;
+        if (c < end && *c == '[') {
+            for (c++; c < end && (*c < '@' || *c > '~');)
+                c++;
+            c += c < end;
+        } else if (c < end && *c == ']') {
+            while (c < end && *c != 0x07 && *c != 0x1b)
+                c++;
+            c += c < end && *c == 0x07;
+        } else {
+            c += c < end;
+        }
+    }
+    return to;
+}
+
 int ibnet_text_read(struct ibnet_text *x, char *text, size_t len)
 {
     for (char *line = text, *next; line < text + len; line = next) {
         char *end = memchr(line, '\n', (size_t)(text + len - line));
         next = end ? end + 1 : text + len;
-        end = end ? end : text + len;
+        end = without_escapes(line, end ? end : text + len);
         while (end > line && strchr(" \t\r", end[-1]) && end[-1])
             end--;
         x->line++;

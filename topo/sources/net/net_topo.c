@@ -160,7 +160,8 @@ static void declare_leaves(struct topo *t, const struct net_view *v, const char 
     }
 }
 
-/* Pods: leaves and switches that are joined below or at a tier. */
+/* Pods: leaves and switches that are joined below or at a tier.  Cables between switches of one tier
+ * join groups, not leaves: spines of a dragonfly+ are cabled to the spines of other groups. */
 static int *pods(const struct net *n, int tier)
 {
     int *up = mem_calloc((size_t)n->nodes + 1, sizeof(*up));
@@ -170,7 +171,7 @@ static int *pods(const struct net *n, int tier)
     for (int i = 0; i < n->cables; i++) {
         int a = n->cable[i].a, b = n->cable[i].b;
         if (n->node[a].tier < 0 || n->node[b].tier < 0 || n->node[a].tier > tier ||
-            n->node[b].tier > tier)
+            n->node[b].tier > tier || n->node[a].tier == n->node[b].tier)
             continue;
         net_join(up, a, b);
     }
@@ -245,10 +246,14 @@ static bool declare_tier(struct topo *t, const struct net_view *v, const char *o
 void net_declare(struct topo *t, const struct net *n, const char *origin)
 {
     struct net_view v;
+    int top = 0;
 
+    for (int i = 0; i < n->nodes; i++)
+        top = n->node[i].tier > top ? n->node[i].tier : top;
+    top = top < 1 + GROUP_ABOVE_MAX ? top : 1 + GROUP_ABOVE_MAX;
     net_view_make(&v, n, t);
     declare_leaves(t, &v, origin);
-    for (int tier = 1; tier <= 1 + GROUP_ABOVE_MAX && declare_tier(t, &v, origin, tier); tier++)
+    for (int tier = 1; tier <= top && declare_tier(t, &v, origin, tier); tier++)
         ;
     net_view_free(&v);
 }

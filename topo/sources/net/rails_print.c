@@ -27,7 +27,8 @@ static bool is_device(const struct nic *n)
            (!n->name[len] || n->name[len] == ':');
 }
 
-/* NULL also if a NIC has no name that NCCL knows, because the list would leave it out. */
+/* NULL also if a NIC has no name that NCCL knows, or NCCL reaches it by a plugin, because the list
+ * would leave it out. */
 static char *ib_hca(const struct rails_host *v, bool rails)
 {
     char *value = NULL, place[32];
@@ -38,7 +39,7 @@ static char *ib_hca(const struct rails_host *v, bool rails)
         const char *port = strchr(n->name, ':') ? "" : ":1";
         if (n->use != NIC_COMPUTE || !n->rdma || !n->up)
             continue;
-        if (!is_device(n)) {
+        if (!is_device(n) || nic_is_efa(n)) {
             free(value);
             return NULL;
         }
@@ -187,9 +188,17 @@ static char *host_text(const struct rails_host *v)
 {
     char *uses = uses_text(v), *plain = ib_hca(v, false), *rails = ib_hca(v, true),
          *socket = socket_of(v);
+    bool efa = false;
+
+    for (int i = 0; i < v->nics; i++)
+        efa = efa || nic_is_efa(rails_nic(v, i));
     char *text = mem_printf(
-        "%s%s%s%s%s%s%s%s%s%s", uses, plain ? "\n           NCCL_IB_HCA='" : "", plain ? plain : "",
-        plain ? "'" : "", rails ? "\n           NCCL_IB_HCA='" : "", rails ? rails : "",
+        "%s%s%s%s%s%s%s%s%s%s%s", uses,
+        efa ? "\n           EFA: NCCL reaches these by its plugin aws-ofi-nccl, which --path"
+              "\n           plugin:Libfabric proves; transport verbs cannot use them"
+            : "",
+        plain ? "\n           NCCL_IB_HCA='" : "", plain ? plain : "", plain ? "'" : "",
+        rails ? "\n           NCCL_IB_HCA='" : "", rails ? rails : "",
         rails ? "' (NCCL 2.30 and later: with rail and plane)" : "",
         socket ? "\n           NCCL_SOCKET_IFNAME='" : "", socket ? socket : "", socket ? "'" : "");
 

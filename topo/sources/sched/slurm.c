@@ -311,6 +311,66 @@ static void groups_of(const struct heights *h, int leaf, int *list, int *seen, c
     free(name);
 }
 
+/* Slurm warns of nodes in several leaf switches ("Multiple leaf switches contain nodes") and goes on;
+ * which leaf a job then gets depends on the order of the file. */
+static void say_doubles(const struct slurm_topology *t, const char *origin, struct topo *to)
+{
+    struct names seen = {0};
+    char **twice = NULL, what[320];
+    int nodes = 0;
+
+    for (int u = 0, count = 0; u < t->units; u++)
+        for (int k = 0; !t->unit[u].children && k < t->unit[u].nodes; k++) {
+            int id = names_add(&seen, t->unit[u].node[k]);
+            if (id < count)
+                MEM_PUSH(twice, nodes) = t->unit[u].node[k];
+            count = seen.count;
+        }
+    if (nodes) {
+        char *list = hostlist_fold(twice, nodes);
+        snprintf(what, sizeof(what), "leaf of %.200s", list);
+        topo_unseen(
+            to, what,
+            "in several leaf switches of %.100s, of which the first is taken; Slurm warns of "
+            "it and goes on",
+            origin);
+        free(list);
+    }
+    free(twice);
+    names_free(&seen);
+}
+
+/* Slurm warns "no switch can reach all nodes through its descendants", and starts no job on nodes
+ * that no switch joins (src/plugins/topology/tree). */
+static void say_apart(const struct heights *h, const char *origin, struct topo *to, int *list,
+                      int *seen)
+{
+    int *below = mem_calloc((size_t)h->t->units + 1, sizeof(int)), leaves = 0, most = 0, top = 0;
+    char what[320];
+
+    for (int u = 0; u < h->t->units; u++) {
+        if (h->t->unit[u].children)
+            continue;
+        int n = all_above(h, u, list, seen);
+        leaves++;
+        below[u]++;
+        for (int i = 0; i < n; i++)
+            below[list[i]]++;
+    }
+    for (int u = 0; u < h->t->units; u++)
+        if (below[u] > most)
+            most = below[top = u];
+    snprintf(what, sizeof(what), "tree of %.250s", origin);
+    if (most < leaves)
+        topo_unseen(
+            to, what,
+            "no switch reaches all nodes (%.80s reaches %d of %d leaves): Slurm starts no job "
+            "across what no switch joins; a line SwitchName=... Switches=... above them does",
+            h->t->unit[top].name, most, leaves);
+    memset(seen, 0, (size_t)h->t->units * sizeof(*seen));
+    free(below);
+}
+
 /* Declare leaves below the same switches as a spine, or wider by some tiers.  A last tier that
  * holds everything is left out. */
 static void declare_spines(const struct slurm_topology *t, const char *origin, struct topo *to)
@@ -321,6 +381,7 @@ static void declare_spines(const struct slurm_topology *t, const char *origin, s
     struct heights h;
 
     heights_make(&h, t);
+    say_apart(&h, origin, to, list, seen);
     if (h.top > 1 + GROUP_ABOVE_MAX) {
         topo_unseen(to, origin, "%d tiers of switches: those above the %dth are not kept",
                     h.top + 1, 2 + GROUP_ABOVE_MAX);
@@ -365,8 +426,10 @@ void slurm_declare(const struct slurm_file *f, struct topo *t)
             char *origin = mem_printf("%s%s%s", base, *s->name ? " " : "", s->name);
             if (s->kind == SLURM_BLOCK || s->kind == SLURM_TREE)
                 declare_units(s, origin, t);
-            if (s->kind == SLURM_TREE)
+            if (s->kind == SLURM_TREE) {
+                say_doubles(s, origin, t);
                 declare_spines(s, origin, t);
+            }
             if (s->kind == SLURM_RING || s->kind == SLURM_TORUS)
                 topo_unseen(t, origin, "a %s groups no hosts: it is not read",
                             slurm_kind_name[s->kind]);
