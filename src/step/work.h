@@ -46,6 +46,14 @@ struct work {
     double weights;          /* weights' gradients / forward products: 1, frozen 0 */
 };
 
+/* Backward pass over forward pass of the attention core: a kernel that keeps no scores computes
+ * them again backward, 5 products to forward's 2 (Dao 2023, FlashAttention-2, 3.1.2). */
+#define WORK_FLASH_BACKWARD 2.5
+
+/* Time of a kernel in a CUDA graph over the time of one started alone: 0.5 of about 5 us (Gray 2019,
+ * Getting Started with CUDA Graphs: 3.4 us per kernel that computes for 2.9). */
+#define WORK_GRAPHED 0.1
+
 /* Returns how often backward repeats forward's products, and the work between them. */
 double work_recomputed(const struct recipe *r);
 
@@ -78,6 +86,21 @@ struct product {
     double times;        /* number in a forward pass through the model */
 };
 enum { PRODUCTS_MAX = 512 };
+
+/* Traffic of one kind between products, or products of experts, in a forward pass. */
+struct kernel_work {
+    enum device_kind kind;
+    double m, n, k, times;
+    double bytes; /* per element of m x n; products of experts: 0 */
+};
+enum { KERNELS_MAX = 4 * 64 + 1 };
+struct step;
+/* List them for one rank and microbatch.  Returns their number, at most KERNELS_MAX. */
+int kernels_of(struct kernel_work out[KERNELS_MAX], const struct step *s);
+
+/* List the kernels to measure for these models, other than products, each once.  The caller frees
+ * *out. */
+int kernels_shapes(struct device_kernel **out, int *count, const char *models, struct err *err);
 
 /* Returns the number of products, at most PRODUCTS_MAX.  tokens: m, per microbatch and context
  * rank. */
