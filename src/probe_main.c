@@ -107,16 +107,17 @@ static int share_list(void **list, int *count, size_t size, struct world *w, str
 static int choose_kernels(void *list[2], int count[2], const struct probe_args *a, struct world *w,
                           struct err *err)
 {
-    const char *models = a->model ? a->model : DEVICE_MODELS;
+    const char *models = a->model ? a->model : a->device.gemm ? NULL : DEVICE_MODELS;
     struct device_kernel *kernel = NULL;
     struct gemm_shape *shape = NULL;
     int rc = 0;
 
-    if (w->rank == 0)
-        rc = a->device.gemm ? gemm_shapes_parse(&shape, &count[0], a->device.gemm, err)
-                            : products_shapes(&shape, &count[0], models, err);
-    if (w->rank == 0 && rc == 0 && (!a->device.gemm || a->model))
-        rc = kernels_shapes(&kernel, &count[1], models, err);
+    if (w->rank == 0 && models)
+        rc = work_shapes(&shape, &kernel, count, models, err);
+    if (w->rank == 0 && rc == 0 && a->device.gemm) {
+        free(shape);
+        rc = gemm_shapes_parse(&shape, &count[0], a->device.gemm, err);
+    }
     list[0] = shape;
     list[1] = kernel;
     if (w->agree(w, rc, err) < 0 || share_list(&list[0], &count[0], sizeof(*shape), w, err) < 0)

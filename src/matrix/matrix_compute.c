@@ -271,13 +271,3 @@ double compute_rate(const struct compute_rates *c, const struct gemm_rate *asked
                   octaves * octaves);
     return exp(mean);
 }
-
-double compute_best(const struct compute_rates *c, const char *dtype)
-{
-    double best = 0;
-
-    for (int i = 0; i < c->gemms; i++)
-        if (!strcmp(c->gemm[i].dtype, dtype))
-            best = fmax(best, c->gemm[i].flops);
-    return best;
-}

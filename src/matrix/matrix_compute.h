@@ -76,7 +76,5 @@ int compute_unpack(struct compute_rates *c, json_t *value, const char *where, st
  *   var      what ln r of the four differ by
  *   0.02     what a clock does from one minute to the next, and an octave */
 double compute_rate(const struct compute_rates *c, const struct gemm_rate *asked, double *error);
-/* The best measured rate of a dtype; 0: none. */
-double compute_best(const struct compute_rates *c, const char *dtype);
 
 #endif

@@ -91,6 +91,17 @@ static void from_measurement(struct rate *r, const struct matrix *m)
     }
 }
 
+/* Returns the best measured rate of products of a dtype; 0: none. */
+static double compute_best(const struct compute_rates *c, const char *dtype)
+{
+    double best = 0;
+
+    for (int i = 0; i < c->gemms; i++)
+        if (!strcmp(c->gemm[i].dtype, dtype))
+            best = fmax(best, c->gemm[i].flops);
+    return best;
+}
+
 /* Cost of kernels of one part at the measured rates of their shapes. */
 struct priced {
     double amount, sec, error; /* FLOPs or bytes; error: weighted by the time, s */
@@ -508,7 +519,7 @@ static int domain_of(const struct fabric *f)
     return f->gpus_per_host * (f->hosts_per_domain > 1 ? f->hosts_per_domain : 1);
 }
 
-static int make(struct rate *r, const struct question *q, bool words, struct err *err)
+int rate_make(struct rate *r, const struct question *q, bool words, struct err *err)
 {
     const struct compute_rates *measured = &q->matrix->compute;
     struct fabric_gpu own = {.name = NULL};
@@ -542,14 +553,4 @@ static int make(struct rate *r, const struct question *q, bool words, struct err
     int rc = from_shares(r, q, q->fabric ? &q->fabric->gpu : &own, err);
     free(own.peak);
     return rc;
-}
-
-int rate_of(struct rate *r, const struct question *q, struct err *err)
-{
-    return make(r, q, true, err);
-}
-
-int rate_numbers(struct rate *r, const struct question *q, struct err *err)
-{
-    return make(r, q, false, err);
 }

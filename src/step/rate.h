@@ -41,9 +41,16 @@ struct question;
 
 /* Fill r from the question's matrix, fabric (may be NULL), model, layout, recipe and constants.
  * EXIT_UNJUDGED with the reason: neither a measured rate nor a peak of that dtype is known. */
-int rate_of(struct rate *r, const struct question *q, struct err *err);
+int rate_make(struct rate *r, const struct question *q, bool words, struct err *err);
+static inline int rate_of(struct rate *r, const struct question *q, struct err *err)
+{
+    return rate_make(r, q, true, err);
+}
 /* Same without source texts, for frequent calls. */
-int rate_numbers(struct rate *r, const struct question *q, struct err *err);
+static inline int rate_numbers(struct rate *r, const struct question *q, struct err *err)
+{
+    return rate_make(r, q, false, err);
+}
 
 /* List the effects (effects.h) of a question's model, software and GPU on compute at this rate.  A
  * measured rate has none, because it was measured with its software.  Returns the number of

@@ -621,43 +621,32 @@ static void add_kernels(struct device_kernel **list, int *count, const struct mo
     }
 }
 
-/* Either list may be NULL. */
-static int shapes_of(struct gemm_shape **shape, struct device_kernel **kernel, int *count,
-                     const char *models, struct err *err)
+int work_shapes(struct gemm_shape **products, struct device_kernel **kernels, int count[2],
+                const char *models, struct err *err)
 {
     char *copy = mem_strdup(models), *save = NULL;
     int rc = 0;
 
-    *count = 0;
+    *products = NULL;
+    *kernels = NULL;
+    count[0] = count[1] = 0;
     for (char *t = strtok_r(copy, ",", &save); t && rc == 0; t = strtok_r(NULL, ",", &save)) {
         struct model model = {0};
         rc = model_load(&model, t, err);
-        if (rc == 0 && shape)
-            add_model(shape, count, &model);
-        if (rc == 0 && kernel)
-            add_kernels(kernel, count, &model);
+        if (rc == 0)
+            add_model(products, &count[0], &model);
+        if (rc == 0)
+            add_kernels(kernels, &count[1], &model);
         model_free(&model);
     }
     free(copy);
-    return rc == 0 && !*count ? err_usage(err, "no model in \"%s\"", models) : rc;
-}
-
-int products_shapes(struct gemm_shape **out, int *count, const char *models, struct err *err)
-{
-    *out = NULL;
-    if (shapes_of(out, NULL, count, models, err) == 0)
-        return 0;
-    free(*out);
-    *out = NULL;
-    return -1;
-}
-
-int kernels_shapes(struct device_kernel **out, int *count, const char *models, struct err *err)
-{
-    *out = NULL;
-    if (shapes_of(NULL, out, count, models, err) == 0)
-        return 0;
-    free(*out);
-    *out = NULL;
-    return -1;
+    if (rc == 0 && !count[0])
+        rc = err_usage(err, "no model in \"%s\"", models);
+    if (rc < 0) {
+        free(*products);
+        free(*kernels);
+        *products = NULL;
+        *kernels = NULL;
+    }
+    return rc;
 }

@@ -98,10 +98,6 @@ struct step;
 /* List them for one rank and microbatch.  Returns their number, at most KERNELS_MAX. */
 int kernels_of(struct kernel_work out[KERNELS_MAX], const struct step *s);
 
-/* List the kernels to measure for these models, other than products, each once.  The caller frees
- * *out. */
-int kernels_shapes(struct device_kernel **out, int *count, const char *models, struct err *err);
-
 /* Returns the number of products, at most PRODUCTS_MAX.  tokens: m, per microbatch and context
  * rank. */
 int products_of(struct product out[PRODUCTS_MAX], const struct model *model, double tokens,
@@ -118,9 +114,10 @@ static inline void product_pass(const struct product *p, int pass, double *m, do
     *k = pass == PASS_FORWARD ? p->k : pass == PASS_INPUT ? p->n : p->m;
 }
 
-/* List the shapes to measure for these models ("llama3.1-8b,llama3.1-70b"), each once: tp 1, 2, 4
- * and 8, microbatches of 8192 tokens in all passes and of 2048 forward, in every dtype (the head
- * bf16 only).  The caller frees *out. */
-int products_shapes(struct gemm_shape **out, int *count, const char *models, struct err *err);
+/* List the shapes to measure for these models ("llama3.1-8b,llama3.1-70b"), each once.  Products: tp
+ * 1, 2, 4 and 8, microbatches of 8192 tokens in all passes and of 2048 forward, in every dtype (the
+ * head bf16 only).  Kernels: the others.  count: of both.  The caller frees both lists. */
+int work_shapes(struct gemm_shape **products, struct device_kernel **kernels, int count[2],
+                const char *models, struct err *err);
 
 #endif

@@ -327,6 +327,17 @@ static void shapes_between_measured_ones_lie_between_them(void **state)
     compute_free(&c);
 }
 
+static int products_of_models(struct gemm_shape **shape, int *count, const char *models,
+                              struct err *err)
+{
+    struct device_kernel *kernel;
+    int counts[2], rc = work_shapes(shape, &kernel, counts, models, err);
+
+    *count = counts[0];
+    free(kernel);
+    return rc;
+}
+
 static void products_are_the_work_of_linear_layers(void **state)
 {
     static const char *const names[] = {"llama3.1-8b", "llama3.1-70b", "gpt3-175b"};
@@ -374,7 +385,7 @@ static void shapes_of_a_model_are_those_that_its_layers_multiply(void **state)
     struct err err;
 
     (void)state;
-    assert_int_equal(products_shapes(&s, &count, "llama3.1-8b", &err), 0);
+    assert_int_equal(products_of_models(&s, &count, "llama3.1-8b", &err), 0);
     for (int i = 0; i < 5; i++) {
         int found = 0;
         for (int k = 0; k < count; k++)
@@ -390,7 +401,7 @@ static void shapes_of_a_model_are_those_that_its_layers_multiply(void **state)
     assert_true(of[GEMM_BF16] + of[GEMM_FP8] > 60 && of[GEMM_BF16] + of[GEMM_FP8] < 150);
     assert_true(of[GEMM_MXFP8] == of[GEMM_FP8] && of[GEMM_NVFP4] == of[GEMM_FP8]);
     free(s);
-    assert_int_equal(products_shapes(&s, &count, "llama3.1-8b,no-such", &err), -1);
+    assert_int_equal(products_of_models(&s, &count, "llama3.1-8b,no-such", &err), -1);
     assert_non_null(strstr(err.text, "no-such"));
     assert_int_equal(gemm_shapes_parse(&s, &count, "fp8:16x32x64,bf16:1x2x3", &err), 0);
     assert_true(count == 2 && s[0].dtype == GEMM_FP8 && s[0].k == 64 && s[1].m == 1);
@@ -426,7 +437,7 @@ static void gradients_of_every_product_are_measured(void **state)
     for (size_t i = 0; i < sizeof(product) / sizeof(*product); i++) {
         int n = product[i].n, k = product[i].k, found[GEMM_DTYPES] = {0};
         const int pass[3][3] = {{TOKENS, n, k}, {TOKENS, k, n}, {n, k, TOKENS}};
-        assert_int_equal(products_shapes(&s, &count, product[i].model, &err), 0);
+        assert_int_equal(products_of_models(&s, &count, product[i].model, &err), 0);
         for (int j = 0; j < count; j++)
             for (int p = 0; p < 3; p++)
                 found[s[j].dtype] |=
@@ -498,7 +509,7 @@ static void measure(struct matrix *m, const char *models, int dtypes)
     struct gemm_shape *s;
     int count;
 
-    assert_int_equal(products_shapes(&s, &count, models, NULL), 0);
+    assert_int_equal(products_of_models(&s, &count, models, NULL), 0);
     for (int i = 0; i < count; i++) {
         const char *dtype = gemm_dtype_name[s[i].dtype];
         if ((int)s[i].dtype < dtypes)
@@ -653,12 +664,13 @@ static const double kernel_truth[DEVICE_KINDS] = {
 static void measure_kernels(struct matrix *m, const char *model, int but)
 {
     struct device_table t = {NULL, 0};
+    struct gemm_shape *products;
     struct device_kernel *list;
     struct err err;
-    int n;
+    int counts[2];
 
-    assert_int_equal(kernels_shapes(&list, &n, model, &err), 0);
-    for (int i = 0; i < n; i++) {
+    assert_int_equal(work_shapes(&products, &list, counts, model, &err), 0);
+    for (int i = 0; i < counts[1]; i++) {
         struct device_row r = row(0, list[i].kind, kernel_truth[list[i].kind]);
         r.shape = list[i].shape;
         if ((int)list[i].kind != but)
@@ -667,6 +679,7 @@ static void measure_kernels(struct matrix *m, const char *model, int but)
     if (fit_compute(m, &t, NULL, &err) < 0)
         fail_msg("%s", err.text);
     device_free(&t);
+    free(products);
     free(list);
 }
 
