@@ -136,19 +136,22 @@ static struct gemm_rate asked_of(const char *kind, const char *dtype, double m, 
 
 /* How often the step runs each pass: backward may repeat forward, and frozen weights have no
  * gradients. */
-static double pass_weight(const struct recipe *r, int pass, enum work_part part)
+static double pass_weight(const struct recipe *r, int pass, enum work_part part, double share)
 {
     return pass == PASS_INPUT     ? 1
            : pass == PASS_WEIGHTS ? r->lora == LORA_NONE
            : part == WORK_HEAD    ? 1
-                                  : 1 + work_recomputed(r);
+                                  : 1 + work_recomputed(r) * share;
 }
 
 static void price_product(struct priced *sum, const struct question *q, const struct product *p,
                           const char *dtype)
 {
+    double share =
+        recipe_recomputed_share(q->recipe, (double)q->model->layers / q->layout->size[AXIS_PP]);
+
     for (int pass = 0; pass < PASS_COUNT; pass++) {
-        double m, n, k, times = p->times * pass_weight(q->recipe, pass, p->part);
+        double m, n, k, times = p->times * pass_weight(q->recipe, pass, p->part, share);
         product_pass(p, pass, &m, &n, &k);
         struct gemm_rate asked = asked_of("", dtype, m, n, k);
         if (times > 0)

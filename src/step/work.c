@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "step/work.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,11 +93,11 @@ static const double operand_bytes[DTYPE_COUNT] = {
 /* Data of one microbatch on one rank, needed for every layer. */
 struct work_rank {
     const struct step *s;
-    double tp, local;  /* ranks that share its products; tokens whose norms it computes */
-    double element;    /* bytes of a product's operand */
-    double again;      /* repetitions in backward: forward's products */
-    bool again_core;   /* attention core */
-    bool again_memory; /* work between products */
+    double tp, local;    /* ranks that share its products; tokens whose norms it computes */
+    double element;      /* bytes of a product's operand */
+    double again;        /* repetitions in backward: forward's products */
+    double again_core;   /* attention core */
+    double again_memory; /* work between products */
 };
 
 static bool every_second(const struct recipe *r)
@@ -402,16 +403,19 @@ static double products_sum(const struct stage_work *s)
  * elsewhere by a kernel that reads the product's output.  FSDP2 sums nothing here, but casts the
  * gradient into the buffer of the reduction, and copies each gathered layer out of the gather's
  * buffer, forward and again backward (torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py).
- * Reading weights for products is included in their rates. */
+ * Frozen weights of less than a byte are unpacked to bf16 before each product (Dettmers et al. 2023,
+ * QLoRA, 3).  Reading weights for products is included in their rates. */
 static void pass_weights(struct stage_work *s, const struct work_rank *st, double params)
 {
     const struct recipe *r = st->s->r;
     bool fused = r->stack == STACK_MEGATRON, copies = !fused && recipe_gathers_weights(r);
-    double sum = recipe_grad_bytes(r), copy = copies ? 2 * BF16 : 0;
+    double sum = recipe_grad_bytes(r), copy = copies ? 2 * fmin(BF16, recipe_gathered_bytes(r)) : 0;
+    double unpack = r->frozen_bytes > 0 && r->frozen_bytes < 1 ? r->frozen_bytes + BF16 : 0;
     double adds = (fused ? 0 : 2 * BF16) + (copies ? 1 : 2) * sum;
 
-    s->forward[WORK_WEIGHTS] = copy * params;
-    s->backward[WORK_WEIGHTS] = ((r->reshard ? copy : 0) + (st->s->trained ? adds : 0)) * params;
+    s->forward[WORK_WEIGHTS] = (copy + unpack) * params;
+    s->backward[WORK_WEIGHTS] =
+        ((r->reshard ? copy : 0) + (1 + st->again) * unpack + (st->s->trained ? adds : 0)) * params;
 }
 
 /* Returns the parameters of one of a rank's stages; stage NULL: the mean over the pipeline. */
@@ -483,16 +487,18 @@ static struct work_rank rank_of(const struct step *s)
 {
     const struct recipe *r = s->r;
     double tp = s->l->size[AXIS_TP];
+    double share = recipe_recomputed_share(r, (double)s->m->layers / s->l->size[AXIS_PP]);
 
     return (struct work_rank){.s = s,
                               .tp = tp,
                               .local = r->sequence_parallel ? s->tokens / tp : s->tokens,
                               .element = operand_bytes[r->dtype],
-                              .again = work_recomputed(r),
+                              .again = work_recomputed(r) * share,
                               .again_core =
-                                  r->recompute == RECOMPUTE_FULL ||
-                                  (r->recompute == RECOMPUTE_SELECTIVE && !every_second(r)),
-                              .again_memory = work_recomputed(r) > 0};
+                                  r->recompute == RECOMPUTE_FULL
+                                      ? share
+                                      : r->recompute == RECOMPUTE_SELECTIVE && !every_second(r),
+                              .again_memory = work_recomputed(r) > 0 ? share : 0};
 }
 
 void work_layers_of(struct work_layers *k, const struct step *s)
