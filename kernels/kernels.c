@@ -28,6 +28,7 @@ extern const char kernels_ptx[] __attribute__((weak));
     K(COPY, copy)                                                                                  \
     K(COPY_BYTES, copy_bytes)                                                                      \
     K(READ, read)                                                                                  \
+    K(PASS, pass)                                                                                  \
     K(CHAIN, chain)                                                                                \
     K(CHASE, chase)                                                                                \
     K(LOAD, load)
@@ -281,6 +282,16 @@ int kernel_read(const void *from, size_t bytes, uint64_t *out, gpu_stream s, str
     if (is_aligned(from, 16, "read", err))
         return -1;
     return spread(READ, (bytes + 15) / 16, (void *[]){&from, &bytes, &out}, s, err);
+}
+
+int kernel_pass(void *to, const void *from, size_t bytes, const int arrays[2], gpu_stream s,
+                struct err *err)
+{
+    size_t count = bytes / 16, reads = (size_t)arrays[0], writes = (size_t)arrays[1];
+
+    if (is_aligned(from, 16, "pass", err) || is_aligned(to, 16, "pass", err))
+        return -1;
+    return spread(PASS, count, (void *[]){&to, &from, &count, &reads, &writes}, s, err);
 }
 
 /* Step nearest to the golden section of `words` and coprime to it: one cycle, and each step lands

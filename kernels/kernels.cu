@@ -386,6 +386,23 @@ KERNEL(256) rg_read(const void *from, size_t bytes, uint64_t *out)
         add_shared(out, sum);
 }
 
+// Neighbouring threads access neighbouring cells of each array.
+KERNEL(256) rg_pass(void *to, const void *from, size_t count, size_t reads, size_t writes)
+{
+    struct cell *out = (struct cell *)to, sum;
+    const struct cell *in = (const struct cell *)from;
+
+    ROLLED for (size_t i = thread_index(); i < count; i += thread_count()) {
+        sum = in[i];
+        for (size_t r = 1; r < reads; r++) {
+            sum.word[0] += in[r * count + i].word[0];
+            sum.word[1] += in[r * count + i].word[1];
+        }
+        for (size_t w = 0; w < writes; w++)
+            out[w * count + i] = sum;
+    }
+}
+
 KERNEL(256) rg_chain(uint64_t *at, size_t words, size_t step)
 {
     for (size_t i = thread_index(); i < words; i += thread_count())

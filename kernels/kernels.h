@@ -46,6 +46,11 @@ int kernel_copy(void *to, const void *from, size_t bytes, gpu_stream s, struct e
 /* Read all bytes and add the sum of the 8-byte words (the last one padded with zeros) to *out in
  * device memory.  `from` is a multiple of 16. */
 int kernel_read(const void *from, size_t bytes, uint64_t *out, gpu_stream s, struct err *err);
+/* Read `reads` arrays of `bytes` each, one after another at `from`, and write the sums of their
+ * 8-byte words to `writes` arrays at `to`: the traffic of a kernel between products.  Addresses and
+ * bytes are multiples of 16. */
+int kernel_pass(void *to, const void *from, size_t bytes, const int arrays[2], gpu_stream s,
+                struct err *err);
 /* kernel_chain() writes a permutation of `words` 8-byte indices in one cycle, with each far from
  * the previous one.  kernel_chase() follows `steps` of them in one thread, starting at index
  * `from`, so that each load waits for the one before; the index reached is left in *out.  Starting

@@ -91,23 +91,38 @@ static int discover(const struct probe_args *a, struct world *w, struct err *err
 
 /* --- railgauge-probe probe --compute: each GPU alone --- */
 
-/* Send rank 0's list to all ranks; the caller frees *shape. */
-static int choose_products(struct gemm_shape **shape, int *count, const struct probe_args *a,
-                           struct world *w, struct err *err)
+/* Send rank 0's list to all ranks. */
+static int share_list(void **list, int *count, size_t size, struct world *w, struct err *err)
 {
+    size_t len = size * (size_t)*count;
+
+    if (w->share(w, list, &len, err) < 0)
+        return -1;
+    *count = (int)(len / size);
+    return 0;
+}
+
+/* The products that a user names, or products and other kernels of the models.  The caller frees
+ * both lists. */
+static int choose_kernels(void *list[2], int count[2], const struct probe_args *a, struct world *w,
+                          struct err *err)
+{
+    const char *models = a->model ? a->model : a->device.gemm ? NULL : DEVICE_MODELS;
+    struct device_kernel *kernel = NULL;
+    struct gemm_shape *shape = NULL;
     int rc = 0;
 
-    if (w->rank == 0)
-        rc = a->device.gemm
-                 ? gemm_shapes_parse(shape, count, a->device.gemm, err)
-                 : products_shapes(shape, count, a->model ? a->model : DEVICE_MODELS, err);
-    size_t len = sizeof(**shape) * (size_t)*count;
-    void *data = *shape;
-    if (w->agree(w, rc, err) < 0 || w->share(w, &data, &len, err) < 0)
+    if (w->rank == 0 && models)
+        rc = work_shapes(&shape, &kernel, count, models, err);
+    if (w->rank == 0 && rc == 0 && a->device.gemm) {
+        free(shape);
+        rc = gemm_shapes_parse(&shape, &count[0], a->device.gemm, err);
+    }
+    list[0] = shape;
+    list[1] = kernel;
+    if (w->agree(w, rc, err) < 0 || share_list(&list[0], &count[0], sizeof(*shape), w, err) < 0)
         return -1;
-    *shape = data;
-    *count = (int)(len / sizeof(**shape));
-    return 0;
+    return share_list(&list[1], &count[1], sizeof(*kernel), w, err);
 }
 
 static int measure_compute(const struct probe_args *a, const struct device_opts *o, struct world *w,
@@ -131,22 +146,25 @@ static int measure_compute(const struct probe_args *a, const struct device_opts 
 
 static int compute(const struct probe_args *a, struct world *w, struct err *err)
 {
-    struct gemm_shape *shape = NULL;
     struct device_opts o = DEVICE_DEFAULTS;
-    int count = 0;
+    void *list[2] = {NULL, NULL};
+    int count[2] = {0, 0};
 
     o.bytes = a->device.bytes;
     o.half_width = a->probe.measure.half_width;
     if (a->probe.measure.time_cap > 0)
         o.time_cap = a->probe.measure.time_cap;
-    int rc = choose_products(&shape, &count, a, w, err);
-    o.shape = shape;
-    o.shapes = count;
+    int rc = choose_kernels(list, count, a, w, err);
+    o.shape = list[0];
+    o.shapes = count[0];
+    o.kernel = list[1];
+    o.kernels = count[1];
     if (rc == 0 && !a->dry_run)
         rc = measure_compute(a, &o, w, err);
     else if (rc == 0 && w->rank == 0)
         printf("%d figures of each GPU alone, about %.0f s\n", device_rows(&o), device_seconds(&o));
-    free(shape);
+    free(list[0]);
+    free(list[1]);
     return rc;
 }
 

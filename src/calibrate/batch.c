@@ -270,19 +270,21 @@ static int complete(struct counts *c, struct batch_row *r, struct err *err)
     return 0;
 }
 
-/* "FSDP-64" shards over 64 ranks; further data-parallel ranks are replicas. */
+/* "FSDP-64" shards over 64 ranks, "ZeRO-1-HYBRID8" over 8; further data-parallel ranks are
+ * replicas. */
 static int shard_of(struct batch_row *r, const struct counts *c, const char *words, int *shard,
                     struct err *err)
 {
     const char *dash = strstr(words, "FSDP-");
-    const char *hsdp = strstr(words, "HSDP");
-    const char *number = dash ? dash + 5 : hsdp ? hsdp + 4 + strspn(hsdp + 4, "- ") : "";
+    const char *hsdp = strstr(words, "HSDP"), *hybrid = strstr(words, "HYBRID");
+    const char *number = hybrid ? hybrid + 6 : dash ? dash + 5 : hsdp ? hsdp + 4 + strspn(hsdp + 4, "- ") : "";
     int n = (int)strtol(number, NULL, 10), ranks = c->dp * c->cp;
 
     *shard = c->dp;
     if (n > 0 && n < ranks && ranks % n == 0 && n % c->cp == 0) {
         *shard = n / c->cp;
-        r->recipe.strategy = STRATEGY_HSDP;
+        if (!hybrid)
+            r->recipe.strategy = STRATEGY_HSDP;
     } else if (hsdp) {
         return err_set(err, "hsdp over %d ranks, and \"%s\" does not say how many share", ranks,
                        words);

@@ -51,7 +51,17 @@ static const struct {
     [DEVICE_H2D_BUSY] = {CLASS_HOST, -1, 0},
     [DEVICE_LOAD] = {CLASS_LATENCY, ALONE_LATENCY, 0},
     [DEVICE_LAUNCH] = {CLASS_LAUNCH, ALONE_LAUNCH, 0},
+    [DEVICE_LAUNCH_GRAPH] = {CLASS_LAUNCH, ALONE_LAUNCH_GRAPH, 0},
     [DEVICE_GEMM] = {CLASS_GEMM, -1, 0},
+    [DEVICE_GROUPED] = {CLASS_GEMM, -1, 0},
+    [DEVICE_ATTENTION] = {CLASS_GEMM, -1, 0},
+    [DEVICE_ATTENTION_BACK] = {CLASS_GEMM, -1, 0},
+    [DEVICE_NORM] = {CLASS_MEMORY, -1, 0},
+    [DEVICE_GATE] = {CLASS_MEMORY, -1, 0},
+    [DEVICE_ROTARY] = {CLASS_MEMORY, -1, 0},
+    [DEVICE_CAST] = {CLASS_MEMORY, -1, 0},
+    [DEVICE_LOSS] = {CLASS_MEMORY, -1, 0},
+    [DEVICE_ADAM] = {CLASS_MEMORY, -1, 0},
 };
 
 struct judge {
@@ -200,7 +210,8 @@ static double peak_of(const struct fabric *f, const char *dtype)
 static void keep_gemm(struct compute_rates *c, const struct device_row *r, const struct middle *mid,
                       const struct fabric *f)
 {
-    double peak = peak_of(f, gemm_dtype_name[r->shape.dtype]);
+    bool product = r->kind == DEVICE_GEMM;
+    double peak = product ? peak_of(f, gemm_dtype_name[r->shape.dtype]) : 0;
     struct gemm_rate g = {.m = r->shape.m,
                           .n = r->shape.n,
                           .k = r->shape.k,
@@ -210,7 +221,12 @@ static void keep_gemm(struct compute_rates *c, const struct device_row *r, const
                           .devices = mid->devices};
 
     snprintf(g.dtype, sizeof(g.dtype), "%s", gemm_dtype_name[r->shape.dtype]);
-    MEM_PUSH(c->gemm, c->gemms) = g;
+    if (product) {
+        MEM_PUSH(c->gemm, c->gemms) = g;
+        return;
+    }
+    snprintf(g.kind, sizeof(g.kind), "%s", device_kind_name[r->kind]);
+    MEM_PUSH(c->kernel, c->kernels) = g;
 }
 
 static void keep_alone(struct matrix *m, enum device_kind kind, const struct middle *mid)
@@ -238,7 +254,7 @@ static void keep_all(struct judge *j, struct matrix *m, const struct fabric *f)
         struct middle mid = middle_of(j, i, end, room);
         if (mid.devices > m->compute.devices)
             m->compute.devices = mid.devices;
-        if (mid.devices && j->row[i]->kind == DEVICE_GEMM)
+        if (mid.devices && device_shaped(j->row[i]->kind))
             keep_gemm(&m->compute, j->row[i], &mid, f);
         else if (mid.devices)
             keep_alone(m, j->row[i]->kind, &mid);

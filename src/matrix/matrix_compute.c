@@ -31,6 +31,19 @@ static const struct json_member gemm_members[] = {
     {.key = NULL},
 };
 
+static const struct json_member kernel_members[] = {
+    JSON_ROW("kind", NAME, struct gemm_rate, kind, .room = sizeof(((struct gemm_rate *)0)->kind)),
+    JSON_ROW("dtype", NAME, struct gemm_rate, dtype,
+             .room = sizeof(((struct gemm_rate *)0)->dtype)),
+    JSON_ROW("m", NUMBER, struct gemm_rate, m, .min = 1, .max = SIDE_MAX),
+    JSON_ROW("n", NUMBER, struct gemm_rate, n, .min = 1, .max = SIDE_MAX),
+    JSON_ROW("k", NUMBER, struct gemm_rate, k, .min = 1, .max = SIDE_MAX),
+    JSON_ROW("rate", NUMBER, struct gemm_rate, flops, .min = 1, .max = FLOPS_MAX),
+    JSON_ROW("devices", INT, struct gemm_rate, devices),
+    JSON_ROW("spread", NUMBER, struct gemm_rate, spread, .max = 10),
+    {.key = NULL},
+};
+
 static int check_devices(int devices, int min, const char *where, struct err *err)
 {
     if (devices >= min && devices <= DEVICES_MAX)
@@ -50,14 +63,39 @@ static int read_gemm(void *whole, json_t *value, const char *where, struct err *
                : check_devices(g->devices, 1, where, err);
 }
 
+static int read_kernel(void *whole, json_t *value, const char *where, struct err *err)
+{
+    struct compute_rates *c = whole;
+
+    MEM_PUSH(c->kernel, c->kernels) = (struct gemm_rate){.devices = 0};
+    struct gemm_rate *g = &c->kernel[c->kernels - 1];
+    return json_read(value, where, kernel_members, g, err) < 0
+               ? -1
+               : check_devices(g->devices, 1, where, err);
+}
+
+static int read_list(void *whole, json_t *list, const char *where, json_read_fn *take,
+                     struct err *err)
+{
+    if (!json_is_array(list) || json_array_size(list) > GEMMS_MAX)
+        return err_data(err, "%s is not a list of at most %d", where, GEMMS_MAX);
+    return json_each(list, where, take, whole, err);
+}
+
 static int read_gemms(void *whole, json_t *list, const char *where, struct err *err)
 {
     char at[JSON_WHERE];
 
     where_at(at, "%s.gemm", where);
-    if (!json_is_array(list) || json_array_size(list) > GEMMS_MAX)
-        return err_data(err, "%s is not a list of at most %d", at, GEMMS_MAX);
-    return json_each(list, at, read_gemm, whole, err);
+    return read_list(whole, list, at, read_gemm, err);
+}
+
+static int read_kernels(void *whole, json_t *list, const char *where, struct err *err)
+{
+    char at[JSON_WHERE];
+
+    where_at(at, "%s.kernel", where);
+    return read_list(whole, list, at, read_kernel, err);
 }
 
 static bool is_measured(const void *whole)
@@ -80,6 +118,21 @@ static json_t *write_gemms(const void *whole)
     return list;
 }
 
+static bool has_kernels(const void *whole)
+{
+    return ((const struct compute_rates *)whole)->kernels;
+}
+
+static json_t *write_kernels(const void *whole)
+{
+    const struct compute_rates *c = whole;
+    json_t *list = json_array();
+
+    for (int i = 0; i < c->kernels; i++)
+        json_array_append_new(list, json_write(kernel_members, &c->kernel[i]));
+    return list;
+}
+
 static const struct json_member rate_members[] = {
     JSON_ROW("hbm_Bps", NUMBER, struct compute_rates, alone[ALONE_HBM], .optional = true,
              .max = 1e18),
@@ -93,6 +146,8 @@ static const struct json_member rate_members[] = {
              .max = 1e18),
     JSON_ROW("launch_s", NUMBER, struct compute_rates, alone[ALONE_LAUNCH], .optional = true,
              .max = 1e18),
+    JSON_ROW("launch_graph_s", NUMBER, struct compute_rates, alone[ALONE_LAUNCH_GRAPH],
+             .optional = true, .max = 1e18),
     {.key = NULL},
 };
 static const struct json_member share_members[] = {
@@ -133,6 +188,12 @@ static const struct json_member compute_members[] = {
      .when = is_measured,
      .read = read_gemms,
      .write = write_gemms},
+    {.key = "kernel",
+     .kind = MEMBER_PART,
+     .optional = true,
+     .when = has_kernels,
+     .read = read_kernels,
+     .write = write_kernels},
     {.key = NULL},
 };
 
@@ -160,16 +221,17 @@ static double apart(const struct gemm_rate *g, double m, double n, double k)
     return a * a + b * b + c * c;
 }
 
-/* The nearest ones of this dtype, in order of their distance; returns how many. */
-static int nearest(const struct compute_rates *c, const char *dtype, double m, double n, double k,
+/* The nearest ones of this kind and dtype, in order of their distance; returns how many. */
+static int nearest(const struct compute_rates *c, const struct gemm_rate *asked,
                    const struct gemm_rate *near[NEIGHBOURS], double far[NEIGHBOURS])
 {
-    int count = 0;
+    const struct gemm_rate *list = *asked->kind ? c->kernel : c->gemm;
+    int count = 0, all = *asked->kind ? c->kernels : c->gemms;
 
-    for (int i = 0; i < c->gemms; i++) {
-        if (strcmp(c->gemm[i].dtype, dtype))
+    for (int i = 0; i < all; i++) {
+        if (strcmp(list[i].dtype, asked->dtype) || strcmp(list[i].kind, asked->kind))
             continue;
-        double d = apart(&c->gemm[i], m, n, k);
+        double d = apart(&list[i], asked->m, asked->n, asked->k);
         int at = count < NEIGHBOURS ? count : NEIGHBOURS;
         while (at > 0 && far[at - 1] > d)
             at--;
@@ -180,18 +242,17 @@ static int nearest(const struct compute_rates *c, const char *dtype, double m, d
             near[j] = near[j - 1];
             far[j] = far[j - 1];
         }
-        near[at] = &c->gemm[i];
+        near[at] = &list[i];
         far[at] = d;
     }
     return count;
 }
 
-double compute_gemm(const struct compute_rates *c, const char *dtype, double m, double n, double k,
-                    double *error)
+double compute_rate(const struct compute_rates *c, const struct gemm_rate *asked, double *error)
 {
     const struct gemm_rate *near[NEIGHBOURS];
     double far[NEIGHBOURS], weight = 0, sum = 0, squares = 0;
-    int count = nearest(c, dtype, m, n, k, near, far);
+    int count = nearest(c, asked, near, far);
 
     *error = 0;
     if (!count)
@@ -209,14 +270,4 @@ double compute_gemm(const struct compute_rates *c, const char *dtype, double m, 
     *error = sqrt(least_error * least_error + near[0]->spread * near[0]->spread + var +
                   octaves * octaves);
     return exp(mean);
-}
-
-double compute_best(const struct compute_rates *c, const char *dtype)
-{
-    double best = 0;
-
-    for (int i = 0; i < c->gemms; i++)
-        if (!strcmp(c->gemm[i].dtype, dtype))
-            best = fmax(best, c->gemm[i].flops);
-    return best;
 }

@@ -11,24 +11,27 @@
 
 #include "base/err.h"
 
-/* Products of one shape: C[m x n] = A[m x k] B[k x n]. */
+/* Products of one shape, C[m x n] = A[m x k] B[k x n], or kernels of another kind (device.h). */
 struct gemm_rate {
+    char kind[24]; /* "grouped", "norm", ...; "": a product */
     char dtype[8]; /* "bf16", "fp8", "mxfp8", "nvfp4" */
     double m, n, k;
-    double flops;  /* FLOP/s, median over devices; a multiply-add counts as two */
+    /* FLOP/s, median over devices; a multiply-add counts as two.  B/s of kinds that move memory. */
+    double flops;
     double share;  /* share of the data-sheet peak; 0: peak not known */
     double spread; /* MAD over devices, share of the median */
     int devices;
 };
 
-/* Other figures of one device; B/s except the last two. */
+/* Other figures of one device; B/s except the last three. */
 enum alone {
     ALONE_HBM,      /* copy engine, device to device: bytes read and bytes written both count */
     ALONE_HBM_READ, /* a kernel that reads all of it */
     ALONE_H2D,      /* from page-locked host memory, and back */
     ALONE_D2H,
-    ALONE_LATENCY, /* s of a load that waits for the one before */
-    ALONE_LAUNCH,  /* s of a kernel that does next to nothing, in a row of such */
+    ALONE_LATENCY,      /* s of a load that waits for the one before */
+    ALONE_LAUNCH,       /* s of a kernel that does next to nothing, in a row of such */
+    ALONE_LAUNCH_GRAPH, /* the same in a CUDA graph */
     ALONE_COUNT
 };
 
@@ -41,19 +44,22 @@ struct compute_rates {
     int devices;               /* healthy ones behind these figures */
     struct gemm_rate *gemm;
     int gemms;
+    struct gemm_rate *kernel; /* kernels other than products, by kind and shape */
+    int kernels;
 };
 
 static inline void compute_free(struct compute_rates *c)
 {
     free(c->source);
     free(c->gemm);
+    free(c->kernel);
     *c = (struct compute_rates){.source = NULL};
 }
 /* new reference; NULL when there is nothing to say */
 json_t *compute_pack(const struct compute_rates *c);
 int compute_unpack(struct compute_rates *c, json_t *value, const char *where, struct err *err);
 
-/* FLOP/s of a product of this shape, 0 when this dtype was not measured.
+/* Rate of a kernel of this kind, dtype and shape; 0: kind or dtype was not measured.
  *
  *   rate     exp(sum w ln r / sum w), over the four nearest shapes of the dtype; of a shape that was
  *            measured its own
@@ -69,9 +75,6 @@ int compute_unpack(struct compute_rates *c, json_t *value, const char *where, st
  *   spread   what devices differ by at the nearest shape                       share
  *   var      what ln r of the four differ by
  *   0.02     what a clock does from one minute to the next, and an octave */
-double compute_gemm(const struct compute_rates *c, const char *dtype, double m, double n, double k,
-                    double *error);
-/* The best measured rate of a dtype; 0: none. */
-double compute_best(const struct compute_rates *c, const char *dtype);
+double compute_rate(const struct compute_rates *c, const struct gemm_rate *asked, double *error);
 
 #endif

@@ -98,7 +98,7 @@ const struct opt probe_file_options[] = {
      "measure what each GPU computes and moves alone, into compute.tsv, instead of a plan",
      OPT_INTO(struct probe_args, compute)},
     {"model", 0, "LIST",
-     "with --compute, multiply the matrices of these models (default " DEVICE_MODELS ")",
+     "with --compute, measure the kernels of these models (default " DEVICE_MODELS ")",
      OPT_INTO(struct probe_args, model)},
     {"dry-run", 0, NULL, "print rounds, points, bytes and time; measure nothing",
      OPT_INTO(struct probe_args, dry_run)},

@@ -266,7 +266,7 @@ unsigned layout_shard_axes(const struct layout *l, const struct recipe *r, bool 
 
     if (r->strategy == STRATEGY_DDP)
         return 0;
-    return r->strategy == STRATEGY_HSDP ? axes & ~AXIS_BIT(AXIS_DP_REPLICATE) : axes;
+    return recipe_has_replicas(r) ? axes & ~AXIS_BIT(AXIS_DP_REPLICATE) : axes;
 }
 
 /* tp shards heads, MLP columns and (with sequence parallelism) the sequence. */
@@ -310,12 +310,16 @@ static int check_tp(const struct layout *l, const struct model *m, struct err *e
 static int check_cp_heads(const struct layout *l, const struct model *m, const struct recipe *r,
                           struct err *err)
 {
-    int tp = l->size[AXIS_TP], cp = l->size[AXIS_CP];
+    int tp = l->size[AXIS_TP], all = l->size[AXIS_CP];
 
-    for (int i = 0; i < m->kinds && cp > 1; i++) {
+    if (r->ulysses && (r->ulysses >= all || all % r->ulysses))
+        return err_usage(err, "ulysses=%d does not divide cp=%d into a ring of two or more",
+                         r->ulysses, all);
+    for (int i = 0; i < m->kinds && all > 1; i++) {
         const struct attention *a = &m->layer[i].attention;
         bool scan = a->kind == MIXER_MAMBA2;
-        if (a->kind == MIXER_NONE || (!scan && r->context != CONTEXT_ULYSSES))
+        int cp = r->ulysses && !scan ? r->ulysses : all;
+        if (a->kind == MIXER_NONE || (!scan && r->context != CONTEXT_ULYSSES && !r->ulysses))
             continue;
         if (a->heads % (cp * tp))
             return err_usage(err, "cp=%d x tp=%d does not divide the %d %sheads of %s", cp, tp,
@@ -392,7 +396,7 @@ static int check_strategy(const struct layout *l, const struct recipe *r, struct
     if (r->strategy == STRATEGY_HSDP && (shard < 2 || replicate < 2))
         return err_usage(err, "hsdp needs dp_shard and dp_replicate of at least 2, not %d and %d",
                          shard, replicate);
-    if (r->strategy != STRATEGY_DDP && r->strategy != STRATEGY_HSDP && replicate > 1)
+    if (r->strategy != STRATEGY_DDP && !recipe_has_replicas(r) && replicate > 1)
         return err_usage(err,
                          "%s shards over all data-parallel ranks, and dp_replicate is %d: "
                          "say dp_shard, or hsdp",

@@ -189,6 +189,8 @@ struct stage_sum {
  * parameters), else bf16. */
 static double frozen_bytes(const struct recipe *r)
 {
+    if (r->frozen_bytes > 0)
+        return r->frozen_bytes;
     bool narrow = r->dtype == DTYPE_FP8 || r->dtype == DTYPE_MXFP8 || r->dtype == DTYPE_NVFP4;
 
     return narrow && r->stack == STACK_MEGATRON ? 1 : 2;
@@ -259,7 +261,7 @@ static double gathered_bytes(const struct stage_sum *v)
     const struct pipe_stage *h = v->stage;
     double all = h->dense + h->expert, layers = fmax(1, h->held);
     double trained = v->s->trained ? all : h->lora + h->lora_expert;
-    double weight = recipe_weight_bytes(v->r), gradient = recipe_grad_bytes(v->r);
+    double weight = recipe_gathered_bytes(v->r), gradient = recipe_grad_bytes(v->r);
     double head = h->last ? (double)v->m->hidden * v->m->vocab / v->l->size[AXIS_TP] : 0;
     bool pipeline = v->l->size[AXIS_PP] > 1;
 
@@ -329,11 +331,14 @@ void memory_stages(struct memory_stage out[STEP_STAGES], const struct step *s,
 {
     double kept[MODEL_KINDS_MAX + 1], whole[MODEL_KINDS_MAX + 1];
 
+    double again = recipe_recomputed_share(s->r, (double)s->m->layers / s->l->size[AXIS_PP]);
+
     for (int i = 0; i <= s->m->kinds; i++) {
         kept[i] = layer_bytes(s->m, model_kind(s->m, i), s->l, s->r, s->r->recompute);
         whole[i] = s->r->recompute == RECOMPUTE_NONE
                        ? kept[i]
                        : layer_bytes(s->m, model_kind(s->m, i), s->l, s->r, RECOMPUTE_NONE);
+        kept[i] = again * kept[i] + (1 - again) * whole[i];
     }
     for (int i = 0; i < s->stages; i++) {
         struct stage_sum v = {s, s->m, s->l, s->r, &s->stage[i], c, &out[i]};

@@ -122,7 +122,7 @@ static double push_compute(struct prediction *p, const struct timing *t)
     for (int i = 0; i < WORK_PARTS; i++) {
         if (!(t->part[i] > 0))
             continue;
-        struct term *one = push(p, TERM_COMPUTE, work_name[i], t->part[i], p->rate.basis);
+        struct term *one = push(p, TERM_COMPUTE, work_name[i], t->part[i], p->rate.part_basis[i]);
         one->error = p->anchored ? 0 : one->sec * p->rate.error[i]; /* the anchor fixes this part */
         snprintf(one->source, sizeof(one->source), "%s", p->rate.part_source[i]);
         p->compute += one->sec;
@@ -183,17 +183,23 @@ static void push_optimizer(struct prediction *p, const struct question *q, const
     const struct constant *bytes = constants_get(q->constants, CONSTANT_OPTIMIZER_BYTES_PER_PARAM);
     const struct constant *share = constants_get(q->constants, CONSTANT_OPTIMIZER_HBM_SHARE);
 
-    if (!(p->rate.hbm_Bps > 0)) {
+    if (!(p->rate.hbm_Bps > 0) && !(p->rate.adam_Bps > 0)) {
         predict_note(
             p, "the optimizer's time is left out: the memory rate of this machine is not known");
         return;
     }
-    struct term *one = push(p, TERM_OPTIMIZER, "optimizer", t->optimizer, BASIS_MODELLED);
+    bool measured = p->rate.adam_Bps > 0;
+    struct term *one = push(p, TERM_OPTIMIZER, "optimizer", t->optimizer,
+                            measured ? BASIS_MEASURED : BASIS_MODELLED);
     char count[UNITS_TEXT];
-    one->error = one->sec * hypot(bytes->error, share->error);
-    snprintf(one->source, sizeof(one->source), "%s parameters x %.0f B over %.2f of %.2f TB/s",
-             units_count_text(count, tr->updated, 3), bytes->value, share->value,
-             p->rate.hbm_Bps / 1e12);
+    one->error = one->sec * hypot(bytes->error, measured ? p->rate.adam_error : share->error);
+    if (measured)
+        snprintf(one->source, sizeof(one->source), "%s parameters x %.0f B over measured %.2f TB/s",
+                 units_count_text(count, tr->updated, 3), bytes->value, p->rate.adam_Bps / 1e12);
+    else
+        snprintf(one->source, sizeof(one->source), "%s parameters x %.0f B over %.2f of %.2f TB/s",
+                 units_count_text(count, tr->updated, 3), bytes->value, share->value,
+                 p->rate.hbm_Bps / 1e12);
 }
 
 static void push_fixed(struct prediction *p, const struct question *q, const struct timing *t)
@@ -212,6 +218,27 @@ static void push_fixed(struct prediction *p, const struct question *q, const str
             one = push(p, TERM_FIXED, given[i].label, given[i].sec, BASIS_ASSUMED);
             snprintf(one->source, sizeof(one->source), "as the recipe gives it");
         }
+}
+
+/* Say which compute terms rest on published constants, where others were measured. */
+static void note_measured(struct prediction *p)
+{
+    char text[PREDICT_NOTE] = "";
+    int measured = 0;
+
+    for (int i = 0; i < p->terms; i++) {
+        const struct term *t = &p->term[i];
+        size_t used = strlen(text);
+        if (t->kind != TERM_COMPUTE && t->kind != TERM_OPTIMIZER)
+            continue;
+        if (t->basis == BASIS_MEASURED)
+            measured++;
+        else
+            snprintf(text + used, sizeof(text) - used, "%s%s", used ? ", " : "", t->label);
+    }
+    if (measured && *text)
+        predict_note(
+            p, "measured on this machine but for %.160s: these rest on published constants", text);
 }
 
 static void push_terms(struct prediction *p, const struct question *q, const struct timing *t,
@@ -422,6 +449,7 @@ int predict_step(struct prediction *p, const struct question *q, struct err *err
         p->one.weights = t.weights;
         p->one.last = t.last;
         push_terms(p, q, &t, &traffic, messages);
+        note_measured(p);
         add_up(p, q);
         figures(p, q);
         note_stages(p, &step);

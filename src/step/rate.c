@@ -84,42 +84,78 @@ static void from_measurement(struct rate *r, const struct matrix *m)
     snprintf(r->source, sizeof(r->source), "%s",
              m->compute.source ? m->compute.source
                                : "compute rate of the matrix, source not given");
-    for (int i = WORK_LINEAR; i <= WORK_SCAN; i++) /* one kernel represents all layers */
+    for (int i = WORK_LINEAR; i <= WORK_SCAN; i++) { /* one kernel represents all layers */
         set_part(r, (enum work_part)i, m->compute.flops, hypot(0.1, m->compute.flops_spread), "%s",
                  r->source);
+        r->part_basis[i] = BASIS_MEASURED;
+    }
 }
 
-/* Cost of products of one part at the measured rates of their shapes. */
+/* Returns the best measured rate of products of a dtype; 0: none. */
+static double compute_best(const struct compute_rates *c, const char *dtype)
+{
+    double best = 0;
+
+    for (int i = 0; i < c->gemms; i++)
+        if (!strcmp(c->gemm[i].dtype, dtype))
+            best = fmax(best, c->gemm[i].flops);
+    return best;
+}
+
+/* Cost of kernels of one part at the measured rates of their shapes. */
 struct priced {
-    double flops, sec, error; /* error: FLOP/s-weighted, a share */
-    double lo, hi;            /* slowest and fastest rate among them */
+    double amount, sec, error; /* FLOPs or bytes; error: weighted by the time, s */
+    double lo, hi;             /* slowest and fastest rate among them */
+    bool missing;              /* one of them was not measured */
 };
+
+static void add_priced(struct priced *sum, const struct question *q, const struct gemm_rate *asked,
+                       double amount)
+{
+    double error, rate = compute_rate(&q->matrix->compute, asked, &error);
+
+    if (!(rate > 0)) {
+        sum->missing = true;
+        return;
+    }
+    sum->amount += amount;
+    sum->sec += amount / rate;
+    sum->error += amount / rate * error;
+    sum->lo = sum->lo > 0 ? fmin(sum->lo, rate) : rate;
+    sum->hi = fmax(sum->hi, rate);
+}
+
+static struct gemm_rate asked_of(const char *kind, const char *dtype, double m, double n, double k)
+{
+    struct gemm_rate asked = {.m = m, .n = n, .k = k};
+
+    snprintf(asked.kind, sizeof(asked.kind), "%s", kind);
+    snprintf(asked.dtype, sizeof(asked.dtype), "%s", dtype);
+    return asked;
+}
 
 /* How often the step runs each pass: backward may repeat forward, and frozen weights have no
  * gradients. */
-static double pass_weight(const struct recipe *r, int pass, enum work_part part)
+static double pass_weight(const struct recipe *r, int pass, enum work_part part, double share)
 {
     return pass == PASS_INPUT     ? 1
            : pass == PASS_WEIGHTS ? r->lora == LORA_NONE
            : part == WORK_HEAD    ? 1
-                                  : 1 + work_recomputed(r);
+                                  : 1 + work_recomputed(r) * share;
 }
 
 static void price_product(struct priced *sum, const struct question *q, const struct product *p,
                           const char *dtype)
 {
+    double share =
+        recipe_recomputed_share(q->recipe, (double)q->model->layers / q->layout->size[AXIS_PP]);
+
     for (int pass = 0; pass < PASS_COUNT; pass++) {
-        double m, n, k, error, times = p->times * pass_weight(q->recipe, pass, p->part);
+        double m, n, k, times = p->times * pass_weight(q->recipe, pass, p->part, share);
         product_pass(p, pass, &m, &n, &k);
-        double flops = 2 * m * n * k * times;
-        double rate = compute_gemm(&q->matrix->compute, dtype, m, n, k, &error);
-        if (!(times > 0))
-            continue;
-        sum->flops += flops;
-        sum->sec += flops / rate;
-        sum->error += flops / rate * error;
-        sum->lo = sum->lo > 0 ? fmin(sum->lo, rate) : rate;
-        sum->hi = fmax(sum->hi, rate);
+        struct gemm_rate asked = asked_of("", dtype, m, n, k);
+        if (times > 0)
+            add_priced(sum, q, &asked, 2 * m * n * k * times);
     }
 }
 
@@ -127,7 +163,7 @@ static void price_product(struct priced *sum, const struct question *q, const st
 static bool from_table(struct rate *r, const struct question *q, enum work_part part,
                        const char *dtype)
 {
-    struct priced sum = {.flops = 0};
+    struct priced sum = {.amount = 0};
     struct product p[PRODUCTS_MAX];
 
     if (!q->layout || !(compute_best(&q->matrix->compute, dtype) > 0))
@@ -140,13 +176,14 @@ static bool from_table(struct rate *r, const struct question *q, enum work_part 
             price_product(&sum, q, &p[i], dtype);
     if (!(sum.sec > 0))
         return false;
-    double share = r->peak > 0 && part == WORK_LINEAR ? sum.flops / sum.sec / r->peak : 0;
+    double share = r->peak > 0 && part == WORK_LINEAR ? sum.amount / sum.sec / r->peak : 0;
     char of_peak[48] = "";
     if (share > 0 && r->words)
         snprintf(of_peak, sizeof(of_peak), ", %.0f %% of the data sheet", 100 * share);
-    set_part(r, part, sum.flops / sum.sec, sum.error / sum.sec,
+    set_part(r, part, sum.amount / sum.sec, sum.error / sum.sec,
              "measured GEMM: %s products of these shapes at %.0f TFLOP/s (%.0f to %.0f%s)", dtype,
-             sum.flops / sum.sec / 1e12, sum.lo / 1e12, sum.hi / 1e12, of_peak);
+             sum.amount / sum.sec / 1e12, sum.lo / 1e12, sum.hi / 1e12, of_peak);
+    r->part_basis[part] = BASIS_MEASURED;
     return true;
 }
 
@@ -293,6 +330,122 @@ static void from_products(struct rate *r, const struct question *q)
     from_table(r, q, WORK_HEAD, "bf16");
 }
 
+static bool whole(const struct priced *sum)
+{
+    return sum->sec > 0 && !sum->missing;
+}
+
+/* Set a part from kernels of its own kinds.  longer: what other software adds. */
+static void set_measured(struct rate *r, enum work_part part, const struct priced *sum,
+                         double longer, const char *what)
+{
+    const char *unit = part == WORK_CORE || part == WORK_EXPERT ? "TFLOP/s" : "TB/s";
+    double rate = sum->amount / sum->sec / longer;
+    char other[32] = "";
+
+    if (r->words && longer != 1)
+        snprintf(other, sizeof(other), " / %.3g for this software", longer);
+    set_part(r, part, rate, sum->error / sum->sec, "measured %s at %.3g %s (%.3g to %.3g)%s", what,
+             rate * longer / 1e12, unit, sum->lo / 1e12, sum->hi / 1e12, other);
+    r->part_basis[part] = BASIS_MEASURED;
+}
+
+/* Traffic between products, and products of experts, which read and write their tokens too. */
+static void from_kernels(struct rate *r, const struct question *q, const struct step *s)
+{
+    struct priced between = {.amount = 0}, experts = {.amount = 0};
+    struct kernel_work list[KERNELS_MAX];
+    int n = kernels_of(list, s);
+
+    for (int i = 0; i < n; i++) {
+        const struct kernel_work *k = &list[i];
+        bool expert = k->kind == DEVICE_GROUPED;
+        struct gemm_rate asked =
+            asked_of(device_kind_name[k->kind],
+                     expert ? recipe_name.dtype[q->recipe->dtype] : "bf16", k->m, k->n, k->k);
+        add_priced(expert ? &experts : &between, q, &asked,
+                   k->m * k->n * k->times * (expert ? 2 * k->k : k->bytes));
+    }
+    if (whole(&between) && q->recipe->attention == KERNELS_FLASH)
+        set_measured(r, WORK_MEMORY, &between,
+                     pointwise_factor(q->constants, recipe_pointwise(q->recipe)),
+                     "traffic of norms, gates, rotations, casts and loss");
+    if (whole(&experts)) {
+        set_measured(r, WORK_EXPERT, &experts, 1, "products of experts");
+        set_part(r, WORK_OPERANDS, INFINITY, 0, "part of the measured products of experts");
+        r->part_basis[WORK_OPERANDS] = BASIS_MEASURED;
+    }
+}
+
+/* The core of both passes at this sequence and these heads; causal, as it was measured. */
+static void from_cores(struct rate *r, const struct question *q, const struct step *s)
+{
+    double seq = (double)q->recipe->seq / s->l->size[AXIS_CP];
+    struct priced sum = {.missing = q->recipe->attention != KERNELS_FLASH};
+
+    for (int i = 0; i < q->model->kinds; i++) {
+        const struct layer *k = &q->model->layer[i];
+        const struct attention *a = &k->attention;
+        double flops = layer_core_flops(k, q->recipe->seq, true) * k->count;
+        if (a->kind == MIXER_NONE || a->kind == MIXER_MAMBA2)
+            continue;
+        struct gemm_rate asked = asked_of(
+            "attention", "bf16", seq, fmax(1, a->heads / (double)s->l->size[AXIS_TP]), a->head_dim);
+        sum.missing = sum.missing || a->kind != MIXER_GQA;
+        add_priced(&sum, q, &asked, flops);
+        snprintf(asked.kind, sizeof(asked.kind), "attention_backward");
+        add_priced(&sum, q, &asked, WORK_FLASH_BACKWARD * flops);
+    }
+    if (whole(&sum))
+        set_measured(r, WORK_CORE, &sum, q->recipe->fp8_attention ? 1 / fp8_core : 1,
+                     "attention core of these heads and this sequence");
+}
+
+static void from_adam(struct rate *r, const struct question *q)
+{
+    struct gemm_rate asked = asked_of("adam", "bf16", 8192, q->model->hidden, 1);
+
+    r->adam_Bps = compute_rate(&q->matrix->compute, &asked, &r->adam_error);
+    if (!(r->adam_Bps > 0))
+        return;
+    set_part(r, WORK_WEIGHTS, r->adam_Bps, r->adam_error,
+             "measured traffic of an optimizer at %.3g TB/s", r->adam_Bps / 1e12);
+    r->part_basis[WORK_WEIGHTS] = BASIS_MEASURED;
+}
+
+/* Work counts a kernel in a graph as a part of one started alone: use the part that was measured,
+ * if all kernels are in graphs. */
+static void from_graphs(struct rate *r, const struct question *q)
+{
+    const double *alone = q->matrix->compute.alone;
+    int graphs = q->recipe->cuda_graphs;
+    bool all = graphs == CUDA_GRAPHS_STEP ||
+               (graphs == CUDA_GRAPHS_LAYERS && !model_has_experts(q->model));
+    double part = alone[ALONE_LAUNCH_GRAPH] / alone[ALONE_LAUNCH];
+    size_t used = strlen(r->part_source[WORK_LAUNCH]);
+
+    if (!all || !(part > 0) || !isfinite(part))
+        return;
+    r->of[WORK_LAUNCH] *= WORK_GRAPHED / part;
+    if (r->words)
+        snprintf(r->part_source[WORK_LAUNCH] + used, RATE_SOURCE - used,
+                 ", in a graph measured %.2g of it", part);
+}
+
+/* Use what was measured of kernels other than products. */
+static void from_measured_kernels(struct rate *r, const struct question *q)
+{
+    struct step s;
+
+    from_adam(r, q);
+    from_graphs(r, q);
+    if (!q->layout)
+        return;
+    step_of(&s, q->model, q->layout, q->recipe);
+    from_kernels(r, q, &s);
+    from_cores(r, q, &s);
+}
+
 /* Without a data sheet, use the best measured rates.  They are below the peak, so the attention
  * core is rather too slow. */
 static void stand_in(struct fabric_gpu *gpu, const struct matrix *m, const char *dtype)
@@ -340,8 +493,12 @@ static int from_shares(struct rate *r, const struct question *q, const struct fa
     from_data_sheet(r, q, gpu);
     if (!q->fabric)
         r->peak = 0;
+    for (int i = 0; i < WORK_PARTS; i++)
+        r->part_basis[i] = r->basis;
     if (q->matrix->compute.gemms)
         from_products(r, q);
+    if (q->matrix->compute.kernels)
+        from_measured_kernels(r, q);
     if (r->words)
         snprintf(r->source, sizeof(r->source), "%.110s; attention core at %.0f TFLOP/s",
                  r->part_source[WORK_LINEAR], r->of[WORK_CORE] / 1e12);
@@ -365,14 +522,16 @@ static int domain_of(const struct fabric *f)
     return f->gpus_per_host * (f->hosts_per_domain > 1 ? f->hosts_per_domain : 1);
 }
 
-static int make(struct rate *r, const struct question *q, bool words, struct err *err)
+int rate_make(struct rate *r, const struct question *q, bool words, struct err *err)
 {
     const struct compute_rates *measured = &q->matrix->compute;
     struct fabric_gpu own = {.name = NULL};
 
     *r = (struct rate){.basis = BASIS_FITTED, .words = words}; /* data sheet x fitted shares */
-    for (int i = 0; i < WORK_PARTS; i++)
+    for (int i = 0; i < WORK_PARTS; i++) {
         r->of[i] = INFINITY;
+        r->part_basis[i] = BASIS_FITTED;
+    }
     r->links = links_factor(q);
     r->domain = q->fabric ? domain_of(q->fabric) : 1;
     r->host = host_seconds(q->constants, q->recipe);
@@ -397,14 +556,4 @@ static int make(struct rate *r, const struct question *q, bool words, struct err
     int rc = from_shares(r, q, q->fabric ? &q->fabric->gpu : &own, err);
     free(own.peak);
     return rc;
-}
-
-int rate_of(struct rate *r, const struct question *q, struct err *err)
-{
-    return make(r, q, true, err);
-}
-
-int rate_numbers(struct rate *r, const struct question *q, struct err *err)
-{
-    return make(r, q, false, err);
 }

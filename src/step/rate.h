@@ -5,9 +5,12 @@
  * the layers use (Transformer Engine covers the layers only).  Rates measured on the machine take
  * precedence: one rate for everything (matrix.compute.flops), or rates of products by shape
  * (matrix.compute.gemm) for linear layers and head: FLOPs of each of the model's products at this
- * layout, in all three passes, over the rate of that shape (compute_gemm()), so the result is a
- * harmonic mean.  The attention core remains a share of the data-sheet peak, or of the best
- * measured rate if no data sheet is known.  Time between products needs a memory rate. */
+ * layout, in all three passes, over the rate of that shape (compute_rate()), so the result is a
+ * harmonic mean.  The same holds for other kernels that were measured (matrix.compute.kernel):
+ * attention core, experts, traffic between products, optimizer.  An attention core that was not
+ * measured remains a share of the data-sheet peak, or of the best measured rate if no data sheet is
+ * known.  Time between products needs a memory rate.  Kernel launches rest on a fitted constant in
+ * any case, because it stands for kernels that the work does not count. */
 #ifndef RG_RATE_H
 #define RG_RATE_H
 
@@ -21,7 +24,9 @@ enum { RATE_SOURCE = 192 };
 struct rate {
     double of[WORK_PARTS];    /* FLOP/s, B/s, kernels/s; INFINITY: takes no time */
     double error[WORK_PARTS]; /* as a share, one standard deviation */
-    bool words;               /* true: part_source and source are filled */
+    enum basis part_basis[WORK_PARTS];
+    double adam_Bps, adam_error; /* memory rate of the optimizer as measured; 0: not measured */
+    bool words;                  /* true: part_source and source are filled */
     char part_source[WORK_PARTS][RATE_SOURCE];
     double links; /* factor on messages that leave a domain of `domain` ranks */
     int domain;
@@ -36,9 +41,16 @@ struct question;
 
 /* Fill r from the question's matrix, fabric (may be NULL), model, layout, recipe and constants.
  * EXIT_UNJUDGED with the reason: neither a measured rate nor a peak of that dtype is known. */
-int rate_of(struct rate *r, const struct question *q, struct err *err);
+int rate_make(struct rate *r, const struct question *q, bool words, struct err *err);
+static inline int rate_of(struct rate *r, const struct question *q, struct err *err)
+{
+    return rate_make(r, q, true, err);
+}
 /* Same without source texts, for frequent calls. */
-int rate_numbers(struct rate *r, const struct question *q, struct err *err);
+static inline int rate_numbers(struct rate *r, const struct question *q, struct err *err)
+{
+    return rate_make(r, q, false, err);
+}
 
 /* List the effects (effects.h) of a question's model, software and GPU on compute at this rate.  A
  * measured rate has none, because it was measured with its software.  Returns the number of

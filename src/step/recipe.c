@@ -55,6 +55,9 @@ const struct argument recipe_argument[] = {
     {"recompute", ARGUMENT_WORD, AT(recompute), WORDS(recipe_name.recompute, RECOMPUTE_COUNT),
      "NAME", "activations to recompute: none, selective (attention core) or full (default none)",
      .group = NULL},
+    {"recompute-layers", ARGUMENT_INT, AT(recompute_layers), 1, 4096, NULL, 0, "N",
+     "layers per pipeline rank that full recompute computes again (default all)",
+     .group = &pipeline},
     {"schedule", ARGUMENT_WORD, AT(schedule), WORDS(recipe_name.schedule, SCHEDULE_COUNT), "NAME",
      "pipeline schedule: 1f1b, interleaved, zb-h1, zb-h2 or dualpipe (default 1f1b)",
      .group = &pipeline},
@@ -63,6 +66,9 @@ const struct argument recipe_argument[] = {
      .group = &pipeline},
     {"context", ARGUMENT_WORD, AT(context), WORDS(recipe_name.context, CONTEXT_COUNT), "NAME",
      "exchange of context parallelism: ring, ulysses or gather (default ring)", .group = &pipeline},
+    {"ulysses", ARGUMENT_INT, AT(ulysses), 2, 1024, NULL, 0, "N",
+     "ranks of cp that exchange heads by all_to_all, inside the ring of the others (default none)",
+     .group = &pipeline},
     {"sequence-parallel", ARGUMENT_SWITCH, AT(sequence_parallel), 0, 0, NULL, 0, "on|off",
      "tp also shards activations between matrix products (default on)", .group = &pipeline},
     {"loss-parallel", ARGUMENT_SWITCH, AT(loss_parallel), 0, 0, NULL, 0, "on|off",
@@ -97,6 +103,8 @@ const struct argument recipe_argument[] = {
      .group = &overlap},
     {"weight-bytes", ARGUMENT_DOUBLE, AT(weight_bytes), 0.25, 8, NULL, 0, "B",
      "bytes per weight on the wire (default 2)", .group = &bytes},
+    {"frozen-bytes", ARGUMENT_DOUBLE, AT(frozen_bytes), 0.25, 4, NULL, 0, "B",
+     "bytes per frozen weight (default: as products read it; 0.52: NF4 of QLoRA)", .group = &bytes},
     {"grad-bytes", ARGUMENT_DOUBLE, AT(grad_bytes), 0.25, 8, NULL, 0, "B",
      "bytes per gradient on the wire (default: 4 for fsdp and hsdp, else 2)", .group = &bytes},
     {"grad-sync", ARGUMENT_WORD, AT(grad_sync), WORDS(recipe_name.grad_sync, GRAD_SYNC_COUNT),
@@ -317,6 +325,13 @@ int recipe_check(struct recipe *r, struct err *err)
     if (r->tp_overlap == TP_OVERLAP_ON && !r->sequence_parallel)
         return err_usage(err, "tp-overlap needs sequence-parallel: an all_reduce after a product "
                               "has no part of it to run beside");
+    if (r->recompute_layers && r->recompute != RECOMPUTE_FULL)
+        return err_usage(err, "recompute-layers %d needs recompute full", r->recompute_layers);
+    if (r->frozen_bytes > 0 && r->lora == LORA_NONE)
+        return err_usage(err, "frozen-bytes %g: no weight is frozen without lora", r->frozen_bytes);
+    if (r->ulysses && r->context != CONTEXT_RING)
+        return err_usage(err, "ulysses %d is inside a ring, and context is %s", r->ulysses,
+                         recipe_name.context[r->context]);
     if (r->schedule == SCHEDULE_1F1B && r->stages > 1)
         r->schedule = SCHEDULE_INTERLEAVED;
     if (r->schedule != SCHEDULE_INTERLEAVED && r->stages > 1)

@@ -140,6 +140,9 @@ struct recipe {
     int seq;          /* tokens of a sequence */
     int global_batch; /* sequences of a step; 0: layout_check() chooses and says so */
     int lora_rank;
+    /* Layers of a pipeline rank that full recompute computes again; 0: all. */
+    int recompute_layers;
+    int ulysses; /* ranks of cp that swap heads and tokens inside a ring of the others; 0: none */
     int route_nodes;        /* domains per token's experts at most; 0: from the model's routing */
     bool causal;            /* attention convention of FLOPs that are executed */
     bool sequence_parallel; /* tp shards activations between the products too */
@@ -151,9 +154,10 @@ struct recipe {
     /* Products of experts are one grouped kernel with gate and casts, and tokens are sorted while
      * cast. */
     bool moe_fusion;
-    bool fp8_attention;              /* the attention core multiplies in fp8 */
-    double power_limit;              /* W a GPU may take; 0: as in its data sheet */
-    double memory_rate;              /* TB/s of the GPU's memory; 0: as in its data sheet */
+    bool fp8_attention;  /* the attention core multiplies in fp8 */
+    double power_limit;  /* W a GPU may take; 0: as in its data sheet */
+    double memory_rate;  /* TB/s of the GPU's memory; 0: as in its data sheet */
+    double frozen_bytes; /* of a frozen weight in memory and on the wire; 0: as products read it */
     double weight_bytes, grad_bytes; /* per parameter on the wire; 0: default of the strategy */
     double state_bytes;              /* per weight and its moments in the optimizer; 0: 12, fp32 */
     double dispatch_bytes, combine_bytes; /* per element to experts and back: 2, or 1 for fp8 */
@@ -221,6 +225,12 @@ static inline double recipe_weight_bytes(const struct recipe *r)
     return r->weight_bytes > 0 ? r->weight_bytes : 2;
 }
 
+/* The same of weights that are gathered before each use: frozen ones as they are stored (QLoRA). */
+static inline double recipe_gathered_bytes(const struct recipe *r)
+{
+    return r->weight_bytes > 0 || !(r->frozen_bytes > 0) ? recipe_weight_bytes(r) : r->frozen_bytes;
+}
+
 static inline double recipe_grad_bytes(const struct recipe *r)
 {
     bool fp32 = r->strategy == STRATEGY_FSDP || r->strategy == STRATEGY_HSDP;
@@ -228,11 +238,28 @@ static inline double recipe_grad_bytes(const struct recipe *r)
     return r->grad_bytes > 0 ? r->grad_bytes : fp32 ? 4 : 2;
 }
 
+/* Returns the share of `layers` that full recompute computes again. */
+static inline double recipe_recomputed_share(const struct recipe *r, double layers)
+{
+    bool some = r->recompute_layers > 0 && r->recompute_layers < layers;
+
+    return some ? r->recompute_layers / layers : 1;
+}
+
 /* True if weights are gathered before each use. */
 static inline bool recipe_gathers_weights(const struct recipe *r)
 {
     return r->strategy == STRATEGY_ZERO3 || r->strategy == STRATEGY_FSDP ||
            r->strategy == STRATEGY_HSDP;
+}
+
+/* True if states are shards along dp_shard, and dp_replicate has copies of these shards: HSDP, and
+ * ZeRO-1 and 2 within groups (Megatron-LM --num-distributed-optimizer-instances, InternEvo's
+ * zero1.size). */
+static inline bool recipe_has_replicas(const struct recipe *r)
+{
+    return r->strategy == STRATEGY_HSDP || r->strategy == STRATEGY_ZERO1 ||
+           r->strategy == STRATEGY_ZERO2;
 }
 
 /* Resolve the defaults of the software: Megatron-LM uses Transformer Engine, which asks cuDNN. */

@@ -18,7 +18,9 @@ void coefficients_of(struct coefficients *c, const struct rate *rate, const stru
         c->exposed[i] = constants_get(k, exposure_constant[i])->value;
     c->overlap = constants_get(k, CONSTANT_OVERLAP_DP)->value;
     c->beside = constants_get(k, CONSTANT_OVERLAP_LAYER)->value;
-    c->optimizer = rate->hbm_Bps > 0 ? bytes / (rate->hbm_Bps * share) : 0;
+    c->optimizer = rate->adam_Bps > 0  ? bytes / rate->adam_Bps
+                   : rate->hbm_Bps > 0 ? bytes / (rate->hbm_Bps * share)
+                                       : 0;
     c->fixed = constants_get(k, CONSTANT_FIXED_SECONDS)->value;
     c->host = rate->host;
     c->links = rate->links;

@@ -26,7 +26,8 @@ struct traffic_list {
     const struct layout *l;
     const struct recipe *r;
     const struct pipe_stage *stage;
-    int again; /* 1: forward runs twice (recompute full) */
+    double again;     /* share of layers whose forward runs twice (recompute full) */
+    struct span part; /* ranks along a part of an axis that the next message is for; 0: all */
 };
 
 /* Find the same message of another kind of layers, or, when the list is full, one that differs only
@@ -44,7 +45,7 @@ static struct message *find(struct traffic *t, const struct message *msg)
 
 static void add(struct traffic_list *s, const struct message *msg)
 {
-    struct span span = layout_span(s->l, msg->axes);
+    struct span span = s->part.size ? s->part : layout_span(s->l, msg->axes);
 
     if (span.size < 2 || !(msg->bytes > 0) || !(msg->count > 0))
         return;
@@ -175,28 +176,54 @@ static double kv_bytes(const struct traffic_list *s, const struct attention *a)
     return s->s->tokens * heads * (a->head_dim + v) * ACTIVATION_BYTES;
 }
 
+static void add_ulysses(struct traffic_list *s, const struct attention *a, double forward, double n)
+{
+    int v = a->v_dim ? a->v_dim : a->head_dim;
+
+    add_inside(s, AXIS_CP, EXPOSE_CP, "cp all_to_all of queries and outputs", OP_ALL_TO_ALL,
+               s->s->tokens * a->heads / s->l->size[AXIS_TP] * (a->head_dim + v) *
+                   ACTIVATION_BYTES / 2,
+               2 * (forward + 1) * n,
+               "n d s/cp b 2 / tp each, and their gradients (Jacobs et al. 2023, 3.2)");
+    add_inside(s, AXIS_CP, EXPOSE_CP, "cp all_to_all of keys and values", OP_ALL_TO_ALL,
+               kv_bytes(s, a) / 2, 2 * (forward + 1) * n,
+               "kv d s/cp b 2 / tp each, and their gradients (Jacobs et al. 2023, 3.2)");
+}
+
+/* With all_to_all inside, a rank has u times the tokens and a u-th of the heads: hops carry the same
+ * bytes, and there are fewer. */
+static void add_ring(struct traffic_list *s, const struct attention *a, double forward, double n)
+{
+    int u = s->r->ulysses ? s->r->ulysses : 1, hops = s->l->size[AXIS_CP] / u - 1;
+    int stride = s->l->stride[AXIS_CP];
+
+    if (u > 1) {
+        s->part = (struct span){u, stride};
+        add_ulysses(s, a, forward, n);
+        s->part = (struct span){hops + 1, stride * u};
+    }
+    add_inside(s, AXIS_CP, EXPOSE_CP, "cp ring", OP_SENDRECV, kv_bytes(s, a),
+               (forward + 2) * hops * n,
+               "2 kv d s/cp b 2 / tp, cp-1 hops forward and 2 (cp-1) backward (Liu et al. 2023); "
+               "cp/u-1 with ulysses (Fang and Zhao 2024, 3)");
+    s->part = (struct span){0, 0};
+}
+
 /* Windows bring no saving, because the implementations move all keys and values. */
 static void add_attention(struct traffic_list *s, const struct attention *a, double n)
 {
-    int cp = s->l->size[AXIS_CP], v = a->v_dim ? a->v_dim : a->head_dim;
-    double forward = s->r->recompute == RECOMPUTE_NONE ? 1 : 2; /* the core runs again */
+    int cp = s->l->size[AXIS_CP];
+    /* the core runs again */
+    double forward = s->r->recompute == RECOMPUTE_NONE   ? 1
+                     : s->r->recompute == RECOMPUTE_FULL ? 1 + s->again
+                                                         : 2;
 
     switch (s->r->context) {
     case CONTEXT_RING:
-        add_inside(
-            s, AXIS_CP, EXPOSE_CP, "cp ring", OP_SENDRECV, kv_bytes(s, a),
-            (forward + 2) * (cp - 1) * n,
-            "2 kv d s/cp b 2 / tp, cp-1 hops forward and 2 (cp-1) backward (Liu et al. 2023)");
+        add_ring(s, a, forward, n);
         break;
     case CONTEXT_ULYSSES:
-        add_inside(s, AXIS_CP, EXPOSE_CP, "cp all_to_all of queries and outputs", OP_ALL_TO_ALL,
-                   s->s->tokens * a->heads / s->l->size[AXIS_TP] * (a->head_dim + v) *
-                       ACTIVATION_BYTES / 2,
-                   2 * (forward + 1) * n,
-                   "n d s/cp b 2 / tp each, and their gradients (Jacobs et al. 2023, 3.2)");
-        add_inside(s, AXIS_CP, EXPOSE_CP, "cp all_to_all of keys and values", OP_ALL_TO_ALL,
-                   kv_bytes(s, a) / 2, 2 * (forward + 1) * n,
-                   "kv d s/cp b 2 / tp each, and their gradients (Jacobs et al. 2023, 3.2)");
+        add_ulysses(s, a, forward, n);
         break;
     default:
         add_inside(s, AXIS_CP, EXPOSE_CP, "cp all_gather of keys and values", OP_ALL_GATHER,
@@ -380,7 +407,8 @@ static void add_pieces(struct traffic_list *s, const char *label, enum op op, en
 
 static void add_weights(struct traffic_list *s, const struct state_grid *h)
 {
-    double bytes = recipe_weight_bytes(s->r);
+    double bytes =
+        recipe_gathers_weights(s->r) ? recipe_gathered_bytes(s->r) : recipe_weight_bytes(s->r);
     bool pipeline = s->l->size[AXIS_PP] > 1;
     unsigned shard = h->grid->shard;
 
@@ -424,7 +452,7 @@ static void add_gradients(struct traffic_list *s, const struct state_grid *h)
     add_pieces(s, h->scatter, OP_REDUCE_SCATTER, PHASE_BACKWARD, h->grid->shard, h, h->trained,
                bytes, always,
                always && s->s->microbatches > 1 ? "m Psi b_g (ZeRO 7.2)" : "Psi b_g (ZeRO 7.2.1)");
-    if (s->r->strategy == STRATEGY_HSDP)
+    if (recipe_has_replicas(s->r))
         add_pieces(s, h->replicas, OP_ALL_REDUCE, PHASE_BACKWARD, AXIS_BIT(AXIS_DP_REPLICATE), h,
                    h->trained / h->grid->shards, bytes, always,
                    "Psi / S b_g over the replicas, as often as the shards (FSDP 3.2.2)");
@@ -474,13 +502,15 @@ static struct message pipeline_message(const struct step *s)
 
 void traffic_of(struct traffic *t, const struct step *s)
 {
-    struct traffic_list list = {.t = t,
-                                .s = s,
-                                .m = s->m,
-                                .l = s->l,
-                                .r = s->r,
-                                .stage = &s->stage[s->slowest],
-                                .again = s->r->recompute == RECOMPUTE_FULL};
+    double layers = (double)s->m->layers / s->l->size[AXIS_PP];
+    struct traffic_list list = {
+        .t = t,
+        .s = s,
+        .m = s->m,
+        .l = s->l,
+        .r = s->r,
+        .stage = &s->stage[s->slowest],
+        .again = s->r->recompute == RECOMPUTE_FULL ? recipe_recomputed_share(s->r, layers) : 0};
 
     t->messages = 0;
     t->layers = list.stage->layers;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "step/work.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,30 +82,6 @@ static void add_model(struct gemm_shape **list, int *count, const struct model *
     free(p);
 }
 
-int products_shapes(struct gemm_shape **out, int *count, const char *models, struct err *err)
-{
-    char *copy = mem_strdup(models), *save = NULL;
-    int rc = 0;
-
-    *out = NULL;
-    *count = 0;
-    for (char *t = strtok_r(copy, ",", &save); t && rc == 0; t = strtok_r(NULL, ",", &save)) {
-        struct model model = {0};
-        rc = model_load(&model, t, err);
-        if (rc == 0)
-            add_model(out, count, &model);
-        model_free(&model);
-    }
-    free(copy);
-    if (rc == 0 && !*count)
-        rc = err_usage(err, "no model in \"%s\"", models);
-    if (rc < 0) {
-        free(*out);
-        *out = NULL;
-    }
-    return rc;
-}
-
 enum { BF16 = 2, FP32 = 4 };
 
 /* Bytes per element as read by products, including the scales of its block (OCP MX: 1 per 32,
@@ -116,11 +93,11 @@ static const double operand_bytes[DTYPE_COUNT] = {
 /* Data of one microbatch on one rank, needed for every layer. */
 struct work_rank {
     const struct step *s;
-    double tp, local;  /* ranks that share its products; tokens whose norms it computes */
-    double element;    /* bytes of a product's operand */
-    double again;      /* repetitions in backward: forward's products */
-    bool again_core;   /* attention core */
-    bool again_memory; /* work between products */
+    double tp, local;    /* ranks that share its products; tokens whose norms it computes */
+    double element;      /* bytes of a product's operand */
+    double again;        /* repetitions in backward: forward's products */
+    double again_core;   /* attention core */
+    double again_memory; /* work between products */
 };
 
 static bool every_second(const struct recipe *r)
@@ -161,10 +138,6 @@ static void operands(struct stage_work *s, const struct work_rank *st, double ro
         st->again * forward + rows * (e * out + BF16 * in) + st->s->trained * e * rows * (in + out);
 }
 
-/* Time of a kernel in a CUDA graph / time of one started alone: 0.5 of about 5 us (Gray 2019,
- * Getting Started with CUDA Graphs: 3.4 us per kernel that computes for 2.9). */
-static const double graphed = 0.1;
-
 enum launched { LAUNCHED_LAYER, LAUNCHED_EXPERTS };
 
 /* backward: kernels relative to forward. */
@@ -174,7 +147,7 @@ static void launches(struct stage_work *s, const struct work_rank *st, enum laun
     int graphs = st->s->r->cuda_graphs;
     bool in_graph =
         graphs == CUDA_GRAPHS_STEP || (graphs == CUDA_GRAPHS_LAYERS && whose == LAUNCHED_LAYER);
-    double n = in_graph ? graphed * kernels : kernels;
+    double n = in_graph ? WORK_GRAPHED * kernels : kernels;
 
     s->forward[WORK_LAUNCH] += n;
     s->backward[WORK_LAUNCH] += n * backward;
@@ -354,16 +327,12 @@ static const struct {
     double forward, backward;
 } score_passes[KERNELS_COUNT] = {[KERNELS_FUSED] = {6, 8}, [KERNELS_UNFUSED] = {10, 12}};
 
-/* A kernel that keeps no scores computes them again backward: 5 products to forward's 2 (Dao 2023,
- * FlashAttention-2, 3.1.2). */
-static const double flash_backward = 2.5;
-
 static void add_core(struct stage_work *s, const struct work_rank *st, const struct layer *k)
 {
     enum work_part part = k->attention.kind == MIXER_MAMBA2 ? WORK_SCAN : WORK_CORE;
     int how = k->attention.kind == MIXER_MAMBA2 ? KERNELS_FLASH : st->s->r->attention;
     double core = layer_core_flops(k, st->s->r->seq, st->s->r->causal && how == KERNELS_FLASH);
-    double backward = part == WORK_CORE && how == KERNELS_FLASH ? flash_backward : 2;
+    double backward = part == WORK_CORE && how == KERNELS_FLASH ? WORK_FLASH_BACKWARD : 2;
 
     s->forward[part] = core / 3 * st->s->tokens / st->tp;
     s->backward[part] = s->forward[part] * (backward + st->again_core);
@@ -434,16 +403,19 @@ static double products_sum(const struct stage_work *s)
  * elsewhere by a kernel that reads the product's output.  FSDP2 sums nothing here, but casts the
  * gradient into the buffer of the reduction, and copies each gathered layer out of the gather's
  * buffer, forward and again backward (torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py).
- * Reading weights for products is included in their rates. */
+ * Frozen weights of less than a byte are unpacked to bf16 before each product (Dettmers et al. 2023,
+ * QLoRA, 3).  Reading weights for products is included in their rates. */
 static void pass_weights(struct stage_work *s, const struct work_rank *st, double params)
 {
     const struct recipe *r = st->s->r;
     bool fused = r->stack == STACK_MEGATRON, copies = !fused && recipe_gathers_weights(r);
-    double sum = recipe_grad_bytes(r), copy = copies ? 2 * BF16 : 0;
+    double sum = recipe_grad_bytes(r), copy = copies ? 2 * fmin(BF16, recipe_gathered_bytes(r)) : 0;
+    double unpack = r->frozen_bytes > 0 && r->frozen_bytes < 1 ? r->frozen_bytes + BF16 : 0;
     double adds = (fused ? 0 : 2 * BF16) + (copies ? 1 : 2) * sum;
 
-    s->forward[WORK_WEIGHTS] = copy * params;
-    s->backward[WORK_WEIGHTS] = ((r->reshard ? copy : 0) + (st->s->trained ? adds : 0)) * params;
+    s->forward[WORK_WEIGHTS] = (copy + unpack) * params;
+    s->backward[WORK_WEIGHTS] =
+        ((r->reshard ? copy : 0) + (1 + st->again) * unpack + (st->s->trained ? adds : 0)) * params;
 }
 
 /* Returns the parameters of one of a rank's stages; stage NULL: the mean over the pipeline. */
@@ -515,16 +487,18 @@ static struct work_rank rank_of(const struct step *s)
 {
     const struct recipe *r = s->r;
     double tp = s->l->size[AXIS_TP];
+    double share = recipe_recomputed_share(r, (double)s->m->layers / s->l->size[AXIS_PP]);
 
     return (struct work_rank){.s = s,
                               .tp = tp,
                               .local = r->sequence_parallel ? s->tokens / tp : s->tokens,
                               .element = operand_bytes[r->dtype],
-                              .again = work_recomputed(r),
+                              .again = work_recomputed(r) * share,
                               .again_core =
-                                  r->recompute == RECOMPUTE_FULL ||
-                                  (r->recompute == RECOMPUTE_SELECTIVE && !every_second(r)),
-                              .again_memory = work_recomputed(r) > 0};
+                                  r->recompute == RECOMPUTE_FULL
+                                      ? share
+                                      : r->recompute == RECOMPUTE_SELECTIVE && !every_second(r),
+                              .again_memory = work_recomputed(r) > 0 ? share : 0};
 }
 
 void work_layers_of(struct work_layers *k, const struct step *s)
@@ -545,4 +519,140 @@ void work_stages(struct work *w, const struct work_layers *k, const struct step 
     memset(w, 0, sizeof(*w));
     add_stages(w, k, &st);
     w->weights = s->trained;
+}
+
+/* --- kernels one by one, for rates measured by kind --- */
+
+static int push_kernel(struct kernel_work *out, int n, struct kernel_work k)
+{
+    if (n < KERNELS_MAX && k.m > 0 && k.n > 0 && k.k > 0 && k.times > 0)
+        out[n++] = k;
+    return n;
+}
+
+static int experts_of(struct kernel_work *out, int n, const struct work_rank *st,
+                      const struct layer *k)
+{
+    double width = k->mlp.latent ? k->mlp.latent : st->s->m->hidden, etp = st->s->l->size[AXIS_ETP];
+
+    for (int i = 0; i < k->weights; i++) {
+        const struct weight *w = &k->weight[i];
+        double in, out_width, here = w->copies / st->s->l->size[AXIS_EP];
+        if (w->part != WEIGHT_EXPERTS)
+            continue;
+        product_cut(w, width, etp, &in, &out_width);
+        double rows = st->s->tokens / st->tp * w->active * etp / here;
+        n = push_kernel(
+            out, n, (struct kernel_work){DEVICE_GROUPED, rows, out_width, in, here * k->count, 0});
+    }
+    return n;
+}
+
+int kernels_of(struct kernel_work out[KERNELS_MAX], const struct step *s)
+{
+    struct work_rank st = rank_of(s);
+    bool fused = s->r->moe_fusion;
+    double inner = s->tokens / st.tp,
+           cast_bytes = BF16 * cast[s->r->dtype].reads + cast[s->r->dtype].writes;
+    int n = 0;
+
+    for (int i = 0; i < s->m->kinds; i++) {
+        const struct layer *k = &s->m->layer[i];
+        const struct kernel_work passes[] = {
+            {DEVICE_NORM, st.local, outer_elements(s->m, k) + sort_elements(s->m, &k->mlp, fused),
+             1, k->count, BF16},
+            {DEVICE_ROTARY, inner, mixer_elements(&k->attention), 1, k->count, BF16},
+            {DEVICE_GATE, inner, gate_elements(s->m, &k->mlp, fused), 1, k->count, BF16},
+            {DEVICE_CAST, st.local, s->m->hidden, 1, k->count * halves(k), cast_bytes},
+        };
+        for (size_t p = 0; p < sizeof(passes) / sizeof(*passes); p++)
+            n = passes[p].bytes > 0 ? push_kernel(out, n, passes[p]) : n;
+        n = experts_of(out, n, &st, k);
+    }
+    return push_kernel(
+        out, n,
+        (struct kernel_work){DEVICE_LOSS, s->tokens, s->m->vocab / st.tp, 1, 1, BF16 + 3 * FP32});
+}
+
+static void add_kernel(struct device_kernel **list, int *count, enum device_kind kind,
+                       enum gemm_dtype dtype, const double side[3])
+{
+    struct device_kernel k = {kind, {dtype, (int)side[0], (int)side[1], (int)side[2]}};
+
+    if (k.shape.m < 1 || k.shape.n < 1 || k.shape.k < 1)
+        return;
+    for (int i = 0; i < *count; i++)
+        if (!memcmp(&(*list)[i], &k, sizeof(k)))
+            return;
+    MEM_PUSH(*list, *count) = k;
+}
+
+/* Experts of many tokens and of few, and both passes that read their weights. */
+static void add_experts(struct device_kernel **list, int *count, const struct layer *k)
+{
+    for (int i = 0; i < k->weights; i++)
+        for (int t = 256; t <= 4096 && k->weight[i].part == WEIGHT_EXPERTS; t *= 4)
+            for (int d = 0; d < GEMM_DTYPES; d++) {
+                const struct weight *w = &k->weight[i];
+                add_kernel(list, count, DEVICE_GROUPED, (enum gemm_dtype)d,
+                           (const double[]){t, w->out, w->in});
+                add_kernel(list, count, DEVICE_GROUPED, (enum gemm_dtype)d,
+                           (const double[]){t, w->in, w->out});
+            }
+}
+
+static void add_cores(struct device_kernel **list, int *count, const struct attention *a)
+{
+    for (int seq = 2048; seq <= 32768 && a->kind == MIXER_GQA; seq *= 4)
+        for (int back = 0; back < 2; back++)
+            add_kernel(list, count, back ? DEVICE_ATTENTION_BACK : DEVICE_ATTENTION, GEMM_BF16,
+                       (const double[]){seq, a->heads, a->head_dim});
+}
+
+static void add_kernels(struct device_kernel **list, int *count, const struct model *model)
+{
+    for (int i = 0; i < model->kinds; i++) {
+        const struct layer *k = &model->layer[i];
+        double heads = (double)(k->attention.heads + k->attention.kv_heads) * k->attention.head_dim;
+        for (int tokens = 2048; tokens <= 8192; tokens *= 4) {
+            const double rows[][4] = {
+                {DEVICE_NORM, tokens, model->hidden, 1}, {DEVICE_GATE, tokens, k->mlp.ffn, 1},
+                {DEVICE_ROTARY, tokens, heads, 1},       {DEVICE_CAST, tokens, model->hidden, 1},
+                {DEVICE_LOSS, tokens, model->vocab, 1},  {DEVICE_ADAM, tokens, model->hidden, 1}};
+            for (size_t r = 0; r < sizeof(rows) / sizeof(*rows); r++)
+                add_kernel(list, count, (enum device_kind)rows[r][0], GEMM_BF16, &rows[r][1]);
+        }
+        add_cores(list, count, &k->attention);
+        add_experts(list, count, k);
+    }
+}
+
+int work_shapes(struct gemm_shape **products, struct device_kernel **kernels, int count[2],
+                const char *models, struct err *err)
+{
+    char *copy = mem_strdup(models), *save = NULL;
+    int rc = 0;
+
+    *products = NULL;
+    *kernels = NULL;
+    count[0] = count[1] = 0;
+    for (char *t = strtok_r(copy, ",", &save); t && rc == 0; t = strtok_r(NULL, ",", &save)) {
+        struct model model = {0};
+        rc = model_load(&model, t, err);
+        if (rc == 0)
+            add_model(products, &count[0], &model);
+        if (rc == 0)
+            add_kernels(kernels, &count[1], &model);
+        model_free(&model);
+    }
+    free(copy);
+    if (rc == 0 && !count[0])
+        rc = err_usage(err, "no model in \"%s\"", models);
+    if (rc < 0) {
+        free(*products);
+        free(*kernels);
+        *products = NULL;
+        *kernels = NULL;
+    }
+    return rc;
 }

@@ -46,6 +46,14 @@ struct work {
     double weights;          /* weights' gradients / forward products: 1, frozen 0 */
 };
 
+/* Backward pass over forward pass of the attention core: a kernel that keeps no scores computes
+ * them again backward, 5 products to forward's 2 (Dao 2023, FlashAttention-2, 3.1.2). */
+#define WORK_FLASH_BACKWARD 2.5
+
+/* Time of a kernel in a CUDA graph over the time of one started alone: 0.5 of about 5 us (Gray 2019,
+ * Getting Started with CUDA Graphs: 3.4 us per kernel that computes for 2.9). */
+#define WORK_GRAPHED 0.1
+
 /* Returns how often backward repeats forward's products, and the work between them. */
 double work_recomputed(const struct recipe *r);
 
@@ -79,6 +87,17 @@ struct product {
 };
 enum { PRODUCTS_MAX = 512 };
 
+/* Traffic of one kind between products, or products of experts, in a forward pass. */
+struct kernel_work {
+    enum device_kind kind;
+    double m, n, k, times;
+    double bytes; /* per element of m x n; products of experts: 0 */
+};
+enum { KERNELS_MAX = 4 * 64 + 1 };
+struct step;
+/* List them for one rank and microbatch.  Returns their number, at most KERNELS_MAX. */
+int kernels_of(struct kernel_work out[KERNELS_MAX], const struct step *s);
+
 /* Returns the number of products, at most PRODUCTS_MAX.  tokens: m, per microbatch and context
  * rank. */
 int products_of(struct product out[PRODUCTS_MAX], const struct model *model, double tokens,
@@ -95,9 +114,10 @@ static inline void product_pass(const struct product *p, int pass, double *m, do
     *k = pass == PASS_FORWARD ? p->k : pass == PASS_INPUT ? p->n : p->m;
 }
 
-/* List the shapes to measure for these models ("llama3.1-8b,llama3.1-70b"), each once: tp 1, 2, 4
- * and 8, microbatches of 8192 tokens in all passes and of 2048 forward, in every dtype (the head
- * bf16 only).  The caller frees *out. */
-int products_shapes(struct gemm_shape **out, int *count, const char *models, struct err *err);
+/* List the shapes to measure for these models ("llama3.1-8b,llama3.1-70b"), each once.  Products: tp
+ * 1, 2, 4 and 8, microbatches of 8192 tokens in all passes and of 2048 forward, in every dtype (the
+ * head bf16 only).  Kernels: the others.  count: of both.  The caller frees both lists. */
+int work_shapes(struct gemm_shape **products, struct device_kernel **kernels, int count[2],
+                const char *models, struct err *err);
 
 #endif

@@ -97,6 +97,10 @@ static void read(union argument *a)
 {
     rg_read(a[0].p, a[1].n, a[2].p);
 }
+static void pass(union argument *a)
+{
+    rg_pass(a[0].p, a[1].p, a[2].n, a[3].n, a[4].n);
+}
 static void chain(union argument *a)
 {
     rg_chain(a[0].p, a[1].n, a[2].n);
@@ -116,6 +120,7 @@ struct fake_kernel {
     size_t unit; /* of what that counts, bytes */
     bool alone;  /* threads do not share the work: one is enough here */
     void (*run)(union argument *);
+    int arrays[2]; /* the arguments that say how many arrays the first two point to; 0: one */
 };
 
 static const struct fake_kernel kernels[] = {
@@ -128,6 +133,7 @@ static const struct fake_kernel kernels[] = {
     {"rg_copy", "qqn", 2, 1, false, copy},
     {"rg_copy_bytes", "ppn", 2, 1, false, copy_bytes},
     {"rg_read", "qnw", 1, 1, false, read},
+    {"rg_pass", "qqnnn", 2, 16, false, pass, {4, 3}},
     {"rg_chain", "unn", 1, 8, false, chain},
     {"rg_chase", "unnw", -1, 0, true, chase},
     {"rg_load", "np", -1, 0, true, load},
@@ -169,6 +175,8 @@ static bool translate(const struct fake_kernel *k, union argument *a)
         size_t bytes = letter == 'w'  ? 8
                        : k->bytes < 0 ? alignment_of(letter)
                                       : (size_t)a[k->bytes].n * k->unit;
+        if (i < 2 && k->arrays[i])
+            bytes *= (size_t)a[k->arrays[i]].n;
 
         if (!strchr("pquw", letter) || !a[i].p || !bytes)
             continue;

@@ -337,21 +337,31 @@ yardstick() {
 
 compute() {
     local small=()
-    [ -z "$fake" ] || small=(--device-bytes 1M --gemm "bf16:512x256x128,bf16:256x256x256,fp8:512x256x128")
+    [ -z "$fake" ] || small=(--device-bytes 1M --gemm "bf16:512x256x128,bf16:256x256x256,fp8:512x256x128" --model llama3.1-8b)
     ranks 1 "$probe" probe --compute "${small[@]}" -o "$out/compute.tsv" || return 1
     # Products: of each type the slowest, the middle and the fastest shape.
     awk -F'\t' '/^#/ {next} !at["kind"] {for (i = 1; i <= NF; i++) at[$i] = i; next}
         {v = $at["value"]; kind = $at["kind"]; limit = $at["limit"]}
         v !~ /^[0-9]/ {next}
         kind == "gemm" {print "gemm", $at["dtype"], v | "sort -k2,2 -k3,3g"; next}
+        $at["k"] > 0 {print "gemm", kind, v | "sort -k2,2 -k3,3g"; next}
+        kind ~ /^launch/ {printf "%s\t%.2f\tus\n", kind, 1e6 * v; next}
         kind == "load" {printf "a load that waits for the one before, from memory\t%.0f\tns\n", 1e9 * v; next}
         limit > 0 {
             printf "%s, of what the hardware allows\t%.1f\t%%", kind, 100 * v / limit
             print kind ~ /^(hbm_.*|check|h2d|d2h)$/ ? "\t>= 80" : ""}' "$out/compute.tsv" |
         awk '$1 != "gemm" {print; next} {rate[$2, ++n[$2]] = $3 / 1e12}
-            END {for (t in n) printf "products of %s (%d shapes): slowest, median, fastest\t%.4g, %.4g, %.4g\tTFLOP/s\n",
-                t, n[t], rate[t, 1], rate[t, int((n[t] + 1) / 2)], rate[t, n[t]]}' >"$out/figures"
+            END {for (t in n) printf "%s (%d shapes): slowest, median, fastest\t%.4g, %.4g, %.4g\t%s\n",
+                t ~ /[0-9]/ ? "products of " t : t, n[t], rate[t, 1], rate[t, int((n[t] + 1) / 2)], rate[t, n[t]],
+                t ~ /[0-9]|attention|grouped/ ? "TFLOP/s" : "TB/s"}' >"$out/figures"
     [ -s "$out/figures" ] || return 1
+    # Every kind of kernel of a model has figures; of the attention core, or the reason is there.
+    for kind in norm gate rotary cast loss adam launch_graph; do
+        grep -q "^$kind[^a-z_]" "$out/figures" ||
+            { echo "# no figure of $kind: $(awk -F'\t' -v k="$kind" '$5 == k {print $NF; exit}' "$out/compute.tsv")" && return 1; }
+    done
+    grep -q '^attention_backward ' "$out/figures" ||
+        echo "# attention core: $(awk -F'\t' '$5 == "attention" {print $NF; exit}' "$out/compute.tsv")"
     while IFS=$'\t' read -r what figure unit target; do
         row "$what" "$figure" "$unit" "$target"
     done <"$out/figures"

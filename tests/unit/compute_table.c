@@ -298,6 +298,15 @@ static void add_gemm(struct compute_rates *c, const char *dtype, double m, doubl
     c->devices = 1;
 }
 
+/* Of m x 4096 x 4096. */
+static double rate_at(const struct compute_rates *c, const char *dtype, double m, double *error)
+{
+    struct gemm_rate asked = {.m = m, .n = 4096, .k = 4096};
+
+    snprintf(asked.dtype, sizeof(asked.dtype), "%s", dtype);
+    return compute_rate(c, &asked, error);
+}
+
 static void shapes_between_measured_ones_lie_between_them(void **state)
 {
     struct compute_rates c = {.flops = 0};
@@ -307,15 +316,26 @@ static void shapes_between_measured_ones_lie_between_them(void **state)
     add_gemm(&c, "bf16", 4096, 4096, 4096, 600e12);
     add_gemm(&c, "bf16", 8192, 4096, 4096, 700e12);
     add_gemm(&c, "fp8", 8192, 4096, 4096, 1200e12);
-    assert_float_equal(compute_gemm(&c, "bf16", 4096, 4096, 4096, &error), 600e12, 1);
+    assert_float_equal(rate_at(&c, "bf16", 4096, &error), 600e12, 1);
     assert_float_equal(error, 0.02, 1e-12);
-    double mid = compute_gemm(&c, "bf16", 4096 * sqrt(2), 4096, 4096, &wide);
+    double mid = rate_at(&c, "bf16", 4096 * sqrt(2), &wide);
     assert_float_equal(mid, sqrt(600e12 * 700e12), 1e6);
     assert_true(wide > 0.07 && wide < 0.09); /* the two differ by 7.7 % from their middle */
-    assert_float_equal(compute_gemm(&c, "fp8", 100, 100, 100, &wide), 1200e12, 1);
+    assert_float_equal(rate_at(&c, "fp8", 1, &wide), 1200e12, 1);
     assert_true(wide > 0.15); /* far from anything that was measured */
-    assert_true(compute_gemm(&c, "nvfp4", 1, 1, 1, &error) == 0);
+    assert_true(rate_at(&c, "nvfp4", 1, &error) == 0);
     compute_free(&c);
+}
+
+static int products_of_models(struct gemm_shape **shape, int *count, const char *models,
+                              struct err *err)
+{
+    struct device_kernel *kernel;
+    int counts[2], rc = work_shapes(shape, &kernel, counts, models, err);
+
+    *count = counts[0];
+    free(kernel);
+    return rc;
 }
 
 static void products_are_the_work_of_linear_layers(void **state)
@@ -365,7 +385,7 @@ static void shapes_of_a_model_are_those_that_its_layers_multiply(void **state)
     struct err err;
 
     (void)state;
-    assert_int_equal(products_shapes(&s, &count, "llama3.1-8b", &err), 0);
+    assert_int_equal(products_of_models(&s, &count, "llama3.1-8b", &err), 0);
     for (int i = 0; i < 5; i++) {
         int found = 0;
         for (int k = 0; k < count; k++)
@@ -381,7 +401,7 @@ static void shapes_of_a_model_are_those_that_its_layers_multiply(void **state)
     assert_true(of[GEMM_BF16] + of[GEMM_FP8] > 60 && of[GEMM_BF16] + of[GEMM_FP8] < 150);
     assert_true(of[GEMM_MXFP8] == of[GEMM_FP8] && of[GEMM_NVFP4] == of[GEMM_FP8]);
     free(s);
-    assert_int_equal(products_shapes(&s, &count, "llama3.1-8b,no-such", &err), -1);
+    assert_int_equal(products_of_models(&s, &count, "llama3.1-8b,no-such", &err), -1);
     assert_non_null(strstr(err.text, "no-such"));
     assert_int_equal(gemm_shapes_parse(&s, &count, "fp8:16x32x64,bf16:1x2x3", &err), 0);
     assert_true(count == 2 && s[0].dtype == GEMM_FP8 && s[0].k == 64 && s[1].m == 1);
@@ -417,7 +437,7 @@ static void gradients_of_every_product_are_measured(void **state)
     for (size_t i = 0; i < sizeof(product) / sizeof(*product); i++) {
         int n = product[i].n, k = product[i].k, found[GEMM_DTYPES] = {0};
         const int pass[3][3] = {{TOKENS, n, k}, {TOKENS, k, n}, {n, k, TOKENS}};
-        assert_int_equal(products_shapes(&s, &count, product[i].model, &err), 0);
+        assert_int_equal(products_of_models(&s, &count, product[i].model, &err), 0);
         for (int j = 0; j < count; j++)
             for (int p = 0; p < 3; p++)
                 found[s[j].dtype] |=
@@ -489,7 +509,7 @@ static void measure(struct matrix *m, const char *models, int dtypes)
     struct gemm_shape *s;
     int count;
 
-    assert_int_equal(products_shapes(&s, &count, models, NULL), 0);
+    assert_int_equal(products_of_models(&s, &count, models, NULL), 0);
     for (int i = 0; i < count; i++) {
         const char *dtype = gemm_dtype_name[s[i].dtype];
         if ((int)s[i].dtype < dtypes)
@@ -631,6 +651,206 @@ static void a_search_prices_each_layout_as_predict_does(void **state)
         done(&a);
         free(v);
     }
+}
+
+/* --- kernels other than products --- */
+
+static const double kernel_truth[DEVICE_KINDS] = {
+    [DEVICE_GROUPED] = 450e12, [DEVICE_ATTENTION] = 500e12, [DEVICE_ATTENTION_BACK] = 350e12,
+    [DEVICE_NORM] = 2e12,      [DEVICE_GATE] = 2.2e12,      [DEVICE_ROTARY] = 1.8e12,
+    [DEVICE_CAST] = 2e12,      [DEVICE_LOSS] = 2.4e12,      [DEVICE_ADAM] = 2.5e12};
+
+/* One device measures the kernels of the model but those of one kind. */
+static void measure_kernels(struct matrix *m, const char *model, int but)
+{
+    struct device_table t = {NULL, 0};
+    struct gemm_shape *products;
+    struct device_kernel *list;
+    struct err err;
+    int counts[2];
+
+    assert_int_equal(work_shapes(&products, &list, counts, model, &err), 0);
+    for (int i = 0; i < counts[1]; i++) {
+        struct device_row r = row(0, list[i].kind, kernel_truth[list[i].kind]);
+        r.shape = list[i].shape;
+        if ((int)list[i].kind != but)
+            push(&t, r);
+    }
+    if (fit_compute(m, &t, NULL, &err) < 0)
+        fail_msg("%s", err.text);
+    device_free(&t);
+    free(products);
+    free(list);
+}
+
+static bool noted(const struct prediction *p, const char *words)
+{
+    for (int i = 0; i < p->notes; i++)
+        if (strstr(p->note[i], words))
+            return true;
+    return false;
+}
+
+/* 8B: 32 layers 4096 wide, 32 heads of 128 with 8 of k and v, 14336, 128256 (Llama 3 Herd of
+ * Models, table 3).  A token moves, in elements a layer, 10 widths of norms and residuals, twice
+ * queries and keys, three of the gate; 14 bytes a logit. */
+static void measured_kernels_price_their_terms(void **state)
+{
+    double norm = 32 * 10 * 4096 * 2.0, rotary = 32 * 2 * (4096 + 1024) * 2.0;
+    double gate = 32 * 3 * 14336 * 2.0, loss = 128256 * 14.0;
+    double sec = norm / 2e12 + rotary / 1.8e12 + gate / 2.2e12 + loss / 2.4e12;
+    struct prediction before, p;
+    struct asked a;
+    struct err err;
+
+    (void)state;
+    ask(&a, "dp_shard=16", DTYPE_BF16);
+    assert_int_equal(predict_step(&before, &a.question, &err), 0);
+    measure_kernels(&a.matrix, "llama3.1-8b", -1);
+    if (predict_step(&p, &a.question, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_float_equal(p.rate.of[WORK_MEMORY] / ((norm + rotary + gate + loss) / sec), 1, 1e-9);
+    assert_float_equal(p.rate.of[WORK_CORE] / (3.5 / (1 / 500e12 + 2.5 / 350e12)), 1, 1e-9);
+    assert_float_equal(p.rate.of[WORK_WEIGHTS], 2.5e12, 1);
+    assert_float_equal(term(&p, "optimizer") / (8.0303e9 / 16 * 30 / 2.5e12), 1, 1e-3);
+    assert_int_equal(p.rate.part_basis[WORK_CORE], BASIS_MEASURED);
+    assert_int_equal(p.rate.part_basis[WORK_LINEAR], BASIS_FITTED);
+    assert_int_equal(p.rate.part_basis[WORK_LAUNCH], BASIS_FITTED);
+    assert_true(p.rate.error[WORK_CORE] < before.rate.error[WORK_CORE]);
+    assert_true(noted(&p, "but for matrix products, output head, kernel launches: these"));
+    assert_false(noted(&before, "measured on this machine"));
+    prediction_free(&before);
+    prediction_free(&p);
+    /* separate kernels take longer than a library's, by the same factor as before */
+    a.recipe.pointwise = POINTWISE_SEPARATE;
+    assert_int_equal(predict_step(&p, &a.question, &err), 0);
+    double longer = constants_get(a.question.constants, CONSTANT_POINTWISE_SEPARATE)->value;
+    assert_float_equal(p.rate.of[WORK_MEMORY] * longer / ((norm + rotary + gate + loss) / sec), 1,
+                       1e-9);
+    prediction_free(&p);
+    /* scores that are kept are not the core that was measured */
+    a.recipe.attention = KERNELS_UNFUSED;
+    assert_int_equal(predict_step(&p, &a.question, &err), 0);
+    assert_int_equal(p.rate.part_basis[WORK_CORE], BASIS_FITTED);
+    assert_int_equal(p.rate.part_basis[WORK_MEMORY], BASIS_FITTED);
+    prediction_free(&p);
+    done(&a);
+}
+
+/* 2 us alone and 0.5 us in a graph: a quarter of a launch, where 0.1 is assumed. */
+static void launches_in_graphs_take_their_measured_part(void **state)
+{
+    static const struct {
+        const char *model;
+        int graphs;
+        double part;
+    } want[] = {{"llama3.1-8b", CUDA_GRAPHS_STEP, 0.25},
+                {"llama3.1-8b", CUDA_GRAPHS_LAYERS, 0.25},
+                {"llama3.1-8b", CUDA_GRAPHS_OFF, 0.1},
+                {"mixtral-8x7b", CUDA_GRAPHS_LAYERS, 0.1}, /* kernels of experts are outside */
+                {"mixtral-8x7b", CUDA_GRAPHS_STEP, 0.25}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++) {
+        struct rate before, after;
+        struct asked a;
+        struct err err;
+        ask(&a, "dp_shard=16", DTYPE_BF16);
+        model_free(&a.model);
+        assert_int_equal(model_load(&a.model, want[i].model, &err), 0);
+        a.recipe.cuda_graphs = want[i].graphs;
+        assert_int_equal(rate_of(&before, &a.question, &err), 0);
+        measure_kernels(&a.matrix, want[i].model, -1);
+        a.matrix.compute.alone[ALONE_LAUNCH] = 2e-6;
+        a.matrix.compute.alone[ALONE_LAUNCH_GRAPH] = 0.5e-6;
+        assert_int_equal(rate_of(&after, &a.question, &err), 0);
+        assert_float_equal(before.of[WORK_LAUNCH] / after.of[WORK_LAUNCH], want[i].part / 0.1,
+                           1e-9);
+        done(&a);
+    }
+}
+
+/* A term is measured as a whole or not at all. */
+static void a_term_with_a_kind_that_was_not_measured_rests_on_constants(void **state)
+{
+    static const struct {
+        enum device_kind but;
+        enum work_part part;
+    } want[] = {{DEVICE_GATE, WORK_MEMORY},
+                {DEVICE_LOSS, WORK_MEMORY},
+                {DEVICE_ATTENTION_BACK, WORK_CORE},
+                {DEVICE_ADAM, WORK_WEIGHTS}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++) {
+        struct prediction p;
+        struct asked a;
+        struct err err;
+        ask(&a, "dp_shard=16", DTYPE_BF16);
+        measure_kernels(&a.matrix, "llama3.1-8b", (int)want[i].but);
+        assert_int_equal(predict_step(&p, &a.question, &err), 0);
+        for (int k = WORK_CORE; k < WORK_PARTS; k++)
+            if (k == WORK_CORE || k == WORK_MEMORY || k == WORK_WEIGHTS)
+                assert_int_equal(p.rate.part_basis[k],
+                                 k == (int)want[i].part ? BASIS_FITTED : BASIS_MEASURED);
+        prediction_free(&p);
+        done(&a);
+    }
+}
+
+/* 8x7B: 8 experts of 14336, two for a token (Jiang et al. 2024, Mixtral of Experts, table 1). */
+static void measured_products_of_experts_hold_their_operands(void **state)
+{
+    struct kernel_work list[KERNELS_MAX];
+    struct prediction p;
+    struct asked a;
+    struct step s;
+    struct err err;
+    int experts = 0;
+
+    (void)state;
+    ask(&a, "dp_shard=16", DTYPE_BF16);
+    model_free(&a.model);
+    assert_int_equal(model_load(&a.model, "mixtral-8x7b", &err), 0);
+    assert_int_equal(
+        layout_parse(&a.layout, "dp_shard=16,ep=4", STRATEGY_FSDP, ORDER_MEGATRON, 0, &err), 0);
+    assert_int_equal(layout_check(&a.layout, &a.model, &a.recipe, &err), 0);
+    step_of(&s, &a.model, &a.layout, &a.recipe);
+    int n = kernels_of(list, &s);
+    for (int i = 0; i < n; i++)
+        if (list[i].kind == DEVICE_GROUPED) {
+            assert_float_equal(list[i].m, s.tokens * 2 / 2, 1e-9); /* two experts a rank */
+            assert_true(list[i].n + list[i].k == 14336 + 4096 && list[i].times == 2 * 32);
+            experts++;
+        }
+    assert_int_equal(experts, 3);
+    measure_kernels(&a.matrix, "mixtral-8x7b", -1);
+    assert_int_equal(predict_step(&p, &a.question, &err), 0);
+    assert_float_equal(p.rate.of[WORK_EXPERT] / 450e12, 1, 1e-9);
+    assert_true(isinf(p.rate.of[WORK_OPERANDS]));
+    prediction_free(&p);
+    done(&a);
+}
+
+static void kernels_are_in_the_file(void **state)
+{
+    struct matrix m, back;
+    struct err err;
+
+    (void)state;
+    small_matrix(&m);
+    measure_kernels(&m, "mixtral-8x7b", -1);
+    m.compute.flops = 1; /* one of the two forms that must be there */
+    json_t *root = matrix_pack(&m);
+    if (matrix_unpack(&back, root, MATRIX_WHOLE, "m.json", &err) < 0)
+        fail_msg("%s", err.text);
+    assert_true(m.compute.kernels > 20 && back.compute.kernels == m.compute.kernels);
+    json_t *again = matrix_pack(&back);
+    assert_true(json_equal(root, again));
+    json_decref(root);
+    json_decref(again);
+    matrix_free(&m);
+    matrix_free(&back);
 }
 
 /* --- the hardware's limits --- */
@@ -794,6 +1014,11 @@ int main(void)
         cmocka_unit_test(shapes_that_were_not_measured_come_close),
         cmocka_unit_test(a_machine_without_a_data_sheet_is_predicted_from_what_was_measured),
         cmocka_unit_test(a_search_prices_each_layout_as_predict_does),
+        cmocka_unit_test(measured_kernels_price_their_terms),
+        cmocka_unit_test(launches_in_graphs_take_their_measured_part),
+        cmocka_unit_test(a_term_with_a_kind_that_was_not_measured_rests_on_constants),
+        cmocka_unit_test(measured_products_of_experts_hold_their_operands),
+        cmocka_unit_test(kernels_are_in_the_file),
         cmocka_unit_test(pcie_carries_what_its_lanes_do_after_coding),
         cmocka_unit_test(a_gpu_finds_its_preset),
         cmocka_unit_test(the_matrix_keeps_it),

@@ -149,6 +149,95 @@ static void products_take_what_the_library_does(void **state)
     free(rows);
 }
 
+/* PyTorch as far as attention.py calls it: cuDNN takes 1 ms forward and 4 ms back, FlashAttention
+ * twice as long; heads of 96 have no kernel. */
+static const char torch[] =
+    "import contextlib, sys, types\n"
+    "__version__, bfloat16, clock, by = '2.9', 'bf16', [0.0], [0]\n"
+    "class Event:\n"
+    "    def __init__(self, enable_timing): pass\n"
+    "    def record(self): self.at = clock[0]\n"
+    "    def synchronize(self): pass\n"
+    "    def elapsed_time(self, end): return end.at - self.at\n"
+    "def set_device(i): assert i == 0\n"
+    "cuda = types.SimpleNamespace(Event=Event, set_device=set_device)\n"
+    "def randn(*shape, **how): return shape\n"
+    "def randn_like(x): return x\n"
+    "def grad(out, inputs, gradient, retain_graph): clock[0] += 4.0 * by[0]\n"
+    "autograd = types.SimpleNamespace(grad=grad)\n"
+    "def core(q, k, v, is_causal):\n"
+    "    if q[3] == 96: raise RuntimeError('no kernel')\n"
+    "    clock[0] += 1.0 * by[0]\n"
+    "@contextlib.contextmanager\n"
+    "def kernel(backend):\n"
+    "    by[0] = backend\n"
+    "    yield\n"
+    "for name, held in (('nn', {}), ('nn.functional', {'scaled_dot_product_attention': core}),\n"
+    "                   ('nn.attention', {'sdpa_kernel': kernel, 'SDPBackend':\n"
+    "                    types.SimpleNamespace(CUDNN_ATTENTION=1, FLASH_ATTENTION=2)})):\n"
+    "    sys.modules['torch.' + name] = types.SimpleNamespace(**held)\n";
+
+static const struct device_kernel kernels[] = {
+    {DEVICE_GROUPED, {GEMM_BF16, 256, 512, 256}}, {DEVICE_NORM, {GEMM_BF16, 64, 512, 1}},
+    {DEVICE_ADAM, {GEMM_BF16, 4096, 4096, 1}}, /* more than the buffers hold */
+    {DEVICE_ATTENTION, {GEMM_BF16, 2048, 8, 64}}, {DEVICE_ATTENTION_BACK, {GEMM_BF16, 2048, 8, 64}},
+    {DEVICE_ATTENTION, {GEMM_BF16, 2048, 8, 96}},
+};
+enum { MODELS_KERNELS = sizeof(kernels) / sizeof(*kernels) };
+
+/* The kernels of a model with this torch.py; the caller frees the rows. */
+static struct device_row *with_torch(const char *text)
+{
+    char dir[] = "/tmp/rg-torch-XXXXXX", path[64];
+    struct device_opts o = opts();
+    struct err err;
+
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof(path), "%s/torch.py", dir);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    assert_int_equal(fclose(f), 0);
+    setenv("PYTHONPATH", dir, 1);
+    setenv("PYTHONDONTWRITEBYTECODE", "1", 1);
+    o.shapes = 0;
+    o.kernel = kernels;
+    o.kernels = MODELS_KERNELS;
+    struct device_row *rows = mem_calloc((size_t)device_rows(&o), sizeof(*rows));
+    if (measure(rows, &o, &err) < 0)
+        fail_msg("%s", err.text);
+    unsetenv("PYTHONPATH");
+    unlink(path);
+    rmdir(dir);
+    memmove(rows, rows + device_rows(&o) - MODELS_KERNELS, MODELS_KERNELS * sizeof(*rows));
+    return rows;
+}
+
+static void kernels_of_a_model_are_measured_each_by_what_runs_it(void **state)
+{
+    const char *why;
+
+    NEED_FAKE;
+    struct device_row *k = with_torch(torch);
+    near(k[0].value, 5e9 * 256 / 512, 0.06); /* as the library's products of that shape */
+    for (int i = 1; i < 3; i++)
+        if (kernels_there(&why))
+            assert_true(k[i].value > 0 && k[i].lo <= k[i].value && k[i].value <= k[i].hi);
+        else
+            assert_true(isnan(k[i].value) && k[i].note[0]);
+    near(k[3].value, 2.0 * 2048 * 2048 * 8 * 64 / 1e-3, 1e-6);
+    near(k[4].value, 2.5 * 2 * 2048.0 * 2048 * 8 * 64 / 4e-3, 1e-6);
+    assert_string_equal(k[3].note, "cuDNN by PyTorch 2.9");
+    assert_int_equal(k[4].samples, 15);
+    assert_true(isnan(k[5].value));
+    assert_string_equal(k[5].note, "PyTorch has no kernel for this shape");
+    free(k);
+    k = with_torch("raise ImportError('no such library')\n");
+    assert_true(isnan(k[3].value) && k[0].value > 0);
+    assert_non_null(strstr(k[3].note, "PyTorch: no such library"));
+    free(k);
+}
+
 static void wrong_products_end_it(void **state)
 {
     static const char *const fault[] = {"product:0", "scales:0"};
@@ -302,6 +391,7 @@ int main(void)
         cmocka_unit_test(a_rank_is_bound_to_the_cores_of_its_device),
         cmocka_unit_test(rates_are_those_of_the_machine),
         cmocka_unit_test(products_take_what_the_library_does),
+        cmocka_unit_test(kernels_of_a_model_are_measured_each_by_what_runs_it),
         cmocka_unit_test(wrong_products_end_it),
         cmocka_unit_test(shapes_without_an_algorithm_are_told_and_the_others_measured),
         cmocka_unit_test(a_library_from_before_scales_of_blocks_is_named),

@@ -248,6 +248,32 @@ static void reading_adds_up_the_words(void **state)
     }
 }
 
+/* Arrays of 8 words each; what lies behind the last one stays as it was. */
+static void a_pass_writes_the_sum_of_its_arrays_to_each_array(void **state)
+{
+    enum { WORDS = 8, ARRAY = 8 * WORDS };
+    static const int mixes[][2] = {{1, 1}, {3, 2}, {2, 1}, {4, 3}, {8, 7}};
+    const uint64_t *in = (const uint64_t *)(const void *)want, *got = (void *)host.at;
+
+    (void)state;
+    for (size_t n = 0; n < sizeof(mixes) / sizeof(*mixes); n++) {
+        int reads = mixes[n][0], writes = mixes[n][1];
+        verify_fill(want, 9 * ARRAY, 1, 2, 3);
+        put(9 * ARRAY);
+        ok(gpu_memset(other.at, 0x11, 9 * ARRAY, stream, &why));
+        ok(kernel_pass(other.at, device.at, ARRAY, mixes[n], stream, &why));
+        fetch(&other, 9 * ARRAY);
+        for (int i = 0; i < 9 * WORDS; i++) {
+            uint64_t sum = 0;
+            for (int r = 0; r < reads; r++)
+                sum += in[r * WORDS + i % WORDS];
+            assert_true(got[i] == (i < writes * WORDS ? sum : 0x1111111111111111u));
+        }
+    }
+    assert_int_equal(kernel_pass(other.at, device.at + 8, ARRAY, mixes[0], stream, &why), -1);
+    assert_int_equal(kernel_pass(other.at + 8, device.at, ARRAY, mixes[0], stream, &why), -1);
+}
+
 static void a_chain_is_one_cycle_and_is_followed(void **state)
 {
     static const size_t words[] = {1, 2, 3, 4, 6, 10, 89, 1000, 4096, 30030};
@@ -538,6 +564,7 @@ int main(void)
         cmocka_unit_test(typed_results_are_judged_element_by_element),
         cmocka_unit_test(copies_are_whole_at_every_address),
         cmocka_unit_test(reading_adds_up_the_words),
+        cmocka_unit_test(a_pass_writes_the_sum_of_its_arrays_to_each_array),
         cmocka_unit_test(a_chain_is_one_cycle_and_is_followed),
         cmocka_unit_test(a_load_takes_its_time),
         cmocka_unit_test_teardown(addresses_that_do_not_suit_are_refused, end),

@@ -170,6 +170,66 @@ static void stages_hold_the_whole_model(void **state)
 
 /* 16 of the 58 layers with 256 experts of 3 h f, over ep = 32; on average over stages
  * 5.1e9 parameters. */
+/* States over the 8 GPUs of a node (InternEvo's zero1=8): gradients are scattered there, their shards
+ * reduced over the 4 nodes, and weights gathered in the node.  Llama 3.1 8B in bf16. */
+static void zero1_within_a_node_gathers_no_weights_between_nodes(void **state)
+{
+    struct traffic t;
+    struct layout l;
+    struct recipe r;
+    struct step s;
+    double n;
+
+    (void)state;
+    recipe_defaults(&r);
+    make(&t, &l, &r, "dp_shard=8,dp_replicate=4", STRATEGY_ZERO1, 2);
+    assert_float_equal(sum_label(&t, "gradients reduce_scatter", &n) / (psi() * 2), 1, 1e-9);
+    assert_float_equal(sum_label(&t, "gradients all_reduce of shards", &n) / (psi() / 8 * 2), 1,
+                       1e-9);
+    assert_float_equal(sum_label(&t, "weights all_gather", &n) / (psi() * 2), 1, 1e-9);
+    for (int i = 0; i < t.messages; i++) {
+        bool between = !strcmp(t.message[i].label, "gradients all_reduce of shards");
+        assert_int_equal(t.message[i].span.size, between ? 4 : 8);
+        assert_int_equal(t.message[i].span.stride, between ? 8 : 1);
+    }
+    step_of(&s, &model, &l, &r);
+    assert_float_equal(s.updated / (psi() / 8), 1, 1e-9);
+    make(&t, &l, &r, "dp_shard=32", STRATEGY_ZERO1, 2);
+    step_of(&s, &model, &l, &r);
+    assert_float_equal(s.updated / (psi() / 32), 1, 1e-9);
+}
+
+/* 8 ranks of cp as all_to_all in pairs and a ring of 4: one layer passes keys and values of its
+ * 1024 tokens, 8 heads of 128, 3 times forward and 6 times backward, and swaps queries and outputs
+ * of 32 heads twice forward and twice backward. */
+static void ulysses_inside_a_ring_takes_hops_from_it(void **state)
+{
+    struct traffic t;
+    struct layout l;
+    struct recipe r;
+    double n, kv = 1024 * 8 * 2 * 128 * 2.0, q = 1024 * 32 * 128 * 2.0;
+
+    (void)state;
+    recipe_defaults(&r);
+    r.ulysses = 2;
+    make(&t, &l, &r, "cp=8", STRATEGY_ZERO1, 1);
+    assert_float_equal(sum_label(&t, "cp ring", &n) / (kv * 9 * 32), 1, 1e-9);
+    assert_float_equal(sum_label(&t, "cp all_to_all of queries and outputs", &n) / (q * 4 * 32), 1,
+                       1e-9);
+    assert_float_equal(sum_label(&t, "cp all_to_all of keys and values", &n) / (kv / 2 * 4 * 32), 1,
+                       1e-9);
+    for (int i = 0; i < t.messages; i++) {
+        const struct message *m = &t.message[i];
+        if (strstr(m->label, "cp all_to_all"))
+            assert_true(m->span.size == 2 && m->span.stride == 1);
+        if (strstr(m->label, "cp ring"))
+            assert_true(m->span.size == 4 && m->span.stride == 2);
+    }
+    r.ulysses = 0;
+    make(&t, &l, &r, "cp=8", STRATEGY_ZERO1, 1);
+    assert_float_equal(sum_label(&t, "cp ring", &n) / (kv * 21 * 32), 1, 1e-9);
+}
+
 static void deepseek_on_four_stages_holds_five_billion_expert_parameters(void **state)
 {
     struct traffic t;
@@ -348,6 +408,8 @@ int main(void)
         cmocka_unit_test(stages_hold_the_whole_model),
         cmocka_unit_test(deepseek_on_four_stages_holds_five_billion_expert_parameters),
         cmocka_unit_test(a_layer_of_405b_is_48_gigabytes_for_a_node),
+        cmocka_unit_test(zero1_within_a_node_gathers_no_weights_between_nodes),
+        cmocka_unit_test(ulysses_inside_a_ring_takes_hops_from_it),
         cmocka_unit_test(frozen_weights_have_no_gradients),
         cmocka_unit_test(kept_weights_are_gathered_once),
         cmocka_unit_test(tensor_parallel_ranks_hold_and_sync_their_share),

@@ -356,6 +356,60 @@ static void each_microbatch_adds_up_gradients(void **state)
     model_free(&pp.model);
 }
 
+/* 2 of the 8 layers of a rank run forward again: a quarter of what full recompute adds, in work and
+ * in the messages of tp. */
+static void some_layers_are_recomputed(void **state)
+{
+    static const enum work_part parts[] = {WORK_LINEAR, WORK_CORE, WORK_MEMORY, WORK_LAUNCH};
+    struct asked none, some, all;
+
+    (void)state;
+    ask(&none, "llama3.1-8b", "tp=2,pp=4");
+    some = all = none;
+    some.recipe.recompute = all.recipe.recompute = RECOMPUTE_FULL;
+    some.recipe.recompute_layers = 2;
+    again(&some);
+    again(&all);
+    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+        double from = sum(&none.work.mean, parts[i]);
+        double more = sum(&all.work.mean, parts[i]) - from;
+        assert_true(more > 0);
+        assert_float_equal((sum(&some.work.mean, parts[i]) - from) / more, 0.25, 1e-9);
+    }
+    for (int i = 0; i < none.traffic.messages; i++) {
+        double from = none.traffic.message[i].count, more = all.traffic.message[i].count - from;
+        if (none.traffic.message[i].phase == PHASE_LAYER && more > 0)
+            assert_float_equal((some.traffic.message[i].count - from) / more, 0.25, 1e-9);
+    }
+    some.recipe.recompute_layers = 8; /* all of a rank's */
+    again(&some);
+    assert_float_equal(sum(&some.work.mean, WORK_LINEAR), sum(&all.work.mean, WORK_LINEAR), 1);
+    model_free(&none.model);
+}
+
+/* Forward and backward read 0.52 bytes of each frozen parameter and write 2. */
+static void frozen_weights_are_unpacked_before_each_product(void **state)
+{
+    struct asked a;
+
+    (void)state;
+    ask(&a, "llama3.1-8b", "dp=1");
+    a.recipe.strategy = STRATEGY_DDP;
+    a.recipe.lora = LORA_ALL;
+    again(&a);
+    double before = sum(&a.work.mean, WORK_WEIGHTS);
+    a.recipe.frozen_bytes = 0.52;
+    again(&a);
+    assert_float_equal((sum(&a.work.mean, WORK_WEIGHTS) - before) / (8.0303e9 * 2 * 2.52), 1, 1e-3);
+    a.recipe.recompute = RECOMPUTE_FULL;
+    again(&a);
+    assert_float_equal((sum(&a.work.mean, WORK_WEIGHTS) - before) / (8.0303e9 * 3 * 2.52), 1, 1e-3);
+    a.recipe.frozen_bytes = 1; /* fp8 parameters are read as they are */
+    again(&a);
+    assert_float_equal(sum(&a.work.mean, WORK_WEIGHTS), before, 1);
+    model_free(&a.model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -363,6 +417,8 @@ int main(void)
         cmocka_unit_test(axes_share_out_products_and_norms),
         cmocka_unit_test(stages_differ_and_their_mean_is_the_model),
         cmocka_unit_test(recompute_repeats_what_it_says),
+        cmocka_unit_test(some_layers_are_recomputed),
+        cmocka_unit_test(frozen_weights_are_unpacked_before_each_product),
         cmocka_unit_test(a_model_without_further_tokens_has_no_work_for_them),
         cmocka_unit_test(frozen_weights_save_a_third),
         cmocka_unit_test(adapters_pass_over_what_they_stand_beside),

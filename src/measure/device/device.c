@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/mem.h"
+#include "base/process.h"
 #include "kernels/kernels.h"
 #include "measure/measure.h"
 #include "measure/verify.h"
@@ -63,6 +65,7 @@ double device_pcie(const char *root, const char *busid, char note[120])
     return generation[most].transfers * 1e9 / 8 * generation[most].coding * lanes;
 }
 
+enum { GRAPH_LAUNCHES = 64 };
 enum { CHASE_STEPS = 4096, LAUNCH_BYTES = 16, PINNED_MAX = 64 << 20, SMALLEST = 1 << 16 };
 #define LOAD_MAX 20e-3 /* s */
 
@@ -74,9 +77,13 @@ struct device_bench {
     gpu_stream stream[2]; /* [0] measured work, [1] work beside it */
     struct gpu_clock *clock;
     struct gpu_buffer from, to, word, pinned, host[2];
-    struct gemm_job *job; /* product being measured */
-    size_t chased;        /* steps along the chain */
-    double busy;          /* s that a load beside a copy lasts */
+    struct gemm_job *job;    /* product being measured */
+    struct gpu_graph *graph; /* launches being measured */
+    const int *arrays;       /* pass being measured: arrays read and written, bytes of each */
+    size_t array;
+    int turn;      /* passes put so far */
+    size_t chased; /* steps along the chain */
+    double busy;   /* s that a load beside a copy lasts */
     double *sec;
     int samples;
 };
@@ -146,6 +153,20 @@ static int put_chase(struct device_bench *b, gpu_stream s, struct err *err)
 static int put_launch(struct device_bench *b, gpu_stream s, struct err *err)
 {
     return kernel_copy(b->to.at, b->from.at, LAUNCH_BYTES, s, err);
+}
+
+static int put_graph(struct device_bench *b, gpu_stream s, struct err *err)
+{
+    return gpu_graph_launch(b->graph, s, err);
+}
+
+/* Continue behind the last pass, because its memory may still be in the caches. */
+static int put_pass(struct device_bench *b, gpu_stream s, struct err *err)
+{
+    size_t most = (size_t)(b->arrays[0] > b->arrays[1] ? b->arrays[0] : b->arrays[1]);
+    size_t at = (size_t)b->turn++ % (b->bytes / (most * b->array)) * (most * b->array);
+
+    return kernel_pass(b->to.at + at, b->from.at + at, b->array, b->arrays, s, err);
 }
 
 /* --- operations of one stream under the stop rule of measure.h.  Operations below 20 us are
@@ -284,12 +305,13 @@ static const struct device_figure {
     {DEVICE_CHECK, put_check, NULL, true, 1, LIMIT_HBM},
     {DEVICE_LOAD, put_chase, NULL, true, CHASE_STEPS, LIMIT_NONE},
     {DEVICE_LAUNCH, put_launch, NULL, true, 1, LIMIT_NONE},
+    {DEVICE_LAUNCH_GRAPH, put_graph, NULL, true, GRAPH_LAUNCHES, LIMIT_NONE},
 };
 enum { FIGURES = sizeof(figures) / sizeof(*figures) };
 
 int device_rows(const struct device_opts *o)
 {
-    return FIGURES + o->shapes;
+    return FIGURES + o->kernels + o->shapes;
 }
 
 double device_seconds(const struct device_opts *o)
@@ -367,6 +389,15 @@ static int make_chain(struct device_bench *b, struct err *err)
     return gpu_stream_wait(b->stream[0], err);
 }
 
+static int make_graph(struct device_bench *b, struct err *err)
+{
+    int rc = gpu_graph_begin(b->stream[0], err);
+
+    for (int i = 0; i < GRAPH_LAUNCHES && rc == 0; i++)
+        rc = put_launch(b, b->stream[0], err);
+    return rc == 0 ? gpu_graph_end(&b->graph, b->stream[0], err) : -1;
+}
+
 static int measure_figure(struct device_bench *b, struct device_row *r,
                           const struct device_figure *f, struct err *err)
 {
@@ -380,7 +411,8 @@ static int measure_figure(struct device_bench *b, struct device_row *r,
         set_note(r, why);
         return 0;
     }
-    if (f->kind == DEVICE_LOAD && make_chain(b, err) < 0)
+    if ((f->kind == DEVICE_LOAD && make_chain(b, err) < 0) ||
+        (f->kind == DEVICE_LAUNCH_GRAPH && make_graph(b, err) < 0))
         return -1;
     if (sample(b, f->put, f->beside, &sec, err) < 0 ||
         (f->kind == DEVICE_CHECK && nothing_wrong(b, err) < 0) ||
@@ -407,6 +439,16 @@ static double gemm_flops(const struct gemm_shape *s)
     return 2.0 * s->m * s->n * s->k;
 }
 
+/* Matrices of weights that no cache holds together; one product's own may stay there, as a layer's
+ * do not. */
+static int copies_of(const struct device_row *r)
+{
+    enum { BYTES = 512 << 20, MOST = 64 };
+    double one = 2.0 * r->shape.n * r->shape.k;
+
+    return r->kind == DEVICE_GROUPED ? (int)fmax(1, fmin(MOST, BYTES / one)) : 1;
+}
+
 static int measure_product(struct device_bench *b, struct gemm *g, struct device_row *r,
                            struct err *err)
 {
@@ -414,7 +456,7 @@ static int measure_product(struct device_bench *b, struct gemm *g, struct device
     struct summary sec;
 
     /* No algorithm or no memory: the row gets a note and the other shapes continue. */
-    if (gemm_prepare(&b->job, g, &r->shape, b->stream[0], &why) < 0) {
+    if (gemm_prepare(&b->job, g, &r->shape, copies_of(r), b->stream[0], &why) < 0) {
         set_note(r, why.text);
         return 0;
     }
@@ -427,6 +469,11 @@ static int measure_product(struct device_bench *b, struct gemm *g, struct device
     gemm_finish(b->job);
     b->job = NULL;
     return rc;
+}
+
+static bool is_product(const struct device_row *r)
+{
+    return r->kind == DEVICE_GEMM || r->kind == DEVICE_GROUPED;
 }
 
 /* A wrong product ends the measurement; a missing dtype becomes a note in its rows. */
@@ -445,7 +492,8 @@ static int verify_products(struct device_bench *b, struct gemm *g, char why[GEMM
     return 0;
 }
 
-static int measure_products(struct device_bench *b, struct device_row *rows, struct err *err)
+/* Measure the products among these rows. */
+static int measure_products(struct device_bench *b, struct device_row *rows, int n, struct err *err)
 {
     char missing[GEMM_DTYPES][120];
     struct err why = {0, ""};
@@ -453,12 +501,15 @@ static int measure_products(struct device_bench *b, struct device_row *rows, str
     int rc = 0;
 
     if (gemm_open(&g, &why) < 0) {
-        for (int i = 0; i < b->o->shapes; i++)
-            set_note(&rows[i], why.text);
+        for (int i = 0; i < n; i++)
+            if (is_product(&rows[i]))
+                set_note(&rows[i], why.text);
         return 0;
     }
     rc = verify_products(b, g, missing, err);
-    for (int i = 0; i < b->o->shapes && rc == 0; i++) {
+    for (int i = 0; i < n && rc == 0; i++) {
+        if (!is_product(&rows[i]))
+            continue;
         if (missing[rows[i].shape.dtype][0])
             set_note(&rows[i], missing[rows[i].shape.dtype]);
         else
@@ -468,6 +519,125 @@ static int measure_products(struct device_bench *b, struct device_row *rows, str
     }
     gemm_close(g);
     return rc;
+}
+
+/* --- passes between products: arrays of 2 bytes an element that each reads and writes --- */
+
+static const struct {
+    enum device_kind kind;
+    int arrays[2];
+} passes[] = {
+    {DEVICE_NORM, {3, 2}}, /* the residual: two read, one written; its norm: one and one */
+    {DEVICE_GATE, {2, 1}}, /* both halves, their product */
+    {DEVICE_ROTARY, {1, 1}},
+    {DEVICE_CAST, {2, 1}}, /* once for the maximum, once to convert; by rows and by columns */
+    {DEVICE_LOSS, {4, 3}}, /* logits in fp32 for the maximum and the sum; written in both */
+    {DEVICE_ADAM, {8, 7}}, /* fp32: weight, moments, gradient; the weight in bf16 too */
+};
+
+/* Passes over more rows than the buffers hold move as many as these do: their rate no longer
+ * depends on the number. */
+static int measure_pass(struct device_bench *b, struct device_row *r, const int arrays[2],
+                        struct err *err)
+{
+    double want = 2.0 * r->shape.m * r->shape.n;
+    size_t most = (size_t)(arrays[0] > arrays[1] ? arrays[0] : arrays[1]);
+    struct summary sec;
+    const char *why;
+
+    if (!kernels_there(&why)) {
+        set_note(r, why);
+        return 0;
+    }
+    b->arrays = arrays;
+    b->array = (size_t)fmax(1, fmin(want, (double)(b->bytes / most)) / 16) * 16;
+    if (sample(b, put_pass, NULL, &sec, err) < 0)
+        return -1;
+    set_value(r, &sec, (double)b->array * (arrays[0] + arrays[1]));
+    return 0;
+}
+
+static int measure_passes(struct device_bench *b, struct device_row *rows, int n, struct err *err)
+{
+    int rc = 0;
+
+    for (int i = 0; i < n && rc == 0; i++)
+        for (size_t k = 0; k < sizeof(passes) / sizeof(*passes) && rc == 0; k++)
+            if (rows[i].kind == passes[k].kind) {
+                watch_enter("%s of %dx%d", device_kind_name[rows[i].kind], rows[i].shape.m,
+                            rows[i].shape.n);
+                rc = measure_pass(b, &rows[i], passes[k].arrays, err);
+                watch_leave();
+                if (rc == 0)
+                    rc = check_signal(err);
+            }
+    return rc;
+}
+
+/* --- the attention core, by PyTorch in a process of its own --- */
+
+static bool is_attention(const struct device_row *r)
+{
+    return r->kind == DEVICE_ATTENTION || r->kind == DEVICE_ATTENTION_BACK;
+}
+
+/* Take one line of attention.py: kind, shape, FLOP/s with its interval, samples, kernel. */
+static void take_attention(struct device_row *rows, int n, const char *line)
+{
+    struct device_row got = {.samples = 0};
+    char kind[24], note[64] = "";
+
+    if (sscanf(line, "%23s %d %d %d %lf %lf %lf %d %63[^\n]", kind, &got.shape.m, &got.shape.n,
+               &got.shape.k, &got.value, &got.lo, &got.hi, &got.samples, note) < 8 ||
+        !(got.lo > 0 && got.lo <= got.value && got.value <= got.hi && got.samples > 0))
+        return;
+    for (int i = 0; i < n; i++)
+        if (is_attention(&rows[i]) && !strcmp(device_kind_name[rows[i].kind], kind) &&
+            !memcmp(&rows[i].shape, &got.shape, sizeof(got.shape))) {
+            rows[i].value = got.value;
+            rows[i].lo = got.lo;
+            rows[i].hi = got.hi;
+            rows[i].samples = got.samples;
+            set_note(&rows[i], note);
+        }
+}
+
+static char *attention_shapes(const struct device_row *rows, int n)
+{
+    char *text = mem_strdup("");
+
+    for (int i = 0; i < n; i++)
+        if (rows[i].kind == DEVICE_ATTENTION) {
+            char *more = mem_printf("%s%s%dx%dx%d", text, *text ? "," : "", rows[i].shape.m,
+                                    rows[i].shape.n, rows[i].shape.k);
+            free(text);
+            text = more;
+        }
+    return text;
+}
+
+/* Rows that are not measured get the reason as their note. */
+static void measure_attention(struct device_row *rows, int n)
+{
+    enum { TEXT_MOST = 1 << 20, SECONDS = 180 };
+    char *script = file_data("jobs/python/railgauge/attention.py"), *text = NULL, *save = NULL;
+    char *shapes = attention_shapes(rows, n), device[16];
+    struct err why = {0, "attention.py is not among the data files"};
+    size_t len;
+
+    snprintf(device, sizeof(device), "%d", gpu_facts()->device);
+    if (*shapes && script &&
+        process_output(&text, &len, (const char *[]){"python3", script, device, shapes, NULL},
+                       TEXT_MOST, SECONDS, &why) == 0)
+        snprintf(why.text, sizeof(why.text), "PyTorch has no kernel for this shape");
+    for (int i = 0; i < n; i++)
+        if (is_attention(&rows[i]))
+            set_note(&rows[i], why.text);
+    for (char *l = text ? strtok_r(text, "\n", &save) : NULL; l; l = strtok_r(NULL, "\n", &save))
+        take_attention(rows, n, l);
+    free(text);
+    free(shapes);
+    free(script);
 }
 
 /* --- complete measurement --- */
@@ -507,6 +677,7 @@ static void close_bench(struct device_bench *b)
     gpu_free(&b->host[0]);
     gpu_free(&b->host[1]);
     gpu_clock_close(b->clock);
+    gpu_graph_free(b->graph);
     for (int i = 0; i < 2; i++)
         if (b->stream[i])
             gpu_stream_close(b->stream[i]);
@@ -515,10 +686,17 @@ static void close_bench(struct device_bench *b)
 
 void device_begin(struct device_row *rows, const struct device_opts *o)
 {
-    for (int i = 0; i < device_rows(o); i++) {
-        start_row(&rows[i], i < FIGURES ? figures[i].kind : DEVICE_GEMM);
-        if (i >= FIGURES)
-            rows[i].shape = o->shape[i - FIGURES];
+    struct device_row *kernel = rows + FIGURES, *product = kernel + o->kernels;
+
+    for (int i = 0; i < FIGURES; i++)
+        start_row(&rows[i], figures[i].kind);
+    for (int i = 0; i < o->kernels; i++) {
+        start_row(&kernel[i], o->kernel[i].kind);
+        kernel[i].shape = o->kernel[i].shape;
+    }
+    for (int i = 0; i < o->shapes; i++) {
+        start_row(&product[i], DEVICE_GEMM);
+        product[i].shape = o->shape[i];
     }
 }
 
@@ -538,8 +716,14 @@ int device_measure(struct device_row *rows, const struct device_opts *o, unsigne
         if (rc == 0)
             rc = check_signal(err);
     }
-    if (rc == 0 && o->shapes && parts & DEVICE_INSIDE)
-        rc = measure_products(&b, rows + FIGURES, err);
+    int shaped = o->kernels + o->shapes;
+    if (rc == 0 && shaped && parts & DEVICE_INSIDE) {
+        rc = measure_passes(&b, rows + FIGURES, shaped, err);
+        if (rc == 0)
+            rc = measure_products(&b, rows + FIGURES, shaped, err);
+    }
     close_bench(&b);
+    if (rc == 0 && o->kernels && parts & DEVICE_INSIDE)
+        measure_attention(rows + FIGURES, shaped);
     return rc;
 }

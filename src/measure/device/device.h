@@ -10,9 +10,22 @@
  *   host copies     bytes, once                    PCIe transfers/s * lanes * coding, from sysfs
  *                                                  (gen 5 x16: 63.0 GB/s; PCI Express Base
  *                                                  Specification 5.0, 4.2)
- *   products        2 m n k                        none here: data sheets */
+ *   products        2 m n k                        none here: data sheets
+ *   attention       4 m m n k, half of it causal,   none here
+ *                   backward 2.5 times as many
+ *   passes          bytes read and written          none here: a mix of arrays, by kind
+ *
+ * Passes stand for what runs between products: a kernel of ours moves the bytes of a norm, a gate,
+ * a rotation, a loss, an optimizer or a cast, with the same share of reads and writes, from memory
+ * that no cache holds.  The arithmetic of these kernels hides behind their memory.
+ *
+ * The attention core is measured through PyTorch (jobs/python/railgauge/attention.py), which calls
+ * cuDNN or FlashAttention as a training job does.  There is no kernel of ours for the attention
+ * core, because a plain one would be several times slower. */
 #ifndef RG_DEVICE_H
 #define RG_DEVICE_H
+
+#include <stdbool.h>
 
 #include "base/err.h"
 #include "measure/device/gemm.h"
@@ -28,7 +41,16 @@
  *   h2d_busy       while arithmetic keeps all multiprocessors busy
  *   load           dependent loads, in memory larger than the caches
  *   launch         a kernel that copies 16 bytes, in a sequence of launches
- *   gemm           a matrix product */
+ *   launch_graph   the same in a CUDA graph
+ *   gemm           a matrix product
+ *
+ * Kinds with a shape m x n x k:
+ *
+ *   grouped             products of routed experts, m tokens each, every one with other weights
+ *   attention           m tokens, n heads of k, causal; attention_backward: its gradients
+ *   norm                m tokens of n; gate, rotary and cast: the same; k is 1
+ *   loss                m tokens over a vocabulary of n
+ *   adam                m x n parameters */
 // clang-format off
 #define DEVICE_TABLE(ROW)                                                                          \
     ROW(HBM_COPY,   hbm_copy,   "B/s")                                                             \
@@ -43,23 +65,45 @@
     ROW(H2D_BUSY,   h2d_busy,   "B/s")                                                             \
     ROW(LOAD,       load,       "s")                                                               \
     ROW(LAUNCH,     launch,     "s")                                                               \
-    ROW(GEMM,       gemm,       "FLOP/s")
+    ROW(LAUNCH_GRAPH, launch_graph, "s")                                                           \
+    ROW(GEMM,       gemm,       "FLOP/s")                                                          \
+    ROW(GROUPED,    grouped,    "FLOP/s")                                                          \
+    ROW(ATTENTION,  attention,  "FLOP/s")                                                          \
+    ROW(ATTENTION_BACK, attention_backward, "FLOP/s")                                              \
+    ROW(NORM,       norm,       "B/s")                                                             \
+    ROW(GATE,       gate,       "B/s")                                                             \
+    ROW(ROTARY,     rotary,     "B/s")                                                             \
+    ROW(CAST,       cast,       "B/s")                                                             \
+    ROW(LOSS,       loss,       "B/s")                                                             \
+    ROW(ADAM,       adam,       "B/s")
 // clang-format on
 #define DEVICE_ID(ID, name, unit) DEVICE_##ID,
 enum device_kind { DEVICE_TABLE(DEVICE_ID) DEVICE_KINDS };
 extern const char *const device_kind_name[DEVICE_KINDS]; /* "hbm_copy", ... */
 extern const char *const device_unit[DEVICE_KINDS];      /* "B/s", "s", "FLOP/s" */
 
+/* True if figures of this kind have a shape. */
+static inline bool device_shaped(enum device_kind kind)
+{
+    return kind >= DEVICE_GEMM;
+}
+
 /* One row of compute.tsv; sent as bytes between ranks. */
 struct device_row {
     int endpoint;
     enum device_kind kind;
-    struct gemm_shape shape; /* zeros except for DEVICE_GEMM */
+    struct gemm_shape shape; /* zeros unless device_shaped() */
     double value, lo, hi; /* median and 95 % interval; NAN: not measured, for the reason in note */
     int samples;
     double limit; /* hardware limit in the same unit; 0: not known */
     char gpu[48], busid[16], host[64];
     char note[120]; /* "" or a sentence */
+};
+
+/* A kernel of a model's step other than its products. */
+struct device_kernel {
+    enum device_kind kind;
+    struct gemm_shape shape;
 };
 
 struct device_opts {
@@ -68,6 +112,8 @@ struct device_opts {
     double half_width;
     const struct gemm_shape *shape;
     int shapes;
+    const struct device_kernel *kernel;
+    int kernels;
 };
 #define DEVICE_DEFAULTS ((struct device_opts){.time_cap = 0.1, .half_width = 0.05})
 /* Number of rows that device_measure() makes. */
@@ -78,7 +124,7 @@ double device_seconds(const struct device_opts *o);
 /* Two parts.  The host link must be measured while no other GPU of the host uses it.  The rest may
  * run on all GPUs at once, and should, because in a job they share the power. */
 enum { DEVICE_HOST_LINK = 1, DEVICE_INSIDE = 2 };
-/* Fill in kinds and shapes; nothing is measured yet.  `rows` has room for device_rows().  The
+/* Fill in kinds and shapes, products last; nothing is measured yet.  `rows` has room for device_rows().  The
  * caller sets endpoint and host. */
 void device_begin(struct device_row *rows, const struct device_opts *o);
 /* Measure these parts on the GPU of gpu_open().  A row that cannot be measured here (no kernels in

@@ -40,6 +40,8 @@ struct gemm_job {
     cublaslt_desc desc;
     cublaslt_layout a, b, c;
     struct cublaslt_found found;
+    size_t step; /* bytes from one matrix of weights to the next */
+    int copies, turn;
 };
 
 /* --- the library --- */
@@ -279,9 +281,18 @@ static int choose(struct gemm_job *j, const struct gemm_shape *s, struct err *er
                       cublaslt.GetStatusName(status ? status : j->found.state));
 }
 
+/* Returns the bytes of operand 0 or 1.  Matrices start where the heuristics expect them, at
+ * multiples of 256 bytes. */
+static size_t operand_bytes(const struct gemm_shape *s, int operand)
+{
+    size_t rows = (size_t)(operand ? s->m : s->n), bits = (size_t)gemm_kind[s->dtype].bits;
+
+    return parts(parts(rows * (size_t)s->k * bits, 8), 256) * 256;
+}
+
 /* Make room for operand 0 (n rows in memory) or 1 (m rows) and its scales.  EXIT_CONFIG if the
  * library is too old for block scales. */
-static int make_room(struct gemm *g, const struct gemm_shape *s, struct err *err)
+static int make_room(struct gemm *g, const struct gemm_shape *s, size_t copies, struct err *err)
 {
     const struct gemm_kind *kind = &gemm_kind[s->dtype];
     const size_t rows[2] = {(size_t)s->n, (size_t)s->m}, k = (size_t)s->k;
@@ -290,36 +301,38 @@ static int make_room(struct gemm *g, const struct gemm_shape *s, struct err *err
         return err_config(err, "no %s products in %s: scales of blocks came with 12.8",
                           gemm_dtype_name[s->dtype], g->name);
     for (int i = 0; i < 2; i++)
-        if (room(&g->operand[i], (rows[i] * k * (size_t)kind->bits + 7) / 8, err) < 0 ||
+        if (room(&g->operand[i], operand_bytes(s, i) * (i ? 1 : copies), err) < 0 ||
             (kind->along && room(&g->scale[i], scale_bytes(kind, rows[i], k), err) < 0))
             return -1;
     return room(&g->product, rows[0] * rows[1] * 2, err);
 }
 
-static int fill_operands(struct gemm *g, const struct gemm_shape *s, gpu_stream stream,
-                         struct err *err)
+static int fill_operands(struct gemm *g, const struct gemm_shape *s, size_t copies,
+                         gpu_stream stream, struct err *err)
 {
     const struct gemm_kind *kind = &gemm_kind[s->dtype];
     const size_t rows[2] = {(size_t)s->n, (size_t)s->m}, k = (size_t)s->k;
 
     random_block(g->block.at, kind->type);
     for (int i = 0; i < 2; i++)
-        if (fill(&g->operand[i], (rows[i] * k * (size_t)kind->bits + 7) / 8, &g->block, stream,
-                 err) < 0)
+        if (fill(&g->operand[i], operand_bytes(s, i) * (i ? 1 : copies), &g->block, stream, err) <
+            0)
             return -1;
     if (gpu_stream_wait(stream, err) < 0 || fill_scales(g, 0, kind, rows[0], k, stream, err) < 0)
         return -1;
     return fill_scales(g, 1, kind, rows[1], k, stream, err);
 }
 
-int gemm_prepare(struct gemm_job **out, struct gemm *g, const struct gemm_shape *s,
+int gemm_prepare(struct gemm_job **out, struct gemm *g, const struct gemm_shape *s, int copies,
                  gpu_stream stream, struct err *err)
 {
     struct gemm_job *j = mem_calloc(1, sizeof(*j));
 
     j->g = g;
-    if (make_room(g, s, err) < 0 || describe(j, s, err) < 0 || choose(j, s, err) < 0 ||
-        fill_operands(g, s, stream, err) < 0) {
+    j->copies = copies;
+    j->step = operand_bytes(s, 0);
+    if (make_room(g, s, (size_t)copies, err) < 0 || describe(j, s, err) < 0 ||
+        choose(j, s, err) < 0 || fill_operands(g, s, (size_t)copies, stream, err) < 0) {
         gemm_finish(j);
         return -1;
     }
@@ -331,10 +344,11 @@ int gemm_enqueue(struct gemm_job *j, gpu_stream stream, struct err *err)
 {
     const float one = 1, zero = 0;
     struct gemm *g = j->g;
+    const unsigned char *weights = g->operand[0].at + j->step * (size_t)(j->turn++ % j->copies);
 
-    return check(cublaslt.Matmul(g->handle, j->desc, &one, g->operand[0].at, j->a, g->operand[1].at,
-                                 j->b, &zero, g->product.at, j->c, g->product.at, j->c,
-                                 &j->found.algo, g->workspace.at, WORKSPACE, stream),
+    return check(cublaslt.Matmul(g->handle, j->desc, &one, weights, j->a, g->operand[1].at, j->b,
+                                 &zero, g->product.at, j->c, g->product.at, j->c, &j->found.algo,
+                                 g->workspace.at, WORKSPACE, stream),
                  "cublasLtMatmul", err);
 }
 
@@ -458,7 +472,7 @@ int gemm_verify(struct gemm *g, enum gemm_dtype dtype, gpu_stream stream, struct
 {
     const struct gemm_shape small = {dtype, M, N, K};
     struct gemm_job *j = NULL;
-    int rc = gemm_prepare(&j, g, &small, stream, err);
+    int rc = gemm_prepare(&j, g, &small, 1, stream, err);
 
     if (rc == 0)
         rc = put_operands(g, dtype, stream, err);

@@ -37,12 +37,13 @@ struct gemm; /* library, handle and workspace, on the GPU of gpu_open() */
 int gemm_open(struct gemm **out, struct err *err);
 void gemm_close(struct gemm *g);
 
-/* A prepared product; gemm_enqueue() puts it into the stream.  Operands hold pseudo-random values,
+/* A prepared product; gemm_enqueue() puts it into the stream.  `copies` matrices of weights take
+ * turns, as those of routed experts do.  Operands hold pseudo-random values,
  * because zeros would need less power and let the clock run higher than training does.  Only one
  * job at a time, because jobs share the buffers of g.  EXIT_CONFIG: no algorithm for this shape or
  * dtype on this GPU. */
 struct gemm_job;
-int gemm_prepare(struct gemm_job **out, struct gemm *g, const struct gemm_shape *s,
+int gemm_prepare(struct gemm_job **out, struct gemm *g, const struct gemm_shape *s, int copies,
                  gpu_stream stream, struct err *err);
 int gemm_enqueue(struct gemm_job *j, gpu_stream stream, struct err *err);
 void gemm_finish(struct gemm_job *j);

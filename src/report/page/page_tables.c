@@ -270,9 +270,9 @@ void page_counters(FILE *out, const struct page_facts *f)
 
 /* --- compute --- */
 
-static const char *const alone_name[ALONE_COUNT] = {"memory, copied", "memory, read",
-                                                    "from the host",  "to the host",
-                                                    "memory latency", "kernel launch"};
+static const char *const alone_name[ALONE_COUNT] = {
+    "memory, copied", "memory, read",  "from the host",           "to the host",
+    "memory latency", "kernel launch", "kernel launch in a graph"};
 
 static void alone_rows(FILE *out, const struct compute_rates *c)
 {
@@ -329,6 +329,14 @@ void page_compute(FILE *out, const struct page_facts *f)
                  g->dtype, g->m, g->n, g->k, g->flops, g->flops / 1e12,
                  percent_text(share, g->share > 0 ? g->share : NAN),
                  percent_text(spread, g->spread));
+        }
+        for (int i = 0; i < c->kernels; i++) {
+            const struct gemm_rate *g = &c->kernel[i];
+            html(out,
+                 "<tr><th scope=\"row\">%s, %s</th><td>%.0f x %.0f x %.0f</td><td class=\"n\" "
+                 "data-v=\"%.6g\">%.4g T%s</td><td class=\"n\"></td><td class=\"n\">%s</td></tr>\n",
+                 g->kind, g->dtype, g->m, g->n, g->k, g->flops, g->flops / 1e12,
+                 g->k > 1 ? "FLOP/s" : "B/s", percent_text(spread, g->spread));
         }
         alone_rows(out, c);
         html_table_end(out);

@@ -22,6 +22,16 @@ static const char *const what[DEVICE_KINDS] = {
     [DEVICE_H2D_BUSY] = "host to GPU beside compute",
     [DEVICE_LOAD] = "dependent load",
     [DEVICE_LAUNCH] = "kernel launch",
+    [DEVICE_LAUNCH_GRAPH] = "kernel launch in a CUDA graph",
+    [DEVICE_GROUPED] = "products of experts",
+    [DEVICE_ATTENTION] = "attention core, forward",
+    [DEVICE_ATTENTION_BACK] = "attention core, backward",
+    [DEVICE_NORM] = "traffic of a norm",
+    [DEVICE_GATE] = "traffic of a gate",
+    [DEVICE_ROTARY] = "traffic of a rotary embedding",
+    [DEVICE_CAST] = "traffic of a cast",
+    [DEVICE_LOSS] = "traffic of a loss",
+    [DEVICE_ADAM] = "traffic of Adam",
 };
 
 static void value_text(char buf[UNITS_TEXT], enum device_kind kind, double v)
@@ -69,7 +79,7 @@ static void print_line(FILE *out, struct line *l, enum device_kind kind, const c
     value_text(mid, kind, middle);
     value_text(hi, kind, l->v[l->n - 1]);
     fprintf(out, "  %-38s %12s %12s %12s", name, lo, mid, hi);
-    if (kind == DEVICE_GEMM)
+    if (device_shaped(kind) && l->best->shape.k > 1)
         fprintf(out, "  best at %d x %d x %d", l->best->shape.m, l->best->shape.n,
                 l->best->shape.k);
     else if (l->limit > 0)
@@ -77,13 +87,14 @@ static void print_line(FILE *out, struct line *l, enum device_kind kind, const c
     fputc('\n', out);
 }
 
+/* dtype -1: any */
 static void one(FILE *out, const struct device_table *t, enum device_kind kind, int dtype,
                 const char *name)
 {
     struct line l = {.n = 0};
 
     for (int i = 0; i < t->rows; i++)
-        if (t->row[i].kind == kind && (int)t->row[i].shape.dtype == dtype)
+        if (t->row[i].kind == kind && (dtype < 0 || (int)t->row[i].shape.dtype == dtype))
             take(&l, &t->row[i]);
     print_line(out, &l, kind, name);
     free(l.v);
@@ -100,7 +111,9 @@ void device_text(FILE *out, const struct device_table *t)
             t->rows ? t->row[0].gpu : "none");
     fprintf(out, "  %-38s %12s %12s %12s\n", "", "lowest", "median", "highest");
     for (int k = 0; k < DEVICE_GEMM; k++)
-        one(out, t, (enum device_kind)k, 0, what[k]);
+        one(out, t, (enum device_kind)k, -1, what[k]);
+    for (int k = DEVICE_GEMM + 1; k < DEVICE_KINDS; k++)
+        one(out, t, (enum device_kind)k, -1, what[k]);
     for (int d = 0; d < GEMM_DTYPES; d++) {
         snprintf(name, sizeof(name), "%s products", gemm_dtype_name[d]);
         one(out, t, DEVICE_GEMM, d, name);

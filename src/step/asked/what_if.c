@@ -243,6 +243,8 @@ static void change_gpu(struct job *j, const struct what_if *w)
         j->fabric.gpu.peak[i].flops.value *= flops;
     for (int i = 0; i < c->gemms; i++)
         c->gemm[i].flops *= flops;
+    for (int i = 0; i < c->kernels; i++)
+        c->kernel[i].flops *= c->kernel[i].k > 1 ? flops : hbm;
     c->flops *= flops;
     j->fabric.gpu.hbm_Bps.value *= hbm;
     c->alone[ALONE_HBM] *= hbm;

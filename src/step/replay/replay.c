@@ -155,7 +155,9 @@ static double share_forward(const struct maker *m, const struct message *msg)
         if (forward_share[i].exposure == msg->exposure && forward_share[i].op == msg->op)
             share = forward_share[i].share;
     /* recomputation in the backward pass repeats its messages */
-    return m->s->recipe->recompute == RECOMPUTE_FULL ? share / (1 + share) : share;
+    bool again = m->s->recipe->recompute == RECOMPUTE_FULL;
+    double layers = (double)m->layers * m->pipe.chunks;
+    return again ? share / (1 + share * recipe_recomputed_share(m->s->recipe, layers)) : share;
 }
 
 /* Set the number of calls of each message in a layer.  Returns their sum. */

@@ -25,7 +25,7 @@ int eval_open(struct eval *e, const struct question *q, const struct recipe *bas
 {
     memset(e, 0, sizeof(*e));
     e->question = q;
-    e->by_shape = q->matrix->compute.gemms > 0;
+    e->by_shape = q->matrix->compute.gemms > 0 || q->matrix->compute.kernels > 0;
     if (eval_coefficients(&e->coefficients, &e->peak, q, NULL, base, err) < 0)
         return -1;
     e->capacity = q->fabric ? q->fabric->gpu.memory_bytes.value : 0;

@@ -71,7 +71,10 @@ static void megatron_mesh(struct translation *t)
     number(t, experts, "expert-tensor-parallel-size", size[AXIS_ETP]); /* default: tp */
     flag(t, size[AXIS_TP] > 1 && r->sequence_parallel, "sequence-parallel");
     flag(t, size[AXIS_TP] > 1 && recipe_overlaps_tp(r), "tp-comm-overlap");
-    flag(t, size[AXIS_CP] > 1, context[r->context]);
+    flag(t, size[AXIS_CP] > 1, r->ulysses ? "cp-comm-type a2a+p2p" : context[r->context]);
+    if (r->ulysses && size[AXIS_CP] > 1)
+        fprintf(t->out, "--hierarchical-context-parallel-sizes %d %d\n", r->ulysses,
+                size[AXIS_CP] / r->ulysses);
     number(t, r->stages > 1, "num-virtual-stages-per-pipeline-rank", r->stages);
     flag(t, t->l->order == ORDER_TP_PP_DP, "use-tp-pp-dp-mapping");
     cannot(t, t->l->order == ORDER_TORCHTITAN,
@@ -86,7 +89,8 @@ static void megatron_mesh(struct translation *t)
 }
 
 /* Megatron-FSDP shards more than optimizer states; --num-distributed-optimizer-instances is the
- * outer dimension of its hybrid (docs/user-guide/features/megatron_fsdp.md). */
+ * outer dimension of its hybrid (docs/user-guide/features/megatron_fsdp.md), and of the distributed
+ * optimizer. */
 static void megatron_states(struct translation *t)
 {
     static const char *const shards[STRATEGY_COUNT] = {
@@ -101,8 +105,8 @@ static void megatron_states(struct translation *t)
     flag(t, fsdp, "use-megatron-fsdp");
     flag(t, fsdp, fsdp ? shards[r->strategy] : "");
     flag(t, fsdp, "ckpt-format fsdp_dtensor");
-    number(t, r->strategy == STRATEGY_HSDP, "num-distributed-optimizer-instances",
-           t->l->size[AXIS_DP_REPLICATE]);
+    number(t, recipe_has_replicas(r) && t->l->size[AXIS_DP_REPLICATE] > 1,
+           "num-distributed-optimizer-instances", t->l->size[AXIS_DP_REPLICATE]);
     flag(t, dp_of(t->l) > 1, "overlap-grad-reduce");
     flag(t, dp_of(t->l) > 1 && r->strategy != STRATEGY_DDP, "overlap-param-gather");
     cannot(t, recipe_gathers_weights(r) && !r->reshard,
@@ -126,7 +130,13 @@ static void megatron_recipe(struct translation *t)
     number(t, true, "global-batch-size", r->global_batch);
     number(t, true, "seq-length", r->seq);
     flag(t, dtype[r->dtype], dtype[r->dtype]);
-    flag(t, recompute[r->recompute], recompute[r->recompute]);
+    flag(t, recompute[r->recompute] && !r->recompute_layers, recompute[r->recompute]);
+    flag(t, r->recompute_layers, "recompute-granularity full\n--recompute-method block");
+    /* of each chunk (core/transformer/transformer_block.py, _checkpointed_forward) */
+    number(t, r->recompute_layers, "recompute-num-layers",
+           (r->recompute_layers + r->stages - 1) / r->stages);
+    cannot(t, r->recompute_layers % r->stages,
+           "recompute of a number of layers that the chunks of a rank do not share evenly");
     flag(t, model_has_experts(t->m), dispatch[r->dispatch]);
     flag(t, r->ep_overlap && t->l->size[AXIS_EP] > 1, "overlap-moe-expert-parallel-comm");
     cannot(t, r->ep_overlap && r->recompute == RECOMPUTE_FULL,
@@ -249,6 +259,8 @@ static void titan(struct translation *t)
         fputs("selective_ac_option = \"op\"\n", t->out);
     fprintf(t->out, "\n[compile]\nenable = %s\n",
             r->stack == STACK_EAGER || r->stack == STACK_HF ? "false" : "true");
+    cannot(t, r->recompute_layers, "recompute of some layers");
+    cannot(t, r->ulysses, "all_to_all inside a ring of context parallelism");
     titan_limits(t);
 }
 
