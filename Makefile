@@ -118,7 +118,7 @@ GPU   := $(call bin,tests/gpu/*.c)
 GPU_IMAGE := $(if $(filter 1,$(CUDA)),$(BUILD)/kernels/image.o)
 # Stand-ins for the driver's and NVIDIA's libraries on machines without a GPU: tests/fake/NAME*.c
 fake  = $(if $(wildcard tests/fake/$(firstword $(subst ., ,$(1)))*.c),$(BUILD)/fake/lib$(1))
-FAKE  := $(foreach l,cuda.so.1 nccl.so.2 cublasLt.so.13 nvidia-ml.so.1 verbs_fake.so.1 threads.so calls.so oom.so powercut.so nolocks.so,$(call fake,$l))
+FAKE  := $(foreach l,cuda.so.1 nccl.so.2 cublasLt.so.13 nvidia-ml.so.1 verbs_fake.so.1 threads.so calls.so oom.so powercut.so faulty.so,$(call fake,$l))
 
 # The stand-in for the driver takes any fat binary for ours: without nvcc its first four bytes do.
 KERNELS_ANY := $(BUILD)/fake/kernels.fatbin
