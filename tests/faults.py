@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""faults.py [--seconds N] [--seed N] [--page FILE] - campaigns under faults, and what is left of them, as a table.
+"""faults.py [--seconds N] [--seed N] [--page FILE] [--add FILE] - campaigns under faults, and what is left of them, as a table.
 
 Kinds of faults take turns until the time is up.  A row: how often, how often the culprit was named and an innocent
 rank instead, seconds from the fault to the end (median, worst), finished points that were lost, exit codes, how often
 --resume finished the campaign, processes and folders that were left.  Exit 1 where a limit is missed: a point lost, an
 innocent accused, more than one culprit in 50 (and more than one at all) not named, a process left, a wrong answer, a
-campaign not resumed."""
+campaign not resumed.  --add: rows of earlier runs are in this file, and the table is of all of them."""
 import argparse
 import fcntl
 import glob
@@ -113,12 +113,39 @@ class Row:
     def cells(self):
         took = f"{statistics.median(self.seconds):.2f}, {max(self.seconds):.2f}" if self.seconds else ""
         return [self.name, self.n, f"{self.right} of {self.asked}" if self.asked else "", self.innocent or 0, took, self.lost,
-                ", ".join(map(str, sorted(c for c in self.codes if c >= 0))) + (" signal" if min(self.codes) < 0 else ""), f"{self.resumed} of {self.resumable}" if self.resumable else "",
+                ", ".join([str(c) for c in sorted(self.codes) if c >= 0] + ["signal"] * any(c < 0 for c in self.codes)), f"{self.resumed} of {self.resumable}" if self.resumable else "",
                 self.left, self.wrong]
+
+
+KINDS = {"killed": "death", "segfault": "death", "stopped": "stop", "thread": "freeze"}
+
+
+def kind_of(name):
+    """death, stop, freeze: of a rank of few; "": the time is another one."""
+    return "" if " cores" in name or "last point" in name else KINDS.get(re.split("[, ]", name)[0], "")
+
+
+def add_up(rows_, path, run):
+    """Add what earlier runs found, which is in the file, and write all of it there."""
+    runs = [run]
+    if path and os.path.exists(path):
+        old = json.load(open(path))
+        runs = old["runs"] + runs
+        for had in old["rows"]:
+            row = rows_.setdefault(had["name"], Row(had["name"]))
+            for key, value in had.items():
+                if key == "codes":
+                    row.codes.update(value)
+                elif key != "name":
+                    setattr(row, key, value + getattr(row, key))
+    if path:
+        json.dump({"runs": runs, "rows": [{**vars(r), "codes": sorted(r.codes)} for r in rows_.values()]}, open(path, "w"), indent=1)
+    return runs
 
 
 class Suite:
     def __init__(self, seed):
+        self.load = []
         self.random, self.rows, self.notes, self.before_resume = random.Random(seed), {}, [], None
         self.top = tempfile.mkdtemp(prefix="rg-faults-")
         os.chdir(self.top)
@@ -739,12 +766,14 @@ class Suite:
     def go(self, seconds):
         # Many ranks take long to start: not in the sample of each day.
         self.long = seconds > 100
+        each = 10 if self.long else 4  # simulated campaigns for each of MPI, which takes ten times as long
         until, (mpi, quick), i = time.monotonic() + seconds, self.kinds(), 0
         while time.monotonic() < until:
+            self.load.append(os.getloadavg()[0])
             if mpi:
                 mpi[i % len(mpi)]()
-            for k in range(4):
-                quick[(4 * i + k) % len(quick)]()
+            for k in range(each):
+                quick[(each * i + k) % len(quick)]()
             i += 1
 
 
@@ -757,9 +786,10 @@ def main():
     p.add_argument("--seconds", type=float, default=1200)
     p.add_argument("--seed", type=int, default=int(time.time()))
     p.add_argument("--page")
+    p.add_argument("--add")
     a = p.parse_args()
+    page, add = (f and os.path.abspath(f) for f in (a.page, a.add))
     suite = Suite(a.seed)
-    page = a.page and os.path.join(os.environ.get("PWD", "."), a.page)
     print(f"# seed {a.seed}", file=sys.stderr)
     broken = False
     try:
@@ -770,17 +800,21 @@ def main():
     finally:
         os.chdir("/")
         shutil.rmtree(suite.top, ignore_errors=True)
+    load = statistics.median(suite.load or [0])
+    runs = add_up(suite.rows, add, {"seed": a.seed, "seconds": a.seconds, "load": round(load, 1)})
     all_ = sorted(suite.rows.values(), key=lambda r: r.name)
     lines = ["| " + " | ".join(HEAD) + " |", "|" + "---|" * len(HEAD)]
     lines += ["| " + " | ".join(map(str, r.cells())) + " |" for r in all_ if r.n]
     asked, right = sum(r.asked for r in all_), sum(r.right for r in all_)
-    deaths = [t for r in all_ if r.name.startswith(("killed", "segfault")) for t in r.seconds]
-    stops = [t for r in all_ if r.name.startswith("stopped") for t in r.seconds]
+    took = {kind: [t for r in all_ if kind_of(r.name) == kind for t in r.seconds] for kind in ("death", "stop", "freeze")}
     total = f"{sum(r.n for r in all_)} faults; culprit named in {right} of {asked}; {sum(r.innocent for r in all_)} innocents accused; " \
             f"{sum(r.lost for r in all_)} points lost; resumed {sum(r.resumed for r in all_)} of {sum(r.resumable for r in all_)}"
-    if deaths and stops:
-        total += f"; seconds to the end of the run: {statistics.median(deaths):.2f} after a death, {statistics.median(stops):.2f} " \
-                 f"after a stop (medians), at most {max(deaths):.2f} and {max(stops):.2f}"
+    if any(took.values()):
+        total += "; seconds to the end of the run (median, 9 of 10 within, worst): " + ", ".join(
+            f"{statistics.median(t):.2f}, {sorted(t)[9 * len(t) // 10]:.2f}, {max(t):.2f} after a {kind}" for kind, t in took.items() if t)
+    loads = ", ".join(f"{r['load']:g}" for r in runs)
+    total += f"; {len(runs)} run{'s' * (len(runs) > 1)} of {sum(r['seconds'] for r in runs) / 60:.0f} minutes in all " \
+             f"(seed{'s' * (len(runs) > 1)} {', '.join(str(r['seed']) for r in runs)}), median load {loads} on {os.cpu_count()} cores"
     print("\n".join(lines) + "\n\n" + total)
     if page:
         text = open(page).read()
