@@ -17,7 +17,8 @@
 # make worlds          the exam: faults in simulated fabrics with the noise of real ones, scored, with limits (N=600 SEED=1
 #                      BASELINE=OTHER/build scores another build beside; PAGE=1 puts the tables into tests/accuracy.md)
 # make check-faults    campaigns under faults of every kind: culprit, seconds, points lost (FAULT_SECONDS=1200 SEED=1; PAGE=1
-#                      puts the table into docs/faults.md)
+#                      puts the table into docs/faults.md; ADD=FILE adds what earlier runs left in it)
+# make soak            an hour of the same with sanitizers (SOAK_SECONDS=3600), and make check-threads: ThreadSanitizer
 # make mutants         each constant that judges a fabric changed up and down: a unit test must fail
 # make bench-gpu       the same and more on a machine with a GPU: tests/gpu/results.md
 # make fuzz            libFuzzer on the file readers, FUZZ_SECONDS=60 each (needs clang)
@@ -139,7 +140,7 @@ GPU   := $(call bin,tests/gpu/*.c)
 GPU_IMAGE := $(if $(filter 1,$(CUDA)),$(BUILD)/kernels/image.o)
 # Stand-ins for the driver's and NVIDIA's libraries on machines without a GPU: tests/fake/NAME*.c
 fake  = $(if $(wildcard tests/fake/$(firstword $(subst ., ,$(1)))*.c),$(BUILD)/fake/lib$(1))
-FAKE  := $(foreach l,cuda.so.1 nccl.so.2 cublasLt.so.13 nvidia-ml.so.1 verbs_fake.so.1 threads.so calls.so oom.so powercut.so nolocks.so,$(call fake,$l))
+FAKE  := $(foreach l,cuda.so.1 nccl.so.2 cublasLt.so.13 nvidia-ml.so.1 verbs_fake.so.1 threads.so calls.so oom.so powercut.so faulty.so,$(call fake,$l))
 
 # The stand-in for the driver takes any fat binary for ours: without nvcc its first four bytes do.
 KERNELS_ANY := $(BUILD)/fake/kernels.fatbin
@@ -309,7 +310,19 @@ bench-gpu: all $(GPU)
 # Campaigns under faults, for FAULT_SECONDS; PAGE=1 puts the table into docs/faults.md.
 FAULT_SECONDS ?= 1200
 check-faults: all $(FAKE)
-	$(Q)RG_BUILD='$(abspath $(BUILD))' RG_SAN='$(SAN)' python3 tests/faults.py --seconds $(FAULT_SECONDS) $(if $(SEED),--seed $(SEED)) $(if $(PAGE),--page docs/faults.md)
+	$(Q)RG_BUILD='$(abspath $(BUILD))' RG_SAN='$(SAN)' python3 tests/faults.py --seconds $(FAULT_SECONDS) $(if $(SEED),--seed $(SEED)) \
+	    $(if $(ADD),--add '$(ADD)') $(if $(PAGE),--page docs/faults.md)
+
+# The libraries that have threads, or are loaded into programs that do, under ThreadSanitizer.
+TSAN_TESTS = watch profiler api
+check-threads:
+	$(Q)$(MAKE) --no-print-directory SAN=thread CUDA=0 $(TSAN_TESTS:%=build-thread/tests/unit/%) build-thread/librailgauge-nccl.so build-thread/librailgauge.so.0
+	$(Q)code=0; for t in $(TSAN_TESTS); do RG_BUILD=build-thread RG_SAN=thread build-thread/tests/unit/$$t || code=1; done; exit $$code
+
+# An hour of faults with sanitizers, on demand.
+SOAK_SECONDS ?= 3600
+soak: check-threads
+	$(Q)$(MAKE) --no-print-directory SAN=address,undefined CUDA=0 FAULT_SECONDS=$(SOAK_SECONDS) check-faults
 
 below: all
 	$(Q)RG_BUILD='$(abspath $(BUILD))' python3 tests/random/below.py -n $(or $(N),100) --seed $(or $(SEED),1)
@@ -459,7 +472,7 @@ clean:
 	$(RM) -r build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all check check-all $(SUITES:%=check-%) check-faults lint bench performance accuracy below campaigns worlds mutants bench-gpu fuzz tables install uninstall site dist release-check help clean FORCE
+.PHONY: all check check-all $(SUITES:%=check-%) check-faults check-threads soak lint bench performance accuracy below campaigns worlds mutants bench-gpu fuzz tables install uninstall site dist release-check help clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 

@@ -345,6 +345,9 @@ static void choose_auto(struct probe_args *a, struct world *w)
     json_provenance_add("transport_why", why.text);
 }
 
+/* Time that a launcher may take to meet all ranks in MPI_Finalize; thousands need seconds. */
+static const double FINALIZE_SEC = 20;
+
 static bool simulated; /* SimGrid: all ranks are in one process, with simulated time */
 
 /* From here on ranks that hang or die are named; the verdict is written beside `output`. */
@@ -556,9 +559,14 @@ int main(int argc, char **argv)
     }
     if (rc < 0 && w.rank == 0 && err.text[0])
         log_error("%s", err.text);
-    watch_stop(rc < 0 && w.rank == 0 ? err.text : NULL);
+    const char *why = rc < 0 && w.rank == 0 ? err.text : NULL;
+    /* A rank that is stopped or dies now would leave the others here for ever. */
+    watch_enter("the end (" WATCH_LAST_CALL ")");
+    watch_expect(0, FINALIZE_SEC);
+    watch_call(WATCH_LAST_CALL);
     world_mpi_close(&w);
     MPI_Finalize();
+    watch_stop(why);
     int code = rc == 0 || (err.code == EXIT_CUT && watch_asked()) ? EXIT_GOOD : err.code;
     if (nccl_wait_left()) { /* exit() must not destroy objects that these calls use */
         fflush(NULL);

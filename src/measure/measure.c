@@ -237,7 +237,7 @@ static void announce(const struct round *r, int g, size_t bytes, size_t reach)
         snprintf(group, sizeof(group), ", group %d", g);
     watch_enter("%s of %s (round %d%s)", op_name(r->op), units_bytes_text(size, (double)bytes),
                 r->id, group);
-    watch_expect(20 + (double)reach / 50e6); /* time to open: connections, touching every page */
+    watch_expect((double)reach / 50e6, 20); /* time to open: touching every page; connections */
 }
 
 static int measure_group(struct campaign *c, const struct round *r, int g, int epoch, size_t bytes,
@@ -260,7 +260,7 @@ static int measure_group(struct campaign *c, const struct round *r, int g, int e
         sample_close(&c->sampler);
     } else {
         if (!c->world->solo)
-            watch_expect(0);
+            watch_expect(0, 0);
         double opened = sample_now(&c->sampler) - from;
         rc = sample_point(&c->sampler, row, &c->opts, c->opts.check && first_epoch(r, epoch), err);
         c->sampler.took.once += opened;

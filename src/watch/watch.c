@@ -46,9 +46,15 @@ void watch_call(const char *what)
     atomic_store_explicit(&self.call, what, memory_order_relaxed);
 }
 
-void watch_expect(double sec)
+static int to_ms(double sec)
 {
-    atomic_store(&self.expect_ms, sec < 1e6 ? (int)(1e3 * sec) : 1000000000);
+    return sec < 1e6 ? (int)(1e3 * sec) : 1000000000;
+}
+
+void watch_expect(double work, double others)
+{
+    atomic_store(&self.work_ms, to_ms(work));
+    atomic_store(&self.expect_ms, to_ms(work + others));
 }
 
 double watch_expected(void)
@@ -89,7 +95,7 @@ void watch_enter(const char *fmt, ...)
         watch_step();
         return;
     }
-    watch_expect(0);
+    watch_expect(0, 0);
     if (!self.running)
         return;
     va_start(ap, fmt);
@@ -103,7 +109,7 @@ void watch_leave(void)
 {
     if (depth > 0 && --depth > 0)
         return;
-    watch_expect(0);
+    watch_expect(0, 0);
     if (self.running)
         begin("no operation, between two points");
 }
@@ -181,6 +187,7 @@ static int connect_to(const char *text, const struct world *w, struct err *err)
         return err_config(err, "RAILGAUGE_WATCH=\"%s\" is neither off nor ADDRESS:PORT:TOKEN",
                           text);
     host_self(hello.host, sizeof(hello.host));
+    self.patience = hang_limit;
     return watch_thread_start(&self, &where, &hello, err);
 }
 

@@ -9,15 +9,19 @@
  * matching rule applies (watch_judge.h):
  *
  *   connection closed before goodbye           dead      "rank 3 (host n1, pid 812) died in ..."
+ *                                                        (all of them at once: no culprit)
  *   no heartbeat for 1.6 s (loaded host: more)  silent    stopped, or its node is gone
  *   a symptom                                  gpu       reported by the rank itself
- *   no rank moved for hang_after               hung      its measuring thread is stopped, or spins
- *                                                        in one place, or waits for no other rank
- *                                                        while the others do, or is behind them
+ *   its measuring thread is stopped for 1.6 s  hung      by a debugger or a signal
+ *   no rank moved for hang_after               hung      its measuring thread spins in one place, is
+ *                                                        held in the kernel, or waits for no other
+ *                                                        rank while the others do, or is behind them
  *   no rank moved for hang_after, all wait     stalled   no culprit
+ *   no rank was heard for hang_after           silent    no culprit
  *
  * A verdict is sent to every rank.  Waits that can be given up are given up (watch_verdict()), and
- * ranks that still exist half a second later are ended by their own watch thread with EXIT_CUT.
+ * ranks that still exist half a second later (in a call that cannot return: at once or 0.2 s later)
+ * are ended by their own watch thread with EXIT_CUT.
  * Completed measurements are in the file already (points_commit() after every size).
  *
  * The functions for ranks are for the measuring thread only (the counter has one writer).
@@ -54,8 +58,12 @@ void watch_step(void); /* progress: increments the counter (about 1 ns) */
  * is one word that lasts.  A rank that waits in a call is no culprit for being behind, because the
  * rank it waits for may have passed this step before it hung.  The ends of ops leave it too. */
 void watch_call(const char *what);
-void watch_expect(double sec);  /* this step may take `sec` longer */
-double watch_expected(void);    /* last value, for a rank's own tests */
+/* This step may take longer: `work` s in this rank's own loops (copying, touching pages), and
+ * `others` s until other ranks and the network have done their part. */
+void watch_expect(double work, double others);
+double watch_expected(void); /* last sum, for a rank's own tests */
+/* The call after which only the goodbye is left: its end depends on the launcher, too. */
+#define WATCH_LAST_CALL "MPI_Finalize"
 void watch_leave(void);         /* end of an op: this rank is between two ops */
 void watch_waiting(bool waits); /* waits for other ranks: not its hang */
 /* Report why this rank cannot continue ("GPU 0000:1b:00.0 does not answer").  This becomes the

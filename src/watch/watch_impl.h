@@ -15,7 +15,7 @@
 struct watch_self {
     /* written by the measuring thread */
     _Atomic uint64_t moves, steps;
-    _Atomic int state, kept, total, expect_ms;
+    _Atomic int state, kept, total, expect_ms, work_ms; /* expect_ms: with work_ms */
     _Atomic bool stopping, ending, news;
     const char *_Atomic call; /* entered call that waits for other ranks; NULL: none */
     char words[WATCH_WORDS], symptom[WATCH_WORDS], failed[512];
@@ -28,6 +28,7 @@ struct watch_self {
     /* set before the thread starts */
     bool running;
     int fd, wake, rank; /* fd and wake: -1 while closed */
+    double patience;    /* --hang-after */
     pthread_t thread, measuring;
     int tid; /* of the measuring thread */
     /* function and file of watch_report() */

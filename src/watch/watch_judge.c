@@ -199,21 +199,39 @@ static int find_pulse(const struct judge *j, enum watch_pulse pulse, int *n)
     return first;
 }
 
+static int count_here(const struct judge *j)
+{
+    int n = 0;
+
+    for (int i = 0; i < j->ranks; i++)
+        n += is_here(&j->rank[i]);
+    return n;
+}
+
 static bool stopped_too(const struct judge *j, int i)
 {
     return is_here(&j->rank[i]) && j->rank[i].beat.pulse == WATCH_STOPPED;
 }
 
-/* The rank that hangs, else -1.  Many ranks that spin are no evidence: a library may wait so. */
-static int find_hung(const struct judge *j)
+/* The only rank that spins, else -1.  Many ranks that spin are no evidence: a library may wait
+ * so. */
+static int find_spinner(const struct judge *j)
 {
-    int stopped, spins, live, held = find_pulse(j, WATCH_STOPPED, &stopped);
-    int spinner = find_pulse(j, WATCH_SPINS, &spins);
+    int spins, live, spinner = find_pulse(j, WATCH_SPINS, &spins);
 
     find_pulse(j, WATCH_LIVE, &live);
-    if (held >= 0)
-        return held;
-    if (spins == 1 && live > 0)
+    return spins == 1 && live > 0 ? spinner : -1;
+}
+
+/* The rank that hangs, else -1. */
+static int find_hung(const struct judge *j)
+{
+    int n, stopped = find_pulse(j, WATCH_STOPPED, &n), held = find_pulse(j, WATCH_HELD, &n);
+    int spinner = find_spinner(j);
+
+    if (stopped >= 0 || held >= 0)
+        return stopped >= 0 ? stopped : held;
+    if (spinner >= 0)
         return spinner;
     int outside = find_outside(j);
     return outside >= 0 ? outside : find_behind(j, false);
@@ -260,9 +278,36 @@ static bool is_gone(const struct judge *j, int i)
 
 static const char *hang_words(const struct watched *r)
 {
-    return r->beat.pulse == WATCH_STOPPED ? "its measuring thread is held (debugger or driver)"
+    return r->beat.pulse == WATCH_STOPPED ? "its measuring thread is stopped (debugger or signal)"
+           : r->beat.pulse == WATCH_HELD
+               ? "its measuring thread is held in the kernel (driver or file system)"
            : r->beat.pulse == WATCH_SPINS ? "its measuring thread spins in one place"
                                           : "it is behind the others";
+}
+
+/* True if all ranks died, and within wait_death. */
+static bool all_died(const struct judge *j, int first)
+{
+    for (int i = 0; i < j->ranks; i++)
+        if (!is_gone(j, i) || j->rank[i].gone_at - j->rank[first].gone_at > wait_death)
+            return false;
+    return true;
+}
+
+/* No rank is the cause then: it may be the first by chance. */
+static void describe_all_died(const struct judge *j, int first, char *text, size_t size)
+{
+    double last = j->rank[first].gone_at;
+    char who[128], took[UNITS_TEXT];
+
+    for (int i = 0; i < j->ranks; i++)
+        last = fmax(last, j->rank[i].gone_at);
+    name_rank(j, first, who);
+    units_seconds_text(took, last - j->rank[first].gone_at);
+    snprintf(text, size,
+             "all %d ranks died within %s in %s, %s as the first: no single rank is the "
+             "cause",
+             j->ranks, took, j->rank[first].beat.words, who);
 }
 
 static bool decide(struct judge *j, enum verdict_kind kind, int rank, double since)
@@ -279,10 +324,21 @@ static bool decide(struct judge *j, enum verdict_kind kind, int rank, double sin
         name_rank(j, rank, who);
     switch (kind) {
     case VERDICT_DEAD:
+        if (all_died(j, rank)) {
+            describe_all_died(j, rank, v->text, sizeof(v->text));
+            v->rank = -1;
+            break;
+        }
         name_others(j, rank, is_gone, others);
         snprintf(v->text, sizeof(v->text), "%s died in %s%s", who, r->beat.words, others);
         break;
     case VERDICT_SILENT:
+        if (!r) {
+            snprintf(v->text, sizeof(v->text),
+                     "no rank was heard for %s: the job is suspended, or its network is gone",
+                     took);
+            break;
+        }
         snprintf(v->text, sizeof(v->text),
                  "%s said nothing for %s in %s: it is stopped, or its node is gone", who, took,
                  r->beat.words);
@@ -292,9 +348,11 @@ static bool decide(struct judge *j, enum verdict_kind kind, int rank, double sin
         break;
     case VERDICT_HUNG:
         name_others(j, rank, stopped_too, others);
-        snprintf(v->text, sizeof(v->text), "%s hangs in %s: nothing moved for %s, and %s%s%s%s",
-                 who, r->beat.words, took, hang_words(r), r->beat.call[0] ? " in " : "",
-                 r->beat.call, r->beat.pulse == WATCH_STOPPED ? others : "");
+        snprintf(v->text, sizeof(v->text), "%s hangs in %s: %s for %s, and %s%s%s%s", who,
+                 r->beat.words,
+                 r->beat.pulse == WATCH_STOPPED ? "it did not move" : "nothing moved", took,
+                 hang_words(r), r->beat.call[0] ? " in " : "", r->beat.call,
+                 r->beat.pulse == WATCH_STOPPED ? others : "");
         break;
     default:
         snprintf(v->text, sizeof(v->text), "nothing moved for %s, and %s", took,
@@ -352,20 +410,21 @@ static double silence_limit(const struct judge *j)
 static bool look_silent(struct judge *j, double now)
 {
     double limit = silence_limit(j);
-    int worst = -1, here = 0, silent = 0;
+    int worst = -1, others = 0, silent = 0;
 
     for (int i = 0; i < j->ranks; i++) {
         const struct watched *r = &j->rank[i];
+        others += is_here(r) || r->bye; /* those that left show that the network is not the cause */
         if (!is_here(r))
             continue;
-        here++;
         /* At the start libraries are loaded, on all ranks of a host at once. */
         if (now - r->heard > limit + (r->beat.state == WATCH_STARTING ? loading : 0)) {
             silent++;
             worst = worst < 0 || r->heard < j->rank[worst].heard ? i : worst;
         }
     }
-    return silent && silent < here && decide(j, VERDICT_SILENT, worst, now - j->rank[worst].heard);
+    return silent && silent < others &&
+           decide(j, VERDICT_SILENT, worst, now - j->rank[worst].heard);
 }
 
 /* If several ranks report symptoms, take the one that is behind, else the first. */
@@ -409,15 +468,67 @@ static bool find_still(const struct judge *j, double *limit, double *since)
     return here > 0;
 }
 
-/* True if this rank has been silent for long while another one was heard. */
-static bool alone_silent(const struct judge *j, int rank, double now)
+/* A stopped thread and a lone one that spins are evidence of their own, which waits neither for the
+ * others' steps nor for the tests of GPUs.  If the threads of all ranks are stopped, a parallel
+ * debugger has the job. */
+static bool look_held(struct judge *j, double now)
+{
+    int n, stopped = find_pulse(j, WATCH_STOPPED, &n), spinner = find_spinner(j);
+    double limit, moved;
+
+    if (stopped >= 0 && n < count_here(j) && j->rank[stopped].beat.state != WATCH_STARTING &&
+        now - j->rank[stopped].moved > least_silence(j))
+        return decide(j, VERDICT_HUNG, stopped, now - j->rank[stopped].moved);
+    return spinner >= 0 && find_still(j, &limit, &moved) && now - moved > j->hang_after &&
+           decide(j, VERDICT_HUNG, spinner, now - moved);
+}
+
+/* Time at which any rank was heard last. */
+static double last_heard(const struct judge *j)
 {
     double last = 0;
 
     for (int i = 0; i < j->ranks; i++)
         if (is_here(&j->rank[i]))
             last = fmax(last, j->rank[i].heard);
-    return now - j->rank[rank].heard > least_silence(j) && now - last <= least_silence(j);
+    return last;
+}
+
+/* True if this rank has been silent for long while another one was heard. */
+static bool alone_silent(const struct judge *j, int rank, double now)
+{
+    return now - j->rank[rank].heard > least_silence(j) && now - last_heard(j) <= least_silence(j);
+}
+
+/* The rank that was heard least recently.  *others: the longest silence of another one, now or
+ * recently. */
+static int find_most_silent(const struct judge *j, double now, double *others)
+{
+    int worst = -1;
+
+    for (int i = 0; i < j->ranks; i++)
+        if (is_here(&j->rank[i]) && (worst < 0 || j->rank[i].heard < j->rank[worst].heard))
+            worst = i;
+    *others = 0;
+    for (int i = 0; i < j->ranks; i++)
+        if (is_here(&j->rank[i]) && i != worst)
+            *others = fmax(*others, fmax(j->rank[i].late + beat, now - j->rank[i].heard));
+    return worst;
+}
+
+/* Nothing moves, and no rank is behind.  A rank that is silent for much longer than each other one,
+ * and than its beats were ever late, is the cause.  While one may be silent because of load, wait:
+ * it will be heard, or look_silent() finds it. */
+static bool decide_stalled(struct judge *j, double now, double since)
+{
+    double others;
+    int worst = find_most_silent(j, now, &others);
+    const struct watched *r = &j->rank[worst];
+
+    if (now - r->heard <= least_silence(j))
+        return decide(j, VERDICT_STALLED, -1, since);
+    return now - r->heard > 2 * others && now - r->heard > 4 * r->late &&
+           decide(j, VERDICT_SILENT, worst, now - r->heard);
 }
 
 /* With late beats, a stopped rank may be silent for longer than the patience with hangs; report it
@@ -426,28 +537,43 @@ static bool look_hung(struct judge *j, double now)
 {
     double limit, moved;
 
-    if (!find_still(j, &limit, &moved) || now - moved <= limit)
+    if (!find_still(j, &limit, &moved))
+        return false;
+    /* Watch threads beat whatever a step may take. */
+    if (now - last_heard(j) > fmax(j->hang_after, silence_limit(j)))
+        return decide(j, VERDICT_SILENT, -1, now - last_heard(j));
+    if (now - moved <= limit)
         return false;
     int who = find_hung(j);
     if (who >= 0 && alone_silent(j, who, now))
         return decide(j, VERDICT_SILENT, who, now - j->rank[who].heard);
-    return decide(j, who < 0 ? VERDICT_STALLED : VERDICT_HUNG, who, now - moved);
+    return who < 0 ? decide_stalled(j, now, now - moved)
+                   : decide(j, VERDICT_HUNG, who, now - moved);
 }
 
-bool judge_soon(const struct judge *j, double now)
+/* True if a hang becomes a verdict in about 2 s; `expect`: with the time that steps may take. */
+static bool is_near(const struct judge *j, double now, bool expect)
 {
     double limit, moved;
 
+    if (!find_still(j, &limit, &moved))
+        return false;
+    limit = expect ? limit : j->hang_after;
+    return now - moved > limit - fmin(notice, limit / 2);
+}
+
+enum judge_need judge_soon(const struct judge *j, double now)
+{
     for (int i = 0; i < j->ranks; i++)
         if (j->rank[i].symptom[0])
-            return true;
-    return find_still(j, &limit, &moved) && now - moved > limit - fmin(notice, limit / 2);
+            return JUDGE_SOON;
+    return is_near(j, now, true) ? JUDGE_SOON : is_near(j, now, false) ? JUDGE_LOOK : JUDGE_NOTHING;
 }
 
 bool judge_look(struct judge *j, double now)
 {
     return j->verdict.kind != VERDICT_NONE || look_dead(j, now) || look_silent(j, now) ||
-           look_ill(j, now) || look_hung(j, now);
+           look_ill(j, now) || look_held(j, now) || look_hung(j, now);
 }
 
 /* --- verdict.json: the listener's knowledge of every rank at the decision --- */
@@ -466,7 +592,7 @@ static json_t *text_or_null(const char *text)
 
 static json_t *rank_json(const struct watched *r, int rank, double now)
 {
-    static const char *const pulse[] = {"unseen", "live", "stopped", "spins"};
+    static const char *const pulse[] = {"unseen", "live", "stopped", "spins", "held"};
     json_t *o = json_pack("{s:i, s:s}", "rank", rank, "state", state_name(r));
 
     if (r->known)

@@ -62,8 +62,13 @@ void judge_excuse(struct judge *j, double held_up); /* the listener was delayed 
 
 /* True if there is a verdict, now or earlier.  A verdict never changes. */
 bool judge_look(struct judge *j, double now);
-/* True if a verdict is due in about 2 s unless a rank moves. */
-bool judge_soon(const struct judge *j, double now);
+/* What the ranks should do about a verdict that may be near, unless a rank moves. */
+enum judge_need {
+    JUDGE_NOTHING,
+    JUDGE_LOOK, /* look at the measuring threads: no rank has moved for long */
+    JUDGE_SOON, /* the same, and collect information: a verdict is due in about 2 s */
+};
+enum judge_need judge_soon(const struct judge *j, double now);
 int judge_left(const struct judge *j); /* number of connected ranks */
 
 /* Write verdict.json (src/schema/verdict.schema.json) to the directory `dir`. */

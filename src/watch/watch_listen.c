@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/units.h"
+#include "watch/watch.h"
 #include "watch/watch_wire.h"
 
 /* STRANGERS, STRANGER_SEC: limits on connections that have not said hello yet. */
@@ -42,7 +43,8 @@ struct listener {
     int room;
     struct judge judge;
     double last, met_at; /* end of the last turn; time of the first hello */
-    bool told, warned, counted;
+    bool told, counted;
+    enum judge_need warned;
     bool speaks; /* prints its verdict on stderr itself */
 };
 
@@ -130,12 +132,14 @@ const char *listen_failed(const struct listener *l)
     return l->judge.failed;
 }
 
-bool listen_over(const struct listener *l)
+bool listen_over(const struct listener *l, bool ending)
 {
     bool over = l->judge.ranks > 0;
 
-    for (int i = 0; i < l->judge.ranks; i++)
-        over = over && l->judge.rank[i].bye && l->judge.rank[i].gone;
+    for (int i = 0; i < l->judge.ranks; i++) {
+        const struct watched *r = &l->judge.rank[i];
+        over = over && ((r->bye && r->gone) || (ending && !strcmp(r->beat.call, WATCH_LAST_CALL)));
+    }
     return over;
 }
 
@@ -244,15 +248,15 @@ void listen_stop(struct listener *l)
     say(l, "stop\n");
 }
 
-/* Warn the ranks once, before a hang becomes a verdict: rank 0 can collect more information, and
- * each looks at its measuring thread. */
+/* Warn the ranks once, before a hang becomes a verdict: each looks at its measuring thread, and
+ * rank 0 can collect more information. */
 static void warn_of_hang(struct listener *l, double now)
 {
-    bool soon = judge_soon(&l->judge, now);
+    enum judge_need need = judge_soon(&l->judge, now);
 
-    if (soon && !l->warned)
-        say(l, "soon\n");
-    l->warned = soon;
+    if (need > l->warned)
+        say(l, need == JUDGE_SOON ? "soon\n" : "look\n");
+    l->warned = need;
 }
 
 /* Warn once of ranks that cannot reach the listener, because their faults could not be
@@ -440,7 +444,7 @@ static void listen_to_all(struct listener *l)
     while (!listen_verdict(l)) {
         double now = log_now();
         alone = listen_turn(l, 50) ? 0 : alone > 0 ? alone : now;
-        if (listen_over(l))
+        if (listen_over(l, false))
             return;
         if (listen_met(l) ? alone > 0 && now - alone > 0.5 : now - begun > 60)
             return;

@@ -26,8 +26,9 @@ int listen_turn(struct listener *l, int ms);
 const struct verdict *listen_verdict(const struct listener *l);
 /* Why the campaign failed, as rank 0 said before its end; "": not said. */
 const char *listen_failed(const struct listener *l);
-bool listen_met(const struct listener *l);  /* true if any rank said hello */
-bool listen_over(const struct listener *l); /* true if all have come, said goodbye and gone */
+bool listen_met(const struct listener *l); /* true if any rank said hello */
+/* True if all have come, said goodbye and gone; `ending`: or wait in their last call. */
+bool listen_over(const struct listener *l, bool ending);
 
 /* Ask the ranks to end in good order; ranks that connect later are not asked. */
 void listen_stop(struct listener *l);

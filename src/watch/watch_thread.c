@@ -24,7 +24,11 @@
 static const double beat = 0.1, soon = 0.01, connect_sec = 2, grace = 0.5, asked_grace = 0.2,
                     farewell = 0.3;
 static const double report_sec = 2; /* limit of a report */
-static const double glance = 0.01;  /* interval between two looks at the measuring thread */
+/* Interval between the first looks at the measuring thread, and between later ones. */
+static const double glance = 0.01, later_glance = 0.1;
+/* Time without progress before the kernel is asked for the state of the measuring thread at each
+ * beat; time in which each answer must be "stopped". */
+static const double look_after = 0.5, stopped_sec = 1;
 
 /* Looks at the measuring thread since "soon", while it makes no progress. */
 struct watch_looks {
@@ -34,12 +38,22 @@ struct watch_looks {
     int signals, held; /* looks; looks that found the thread held */
 };
 
+/* Progress of the measuring thread, as seen at each beat. */
+struct watch_still {
+    uint64_t moves;
+    double since;   /* time at which `moves` was seen first */
+    double stopped; /* time of the first of the last answers "stopped" */
+    int answers;    /* their number; 0: the last answer was another */
+};
+
 struct watch_talk {
     struct watch_self *self;
     struct watch_looks looks;
+    struct watch_still still;
     struct watch_stream in;
     bool welcome, led, said_stop, lost;
-    char ill[WATCH_WORDS]; /* symptom already sent */
+    enum watch_pulse pulse; /* of the last beat */
+    char ill[WATCH_WORDS];  /* symptom already sent */
     double told_at;
 };
 
@@ -144,8 +158,8 @@ static void begin_looks(struct watch_talk *t)
     atomic_store(&places.high, 0);
 }
 
-/* True if the kernel holds the thread: stopped, traced, or in an uninterruptible call. */
-static bool is_held(int tid)
+/* The kernel's letter for the state of a thread (proc_pid_stat(5)); ' ': unknown. */
+static char thread_state(int tid)
 {
     char path[64], line[256] = "";
 
@@ -156,7 +170,39 @@ static bool is_held(int tid)
     if (f)
         fclose(f);
     const char *state = strrchr(line, ')'); /* the name before it may contain anything */
-    return state && state[1] && strchr("tTD", state[2] ? state[2] : ' ');
+    return state && state[1] && state[2] ? state[2] : ' ';
+}
+
+/* Called at each beat.  A stopped thread is found without signals, and soon: it does not go on by
+ * itself, whatever its step may take.  Several answers are needed, because a tracer of system calls
+ * stops a thread for moments. */
+static void see_progress(struct watch_talk *t)
+{
+    struct watch_still *k = &t->still;
+    uint64_t moves = atomic_load(&t->self->moves);
+    double now = log_now();
+
+    if (moves != k->moves || k->since <= 0)
+        *k = (struct watch_still){.moves = moves, .since = now};
+    if (now - k->since < look_after)
+        return;
+    char state = thread_state(t->self->tid);
+    if (state != 't' && state != 'T')
+        k->answers = 0;
+    else if (!k->answers++)
+        k->stopped = now;
+}
+
+static bool is_stopped(const struct watch_still *k)
+{
+    return k->answers > 1 && log_now() - k->stopped >= stopped_sec;
+}
+
+/* True if the measuring thread has been in one step for longer than its own loops may take.  Before
+ * that, one that touches or copies much memory looks like one that spins. */
+static bool is_overdue(const struct watch_talk *t)
+{
+    return log_now() - t->still.since > t->self->patience + 1e-3 * atomic_load(&t->self->work_ms);
 }
 
 /* One look, if it is due; the looks end with the first progress. */
@@ -167,26 +213,29 @@ static void look(struct watch_talk *t)
 
     if (!k->open || log_now() < k->next)
         return;
-    k->next = log_now() + glance;
+    k->next = log_now() + (k->signals < 4 * FEW ? glance : later_glance);
     k->open = atomic_load(&s->moves) == k->still && pthread_kill(s->measuring, SIGURG) == 0;
     k->signals++;
-    k->held += is_held(s->tid);
+    k->held += thread_state(s->tid) == 'D';
 }
 
-static enum watch_pulse pulse_of(const struct watch_looks *k)
+static enum watch_pulse pulse_of(const struct watch_talk *t)
 {
+    const struct watch_looks *k = &t->looks;
     unsigned seen = atomic_load(&places.seen);
 
+    if (is_stopped(&t->still))
+        return WATCH_STOPPED;
     if (!k->open || k->signals < FEW)
         return WATCH_UNSEEN;
     if (!seen)
-        return k->held == k->signals ? WATCH_STOPPED : WATCH_UNSEEN;
+        return k->held == k->signals ? WATCH_HELD : WATCH_UNSEEN;
     if (seen < FEW / 2)
         return WATCH_UNSEEN;
-    return !atomic_load(&places.waits) &&
-                   atomic_load(&places.high) - atomic_load(&places.low) <= SPIN_BYTES
-               ? WATCH_SPINS
-               : WATCH_LIVE;
+    if (atomic_load(&places.waits) ||
+        atomic_load(&places.high) - atomic_load(&places.low) > SPIN_BYTES)
+        return WATCH_LIVE;
+    return is_overdue(t) ? WATCH_SPINS : WATCH_UNSEEN;
 }
 
 /* --- send --- */
@@ -223,7 +272,7 @@ static int say_beat(struct watch_talk *t)
                            .expect = 1e-3 * atomic_load(&s->expect_ms),
                            .kept = atomic_load(&s->kept),
                            .total = atomic_load(&s->total),
-                           .pulse = pulse_of(&t->looks)};
+                           .pulse = t->pulse = pulse_of(t)};
     char line[WATCH_LINE], ill[WATCH_WORDS];
     const char *call = atomic_load(&s->call);
 
@@ -377,6 +426,8 @@ static void hear(struct watch_talk *t)
         } else if (!strcmp(line, "stop")) {
             atomic_store(&t->self->asked, true);
             kill(getpid(), SIGTERM); /* handled by the measuring thread */
+        } else if (!strcmp(line, "look")) {
+            begin_looks(t);
         } else if (!strcmp(line, "soon")) {
             begin_looks(t);
             start_report(t->self);
@@ -416,6 +467,17 @@ static double next_turn(const struct watch_talk *t, double last)
     return t->looks.open && t->looks.next < due ? t->looks.next : due;
 }
 
+/* Seconds from a verdict to the end of this rank.  A measuring thread that gives up its wait has
+ * left its call by then; one that is stopped or spins cannot end at all. */
+static double time_to_end(const struct watch_talk *t)
+{
+    const struct watch_self *s = t->self;
+
+    if (t->pulse == WATCH_STOPPED || t->pulse == WATCH_SPINS)
+        return 0;
+    return atomic_load(&s->stopping) || atomic_load(&s->call) ? asked_grace : grace;
+}
+
 /* After the listener is lost, the thread stays only to enforce a verdict. */
 static void *talk(void *self)
 {
@@ -433,12 +495,12 @@ static void *talk(void *self)
             look(t);
         if (log_now() >= last + until_next(s)) {
             atomic_store(&s->news, false);
+            see_progress(t);
             if (!t->lost && say_beat(t) < 0)
                 lose(t);
             last = log_now();
         }
-        if (t->told_at > 0 &&
-            log_now() - t->told_at > (atomic_load(&s->stopping) ? asked_grace : grace))
+        if (t->told_at > 0 && log_now() - t->told_at > time_to_end(t))
             _exit(EXIT_CUT);
     }
     if (!t->lost)

@@ -80,7 +80,7 @@ static bool parse_beat(struct watch_beat *b, const char *at)
     if (!take_u64(&at, UINT64_MAX, &b->moves) || !take_u64(&at, UINT64_MAX, &b->steps) ||
         !take_u64(&at, WATCH_WAITING, &state) || !take_u64(&at, 1u << 31, &ms) ||
         !take_int(&at, INT_MAX, &b->kept) || !take_int(&at, INT_MAX, &b->total) ||
-        !take_u64(&at, WATCH_SPINS, &pulse) || !take_word(&at, b->call, sizeof(b->call)))
+        !take_u64(&at, WATCH_HELD, &pulse) || !take_word(&at, b->call, sizeof(b->call)))
         return false;
     b->state = (enum watch_state)state;
     b->pulse = (enum watch_pulse)pulse;

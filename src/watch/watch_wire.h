@@ -8,7 +8,8 @@
  *             bye        this rank is done
  *   listener  welcome    after a valid hello; "welcome led": the campaign ends with the listener
  *             stop       end in good order, as after SIGTERM
- *             soon       no rank has moved for long, about 2 s before a verdict
+ *             look       no rank has moved for long: look at the measuring thread
+ *             soon       the same, about 2 s before a verdict
  *             verdict WORDS
  *
  * A line ends with \n and is shorter than WATCH_LINE.  WORDS extend to the end of the line; control
@@ -31,12 +32,13 @@ enum watch_state {
     WATCH_WAITING,  /* waits for other ranks */
 };
 
-/* What a rank's watch thread saw of the measuring thread after "soon" (watch_thread.c). */
+/* What a rank's watch thread saw of the measuring thread that does not move (watch_thread.c). */
 enum watch_pulse {
     WATCH_UNSEEN,  /* not looked at, or undecided */
     WATCH_LIVE,    /* runs, and not always in the same place */
-    WATCH_STOPPED, /* is held: by a debugger, or in a driver's call that does not return */
-    WATCH_SPINS,   /* runs in a loop of a few instructions */
+    WATCH_STOPPED, /* stopped by a debugger or a signal for a second: does not go on by itself */
+    WATCH_SPINS,   /* ran in a loop of a few instructions for longer than its step may take */
+    WATCH_HELD,    /* in a call of the kernel that does not return: a driver, a file system */
 };
 
 struct watch_beat {

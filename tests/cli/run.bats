@@ -196,10 +196,10 @@ beta() { railgauge show "$1/matrix.json" tiers --json | jq -r --arg t "$2" ".tie
 }
 
 # lacking "NAME=ERRNO ..." COMMAND...: on a file system without these calls.
-lacking() { NOLOCKS=$1 LD_PRELOAD=$RG_BUILD/fake/libnolocks.so "${@:2}"; }
+lacking() { FAULTY=$1 LD_PRELOAD=$RG_BUILD/fake/libfaulty.so "${@:2}"; }
 
 @test "a file system without flock: fcntl, then a file of the owner; only a lock that is held is another run" {
-    [ -e "$RG_BUILD/fake/libnolocks.so" ] || skip "the stand-ins are not built (make check builds them)"
+    [ -e "$RG_BUILD/fake/libfaulty.so" ] || skip "the stand-ins are not built (make check builds them)"
     [ -z "${RG_SAN-}" ] || skip "sanitizers come first"
     words=(railgauge run --transport sim --fabric hgx-h100 --racks 1 --op pair_bw -b 1M -e 1M --no-plots --no-verdict)
     for errno in 38 95 37; do # ENOSYS, EOPNOTSUPP, ENOLCK
@@ -237,7 +237,7 @@ lacking() { NOLOCKS=$1 LD_PRELOAD=$RG_BUILD/fake/libnolocks.so "${@:2}"; }
 }
 
 @test "a folder whose fsync fails is told; one that has no such call is not" {
-    [ -e "$RG_BUILD/fake/libnolocks.so" ] || skip "the stand-ins are not built (make check builds them)"
+    [ -e "$RG_BUILD/fake/libfaulty.so" ] || skip "the stand-ins are not built (make check builds them)"
     [ -z "${RG_SAN-}" ] || skip "sanitizers come first"
     railgauge discover --fabric hgx-h100 --racks 1 -o t.json -q
     for errno in 22 95; do # EINVAL, EOPNOTSUPP

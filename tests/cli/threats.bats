@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# threats.bats - each line of docs/threats.md names a test, and that test exists.
+# threats.bats - each line of docs/threats.md and each promise of docs/faults.md names a test, and that test exists.
 
 bats_require_minimum_version 1.5.0
 
@@ -8,23 +8,36 @@ top=$BATS_TEST_DIRNAME/../..
 # named: FILE and the words behind it, in the last cell of each row.
 named() { sed -nE 's/^\|.*\| `(tests\/[^`]*)` ?(.*) \|$/\1\t\2/p' "$1"; }
 
-@test "each line of the threat model names a test that exists; lines without one are the ones that say so" {
-    page=$top/docs/threats.md
-    [ "$(named "$page" | wc -l)" -gt 20 ]
+# exist PAGE LEAST
+exist() {
+    [ "$(named "$1" | wc -l)" -gt "$2" ] || return 1
     while IFS=$'\t' read -r file words; do
         case $words in
         \"*\") grep -qF "@test $words {" "$top/$file" ;;
         "") [ -x "$top/$file" ] ;;
         *) grep -q "cmocka_unit_test[a-z_]*($words\b\|TEST($words)" "$top/$file" ;;
-        esac || { echo "$file has no test $words"; false; }
-    done < <(named "$page")
+        esac || { echo "$file has no test $words"; return 1; }
+    done < <(named "$1")
+}
+
+@test "each line of the threat model names a test that exists; lines without one are the ones that say so" {
+    page=$top/docs/threats.md
+    exist "$page" 20
     rows=$(grep -c '^| [^-]' "$page")
     [ "$((rows - $(named "$page" | wc -l)))" -eq 3 ] # two heads, and what is possible
     grep -c '| possible: ' "$page"
     # A name that is none is found.
     sed 's/only_the_group_may_read/nobody_may_read/' "$page" >"$BATS_TEST_TMPDIR/page"
-    words=$(named "$BATS_TEST_TMPDIR/page" | grep nobody)
-    ! grep -q "TEST(${words#*$'\t'})" "$top/${words%$'\t'*}"
+    run ! exist "$BATS_TEST_TMPDIR/page" 20
+    [[ $output == *"tests/unit/profiler.c has no test nobody_may_read"* ]]
+}
+
+@test "each promise about faults names a test that exists" {
+    page=$top/docs/faults.md
+    exist "$page" 25
+    # Each row behind the measured table but the two heads.
+    rows=$(sed '1,/end of faults/d' "$page" | grep -c '^| [^-]')
+    [ "$((rows - $(named "$page" | wc -l)))" -eq 2 ]
 }
 
 @test "a program without hardening is found, by each of its lacks" {

@@ -46,7 +46,7 @@ static void same_beat(const struct watch_beat *b)
     bounded(b->words, sizeof(b->words));
     bounded(b->call, sizeof(b->call));
     if (b->state > WATCH_WAITING || b->expect < 0 || b->kept < 0 || b->total < 0 ||
-        b->pulse > WATCH_SPINS || n >= WATCH_LINE)
+        b->pulse > WATCH_HELD || n >= WATCH_LINE)
         abort();
     line[n - 1] = '\0';
     if (watch_line_parse(&again, line) < 0 || again.kind != WATCH_BEAT ||

@@ -2,7 +2,7 @@
 """freeze.py KIND PID - the first thread of a process stands still where it is; its other threads live on.
 
 stop: ptrace holds it, as a debugger does, until the process ends.  spin: it goes on in a loop of one instruction, with
-its stack as it was (x86-64).  Exit code 77: not possible here."""
+its stack as it was (x86-64).  "frozen" is printed when this is so.  Exit code 77: not possible here."""
 import ctypes
 import errno
 import os
@@ -51,6 +51,8 @@ def main(kind, pid):
         regs[ORIG_RAX] = 2**64 - 1  # the kernel begins no system call again
         ptrace(SETREGS, pid, ctypes.cast(regs, ctypes.c_void_p))
         ptrace(DETACH, pid)
+    print("frozen", flush=True)
+    if kind == "spin":
         return
     while os.WIFSTOPPED(os.waitpid(pid, ALL)[1]):
         pass

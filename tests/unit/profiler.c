@@ -799,6 +799,55 @@ static void the_rate_of_writing_is_bounded(void **state)
     assert_int_equal(child(at_full_speed, 5, "16", "coll"), 0);
 }
 
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* A record is in the file after a tick, and a flush does not wait, whatever the wall clock says. */
+static void at_a_set_clock(int abi)
+{
+    uint64_t begin;
+
+    open_file_of(abi);
+    for (int i = 0; i < 10; i++) { /* ticks before and after the step */
+        run_numbered(shared[0], (uint64_t)i);
+        nap(150000000);
+    }
+    nap(500000000);
+    SURE(file_of(getpid())->next == 10);
+    begin = now_ns();
+    plugin.finalize(shared[0]);
+    SURE(now_ns() - begin < 800000000); /* ring_flush() gives up after 1 s */
+}
+
+static void a_clock_that_is_set_delays_nothing(void **state)
+{
+    static const char *const set[] = {"clock=3600 calls=4", "clock=-3600 calls=4"};
+    const char *build = getenv("RG_BUILD"), *san = getenv("RG_SAN");
+    char shim[512];
+    int status;
+
+    (void)state;
+    snprintf(shim, sizeof(shim), "%s/fake/libfaulty.so", build ? build : "build");
+    if (access(shim, R_OK) || (san && *san))
+        skip();
+    for (int i = 0; i < 2; i++) {
+        pid_t pid = fork();
+        if (!pid) {
+            setenv("LD_PRELOAD", shim, 1);
+            setenv("FAULTY", set[i], 1);
+            execl("/proc/self/exe", "profiler", folder, NULL);
+            _exit(127);
+        }
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+    }
+}
+
 /* Others of the group may read, nobody else may, and nobody may look into the folder. */
 static void modes(int abi)
 {
@@ -892,8 +941,12 @@ static void a_microsecond_a_collective(void **state)
     assert_int_equal(child(costs, 5, "16", "coll"), 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc == 2) { /* with a preloaded clock */
+        snprintf(folder, sizeof(folder), "%s", argv[1]);
+        return child(at_a_set_clock, 7, "1", "coll");
+    }
 #define TEST(f) cmocka_unit_test_setup_teardown(f, folder_make, folder_remove)
     const struct CMUnitTest tests[] = {
         TEST(every_version),
@@ -911,6 +964,7 @@ int main(void)
         TEST(what_is_done_to_the_file_is_not_done_to_the_job),
         TEST(descriptors_are_its_own),
         TEST(the_rate_of_writing_is_bounded),
+        TEST(a_clock_that_is_set_delays_nothing),
         TEST(only_the_group_may_read),
         TEST(a_microsecond_a_collective),
     };

@@ -91,6 +91,40 @@ static void test_first_death_rules(void **state)
     judge_free(&j);
 }
 
+/* All at once: no rank is the cause, as when memory or an administrator ends the job. */
+static void test_all_die_at_once(void **state)
+{
+    const struct {
+        double at[N];
+        int rank;
+        const char *says;
+    } t[] = {
+        {{11.01, 11, 11.02, 11.099},
+         -1,
+         "all 4 ranks died within 99.0 ms in x, rank 1 (host n0, pid 101) as the first: no single "
+         "rank is the cause; 3 of 9 points are kept"},
+        {{11.01, 11, 11.02, 11.11}, 1, "rank 1 (host n0, pid 101) died in x; so did rank 0, 2, 3"},
+        {{11.01, 11, 11.02, 0}, 1, "rank 1 (host n0, pid 101) died in x; so did rank 0, 2"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(t) / sizeof(*t); i++) {
+        struct judge j;
+        join(&j, 10);
+        for (int r = 0; r < N; r++)
+            tick(&j, r, 10.9, 5, 5, WATCH_BUSY, 0, "x");
+        for (int r = 0; r < N; r++)
+            if (t[i].at[r] > 0)
+                judge_closed(&j, r, t[i].at[r]);
+        assert_true(judge_look(&j, 11.2));
+        assert_int_equal(j.verdict.kind, VERDICT_DEAD);
+        assert_int_equal(j.verdict.rank, t[i].rank);
+        if (!strstr(j.verdict.text, t[i].says))
+            fail_msg("row %zu: %s", i, j.verdict.text);
+        judge_free(&j);
+    }
+}
+
 static void test_goodbye_is_no_death(void **state)
 {
     struct watch_line bye = {.kind = WATCH_BYE}, stop = {.kind = WATCH_STOP};
@@ -151,6 +185,15 @@ static void test_silence(void **state)
     assert_int_equal(j.verdict.kind, VERDICT_SILENT);
     assert_int_equal(j.verdict.rank, 0);
     judge_free(&j);
+    join(&j, 10); /* the last one, after the others' goodbyes */
+    assert_false(stand(&j, 10, 11, (int[]){5, 5, 5, 5}, 0));
+    for (int r = 1; r < N; r++)
+        judge_line(&j, r, &(struct watch_line){.kind = WATCH_BYE}, 11);
+    assert_false(judge_look(&j, 12.5));
+    assert_true(judge_look(&j, 12.7));
+    assert_int_equal(j.verdict.kind, VERDICT_SILENT);
+    assert_int_equal(j.verdict.rank, 0);
+    judge_free(&j);
 }
 
 static void test_silence_of_all_or_of_the_listener(void **state)
@@ -160,7 +203,20 @@ static void test_silence_of_all_or_of_the_listener(void **state)
     (void)state;
     join(&j, 10);
     assert_false(judge_look(&j, 14)); /* a suspended job, or our own network */
-    assert_false(stand(&j, 14, 14.1, (int[]){5, 5, 5, 5}, 0));
+    assert_false(stand(&j, 14, 14.1, (int[]){5, 5, 5, 5}, 20));
+    /* Beats do not wait for the 20 s that the step may take; one that was late changes the limit. */
+    assert_false(judge_look(&j, 24));
+    assert_true(judge_look(&j, 26));
+    assert_int_equal(j.verdict.kind, VERDICT_SILENT);
+    assert_int_equal(j.verdict.rank, -1);
+    assert_non_null(strstr(j.verdict.text, "no rank was heard for 11.9 s: the job is suspended"));
+    judge_free(&j);
+    join(&j,
+         10); /* the ranks are heard at last, after a step of 20 s: hang_after counts from there */
+    stand(&j, 10, 29, (int[]){5, 5, 5, 5}, 20);
+    assert_false(judge_look(&j, 33.9));
+    assert_true(judge_look(&j, 34.1));
+    assert_int_equal(j.verdict.kind, VERDICT_SILENT);
     judge_free(&j);
     join(&j, 10);
     stand(&j, 10, 10.5, (int[]){5, 5, 5, 5}, 0);
@@ -214,6 +270,45 @@ static void test_stopped_on_a_loaded_host(void **state)
     judge_free(&j);
 }
 
+/* All ranks wait in the same call, whose beats come `late` s late on a loaded host; rank 3 says
+ * nothing from 12 on, the others' last words are `others` s old at the end. */
+static double stopped_in_a_call(double late, double others, struct verdict *v)
+{
+    struct judge j;
+    double now;
+
+    join(&j, 10);
+    for (now = 10; now < 40 && !judge_look(&j, now); now += 0.05)
+        for (int r = 0; r < N; r++) {
+            struct watch_line l = {
+                .kind = WATCH_BEAT,
+                .beat = {.moves = 9, .steps = 5, .state = WATCH_BUSY, .call = "x", .words = "x"}};
+            double every = now < 12.5 ? 0.1 + late : others;
+            if (now + 1e-9 >= j.rank[r].heard + every && (r != 3 || now < 12.5))
+                judge_line(&j, r, &l, now);
+        }
+    *v = j.verdict;
+    judge_free(&j);
+    return now;
+}
+
+static void test_stopped_in_a_call_on_a_loaded_host(void **state)
+{
+    struct verdict v;
+
+    (void)state;
+    /* The last step was at 11, and hang_after is 5 s; a silence of 1.6 + 8 * 0.9 s is told at 20.8. */
+    double at = stopped_in_a_call(0.9, 1, &v);
+    assert_int_equal(v.kind, VERDICT_SILENT);
+    assert_int_equal(v.rank, 3);
+    assert_true(at > 16.6 && at < 17.1);
+    /* the others are nearly as silent: it must be twice as long as theirs */
+    at = stopped_in_a_call(0.9, 3, &v);
+    assert_int_equal(v.kind, VERDICT_SILENT);
+    assert_int_equal(v.rank, 3);
+    assert_true(at > 17.9 && at < 19);
+}
+
 static void test_the_one_behind_hangs(void **state)
 {
     struct judge j;
@@ -238,13 +333,21 @@ static void test_soon(void **state)
     (void)state;
     join(&j, 10); /* patience: 5 s and 0.7 s */
     assert_false(stand(&j, 10, 13.4, (int[]){57, 57, 57, 56}, 0));
-    assert_false(judge_soon(&j, 13.4));
+    assert_int_equal(judge_soon(&j, 12.7), JUDGE_NOTHING);
+    assert_int_equal(judge_soon(&j, 13.4), JUDGE_LOOK);
     assert_false(stand(&j, 13.5, 14, (int[]){57, 57, 57, 56}, 0));
-    assert_true(judge_soon(&j, 14));
+    assert_int_equal(judge_soon(&j, 14), JUDGE_SOON);
     tick(&j, 0, 14.1, 59, 58, WATCH_BUSY, 0, "all_reduce of 1.00 MiB (round 7)");
-    assert_false(judge_soon(&j, 14.2)); /* somebody moved */
+    assert_int_equal(judge_soon(&j, 14.2), JUDGE_NOTHING); /* somebody moved */
     judge_line(&j, 2, &ill, 14.3);
-    assert_true(judge_soon(&j, 14.3));
+    assert_int_equal(judge_soon(&j, 14.3), JUDGE_SOON);
+    judge_free(&j);
+    join(&j, 10); /* a step that may take 20 s: threads are looked at all the same */
+    assert_false(stand(&j, 10, 34, (int[]){57, 57, 57, 56}, 20));
+    assert_int_equal(judge_soon(&j, 12.7), JUDGE_NOTHING);
+    assert_int_equal(judge_soon(&j, 12.9), JUDGE_LOOK);
+    assert_int_equal(judge_soon(&j, 33.4), JUDGE_LOOK);
+    assert_int_equal(judge_soon(&j, 33.6), JUDGE_SOON);
     judge_free(&j);
 }
 
@@ -349,9 +452,11 @@ static const char *judged(const struct still *as, int *rank)
 static void test_evidence(void **state)
 {
     const enum watch_state B = WATCH_BUSY, W = WATCH_WAITING;
-    const enum watch_pulse L = WATCH_LIVE, U = WATCH_UNSEEN, H = WATCH_STOPPED, S = WATCH_SPINS;
+    const enum watch_pulse L = WATCH_LIVE, U = WATCH_UNSEEN, H = WATCH_STOPPED, S = WATCH_SPINS,
+                           K = WATCH_HELD;
     const char *const in = "MPI_Bcast", *const out = "", *const op = "all_reduce (round 1)";
-    static const char *const held = "its measuring thread is held (debugger or driver)",
+    static const char *const held = "its measuring thread is stopped (debugger or signal)",
+                             *const kernel = "is held in the kernel (driver or file system)",
                              *const spins = "its measuring thread spins in one place",
                              *const behind = "it is behind the others",
                              *const none = "no rank is behind the others",
@@ -364,6 +469,8 @@ static void test_evidence(void **state)
         /* all are inside the same call: the thread tells */
         {2, held, {{5, B, L, in, op}, {5, B, L, in, op}, {5, B, H, in, op}, {5, B, L, in, op}}},
         {2, spins, {{5, B, L, in, op}, {5, B, L, in, op}, {5, B, S, in, op}, {5, B, L, in, op}}},
+        {2, kernel, {{5, B, L, in, op}, {5, B, L, in, op}, {5, B, K, in, op}, {5, B, L, in, op}}},
+        {1, held, {{5, B, K, in, op}, {5, B, H, in, op}, {5, B, S, in, op}, {5, B, L, in, op}}},
         /* rank 1 is behind because rank 2 hung before its messages had left */
         {2, held, {{6, B, L, in, op}, {5, B, L, in, op}, {6, B, H, in, op}, {6, B, L, in, op}}},
         {-1, wait, {{6, B, L, in, op}, {5, B, L, in, op}, {6, B, L, in, op}, {6, B, L, in, op}}},
@@ -389,11 +496,60 @@ static void test_evidence(void **state)
             fail_msg("row %zu: rank %d instead of %d: %s", i, rank, t[i].rank, text);
     }
     judged(t[0].as, &rank);
-    assert_non_null(strstr(judged(t[0].as, &rank), "driver) in MPI_Bcast"));
+    assert_non_null(strstr(judged(t[0].as, &rank), "signal) in MPI_Bcast"));
     const struct still two[N] = {
         {5, B, L, in, op}, {5, B, H, in, op}, {5, B, L, in, op}, {5, B, H, in, op}};
-    assert_non_null(strstr(judged(two, &rank), "driver) in MPI_Bcast; so did rank 3"));
+    assert_non_null(strstr(judged(two, &rank), "signal) in MPI_Bcast; so did rank 3"));
     assert_int_equal(rank, 1);
+}
+
+/* From 10 on: rank `who` has this pulse, the others are alive and make a step a beat if `move`.  The
+ * time of the verdict, at most 70. */
+static double told_at(enum watch_pulse pulse, int who, int others, bool move, double expect,
+                      struct verdict *v)
+{
+    struct judge j;
+    double now;
+
+    join(&j, 10);
+    for (now = 10; now < 70 && !judge_look(&j, now); now += 0.1)
+        for (int r = 0; r < N; r++) {
+            bool is = r == who || r < others;
+            struct watch_line l = {.kind = WATCH_BEAT,
+                                   .beat = {.moves = move && !is ? (uint64_t)(10 * now) : 9,
+                                            .state = WATCH_BUSY,
+                                            .pulse = is ? pulse : WATCH_LIVE,
+                                            .expect = expect,
+                                            .call = "MPI_Bcast",
+                                            .words = "x"}};
+            judge_line(&j, r, &l, now);
+        }
+    *v = j.verdict;
+    judge_free(&j);
+    return now;
+}
+
+#define BETWEEN(low, value, high) assert_true((low) < (value) && (value) < (high))
+
+/* What is evidence of its own waits neither for 20 s that the step may take nor for tests of GPUs. */
+static void test_when_evidence_is_told(void **state)
+{
+    struct verdict v;
+
+    (void)state;
+    BETWEEN(11.5, told_at(WATCH_STOPPED, 3, 0, false, 20, &v), 11.9);
+    assert_int_equal(v.rank, 3);
+    assert_non_null(strstr(v.text, "it did not move for 1."));
+    BETWEEN(11.5, told_at(WATCH_STOPPED, 3, 0, true, 20, &v), 11.9); /* the others still move */
+    BETWEEN(11.5, told_at(WATCH_STOPPED, 3, 3, false, 20, &v) - 23.9,
+            12.3); /* a debugger has all */
+    BETWEEN(14.9, told_at(WATCH_SPINS, 2, 0, false, 20, &v), 15.3);
+    assert_int_equal(v.rank, 2);
+    BETWEEN(69, told_at(WATCH_SPINS, 2, 0, true, 20, &v), 71);
+    BETWEEN(35.6, told_at(WATCH_SPINS, 2, 1, false, 20, &v), 36); /* two that spin: a library */
+    assert_int_equal(v.rank, -1);
+    BETWEEN(35.6, told_at(WATCH_HELD, 2, 0, false, 20, &v), 36); /* a file system may take long */
+    assert_int_equal(v.rank, 2);
 }
 
 /* --- what the watch thread sees of the measuring thread --- */
@@ -415,11 +571,12 @@ static void *measure(void *arg)
     return NULL;
 }
 
-/* The first pulse that is told within 3 s of "soon". */
-static enum watch_pulse pulse_of(void (*how)(volatile bool *end))
+/* The first pulse that is told within 3 s of `word`, where the step may take work_ms. */
+static enum watch_pulse pulse_of(void (*how)(volatile bool *end), const char *word, int work_ms)
 {
-    struct measuring m = {.self = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1, .wake = -1},
-                          .how = how};
+    struct measuring m = {
+        .self = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1, .wake = -1, .work_ms = work_ms},
+        .how = how};
     struct watch_stream *in = calloc(1, sizeof(*in));
     enum watch_pulse seen = WATCH_UNSEEN;
     char where[WATCH_WHERE], text[WATCH_LINE];
@@ -433,7 +590,7 @@ static enum watch_pulse pulse_of(void (*how)(volatile bool *end))
     rank = accept(fd, NULL, NULL);
     assert_true(rank >= 0);
     nanosleep(&(struct timespec){0, 200000000}, NULL);
-    assert_int_equal(send(rank, "soon\n", 5, 0), 5);
+    assert_int_equal(send(rank, word, 5, 0), 5);
     for (double end = log_now() + 3; log_now() < end && seen == WATCH_UNSEEN;) {
         poll(&(struct pollfd){.fd = rank, .events = POLLIN}, 1, 100);
         watch_stream_read(in, rank);
@@ -482,11 +639,14 @@ LOOP(turns_widely, "200")
 static void test_what_a_thread_does(void **state)
 {
     (void)state;
-    assert_int_equal(pulse_of(sleeps), WATCH_LIVE);
-    assert_int_equal(pulse_of(works), WATCH_LIVE);
+    assert_int_equal(pulse_of(sleeps, "soon\n", 0), WATCH_LIVE);
+    assert_int_equal(pulse_of(works, "look\n", 100000), WATCH_LIVE);
 #if defined(__x86_64__)
-    assert_int_equal(pulse_of(turns_closely), WATCH_SPINS);
-    assert_int_equal(pulse_of(turns_widely), WATCH_LIVE);
+    assert_int_equal(pulse_of(turns_closely, "soon\n", 0), WATCH_SPINS);
+    assert_int_equal(pulse_of(turns_closely, "look\n", 1000), WATCH_SPINS);
+    /* touching and copying memory may look like this for so long */
+    assert_int_equal(pulse_of(turns_closely, "look\n", 100000), WATCH_UNSEEN);
+    assert_int_equal(pulse_of(turns_widely, "look\n", 0), WATCH_LIVE);
 #endif
 }
 
@@ -544,7 +704,7 @@ static void test_lines(void **state)
         "beat 1 2 1 -1 0 0 0 - x",
         "beat 1 2 1 0 0 99999999999 0 - x",
         "beat 99999999999999999999999 2 1 0 0 0 0 - x",
-        "beat 1 2 1 0 0 0 4 - x",
+        "beat 1 2 1 0 0 0 5 - x",
         "beat 1 2 1 0 0 0 0",
         "beat 1 2 1 0 0 0 0 01234567890123456789012345678901 x",
         "hello token 4 4 1 8000 n1",
@@ -562,7 +722,7 @@ static void test_lines(void **state)
                            .expect = 2.5,
                            .kept = 3,
                            .total = 9,
-                           .pulse = WATCH_SPINS,
+                           .pulse = WATCH_HELD,
                            .call = "MPI_Bcast",
                            .words = "a b  c"};
     struct watch_line l;
@@ -579,7 +739,7 @@ static void test_lines(void **state)
     assert_true(l.beat.moves == b.moves && l.beat.steps == 7 && l.beat.state == WATCH_WAITING);
     assert_true(l.beat.expect == 2.5 && l.beat.kept == 3 && l.beat.total == 9);
     assert_string_equal(l.beat.words, "a b  c");
-    assert_int_equal(l.beat.pulse, WATCH_SPINS);
+    assert_int_equal(l.beat.pulse, WATCH_HELD);
     assert_string_equal(l.beat.call, "MPI_Bcast");
     assert_int_equal(watch_line_parse(&l, "beat 1 2 1 0 0 0 0 - x"), 0);
     assert_string_equal(l.beat.call, "");
@@ -753,7 +913,7 @@ static void test_nothing_watches(void **state)
     watch_enter("%s", "x");
     watch_step();
     watch_call("x");
-    watch_expect(3);
+    watch_expect(1, 2);
     watch_enter("%s", "inside");
     watch_leave();
     assert_true(watch_expected() == 3); /* of the op outside */
@@ -772,12 +932,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_first_death_rules),
+        cmocka_unit_test(test_all_die_at_once),
         cmocka_unit_test(test_goodbye_is_no_death),
         cmocka_unit_test(test_all_gone_after_goodbye),
         cmocka_unit_test(test_silence),
         cmocka_unit_test(test_silence_of_all_or_of_the_listener),
         cmocka_unit_test(test_silence_on_a_loaded_host),
         cmocka_unit_test(test_stopped_on_a_loaded_host),
+        cmocka_unit_test(test_stopped_in_a_call_on_a_loaded_host),
         cmocka_unit_test(test_the_one_behind_hangs),
         cmocka_unit_test(test_soon),
         cmocka_unit_test(test_nobody_behind_stalls),
@@ -785,6 +947,7 @@ int main(void)
         cmocka_unit_test(test_groups_and_waiting),
         cmocka_unit_test(test_alone_in_what_it_does),
         cmocka_unit_test(test_evidence),
+        cmocka_unit_test(test_when_evidence_is_told),
         cmocka_unit_test(test_what_a_thread_does),
         cmocka_unit_test(test_a_start_takes_its_time),
         cmocka_unit_test(test_symptoms),

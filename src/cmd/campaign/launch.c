@@ -406,15 +406,22 @@ static const double late_after = 5;
 
 static void end_launcher(pid_t pid, struct listener *watch, enum reason why, int *status)
 {
-    double since = log_now();
+    const struct verdict *v = watch ? listen_verdict(watch) : NULL;
+    /* ranks that none hears do not leave on their own */
+    bool deaf = v && v->kind == VERDICT_SILENT && v->rank < 0;
+    double since = log_now(), ask = deaf ? 0 : patience[why].ask;
     bool asked_ranks = false, asked = false, ended = false;
 
-    while (!has_ended(pid, watch, 20, status)) {
+    /* The end of a launcher that is late takes ranks along, whose death is no news. */
+    while (why == IS_LATE ? waitpid(pid, status, WNOHANG) != pid
+                          : !has_ended(pid, watch, 20, status)) {
         double waited = log_now() - since;
+        if (why == IS_LATE)
+            usleep(20000);
         if (!asked_ranks && waited >= patience[why].ask_ranks) {
             listen_stop(watch);
             asked_ranks = true;
-        } else if (!asked && waited >= patience[why].ask) {
+        } else if (!asked && waited >= ask) {
             kill(pid, SIGTERM);
             asked = true;
         } else if (!ended && waited >= patience[why].end) {
@@ -432,7 +439,7 @@ static enum reason look(const struct listener *watch, double *over_since)
         return HAS_VERDICT;
     if (stopped)
         return IS_STOPPED;
-    if (!listen_over(watch))
+    if (!listen_over(watch, true))
         *over_since = log_now();
     return log_now() - *over_since > late_after ? IS_LATE : GOES_ON;
 }
@@ -482,7 +489,9 @@ static enum reason wait_for(pid_t pid, struct listener *watch, const sigset_t *m
     sigaction(SIGCHLD, &left_alone, NULL);
     signals_release(&before);
     child = 0;
-    for (int i = 0; watch && i < 10 && !listen_verdict(watch) && !listen_over(watch); i++)
+    for (int i = 0;
+         watch && why != IS_LATE && i < 10 && !listen_verdict(watch) && !listen_over(watch, false);
+         i++)
         listen_turn(watch, 20);
     return why;
 }

@@ -315,7 +315,7 @@ static void fill_head(struct ring *r, const struct ring_options *o, const char *
 enum {
     TICK_NS = 100000000,
     TICK_BYTES = 2 << 20,
-    GIVE_UP_S = 1,
+    GIVE_UP_NS = 1000000000,
     BATCH = 16 * RING_GROUP, /* records a write */
     TRIES = 64
 };
@@ -333,9 +333,26 @@ static struct writer {
     struct record_head wrote; /* in the file */
     struct record_comm comm[RECORD_COMMS];
     struct record batch[BATCH];
-} writer = {.lock = PTHREAD_MUTEX_INITIALIZER,
-            .wake = PTHREAD_COND_INITIALIZER,
-            .done = PTHREAD_COND_INITIALIZER};
+} writer = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Waits go by the monotonic clock: one that is set must not let the writer sleep on. */
+static void make_conditions(void)
+{
+    pthread_condattr_t attr;
+
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&writer.wake, &attr);
+    pthread_cond_init(&writer.done, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
+static struct timespec after(uint64_t ns)
+{
+    uint64_t at = ring_now() + ns;
+
+    return (struct timespec){(time_t)(at / 1000000000), (long)(at % 1000000000)};
+}
 
 static int write_at(const void *data, size_t bytes, uint64_t at)
 {
@@ -487,10 +504,7 @@ static void *write_ever(void *none)
     writer.ready = true;
     pthread_cond_broadcast(&writer.done);
     for (;;) {
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += TICK_NS;
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
+        until = after(TICK_NS);
         if (writer.asked == writer.finished)
             pthread_cond_timedwait(&writer.wake, &writer.lock, &until);
         unsigned asked = writer.asked;
@@ -513,6 +527,7 @@ static int start_writer(struct ring *r, int fd)
     pthread_t thread;
     sigset_t all, before;
 
+    make_conditions();
     writer.ring = r;
     writer.fd = fd;
     writer.ready = false;
@@ -543,11 +558,9 @@ static int start_writer(struct ring *r, int fd)
 
 int ring_flush(void)
 {
-    struct timespec until;
+    struct timespec until = after(GIVE_UP_NS);
     int why = 0;
 
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += GIVE_UP_S;
     pthread_mutex_lock(&writer.lock);
     unsigned mine = ++writer.asked;
     pthread_cond_signal(&writer.wake);
@@ -628,7 +641,6 @@ void ring_forget(struct ring *r)
     memset(r, 0, sizeof(*r));
     memset(&writer, 0, sizeof(writer)); /* the thread is not in this process */
     pthread_mutex_init(&writer.lock, NULL);
-    pthread_cond_init(&writer.wake, NULL);
-    pthread_cond_init(&writer.done, NULL);
+    make_conditions();
     pthread_mutex_init(&words.lock, NULL);
 }

@@ -267,9 +267,8 @@ static int get_own(struct nccl_conn **out, const struct group *g, struct err *er
         evict();
         c = fresh(g, NCCL_OWN);
         watch_enter("connecting %d ranks (ncclCommInitRankConfig)", g->size);
-        watch_expect(20 +
-                     /* the first one loads kernels; roots serve ranks one by one */
-                     0.05 * g->size);
+        /* the first one loads kernels; roots serve ranks one by one */
+        watch_expect(0, 20 + 0.05 * g->size);
         int rc = make(c, err);
         watch_leave();
         if (rc < 0) {
@@ -435,7 +434,7 @@ static int split(const struct group *mine, int color, double *longest, struct er
 
     nccl_opts_config(&part.config);
     watch_enter("connecting pairs (ncclCommSplit of %d ranks)", everyone->size);
-    watch_expect(20 + 0.05 * everyone->size);
+    watch_expect(0, 20 + 0.05 * everyone->size);
     nccl_wait_call(everyone, &call, nccl_wait_limit(), &s);
     s.sec = log_now() - from;
     watch_leave();

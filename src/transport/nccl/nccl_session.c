@@ -275,7 +275,7 @@ int nccl_session_first(struct nccl_session *c, const struct nccl_job *j, struct 
     if (c->conn->worked)
         return 0;
     /* connecting a peer takes milliseconds */
-    watch_expect(0.05 * c->side.size + (double)j->bytes / 25e6);
+    watch_expect((double)j->bytes / 25e6, 0.05 * c->side.size);
     if (put_first(c, j, &s) == 0)
         nccl_wait_stream(c->conn, c->side.stream, &s);
     s.sec = log_now() - from;
