@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/stats.h"
+#include "export/pair_cost.h"
 #include "topo/groups.h"
 
 /* Distances that differ by less are the same: averages of equal numbers are not quite equal. */
@@ -82,20 +83,24 @@ static void fill(struct blocks *b, struct block_groups *g, const struct topo *t)
 
 /* --- what lies between them --- */
 
+/* Prices, and endpoints by host. */
+struct ask {
+    struct pair_cost q;
+    struct lists e;
+};
+
 /* Two hosts send to each other at once, from their k-th endpoints (with rails: on one rail). */
-static double host_time(const struct matrix *m, const struct lists *e, int a, int b, int k,
-                        double bytes)
+static double host_time(const struct ask *ask, int a, int b, int k)
 {
+    const struct lists *e = &ask->e;
     int na = e->start[a + 1] - e->start[a], nb = e->start[b + 1] - e->start[b];
     int n = na < nb ? na : nb;
-    struct cost out, back;
 
-    if (!n || !m->tiers)
+    if (!n || !ask->q.m->tiers)
         return NAN;
     int x = e->at[e->start[a] + k % n], y = e->at[e->start[b] + k % n];
-    matrix_pair(m, x, y, bytes, &out);
-    matrix_pair(m, y, x, bytes, &back);
-    return isnan(out.sec) || isnan(back.sec) ? NAN : fmax(out.sec, back.sec);
+    double out = pair_cost_of(&ask->q, x, y), back = pair_cost_of(&ask->q, y, x);
+    return isnan(out) || isnan(back) ? NAN : fmax(out, back);
 }
 
 /* Median of the hosts that answer; for ever when none of them does. */
@@ -112,8 +117,7 @@ static double usual(double *sec, int n)
 }
 
 /* All pairs of hosts where they are few, else pairs that are spread over both blocks. */
-static double between(const struct matrix *m, const struct lists *e, const struct block *a,
-                      const struct block *b, double bytes)
+static double between(const struct ask *ask, const struct block *a, const struct block *b)
 {
     long long all = (long long)a->hosts * b->hosts;
     double sec[BLOCKS_PAIRS];
@@ -123,26 +127,175 @@ static double between(const struct matrix *m, const struct lists *e, const struc
         int i = all <= BLOCKS_PAIRS ? p / b->hosts : p * a->hosts / BLOCKS_PAIRS;
         int j = all <= BLOCKS_PAIRS ? p % b->hosts : p * 5 % BLOCKS_PAIRS * b->hosts / BLOCKS_PAIRS;
         if (a->host[i] != b->host[j])
-            sec[n++] = host_time(m, e, a->host[i], b->host[j], p, bytes);
+            sec[n++] = host_time(ask, a->host[i], b->host[j], p);
     }
     return usual(sec, n);
 }
 
+/* --- blocks of one kind ---
+ *
+ * The time between two blocks depends on which groups their endpoints share, and on exceptions.  Two
+ * blocks without exceptions are of one kind if their hosts and endpoints lie alike, in order: in the
+ * same groups that several blocks share, and otherwise in groups of their own.  Times between kinds
+ * are the times between any two of their blocks, so that thousands of racks cost a few times. */
+
+enum { OWN_GROUP = -2 }; /* a group that no other block shares */
+
+struct kinds {
+    const struct topo *t;
+    const struct blocks *b;
+    const struct lists *e;     /* endpoints by host */
+    bool *shared[LEVEL_COUNT]; /* by group: several blocks have it; NULL: no tier asks this level */
+    int *of, *first, count;    /* kind of each block; a block of each kind */
+};
+
+/* Group of an endpoint as far as other blocks may share it. */
+static int outer_group(const struct kinds *k, int endpoint, int level)
+{
+    int at = topo_at(k->t, endpoint, (enum level)level);
+
+    return at >= 0 && !k->shared[level][at] ? OWN_GROUP : at;
+}
+
+static void find_shared(struct kinds *k, int level)
+{
+    int groups = level == LEVEL_HOST ? k->t->hosts : k->t->group[level].count;
+    int *last = mem_ints(groups + 1, -1);
+
+    k->shared[level] = mem_calloc((size_t)groups + 1, sizeof(bool));
+    for (int i = 0; i < k->t->endpoints; i++) {
+        int at = topo_at(k->t, i, (enum level)level),
+            block = k->b->of[topo_at(k->t, i, LEVEL_HOST)];
+        if (at < 0 || block < 0)
+            continue;
+        k->shared[level][at] |= last[at] >= 0 && last[at] != block;
+        last[at] = block;
+    }
+    free(last);
+}
+
+static uint64_t hash_block(const struct kinds *k, const struct block *b)
+{
+    uint64_t hash = (uint64_t)b->hosts;
+
+    for (int h = 0; h < b->hosts; h++)
+        for (int i = k->e->start[b->host[h]]; i < k->e->start[b->host[h] + 1]; i++)
+            for (int l = 0; l < LEVEL_COUNT; l++)
+                if (k->shared[l])
+                    hash = map_mix(hash, (uint64_t)outer_group(k, k->e->at[i], l));
+    return hash;
+}
+
+static bool hosts_alike(const struct kinds *k, int x, int y)
+{
+    const int *start = k->e->start;
+
+    if (start[x + 1] - start[x] != start[y + 1] - start[y])
+        return false;
+    for (int i = 0; i < start[x + 1] - start[x]; i++)
+        for (int l = 0; l < LEVEL_COUNT; l++)
+            if (k->shared[l] && outer_group(k, k->e->at[start[x] + i], l) !=
+                                    outer_group(k, k->e->at[start[y] + i], l))
+                return false;
+    return true;
+}
+
+struct wanted_kind {
+    const struct kinds *k;
+    int block;
+};
+
+static bool same_kind(const void *wanted, int kind)
+{
+    const struct wanted_kind *w = wanted;
+    const struct block *x = &w->k->b->block[w->block], *y = &w->k->b->block[w->k->first[kind]];
+    bool matches = x->hosts == y->hosts;
+
+    for (int h = 0; matches && h < x->hosts; h++)
+        matches = hosts_alike(w->k, x->host[h], y->host[h]);
+    return matches;
+}
+
+static bool plain_block(const struct ask *ask, const struct block *b)
+{
+    for (int h = 0; h < b->hosts; h++)
+        for (int i = ask->e.start[b->host[h]]; i < ask->e.start[b->host[h] + 1]; i++)
+            if (!pair_cost_plain(&ask->q, ask->e.at[i]))
+                return false;
+    return true;
+}
+
+/* A block with an exception is a kind of its own. */
+static void find_kinds(struct kinds *k, const struct ask *ask)
+{
+    struct map by_hash = {0};
+    unsigned asked = 0;
+
+    for (int i = 0; i < k->t->tiers; i++)
+        asked |= k->t->tier[i].same;
+    for (int l = 0; l < LEVEL_COUNT; l++)
+        if (asked >> l & 1)
+            find_shared(k, l);
+    for (int i = 0; i < k->b->count; i++) {
+        struct wanted_kind w = {k, i};
+        int *kind = plain_block(ask, &k->b->block[i])
+                        ? map_at(&by_hash, hash_block(k, &k->b->block[i]), same_kind, &w)
+                        : NULL;
+        k->of[i] = kind && *kind != MAP_NONE ? *kind : k->count;
+        if (kind)
+            *kind = k->of[i];
+        if (k->of[i] == k->count)
+            k->first[k->count++] = i;
+    }
+    map_free(&by_hash);
+    for (int l = 0; l < LEVEL_COUNT; l++)
+        free(k->shared[l]);
+}
+
+/* Fill b->sec.  The order of two blocks matters, because it says which hosts of each are asked. */
+static void fill_times(struct blocks *b, const struct ask *ask, const struct kinds *k)
+{
+    const size_t n = (size_t)b->count, kinds = (size_t)k->count;
+    double *known = mem_calloc(kinds * kinds + 1, sizeof(*known));
+    bool *asked = mem_calloc(kinds * kinds + 1, sizeof(*asked));
+
+    for (size_t i = 0; i < n; i++) {
+        b->sec[i * n + i] = between(ask, &b->block[i], &b->block[i]);
+        for (size_t x = i + 1; x < n; x++) {
+            size_t at = (size_t)k->of[i] * kinds + (size_t)k->of[x];
+            if (!asked[at])
+                known[at] = between(ask, &b->block[i], &b->block[x]);
+            asked[at] = true;
+            b->sec[i * n + x] = known[at];
+        }
+    }
+    for (size_t i = 0; i < n; i++)
+        for (size_t x = 0; x < i; x++)
+            b->sec[i * n + x] = b->sec[x * n + i];
+    free(known);
+    free(asked);
+}
+
 static void measure(struct blocks *b, const struct matrix *m, double bytes)
 {
-    size_t n = (size_t)b->count;
-    int *host = mem_calloc((size_t)m->topo.endpoints + 1, sizeof(*host));
-    struct lists e; /* endpoints by host */
+    const struct topo *t = &m->topo;
+    int *host = mem_calloc((size_t)t->endpoints + 1, sizeof(*host));
+    struct ask ask;
+    struct kinds k = {.t = t, .b = b, .e = &ask.e};
 
-    for (int i = 0; i < m->topo.endpoints; i++)
-        host[i] = topo_at(&m->topo, i, LEVEL_HOST);
-    lists_make(&e, host, NULL, m->topo.endpoints, m->topo.hosts);
-    b->sec = mem_calloc(n * n + 1, sizeof(*b->sec));
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = i; k < n; k++)
-            b->sec[i * n + k] = b->sec[k * n + i] =
-                between(m, &e, &b->block[i], &b->block[k], bytes);
-    lists_free(&e);
+    for (int i = 0; i < t->endpoints; i++)
+        host[i] = topo_at(t, i, LEVEL_HOST);
+    lists_make(&ask.e, host, NULL, t->endpoints, t->hosts);
+    pair_cost_init(&ask.q, m, QUANTITY_TIME, bytes);
+    k.of = mem_ints(b->count + 1, 0);
+    k.first = mem_ints(b->count + 1, 0);
+    find_kinds(&k, &ask);
+    b->sec = mem_calloc((size_t)b->count * (size_t)b->count + 1, sizeof(*b->sec));
+    fill_times(b, &ask, &k);
+    free(k.of);
+    free(k.first);
+    pair_cost_free(&ask.q);
+    lists_free(&ask.e);
     free(host);
 }
 
@@ -258,8 +411,8 @@ static double *distances(const struct blocks *b)
 
     for (size_t i = 0; i < n; i++)
         for (size_t k = i + 1; k < n; k++)
-            if (isfinite(b->sec[i * n + k]))
-                step[count++] = b->sec[i * n + k];
+            if (isfinite(b->sec[i * n + k]) && (!count || step[count - 1] != b->sec[i * n + k]))
+                step[count++] = b->sec[i * n + k]; /* most neighbours are equal */
     stats_sort(step, (int)count);
     size_t steps = 0; /* step[0 .. steps-1]: where each distance begins */
     for (size_t i = 0; i < count; i++)

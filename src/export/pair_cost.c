@@ -15,36 +15,89 @@
 
 const char *const quantity_name[QUANTITY_COUNT] = {NULL, "bandwidth", "latency", "time"};
 
+/* Endpoints by part, for the levels that exceptions name. */
+struct members {
+    const struct matrix *m;
+    struct lists of[LEVEL_COUNT];
+};
+
+static const struct lists *members_of(struct members *w, int level)
+{
+    const struct topo *t = &w->m->topo;
+
+    if (!w->of[level].start) {
+        int *at = mem_ints(t->endpoints, 0);
+        for (int i = 0; i < t->endpoints; i++)
+            at[i] = topo_at(t, i, (enum level)level);
+        lists_make(&w->of[level], at, NULL, t->endpoints,
+                   level == LEVEL_HOST ? t->hosts : t->group[level].count);
+        free(at);
+    }
+    return &w->of[level];
+}
+
+/* Exceptions by endpoint, each list ascending.  Linear in endpoints and members, because asking every
+ * endpoint about every exception takes minutes for thousands of exceptions. */
+static void list_odd(struct lists *odd, const struct matrix *m)
+{
+    struct members w = {.m = m};
+    int *key = NULL, *which = NULL, keys = 0, n = 0;
+
+    for (int i = 0; i < m->exceptions; i++) {
+        const struct exception *e = &m->exception[i];
+        const int level = part_level[e->part], part[] = {e->a, e->b};
+        for (int k = 0; k < 2; k++) {
+            if (part[k] < 0 || (k && part[k] == e->a))
+                continue;
+            const struct lists *l = level < 0 ? NULL : members_of(&w, level);
+            for (int x = l ? l->start[part[k]] : 0, end = l ? l->start[part[k] + 1] : 1; x < end;
+                 x++) {
+                MEM_PUSH(key, keys) = l ? l->at[x] : part[k];
+                MEM_PUSH(which, n) = i;
+            }
+        }
+    }
+    lists_make(odd, key, which, n, m->topo.endpoints);
+    for (int l = 0; l < LEVEL_COUNT; l++)
+        lists_free(&w.of[l]);
+    free(key);
+    free(which);
+}
+
 void pair_cost_init(struct pair_cost *q, const struct matrix *m, enum quantity quantity,
                     double bytes)
 {
     *q = (struct pair_cost){.m = m, .quantity = quantity};
     q->bytes = quantity == QUANTITY_LATENCY ? 1 : bytes > 0 ? bytes : PAIR_COST_BYTES;
-    q->odd = mem_calloc((size_t)m->topo.endpoints + 1, sizeof(*q->odd));
     for (int t = 0; t < m->tiers; t++)
         q->sec[t] = matrix_tier_time(&m->tier[t], q->bytes, 1);
-    for (int i = 0; i < m->exceptions; i++)
-        for (int id = 0; id < m->topo.endpoints; id++)
-            q->odd[id] |= matrix_touches(m, &m->exception[i], id);
+    list_odd(&q->odd, m);
 }
 
 void pair_cost_free(struct pair_cost *q)
 {
-    free(q->odd);
-    q->odd = NULL;
+    lists_free(&q->odd);
 }
 
 static double seconds(const struct pair_cost *q, int src, int dst)
 {
-    const struct topo *t = &q->m->topo;
-    struct cost c;
+    const struct matrix *m = q->m;
+    double factor = 1, add = 0;
 
     if (src == dst)
         return 0;
-    if (!q->odd[src] && !q->odd[dst])
-        return q->sec[topo_tier(t, src, dst)];
-    matrix_pair(q->m, src, dst, q->bytes, &c);
-    return c.sec;
+    int tier = topo_tier(&m->topo, src, dst), ends[] = {src, dst};
+    if (pair_cost_plain(q, src) && pair_cost_plain(q, dst))
+        return q->sec[tier];
+    for (int k = 0; k < 2; k++)
+        for (int i = q->odd.start[ends[k]]; i < q->odd.start[ends[k] + 1]; i++) {
+            const struct exception *e = &m->exception[q->odd.at[i]];
+            if (matrix_crosses(m, e, src, dst, tier)) {
+                factor = fmin(factor, e->factor);
+                add = fmax(add, e->alpha_add);
+            }
+        }
+    return (factor < 1 ? matrix_tier_time(&m->tier[tier], q->bytes, factor) : q->sec[tier]) + add;
 }
 
 double pair_cost_of(const struct pair_cost *q, int src, int dst)

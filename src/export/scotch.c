@@ -179,7 +179,7 @@ int scotch_deco_write(const struct export_run *e, struct err *err)
     const struct export_limit limit = {"deco", 2, SCOTCH_DECO_MAX, 3, ':'};
     bool latency = export_quantity(e, QUANTITY_TIME) == QUANTITY_LATENCY;
     struct export_nodes nodes;
-    struct pair_cost q = {.odd = NULL};
+    struct pair_cost q = {.m = NULL};
     struct deco d = {.q = &q, .nodes = &nodes};
     int rc = export_nodes_choose(&nodes, e, &limit, err);
 

@@ -67,8 +67,8 @@ static void by_time(struct slurm_runs **p, int *parts, const struct blocks *b)
 
     for (int i = 0; i < b->count; i++)
         for (int k = 0; k < i; k++)
-            if (isfinite(sec(b, i, k)))
-                v[n++] = sec(b, i, k);
+            if (isfinite(sec(b, i, k)) && (!n || v[n - 1] != sec(b, i, k)))
+                v[n++] = sec(b, i, k); /* most neighbours are equal */
     stats_sort(v, n);
     for (int i = 1; i < n && *parts < SLURM_LEVELS - 1; i++) {
         struct slurm_runs one = {.near = v[i - 1], .far = v[i]};

@@ -428,13 +428,15 @@ static void say_coverage(struct fit *f)
     }
     if (!f->bw_bytes || measured >= 0.999 * possible)
         return;
-    char share[UNITS_TEXT];
+    char share[UNITS_TEXT], exact[UNITS_TEXT + 32] = "--cables TIME measures more";
     double sec = plan_exact_seconds(&f->m->topo, (size_t)f->bw_bytes);
+    if (f->m->topo.endpoints <= PLAN_EVERY_TO)
+        snprintf(exact, sizeof(exact), "--exact measures all, about %s",
+                 units_seconds_text(took, sec));
     matrix_find(f->m, "coverage",
                 "%s of all pairs were measured: %s; a fault of one pair, such as a cable "
-                "between two switches, shows only where that pair is among them; --exact measures "
-                "all, about %s",
-                units_share_text(share, measured / possible), each, units_seconds_text(took, sec));
+                "between two switches, shows only where that pair is among them; %s",
+                units_share_text(share, measured / possible), each, exact);
 }
 
 void fit_coverage(struct fit *f)

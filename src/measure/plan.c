@@ -36,10 +36,12 @@ void plan_add_pairs(struct plan *p, enum stage stage, enum op op, size_t bytes, 
 
 static void forget_groups(struct round *r)
 {
-    for (int g = 0; r->group && g < r->groups && !r->block; g++)
+    for (int g = 0; r->group && g < r->groups && !r->block && !r->lent; g++)
         free(r->group[g].members);
-    free(r->block);
-    free(r->group);
+    if (!r->lent) {
+        free(r->block);
+        free(r->group);
+    }
     r->group = NULL;
     r->block = NULL;
 }

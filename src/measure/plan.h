@@ -46,6 +46,10 @@ enum {
  * epochs.  In the dense plan, more than half of the class pairs concern only parts with other
  * pairs. */
 enum { PLAN_DENSE_TO = 4608, PLAN_PARTNERS = 3 };
+/* Largest number of endpoints of which every pair is measured, in parallel and alone.  Every pair of
+ * 4,608 is 32 million points, a plan.tsv of 0.4 GB and a points.tsv of 5 GB; alone, every pair of
+ * 1,024 is half a million turns of each kind. */
+enum { PLAN_EVERY_TO = 4608, PLAN_ALONE_TO = 1024 };
 static inline bool plan_is_sparse(const struct topo *t)
 {
     return t->endpoints > PLAN_DENSE_TO;
@@ -109,6 +113,7 @@ struct round {
     struct plan_group *group;
     int groups;
     int *block; /* common array for all pairs of the round; NULL: each group has its own */
+    bool lent;  /* group and block belong to the round before */
 };
 
 struct plan {
@@ -128,7 +133,8 @@ struct plan_opts {
     size_t pair_bytes; /* bandwidth probe of pair matrices; 0: 256 KiB CPU, 64 MiB GPU */
     unsigned ops;      /* bit mask of enum op for collectives and pairs; default: all but reduce */
     /* schedule: CLASS, TOURNAMENT, SHIFT or ISOLATED; STAGE_COUNT: isolated up to 16 endpoints,
-     * tournament up to 32, class matchings above */
+     * tournament up to 32 (quick: up to PLAN_EVERY_TO), class matchings above.  A schedule of every
+     * pair of more endpoints than PLAN_EVERY_TO or PLAN_ALONE_TO is refused with its cost. */
     enum stage pairs;
     int matchings; /* k of class matchings; 0: 8, above PLAN_DENSE_TO endpoints 4 */
     int epochs;    /* 1..PLAN_EPOCHS */
@@ -238,6 +244,9 @@ void plan_cables_seen(const struct plan *p, const struct topo *t, double *seen, 
 
 /* The second time of plan_cost_print(), s. */
 double plan_seconds(const struct plan *p, const struct topo *t, const struct measure_opts *o);
+
+/* EXIT_USAGE with the cost of measuring every pair, and what to do instead. */
+int plan_refuse_every(const struct topo *t, bool alone, size_t bytes, struct err *err);
 
 /* Guessed seconds of --exact: latency, and bandwidth both ways at `bytes`, of every pair once. */
 double plan_exact_seconds(const struct topo *t, size_t bytes);

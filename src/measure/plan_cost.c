@@ -376,6 +376,31 @@ double plan_exact_seconds(const struct topo *t, size_t bytes)
     return (sec - start) * rounds + start;
 }
 
+/* Bytes of a line of plan.tsv per pair and of points.tsv per point, rounded down. */
+enum { PLAN_PAIR_LINE = 10, POINT_LINE = 160, TURNS_OF_PAIR = 3 };
+
+int plan_refuse_every(const struct topo *t, bool alone, size_t bytes, struct err *err)
+{
+    const double pairs = 0.5 * t->endpoints * (t->endpoints - 1.0), points = TURNS_OF_PAIR * pairs;
+    const double rounds = alone ? pairs : schedule_circle_rounds(t->endpoints);
+    char many[UNITS_TEXT], all[UNITS_TEXT], files[UNITS_TEXT], took[UNITS_TEXT];
+    double sec = plan_exact_seconds(t, bytes) * rounds / schedule_circle_rounds(t->endpoints);
+
+    return err_usage(
+        err,
+        "every pair of %d endpoints%s: %s pairs, %s points, %s of files, about %s of measuring; "
+        "more than %d endpoints are not measured so (%s; --cables TIME adds as many pairs of NICs "
+        "as fit into it)",
+        t->endpoints, alone ? ", alone" : "", units_count_text(many, pairs, 3),
+        units_count_text(all, points, 3),
+        units_bytes_text(files, points * (PLAN_PAIR_LINE + POINT_LINE)),
+        units_seconds_text(took, sec), alone ? PLAN_ALONE_TO : PLAN_EVERY_TO,
+        alone && t->endpoints <= PLAN_EVERY_TO
+            ? "--exact measures every pair in parallel rounds"
+            : "the default plan measures a few partners of each endpoint in each tier, --quick the "
+              "same once");
+}
+
 /* --- what the plan can and cannot detect, in words --- */
 
 /* Probabilities behind "is noticed": 1 point in 20 is slow by chance, a healthy NIC is suspected in

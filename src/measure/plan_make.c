@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -136,13 +137,30 @@ static void add_pairs(struct maker *m, enum stage stage, enum op op, const struc
     }
 }
 
+/* Let the last round use the pairs of the one before: equal rounds of every pair would take half of the
+ * memory again. */
+static void lend_pairs(struct plan *p)
+{
+    struct round *r = &p->round[p->rounds - 1];
+
+    free(r->block);
+    free(r->group);
+    r->group = r[-1].group;
+    r->block = r[-1].block;
+    r->lent = true;
+}
+
 /* Add the rounds of the pair matrix for disjoint pairs: latency, and bandwidth each way. */
 static void add_matrix_rounds(struct maker *m, enum stage stage, const struct pairs *p,
                               unsigned epochs)
 {
+    const int from = m->plan->rounds;
+
     begin_unit(m);
     add_pairs(m, stage, OP_PAIR_LATENCY, p, false, LATENCY_BYTES, LATENCY_BYTES, epochs);
     add_pairs(m, stage, OP_PAIR_BW, p, false, m->o.pair_bytes, m->o.pair_bytes, epochs);
+    if (m->plan->rounds == from + 2)
+        lend_pairs(m->plan);
     add_pairs(m, stage, OP_PAIR_BW, p, true, m->o.pair_bytes, m->o.pair_bytes, epochs);
 }
 
@@ -453,13 +471,36 @@ static bool nothing_above_host(const struct topo *t)
     return true;
 }
 
+static enum stage pair_stage(const struct maker *m)
+{
+    const int n = m->topo->endpoints;
+
+    if (m->o.pairs != STAGE_COUNT)
+        return m->o.pairs;
+    if (m->o.quick)
+        return n <= PLAN_EVERY_TO ? STAGE_TOURNAMENT : STAGE_CLASS;
+    return n <= ISOLATED_TO ? STAGE_ISOLATED : n <= TOURNAMENT_TO ? STAGE_TOURNAMENT : STAGE_CLASS;
+}
+
+/* Refuse what would fill memory and disks before it is made. */
+static int check_every(const struct maker *m, struct err *err)
+{
+    const enum stage s = pair_stage(m);
+    const unsigned pairs = 1u << OP_PAIR_LATENCY | 1u << OP_PAIR_BW;
+    const int most = s == STAGE_CLASS      ? INT_MAX
+                     : s == STAGE_ISOLATED ? PLAN_ALONE_TO
+                                           : PLAN_EVERY_TO;
+
+    return m->topo->endpoints > most && m->o.ops & pairs
+               ? plan_refuse_every(m->topo, s == STAGE_ISOLATED, m->o.pair_bytes, err)
+               : 0;
+}
+
 static void add_pair_matrix(struct maker *m)
 {
     int n = m->topo->endpoints;
-    enum stage s = m->o.pairs;
+    enum stage s = pair_stage(m);
 
-    if (s == STAGE_COUNT)
-        s = n <= ISOLATED_TO ? STAGE_ISOLATED : n <= TOURNAMENT_TO ? STAGE_TOURNAMENT : STAGE_CLASS;
     if (s == STAGE_ISOLATED) {
         add_circle(m, s, m->order, n, true, false);
         if (n > 3) /* speed of a pair under load */
@@ -750,6 +791,8 @@ int plan_make(struct plan *p, const struct topo *t, const struct plan_opts *o, s
     if (m.o.factor < 2 || m.o.epochs < 1 || m.o.epochs > PLAN_EPOCHS || m.o.matchings < 1)
         return err_usage(err, "factor %d, epochs %d, matchings %d: need >= 2, 1..%d, >= 1",
                          m.o.factor, m.o.epochs, m.o.matchings, PLAN_EPOCHS);
+    if (check_every(&m, err) < 0)
+        return -1;
     m.order = schedule_leaf_order(t);
     rng_seed(&m.rng, m.o.seed);
     add_pair_matrix(&m);

@@ -68,8 +68,6 @@ static int take_quick(void *into, char *none, struct err *err)
     probe_opts_defaults(&usual);
     if (o->plan.ops == usual.plan.ops)
         o->plan.ops = 1u << OP_PAIR_LATENCY | 1u << OP_PAIR_BW;
-    if (o->plan.pairs == usual.plan.pairs)
-        o->plan.pairs = STAGE_TOURNAMENT;
     if (o->plan.epochs == usual.plan.epochs)
         o->plan.epochs = 1;
     if (!(o->measure.time_cap > 0))
@@ -136,11 +134,11 @@ const struct opt probe_options[] = {
      "also measure as many pairs of NICs as fit into this time, all endpoints at once, to find bad "
      "cables",
      OPT_SECONDS(struct probe_opts, plan.cables), .group = "measuring"},
-    {"exact", 0, NULL, "measure every pair, at any number of endpoints", OPT_CALL(take_exact),
+    {"exact", 0, NULL, "measure every pair, of up to 4,608 endpoints", OPT_CALL(take_exact),
      .group = "measuring"},
     {"quick", 0, NULL,
-     "measure latency and one bandwidth of every pair in one epoch, 5ms or 10 messages a point, "
-     "and a few suspects again",
+     "measure latency and one bandwidth of every pair (of more than 4,608 endpoints: of a few "
+     "partners each) in one epoch, 5ms or 10 messages a point, and a few suspects again",
      OPT_CALL(take_quick), .group = "measuring"},
     {"no-nic-pass", 0, NULL, "skip the second pass, which bypasses NVLink to measure the NICs",
      OPT_UNSET(struct probe_opts, plan.nics), .group = "measuring"},

@@ -89,3 +89,14 @@ setup() {
     echo '{"format": "railgauge-matrix"}' >m.json
     rejects plan 65 "railgauge plan: m.json: " m.json
 }
+
+@test "every pair of too many is refused with its cost, in little memory; quick and the default are not" {
+    railgauge discover --fabric gb200-nvl72 --racks 128 -q -o large.json
+    for words in --exact "--quick --exact" "--pairs isolated" "--pairs shift"; do
+        # shellcheck disable=SC2086 # words
+        (ulimit -v 300000 && run ! --separate-stderr railgauge plan large.json --dry-run $words &&
+            [[ $stderr == *"every pair of 9216 endpoints"*"42,500,000 pairs"*" of measuring; more than "*"--cables TIME"* ]])
+    done
+    (ulimit -v 300000 && railgauge plan large.json --dry-run --quick >cost)
+    grep -q '9216 endpoints, [0-9]\{2,3\} rounds' cost
+}

@@ -46,6 +46,80 @@ static void racks_of_nvl72_are_its_domains(void **state)
     matrix_free(&m);
 }
 
+/* Racks of 3 hosts of 2 endpoints; two racks share a spine, and the last rack lacks a host's
+ * second endpoint.  Hosts of all racks are on one of two rails. */
+static void spines_and_rails(struct matrix *m, int racks)
+{
+    char name[32];
+
+    matrix_init(m);
+    m->transport = mem_strdup("sim");
+    small_topo(&m->topo, racks, 3, 2, true, ENDPOINT_CPU);
+    m->topo.endpoints--;
+    small_tier(m, "shm", 1u << LEVEL_HOST, 1e-6, 50e9, false);
+    small_tier(m, "rack", 1u << LEVEL_RACK, 2e-6, 20e9, true);
+    small_tier(m, "rail", 1u << LEVEL_RAIL | 1u << LEVEL_SPINE, 3e-6, 10e9, true);
+    small_tier(m, "spine", 1u << LEVEL_SPINE, 4e-6, 5e9, true);
+    small_tier(m, "fabric", 0, 5e-6, 2e9, true);
+    for (int i = 0; i < m->topo.endpoints; i++) {
+        struct place *p = &m->topo.endpoint[i].place;
+        snprintf(name, sizeof(name), "spine-%d", p->at[LEVEL_RACK] / 2);
+        p->at[LEVEL_SPINE] = topo_add_group(&m->topo, LEVEL_SPINE, name);
+        snprintf(name, sizeof(name), "rail-%d",
+                 (p->at[LEVEL_RACK] + m->topo.endpoint[i].local) % 2);
+        p->at[LEVEL_RAIL] = topo_add_group(&m->topo, LEVEL_RAIL, name);
+    }
+}
+
+/* The time between two blocks as the header says, pair by pair of 3 x 3 hosts. */
+static double time_of(const struct matrix *m, const struct block *a, const struct block *b)
+{
+    double sec[BLOCKS_PAIRS];
+    struct cost out, back;
+    int n = 0;
+
+    for (int p = 0; p < 9; p++) {
+        int x = a->host[p / 3], y = b->host[p % 3], last = 2 * m->topo.hosts - 1;
+        bool one = 2 * x + 1 == last || 2 * y + 1 == last; /* this host has one endpoint */
+        if (x == y)
+            continue;
+        matrix_pair(m, 2 * x + (one ? 0 : p % 2), 2 * y + (one ? 0 : p % 2), bytes, &out);
+        matrix_pair(m, 2 * y + (one ? 0 : p % 2), 2 * x + (one ? 0 : p % 2), bytes, &back);
+        sec[n++] = fmax(out.sec, back.sec);
+    }
+    return stats_median(sec, n);
+}
+
+/* Times are looked up once for blocks of one kind; they must be those of every two blocks. */
+static void times_are_those_of_every_two_blocks(void **state)
+{
+    enum { RACKS = 9 };
+    struct matrix m;
+    struct blocks b;
+    struct err err;
+
+    (void)state;
+    for (int faults = 0; faults < 2; faults++) {
+        spines_and_rails(&m, RACKS);
+        if (faults) {
+            for (int h = 6; h < 9; h++) /* all of the third rack */
+                small_exception(&m, PART_HOST, h, -1, -1, 0.5)->side = h % 2 ? SIDE_TX : SIDE_BOTH;
+            small_exception(&m, PART_RACK_PAIR, 4, 7, -1, 0.4);
+        }
+        assert_int_equal(blocks_make(&b, &m, LEVEL_RACK, bytes, &err), 0);
+        assert_int_equal(b.count, RACKS);
+        for (int i = 0; i < RACKS; i++)
+            for (int k = 0; k < RACKS; k++) {
+                bool swap = b.block[i].host[0] > b.block[k].host[0];
+                double want = time_of(&m, &b.block[swap ? k : i], &b.block[swap ? i : k]);
+                if (b.sec[RACKS * i + k] != want)
+                    fail_msg("%d to %d: %g, not %g", i, k, b.sec[RACKS * i + k], want);
+            }
+        blocks_free(&b);
+        matrix_free(&m);
+    }
+}
+
 /* Each HGX host is a domain of its own and hangs on eight leaves at once. */
 static void hosts_on_the_same_rails_are_one_block(void **state)
 {
@@ -148,7 +222,7 @@ static void racks_of_a_spine_stand_together(void **state)
     struct matrix m;
     struct blocks b;
     struct err err;
-    char name[16];
+    char name[32];
 
     (void)state;
     matrix_init(&m);
@@ -236,6 +310,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(racks_of_nvl72_are_its_domains),
+        cmocka_unit_test(times_are_those_of_every_two_blocks),
         cmocka_unit_test(hosts_on_the_same_rails_are_one_block),
         cmocka_unit_test(noise_does_not_reorder),
         cmocka_unit_test(a_shuffled_row_of_pods_is_put_in_order),

@@ -28,6 +28,8 @@ static void faults(struct matrix *m)
     small_exception(m, PART_RACK_PAIR, 0, 1, -1, 0.9)->side = SIDE_RX;
     small_exception(m, PART_PAIR, 0, 6, -1, 0)->side = SIDE_TX;
     small_exception(m, PART_PAIR, 12, 14, -1, 1)->alpha_add = 5e-6;
+    small_exception(m, PART_RACK_UPLINKS, 1, -1, -1, 0.8);
+    small_exception(m, PART_RACK, 0, -1, 1, 0.95)->side = SIDE_TX;
 }
 
 static void compare(const struct matrix *m, enum quantity quantity, double bytes)

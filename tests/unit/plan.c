@@ -119,6 +119,43 @@ static void exact_measures_every_pair_once_when_there_are_many(void **state)
     }
 }
 
+/* Every pair of 4,608 endpoints is planned, of 4,609 refused with its cost; alone 1,024 and 1,025.  A quick
+ * plan of more takes a few partners each instead. */
+static void every_pair_of_too_many_is_refused_with_its_cost(void **state)
+{
+    static const struct {
+        enum stage pairs;
+        int most;
+        const char *words;
+    } row[] = {{STAGE_TOURNAMENT, PLAN_EVERY_TO, "10,600,000 pairs, 31,900,000 points"},
+               {STAGE_SHIFT, PLAN_EVERY_TO, "the default plan measures a few partners"},
+               {STAGE_ISOLATED, PLAN_ALONE_TO, "--exact measures every pair in parallel rounds"}};
+    struct plan_opts o;
+    struct topo t;
+    struct plan p;
+    struct err err;
+
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        for (int more = 1; more >= (row[i].pairs == STAGE_SHIFT); more--) {
+            plan_defaults(&o);
+            o.ops = 1u << OP_PAIR_LATENCY;
+            o.pairs = row[i].pairs;
+            flat_topo(&t, row[i].most + more);
+            assert_int_equal(plan_make(&p, &t, &o, &err), more ? -1 : 0);
+            if (more && !strstr(err.text, row[i].words))
+                fail_msg("%s", err.text);
+            assert_true(!more || (err.code == EXIT_USAGE && strstr(err.text, "of measuring")));
+            plan_free(&p);
+            o.pairs = STAGE_COUNT;
+            o.quick = true;
+            assert_int_equal(i == 0 ? plan_make(&p, &t, &o, &err) : 0, 0);
+            assert_true(i > 0 || (more ? p.rounds < 1000 : p.rounds == PLAN_EVERY_TO - 1));
+            plan_free(&p);
+            topo_free(&t);
+        }
+}
+
 /* Rounds of latency in which hosts look for racks; *all: does everybody meet everybody? */
 static int find_rounds(int racks, bool *all, unsigned *numbers)
 {
@@ -1037,6 +1074,7 @@ int main(void)
         cmocka_unit_test(the_circle_method_meets_every_pair_once),
         cmocka_unit_test(the_schedule_follows_the_number_of_endpoints),
         cmocka_unit_test(exact_measures_every_pair_once_when_there_are_many),
+        cmocka_unit_test(every_pair_of_too_many_is_refused_with_its_cost),
         cmocka_unit_test(hosts_without_racks_play_a_tournament_to_find_them),
         cmocka_unit_test(a_ladder_rounds_sizes_up_to_whole_blocks_and_skips_repeats),
         cmocka_unit_test(a_plan_survives_its_text),

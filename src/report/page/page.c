@@ -207,15 +207,14 @@ enum { SECTIONS = sizeof(section) / sizeof(*section) };
 
 static void file_row(FILE *out, const char *dir, const char *name)
 {
-    char *path = dir ? file_join(dir, name) : mem_strdup(name), *text = NULL, size[PLOT_TEXT];
+    char *path = dir ? file_join(dir, name) : mem_strdup(name), size[PLOT_TEXT];
     char hash[HTML_HEX];
     size_t len;
 
-    if (file_read(&text, &len, path, (size_t)1 << 34, NULL) == 0)
+    if (html_file_hex(hash, &len, path) == 0)
         html(out,
              "<tr><th scope=\"row\">%s</th><td class=\"n\">%s</td><td><code>%s</code></td></tr>\n",
-             name, plot_count(size, (long)len, ""), html_hex(hash, text, len));
-    free(text);
+             name, plot_count(size, (long)len, ""), hash);
     free(path);
 }
 

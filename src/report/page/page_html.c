@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "report/page/page_impl.h"
 
@@ -159,6 +160,8 @@ char *html_base64(const unsigned char *in, size_t len)
 
 struct sha {
     uint32_t h[8];
+    const uint32_t *k;
+    size_t done; /* bytes in whole blocks */
 };
 
 static uint32_t turned(uint32_t x, int n)
@@ -186,8 +189,19 @@ static const uint32_t *sha_constants(uint32_t start[8])
     return k;
 }
 
-static void sha_block(struct sha *s, const uint32_t k[64], const unsigned char *p)
+/* One round; the caller turns the names of a..h instead of moving their values. */
+#define SHA_ROUND(a, b, c, d, e, f, g, h, i)                                                       \
+    do {                                                                                           \
+        uint32_t t1 = (h) + (turned(e, 6) ^ turned(e, 11) ^ turned(e, 25)) +                       \
+                      (((e) & (f)) ^ (~(e) & (g))) + k[i] + w[i];                                  \
+        (d) += t1;                                                                                 \
+        (h) = t1 + (turned(a, 2) ^ turned(a, 13) ^ turned(a, 22)) +                                \
+              (((a) & (b)) ^ ((a) & (c)) ^ ((b) & (c)));                                           \
+    } while (0)
+
+static void sha_block(struct sha *s, const unsigned char *p)
 {
+    const uint32_t *k = s->k;
     uint32_t w[64], v[8];
 
     for (int i = 0; i < 16; i++)
@@ -199,54 +213,98 @@ static void sha_block(struct sha *s, const uint32_t k[64], const unsigned char *
                (turned(b, 17) ^ turned(b, 19) ^ b >> 10);
     }
     memcpy(v, s->h, sizeof(v));
-    for (int i = 0; i < 64; i++) {
-        uint32_t e = v[4], a = v[0];
-        uint32_t t1 = v[7] + (turned(e, 6) ^ turned(e, 11) ^ turned(e, 25)) +
-                      ((e & v[5]) ^ (~e & v[6])) + k[i] + w[i];
-        uint32_t t2 = (turned(a, 2) ^ turned(a, 13) ^ turned(a, 22)) +
-                      ((a & v[1]) ^ (a & v[2]) ^ (v[1] & v[2]));
-        memmove(v + 1, v, 7 * sizeof(*v));
-        v[4] += t1;
-        v[0] = t1 + t2;
+    for (int i = 0; i < 64; i += 8) {
+        SHA_ROUND(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], i);
+        SHA_ROUND(v[7], v[0], v[1], v[2], v[3], v[4], v[5], v[6], i + 1);
+        SHA_ROUND(v[6], v[7], v[0], v[1], v[2], v[3], v[4], v[5], i + 2);
+        SHA_ROUND(v[5], v[6], v[7], v[0], v[1], v[2], v[3], v[4], i + 3);
+        SHA_ROUND(v[4], v[5], v[6], v[7], v[0], v[1], v[2], v[3], i + 4);
+        SHA_ROUND(v[3], v[4], v[5], v[6], v[7], v[0], v[1], v[2], i + 5);
+        SHA_ROUND(v[2], v[3], v[4], v[5], v[6], v[7], v[0], v[1], i + 6);
+        SHA_ROUND(v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[0], i + 7);
     }
     for (int i = 0; i < 8; i++)
         s->h[i] += v[i];
 }
 
-static void sha256(unsigned char digest[32], const char *text, size_t len)
+static struct sha sha_begin(void)
 {
-    struct sha s = {{0}};
-    unsigned char last[128] = {0};
-    const uint32_t *k = sha_constants(s.h);
-    size_t whole = len / 64 * 64, rest = len - whole, end = rest < 56 ? 64 : 128;
+    struct sha s = {{0}, NULL, 0};
 
-    for (size_t at = 0; at < whole; at += 64)
-        sha_block(&s, k, (const unsigned char *)text + at);
-    memcpy(last, text + whole, rest);
-    last[rest] = 0x80;
-    for (int i = 0; i < 8; i++)
-        last[end - 1 - (size_t)i] = (unsigned char)((uint64_t)len * 8 >> 8 * i);
-    for (size_t at = 0; at < end; at += 64)
-        sha_block(&s, k, last + at);
-    for (int i = 0; i < 32; i++)
-        digest[i] = (unsigned char)(s.h[i / 4] >> (24 - i % 4 * 8));
+    s.k = sha_constants(s.h);
+    return s;
 }
 
-char *html_hex(char buf[HTML_HEX], const char *text, size_t len)
+/* Take the whole blocks of the text.  Returns the number of bytes used. */
+static size_t sha_take(struct sha *s, const char *text, size_t len)
 {
-    unsigned char digest[32];
+    const size_t whole = len / 64 * 64;
 
-    sha256(digest, text, len);
+    for (size_t at = 0; at < whole; at += 64)
+        sha_block(s, (const unsigned char *)text + at);
+    s->done += whole;
+    return whole;
+}
+
+/* Take the last bytes, fewer than a block. */
+static void sha_end(struct sha *s, unsigned char digest[32], const char *rest, size_t len)
+{
+    unsigned char last[128] = {0};
+    const uint64_t bits = (uint64_t)(s->done + len) * 8;
+    const size_t end = len < 56 ? 64 : 128;
+
+    memcpy(last, rest, len);
+    last[len] = 0x80;
+    for (int i = 0; i < 8; i++)
+        last[end - 1 - (size_t)i] = (unsigned char)(bits >> 8 * i);
+    for (size_t at = 0; at < end; at += 64)
+        sha_block(s, last + at);
     for (int i = 0; i < 32; i++)
-        snprintf(buf + 2 * i, 3, "%02x", digest[i]);
-    return buf;
+        digest[i] = (unsigned char)(s->h[i / 4] >> (24 - i % 4 * 8));
+}
+
+struct sha_file {
+    struct sha sha;
+    unsigned char digest[32];
+    size_t len;
+};
+
+static int take_block(void *to, char *text, size_t *len, bool over, struct err *err)
+{
+    struct sha_file *f = to;
+    const size_t all = *len;
+
+    (void)err;
+    *len = sha_take(&f->sha, text, all);
+    f->len += *len;
+    if (!over)
+        return 0;
+    sha_end(&f->sha, f->digest, text + *len, all - *len);
+    f->len += all - *len;
+    *len = all;
+    return 0;
+}
+
+/* Points are hundreds of megabytes: the file is read block by block. */
+int html_file_hex(char buf[HTML_HEX], size_t *len, const char *path)
+{
+    struct sha_file f = {.sha = sha_begin()};
+
+    if (file_blocks(path, take_block, &f, NULL) < 0)
+        return -1;
+    for (int i = 0; i < 32; i++)
+        snprintf(buf + 2 * i, 3, "%02x", f.digest[i]);
+    *len = f.len;
+    return 0;
 }
 
 char *html_hash(char buf[HTML_HASH], const char *text, size_t len)
 {
+    struct sha s = sha_begin();
     unsigned char digest[32];
+    const size_t used = sha_take(&s, text, len);
 
-    sha256(digest, text, len);
+    sha_end(&s, digest, text + used, len - used);
     char *code = html_base64(digest, sizeof(digest));
     snprintf(buf, HTML_HASH, "%s", code);
     free(code);

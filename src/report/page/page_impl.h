@@ -18,7 +18,8 @@ void html_json(FILE *out, json_t *data);
 /* SHA-256 (FIPS 180-4) of a text in base64, as in content security policies. */
 enum { HTML_HASH = 48, HTML_HEX = 65 };
 char *html_hash(char buf[HTML_HASH], const char *text, size_t len);
-char *html_hex(char buf[HTML_HEX], const char *text, size_t len); /* as printed by sha256sum */
+/* SHA-256 of a file as printed by sha256sum, and its length. */
+int html_file_hex(char buf[HTML_HEX], size_t *len, const char *path);
 char *html_base64(const unsigned char *in, size_t len);           /* the caller frees */
 
 /* Start a section with a heading that states the result; html_end() closes it. */
