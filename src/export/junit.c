@@ -189,7 +189,7 @@ static void add_racks(struct junit *j, const struct export_run *e)
 
 enum { SUITE_CHECKS, SUITE_PARTS, SUITE_RACKS, SUITES };
 
-static void fill(struct junit suite[SUITES], const struct export_run *e)
+static void fill_suites(struct junit suite[SUITES], const struct export_run *e)
 {
     for (int i = 0; i < e->accept->rows; i++)
         add_check(&suite[SUITE_CHECKS], &e->accept->row[i]);
@@ -210,7 +210,7 @@ int junit_write(const struct export_run *e, struct err *err)
     int tests = 0, failures = 0, errors = 0, skipped = 0;
 
     (void)err;
-    fill(suite, e);
+    fill_suites(suite, e);
     for (int i = 0; i < SUITES; i++) {
         tests += suite[i].count;
         failures += count(&suite[i], "failure");
@@ -267,7 +267,7 @@ int ctrf_write(const struct export_run *e, struct err *err)
     int number[4] = {0};
     static const char *const status[4] = {"passed", "failed", "skipped", "other"};
 
-    fill(suite, e);
+    fill_suites(suite, e);
     for (int i = 0; i < SUITES; i++) {
         for (int k = 0; k < suite[i].count; k++) {
             for (int n = 0; n < 4; n++)
