@@ -319,6 +319,8 @@ struct reader {
     int line; /* last complete line */
     bool header;
     struct point_row row;      /* last row */
+    double tail_of[2];         /* its sec and p95 */
+    unsigned tail;             /* point_tail() of both */
     const char *cell[COLUMNS]; /* texts of its cells; length SIZE_MAX: no longer there */
     size_t length[COLUMNS];
 };
@@ -369,8 +371,13 @@ static int parse_row(struct reader *r, char *text, size_t len, struct err *err)
     if (rc < 0)
         return err_data(err, "%s:%d: column %s: %s", r->path, r->line, columns[i - 1].name,
                         why.text);
-    double sec = r->row.point.sec.median;
-    r->row.point.tail = point_tail(r->row.p95, sec);
+    const double sec = r->row.point.sec.median, p95 = r->row.p95;
+    if (sec != r->tail_of[0] || p95 != r->tail_of[1]) { /* else as in the row before */
+        r->tail = point_tail(p95, sec);
+        r->tail_of[0] = sec;
+        r->tail_of[1] = p95;
+    }
+    r->row.point.tail = r->tail;
     if (r->row.point.stop != STOP_FAILED && !(sec > 0))
         return err_data(err, "%s:%d: column sec: time %g is not positive", r->path, r->line, sec);
     return 0;
