@@ -179,21 +179,37 @@ static bool has_alone(const struct obs *o, const struct obs *end)
            o[1].dst == o->dst && o[1].by_nic == o->by_nic && o[1].bytes == o->bytes && o[1].sec > 0;
 }
 
+/* Index of the first observation of this operation or of a later one; they are sorted by it. */
+static int first_of(const struct obs *o, int count, int op)
+{
+    int from = 0, to = count;
+
+    while (from < to) {
+        int mid = from + (to - from) / 2;
+        if ((int)o[mid].op < op)
+            from = mid + 1;
+        else
+            to = mid;
+    }
+    return from;
+}
+
 /* Mark superseded latencies if most pairs ran alone.  With few pairs alone (ladders, retests) all count, so that
  * like is compared with like. */
 static void find_outdone(struct obs *o, int count)
 {
     double bytes = observe_size(o, count, OP_PAIR_LATENCY);
+    const int from = first_of(o, count, OP_PAIR_LATENCY),
+              to = first_of(o, count, OP_PAIR_LATENCY + 1);
     int alone = 0, beside = 0;
 
-    for (int i = 0; i < count; i++)
-        if (o[i].op == OP_PAIR_LATENCY && o[i].bytes == bytes) {
+    for (int i = from; i < to; i++)
+        if (o[i].bytes == bytes) {
             alone += o[i].alone;
             beside += !o[i].alone && !has_alone(&o[i], o + count);
         }
-    for (int i = 0; i < count && alone > beside; i++)
-        o[i].outdone =
-            o[i].op == OP_PAIR_LATENCY && o[i].bytes == bytes && has_alone(&o[i], o + count);
+    for (int i = from; i < to && alone > beside; i++)
+        o[i].outdone = o[i].bytes == bytes && has_alone(&o[i], o + count);
 }
 
 /* A point and its keys, because the points of a list are far apart in memory. */
@@ -286,9 +302,7 @@ double observe_size(const struct obs *o, int count, enum op op)
     } *size = NULL; /* few sizes */
     int sizes = 0, at = 0, best = 0;
 
-    for (int i = 0; i < count; i++) {
-        if (o[i].op != op)
-            continue;
+    for (int i = first_of(o, count, (int)op), to = first_of(o, count, (int)op + 1); i < to; i++) {
         if (at == sizes || size[at].bytes != o[i].bytes)
             for (at = 0; at < sizes && size[at].bytes != o[i].bytes; at++)
                 ;

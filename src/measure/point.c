@@ -639,7 +639,8 @@ int points_alike(const struct points *p, const struct point *more, struct err *e
 
 unsigned point_tail(double p95, double median)
 {
-    double times = point_sec(point_time(p95)) / point_sec(point_time(median));
+    const double usual = point_sec(point_time(median)),
+                 times = (p95 == median ? usual : point_sec(point_time(p95))) / usual;
     double steps = fmax(0, round(POINT_TAIL_STEPS * log(times)));
 
     return times > 0 ? (unsigned)fmin(1 + steps, POINT_TAIL_MOST) : 0;

@@ -390,6 +390,12 @@ static int *partners(struct figures *f, struct match_row *const *row, const int 
 {
     int *at = mem_calloc((size_t)rows[0] * (size_t)f->campaigns + 1, sizeof(int));
 
+    if (f->campaigns == 1) {
+        for (int i = 0; i < rows[0]; i++)
+            at[i] = i;
+        f->matched[0] = rows[0];
+        return at;
+    }
     for (int k = 0; k < f->campaigns; k++)
         for (int i = 0, j = 0; i < rows[0]; i++) {
             int *to = &at[i * f->campaigns + k], order = 1;
@@ -437,24 +443,50 @@ static void renumber(struct common *all, int *of, int rows)
     free(sorted);
 }
 
+/* Number of the row's figure; -1: none.  pairs: known numbers of pairs by operation, large or not, and tier, because
+ * there are millions of pairs. */
+static int figure_number(struct common *all, const struct campaign *c, const struct common_words *w,
+                         const struct match_row *r, int *pairs, int last)
+{
+    const struct word_op *op = op_of(w, r);
+    const bool large = w->moment[r->when].bytes >= LARGE;
+    struct figure_key key;
+    int *known = NULL;
+
+    if (op_is_pair((enum op)op->op) && (large || op->op == OP_PAIR_LATENCY)) {
+        int tier = topo_tiers_of(&w->tiers, src_of(w, r), dst_of(w, r),
+                                 stage_by_nic((enum stage)op->stage));
+        known = &pairs[((op - w->op) * 2 + large) * TIER_MAX + tier];
+        if (*known >= 0 && op->op != OP_PAIR_LATENCY)
+            return *known;
+    }
+    if (!figure_of(&key, c, w, r))
+        return -1;
+    int number = number_of(all, &key, last);
+    if (known)
+        *known = number;
+    return number;
+}
+
 static int common_rows(struct common *all, const struct figures *f, const struct campaign *c,
                        const struct matched *m)
 {
     const struct match_row *row = m->row[0];
     const int rows = m->rows[0], *at = m->at;
     int *of = mem_ints(rows, -1), last = -1, n = 0;
-    struct figure_key key;
+    int *pairs = mem_ints(m->words.ops * 2 * TIER_MAX, -1);
 
     *all = (struct common){.keys = 0};
     for (int i = 0; i < rows; i++) {
         int k = 0;
         while (k < f->campaigns && at[i * f->campaigns + k] >= 0)
             k++;
-        if (k < f->campaigns || !figure_of(&key, c, &m->words, &row[i]))
+        if (k < f->campaigns)
             continue;
-        of[i] = last = number_of(all, &key, last);
-        n++;
+        of[i] = last = figure_number(all, c, &m->words, &row[i], pairs, last);
+        n += of[i] >= 0;
     }
+    free(pairs);
     renumber(all, of, rows);
     lists_make(&all->rows, of, NULL, rows, all->keys);
     free(of);
