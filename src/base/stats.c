@@ -135,7 +135,7 @@ struct ranked { /* 12 bytes: there may be millions */
 /* Stable radix sort.  Returns the sorted half of r[2 * n]. */
 static struct ranked *rank(struct ranked *r, int n)
 {
-    int count[KEY_BYTES][256] = {{0}}, byte[KEY_BYTES], bytes = 0;
+    int count[KEY_BYTES][256] = {{0}}, byte[KEY_BYTES] = {0}, bytes = 0;
     struct ranked *from = r, *to = r + n;
     uint64_t differs = 0;
 
