@@ -208,7 +208,7 @@ static void sort_rows(struct common_words *w, struct match_row **row, const int 
     free(moment);
 }
 
-static void words_free(struct common_words *w)
+static void common_free(struct common_words *w)
 {
     free(w->op);
     free(w->moment);
@@ -539,7 +539,7 @@ static void matched_free(struct matched *m, int n)
 {
     for (int k = 0; k < n; k++)
         free(m->row[k]);
-    words_free(&m->words);
+    common_free(&m->words);
     free(m->at);
     free(m->row);
     free(m->rows);
