@@ -293,9 +293,10 @@ static bool shares(unsigned same, const struct place *a, const struct place *b)
 /* Pairs within the same host or domain need no NIC. */
 static const unsigned nvlink_levels = 1u << LEVEL_HOST | 1u << LEVEL_DOMAIN;
 
-/* Return the first tier whose rule matches, skipping rules that use a level of `left`. */
-static int tier_of(const struct topo *t, int a, int b, unsigned left)
+int topo_tier_by(const struct topo *t, int a, int b, bool by_nic)
 {
+    const unsigned left = by_nic ? nvlink_levels : 0;
+
     for (int i = 0; i < t->tiers; i++)
         if (!(t->tier[i].same & left) &&
             shares(t->tier[i].same, &t->endpoint[a].place, &t->endpoint[b].place))
@@ -303,14 +304,28 @@ static int tier_of(const struct topo *t, int a, int b, unsigned left)
     return t->tiers - 1;
 }
 
-int topo_tier(const struct topo *t, int a, int b)
+void topo_tiers_make(struct topo_tiers *x, const struct topo *t)
 {
-    return tier_of(t, a, b, 0);
-}
+    int level[LEVEL_COUNT];
 
-int topo_nic_tier(const struct topo *t, int a, int b)
-{
-    return tier_of(t, a, b, nvlink_levels);
+    *x = (struct topo_tiers){.tiers = t->tiers};
+    for (int l = 0; l < LEVEL_COUNT; l++) {
+        unsigned used = 0;
+        for (int i = 0; i < t->tiers; i++) {
+            unsigned bit = t->tier[i].same >> l & 1;
+            x->rule[0][i] |= bit << x->levels;
+            x->rule[1][i] |= (bit && nvlink_levels >> l & 1 ? 1u << LEVEL_COUNT : bit << x->levels);
+            used |= bit;
+        }
+        level[x->levels] = l;
+        x->levels += (int)used;
+    }
+    x->at = mem_calloc((size_t)t->endpoints * (size_t)x->levels + 1, sizeof(*x->at));
+    for (int i = 0; i < t->endpoints; i++)
+        for (int l = 0; l < x->levels; l++) {
+            int at = topo_at(t, i, level[l]);
+            x->at[i * x->levels + l] = at < 0 ? -2 - i : at;
+        }
 }
 
 static bool all_in_one(const struct topo *t, enum level level)

@@ -185,14 +185,39 @@ int topo_append(struct topo *to, const struct topo *from, struct err *err);
  * verbs. */
 void topo_default_tiers(struct topo *t);
 
-/* Tier of a pair, a != b, in O(1).  A pair that matches no rule is in the last tier. */
-int topo_tier(const struct topo *t, int a, int b);
-/* Tier of the pair with NVLink and shared host memory bypassed: the first whose rule does not need
- * the same host or domain. */
-int topo_nic_tier(const struct topo *t, int a, int b);
-static inline int topo_tier_by(const struct topo *t, int a, int b, bool by_nic)
+/* Tier of a pair, a != b, in O(1): the first whose rule matches.  A pair that matches no rule is in
+ * the last tier.  by_nic: with NVLink and shared host memory bypassed, the first whose rule does
+ * not need the same host or domain. */
+int topo_tier_by(const struct topo *t, int a, int b, bool by_nic);
+static inline int topo_tier(const struct topo *t, int a, int b)
 {
-    return by_nic ? topo_nic_tier(t, a, b) : topo_tier(t, a, b);
+    return topo_tier_by(t, a, b, false);
+}
+static inline int topo_nic_tier(const struct topo *t, int a, int b)
+{
+    return topo_tier_by(t, a, b, true);
+}
+
+/* The coordinates that tiers depend on, side by side, for callers with millions of pairs: whole
+ * endpoints do not fit in a cache.  The caller frees at; the topology must not change. */
+struct topo_tiers {
+    int *at; /* by endpoint; a coordinate that is not visible equals no other */
+    int levels, tiers;
+    unsigned rule[2][TIER_MAX]; /* [by_nic]: coordinates that must be equal, bit mask */
+};
+void topo_tiers_make(struct topo_tiers *x, const struct topo *t);
+/* topo_tier_by() */
+static inline int topo_tiers_of(const struct topo_tiers *x, int a, int b, bool by_nic)
+{
+    const int *p = x->at + (ptrdiff_t)a * x->levels, *q = x->at + (ptrdiff_t)b * x->levels;
+    unsigned other = 1u << LEVEL_COUNT; /* never equal */
+    int i = 0;
+
+    for (int l = 0; l < x->levels; l++)
+        other |= (unsigned)(p[l] != q[l]) << l;
+    while (i < x->tiers - 1 && x->rule[by_nic][i] & other)
+        i++;
+    return x->tiers ? i : -1;
 }
 /* True if no pair would cross a NIC unless NVLink is bypassed: all endpoints are GPUs of one host
  * or one NVLink domain, each has an RDMA NIC, and there are at least two different NICs. */

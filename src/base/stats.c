@@ -135,15 +135,21 @@ struct ranked { /* 12 bytes: there may be millions */
 /* Stable radix sort.  Returns the sorted half of r[2 * n]. */
 static struct ranked *rank(struct ranked *r, int n)
 {
-    int count[KEY_BYTES][256] = {{0}};
+    int count[KEY_BYTES][256] = {{0}}, byte[KEY_BYTES] = {0}, bytes = 0;
     struct ranked *from = r, *to = r + n;
+    uint64_t differs = 0;
 
     for (int i = 0; i < n; i++)
-        for (int b = 0; b < KEY_BYTES; b++)
-            count[b][r[i].key >> 8 * b & 255]++;
-    for (int b = 0; b < KEY_BYTES; b++) {
-        if (begin(count[b], n))
-            continue;
+        differs |= r[i].key ^ r[0].key;
+    for (int b = 0; b < KEY_BYTES; b++)
+        if (differs >> 8 * b & 255)
+            byte[bytes++] = b;
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < bytes; k++)
+            count[byte[k]][r[i].key >> 8 * byte[k] & 255]++;
+    for (int k = 0; k < bytes; k++) {
+        const int b = byte[k];
+        begin(count[b], n);
         for (int i = 0; i < n; i++)
             to[count[b][from[i].key >> 8 * b & 255]++] = from[i];
         struct ranked *other = from;

@@ -13,9 +13,10 @@ static void sort_out(struct fit *f)
 {
     int *key = mem_calloc((size_t)f->count + 1, sizeof(*key));
 
+    topo_tiers_make(&f->tiers, &f->m->topo);
     for (int i = 0; i < f->count; i++) {
         struct obs *o = &f->obs[i];
-        o->tier = topo_tier_by(&f->m->topo, o->src, o->dst, o->by_nic);
+        o->tier = topo_tiers_of(&f->tiers, o->src, o->dst, o->by_nic);
         key[i] = o->tier * OP_COUNT + (int)o->op;
     }
     lists_make(&f->of, key, NULL, f->count, f->m->topo.tiers * OP_COUNT);

@@ -493,6 +493,7 @@ int fit_matrix(struct matrix *m, struct topo *t, const struct plan *plan, const 
     fit_coverage(&f);
     fit_findings(&f);
     free(f.obs);
+    free(f.tiers.at);
     noise_free(&f.noise);
     classes_free(&f.classes);
     lists_free(&f.of);

@@ -31,6 +31,7 @@ struct fit {
     double bw_bytes, lat_bytes; /* sizes of the pair matrix; 0: not measured */
     bool by_nic;                /* the campaign had a pass through the NICs */
     int contradictions;         /* slow pairs between hosts that fast pairs join */
+    struct topo_tiers tiers;    /* of m->topo, from fit_baseline() on */
     struct classes classes;     /* kinds of devices, from fit_matrix() on */
     struct fit_baseline baseline[TIER_MAX];
     struct look *look; /* looks at healthy and slow pairs, not at broken pairs */
@@ -90,7 +91,7 @@ static inline const int *fit_of(const struct fit *f, int tier, enum op op, int *
 /* Tier of the point of a pair. */
 static inline int fit_tier(const struct fit *f, const struct point *p)
 {
-    return topo_tier_by(&f->m->topo, p->src, p->dst, stage_by_nic(p->stage));
+    return topo_tiers_of(&f->tiers, p->src, p->dst, stage_by_nic(p->stage));
 }
 
 /* True if the two can be measured in this tier, through the NICs if the campaign had that pass. */

@@ -147,19 +147,29 @@ static int of_one_thing(const struct point *const *p, int n)
     return i;
 }
 
-/* Allocate one block for n observations and the spill area behind them.  Pages never written use no memory. */
-static int fold(struct obs **out, const struct point *const *v, int n)
+/* Observations in one block, with the spill area behind them.  Pages never written use no memory. */
+struct folded {
+    struct obs *obs;
+    struct obs_more *more;
+    int count;
+};
+
+static void fold_open(struct folded *f, int n)
 {
     size_t head = (size_t)n * sizeof(struct obs);
-    int count = 0;
 
-    *out = mem_calloc(1, head + (size_t)n * sizeof(struct obs_more) + 1);
-    struct obs_more *more = (struct obs_more *)(void *)((char *)*out + head);
+    f->obs = mem_calloc(1, head + (size_t)n * sizeof(struct obs_more) + 1);
+    f->more = (struct obs_more *)(void *)((char *)f->obs + head);
+    f->count = 0;
+}
+
+/* Add the observations of a sorted list. */
+static void fold(struct folded *f, const struct point *const *v, int n)
+{
     for (int i = 0, same; i < n; i += same) {
         same = of_one_thing(v + i, n - i);
-        fill(&(*out)[count++], &more, v + i, same);
+        fill(&f->obs[f->count++], &f->more, v + i, same);
     }
-    return count;
 }
 
 /* True if the next observation is the same pair alone: the order of observe() makes them adjacent. */
@@ -169,39 +179,65 @@ static bool has_alone(const struct obs *o, const struct obs *end)
            o[1].dst == o->dst && o[1].by_nic == o->by_nic && o[1].bytes == o->bytes && o[1].sec > 0;
 }
 
+/* Index of the first observation of this operation or of a later one; they are sorted by it. */
+static int first_of(const struct obs *o, int count, int op)
+{
+    int from = 0, to = count;
+
+    while (from < to) {
+        int mid = from + (to - from) / 2;
+        if ((int)o[mid].op < op)
+            from = mid + 1;
+        else
+            to = mid;
+    }
+    return from;
+}
+
 /* Mark superseded latencies if most pairs ran alone.  With few pairs alone (ladders, retests) all count, so that
  * like is compared with like. */
 static void find_outdone(struct obs *o, int count)
 {
     double bytes = observe_size(o, count, OP_PAIR_LATENCY);
+    const int from = first_of(o, count, OP_PAIR_LATENCY),
+              to = first_of(o, count, OP_PAIR_LATENCY + 1);
     int alone = 0, beside = 0;
 
-    for (int i = 0; i < count; i++)
-        if (o[i].op == OP_PAIR_LATENCY && o[i].bytes == bytes) {
+    for (int i = from; i < to; i++)
+        if (o[i].bytes == bytes) {
             alone += o[i].alone;
             beside += !o[i].alone && !has_alone(&o[i], o + count);
         }
-    for (int i = 0; i < count && alone > beside; i++)
-        o[i].outdone =
-            o[i].op == OP_PAIR_LATENCY && o[i].bytes == bytes && has_alone(&o[i], o + count);
+    for (int i = from; i < to && alone > beside; i++)
+        o[i].outdone = o[i].bytes == bytes && has_alone(&o[i], o + count);
 }
 
-static bool precedes(const struct point *x, const struct point *y)
-{
-    uint64_t a = by_thing(&x), b = by_thing(&y);
+/* A point and its keys, because the points of a list are far apart in memory. */
+struct keyed_point {
+    uint64_t thing, size;
+    const struct point *p;
+};
 
-    return a != b ? a < b : by_size(&x) < by_size(&y);
+static bool precedes(const struct keyed_point *x, const struct keyed_point *y)
+{
+    return x->thing != y->thing ? x->thing < y->thing : x->size < y->size;
 }
 
 /* Stable insertion sort. */
 static void sort_few(const struct point **v, int n)
 {
+    struct keyed_point at[FEW];
+
+    for (int i = 0; i < n; i++)
+        at[i] = (struct keyed_point){by_thing(&v[i]), by_size(&v[i]), v[i]};
     for (int i = 1, k; i < n; i++) {
-        const struct point *p = v[i];
-        for (k = i; k > 0 && precedes(p, v[k - 1]); k--)
-            v[k] = v[k - 1];
-        v[k] = p;
+        const struct keyed_point x = at[i];
+        for (k = i; k > 0 && precedes(&x, &at[k - 1]); k--)
+            at[k] = at[k - 1];
+        at[k] = x;
     }
+    for (int i = 0; i < n; i++)
+        v[i] = at[i].p;
 }
 
 static void sort(const struct point **v, int n)
@@ -234,19 +270,28 @@ static int list_points(struct lists *l, const struct points *p, bool pairs)
 int observe(struct obs **out, const struct points *p, bool pairs)
 {
     struct lists by;
-    int lists = list_points(&by, p, pairs), n = by.start[lists];
-    const struct point **v = mem_calloc((size_t)n + 1, sizeof(*v));
+    struct folded f;
+    int lists = list_points(&by, p, pairs), most = 0;
 
-    for (int i = 0; i < n; i++)
-        v[i] = &p->point[by.at[i]];
     for (int l = 0; l < lists; l++)
-        sort(v + by.start[l], by.start[l + 1] - by.start[l]);
+        most = by.start[l + 1] - by.start[l] > most ? by.start[l + 1] - by.start[l] : most;
+    const struct point **v = mem_calloc((size_t)most + 1, sizeof(*v));
+
+    fold_open(&f, by.start[lists]);
+    for (int l = 0; l < lists; l++) { /* folded while the list is in the cache */
+        const int n = by.start[l + 1] - by.start[l];
+
+        for (int i = 0; i < n; i++)
+            v[i] = &p->point[by.at[by.start[l] + i]];
+        sort(v, n);
+        fold(&f, v, n);
+    }
     lists_free(&by);
-    int count = fold(out, v, n);
     free(v);
     if (pairs)
-        find_outdone(*out, count);
-    return count;
+        find_outdone(f.obs, f.count);
+    *out = f.obs;
+    return f.count;
 }
 
 double observe_size(const struct obs *o, int count, enum op op)
@@ -257,9 +302,7 @@ double observe_size(const struct obs *o, int count, enum op op)
     } *size = NULL; /* few sizes */
     int sizes = 0, at = 0, best = 0;
 
-    for (int i = 0; i < count; i++) {
-        if (o[i].op != op)
-            continue;
+    for (int i = first_of(o, count, (int)op), to = first_of(o, count, (int)op + 1); i < to; i++) {
         if (at == sizes || size[at].bytes != o[i].bytes)
             for (at = 0; at < sizes && size[at].bytes != o[i].bytes; at++)
                 ;

@@ -75,7 +75,7 @@ static inline bool obs_is_latency(const struct obs *o, double bytes)
  * count.  The caller frees *out before it frees the points. */
 int observe(struct obs **out, const struct points *p, bool pairs);
 /* Return the size of the pair matrix: the size at which most pairs were measured with this op; ties: the larger.
- * 0: none. */
+ * 0: none.  The list is in the order of observe(). */
 double observe_size(const struct obs *o, int count, enum op op);
 
 /* Return the standard error of o->sec as a share: from the intervals of the epochs, or from the differences between

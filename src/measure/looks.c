@@ -53,7 +53,8 @@ static enum look_kind kind_of(const struct point *p, size_t matrix)
                                     : LOOK_RATE;
 }
 
-static struct look look_of(const struct point *p, const struct topo *t, bool by_nic, size_t matrix)
+static struct look look_of(const struct point *p, const struct topo_tiers *t, bool by_nic,
+                           size_t matrix)
 {
     const double sec = point_sec(point_time(p->sec.median));
     struct look k = {.src = p->src,
@@ -61,7 +62,7 @@ static struct look look_of(const struct point *p, const struct topo *t, bool by_
                      .y = -INFINITY,
                      .tail = NAN,
                      .kind = kind_of(p, matrix),
-                     .tier = topo_tier_by(t, p->src, p->dst, by_nic),
+                     .tier = topo_tiers_of(t, p->src, p->dst, by_nic),
                      .block = p->epoch + (stage_is_retest(p->stage) ? PLAN_EPOCHS : 0),
                      .looks_at = stage_looks_at(p->stage),
                      .alone = p->flows == 1,
@@ -106,19 +107,22 @@ struct look *looks_of(const struct points *p, const struct topo *t, bool by_nic,
     const size_t matrix = matrix_size(p, by_nic);
     struct look *look = mem_calloc((size_t)p->count + 1, sizeof(*look));
     int *of = point_of ? mem_calloc((size_t)p->count + 1, sizeof(*of)) : NULL, turn = -1, n = 0;
+    struct topo_tiers tiers;
 
+    topo_tiers_make(&tiers, t);
     for (int i = 0; i < p->count; i++) {
         const struct point *q = &p->point[i];
         turn +=
             i == 0 || q->round != q[-1].round || q->epoch != q[-1].epoch || q->bytes != q[-1].bytes;
         if (!is_look(q, by_nic) || q->wrong)
             continue;
-        look[n] = look_of(q, t, by_nic, matrix);
+        look[n] = look_of(q, &tiers, by_nic, matrix);
         look[n].turn = turn;
         if (of)
             of[n] = i;
         n++;
     }
+    free(tiers.at);
     split_blocks(look, n, false);
     split_blocks(look, n, true);
     if (point_of)

@@ -319,16 +319,37 @@ struct reader {
     int line; /* last complete line */
     bool header;
     struct point_row row;      /* last row */
+    double tail_of[2];         /* its sec and p95 */
+    unsigned tail;             /* point_tail() of both */
     const char *cell[COLUMNS]; /* texts of its cells; length SIZE_MAX: no longer there */
     size_t length[COLUMNS];
 };
+
+/* memcmp() == 0 without a call, because most cells are a few characters and there are millions. */
+static inline bool same_text(const char *a, const char *b, size_t n)
+{
+    uint64_t x, y;
+
+    for (; n >= sizeof(x); n -= sizeof(x), a += sizeof(x), b += sizeof(x)) {
+        memcpy(&x, a, sizeof(x));
+        memcpy(&y, b, sizeof(y));
+        if (x != y)
+            return false;
+    }
+    while (n && *a == *b) {
+        a++;
+        b++;
+        n--;
+    }
+    return n == 0;
+}
 
 /* Parse the cell at text into column i.  The cell is terminated in place.  r->row already holds the
  * value of the previous row. */
 static int parse_cell(struct reader *r, int i, char *text, const char *end, struct err *err)
 {
     size_t len = r->length[i], left = (size_t)(end - text);
-    bool same = len < left && text[len] == '\t' && !memcmp(text, r->cell[i], len);
+    bool same = len < left && text[len] == '\t' && same_text(text, r->cell[i], len);
     const char *tab = same ? text + len : memchr(text, '\t', left);
 
     r->cell[i] = text;
@@ -369,8 +390,13 @@ static int parse_row(struct reader *r, char *text, size_t len, struct err *err)
     if (rc < 0)
         return err_data(err, "%s:%d: column %s: %s", r->path, r->line, columns[i - 1].name,
                         why.text);
-    double sec = r->row.point.sec.median;
-    r->row.point.tail = point_tail(r->row.p95, sec);
+    const double sec = r->row.point.sec.median, p95 = r->row.p95;
+    if (sec != r->tail_of[0] || p95 != r->tail_of[1]) { /* else as in the row before */
+        r->tail = point_tail(p95, sec);
+        r->tail_of[0] = sec;
+        r->tail_of[1] = p95;
+    }
+    r->row.point.tail = r->tail;
     if (r->row.point.stop != STOP_FAILED && !(sec > 0))
         return err_data(err, "%s:%d: column sec: time %g is not positive", r->path, r->line, sec);
     return 0;
@@ -632,7 +658,8 @@ int points_alike(const struct points *p, const struct point *more, struct err *e
 
 unsigned point_tail(double p95, double median)
 {
-    double times = point_sec(point_time(p95)) / point_sec(point_time(median));
+    const double usual = point_sec(point_time(median)),
+                 times = (p95 == median ? usual : point_sec(point_time(p95))) / usual;
     double steps = fmax(0, round(POINT_TAIL_STEPS * log(times)));
 
     return times > 0 ? (unsigned)fmin(1 + steps, POINT_TAIL_MOST) : 0;

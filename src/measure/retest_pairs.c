@@ -31,7 +31,7 @@ struct residuals {
     const struct noise_input *in;
     double median[CLASSES], sigma[CLASSES];
     double *end;     /* by 2 * endpoint + end: median as sender and as receiver; 0: no looks */
-    struct lists by; /* looks by the same key */
+    struct lists by; /* looks by the same key; empty if no look may stand out */
     double *buffer;
 };
 
@@ -93,12 +93,23 @@ static void list_ends(struct residuals *x)
     }
 }
 
+/* True if some look may stand out: its ends explain nothing that is not slow. */
+static bool may_be_odd(const struct residuals *x)
+{
+    for (int i = 0; i < x->in->looks; i++)
+        if (residual(x, &x->in->look[i]) < -least_excess)
+            return true;
+    return false;
+}
+
 static void residuals_make(struct residuals *x, const struct noise_input *in)
 {
     const int ends = 2 * in->topo->endpoints;
 
     *x = (struct residuals){.in = in, .end = mem_calloc((size_t)ends, sizeof(*x->end))};
     find_medians(x);
+    if (!may_be_odd(x))
+        return;
     list_ends(x);
     for (int e = 0; e < ends; e++) {
         int count = 0;
@@ -149,7 +160,7 @@ static struct odd_pair *odd_pairs(const struct residuals *x, const struct noise_
     struct odd_pair *odd = NULL;
 
     *n = 0;
-    for (int i = 0; i < in->looks; i++) {
+    for (int i = 0; i < in->looks && x->by.at; i++) {
         const struct look *k = &in->look[i];
         const double r = residual(x, k);
         if (isnan(r))

@@ -589,7 +589,8 @@ static void keep_base(const struct floor *f)
 
     for (int t = 0; t < TIER_MAX; t++)
         for (int end = 0; end < 2 && seen >> t & 1; end++)
-            f->h->c->base[t][end] = base_of(f, t, end);
+            if (!f->h->c->base[t][end])
+                f->h->c->base[t][end] = base_of(f, t, end);
 }
 
 /* True if each group of the rung is judged as a narrower one. */
@@ -625,17 +626,23 @@ static bool is_quiet(const struct hunt *h)
            (!channel_range(h->v, h->c, h->r, &lo, &hi) || (hi - lo < most && lo > -most));
 }
 
-void hunt_parts(struct hunt *h)
+bool hunt_parts(struct hunt *h)
 {
     /* A leaf may be a whole rack, so leaves come before rack pairs. */
     static const enum rung order[RUNG_NIC] = {RUNG_RACK, RUNG_LEAF, RUNG_RACK_PAIR, RUNG_HOST};
     const bool base = !h->asked && h->c->kind == LOOK_RATE && !h->c->tail, quiet = is_quiet(h);
     struct floor *nic;
 
+    if (quiet && !base && h->hasty)
+        return false;
     h->quiet = quiet && !base;
     nic = floor_open(h, RUNG_NIC, NULL);
     if (base)
         keep_base(nic);
+    if (quiet && h->hasty) {
+        floor_close(nic);
+        return false;
+    }
     h->quiet = quiet;
     for (int i = 0; i < RUNG_NIC; i++)
         if (is_hunted(h, order[i]))
@@ -648,4 +655,5 @@ void hunt_parts(struct hunt *h)
         claim_all(f);
         floor_close(f);
     }
+    return true;
 }

@@ -181,16 +181,25 @@ static void take_racks(const struct noise_court *c, const struct channel *x, con
     }
 }
 
-static void scan_channel(struct noise_court *c, struct channel *x, const struct view *v,
-                         double alpha, const struct claims *asked, enum beside beside,
-                         struct claims *out)
+/* What a stage asks of a channel. */
+struct scanning {
+    double alpha;
+    const struct claims *asked;
+    enum beside beside;
+    bool hasty; /* see struct hunt */
+};
+
+/* Returns false if the channel was left. */
+static bool scan_channel(struct noise_court *c, struct channel *x, const struct view *v,
+                         const struct scanning *how, struct claims *out)
 {
     struct hunt h = {.v = v,
                      .places = &c->places,
                      .c = x,
-                     .asked = asked,
-                     .beside = beside,
-                     .alpha = alpha,
+                     .asked = how->asked,
+                     .beside = how->beside,
+                     .alpha = how->alpha,
+                     .hasty = how->hasty,
                      .out = out,
                      .stale = true};
 
@@ -200,13 +209,14 @@ static void scan_channel(struct noise_court *c, struct channel *x, const struct 
         take_base(c, x, v, h.r);
         take_racks(c, x, v, out, h.r);
     }
-    hunt_parts(&h);
-    if (x->kind == LOOK_RATE && beside == BESIDE_ANY)
+    const bool done = hunt_parts(&h);
+    if (done && x->kind == LOOK_RATE && how->beside == BESIDE_ANY)
         spells_find(&h);
-    if (!asked && x->kind == LOOK_RATE && !x->tail)
+    if (done && !how->asked && x->kind == LOOK_RATE && !x->tail)
         pairs_suspect(&h);
     gather_free(&h);
     free(h.done);
+    return done;
 }
 
 static bool is_asked(const struct claims *asked, const struct channel *x)
@@ -222,12 +232,19 @@ static bool is_asked(const struct claims *asked, const struct channel *x)
 static void scan(struct noise_court *c, int stage, double alpha, const struct claims *asked,
                  enum beside beside, struct claims *out)
 {
+    struct scanning how = {alpha, asked, beside, .hasty = !asked};
+    bool left[CHANNELS_MAX] = {false};
+
     for (int i = 0; i < c->channels; i++) {
         struct channel *x = &c->channel[i];
 
         if (is_asked(asked, x) && !(beside == BESIDE_PARALLEL && (x->kind != LOOK_RATE || x->tail)))
-            scan_channel(c, x, &c->view[stage][x->tail], alpha, asked, beside, out);
+            left[i] = !scan_channel(c, x, &c->view[stage][x->tail], &how, out);
     }
+    how.hasty = false;
+    for (int i = 0; i < c->channels && out->count; i++) /* tests make each claim less sure */
+        if (left[i])
+            scan_channel(c, &c->channel[i], &c->view[stage][c->channel[i].tail], &how, out);
 }
 
 /* --- both --- */

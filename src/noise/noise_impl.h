@@ -285,11 +285,12 @@ struct hunt {
     const struct claims *asked; /* stage 2: suspects; NULL: stage 1 */
     enum beside beside;
     double alpha;
-    bool quiet;       /* looks differ by so little that no part can stand out */
-    float *r;         /* residuals that are left */
-    float *done;      /* effect of named groups, by endpoint */
-    bool stale;       /* r has changed since v->nic was made */
-    bool taken;       /* effects were taken off r */
+    bool quiet;  /* looks differ by so little that no part can stand out */
+    bool hasty;  /* a quiet channel is left: its tests count only if another channel has a claim */
+    float *r;    /* residuals that are left */
+    float *done; /* effect of named groups, by endpoint */
+    bool stale;  /* r has changed since v->nic was made */
+    bool taken;  /* effects were taken off r */
     struct keyed two; /* looks by pair of the current rung */
     uint64_t *rank;   /* buffer for the current group: twice `ranks` */
     int *run, ranks, runs;
@@ -323,8 +324,9 @@ void gather_free(struct hunt *h);
 int gather_part(struct hunt *h, enum rung rung, int part, struct seen *seen);
 int gather_most(const struct hunt *h, enum rung rung);
 int gather_count(const struct hunt *h, enum rung rung); /* parts */
-/* Add claims of all rungs; for rates also set c->base, before any claim is taken off. */
-void hunt_parts(struct hunt *h);
+/* Add claims of all rungs; for rates also set c->base, before any claim is taken off.  Returns false if the channel
+ * was left. */
+bool hunt_parts(struct hunt *h);
 bool hunt_asks(const struct hunt *h, enum rung rung, int a, int b);
 /* Quantile of the looks of a block that shows a part: the median, or a high one if flows collide by chance. */
 static inline double hunt_quantile(const struct hunt *h)

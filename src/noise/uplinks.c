@@ -379,12 +379,28 @@ static int add_alone(const struct suspect *x, const struct seas *s, int way, int
     return n;
 }
 
+/* False where flows are hashed and some busy turns are not slow: uplinks that are down never carry more.  Flows that
+ * collide leave some turns free, and a hash that stays makes all blocks of a turn alike. */
+static bool is_always(const struct suspect *x, const struct seas *s, const struct sights *k)
+{
+    int n = sights_of(x, s, k, EITHER, true), slow = 0;
+    bool hashed = false;
+
+    for (int t = 0; t < TIER_MAX; t++)
+        hashed |= s->v->in->crosses[t] && s->v->hashed[LOOK_RATE * TIER_MAX + t];
+    for (int i = 0; i < n; i++)
+        slow += s->buffer[i] < noise_constants.half * x->e;
+    return !hashed || slow >= noise_constants.children * n;
+}
+
 /* True if both ways are slow, as when cables are down, and no way is slow while few NICs send, or one alone. */
 static bool is_lost(const struct suspect *x, const struct seas *s, const struct sights *k)
 {
     const double half = noise_constants.half * x->e;
     int quiet = 0;
 
+    if (!is_always(x, s, k))
+        return false;
     for (int way = 0; way <= EITHER; way++) {
         int n = sights_of(x, s, k, way, true);
 

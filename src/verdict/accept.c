@@ -736,13 +736,68 @@ static void tiers(struct accept *a, const struct accept_input *in, const struct 
 
 /* --- collectives --- */
 
-/* Returns the bus bandwidth with its interval. */
-static struct ranged busbw(const struct collective *c, double bytes)
+/* True for points of the groups behind a curve, as far as a point tells its group. */
+static bool is_of_curve(const struct topo *t, const struct collective *c, const struct point *p)
 {
-    double rate = bytes * op_bus_factor(c->op, c->shape.ranks), lo, hi;
+    return (int)p->op == (int)c->op && p->ranks == c->shape.ranks &&
+           (!c->at_once || (int)p->flows == c->at_once) &&
+           (c->shape.domains == 1) == (topo_domain(t, p->src) == topo_domain(t, p->dst));
+}
+
+/* Times of the points of a curve at this size, ascending.  The caller frees. */
+static double *times_of(const struct accept_input *in, const struct collective *c, double bytes,
+                        int *n)
+{
+    const struct figures *all = &in->noise->all;
+    double *sec = NULL;
+
+    *n = 0;
+    for (int i = 0; i < all->figures; i++) {
+        const struct figure *g = &all->figure[i];
+        if (g->key.op != (int)c->op || g->key.tier >= 0 || g->key.shape.ranks != c->shape.ranks)
+            continue;
+        for (int k = g->first; k < g->first + g->points; k++) {
+            const struct point *p = &in->points->point[all->of[k]];
+            if ((double)p->bytes == bytes && is_of_curve(&in->measured->topo, c, p))
+                MEM_PUSH(sec, *n) = all->sec[k];
+        }
+    }
+    if (*n)
+        stats_sort(sec, *n);
+    return sec;
+}
+
+/* Time down to which the points of all groups and epochs leave it open what a collective takes, as a
+ * share of its time; at most 1.  A curve is the median of few groups, and each group of few epochs,
+ * so that two stray points of one group can move it.  Only a fault needs this: what is well is not
+ * doubted because of a stray point. */
+static double open_share(const struct accept_input *in, const struct collective *c, double bytes)
+{
+    const struct curve_point *p = c->curve.point;
+    double lo, hi, share = 1;
+    int n;
+
+    while (p < c->curve.point + c->curve.points - 1 && p->bytes < bytes)
+        p++;
+    double *sec = times_of(in, c, p->bytes, &n);
+    if (n > 1) {
+        stats_median_ci(sec, n, &lo, &hi);
+        share = fmin(1, lo / p->sec);
+    }
+    free(sec);
+    return share;
+}
+
+/* Returns the bus bandwidth with its interval.  in: for the campaign; NULL: for the reference. */
+static struct ranged busbw(const struct accept_input *in, const struct collective *c, double bytes)
+{
+    double rate = bytes * op_bus_factor(c->op, c->shape.ranks), sec = curve_time(&c->curve, bytes),
+           lo, hi;
 
     curve_interval(&c->curve, bytes, &lo, &hi);
-    return (struct ranged){rate / curve_time(&c->curve, bytes), rate / hi, rate / lo};
+    if (in)
+        lo = fmin(lo, sec * open_share(in, c, bytes));
+    return (struct ranged){rate / sec, rate / hi, rate / lo};
 }
 
 static double last_size(const struct collective *c)
@@ -772,8 +827,8 @@ static void judge_collective(struct accept *a, const struct accept_input *in, co
         return;
     }
     if (like)
-        bound_of(r, busbw(like, bytes).value, in->reference_name);
-    judge(r, widen(busbw(c, bytes), noise_of(in, c->op, -1, c->shape.ranks, true)));
+        bound_of(r, busbw(NULL, like, bytes).value, in->reference_name);
+    judge(r, widen(busbw(in, c, bytes), noise_of(in, c->op, -1, c->shape.ranks, true)));
 }
 
 /* True if the limit applies to this collective as measured, including slow parts, not as fitted. */
@@ -838,7 +893,8 @@ static bool across(const struct accept_input *in, const struct limit *l, const s
 
 /* Measured relative to expected speed; the interval includes both.  NAN: no reliable
  * expectation. */
-static struct ranged of_expected(const struct collective *c, double bytes, const struct cost *want)
+static struct ranged of_expected(const struct accept_input *in, const struct collective *c,
+                                 double bytes, const struct cost *want)
 {
     double sec = curve_time(&c->curve, bytes), lo, hi;
 
@@ -846,6 +902,7 @@ static struct ranged of_expected(const struct collective *c, double bytes, const
     if (isnan(share))
         return exactly(NAN);
     curve_interval(&c->curve, bytes, &lo, &hi);
+    lo = fmin(lo, sec * open_share(in, c, bytes));
     return (struct ranged){share, want->lo / hi, want->hi / lo};
 }
 
@@ -870,7 +927,7 @@ static bool add_across(struct accept *a, const struct accept_input *in, const st
 
     reference_of_curve(ref, c, ids, &bytes, 1, &want);
     free(ids);
-    struct ranged f = of_expected(c, bytes, &want);
+    struct ranged f = of_expected(in, c, bytes, &want);
     if (isnan(f.value) || curve_end(&c->curve, bytes) != 0)
         return false;
     struct accept_row *r =

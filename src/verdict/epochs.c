@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/distribution.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/stats.h"
 
@@ -48,22 +49,27 @@ static void take_blocks(struct epochs *e, struct cell *cell, int cells)
 {
     double *v = mem_calloc((size_t)cells + 1, sizeof(*v)),
            *off = mem_calloc((size_t)cells + 1, sizeof(*off));
-    int offs = 0;
+    int offs = 0, *key = mem_ints(cells, 0);
+    struct lists by; /* there are many cells, and they are not in the order of epochs */
 
+    for (int i = 0; i < cells; i++)
+        key[i] = cell[i].epoch;
+    lists_make(&by, key, NULL, cells, PLAN_EPOCHS);
     for (int epoch = 0; epoch < PLAN_EPOCHS; epoch++) {
-        int n = 0;
-        for (int i = 0; i < cells; i++)
-            if (cell[i].epoch == epoch)
-                v[n++] = cell[i].y;
+        const int *at = by.at + by.start[epoch], n = by.start[epoch + 1] - by.start[epoch];
+        for (int i = 0; i < n; i++)
+            v[i] = cell[at[i]].y;
         double median = e->value[epoch] = n ? stats_middle(v, n) : NAN;
-        for (int i = 0; i < cells; i++)
-            if (cell[i].epoch == epoch) {
-                cell[i].y = n > 1 ? (cell[i].y - median) * unbiased(n) : 0;
-                cell[i].alone = n == 1;
-                if (n >= EPOCHS_UNITS)
-                    off[offs++] = fabs(cell[i].y);
-            }
+        for (int i = 0; i < n; i++) {
+            struct cell *c = &cell[at[i]];
+            c->y = n > 1 ? (c->y - median) * unbiased(n) : 0;
+            c->alone = n == 1;
+            if (n >= EPOCHS_UNITS)
+                off[offs++] = fabs(c->y);
+        }
     }
+    lists_free(&by);
+    free(key);
     e->within = offs ? pow(1.4826 * stats_middle(off, offs), 2) : NAN;
     free(off);
     free(v);

@@ -13,13 +13,28 @@ enum { SMALL = 8 << 10, LARGE = 1 << 20 }; /* up to, from: bytes */
 
 /* --- points that measured the same --- */
 
-/* Subject of a point, in the ids of the first campaign.  Small, because there may be millions of points. */
+/* Subject of a point, in the ids of the first campaign.  Small, because there may be millions of
+ * points: few numbers stand for what they have in common, in the order of the units. */
 struct match_row {
-    double bytes;
-    int ranks, src, dst, flows, epoch;
-    unsigned char op, stage;
+    uint64_t thing; /* number of the operation, then the endpoints: see thing_of() */
+    double sec;
+    int when; /* number of the moment */
     int round;
     int of; /* index of the point */
+};
+
+/* What rows have in common, ascending; numbers are those of all campaigns. */
+struct common_words {
+    struct word_op {
+        int op, stage, ranks;
+    } * op;
+    struct word_moment {
+        int flows, epoch;
+        double bytes;
+    } * moment;
+    int ops, moments, bits; /* bits of an endpoint */
+    struct map by_op, by_moment;
+    struct topo_tiers tiers; /* of the first campaign's matrix */
 };
 
 static int order_ints(int x, int y)
@@ -27,68 +42,179 @@ static int order_ints(int x, int y)
     return (x > y) - (x < y);
 }
 
-/* Order of the units.  The epochs and sizes of a unit have one place. */
-static int order_units(const struct match_row *a, const struct match_row *b)
+static int order_ops(const struct word_op *a, const struct word_op *b)
 {
     int order = order_ints(a->op << 8 | a->stage, b->op << 8 | b->stage);
 
-    order = order ? order : order_ints(a->ranks, b->ranks);
-    order = order ? order : order_ints(a->src, b->src);
-    order = order ? order : order_ints(a->dst, b->dst);
-    return order ? order : order_ints(a->flows, b->flows);
+    return order ? order : order_ints(a->ranks, b->ranks);
 }
 
-static int order_rows(const struct match_row *a, const struct match_row *b)
+static int order_moments(const struct word_moment *a, const struct word_moment *b)
 {
-    int order = order_units(a, b);
+    int order = order_ints(a->flows, b->flows);
 
     order = order ? order : order_ints(a->epoch, b->epoch);
     return order ? order : (a->bytes > b->bytes) - (a->bytes < b->bytes);
 }
 
-/* The order of rows in parts, the last first: each is sorted by in turn. */
-static uint64_t by_bytes(const void *row)
+/* Order of the units.  The epochs and sizes of a unit have one place. */
+static uint64_t thing_of(const struct common_words *w, int op, int src, int dst)
 {
-    return (uint64_t)(*(struct match_row *const *)row)->bytes;
+    return ((uint64_t)op << w->bits | (unsigned)src) << w->bits | (unsigned)dst;
 }
 
-static uint64_t by_time(const void *row)
+static const struct word_op *op_of(const struct common_words *w, const struct match_row *r)
 {
-    const struct match_row *r = *(struct match_row *const *)row;
-
-    return (uint64_t)r->flows << 32 | (unsigned)r->epoch;
+    return &w->op[r->thing >> 2 * w->bits];
 }
 
-static uint64_t by_ends(const void *row)
+static int src_of(const struct common_words *w, const struct match_row *r)
 {
-    const struct match_row *r = *(struct match_row *const *)row;
-
-    return (uint64_t)r->src << 32 | (unsigned)r->dst;
+    return (int)(r->thing >> w->bits & ((1u << w->bits) - 1));
 }
 
-static uint64_t by_kind(const void *row)
+static int dst_of(const struct common_words *w, const struct match_row *r)
 {
-    const struct match_row *r = *(struct match_row *const *)row;
-
-    return (uint64_t)r->op << 40 | (uint64_t)r->stage << 32 | (unsigned)r->ranks;
+    return (int)(r->thing & ((1u << w->bits) - 1));
 }
 
-/* Pointers are sorted, because rows are five times as long and would be copied in each of the four turns. */
-static struct match_row *sort_rows(struct match_row *row, int n)
+static int order_rows(const struct match_row *a, const struct match_row *b)
 {
-    stats_key *const part[] = {by_bytes, by_time, by_ends, by_kind};
-    struct match_row **at = mem_calloc((size_t)n + 1, sizeof(*at)), *sorted;
+    int order = (a->thing > b->thing) - (a->thing < b->thing);
+
+    return order ? order : order_ints(a->when, b->when);
+}
+
+static uint64_t by_moment(const void *row)
+{
+    return (uint64_t)((const struct match_row *)row)->when;
+}
+
+static uint64_t by_thing(const void *row)
+{
+    return ((const struct match_row *)row)->thing;
+}
+
+static int op_number(struct common_words *w, const struct point *p, int last)
+{
+    const struct word_op x = {(int)p->op, (int)p->stage, p->ranks};
+
+    if (last >= 0 && !order_ops(&w->op[last], &x))
+        return last;
+    int *at =
+        map_at(&w->by_op, (uint64_t)(x.op << 8 | x.stage) << 32 | (unsigned)x.ranks, NULL, NULL);
+    if (*at == MAP_NONE) {
+        *at = w->ops;
+        MEM_PUSH(w->op, w->ops) = x;
+    }
+    return *at;
+}
+
+struct wanted {
+    const struct common_words *words;
+    struct word_moment moment;
+};
+
+static bool is_moment(const void *wanted, int value)
+{
+    const struct wanted *x = wanted;
+
+    return !order_moments(&x->words->moment[value], &x->moment);
+}
+
+static int moment_number(struct common_words *w, const struct point *p, int last)
+{
+    const struct wanted x = {w, {(int)p->flows, (int)p->epoch, (double)p->bytes}};
+
+    if (last >= 0 && is_moment(&x, last))
+        return last;
+    int *at = map_at(&w->by_moment,
+                     map_mix(p->bytes, (uint64_t)x.moment.flows << 8 | (unsigned)x.moment.epoch),
+                     is_moment, &x);
+    if (*at == MAP_NONE) {
+        *at = w->moments;
+        MEM_PUSH(w->moment, w->moments) = x.moment;
+    }
+    return *at;
+}
+
+static int by_word_op(const void *a, const void *b, void *words)
+{
+    const struct common_words *w = words;
+
+    return order_ops(&w->op[*(const int *)a], &w->op[*(const int *)b]);
+}
+
+static int by_word_moment(const void *a, const void *b, void *words)
+{
+    const struct common_words *w = words;
+
+    return order_moments(&w->moment[*(const int *)a], &w->moment[*(const int *)b]);
+}
+
+/* Sort n words of `size` bytes.  Returns the new number of each. */
+static int *sort_words(struct common_words *w, void *word, int n, size_t size,
+                       int (*order)(const void *, const void *, void *))
+{
+    int *at = mem_ints(n, 0), *to = mem_ints(n, 0);
+    char *old = mem_dup(word, (size_t)n, size);
 
     for (int i = 0; i < n; i++)
-        at[i] = &row[i];
-    for (size_t i = 0; i < sizeof(part) / sizeof(*part); i++)
-        stats_sort_keys(at, n, sizeof(*at), part[i]);
-    sorted = mem_calloc((size_t)n + 1, sizeof(*sorted));
-    for (int i = 0; i < n; i++)
-        sorted[i] = *at[i];
+        at[i] = i;
+    if (n)
+        qsort_r(at, (size_t)n, sizeof(*at), order, w);
+    for (int i = 0; i < n; i++) {
+        to[at[i]] = i;
+        memcpy((char *)word + (size_t)i * size, old + (size_t)at[i] * size, size);
+    }
     free(at);
-    free(row);
-    return sorted;
+    free(old);
+    return to;
+}
+
+/* Bits of the numbers below n. */
+static int bits_of(int n)
+{
+    int bits = 1;
+
+    while (n >> bits)
+        bits++;
+    return bits;
+}
+
+/* Number the words in their order, and sort the rows. */
+static void sort_rows(struct common_words *w, struct match_row **row, const int *rows, int n)
+{
+    int *op = sort_words(w, w->op, w->ops, sizeof(*w->op), by_word_op),
+        *moment = sort_words(w, w->moment, w->moments, sizeof(*w->moment), by_word_moment);
+
+    const int more = bits_of(w->moments);
+    const bool fits = bits_of(w->ops) + 2 * w->bits + more <= 64; /* else in two turns */
+
+    for (int k = 0; k < n; k++) {
+        for (int i = 0; i < rows[k]; i++) {
+            struct match_row *r = &row[k][i];
+            r->thing = thing_of(w, op[r->thing >> 2 * w->bits], src_of(w, r), dst_of(w, r));
+            r->when = moment[r->when];
+            r->thing = fits ? r->thing << more | (unsigned)r->when : r->thing;
+        }
+        if (!fits)
+            stats_sort_keys(row[k], rows[k], sizeof(**row), by_moment);
+        stats_sort_keys(row[k], rows[k], sizeof(**row), by_thing);
+        for (int i = 0; i < rows[k] && fits; i++)
+            row[k][i].thing >>= more;
+    }
+    free(op);
+    free(moment);
+}
+
+static void common_free(struct common_words *w)
+{
+    free(w->op);
+    free(w->moment);
+    map_free(&w->by_op);
+    free(w->tiers.at);
+    map_free(&w->by_moment);
 }
 
 /* id[] of `other`'s endpoints in `t`, -1 where t has none of that host and number. */
@@ -113,22 +239,24 @@ static int *same_endpoints(const struct topo *t, const struct topo *other)
 }
 
 /* Numbers of the rows' units.  Another round is another unit, because it opens its own connections. */
-static int *number_units(const struct match_row *row, int rows)
+static int *number_units(const struct common_words *w, const struct match_row *row, int rows)
 {
     int *unit = mem_ints(rows, 0);
 
     for (int i = 1; i < rows; i++)
         unit[i] =
-            unit[i - 1] + (order_units(&row[i], &row[i - 1]) || row[i].round != row[i - 1].round);
+            unit[i - 1] + (row[i].thing != row[i - 1].thing || row[i].round != row[i - 1].round ||
+                           w->moment[row[i].when].flows != w->moment[row[i - 1].when].flows);
     return unit;
 }
 
-/* The good points, sorted. */
-static struct match_row *match_rows(const struct topo *t, const struct campaign *c, int *count)
+/* The good points. */
+static struct match_row *match_rows(struct common_words *w, const struct topo *t,
+                                    const struct campaign *c, int *count)
 {
     const struct points *p = c->points;
-    int *id = same_endpoints(t, c->topo), n = 0;
-    struct match_row *row = mem_calloc((size_t)p->count + 1, sizeof(*row));
+    int *id = same_endpoints(t, c->topo), n = 0, op = -1, moment = -1;
+    struct match_row *row = mem_realloc(NULL, (size_t)p->count + 1, sizeof(*row));
 
     for (int i = 0; i < p->count; i++) {
         const struct point *x = &p->point[i];
@@ -136,25 +264,23 @@ static struct match_row *match_rows(const struct topo *t, const struct campaign 
         if (x->stop == STOP_FAILED || x->wrong || stage_is_retest(x->stage) || src < 0 || dst < 0 ||
             !(x->sec.median > 0))
             continue;
-        row[n++] = (struct match_row){.op = (unsigned char)x->op,
-                                      .stage = (unsigned char)x->stage,
-                                      .ranks = x->ranks,
-                                      .src = src,
-                                      .dst = dst,
-                                      .flows = x->flows,
-                                      .epoch = x->epoch,
-                                      .bytes = (double)x->bytes,
-                                      .of = i,
-                                      .round = x->round};
+        op = op_number(w, x, op);
+        moment = moment_number(w, x, moment);
+        row[n++] = (struct match_row){.thing = thing_of(w, op, src, dst),
+                                      .sec = x->sec.median,
+                                      .when = moment,
+                                      .round = x->round,
+                                      .of = i};
     }
     free(id);
     *count = n;
-    return sort_rows(row, n);
+    return row;
 }
 
 /* --- which figure a point is of --- */
 
-static const struct plan_group *group_of(const struct campaign *c, const struct match_row *r)
+static const struct plan_group *group_of(const struct campaign *c, const struct common_words *w,
+                                         const struct match_row *r)
 {
     const struct plan *p = c->plan;
     const int group = c->points->point[r->of].group;
@@ -164,24 +290,28 @@ static const struct plan_group *group_of(const struct campaign *c, const struct 
         if (round->id != r->round || group >= round->groups)
             continue;
         const struct plan_group *g = &round->group[group];
-        if (g->size == r->ranks && g->members[0] == r->src && g->members[g->size - 1] == r->dst)
+        if (g->size == op_of(w, r)->ranks && g->members[0] == src_of(w, r) &&
+            g->members[g->size - 1] == dst_of(w, r))
             return g;
     }
     return NULL;
 }
 
 /* Sizes between are neither latency nor bandwidth. */
-static bool figure_of(struct figure_key *f, const struct campaign *c, const struct match_row *k)
+static bool figure_of(struct figure_key *f, const struct campaign *c, const struct common_words *w,
+                      const struct match_row *r)
 {
+    const struct word_op *k = op_of(w, r);
+    const double bytes = w->moment[r->when].bytes;
     bool pair = op_is_pair((enum op)k->op);
 
-    *f = (struct figure_key){.op = k->op, .tier = -1, .large = k->bytes >= LARGE};
-    if (pair)
-        f->tier =
-            topo_tier_by(&c->matrix->topo, k->src, k->dst, stage_by_nic((enum stage)k->stage));
-    if (k->op == OP_PAIR_LATENCY ? k->bytes > SMALL : !f->large && (pair || k->bytes > SMALL))
+    *f = (struct figure_key){.op = k->op, .tier = -1, .large = bytes >= LARGE};
+    if (k->op == OP_PAIR_LATENCY ? bytes > SMALL : !f->large && (pair || bytes > SMALL))
         return false;
-    const struct plan_group *g = pair ? NULL : group_of(c, k);
+    if (pair)
+        f->tier = topo_tiers_of(&w->tiers, src_of(w, r), dst_of(w, r),
+                                stage_by_nic((enum stage)k->stage));
+    const struct plan_group *g = pair ? NULL : group_of(c, w, r);
     if (g)
         shape_of(&f->shape, c->topo, g->members, g->size);
     else
@@ -247,11 +377,25 @@ static int order_numbered(const void *x, const void *y)
     return order_figures(&((const struct numbered *)x)->key, &((const struct numbered *)y)->key);
 }
 
+/* Rows of each campaign, sorted. */
+struct matched {
+    struct common_words words;
+    struct match_row **row;
+    int *rows;
+    int *at; /* by row of the first and campaign: its row, -1: none */
+};
+
 /* Row of each campaign for each row of the first; -1: it has none.  Counts them. */
 static int *partners(struct figures *f, struct match_row *const *row, const int *rows)
 {
     int *at = mem_calloc((size_t)rows[0] * (size_t)f->campaigns + 1, sizeof(int));
 
+    if (f->campaigns == 1) {
+        for (int i = 0; i < rows[0]; i++)
+            at[i] = i;
+        f->matched[0] = rows[0];
+        return at;
+    }
     for (int k = 0; k < f->campaigns; k++)
         for (int i = 0, j = 0; i < rows[0]; i++) {
             int *to = &at[i * f->campaigns + k], order = 1;
@@ -299,22 +443,50 @@ static void renumber(struct common *all, int *of, int rows)
     free(sorted);
 }
 
-static int common_rows(struct common *all, const struct figures *f, const struct campaign *c,
-                       const struct match_row *row, int rows, const int *at)
+/* Number of the row's figure; -1: none.  pairs: known numbers of pairs by operation, large or not, and tier, because
+ * there are millions of pairs. */
+static int figure_number(struct common *all, const struct campaign *c, const struct common_words *w,
+                         const struct match_row *r, int *pairs, int last)
 {
-    int *of = mem_ints(rows, -1), last = -1, n = 0;
+    const struct word_op *op = op_of(w, r);
+    const bool large = w->moment[r->when].bytes >= LARGE;
     struct figure_key key;
+    int *known = NULL;
+
+    if (op_is_pair((enum op)op->op) && (large || op->op == OP_PAIR_LATENCY)) {
+        int tier = topo_tiers_of(&w->tiers, src_of(w, r), dst_of(w, r),
+                                 stage_by_nic((enum stage)op->stage));
+        known = &pairs[((op - w->op) * 2 + large) * TIER_MAX + tier];
+        if (*known >= 0 && op->op != OP_PAIR_LATENCY)
+            return *known;
+    }
+    if (!figure_of(&key, c, w, r))
+        return -1;
+    int number = number_of(all, &key, last);
+    if (known)
+        *known = number;
+    return number;
+}
+
+static int common_rows(struct common *all, const struct figures *f, const struct campaign *c,
+                       const struct matched *m)
+{
+    const struct match_row *row = m->row[0];
+    const int rows = m->rows[0], *at = m->at;
+    int *of = mem_ints(rows, -1), last = -1, n = 0;
+    int *pairs = mem_ints(m->words.ops * 2 * TIER_MAX, -1);
 
     *all = (struct common){.keys = 0};
     for (int i = 0; i < rows; i++) {
         int k = 0;
         while (k < f->campaigns && at[i * f->campaigns + k] >= 0)
             k++;
-        if (k < f->campaigns || !figure_of(&key, c, &row[i]))
+        if (k < f->campaigns)
             continue;
-        of[i] = last = number_of(all, &key, last);
-        n++;
+        of[i] = last = figure_number(all, c, &m->words, &row[i], pairs, last);
+        n += of[i] >= 0;
     }
+    free(pairs);
     renumber(all, of, rows);
     lists_make(&all->rows, of, NULL, rows, all->keys);
     free(of);
@@ -340,29 +512,50 @@ static void add_figure(struct figures *f, const struct matrix *m, const struct f
                         .points = points};
 }
 
-static void add_point(struct figures *f, const struct match_row *r, int unit)
+static void add_point(struct figures *f, const struct common_words *w, const struct match_row *r,
+                      int unit)
 {
-    int ranks = r->ranks > 0 ? r->ranks : 2;
+    const struct word_op *k = op_of(w, r);
+    const struct word_moment *m = &w->moment[r->when];
+    int ranks = k->ranks > 0 ? k->ranks : 2;
 
-    f->cell[f->points] = (struct figure_cell){r->epoch, r->flows == 1, unit};
-    f->amount[f->points++] = r->bytes * op_bus_factor((enum op)r->op, ranks);
+    f->cell[f->points] = (struct figure_cell){m->epoch, m->flows == 1, unit};
+    f->amount[f->points++] = m->bytes * op_bus_factor((enum op)k->op, ranks);
+}
+
+static void match(struct matched *m, struct figures *f, const struct campaign *c, int n)
+{
+    *m = (struct matched){.words.bits = bits_of(c[0].topo->endpoints),
+                          .row = mem_calloc((size_t)n, sizeof(*m->row)),
+                          .rows = mem_calloc((size_t)n, sizeof(*m->rows))};
+    topo_tiers_make(&m->words.tiers, &c[0].matrix->topo);
+    for (int k = 0; k < n; k++)
+        m->row[k] = match_rows(&m->words, c[0].topo, &c[k], &m->rows[k]);
+    sort_rows(&m->words, m->row, m->rows, n);
+    m->at = partners(f, m->row, m->rows);
+}
+
+static void matched_free(struct matched *m, int n)
+{
+    for (int k = 0; k < n; k++)
+        free(m->row[k]);
+    common_free(&m->words);
+    free(m->at);
+    free(m->row);
+    free(m->rows);
 }
 
 void figures_match(struct figures *f, const struct campaign *c, int n)
 {
-    struct match_row **row = mem_calloc((size_t)n, sizeof(*row));
-    int *rows = mem_calloc((size_t)n, sizeof(*rows)), count;
+    struct matched m;
+    struct common all;
 
     *f = (struct figures){.campaigns = n,
                           .matched = mem_calloc((size_t)n, sizeof(int)),
                           .more = mem_calloc((size_t)n, sizeof(int))};
-    for (int k = 0; k < n; k++)
-        row[k] = match_rows(c[0].topo, &c[k], &rows[k]);
-    int *at = partners(f, row, rows);
-    int *unit = number_units(row[0], rows[0]);
-    struct common all;
+    match(&m, f, c, n);
+    int *unit = number_units(&m.words, m.row[0], m.rows[0]), count = common_rows(&all, f, c, &m);
 
-    count = common_rows(&all, f, c, row[0], rows[0], at);
     f->sec = mem_calloc((size_t)count * (size_t)n + 1, sizeof(double));
     f->of = mem_calloc((size_t)count * (size_t)n + 1, sizeof(int));
     f->amount = mem_calloc((size_t)count + 1, sizeof(double));
@@ -372,20 +565,17 @@ void figures_match(struct figures *f, const struct campaign *c, int n)
         for (int i = all.rows.start[g]; i < all.rows.start[g + 1]; i++) {
             int first = all.rows.at[i];
             for (int k = 0; k < n; k++) {
-                f->of[i * n + k] = row[k][at[first * n + k]].of;
-                f->sec[i * n + k] = c[k].points->point[f->of[i * n + k]].sec.median;
+                const struct match_row *r = &m.row[k][m.at[first * n + k]];
+                f->of[i * n + k] = r->of;
+                f->sec[i * n + k] = r->sec;
             }
-            add_point(f, &row[0][first], unit[first]);
+            add_point(f, &m.words, &m.row[0][first], unit[first]);
         }
     }
-    for (int k = 0; k < n; k++)
-        free(row[k]);
+    matched_free(&m, n);
     lists_free(&all.rows);
     free(all.key);
-    free(at);
     free(unit);
-    free(rows);
-    free(row);
 }
 
 void figures_free(struct figures *f)

@@ -538,6 +538,61 @@ static void hashed_flows_say_nothing_of_a_pair_alone(void **state)
     matrix_free(&m);
 }
 
+/* An all_reduce of two hosts, measured by two groups at once in `epochs` epochs, of which the first `slow` points of the
+ * second group, then those of the first, take a quarter longer.  Its curve takes `sec`. */
+static enum accept_is all_reduce(double sec, int epochs, int slow)
+{
+    const double bytes = 64 << 20, rate = bytes / 0.01;
+    struct limit l = {.check = CHECK_BUSBW,
+                      .bound = 0.95 * rate,
+                      .warn = NAN,
+                      .op = -1,
+                      .source = (char *)"test"};
+    struct matrix m;
+    struct points p = {.count = 0};
+
+    measured(&m);
+    p.endpoints = m.topo.endpoints;
+    while (m.collectives)
+        curve_free(&m.collective[--m.collectives].curve);
+    struct collective *c = &MEM_PUSH(m.collective, m.collectives);
+    *c = (struct collective){.op = OP_ALL_REDUCE,
+                             .shape = {.ranks = 2, .domains = 2, .per_domain = 1},
+                             .at_once = 2,
+                             .basis = BASIS_MEASURED};
+    curve_add(&c->curve, (struct curve_point){bytes, sec, 0.99 * sec, 1.01 * sec, 4});
+    for (int i = 0; i < 2 * epochs; i++)
+        MEM_PUSH(p.point, p.count) = (struct point){.epoch = (unsigned)(i % epochs % 8),
+                                                    .round = i % epochs / 8,
+                                                    .stage = STAGE_COLLECTIVE,
+                                                    .op = OP_ALL_REDUCE,
+                                                    .ranks = 2,
+                                                    .group = i < epochs,
+                                                    .src = i < epochs ? 0 : 1,
+                                                    .dst = i < epochs ? 2 : 3,
+                                                    .flows = 2,
+                                                    .bytes = 64 << 20,
+                                                    .sec.median = i < slow ? 0.0125 : 0.01};
+    enum accept_is is = judged(&m, &p, &l).is;
+    free(p.point);
+    matrix_free(&m);
+    return is;
+}
+
+/* The median of two groups is the mean of both: one group with two stray points of three moves it below the limit. */
+static void stray_points_of_a_group_fail_no_collective(void **state)
+{
+    (void)state;
+    assert_int_equal(all_reduce(0.01, 3, 0), ACCEPT_PASS);
+    assert_int_equal(all_reduce(0.01, 20, 2), ACCEPT_PASS); /* what is well is not doubted */
+    assert_int_equal(all_reduce(0.01125, 3, 2), ACCEPT_WARN);
+    assert_int_equal(all_reduce(0.01125, 3, 5), ACCEPT_WARN);
+    assert_int_equal(all_reduce(0.0125, 3, 6), ACCEPT_FAIL);
+    /* of 40 points the interval of the median begins with the 13th */
+    assert_int_equal(all_reduce(0.0125, 20, 27), ACCEPT_WARN);
+    assert_int_equal(all_reduce(0.0125, 20, 28), ACCEPT_FAIL);
+}
+
 static void a_spread_of_few_pairs_is_left_out(void **state)
 {
     struct limit l = {.check = CHECK_TIER_SPREAD,
@@ -601,6 +656,7 @@ int main(void)
         cmocka_unit_test(drift_is_no_noise),
         cmocka_unit_test(hashed_flows_say_nothing_of_a_pair_alone),
         cmocka_unit_test(a_spread_of_few_pairs_is_left_out),
+        cmocka_unit_test(stray_points_of_a_group_fail_no_collective),
         cmocka_unit_test(a_busy_machine_is_not_failed_for_its_speed),
         cmocka_unit_test(a_whole_fabric_below_its_reference_fails),
         cmocka_unit_test(what_is_not_known_is_not_good),

@@ -54,6 +54,19 @@ static void meet(const struct truth *t, int a, int b, struct rng *rng, struct ob
                                       .sec = t->sec[i] * exp(0.02 * rng_normal(rng))};
 }
 
+/* By operation, as observe() lists them. */
+static void in_order(struct obs *o, int n)
+{
+    struct obs *from = mem_dup(o, (size_t)n, sizeof(*o));
+    int kept = 0;
+
+    for (int op = 0; op < OP_COUNT; op++)
+        for (int i = 0; i < n; i++)
+            if ((int)from[i].op == op)
+                o[kept++] = from[i];
+    free(from);
+}
+
 /* Of all pairs, or of those that hosts in search of company meet in the first `rounds` rounds. */
 static int observations(const struct truth *t, int rounds, struct obs **out)
 {
@@ -76,6 +89,7 @@ static int observations(const struct truth *t, int rounds, struct obs **out)
         free(p.pair);
     }
     free(self);
+    in_order(*out, n);
     return n;
 }
 

@@ -1975,6 +1975,38 @@ static void most_blocks_show_lost_uplinks(void **state)
     assert_true(left_in(0, true) == 1);
 }
 
+/* Five busy turns a block, of which so many are slow.  Returns true if leaf 1 lost uplinks. */
+static bool left_in_turns(int slow, bool hashed)
+{
+    bool full[16 * ENDPOINTS * BLOCKS] = {false}, lost;
+    struct found *f;
+    struct bench b;
+    int n;
+
+    open_bench(&b, HOSTS);
+    for (int block = 0; block < BLOCKS; block++)
+        for (int i = 0; i < 10; i++) /* each both ways */
+            send_up(&b, block, LEAF_NICS, i / 2 < slow ? log(0.5) : 0);
+    send_alone(&b, MANY_ALONE, 0);
+    set_up(&b);
+    b.v.hashed[LOOK_RATE * TIER_MAX + TIER_FABRIC] = hashed;
+    f = uplinks_find(&b.v, full, &n);
+    lost = n == 1 && f->a == 1;
+    free(f);
+    close_bench(&b);
+    return lost;
+}
+
+/* Flows that collide leave some turns free, uplinks that are down none: nearly all of the busy turns must be slow. */
+static void hashed_turns_are_nearly_all_slow_where_uplinks_are_lost(void **state)
+{
+    (void)state;
+    assert_true(left_in_turns(3, false));
+    assert_false(left_in_turns(3, true));
+    assert_true(left_in_turns(4, true));
+    assert_true(left_in_turns(5, true));
+}
+
 /* Chance of part 0 of so many that is at `own` in all of its blocks. */
 static double chance_among(int parts, double own, double others)
 {
@@ -2330,6 +2362,7 @@ int main(void)
         cmocka_unit_test(four_fifths_of_the_busiest_turn_are_nearly_all),
         cmocka_unit_test(a_leaf_that_is_slow_while_few_send_has_its_uplinks),
         cmocka_unit_test(most_blocks_show_lost_uplinks),
+        cmocka_unit_test(hashed_turns_are_nearly_all_slow_where_uplinks_are_lost),
         cmocka_unit_test(lost_uplinks_are_missing_both_ways),
         cmocka_unit_test(few_parts_are_compared_with_the_fastest),
         cmocka_unit_test(twenty_four_parts_are_measured_again),

@@ -188,6 +188,37 @@ static void a_copy_stands_on_its_own(void **state)
     topo_free(&b);
 }
 
+/* Random coordinates, some of them unknown, and random rules. */
+static void tiers_side_by_side_are_those_of_the_endpoints(void **state)
+{
+    unsigned draw = 12345;
+    int tiers[2] = {0, 0};
+
+    (void)state;
+    for (int round = 0; round < 50; round++) {
+        struct topo t;
+        struct topo_tiers x;
+
+        make_small(&t, ENDPOINT_GPU);
+        for (int i = 0; i < t.endpoints; i++)
+            for (int l = 0; l < LEVEL_COUNT; l++)
+                t.endpoint[i].place.at[l] = (int)((draw = draw * 1103515245 + 12345) >> 16) % 4 - 1;
+        t.tiers = round % 5;
+        for (int i = 0; i < t.tiers; i++)
+            t.tier[i].same = (draw = draw * 1103515245 + 12345) >> 16 & ((1u << LEVEL_COUNT) - 1);
+        topo_tiers_make(&x, &t);
+        for (int a = 0; a < t.endpoints; a++)
+            for (int b = 0; b < t.endpoints; b++)
+                for (int nic = 0; a != b && nic < 2; nic++) {
+                    assert_int_equal(topo_tiers_of(&x, a, b, nic), topo_tier_by(&t, a, b, nic));
+                    tiers[topo_tiers_of(&x, a, b, nic) < t.tiers - 1]++;
+                }
+        free(x.at);
+        topo_free(&t);
+    }
+    assert_true(tiers[0] > 100 && tiers[1] > 100);
+}
+
 static void level_and_source_names_are_found(void **state)
 {
     (void)state;
@@ -208,6 +239,7 @@ int main(void)
         cmocka_unit_test(only_plain_ethernet_makes_the_last_tier_tcp),
         cmocka_unit_test(what_is_unseen_is_said_once_with_its_latest_reason),
         cmocka_unit_test(a_copy_stands_on_its_own),
+        cmocka_unit_test(tiers_side_by_side_are_those_of_the_endpoints),
         cmocka_unit_test(level_and_source_names_are_found),
     };
 

@@ -279,14 +279,30 @@ static void index_samples(struct pair_map *ps)
         ps->first[e + 1] += ps->first[e];
 }
 
+/* Sort the samples of a sender by receiver.  A large machine has few for each of many senders. */
+static void sort_samples(struct pair_sample *s, int n)
+{
+    enum { FEW = 64 };
+
+    if (n > FEW) {
+        qsort(s, (size_t)n, sizeof(*s), stats_by_2ints);
+        return;
+    }
+    for (int i = 1, k; i < n; i++) {
+        const struct pair_sample x = s[i];
+        for (k = i; k > 0 && s[k - 1].dst > x.dst; k--)
+            s[k] = s[k - 1];
+        s[k] = x;
+    }
+}
+
 /* Reduce samples, grouped by sender from first[] on, to one per pair in the order of receivers. */
 static void reduce(struct pair_map *ps)
 {
     int kept = 0;
 
     for (int e = 0; e < ps->n; e++)
-        qsort(ps->sample + ps->first[e], (size_t)(ps->first[e + 1] - ps->first[e]),
-              sizeof(*ps->sample), stats_by_2ints);
+        sort_samples(ps->sample + ps->first[e], ps->first[e + 1] - ps->first[e]);
     for (int i = 0, n; i < ps->samples; i += n) {
         for (n = 1; i + n < ps->samples && same_pair(&ps->sample[i], &ps->sample[i + n]); n++)
             ;

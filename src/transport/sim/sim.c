@@ -35,7 +35,8 @@ static double added(const struct sim *s, int src, int dst, int tier)
 double sim_pair(const struct sim *s, enum op op, int src, int dst, double bytes, double share)
 {
     const struct topo *t = s->truth;
-    int tier = topo_tier_by(t, src, dst, s->by_nic);
+    int tier = s->tiers ? topo_tiers_of(s->tiers, src, dst, s->by_nic)
+                        : topo_tier_by(t, src, dst, s->by_nic);
     const struct fabric_tier *ft = &s->fabric->tier[tier];
     double late = added(s, src, dst, tier), alpha = ft->alpha.value + late,
            there = share * rate_left(s, src, dst, tier),

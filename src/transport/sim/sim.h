@@ -94,7 +94,8 @@ struct sim_now {
 
 struct sim {
     const struct fabric *fabric;
-    const struct topo *truth; /* every level visible, even if the measured side is blind */
+    const struct topo *truth;       /* every level visible, even if the measured side is blind */
+    const struct topo_tiers *tiers; /* of truth, or NULL */
     /* Seconds of a collective on a healthy group alone, and its first argument, from the preset's
      * cost matrix.  Needed for collectives only. */
     double (*healthy)(const void *of, enum op op, const int *ids, int n, double bytes);

@@ -111,8 +111,10 @@ int sim_bed_open(struct sim_bed *b, const struct sim_opts *o, struct err *err)
     for (int i = 0; i < b->healthy.tiers; i++)
         b->healthy.tier[i].loaded = NAN; /* the simulation counts who else runs */
     b->quotes = mem_calloc(1, sizeof(*b->quotes));
+    topo_tiers_make(&b->tiers, &b->truth);
     b->sim = (struct sim){.fabric = &b->fabric,
                           .truth = &b->truth,
+                          .tiers = &b->tiers,
                           .healthy = healthy_time,
                           .of = b,
                           .noise = o->noise,
@@ -133,6 +135,7 @@ void sim_bed_free(struct sim_bed *b)
     if (b->quotes)
         forget_quotes(b->quotes);
     free(b->quotes);
+    free(b->tiers.at);
     if (b->blind && !b->given)
         topo_free(&b->seen);
     if (!b->blind && b->given)

@@ -22,6 +22,7 @@ struct sim_bed {
     struct fabric fabric;
     struct matrix healthy;   /* the preset, of all endpoints, nothing else running */
     struct topo truth, seen; /* truth: the preset's; seen: the same, unless it is blind */
+    struct topo_tiers tiers; /* of truth */
     bool blind;              /* seen is one of its own */
     bool given;              /* the caller has taken seen over and frees it after the bed */
     struct sim sim;
