@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "calibrate/calibrate.h"
+#include "test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* --- numbers that look drawn by chance and are the same in every run --- */
 
@@ -111,13 +106,12 @@ static void solve(struct solution *o, struct simulated *s)
     assert_true(mixed_solve(&o->m));
 }
 
-static void numbers_effects_and_deviations_of_a_simulation_are_found(void **state)
+TEST(numbers_effects_and_deviations_of_a_simulation_are_found)
 {
     static struct simulated s;
     static struct solution o;
     int near = 0;
 
-    (void)state;
     simulate(&s);
     solve(&o, &s);
     for (int k = 0; k < FIXED; k++)
@@ -133,14 +127,13 @@ static void numbers_effects_and_deviations_of_a_simulation_are_found(void **stat
 }
 
 /* Rows left out say nothing: as if they were absurd; and a level of which all are left is 0. */
-static void rows_left_out_change_nothing(void **state)
+TEST(rows_left_out_change_nothing)
 {
     static struct simulated s;
     static struct solution o;
     static bool left[ROWS];
     double x[2][FIXED + EFFECTS], error[FIXED + EFFECTS];
 
-    (void)state;
     simulate(&s);
     solve(&o, &s);
     for (int i = 0; i < ROWS; i++)
@@ -233,13 +226,12 @@ static void fit(struct calibration *k, struct constants *c, const double *second
     batch_free(&b);
 }
 
-static void constants_that_made_the_times_are_found_again(void **state)
+TEST(constants_that_made_the_times_are_found_again)
 {
     double seconds[JOBS];
     struct calibration k;
     struct constants c;
 
-    (void)state;
     make_times(seconds);
     fit(&k, &c, seconds, false);
     assert_int_equal(k.rows, JOBS);
@@ -258,13 +250,12 @@ static void constants_that_made_the_times_are_found_again(void **state)
     constants_free(&c);
 }
 
-static void test_rows_change_nothing_and_are_counted(void **state)
+TEST(test_rows_change_nothing_and_are_counted)
 {
     double seconds[JOBS];
     struct calibration with, without;
     struct constants a, b;
 
-    (void)state;
     make_times(seconds);
     fit(&without, &a, seconds, false);
     fit(&with, &b, seconds, true);
@@ -279,13 +270,12 @@ static void test_rows_change_nothing_and_are_counted(void **state)
     constants_free(&b);
 }
 
-static void one_wrong_row_pulls_little(void **state)
+TEST(one_wrong_row_pulls_little)
 {
     double seconds[JOBS];
     struct calibration k;
     struct constants c;
 
-    (void)state;
     make_times(seconds);
     seconds[2] *= 4;
     fit(&k, &c, seconds, false);
@@ -294,7 +284,7 @@ static void one_wrong_row_pulls_little(void **state)
     constants_free(&c);
 }
 
-static void what_cannot_be_fitted_is_refused_or_left(void **state)
+TEST(what_cannot_be_fitted_is_refused_or_left)
 {
     static const char *const wrong[] = {"error.preset"}, *const other[] = {"attention.blackwell"};
     const struct calibrate_opts bad = {.only = wrong, .onlys = 1},
@@ -305,7 +295,6 @@ static void what_cannot_be_fitted_is_refused_or_left(void **state)
     struct batch b;
     struct err err = {0, ""};
 
-    (void)state;
     make_times(seconds);
     assert_int_equal(constants_load(&c, NULL, NULL), 0);
     double was = constants_find(&c, "attention.blackwell")->value;
@@ -383,14 +372,13 @@ static void make_table(struct batch *b, struct constants *c, int rows)
     }
 }
 
-static void rows_of_a_group_never_speak_for_it(void **state)
+TEST(rows_of_a_group_never_speak_for_it)
 {
     enum { N = 120 };
     static double told[2][N][4];
     struct constants c;
     struct batch b;
 
-    (void)state;
     assert_int_equal(constants_load(&c, NULL, NULL), 0);
     make_table(&b, &c, N);
     for (int turn = 0; turn < 2; turn++) {
@@ -416,7 +404,7 @@ static void rows_of_a_group_never_speak_for_it(void **state)
     constants_free(&c);
 }
 
-static void nine_of_ten_lie_in_the_interval_whatever_is_left_out(void **state)
+TEST(nine_of_ten_lie_in_the_interval_whatever_is_left_out)
 {
     enum { N = 600 };
     static const enum leave by[] = {LEAVE_RELEASE, LEAVE_FAMILY, LEAVE_MODEL};
@@ -424,7 +412,6 @@ static void nine_of_ten_lie_in_the_interval_whatever_is_left_out(void **state)
     struct constants c;
     struct batch b;
 
-    (void)state;
     assert_int_equal(constants_load(&c, NULL, NULL), 0);
     make_table(&b, &c, N);
     for (size_t k = 0; k < leaves; k++) {
@@ -437,19 +424,4 @@ static void nine_of_ten_lie_in_the_interval_whatever_is_left_out(void **state)
     }
     batch_free(&b);
     constants_free(&c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_effects_and_deviations_of_a_simulation_are_found),
-        cmocka_unit_test(rows_left_out_change_nothing),
-        cmocka_unit_test(constants_that_made_the_times_are_found_again),
-        cmocka_unit_test(rows_of_a_group_never_speak_for_it),
-        cmocka_unit_test(nine_of_ten_lie_in_the_interval_whatever_is_left_out),
-        cmocka_unit_test(test_rows_change_nothing_and_are_counted),
-        cmocka_unit_test(one_wrong_row_pulls_little),
-        cmocka_unit_test(what_cannot_be_fitted_is_refused_or_left),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

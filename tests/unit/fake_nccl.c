@@ -2,12 +2,8 @@
 /* The stand-in for NCCL against plain arithmetic: what it gets wrong, every test above it would. */
 #include <math.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #include "ranks.h"
 
@@ -172,9 +168,8 @@ static void reductions(void)
     CHECK(nccl.CommDestroy(c) == NCCL_SUCCESS);
 }
 
-static void every_reduction_of_every_type_is_right(void **state)
+TEST(every_reduction_of_every_type_is_right)
 {
-    (void)state;
     for (int n = 1; n <= 5; n++)
         assert_true(ranks_run(n, reductions, -1));
 }
@@ -228,9 +223,8 @@ static void awkward(void)
     CHECK(nccl.CommDestroy(c) == NCCL_SUCCESS);
 }
 
-static void results_are_rounded_wrapped_or_saturated_as_on_the_gpu(void **state)
+TEST(results_are_rounded_wrapped_or_saturated_as_on_the_gpu)
 {
-    (void)state;
     assert_true(ranks_run(2, awkward, -1));
 }
 
@@ -363,9 +357,8 @@ static void movements(void)
     CHECK(nccl.CommDestroy(c) == NCCL_SUCCESS);
 }
 
-static void every_byte_that_is_moved_arrives_where_it_belongs(void **state)
+TEST(every_byte_that_is_moved_arrives_where_it_belongs)
 {
-    (void)state;
     for (int n = 1; n <= 5; n++)
         assert_true(ranks_run(n, movements, -1));
 }
@@ -398,9 +391,8 @@ static void replays(void)
     CHECK(nccl.CommDestroy(c) == NCCL_SUCCESS);
 }
 
-static void a_captured_operation_runs_at_every_launch(void **state)
+TEST(a_captured_operation_runs_at_every_launch)
 {
-    (void)state;
     assert_true(ranks_run(2, replays, -1));
 }
 
@@ -435,9 +427,8 @@ static void memories(void)
     CHECK(nccl.CommDestroy(c) == NCCL_SUCCESS);
 }
 
-static void memory_of_the_library_is_registered_and_given_back(void **state)
+TEST(memory_of_the_library_is_registered_and_given_back)
 {
-    (void)state;
     assert_true(ranks_run(2, memories, -1));
 }
 
@@ -490,9 +481,8 @@ static void impatience(void)
     }
 }
 
-static void a_nonblocking_communicator_must_be_asked_before_it_goes_on(void **state)
+TEST(a_nonblocking_communicator_must_be_asked_before_it_goes_on)
 {
-    (void)state;
     assert_true(ranks_run(3, impatience, -1));
 }
 
@@ -517,9 +507,8 @@ static void misuse(void)
     CHECK(nccl.CommDestroy(c) == NCCL_SUCCESS);
 }
 
-static void wrong_arguments_are_refused(void **state)
+TEST(wrong_arguments_are_refused)
 {
-    (void)state;
     assert_true(ranks_run(2, misuse, -1));
 }
 
@@ -701,9 +690,8 @@ static void one_gpu_twice(void)
     CHECK(nccl.CommDestroy(c) == NCCL_SUCCESS);
 }
 
-static void every_fault_shows_as_documented(void **state)
+TEST(every_fault_shows_as_documented)
 {
-    (void)state;
     assert_true(ranks_run(2, corrupted, -1));
     assert_true(ranks_run(3, failing, -1));
     assert_true(ranks_run(3, hung, -1));
@@ -713,19 +701,4 @@ static void every_fault_shows_as_documented(void **state)
     assert_true(ranks_run(3, unstarted_nonblocking, -1));
     assert_true(ranks_run(2, mixed_versions, -1));
     assert_true(ranks_run(2, one_gpu_twice, -1));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_reduction_of_every_type_is_right),
-        cmocka_unit_test(results_are_rounded_wrapped_or_saturated_as_on_the_gpu),
-        cmocka_unit_test(every_byte_that_is_moved_arrives_where_it_belongs),
-        cmocka_unit_test(a_captured_operation_runs_at_every_launch),
-        cmocka_unit_test(memory_of_the_library_is_registered_and_given_back),
-        cmocka_unit_test(a_nonblocking_communicator_must_be_asked_before_it_goes_on),
-        cmocka_unit_test(wrong_arguments_are_refused),
-        cmocka_unit_test(every_fault_shows_as_documented),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

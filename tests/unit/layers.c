@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* layers.c - groups within groups from measured pairs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #include "base/stats.h"
 #include "fit/fit.h"
@@ -123,13 +119,12 @@ static void same(const struct layers *l, int i, const struct truth *t, int per)
                 fail_msg("layer %d: hosts %d and %d", i, a, b);
 }
 
-static void three_layers_of_nvlink_leaf_and_spine(void **state)
+TEST(three_layers_of_nvlink_leaf_and_spine)
 {
     const struct truth t = {
         48, {4, 8, 24}, {400e9, 48e9, 40e9, 20e9}, {4e-6, 5e-6, 6e-6, 8e-6}, ENDPOINT_GPU, -1, 0};
     struct layers l;
 
-    (void)state;
     find(&l, &t);
     assert_int_equal(l.count, 3);
     for (int i = 0; i < 3; i++)
@@ -142,14 +137,13 @@ static void three_layers_of_nvlink_leaf_and_spine(void **state)
     layers_free(&l);
 }
 
-static void racks_and_spines_without_nvlink(void **state)
+TEST(racks_and_spines_without_nvlink)
 {
     const struct truth t = {
         30, {5, 15}, {12e9, 9e9, 9e9, 4e9}, {2e-6, 3e-6, 3e-6, 5e-6}, ENDPOINT_CPU, -1, 0};
     struct truth flat = t;
     struct layers l;
 
-    (void)state;
     flat.per[2] = 15; /* Bps[2] is never used */
     find(&l, &flat);
     assert_int_equal(l.count, 2);
@@ -161,13 +155,12 @@ static void racks_and_spines_without_nvlink(void **state)
 }
 
 /* Full bisection: spines are told by two more switches alone. */
-static void spines_by_latency(void **state)
+TEST(spines_by_latency)
 {
     const struct truth t = {
         24, {4, 12, 12}, {12e9, 9e9, 9e9, 9e9}, {2e-6, 3e-6, 3e-6, 4e-6}, ENDPOINT_CPU, -1, 0};
     struct layers l;
 
-    (void)state;
     find(&l, &t);
     assert_int_equal(l.count, 2);
     same(&l, 1, &t, 12);
@@ -176,13 +169,12 @@ static void spines_by_latency(void **state)
     layers_free(&l);
 }
 
-static void one_slow_rack_is_no_second_layer(void **state)
+TEST(one_slow_rack_is_no_second_layer)
 {
     struct truth t = {
         20, {4, 20, 20}, {12e9, 9e9, 9e9, 9e9}, {2e-6, 3e-6, 3e-6, 3e-6}, ENDPOINT_CPU, 2, 0};
     struct layers l;
 
-    (void)state;
     for (t.slow = -1; t.slow < 5; t.slow++) {
         find(&l, &t);
         assert_int_equal(l.count, 1);
@@ -191,13 +183,12 @@ static void one_slow_rack_is_no_second_layer(void **state)
     }
 }
 
-static void nothing_to_tell_apart(void **state)
+TEST(nothing_to_tell_apart)
 {
     const struct truth t = {16, {16, 16, 16}, {12e9, 0, 0, 0}, {2e-6, 0, 0, 0}, ENDPOINT_CPU, -1,
                             0};
     struct layers l;
 
-    (void)state;
     find(&l, &t);
     assert_int_equal(l.count, 0);
     assert_int_equal(l.contradictions, 0);
@@ -232,7 +223,7 @@ static int left_out(const struct layers *l, int i, const struct truth *t, int pe
 
 /* Listed rack by rack everything is found; dealt out over racks some hosts may be left out, or all
  * of the inner layer, but what is found is true. */
-static void a_thousand_hosts_need_no_tournament(void **state)
+TEST(a_thousand_hosts_need_no_tournament)
 {
     static const double Bps[] = {360e9, 48e9, 36e9, 18e9}, sec[] = {4e-6, 5e-6, 7e-6, 9e-6};
     static const struct {
@@ -243,7 +234,6 @@ static void a_thousand_hosts_need_no_tournament(void **state)
         {1024, {16, 64, 256}, 3, 333, 0}, {2048, {16, 16, 16}, 1, 777, 100},
     };
 
-    (void)state;
     for (size_t k = 0; k < sizeof(cases) / sizeof(*cases); k++) {
         struct truth t = {
             .hosts = cases[k].hosts, .kind = ENDPOINT_GPU, .slow = -1, .step = cases[k].step};
@@ -286,14 +276,13 @@ static void met(struct obs **out, int *n, int a, int b, bool leaf)
 }
 
 /* Leaves of two rails are declared; hosts 0 and 1, 2 and 3 met across rails only. */
-static void hosts_that_met_across_rails_only_are_no_farther(void **state)
+TEST(hosts_that_met_across_rails_only_are_no_farther)
 {
     struct topo t;
     struct layers l;
     struct obs *o = NULL;
     int n = 0;
 
-    (void)state;
     small_topo(&t, 1, 8, 2, false, ENDPOINT_GPU);
     topo_add_group(&t, LEVEL_LEAF, "leaf-0");
     topo_add_group(&t, LEVEL_LEAF, "leaf-1");
@@ -336,11 +325,10 @@ static int met_on_leaves(struct obs **o, double crowded)
     return n;
 }
 
-static void what_a_crowd_does_makes_no_layer_of_leaves(void **state)
+TEST(what_a_crowd_does_makes_no_layer_of_leaves)
 {
     struct topo t;
 
-    (void)state;
     small_topo(&t, 1, 8, 2, false, ENDPOINT_GPU);
     topo_default_tiers(&t);
     for (double crowded = 1; crowded < 5; crowded++) {
@@ -354,20 +342,4 @@ static void what_a_crowd_does_makes_no_layer_of_leaves(void **state)
         free(o);
     }
     topo_free(&t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(three_layers_of_nvlink_leaf_and_spine),
-        cmocka_unit_test(racks_and_spines_without_nvlink),
-        cmocka_unit_test(spines_by_latency),
-        cmocka_unit_test(one_slow_rack_is_no_second_layer),
-        cmocka_unit_test(nothing_to_tell_apart),
-        cmocka_unit_test(hosts_that_met_across_rails_only_are_no_farther),
-        cmocka_unit_test(what_a_crowd_does_makes_no_layer_of_leaves),
-        cmocka_unit_test(a_thousand_hosts_need_no_tournament),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,23 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #include "place/place_impl.h"
 #include "small.h"
 
 /* --- words --- */
 
-static void words_are_a_model_or_collectives(void **state)
+TEST(words_are_a_model_or_collectives)
 {
     struct place_job j;
     struct err err;
 
-    (void)state;
     assert_int_equal(place_job_words(&j,
                                      "model=llama3.1-8b layout=tp=2,dp=auto\nbatch=16;"
                                      " per_node=2\tspread=cyclic",
@@ -48,7 +43,7 @@ static void words_are_a_model_or_collectives(void **state)
     place_job_close(&j);
 }
 
-static void wrong_words_are_named(void **state)
+TEST(wrong_words_are_named)
 {
     static const struct {
         const char *text, *says;
@@ -84,7 +79,6 @@ static void wrong_words_are_named(void **state)
         {"all_gather 1M\x1b[2J", "control character 0x1b"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         struct err err = {0, ""};
         struct place_job j;
@@ -96,14 +90,13 @@ static void wrong_words_are_named(void **state)
     }
 }
 
-static void long_words_are_refused(void **state)
+TEST(long_words_are_refused)
 {
     enum { LENGTH = 10 << 20 };
     char *text = mem_calloc(LENGTH + 1, 1);
     struct err err;
     struct place_job j;
 
-    (void)state;
     memset(text, 'a', LENGTH);
     assert_int_equal(place_job_words(&j, text, &err), -1);
     assert_non_null(strstr(err.text, "more than 65536 characters"));
@@ -127,7 +120,7 @@ static void open_job(struct place_job *j, const struct matrix *m, const char *te
         fail_msg("%s", err.text);
 }
 
-static void collectives_cost_what_the_matrix_says(void **state)
+TEST(collectives_cost_what_the_matrix_says)
 {
     static const int hosts[] = {1, 0, 4, 5}, ids[] = {2, 3, 0, 1, 8, 9, 10, 11};
     struct matrix m;
@@ -135,7 +128,6 @@ static void collectives_cost_what_the_matrix_says(void **state)
     struct cost c;
     struct err err;
 
-    (void)state;
     small_matrix(&m);
     open_job(&j, &m, "all_gather 64M x 12");
     matrix_collective(&m, OP_ALL_GATHER, ids, 8, 64 << 20, &c);
@@ -166,7 +158,7 @@ static void collectives_cost_what_the_matrix_says(void **state)
     matrix_free(&m);
 }
 
-static void a_model_costs_what_predict_says(void **state)
+TEST(a_model_costs_what_predict_says)
 {
     static const char *const jobs[] = {
         "model=llama3.1-8b layout=tp=2,dp=auto flops=300e12",
@@ -177,7 +169,6 @@ static void a_model_costs_what_predict_says(void **state)
     struct matrix m;
     struct err err;
 
-    (void)state;
     small_matrix(&m);
     small_exception(&m, PART_HOST, 7, -1, -1, 0.5);
     for (int i = 0; i < 3; i++) {
@@ -205,7 +196,7 @@ static void a_model_costs_what_predict_says(void **state)
     matrix_free(&m);
 }
 
-static void what_cannot_be_priced_says_why(void **state)
+TEST(what_cannot_be_priced_says_why)
 {
     static const struct {
         const char *job;
@@ -225,7 +216,6 @@ static void what_cannot_be_priced_says_why(void **state)
     };
     struct matrix m;
 
-    (void)state;
     small_matrix(&m);
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         struct place_job j;
@@ -239,7 +229,7 @@ static void what_cannot_be_priced_says_why(void **state)
     matrix_free(&m);
 }
 
-static void a_dead_part_takes_for_ever_and_is_named(void **state)
+TEST(a_dead_part_takes_for_ever_and_is_named)
 {
     struct matrix m;
     struct place_job j;
@@ -247,7 +237,6 @@ static void a_dead_part_takes_for_ever_and_is_named(void **state)
     int host[] = {2, 3}, free_host[] = {0, 1, 2, 3, 4, 5, 6, 7};
     struct place_sets b;
 
-    (void)state;
     small_matrix(&m);
     small_exception(&m, PART_HOST, 3, -1, -1, 0);
     open_job(&j, &m, "all_gather 1M");
@@ -352,11 +341,10 @@ static const char *const mixes[] = {
     "per_node=1; all_reduce 1M",
 };
 
-static void the_best_are_those_of_brute_force(void **state)
+TEST(the_best_are_those_of_brute_force)
 {
     static double sec[1 << FREES];
 
-    (void)state;
     for (int c = 0; c < CLUSTERS; c++)
         for (int list = 0; list < 3; list++)
             for (int need = 2; need <= 6; need += 2) {
@@ -380,12 +368,11 @@ static void the_best_are_those_of_brute_force(void **state)
 }
 
 /* With 30 prices instead of up to 462, the best is still found on all of these. */
-static void filling_and_moves_find_the_best_of_small_ones(void **state)
+TEST(filling_and_moves_find_the_best_of_small_ones)
 {
     static double sec[1 << FREES];
     int missed = 0, short_of_all = 0;
 
-    (void)state;
     for (int c = 0; c < CLUSTERS; c++)
         for (int list = 0; list < 3; list++)
             for (int at = 0; at < 9; at++) {
@@ -414,7 +401,7 @@ static void filling_and_moves_find_the_best_of_small_ones(void **state)
     assert_in_range(short_of_all, 75, 135); /* the others have fewer than 30 patterns */
 }
 
-static void many_hosts_are_ranked_by_few_prices(void **state)
+TEST(many_hosts_are_ranked_by_few_prices)
 {
     struct matrix m;
     struct place_job j;
@@ -422,7 +409,6 @@ static void many_hosts_are_ranked_by_few_prices(void **state)
     struct err err;
     int free_host[64];
 
-    (void)state;
     matrix_init(&m);
     m.transport = mem_strdup("sim");
     small_topo(&m.topo, 6, 16, 4, true, ENDPOINT_GPU);
@@ -451,7 +437,7 @@ static void many_hosts_are_ranked_by_few_prices(void **state)
     matrix_free(&m);
 }
 
-static void what_cannot_be_ranked_says_why(void **state)
+TEST(what_cannot_be_ranked_says_why)
 {
     static const struct {
         int host[4], frees, need, k;
@@ -469,7 +455,6 @@ static void what_cannot_be_ranked_says_why(void **state)
     struct matrix m;
     struct place_job j;
 
-    (void)state;
     small_matrix(&m);
     topo_add_endpoint(&m.topo, topo_add_host(&m.topo, "odd"), ENDPOINT_CPU);
     open_job(&j, &m, "all_gather 1M");
@@ -484,22 +469,4 @@ static void what_cannot_be_ranked_says_why(void **state)
     }
     place_job_close(&j);
     matrix_free(&m);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_are_a_model_or_collectives),
-        cmocka_unit_test(wrong_words_are_named),
-        cmocka_unit_test(long_words_are_refused),
-        cmocka_unit_test(collectives_cost_what_the_matrix_says),
-        cmocka_unit_test(a_model_costs_what_predict_says),
-        cmocka_unit_test(what_cannot_be_priced_says_why),
-        cmocka_unit_test(a_dead_part_takes_for_ever_and_is_named),
-        cmocka_unit_test(the_best_are_those_of_brute_force),
-        cmocka_unit_test(filling_and_moves_find_the_best_of_small_ones),
-        cmocka_unit_test(many_hosts_are_ranked_by_few_prices),
-        cmocka_unit_test(what_cannot_be_ranked_says_why),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
