@@ -4,6 +4,7 @@
 #   jobs/mpirun.sh HOSTFILE RANKS_PER_HOST [option of railgauge run ...]
 #   jobs/mpirun.sh hosts.txt 8 --full                                CPUs: host memory over MPI
 #   NCCL_IB_HCA=mlx5 jobs/mpirun.sh hosts.txt 8 --transport nccl     GPUs: one rank each
+#   jobs/mpirun.sh "$PBS_NODEFILE" 4 --transport nccl                in a job of PBS, also with Cray's PALS
 #
 # HOSTFILE has one line a host: "node01 slots=8".  railgauge and railgauge-probe must be at the same place on every
 # host; railgauge itself stays here and needs no MPI.  Results: in the folder of -o, else where "last" leads.
@@ -17,7 +18,7 @@ fi
 hostfile=$1 ranks=$2
 shift 2
 PATH=$(cd "$(dirname "$0")/.." && pwd)/build:$PATH
-hosts=$(sed -e 's/#.*//' -e 's/[ :].*//' -e '/^$/d' "$hostfile" | paste -s -d , -)
+hosts=$(sed -e 's/#.*//' -e 's/[ :].*//' -e '/^$/d' "$hostfile" | awk '!seen[$1]++' | paste -s -d , -)
 all=$((ranks * $(echo "$hosts" | tr , '\n' | wc -l)))
 program=$(command -v mpirun || command -v mpiexec || echo mpirun)
 

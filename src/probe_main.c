@@ -402,6 +402,29 @@ static const struct probe_command {
     {"replay", NULL, NULL, NULL, "run the messages of a predicted step"},
 };
 
+/* A program started by the launcher of another MPI, or by srun with another --mpi, is alone in its
+ * world, and so is each of its siblings: they would all write the same points.  Launchers that
+ * start launchers leave their variables behind, so that the innermost is asked first. */
+static int check_launcher(const struct world *w, struct err *err)
+{
+    static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
+    char version[MPI_MAX_LIBRARY_VERSION_STRING];
+    const char *by = NULL;
+    int n;
+
+    for (size_t i = 0; !by && i < sizeof(sizes) / sizeof(*sizes); i++)
+        by = getenv(sizes[i]) ? sizes[i] : NULL;
+    if (w->size > 1 || !by || atoi(getenv(by)) < 2)
+        return 0;
+    MPI_Get_library_version(version, &n);
+    return err_config(err,
+                      "the launcher started %.12s processes (%s), but each is alone in its MPI "
+                      "(%.*s): start it with the mpirun of that MPI, with srun --mpi=pmix "
+                      "(Open MPI), pmi2 (MPICH, Intel MPI) or cray_shasta, or build it with the "
+                      "mpicc of the launcher (RAILGAUGE_MPI)",
+                      getenv(by), by, (int)strcspn(version, "\n,") % 60, version);
+}
+
 static int run_over_transport(const struct probe_command *c, int argc, char **argv, struct world *w,
                               struct err *err)
 {
@@ -411,6 +434,8 @@ static int run_over_transport(const struct probe_command *c, int argc, char **ar
     int rc = read_words(c->line, argc, argv, w, &args, err);
     if (rc < 0 || args.done)
         return rc;
+    if (c->output && check_launcher(w, err) < 0)
+        return -1;
     if (!args.compute)
         choose_auto(&args, w);
     const struct transport *t = transport_find(args.transport);

@@ -176,7 +176,7 @@ need_ranks() {
     mkdir -p tree/jobs tree/build pals/bin other
     cp "$root/jobs/mpirun.sh" tree/jobs
     printf '#!/bin/sh\nprintf "%%s\\n" "$@" >words\n' >tree/build/railgauge
-    printf 'node01 slots=8\n# none\nnode02:8\nnode03\n' >hosts
+    printf 'node01 slots=8\n# none\nnode02:8\nnode03\nnode03\n' >hosts # PBS has a line a rank
     while IFS='|' read -r name version launch; do
         printf '#!/bin/sh\necho "%s"\n' "$version" >"$name"
         chmod +x "$name" tree/build/railgauge

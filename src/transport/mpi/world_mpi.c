@@ -366,35 +366,8 @@ static int lead(void *comm, int *value, struct err *err)
                     "following the first rank of a group", err);
 }
 
-/* A program started by the launcher of another MPI, or by srun with another --mpi, is alone in its
- * world, and so is each of its siblings: they would all write the same files.  Launchers that
- * start launchers leave their variables behind, so that the innermost is asked first. */
-static int check_launcher(struct err *err)
-{
-    static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
-    char version[MPI_MAX_LIBRARY_VERSION_STRING];
-    const char *by = NULL;
-    int size, n;
-
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    for (size_t i = 0; !by && i < sizeof(sizes) / sizeof(*sizes); i++)
-        by = getenv(sizes[i]) ? sizes[i] : NULL;
-    if (size > 1 || !by || atoi(getenv(by)) < 2)
-        return 0;
-    MPI_Get_library_version(version, &n);
-    return err_config(err,
-                      "the launcher started %.12s processes (%s), but each is alone in its MPI "
-                      "(%.*s): start it with the mpirun of that MPI, with srun --mpi=pmix "
-                      "(Open MPI), pmi2 (MPICH, Intel MPI) or cray_shasta, or build it with the "
-                      "mpicc of the launcher (RAILGAUGE_MPI)",
-                      getenv(by), by, (int)strcspn(version, "\n,") % 60, version);
-}
-
 int world_mpi_open(struct world *w, struct err *err)
 {
-    *w = (struct world){.ctx = NULL};
-    if (check_launcher(err) < 0)
-        return -1;
     struct world_mpi *m = mem_calloc(1, sizeof(*m));
     int code = MPI_Comm_dup(MPI_COMM_WORLD, &m->comm);
 

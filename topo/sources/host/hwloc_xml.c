@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hwloc_xml.c - reader of hwloc's XML, versions 2 and 3.  Format: hwloc2.dtd and hwloc3.dtd,
+/* hwloc_xml.c - reader of hwloc's XML, versions 2 and 3.  Format: hwloc2.dtd,
  * hwloc/topology-xml.c.  Objects are nested; <info> belongs to the object around it.  OS devices
  * have a number in version 2 (1 GPU, 2 network, 3 OpenFabrics, 5 co-processor) and a set of bits in
- * version 3 (hwloc.h, enum hwloc_obj_osdev_type_e: 4 GPU, 8 co-processor, 16 network, 32
+ * version 3 (enum hwloc_obj_osdev_type_e: 4 GPU, 8 co-processor, 16 network, 32
  * OpenFabrics, which is network too). */
 #include "topo/sources/sources.h"
 

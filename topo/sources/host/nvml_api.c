@@ -73,7 +73,7 @@ static const struct {
      {NULL, NULL, "wrong system GUID", "wrong chassis serial number", "no partition",
       "too few NVLinks", "incompatible GPU firmware", "invalid location", "GPU state invalid"}},
     {12, 3, {NULL, NULL, "no partition assigned"}},
-    /* from NVML 615 on; open-gpu-kernel-modules, nvlink_inband_msg.h, GFM_STATE */
+    /* newer than NVML 610; open-gpu-kernel-modules: NVLINK_INBAND_FABRIC_HEALTH_MASK_GFM_STATE */
     {14, 3, {NULL, NULL, "fabric manager disconnected"}},
 };
 

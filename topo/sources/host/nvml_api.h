@@ -85,11 +85,11 @@ struct nvml_fabric_v2 {
     unsigned health;
 };
 
-struct nvml_fabric_v4 { /* a call of its own, without a version; from NVML 615 on */
+struct nvml_fabric_v4 { /* a call of its own, without a version; newer than NVML 610 */
     unsigned char cluster[16];
     int status;
     struct {
-        unsigned char type; /* 0: who is reached by unicast to pointers, the clique of before */
+        unsigned char type; /* 0: reach of unicast by pointer, the clique of older versions */
         unsigned id;
     } clique[64];
     unsigned cliques;

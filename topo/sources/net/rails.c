@@ -437,7 +437,7 @@ static void say_unseen(struct rails *r)
 
     for (int i = 0; i < r->t->nics; i++) {
         const struct nic *n = &r->t->nic[i];
-        if (counts(n) && n->rail < 0 && n->leaf_source == SOURCE_NONE && n->up)
+        if (counts(n) && n->rail < 0 && n->leaf_source == SOURCE_NONE && n->up && !nic_is_efa(n))
             many = ++nics[n->host] > many ? nics[n->host] : many;
     }
     if (many > 1)
