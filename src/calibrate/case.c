@@ -384,7 +384,7 @@ static int case_read(struct casefile *c, const struct job_opts *base, struct err
 
 const char *const case_verdict_name[CASE_VERDICTS] = {"reproduced", "consistent", "undecided",
                                                       "direction wrong", "cannot follow"};
-const char *const case_basis_name[CASE_BASES] = {"predicted", "anchored", "fitted"};
+static const char *const basis_word[CASE_BASES] = {"predicted", "anchored", "fitted"};
 static const char *const kind_name[CASE_KINDS] = {"time", "memory", "arithmetic"};
 
 int case_parse(struct casefile *c, const char *text, size_t len, const char *path,
@@ -454,7 +454,7 @@ static json_t *claim_json(const struct case_claim *k)
     if (k->note)
         json_object_set_new(o, "note", json_string(k->note));
     if (k->kind == CASE_TIME)
-        json_object_set_new(o, "basis", json_string(case_basis_name[k->basis]));
+        json_object_set_new(o, "basis", json_string(basis_word[k->basis]));
     return o;
 }
 
@@ -511,5 +511,5 @@ json_t *cases_json(const struct casefile *c, int n)
         json_array_append_new(list, case_json(&c[i]));
     return json_pack("{s:o, s:o, s:o}", "cases", list, "counts",
                      counts_json(counts.of, CASE_KINDS, kind_name), "times",
-                     counts_json(counts.times, CASE_BASES, case_basis_name));
+                     counts_json(counts.times, CASE_BASES, basis_word));
 }

@@ -57,7 +57,6 @@ enum case_kind { CASE_TIME, CASE_MEMORY, CASE_ARITHMETIC, CASE_KINDS };
  * another figure of the publication, or a measured step; with constants that a step of one of the
  * jobs helped to fit. */
 enum case_basis { CASE_PREDICTED, CASE_ANCHORED, CASE_FITTED, CASE_BASES };
-extern const char *const case_basis_name[CASE_BASES];
 
 #define CASE_FACTOR 1.5
 #define CASE_APART 0.02 /* mean deviation of the other rows, natural logarithm or share */
