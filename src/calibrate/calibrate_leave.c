@@ -7,6 +7,16 @@
 #include "calibrate/anchor.h"
 #include "calibrate/calibrate_impl.h"
 
+/* A constant that the other rows do not determine has the value that a fit to the left-out ones gave
+ * it: a publisher's own factor on messages.  Use what was known before any step. */
+static void forget(struct constants *fitted, const struct calibration *k)
+{
+    for (int i = 0; i < k->constants; i++)
+        for (int c = 0; c < fitted->count && !k->constant[i].fitted; c++)
+            if (!strcmp(fitted->constant[c].name, k->constant[i].name))
+                fitted->constant[c].value = k->constant[i].prior;
+}
+
 static int leave_group(struct batch *b, const struct constants *c, bool *out, const bool *of,
                        struct err *err)
 {
@@ -17,6 +27,8 @@ static int leave_group(struct batch *b, const struct constants *c, bool *out, co
 
     constants_copy(&fitted, c);
     int rc = calibrate(&k, b, &fitted, &opts, err);
+    if (rc == 0)
+        forget(&fitted, &k);
     for (int i = 0; i < b->rows && rc == 0; i++)
         if (of[i])
             batch_predict_row(b, i, &fitted);

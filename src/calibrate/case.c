@@ -260,20 +260,34 @@ static int read_published(struct case_claim *k, const json_t *v, const char *whe
     return 0;
 }
 
+/* Find the claim, above this one and in its unit, that it follows; NULL: none. */
+static int read_follows(const struct casefile *c, struct case_claim *k, const char *text,
+                        const char *where, struct err *err)
+{
+    k->follows = -1;
+    for (int i = 0; i < c->claims && text; i++)
+        if (!strcmp(c->claim[i].text, text) && c->claim[i].unit == k->unit)
+            k->follows = i;
+    return text && k->follows < 0
+               ? err_data(err, "%s.follows: no claim \"%s\" of this unit above", where, text)
+               : 0;
+}
+
 static int read_claim(struct casefile *c, json_t *from, const char *where, struct err *err)
 {
     struct case_claim k = {.within = 2};
     json_t *published, *readings = NULL;
-    const char *unit, *expect;
+    const char *unit, *expect, *follows = NULL;
     int at_least = 0;
     struct err why;
 
-    if (json_take(from, where, err, "{s:s, s:s, s:o, s:s, s:s, s?b, s?F, s?s, s?o}", "claim",
+    if (json_take(from, where, err, "{s:s, s:s, s:o, s:s, s:s, s?b, s?F, s?s, s?o, s?s}", "claim",
                   &k.text, "value", &k.expression, "published", &published, "unit", &unit, "expect",
                   &expect, "at_least", &at_least, "within", &k.within, "note", &k.note, "readings",
-                  &readings) < 0 ||
+                  &readings, "follows", &follows) < 0 ||
         read_unit(&k.unit, unit, where, err) < 0 || read_published(&k, published, where, err) < 0 ||
-        check_expression(c, k.expression, where, err) < 0)
+        check_expression(c, k.expression, where, err) < 0 ||
+        read_follows(c, &k, follows, where, err) < 0)
         return -1;
     int verdict = recipe_word("verdict", expect, case_verdict_name, CASE_VERDICTS, &why);
     if (verdict < 0)
@@ -329,23 +343,35 @@ static int check_combinations(const struct casefile *c, struct err *err)
                                      : 0;
 }
 
+static int read_fitted(struct casefile *c, json_t *list, struct err *err)
+{
+    bool fitted[CASE_JOBS_MAX] = {false};
+    char *where = mem_printf("%s: fitted", c->path);
+    int rc = list ? read_names(c, fitted, list, where, err) : 0;
+
+    for (int i = 0; i < c->jobs; i++)
+        c->job[i].fitted = fitted[i];
+    free(where);
+    return rc;
+}
+
 /* Read c->root into the rest of c. */
 static int case_read(struct casefile *c, const struct job_opts *base, struct err *err)
 {
-    json_t *source, *jobs, *assumed = NULL, *unknown = NULL, *solve = NULL, *claims;
+    json_t *source, *jobs, *assumed = NULL, *unknown = NULL, *solve = NULL, *claims, *fitted = NULL;
     const char *format;
     int version;
     char *where = mem_printf("%s: source", c->path);
-    int rc = json_take(c->root, c->path, err, "{s:s, s:i, s:s, s:o, s:o, s:o, s?o, s?o, s?o}",
+    int rc = json_take(c->root, c->path, err, "{s:s, s:i, s:s, s:o, s:o, s:o, s?o, s?o, s?o, s?o}",
                        "format", &format, "version", &version, "title", &c->title, "source",
                        &source, "jobs", &jobs, "claims", &claims, "assumed", &assumed, "unknown",
-                       &unknown, "solve", &solve);
+                       &unknown, "solve", &solve, "fitted", &fitted);
 
     if (rc == 0)
         rc = json_take(source, where, err, "{s:s, s:s, s?s}", "publication", &c->publication,
                        "date", &c->date, "url", &c->url);
     free(where);
-    if (rc < 0 || read_jobs(c, jobs, base, err) < 0 ||
+    if (rc < 0 || read_jobs(c, jobs, base, err) < 0 || read_fitted(c, fitted, err) < 0 ||
         each(c, assumed, "assumed", LIST_MAX, read_assumed, err) < 0 ||
         each(c, unknown, "unknown", CASE_UNKNOWNS_MAX, read_unknown, err) < 0 ||
         each(c, solve, "solve", CASE_UNKNOWNS_MAX, read_solve, err) < 0 ||
@@ -357,7 +383,8 @@ static int case_read(struct casefile *c, const struct job_opts *base, struct err
 }
 
 const char *const case_verdict_name[CASE_VERDICTS] = {"reproduced", "consistent", "undecided",
-                                                      "cannot follow"};
+                                                      "direction wrong", "cannot follow"};
+static const char *const basis_word[CASE_BASES] = {"predicted", "anchored", "fitted"};
 static const char *const kind_name[CASE_KINDS] = {"time", "memory", "arithmetic"};
 
 int case_parse(struct casefile *c, const char *text, size_t len, const char *path,
@@ -426,6 +453,8 @@ static json_t *claim_json(const struct case_claim *k)
         "readings", readings);
     if (k->note)
         json_object_set_new(o, "note", json_string(k->note));
+    if (k->kind == CASE_TIME)
+        json_object_set_new(o, "basis", json_string(basis_word[k->basis]));
     return o;
 }
 
@@ -460,15 +489,15 @@ static json_t *case_json(const struct casefile *c)
 }
 
 /* {"time": {"reproduced": 3, ...}, ...} */
-static json_t *counts_json(const struct case_counts *n)
+static json_t *counts_json(const int (*of)[CASE_VERDICTS], int n, const char *const *names)
 {
     json_t *all = json_object();
 
-    for (int k = 0; k < CASE_KINDS; k++) {
-        json_t *of = json_object();
+    for (int k = 0; k < n; k++) {
+        json_t *one = json_object();
         for (int v = 0; v < CASE_VERDICTS; v++)
-            json_object_set_new(of, case_verdict_name[v], json_integer(n->of[k][v]));
-        json_object_set_new(all, kind_name[k], of);
+            json_object_set_new(one, case_verdict_name[v], json_integer(of[k][v]));
+        json_object_set_new(all, names[k], one);
     }
     return all;
 }
@@ -480,5 +509,7 @@ json_t *cases_json(const struct casefile *c, int n)
 
     for (int i = 0; i < n; i++)
         json_array_append_new(list, case_json(&c[i]));
-    return json_pack("{s:o, s:o}", "cases", list, "counts", counts_json(&counts));
+    return json_pack("{s:o, s:o, s:o}", "cases", list, "counts",
+                     counts_json(counts.of, CASE_KINDS, kind_name), "times",
+                     counts_json(counts.times, CASE_BASES, basis_word));
 }

@@ -18,10 +18,15 @@
  *   consistent      the published figure lies in our interval
  *   cannot follow   it lies in no interval, whatever the unknowns are.  The reason is computed:
  *                   the result of the set-up, how the time splits, and what would have to differ
+ *   direction wrong the figure may lie in our interval, but moves the other way than the published
+ *                   one does from the claim that this one `follows`
  *   undecided       anything else: the kept values disagree, the figure needs a value that the
  *                   other rows do not choose, or the interval of a time is wider than a factor
  *                   of CASE_FACTOR to either side of its geometric mean, so that nearly any
  *                   figure would lie in it
+ *
+ * The same figure says more of a model that has not seen it, so predicted times are counted by what
+ * was known of their jobs before (enum case_basis).
  *
  * Errors of two jobs on one machine are mostly the same errors.  An interval moves the compute of
  * all jobs with the same compute rate together, the messages of all jobs on one fabric together,
@@ -36,10 +41,22 @@
 #include "step/job.h"
 
 /* Verdicts from best to worst. */
-enum verdict_of { CASE_REPRODUCED, CASE_CONSISTENT, CASE_UNDECIDED, CASE_EXCLUDED, CASE_VERDICTS };
+enum verdict_of {
+    CASE_REPRODUCED,
+    CASE_CONSISTENT,
+    CASE_UNDECIDED,
+    CASE_DIRECTION,
+    CASE_EXCLUDED,
+    CASE_VERDICTS
+};
 extern const char *const case_verdict_name[CASE_VERDICTS];
 
 enum case_kind { CASE_TIME, CASE_MEMORY, CASE_ARITHMETIC, CASE_KINDS };
+
+/* Predicted from constants that no step of these jobs helped to fit; with a setting solved from
+ * another figure of the publication, or a measured step; with constants that a step of one of the
+ * jobs helped to fit. */
+enum case_basis { CASE_PREDICTED, CASE_ANCHORED, CASE_FITTED, CASE_BASES };
 
 #define CASE_FACTOR 1.5
 #define CASE_APART 0.02 /* mean deviation of the other rows, natural logarithm or share */
@@ -59,6 +76,7 @@ struct case_job {
     const char *name;
     struct job_opts opts;
     double stretch; /* factor of an anchor; 0: none */
+    bool fitted;    /* its step is among the rows that constants are fitted to */
     /* Set by case_evaluate(), at the first value of each unknown. */
     double sec, bytes, capacity; /* time of a step; memory of a GPU; capacity 0: unknown */
     int gpus;
@@ -97,8 +115,10 @@ struct case_claim {
     enum verdict_of expect;       /* expected verdict in the file; tests the verdict */
     struct case_reading *reading; /* other possible meanings of the published figure */
     int readings;
+    int follows; /* earlier claim of the same quantity; -1: none */
     /* Set by case_evaluate(). */
     enum case_kind kind;
+    enum case_basis basis;
     bool row[CASE_JOBS_MAX]; /* jobs that this figure of its kind belongs to */
     struct case_at {         /* values in units, by combination of unknowns */
         double ours, lo, hi;
@@ -156,6 +176,7 @@ static inline bool case_unexpected(const struct case_claim *k)
 
 struct case_counts {
     int of[CASE_KINDS][CASE_VERDICTS];
+    int times[CASE_BASES][CASE_VERDICTS]; /* of[CASE_TIME] by basis */
     int unexpected;
 };
 struct case_counts cases_count(const struct casefile *c, int n);

@@ -165,6 +165,23 @@ static unsigned moved_by(const struct case_claim *k, const struct casefile *c, i
     return moved;
 }
 
+/* What was known of the jobs of a time; k->row still has all of them. */
+static enum case_basis basis_of(const struct case_claim *k, const struct casefile *c)
+{
+    enum case_basis basis = CASE_PREDICTED;
+
+    for (int i = 0; i < c->jobs; i++) {
+        bool anchored = c->job[i].stretch > 0;
+        for (int s = 0; s < c->solves; s++)
+            anchored = anchored || c->solve[s].job[i];
+        if (k->row[i] && anchored && basis < CASE_ANCHORED)
+            basis = CASE_ANCHORED;
+        if (k->row[i] && c->job[i].fitted)
+            basis = CASE_FITTED;
+    }
+    return basis;
+}
+
 static void classify(struct case_claim *k, const struct casefile *c, int combinations)
 {
     bool named[CASE_KINDS] = {false}, any = false;
@@ -173,6 +190,7 @@ static void classify(struct case_claim *k, const struct casefile *c, int combina
     k->kind = named[CASE_TIME] && moves(k, combinations) ? CASE_TIME
               : named[CASE_MEMORY] || k->unit->fits      ? CASE_MEMORY
                                                          : CASE_ARITHMETIC;
+    k->basis = basis_of(k, c);
     for (int i = 0; i < c->jobs; i++)
         any = any || (k->row[i] && !c->job[i].held);
     for (int i = 0; any && k->kind == CASE_TIME && i < c->jobs; i++)
@@ -219,6 +237,16 @@ static void judge(struct case_claim *k, const bool *kept, int combinations)
                  : held < all || wide(k) || may_fit(k) ? CASE_UNDECIDED
                  : near == all                         ? CASE_REPRODUCED
                                                        : CASE_CONSISTENT;
+}
+
+/* True if our figure moves the other way than the published one does from the claim before.
+ * Differences within `within` have no direction. */
+static bool turns(const struct case_claim *k, const struct case_claim *before)
+{
+    double theirs = k->published - before->published, mine = k->ours - before->ours;
+    double least = k->within / 100 * (k->unit->points ? 100 : fabs(before->published));
+
+    return fabs(theirs) > least && theirs * mine < 0;
 }
 
 /* --- sentences --- */
@@ -437,6 +465,17 @@ static void say_figure(struct case_claim *k, const struct casefile *c, int combi
         say(k, ", %+.1f %s", k->off, k->unit->points ? "points" : "%");
 }
 
+static void say_direction(struct case_claim *k, const struct case_claim *before)
+{
+    char text[2][FIGURE];
+
+    say(k, "; %s from %s where the published figure %s from %s",
+        k->ours < before->ours ? "falls" : "rises",
+        case_figure(text[0], FIGURE, k->unit, before->ours),
+        k->published < before->published ? "falls" : "rises",
+        case_figure(text[1], FIGURE, k->unit, before->published));
+}
+
 /* Write the sentence of a claim whose figures and verdict are known; s: the chosen combination. */
 static int case_reason(struct case_claim *k, struct case_values *s, const bool *kept,
                        int combinations, struct err *err)
@@ -485,7 +524,13 @@ int case_judge(struct casefile *c, struct case_values *s, int combinations, stru
         bool kept[CASE_COMBINATIONS_MAX];
         choose(k, kept, c, combinations);
         judge(k, kept, combinations);
+        bool turned =
+            k->follows >= 0 && k->verdict != CASE_EXCLUDED && turns(k, &c->claim[k->follows]);
         rc = case_reason(k, &s[k->chosen], kept, combinations, err);
+        if (turned) {
+            k->verdict = CASE_DIRECTION;
+            say_direction(k, &c->claim[k->follows]);
+        }
     }
     hold_together(c, combinations);
     return rc;
@@ -497,7 +542,10 @@ struct case_counts cases_count(const struct casefile *c, int n)
 
     for (int i = 0; i < n; i++)
         for (int k = 0; k < c[i].claims; k++) {
-            counts.of[c[i].claim[k].kind][c[i].claim[k].verdict]++;
+            const struct case_claim *one = &c[i].claim[k];
+            counts.of[one->kind][one->verdict]++;
+            if (one->kind == CASE_TIME)
+                counts.times[one->basis][one->verdict]++;
             counts.unexpected += case_unexpected(&c[i].claim[k]);
         }
     return counts;

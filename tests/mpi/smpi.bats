@@ -160,6 +160,24 @@ agree() {
         exit !($3 < 0.95 * $1 && $4 < $2) }' sums
 }
 
+# exact MOST SEED FABRIC RACKS JOB...: each message of a step costs what SimGrid takes for it, within MOST %; no factor is fitted to it.
+exact() {
+    local most=$1 only=(--strategy zero1 --dp-overlap off --tp-overlap off --cuda-graphs step --seq 1024)
+    shift
+    jq '.hidden = 1024 | .layers[0] |= (.count = 4 | .attention |= (.heads = 16 | .head_dim = 64) | .mlp.ffn = 2048)' \
+        "$BATS_TEST_DIRNAME/../lab/jobs/dense.json" >dense.json
+    instance "$@" "${only[@]}"
+    played placed "${@:4}" "${only[@]}" >sums
+    awk -F'\t' -v most="$most" 'NR == FNR { if ($1 ~ /^[0-9]/ && $12 > took[$1]) took[$1] = $12; next }
+        { off = 100 * ($5 / took[FNR - 1] - 1); printf "%s of %d bytes by %d ranks: %.3g s, %+.1f %%\n", $1, $2, $3, $5, off
+          bad += off > most || off < -most }
+        END { exit bad || FNR < 2 }' points.tsv placed.messages
+}
+
+@test "messages of a step cost what SimGrid takes for them, within 15 %" {
+    exact 15 3 rtxpro6000-100gbe 4 -m ./dense.json --layout dp=32 --batch 32
+}
+
 @test "the order that place prefers is SimGrid's: experts on racks" {
     agree 4 gb200-nvl72 3 -m ./moe.json --layout dp=32,ep=8 --batch 32
 }

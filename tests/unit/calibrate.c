@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/mem.h"
+
 /* --- numbers that look drawn by chance and are the same in every run --- */
 
 static unsigned long long state_of_draws;
@@ -381,7 +383,14 @@ TEST(rows_of_a_group_never_speak_for_it)
 
     assert_int_equal(constants_load(&c, NULL, NULL), 0);
     make_table(&b, &c, N);
+    struct constant own = {.name = mem_strdup("fabric.theirs"),
+                           .source = mem_strdup("fitted to all of its rows"),
+                           .prior = 1,
+                           .width = 0.7};
+    MEM_PUSH(c.constant, c.count) = own;
     for (int turn = 0; turn < 2; turn++) {
+        /* what was fitted to rows that are left out now */
+        c.constant[c.count - 1].value = turn ? 6 : 0.5;
         for (int i = 0; i < N; i++)
             b.row[i].measured *= turn && !strcmp(b.row[i].publisher, "theirs") ? 3 : 1;
         assert_int_equal(calibrate_leave_out(&b, &c, LEAVE_SOURCE, NULL, NULL, NULL), 0);

@@ -411,9 +411,73 @@ static void the_shipped_cases_keep_their_verdicts(void **state)
     assert_int_equal(wrong, 0);
 }
 
+/* Published figures of two jobs rise; ours do not. */
+static void a_figure_that_moves_the_other_way_is_no_success(void **state)
+{
+    double a = seconds_of("a"), b = seconds_of("c");
+    const char *up = a < b ? "a" : "c", *down = a < b ? "c" : "a";
+    double low = fmin(a, b), high = fmax(a, b);
+
+    (void)state;
+    assert_true(high > low * 1.03);
+    for (int wrong = 0; wrong < 2; wrong++) {
+        char *first = mem_printf(
+            "\"claims\": [{\"claim\": \"first\", \"value\": \"%s.step_s\", \"published\": %.9g, "
+            "\"unit\": \"s\", \"expect\": \"consistent\"}, {\"claim\": \"second\", \"value\": "
+            "\"%s.step_s\", \"published\": %.9g, \"unit\": \"s\", \"follows\": \"first\", "
+            "\"expect\": \"consistent\"}]",
+            wrong ? down : up, low, wrong ? up : down, wrong ? low * 1.021 : high);
+        struct casefile c = judged(first);
+        assert_int_equal(c.claim[1].verdict == CASE_DIRECTION, wrong);
+        if (wrong)
+            assert_non_null(strstr(c.claim[1].reason, "where the published figure rises from"));
+        case_free(&c);
+        free(first);
+    }
+}
+
+/* Fitted beats anchored, and a claim of two jobs is as known as the better known of them. */
+static void times_are_counted_by_what_was_known(void **state)
+{
+    static const char solve[] =
+        "\"solve\": [{\"setting\": \"stretch\", \"value\": \"a.step_s\", \"published\": 1, "
+        "\"unit\": "
+        "\"s\", \"min\": 0.01, \"max\": 100, \"why\": \"w\", \"jobs\": [\"a\"]}], ";
+    static const struct {
+        const char *before, *value;
+        enum case_basis basis;
+    } want[] = {{"", "b.step_s", CASE_PREDICTED},
+                {"\"fitted\": [\"a\"], ", "b.step_s", CASE_PREDICTED},
+                {"\"fitted\": [\"a\"], ", "a.step_s", CASE_FITTED},
+                {"\"fitted\": [\"a\"], ", "b.step_s / a.step_s", CASE_FITTED},
+                {solve, "b.step_s / a.step_s", CASE_ANCHORED},
+                {solve, "b.step_s", CASE_PREDICTED}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++) {
+        char *claims =
+            mem_printf("\"claims\": [{\"claim\": \"x\", \"value\": \"%s\", \"published\": 1, "
+                       "\"unit\": \"x\", \"expect\": \"cannot follow\"}]",
+                       want[i].value);
+        char *all = mem_printf("%s%s", want[i].before, claims);
+        struct casefile c = judged(all);
+        struct case_counts n = cases_count(&c, 1);
+        int sum = 0;
+        assert_int_equal(c.claim[0].basis, want[i].basis);
+        for (int v = 0; v < CASE_VERDICTS; v++)
+            sum += n.times[want[i].basis][v];
+        assert_int_equal(sum, 1);
+        case_free(&c);
+        free(all);
+        free(claims);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_figure_that_moves_the_other_way_is_no_success),
+        cmocka_unit_test(times_are_counted_by_what_was_known),
         cmocka_unit_test(a_figure_is_reproduced_consistent_or_excluded),
         cmocka_unit_test(errors_that_two_jobs_share_cancel),
         cmocka_unit_test(units_scale_and_percentages_differ_by_points),

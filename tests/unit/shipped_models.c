@@ -41,6 +41,8 @@ static const struct {
     {"grok1-314b", 64, 315.7e9, 83.8e9, 309.2e9, 0.001, "announcement: 314B"},
     {"qwen3-30b-a3b", 48, 30.53e9, 3.35e9, 0, 0.001, "Qwen3: 30.5B, 3.3B active"},
     {"qwen3-235b-a22b", 94, 235.1e9, 22.2e9, 0, 0.001, "Qwen3: 235B, 22B active"},
+    {"glm-4.5", 92, 355e9, 33.6e9, 0, 0.01, "GLM-4.5: 355B; 32B active without embeddings"},
+    {"olmo3-32b", 64, 32.2e9, 32.2e9, 0, 0.002, "size of the published tensors"},
     {"gpt3-175b", 96, 174.6e9, 174.6e9, 0, 0.001, "Narayanan et al. 2021, 5.2"},
     {"turing-530b", 105, 529.6e9, 529.6e9, 0, 0.001, "Narayanan et al. 2021, table 1"},
     {"megatron-1t", 128, 1008e9, 1008e9, 0, 0.001, "Narayanan et al. 2021, table 1"},

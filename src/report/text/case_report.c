@@ -7,6 +7,10 @@ enum { FIGURE = 48, TOGETHER = CASE_COMBINATION + 128, COUNTED = 128 };
 static const char *const kind_title[CASE_KINDS] = {"predicted times", "memory of a GPU",
                                                    "arithmetic of the published figures"};
 
+static const char *const basis_title[CASE_BASES] = {
+    "of jobs without any step that was known", "of jobs with a setting from a known figure",
+    "of jobs with steps that constants were fitted to"};
+
 static char *published(char buf[FIGURE], const struct case_claim *k)
 {
     char figure[FIGURE - 10];
@@ -21,12 +25,21 @@ static char *ours(char buf[FIGURE], const struct case_claim *k)
     return case_figure(buf, FIGURE, k->unit, k->ours);
 }
 
+/* What is known beforehand is said beside the verdict. */
+static const char *known(const struct case_claim *k)
+{
+    return k->kind != CASE_TIME || k->basis == CASE_PREDICTED ? ""
+           : k->basis == CASE_FITTED                          ? " (fitted)"
+                                                              : " (anchored)";
+}
+
 static void claim_text(FILE *out, const struct case_claim *k)
 {
     char said[FIGURE], got[FIGURE];
 
-    fprintf(out, "  %s\n    published %s, ours %s: %s%s%s\n    %s\n", k->text, published(said, k),
-            ours(got, k), case_verdict_name[k->verdict], case_unexpected(k) ? "; expected: " : "",
+    fprintf(out, "  %s\n    published %s, ours %s: %s%s%s%s\n    %s\n", k->text, published(said, k),
+            ours(got, k), case_verdict_name[k->verdict], known(k),
+            case_unexpected(k) ? "; expected: " : "",
             case_unexpected(k) ? case_verdict_name[k->expect] : "", k->reason);
     if (k->note)
         fprintf(out, "    %s\n", k->note);
@@ -102,7 +115,7 @@ static void case_markdown(FILE *out, const struct casefile *c)
         fputs("| ", out);
         bar_free(out, k->text);
         fprintf(out, " | %s", published(text, k));
-        fprintf(out, " | %s | %s", ours(text, k), case_verdict_name[k->verdict]);
+        fprintf(out, " | %s | %s%s", ours(text, k), case_verdict_name[k->verdict], known(k));
         if (k->verdict != CASE_REPRODUCED) {
             fputs(": ", out);
             bar_free(out, k->reason);
@@ -134,7 +147,11 @@ void cases_text(FILE *out, const struct casefile *c, int n, bool markdown)
         fputs("| claim | published | ours | verdict |\n|---|---|---|---|\n", out);
     for (int i = 0; i < n; i++)
         (markdown ? case_markdown : case_text)(out, &c[i]);
-    for (int k = 0; k < CASE_KINDS; k++)
+    for (int k = 0; k < CASE_KINDS; k++) {
         if (counted(buf, counts.of[k]))
             fprintf(out, markdown ? "| **%s** | | | %s |\n" : "%s: %s\n", kind_title[k], buf);
+        for (int b = 0; k == CASE_TIME && b < CASE_BASES; b++)
+            if (counted(buf, counts.times[b]))
+                fprintf(out, markdown ? "| %s | | | %s |\n" : "  %s: %s\n", basis_title[b], buf);
+    }
 }
