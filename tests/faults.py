@@ -282,7 +282,8 @@ class Suite:
                 os.kill(pid, sig)
             return victims
         # Silence of all may be the listener's own: then nobody is named, rightly.
-        self.mpi(f"{kind}, {how}", n, strike, culprit=how != "all" or (None if kind != "stopped" else False))
+        all_ = how == "all" or (how == "several" and n == 2)
+        self.mpi(f"{kind}, {how}", n, strike, culprit=not all_ or (None if kind != "stopped" else False))
 
     def freeze(self, kind):
         """The measuring thread of a rank stands still where it is; its watch thread lives on."""
@@ -453,7 +454,8 @@ class Suite:
         def strike(_run, _launcher, _probes):
             os.close(self.tty)
             return []
-        self.mpi("terminal closed", 4, strike, culprit=False, tty=True)
+        # 74: the last point was made, and its table could not be printed.
+        self.mpi("terminal closed", 4, strike, culprit=False, codes=(74, 75), tty=True)
 
     def whole_run(self, what, sig):
         def strike(run, launcher, _probes):
