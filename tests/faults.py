@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""faults.py [--seconds N] [--seed N] [--page FILE] [--add FILE] - campaigns under faults, and what is left of them, as a table.
+"""faults.py [--seconds N] [--seed N] [--page FILE] [--add FILE] [--ranks] - campaigns under faults, and what is left of them, as a table.
 
 Kinds of faults take turns until the time is up.  A row: how often, how often the culprit was named and an innocent
 rank instead, seconds from the fault to the end (median, worst), finished points that were lost, exit codes, how often
@@ -737,8 +737,11 @@ class Suite:
         s = signal
         mpi = [lambda k=k, g=g, h=h: self.ranks(k, g, h) for k, g in (("killed", s.SIGKILL), ("segfault", s.SIGSEGV), ("stopped", s.SIGSTOP))
                for h in ("one", "rank 0", "several", "all")]
+        mpi += 2 * [lambda k=k: self.freeze(k) for k in ("stop", "spin")]
+        if self.only_ranks:
+            self.random.shuffle(mpi)
+            return mpi, []
         mpi += [lambda k=k: self.hook(k) for k in ("exit", "spin", "ill")]
-        mpi += [lambda k=k: self.freeze(k) for k in ("stop", "spin")]
         mpi += [lambda w=w, g=g: self.whole_run(w, g) for w in ("launcher", "run") for g in (s.SIGKILL, s.SIGTERM)]
         mpi += [lambda: self.whole_run("run", s.SIGHUP), lambda: self.whole_run("run", s.SIGINT)]
         mpi += [self.harmless, self.strangers, self.wrong_data, self.closed_terminal]
@@ -765,7 +768,8 @@ class Suite:
         self.random.shuffle(quick)
         return mpi if os.access(os.path.join(BUILD, "railgauge-probe"), os.X_OK) else [], quick
 
-    def go(self, seconds):
+    def go(self, seconds, only_ranks=False):
+        self.only_ranks = only_ranks
         # Many ranks take long to start: not in the sample of each day.
         self.long = seconds > 100
         each = 10 if self.long else 4  # simulated campaigns for each of MPI, which takes ten times as long
@@ -774,7 +778,7 @@ class Suite:
             self.load.append(os.getloadavg()[0])
             if mpi:
                 mpi[i % len(mpi)]()
-            for k in range(each):
+            for k in range(each if quick else 0):
                 quick[(each * i + k) % len(quick)]()
             i += 1
 
@@ -789,13 +793,14 @@ def main():
     p.add_argument("--seed", type=int, default=int(time.time()))
     p.add_argument("--page")
     p.add_argument("--add")
+    p.add_argument("--ranks", action="store_true", help="only ranks that die, stop or freeze, for their times")
     a = p.parse_args()
     page, add = (f and os.path.abspath(f) for f in (a.page, a.add))
     suite = Suite(a.seed)
     print(f"# seed {a.seed}", file=sys.stderr)
     broken = False
     try:
-        suite.go(a.seconds)
+        suite.go(a.seconds, a.ranks)
     except Exception:  # what was found until then is told, too
         traceback.print_exc()
         broken = True
