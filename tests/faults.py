@@ -751,7 +751,7 @@ class Suite:
         if os.geteuid() == 0:
             quick += [self.disk_full, self.link]
         if os.geteuid() == 0 and subprocess.run(["unshare", "--uts", "true"], capture_output=True, check=False).returncode == 0:
-            mpi += [self.daemon]
+            mpi += [self.daemon] if self.long else []
         if not os.environ.get("RG_SAN"):
             quick += [self.no_memory, self.bad_calls, self.set_clock_sim, self.ulimits]
             mpi += [self.set_clock, self.after_last, lambda: self.after_last("mpirun"),
