@@ -572,8 +572,10 @@ static void *measure(void *arg)
     return NULL;
 }
 
-/* The first pulse that is told within 3 s of `word`, where the step may take work_ms. */
-static enum watch_pulse pulse_of(void (*how)(atomic_bool *end), const char *word, int work_ms)
+/* The pulse that is told within 3 s of `word`, the first or `wanted` (WATCH_UNSEEN: any), where the
+ * step may take work_ms.  "look" was said `looked` seconds before; 0: it was not. */
+static enum watch_pulse pulse_after(void (*how)(atomic_bool *end), double looked, const char *word,
+                                    int work_ms, enum watch_pulse wanted)
 {
     struct measuring m = {
         .self = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1, .wake = -1, .work_ms = work_ms},
@@ -591,8 +593,13 @@ static enum watch_pulse pulse_of(void (*how)(atomic_bool *end), const char *word
     rank = accept(fd, NULL, NULL);
     assert_true(rank >= 0);
     nanosleep(&(struct timespec){0, 200000000}, NULL);
+    if (looked > 0) {
+        assert_int_equal(send(rank, "look\n", 5, 0), 5);
+        usleep((useconds_t)(1e6 * looked));
+    }
     assert_int_equal(send(rank, word, 5, 0), 5);
-    for (double end = log_now() + 3; log_now() < end && seen == WATCH_UNSEEN;) {
+    for (double end = log_now() + 3;
+         log_now() < end && (seen == WATCH_UNSEEN || (wanted && seen != wanted));) {
         poll(&(struct pollfd){.fd = rank, .events = POLLIN}, 1, 100);
         watch_stream_read(in, rank);
         while (watch_stream_line(in, text) > 0)
@@ -606,6 +613,11 @@ static enum watch_pulse pulse_of(void (*how)(atomic_bool *end), const char *word
     close(fd);
     free(in);
     return seen;
+}
+
+static enum watch_pulse pulse_of(void (*how)(atomic_bool *end), const char *word, int work_ms)
+{
+    return pulse_after(how, 0, word, work_ms, WATCH_UNSEEN);
 }
 
 static void sleeps(atomic_bool *end)
@@ -635,6 +647,15 @@ static void works(atomic_bool *end)
     }
 LOOP(turns_closely, "30")
 LOOP(turns_widely, "200")
+
+static void works_then_turns(atomic_bool *end)
+{
+    char text[64];
+
+    for (double until = log_now() + 1.4; log_now() < until;)
+        snprintf(text, sizeof(text), "%g", until / 3.0);
+    turns_closely(end);
+}
 #endif
 
 static void test_what_a_thread_does(void **state)
@@ -651,6 +672,8 @@ static void test_what_a_thread_does(void **state)
     /* touching and copying memory may look like this for so long */
     assert_int_equal(pulse_of(turns_closely, "look\n", 100000), WATCH_UNSEEN);
     assert_int_equal(pulse_of(turns_widely, "look\n", 0), WATCH_LIVE);
+    /* the places of its first second are forgotten when a verdict is near */
+    assert_int_equal(pulse_after(works_then_turns, 1.5, "soon\n", 0, WATCH_SPINS), WATCH_SPINS);
 #endif
 }
 
