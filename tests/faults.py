@@ -75,6 +75,13 @@ def alive(pids):
     return [p for p, name in pids.items() if p in now and now[p][1] == name and now[p][2] != "Z"]
 
 
+def hears_hangup(tty):
+    """In the child: a suite under nohup must not hand its deafness on; tty: standard input is the terminal."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    if tty:
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
 def drain(fd):
     """What a terminal shows must be read, or its writers wait."""
     try:
@@ -167,7 +174,7 @@ class Suite:
         words = [RAILGAUGE, "run", *(FEW if few else MPI), *(["--launch", launch] if launch else ["--ranks", str(ranks)]), "-o", folder]
         self.tty, mine = os.openpty() if tty else (-1, subprocess.DEVNULL)
         run = subprocess.Popen(words, env=environment(tmp), stdin=mine, stdout=mine, stderr=mine, start_new_session=True,
-                               preexec_fn=(lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0)) if tty else None)
+                               preexec_fn=lambda: hears_hangup(tty))
         if tty:
             os.close(mine)
             threading.Thread(target=drain, args=(self.tty,), daemon=True).start()
