@@ -189,7 +189,10 @@ class Suite:
             run.wait()
             return  # it was over before
         before = rows(folder)
-        victims = strike(run, launcher[0], probes)
+        try:
+            victims = strike(run, launcher[0], probes)
+        except ProcessLookupError:  # it ended meanwhile
+            victims = None
         begin = time.monotonic()
         if victims is None:  # the fault is not possible, here or now
             run.kill()
