@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""faults.py [--seconds N] [--seed N] [--page FILE] [--add FILE] - campaigns under faults, and what is left of them, as a table.
+"""faults.py [--seconds N] [--seed N] [--page FILE] [--add FILE] [--ranks] - campaigns under faults, and what is left of them, as a table.
 
 Kinds of faults take turns until the time is up.  A row: how often, how often the culprit was named and an innocent
 rank instead, seconds from the fault to the end (median, worst), finished points that were lost, exit codes, how often
@@ -73,6 +73,13 @@ def below(pid):
 def alive(pids):
     now = processes()
     return [p for p, name in pids.items() if p in now and now[p][1] == name and now[p][2] != "Z"]
+
+
+def hears_hangup(tty):
+    """In the child: a suite under nohup must not hand its deafness on; tty: standard input is the terminal."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    if tty:
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 def drain(fd):
@@ -167,7 +174,7 @@ class Suite:
         words = [RAILGAUGE, "run", *(FEW if few else MPI), *(["--launch", launch] if launch else ["--ranks", str(ranks)]), "-o", folder]
         self.tty, mine = os.openpty() if tty else (-1, subprocess.DEVNULL)
         run = subprocess.Popen(words, env=environment(tmp), stdin=mine, stdout=mine, stderr=mine, start_new_session=True,
-                               preexec_fn=(lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0)) if tty else None)
+                               preexec_fn=lambda: hears_hangup(tty))
         if tty:
             os.close(mine)
             threading.Thread(target=drain, args=(self.tty,), daemon=True).start()
@@ -182,7 +189,10 @@ class Suite:
             run.wait()
             return  # it was over before
         before = rows(folder)
-        victims = strike(run, launcher[0], probes)
+        try:
+            victims = strike(run, launcher[0], probes)
+        except ProcessLookupError:  # it ended meanwhile
+            victims = None
         begin = time.monotonic()
         if victims is None:  # the fault is not possible, here or now
             run.kill()
@@ -282,7 +292,8 @@ class Suite:
                 os.kill(pid, sig)
             return victims
         # Silence of all may be the listener's own: then nobody is named, rightly.
-        self.mpi(f"{kind}, {how}", n, strike, culprit=how != "all" or (None if kind != "stopped" else False))
+        all_ = how == "all" or (how == "several" and n == 2)
+        self.mpi(f"{kind}, {how}", n, strike, culprit=not all_ or (None if kind != "stopped" else False))
 
     def freeze(self, kind):
         """The measuring thread of a rank stands still where it is; its watch thread lives on."""
@@ -453,7 +464,8 @@ class Suite:
         def strike(_run, _launcher, _probes):
             os.close(self.tty)
             return []
-        self.mpi("terminal closed", 4, strike, culprit=False, tty=True)
+        # 74: the last point was made, and its table could not be printed.
+        self.mpi("terminal closed", 4, strike, culprit=False, codes=(74, 75), tty=True)
 
     def whole_run(self, what, sig):
         def strike(run, launcher, _probes):
@@ -735,8 +747,11 @@ class Suite:
         s = signal
         mpi = [lambda k=k, g=g, h=h: self.ranks(k, g, h) for k, g in (("killed", s.SIGKILL), ("segfault", s.SIGSEGV), ("stopped", s.SIGSTOP))
                for h in ("one", "rank 0", "several", "all")]
+        mpi += 2 * [lambda k=k: self.freeze(k) for k in ("stop", "spin")]
+        if self.only_ranks:
+            self.random.shuffle(mpi)
+            return mpi, []
         mpi += [lambda k=k: self.hook(k) for k in ("exit", "spin", "ill")]
-        mpi += [lambda k=k: self.freeze(k) for k in ("stop", "spin")]
         mpi += [lambda w=w, g=g: self.whole_run(w, g) for w in ("launcher", "run") for g in (s.SIGKILL, s.SIGTERM)]
         mpi += [lambda: self.whole_run("run", s.SIGHUP), lambda: self.whole_run("run", s.SIGINT)]
         mpi += [self.harmless, self.strangers, self.wrong_data, self.closed_terminal]
@@ -746,7 +761,7 @@ class Suite:
         if os.geteuid() == 0:
             quick += [self.disk_full, self.link]
         if os.geteuid() == 0 and subprocess.run(["unshare", "--uts", "true"], capture_output=True, check=False).returncode == 0:
-            mpi += [self.daemon]
+            mpi += [self.daemon] if self.long else []
         if not os.environ.get("RG_SAN"):
             quick += [self.no_memory, self.bad_calls, self.set_clock_sim, self.ulimits]
             mpi += [self.set_clock, self.after_last, lambda: self.after_last("mpirun"),
@@ -763,7 +778,8 @@ class Suite:
         self.random.shuffle(quick)
         return mpi if os.access(os.path.join(BUILD, "railgauge-probe"), os.X_OK) else [], quick
 
-    def go(self, seconds):
+    def go(self, seconds, only_ranks=False):
+        self.only_ranks = only_ranks
         # Many ranks take long to start: not in the sample of each day.
         self.long = seconds > 100
         each = 10 if self.long else 4  # simulated campaigns for each of MPI, which takes ten times as long
@@ -772,7 +788,7 @@ class Suite:
             self.load.append(os.getloadavg()[0])
             if mpi:
                 mpi[i % len(mpi)]()
-            for k in range(each):
+            for k in range(each if quick else 0):
                 quick[(each * i + k) % len(quick)]()
             i += 1
 
@@ -787,13 +803,14 @@ def main():
     p.add_argument("--seed", type=int, default=int(time.time()))
     p.add_argument("--page")
     p.add_argument("--add")
+    p.add_argument("--ranks", action="store_true", help="only ranks that die, stop or freeze, for their times")
     a = p.parse_args()
     page, add = (f and os.path.abspath(f) for f in (a.page, a.add))
     suite = Suite(a.seed)
     print(f"# seed {a.seed}", file=sys.stderr)
     broken = False
     try:
-        suite.go(a.seconds)
+        suite.go(a.seconds, a.ranks)
     except Exception:  # what was found until then is told, too
         traceback.print_exc()
         broken = True

@@ -429,6 +429,8 @@ static void hear(struct watch_talk *t)
         } else if (!strcmp(line, "look")) {
             begin_looks(t);
         } else if (!strcmp(line, "soon")) {
+            /* A thread that moved about before it began to spin: its old places do not count. */
+            t->looks.open &= t->looks.signals < 4 * FEW;
             begin_looks(t);
             start_report(t->self);
         } else if (!strncmp(line, "verdict ", 8) && !t->told_at)

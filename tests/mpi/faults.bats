@@ -105,7 +105,7 @@ END
     command -v python3 >/dev/null || skip "python3 is not installed"
     seed=(--seed 1)
     [ -z "${RG_ALL-}" ] || seed=()
-    RG_BUILD=$build run timeout 600 python3 "$BATS_TEST_DIRNAME/../faults.py" --seconds 60 "${seed[@]}"
+    RG_BUILD=$build run timeout 600 python3 "$BATS_TEST_DIRNAME/../faults.py" --seconds 50 "${seed[@]}"
     echo "$output"
     [ "$status" -eq 0 ]
 }
@@ -120,7 +120,7 @@ $build/railgauge "\$@" || exit
 [[ " \$* " != *" --resume "* || ! -s torn/points.tsv ]] || sed -i '\$d' torn/points.tsv
 END
     chmod +x cheat/railgauge
-    RG_BUILD=$PWD/cheat run timeout 300 python3 "$BATS_TEST_DIRNAME/../faults.py" --seconds 5 --seed 1
+    RG_BUILD=$PWD/cheat run timeout 300 python3 "$BATS_TEST_DIRNAME/../faults.py" --seconds 20 --seed 1
     [ "$status" -eq 1 ]
     [[ $output == *"points.tsv torn anywhere | "*" | 0 of "* ]]
 }

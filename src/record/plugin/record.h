@@ -128,6 +128,7 @@ _Static_assert(offsetof(struct record, sent_bytes) == 128,
                "the proxies' part is a line of its own");
 _Static_assert(offsetof(struct record_head, name) == 312, "where the words of NCCL begin");
 _Static_assert(sizeof(struct record_head) <= RECORD_HEAD_BYTES, "the header fits its place");
+_Static_assert(sizeof(struct record_head) % 8 == 0, "the header is copied word by word");
 
 static inline uint64_t record_seq(const struct record *r)
 {
