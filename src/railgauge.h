@@ -178,10 +178,10 @@ struct railgauge_placed {
  * need   maximum number of hosts; 0: as many as pay off
  * order  rank i runs on endpoint order[i]; ranks of a host use its endpoints in ascending order
  * max    room in order; railgauge_count() is always enough
- * limit  approximate seconds for the search over orders, 0: 0.1 to 0.4; with `need`, sets of hosts
- *        are searched first, for about two seconds if there are many
- * The step is never slower than railgauge_nodes_cost() of the listed hosts, nor than the best set
- * of railgauge_nodes_best().  Limits are counted in work, so that the result is the same on every
+ * limit  approximate seconds of the search; 0: 0.1 to 0.4 for orders, and with `need` before them
+ *        about two seconds for sets of hosts if there are many
+ * The step is never slower than railgauge_nodes_cost() of the listed hosts; with limit 0 nor than the
+ * best set of railgauge_nodes_best().  Limits are counted in work, so that the result is the same on every
  * machine.  Returns 0, or -1 with a sentence; then nothing is written. */
 int railgauge_place(const struct railgauge_job *job, const int *free_hosts, int n, int need,
                     double limit, int *order, int max, struct railgauge_placed *placed,

@@ -41,39 +41,76 @@ static void compile_tier(struct cell *grid, const struct tier *t)
     }
 }
 
-static double look_up(const struct cell *grid, double bytes)
+union bits {
+    double d;
+    uint64_t u;
+};
+
+/* Index of the cell of a size; *from: its lower end.  Beyond the last cell its line goes on. */
+static inline int64_t cell_of(double bytes, union bits *from)
 {
-    union {
-        double d;
-        uint64_t u;
-    } x = {bytes};
-    int64_t i = (int64_t)(x.u >> MANTISSA_SHIFT) - (1023 << 4);
+    *from = (union bits){bytes};
+    int64_t i = (int64_t)(from->u >> MANTISSA_SHIFT) - (1023 << 4);
 
     i = i < CELLS ? i : CELLS - 1;
-    x.u = (uint64_t)(i + (1023 << 4)) << MANTISSA_SHIFT; /* the cell's lower end */
-    return grid[i].sec + (bytes - x.d) * grid[i].slope;
+    from->u = (uint64_t)(i + (1023 << 4)) << MANTISSA_SHIFT;
+    return i;
+}
+
+static inline double look_up(const struct cell *grid, double bytes)
+{
+    union bits from;
+    int64_t i = cell_of(bytes, &from);
+
+    return grid[i].sec + (bytes - from.d) * grid[i].slope;
+}
+
+/* matrix_tier_time() between the sizes of the cells. */
+static inline double stretched(const struct tier_line (*line)[2], double bytes, double factor)
+{
+    union bits from, per_octave;
+    const struct tier_line(*at)[2] = line + cell_of(bytes, &from);
+    double sec[2], by = 1 / factor;
+
+    /* 1 / the power of two below: a cell is a sixteenth of that */
+    per_octave.u = (2046 - (from.u >> 52)) << 52;
+    double share = (bytes - from.d) * 16 * per_octave.d;
+    for (int k = 0; k < 2; k++) {
+        double a = at[0][k].fixed + at[0][k].scaled * by, b = at[1][k].fixed + at[1][k].scaled * by;
+        sec[k] = a + (b - a) * share;
+    }
+    return sec[0] > sec[1] ? sec[0] : sec[1];
 }
 
 /* --- exceptions by what they concern --- */
 
+/* Endpoints by group, for the levels that exceptions name. */
+static const struct lists *members_of(const struct railgauge *r, struct lists *members, int level)
+{
+    const struct topo *t = &r->m.topo;
+
+    if (level == LEVEL_HOST)
+        return &r->by_host;
+    if (!members[level].start)
+        lists_make(&members[level], stairs_column(&r->stairs, level), NULL, t->endpoints,
+                   t->group[level].count);
+    return &members[level];
+}
+
 /* The endpoints or racks that an exception hangs on; count of keys written. */
-static int keys_of(const struct railgauge *r, const struct exception *e, int *key)
+static int keys_of(const struct railgauge *r, struct lists *members, const struct exception *e,
+                   int *key)
 {
     int n = 0;
 
-    if (e->part == PART_LEAF || e->part == PART_RACK) {
-        for (int k = 0; k < r->m.topo.endpoints; k++)
-            if (matrix_touches(&r->m, e, k))
-                key[n++] = k;
-        return n;
-    }
-    if (e->part == PART_HOST) {
-        for (int k = r->by_host.start[e->a]; k < r->by_host.start[e->a + 1]; k++)
-            key[n++] = r->by_host.at[k];
+    if (e->part == PART_LEAF || e->part == PART_RACK || e->part == PART_HOST) {
+        const struct lists *l = members_of(r, members, part_level[e->part]);
+        for (int k = l->start[e->a]; k < l->start[e->a + 1]; k++)
+            key[n++] = l->at[k];
         return n;
     }
     key[n++] = e->a;
-    if (e->part == PART_PAIR || e->part == PART_RACK_PAIR)
+    if (part_is_two(e->part))
         key[n++] = e->b;
     return n;
 }
@@ -83,17 +120,20 @@ static void compile_lists(struct railgauge *r, struct lists *l, int items, bool 
     const struct matrix *m = &r->m;
     int *one = mem_calloc((size_t)m->topo.endpoints + 2, sizeof(*one));
     int *key = NULL, *which = NULL, keys = 0, n = 0;
+    struct lists members[LEVEL_COUNT] = {{NULL, NULL}};
 
     for (int i = 0; i < m->exceptions; i++) {
         enum part part = m->exception[i].part;
         if ((part == PART_RACK_PAIR || part == PART_RACK_UPLINKS) != racks)
             continue;
-        for (int k = keys_of(r, &m->exception[i], one); k-- > 0;) {
+        for (int k = keys_of(r, members, &m->exception[i], one); k-- > 0;) {
             MEM_PUSH(key, keys) = one[k];
             MEM_PUSH(which, n) = i;
         }
     }
     lists_make(l, key, which, n, items);
+    for (int i = 0; i < LEVEL_COUNT; i++)
+        lists_free(&members[i]);
     free(one);
     free(key);
     free(which);
@@ -166,6 +206,162 @@ static void mark_odd(struct railgauge *r, const int *rack)
         r->narrow[i] = (uint32_t)r->key[i];
 }
 
+/* --- effects of exceptions, by endpoint --- */
+
+static size_t sheet_size(const struct railgauge *r)
+{
+    return 4 * (size_t)r->m.tiers;
+}
+
+/* First tier of the effects of a sheet on pairs that the endpoint sends or receives. */
+static inline const struct effect *effects_of(const struct railgauge *r, unsigned sheet,
+                                              bool receives, bool far)
+{
+    return r->effect + (size_t)(4 * sheet + 2 * receives + far) * (size_t)r->m.tiers;
+}
+
+/* Add an exception to the sheet `to`, as matrix_crosses() has it. */
+static void add_effect(const struct railgauge *r, struct effect *to, const struct exception *e)
+{
+    const int tiers = r->m.tiers;
+
+    for (int receives = 0; receives < 2; receives++) {
+        if (e->side == (receives ? SIDE_TX : SIDE_RX))
+            continue;
+        for (int far = e->part == PART_RACK_UPLINKS; far < 2; far++)
+            for (int i = 0; i < tiers; i++) {
+                struct effect *x = &to[(2 * receives + far) * tiers + i];
+                if (e->tier >= 0 ? e->tier != i : !r->m.tier[i].nic && e->factor > 0)
+                    continue;
+                x->factor = fmin(x->factor, e->factor);
+                x->add = fmax(x->add, e->alpha_add);
+            }
+    }
+}
+
+static void add_effects(const struct railgauge *r, struct effect *to, const struct lists *l,
+                        int item)
+{
+    if (item < 0)
+        return;
+    for (int k = l->start[item]; k < l->start[item + 1]; k++)
+        if (!part_is_two(r->m.exception[l->at[k]].part))
+            add_effect(r, to, &r->m.exception[l->at[k]]);
+}
+
+struct wanted_sheet {
+    const struct railgauge *r;
+    const struct effect *sheet;
+};
+
+static bool same_sheet(const void *wanted, int sheet)
+{
+    const struct wanted_sheet *w = wanted;
+    const size_t n = sheet_size(w->r);
+
+    return !memcmp(w->sheet, w->r->effect + (size_t)sheet * n, n * sizeof(*w->sheet));
+}
+
+static uint64_t hash_sheet(const struct effect *sheet, size_t n)
+{
+    uint64_t hash = 0, bits[2];
+
+    for (size_t i = 0; i < n; i++) {
+        memcpy(bits, &sheet[i], sizeof(bits));
+        hash = map_mix(map_mix(hash, bits[0]), bits[1]);
+    }
+    return hash;
+}
+
+/* The sheet behind the last one becomes the endpoint's, unless an equal one is there. */
+static void keep_sheet(struct railgauge *r, struct map *known, int *sheets, int endpoint)
+{
+    const size_t n = sheet_size(r);
+    struct wanted_sheet w = {r, r->effect + (size_t)*sheets * n};
+    int *at = map_at(known, hash_sheet(w.sheet, n), same_sheet, &w);
+
+    if (*at == MAP_NONE)
+        *at = (*sheets)++;
+    r->place[endpoint].sheet = (unsigned)*at & (ODD_SHEETS - 1);
+}
+
+static void clear_sheet(struct railgauge *r, int sheet)
+{
+    const size_t n = sheet_size(r);
+
+    for (size_t i = 0; i < n; i++)
+        r->effect[(size_t)sheet * n + i] = (struct effect){1, 0};
+}
+
+/* Returns the number of sheets. */
+static int compile_sheets(struct railgauge *r, const int *rack)
+{
+    const struct topo *t = &r->m.topo;
+    int sheets = 0, room = 64;
+    struct map known = {0};
+
+    r->effect = mem_calloc((size_t)room * sheet_size(r), sizeof(*r->effect));
+    for (int i = -1; i < t->endpoints; i++) {
+        if (i >= 0 && !concerned(&r->by_endpoint, i) && !concerned(&r->by_rack, rack[i]))
+            continue;
+        if (sheets == room)
+            r->effect =
+                mem_realloc(r->effect, (size_t)(room *= 2) * sheet_size(r), sizeof(*r->effect));
+        clear_sheet(r, sheets);
+        if (i >= 0)
+            add_effects(r, r->effect + (size_t)sheets * sheet_size(r), &r->by_endpoint, i);
+        if (i >= 0)
+            add_effects(r, r->effect + (size_t)sheets * sheet_size(r), &r->by_rack, rack[i]);
+        keep_sheet(r, &known, &sheets, i < 0 ? 0 : i); /* sheet 0: no effect */
+    }
+    map_free(&known);
+    return sheets;
+}
+
+static void mark_partners(struct railgauge *r)
+{
+    for (int i = 0; i < r->m.exceptions; i++) {
+        const struct exception *e = &r->m.exception[i];
+        if (e->part == PART_PAIR) {
+            r->place[e->a].pairs = r->place[e->b].pairs = 1;
+        } else if (e->part == PART_RACK_PAIR) {
+            r->rack_partners[e->a] |= (uint64_t)1 << e->b % 64;
+            r->rack_partners[e->b] |= (uint64_t)1 << e->a % 64;
+        }
+    }
+}
+
+enum { ODD_CROWD = 8 }; /* one endpoint in so many is odd, or more: most pairs ask for effects */
+
+static void compile_effects(struct railgauge *r, const int *rack)
+{
+    const struct topo *t = &r->m.topo;
+
+    if (t->group[LEVEL_RACK].count >= ODD_RACK_NONE)
+        return;
+    r->place = mem_calloc((size_t)t->endpoints + 1, sizeof(*r->place));
+    for (int i = 0; i < t->endpoints; i++) {
+        r->place[i].key = r->narrow ? r->narrow[i] : 0;
+        r->place[i].rack = rack[i] < 0 ? ODD_RACK_NONE : (unsigned)rack[i] & ODD_RACK_NONE;
+    }
+    if (compile_sheets(r, rack) > ODD_SHEETS) {
+        free(r->place);
+        r->place = NULL;
+        return;
+    }
+    r->rack_partners = mem_calloc((size_t)t->group[LEVEL_RACK].count + 1, sizeof(uint64_t));
+    mark_partners(r);
+    r->line = mem_calloc((size_t)r->m.tiers * (CELLS + 1) + 1, sizeof(*r->line));
+    for (int i = 0; i < r->m.tiers; i++)
+        for (int k = 0; k <= CELLS; k++)
+            matrix_tier_lines(&r->m.tier[i], cell_bytes(k), r->line[i * (CELLS + 1) + k]);
+    r->beside = r->narrow && r->odds >= t->endpoints / ODD_CROWD;
+    if (r->beside) {
+        free(r->narrow);
+        r->narrow = NULL;
+    }
+}
+
 static void compile(struct railgauge *r)
 {
     const struct topo *t = &r->m.topo;
@@ -183,6 +379,8 @@ static void compile(struct railgauge *r)
     compile_lists(r, &r->by_rack, t->group[LEVEL_RACK].count, true);
     pack(r);
     mark_odd(r, stairs_column(&r->stairs, LEVEL_RACK));
+    if (r->m.exceptions)
+        compile_effects(r, stairs_column(&r->stairs, LEVEL_RACK));
     free(r->stairs.column);
     r->stairs.column = NULL;
 }
@@ -314,6 +512,10 @@ void railgauge_close(struct railgauge *r)
         known_free(r->known);
     free(r->known);
     free(r->odd);
+    free(r->place);
+    free(r->effect);
+    free(r->line);
+    free(r->rack_partners);
     free(r);
 }
 
@@ -388,8 +590,6 @@ const char *railgauge_level(const struct railgauge *r, int id, const char *level
 static void slow_down(const struct railgauge *r, const struct lists *l, int item, int src, int dst,
                       int tier, double *factor, double *add)
 {
-    if (item < 0)
-        return;
     for (int k = l->start[item]; k < l->start[item + 1]; k++) {
         const struct exception *e = &r->m.exception[l->at[k]];
         if (matrix_crosses(&r->m, e, src, dst, tier)) {
@@ -409,27 +609,54 @@ static inline int tier_of(const struct railgauge *r, uint64_t differ)
     return tier;
 }
 
-/* A pair that an exception may concern. */
-static double odd_pair(const struct railgauge *r, int src, int dst, int tier, double size)
+/* Effects by lists, for machines of more racks than place[] has room for. */
+static double listed_pair(const struct railgauge *r, int src, int dst, int tier, double size)
 {
     const struct topo *t = &r->m.topo;
+    const int rack[] = {topo_at(t, src, LEVEL_RACK), topo_at(t, dst, LEVEL_RACK)};
     double factor = 1, add = 0;
 
     slow_down(r, &r->by_endpoint, src, src, dst, tier, &factor, &add);
     slow_down(r, &r->by_endpoint, dst, src, dst, tier, &factor, &add);
-    slow_down(r, &r->by_rack, topo_at(t, src, LEVEL_RACK), src, dst, tier, &factor, &add);
-    slow_down(r, &r->by_rack, topo_at(t, dst, LEVEL_RACK), src, dst, tier, &factor, &add);
+    for (int k = 0; k < 2; k++)
+        if (rack[k] >= 0)
+            slow_down(r, &r->by_rack, rack[k], src, dst, tier, &factor, &add);
     if (factor >= 1)
         return look_up(r->grid + (size_t)tier * CELLS, size) + add;
     return matrix_tier_time(&r->m.tier[tier], size, factor) + add;
 }
 
-/* Tier of two endpoints whose keys are wide, or hold KEY_ODD alone. */
+/* A pair that an exception may concern. */
+static inline double placed_pair(const struct railgauge *r, int src, int dst, int tier, double size)
+{
+    const struct odd_place a = r->place[src], b = r->place[dst];
+    const bool far = a.rack != b.rack && a.rack != ODD_RACK_NONE && b.rack != ODD_RACK_NONE;
+    const struct effect *tx = effects_of(r, a.sheet, false, far) + tier,
+                        *rx = effects_of(r, b.sheet, true, far) + tier;
+    double factor = tx->factor < rx->factor ? tx->factor : rx->factor,
+           add = tx->add > rx->add ? tx->add : rx->add;
+
+    if (far && r->rack_partners[a.rack] >> b.rack % 64 & 1)
+        slow_down(r, &r->by_rack, (int)a.rack, src, dst, tier, &factor, &add);
+    if (a.pairs & b.pairs)
+        slow_down(r, &r->by_endpoint, src, src, dst, tier, &factor, &add);
+    if (factor >= 1)
+        return look_up(r->grid + (size_t)tier * CELLS, size) + add;
+    return factor > 0 ? stretched(r->line + tier * (CELLS + 1), size, factor) + add : INFINITY;
+}
+
+static double odd_pair(const struct railgauge *r, int src, int dst, int tier, double size)
+{
+    return r->place ? placed_pair(r, src, dst, tier, size) : listed_pair(r, src, dst, tier, size);
+}
+
+/* Tier of two endpoints whose keys are wide, hold KEY_ODD alone, or lie beside effects. */
 static double wide_pair(const struct railgauge *r, int src, int dst, double size)
 {
+    if (r->beside)
+        return placed_pair(r, src, dst, tier_of(r, r->place[src].key ^ r->place[dst].key), size);
     uint64_t a = r->key[src], b = r->key[dst];
     int tier = r->packed ? tier_of(r, a ^ b) : topo_tier(&r->m.topo, src, dst);
-
     if ((a | b) & KEY_ODD)
         return odd_pair(r, src, dst, tier, size);
     return look_up(r->grid + (size_t)tier * CELLS, size);

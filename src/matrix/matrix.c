@@ -150,11 +150,6 @@ char *matrix_endpoint(const struct matrix *m, int id, char buf[96])
     return buf;
 }
 
-int part_count(const struct matrix *m, enum part part)
-{
-    return part_level[part] < 0 ? m->topo.endpoints : m->topo.group[part_level[part]].count;
-}
-
 bool matrix_passes(const struct matrix *m, const struct exception *e, int src, int dst)
 {
     int x = part_at(m, e->part, src), y = part_at(m, e->part, dst);
@@ -172,13 +167,6 @@ bool matrix_crosses(const struct matrix *m, const struct exception *e, int src, 
     if (e->tier >= 0 ? e->tier != tier : !m->tier[tier].nic && e->factor > 0)
         return false;
     return matrix_passes(m, e, src, dst);
-}
-
-bool matrix_touches(const struct matrix *m, const struct exception *e, int endpoint)
-{
-    int at = part_at(m, e->part, endpoint);
-
-    return at == e->a || (e->b >= 0 && at == e->b);
 }
 
 double matrix_factor(const struct matrix *m, int src, int dst, int *exception, double *alpha_add)
@@ -269,6 +257,32 @@ double matrix_tier_time(const struct tier *t, double bytes, double factor)
     const struct curve *used;
 
     return factor > 0 ? pair_time(t, bytes, factor, &used) : INFINITY;
+}
+
+static struct tier_line line_of(double floor, double sec)
+{
+    double base = fmin(floor, sec);
+
+    return (struct tier_line){base, sec - base};
+}
+
+void matrix_tier_lines(const struct tier *t, double bytes, struct tier_line line[2])
+{
+    const struct curve *lat = &t->curve[DIR_ONEWAY], *bw = &t->curve[DIR_UNI];
+
+    if (!lat->points || !bw->points) {
+        line[0] = line[1] = lat->points ? line_of(latency_floor(t), curve_time(lat, bytes))
+                                        : line_of(curve_floor(bw), curve_time(bw, bytes));
+        return;
+    }
+    double last = lat->point[lat->points - 1].bytes;
+    line[0] = line_of(latency_floor(t), curve_time(lat, fmin(bytes, last)));
+    line[1] = line_of(curve_floor(bw), bandwidth_time(bw, bytes));
+    struct tier_line then = line_of(curve_floor(bw), bandwidth_time(bw, last));
+    if (bytes > last) { /* as in pair_time() */
+        line[0].fixed += fmax(0, line[1].fixed - then.fixed);
+        line[0].scaled += fmax(0, line[1].scaled - then.scaled);
+    }
 }
 
 static void pair_cost(const struct matrix *m, int src, int dst, double bytes, double factor,

@@ -340,7 +340,11 @@ static inline int part_at(const struct matrix *m, enum part part, int endpoint)
 {
     return part_level[part] < 0 ? endpoint : topo_at(&m->topo, endpoint, part_level[part]);
 }
-int part_count(const struct matrix *m, enum part part); /* number of parts of a kind */
+/* Return the number of parts of a kind. */
+static inline int part_count(const struct matrix *m, enum part part)
+{
+    return part_level[part] < 0 ? m->topo.endpoints : m->topo.group[part_level[part]].count;
+}
 
 /* True if src -> dst passes the part of e, in any tier. */
 bool matrix_passes(const struct matrix *m, const struct exception *e, int src, int dst);
@@ -349,9 +353,20 @@ bool matrix_crosses(const struct matrix *m, const struct exception *e, int src, 
 /* True if an exception of a leaf concerns only its uplinks. */
 bool matrix_beyond(const struct matrix *m, const struct exception *e);
 /* True if this endpoint is in the part, or at one end of it. */
-bool matrix_touches(const struct matrix *m, const struct exception *e, int endpoint);
+static inline bool matrix_touches(const struct matrix *m, const struct exception *e, int endpoint)
+{
+    int at = part_at(m, e->part, endpoint);
+
+    return at == e->a || (e->b >= 0 && at == e->b);
+}
 /* Seconds of a pair of this tier at that factor, without added latency. */
 double matrix_tier_time(const struct tier *t, double bytes, double factor);
+/* The same as the larger of two lines, fixed + scaled / factor, for one size and any factor above 0.  Both are NAN
+ * without curves.  A tier whose bandwidth curve falls somewhere may differ. */
+struct tier_line {
+    double fixed, scaled;
+};
+void matrix_tier_lines(const struct tier *t, double bytes, struct tier_line line[2]);
 /* Rate of a tier at large sizes, B/s per direction: slope of its curve; DIR_BI falls back to
  * DIR_UNI, that to DIR_ONEWAY.  NAN when none was measured. */
 double matrix_rate(const struct matrix *m, int tier, enum direction dir);

@@ -16,6 +16,10 @@ enum { RANDOM_ORDERS = 9 };
  * most (host, place in the set) pairs for which from_sets() runs. */
 enum { SETS_TRIED = 4, SETS_SIZE_MAX = 1 << 18 };
 static const double SETS_SHARE = 0.1; /* share of the search's work for sets of hosts */
+/* If the number of hosts is given: share of the limit for each of the two searches of sets, and the
+ * fewest sets that each prices. */
+static const double SETS_OF_LIMIT = 0.1;
+enum { SETS_LEAST = 4 };
 
 /* --- the first orders --- */
 
@@ -37,7 +41,9 @@ static int default_order(struct place_best *b, struct placer *pl, struct err *er
     b->order = mem_calloc((size_t)pl->ranks + 1, sizeof(int));
     deal(pl, p->host, p->hosts, pl->ask->spread, order);
     memcpy(b->order, order, (size_t)pl->ranks * sizeof(int));
-    place_try(b, pl, order, "hosts as given, ranks in order", NULL);
+    place_try(b, pl, order,
+              pl->ask->chosen ? "hosts chosen, ranks in order" : "hosts as given, ranks in order",
+              NULL);
     free(order);
     if (isnan(b->sec.most)) {
         err_set(err, "the price of a message is not known: the matrix has no curve for it");
@@ -329,6 +335,23 @@ static int run_pool(struct placed *out, const struct place_ask *ask, struct node
     return rc;
 }
 
+/* True if the set is the first `need` hosts of the list. */
+static bool is_given(const struct place_ask *ask, const int *set)
+{
+    for (int i = 0; i < ask->need; i++)
+        if (set[i] != (ask->host ? ask->host[i] : i))
+            return false;
+    return true;
+}
+
+/* Number of sets to price within the limit; 0: the usual number. */
+static long sets_within(const struct place_ask *ask)
+{
+    double sets = SETS_OF_LIMIT * ask->limit * SETS_RANKS_PRICED / ask->step->ranks;
+
+    return ask->limit > 0 ? (long)fmax(sets, SETS_LEAST) : 0;
+}
+
 /* Search each of the cheapest sets of the hosts in this order.  Improvements are kept in *out, with
  * its bound and default unchanged. */
 static int run_sets(struct placed *out, const struct place_ask *ask, const struct host_slots *slots,
@@ -339,12 +362,16 @@ static int run_sets(struct placed *out, const struct place_ask *ask, const struc
     int rc = node_pool_make(&all, ask->matrix, slots, host, hosts, ask->per_host, err);
 
     if (rc == 0)
-        rc = place_sets_find(&sets, ask->step, &all, ask->spread, ask->need, SETS_TRIED, 0, err);
+        rc = place_sets_find(&sets, ask->step, &all, ask->spread, ask->need, SETS_TRIED,
+                             sets_within(ask), err);
     for (int i = 0; rc == 0 && i < sets.count; i++) {
         const int *set = sets.host + (size_t)i * (size_t)ask->need;
         struct place_ask one = *ask;
         struct placed placed = {.order = NULL};
         one.share = 1.0 / (2 * SETS_TRIED);
+        if (ask->limit > 0)
+            one.share *= 1 - 2 * SETS_OF_LIMIT;
+        one.chosen = !is_given(ask, set);
         one.progress = false;
         rc = node_pool_make(&p, ask->matrix, slots, set, ask->need, ask->per_host, err);
         if (rc == 0)

@@ -88,6 +88,7 @@ struct place_ask {
      * with demand 1. */
     double limit;
     double share; /* share of that time to use; 0: all */
+    bool chosen;  /* `host` was chosen by a search, not given; for the words of the result */
     unsigned seed;
     bool progress; /* show progress on stderr if it is a terminal (log.h) */
 };

@@ -304,6 +304,8 @@ void place_greedy(struct place_best *b, struct placer *pl);
 
 /* --- place_sets.c --- */
 
+#define SETS_RANKS_PRICED 1e7 /* ranks of sets priced in about a second */
+
 /* Find the k cheapest sets of `need` hosts of the pool (see place.h); all hosts must have the same
  * number of slots.  Hosts are numbered as in the topology. */
 int place_sets_find(struct place_sets *out, const struct place_step *s, const struct node_pool *p,

@@ -12,8 +12,7 @@
 #include "base/mem.h"
 #include "place/place_impl.h"
 
-/* Ranks priced in about a second; limits of the number of patterns priced. */
-#define RANKS_PRICED 1e7
+/* limits of the number of patterns priced */
 enum { PATTERNS_MAX = 50000, PATTERNS_MIN = 64 };
 
 struct pattern {
@@ -29,6 +28,7 @@ struct sets_search {
     int spread, need;
     struct host_classes classes;
     int level;       /* level of blocks: the finest that groups hosts; -1: none */
+    int *block;      /* free hosts of each block, behind those of none */
     struct map memo; /* signature -> index into sec */
     double *sec;
     struct map known; /* sequence of classes -> index of the pattern, or NO_PRICE */
@@ -75,11 +75,20 @@ static int left_over(struct sets_search *s, const int *at)
             continue;
         if (l)
             l->stamp = k->stamp;
-        for (int n = 0; n < k->count; n++)
-            if (host_classes_group(k, n, s->level) == group)
-                sum += k->list[n].count;
+        sum += s->block[group + 1];
     }
     return sum;
+}
+
+static void count_blocks(struct sets_search *s)
+{
+    const struct host_classes *k = &s->classes;
+
+    if (s->level < 0)
+        return;
+    s->block = mem_calloc((size_t)s->pool->matrix->topo.group[s->level].count + 2, sizeof(int));
+    for (int n = 0; n < k->count; n++)
+        s->block[host_classes_group(k, n, s->level) + 1] += k->list[n].count;
 }
 
 static void keep(struct sets_search *s, const int *at, double sec)
@@ -442,6 +451,7 @@ static void sets_search_free(struct sets_search *s)
     pricer_close(s->pricer);
     map_free(&s->memo);
     map_free(&s->known);
+    free(s->block);
     free(s->row);
     free(s->order);
     free(s->ids);
@@ -450,13 +460,14 @@ static void sets_search_free(struct sets_search *s)
 
 static void search(struct sets_search *s, struct place_sets *out, long patterns)
 {
-    double most = fmin(fmax(RANKS_PRICED / s->step->ranks, PATTERNS_MIN), PATTERNS_MAX);
+    double most = fmin(fmax(SETS_RANKS_PRICED / s->step->ranks, PATTERNS_MIN), PATTERNS_MAX);
 
     if (patterns > 0)
         most = (double)patterns;
     s->budget = (long)most;
     host_classes_make(&s->classes, s->pool);
     s->level = block_level(s);
+    count_blocks(s);
     out->exact = host_classes_patterns(&s->classes, s->need, most) <= most;
     if (out->exact) {
         all_patterns(s);

@@ -84,6 +84,12 @@ bench_stop_rule() {
 figures=(
     "lookup|open_s|1e3|ms|<= 50|100,008 endpoints: open"
     "lookup|pair_s|1e9|ns|<= 12|100,008 endpoints: a pair"
+    "lookup|dependent_s|1e9|ns||100,008 endpoints: a pair that waits for the last answer"
+    "lookup|cold_s|1e9|ns||100,008 endpoints: a pair with cold caches"
+    "lookup|hostile_open_s|1e3|ms|<= 60|exceptions of every kind, one in 20 endpoints: open"
+    "lookup|hostile_pair_s|1e9|ns|<= 25|exceptions of every kind: a pair"
+    "lookup|hostile_dependent_s|1e9|ns||exceptions of every kind: a pair that waits for the last answer"
+    "lookup|hostile_cold_s|1e9|ns||exceptions of every kind: a pair with cold caches"
     "lookup|group_members_s|1e3|ms||100,008 endpoints: a group of 8,192 by its members"
     "lookup|group_resolved_s|1e9|ns|<= 100|100,008 endpoints: the same, resolved"
     "lookup|group_range_s|1e6|us|<= 1|100,008 endpoints: the same, as a range"

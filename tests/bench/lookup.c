@@ -21,16 +21,42 @@ static double cpu(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* 1,389 racks of 18 hosts with 4 GPUs and 4 NICs, and a slow GPU in a thousand. */
-static int write_matrix(const char *path)
+static unsigned long long dice = 7; /* of a linear congruential generator */
+
+static int below(int n)
+{
+    dice = dice * 6364136223846793005ULL + 1442695040888963407ULL;
+    return (int)(((dice >> 33) * (unsigned)n) >> 31);
+}
+
+/* An exception of every kind of part in turn, until one endpoint in twenty has its own; leaves and racks, which slow
+ * 72 endpoints each, are one in twenty of theirs. */
+static void slow_every_kind(struct matrix *m)
+{
+    for (int i = 0; i < m->topo.endpoints / 20; i++) {
+        enum part part = (enum part)(i % PART_COUNT);
+        bool wide = part == PART_LEAF || part == PART_RACK || part == PART_RACK_UPLINKS;
+        int parts = part_count(m, part), a = below(parts),
+            b = part_is_two(part) ? below(parts) : -1;
+
+        if (a != b && (!wide || below(20) == 0))
+            small_exception(m, part, a, b, -1, 0.3 + 0.001 * below(600))->side =
+                (enum side)below(SIDE_COUNT);
+    }
+}
+
+/* 1,389 racks of 18 hosts with 4 GPUs and 4 NICs, and a slow GPU in a thousand; hostile: exceptions of every kind. */
+static int write_matrix(const char *path, bool hostile)
 {
     struct matrix m;
     struct err err;
     int rc = -1;
 
     if (matrix_open(&m, NULL, "gb200-nvl72", RACKS, &err) == 0) {
-        for (int i = 0; i < m.topo.endpoints; i += 1000)
+        for (int i = 0; i < m.topo.endpoints && !hostile; i += 1000)
             small_exception(&m, PART_ENDPOINT, i, -1, -1, 0.5);
+        if (hostile)
+            slow_every_kind(&m);
         rc = matrix_save(&m, path, &err);
         matrix_free(&m);
     }
@@ -54,6 +80,66 @@ static double ask(const struct railgauge *r, double *sum)
         *sum += railgauge_pair(r, i, j, (size_t)1 << (x >> 59));
     }
     return (cpu() - start) / QUERIES;
+}
+
+/* Seconds of one that waits for the answer before it. */
+static double ask_dependent(const struct railgauge *r, double *sum)
+{
+    enum { ASKED = QUERIES / 4 };
+    unsigned long long x = 54321;
+    unsigned n = (unsigned)railgauge_count(r);
+    double start = cpu(), sec = 0;
+
+    for (int q = 0; q < ASKED; q++) {
+        x = x * 6364136223846793005ULL + 1442695040888963407ULL + (unsigned long long)(sec * 1e12);
+        int i = (int)(((x >> 33) * n) >> 31);
+        x = x * 6364136223846793005ULL + 1442695040888963407ULL;
+        int j = (int)(((x >> 33) * n) >> 31);
+        *sum += sec = railgauge_pair(r, i, j, (size_t)1 << (x >> 59));
+    }
+    return (cpu() - start) / ASKED;
+}
+
+/* Seconds of one after something else used the caches. */
+static double ask_cold(const struct railgauge *r, double *sum)
+{
+    enum { TURNS = 40, ASKED = 256, OTHER = 64 << 20 };
+    unsigned n = (unsigned)railgauge_count(r);
+    volatile char *other = calloc(OTHER, 1);
+    double sec = 0;
+
+    for (int t = 0; t < TURNS && other; t++) {
+        for (int i = 0; i < OTHER; i += 64)
+            other[i]++;
+        double start = cpu();
+        for (int q = 0; q < ASKED; q++)
+            *sum += railgauge_pair(r, below((int)n), below((int)n), 1 << 20);
+        sec += cpu() - start;
+    }
+    free((void *)other);
+    return sec / (TURNS * ASKED);
+}
+
+/* A matrix with exceptions of every kind: opened, and asked. */
+static int ask_hostile(const char *path)
+{
+    struct railgauge *r;
+    char text[256];
+    double sum = 0;
+
+    if (write_matrix(path, true) < 0)
+        return 1;
+    double start = cpu();
+    if (railgauge_open(&r, path, text) < 0) {
+        fprintf(stderr, "lookup: %s\n", text);
+        return 1;
+    }
+    printf("hostile_open_s %.4f\n", cpu() - start);
+    printf("hostile_pair_s %.4g\n", ask(r, &sum));
+    printf("hostile_dependent_s %.4g\n", ask_dependent(r, &sum));
+    printf("hostile_cold_s %.4g\n", ask_cold(r, &sum));
+    railgauge_close(r);
+    return sum > 0 ? 0 : 1;
 }
 
 /* Seconds of one look-up of a group of ranks in a row, as a range. */
@@ -215,7 +301,7 @@ int main(void)
     double sum = 0, members, resolved;
     int fd = mkstemp(path), rc = 1;
 
-    if (fd < 0 || write_matrix(path) < 0)
+    if (fd < 0 || write_matrix(path, false) < 0)
         return 1;
     double start = cpu();
     if (railgauge_open(&r, path, text) < 0) {
@@ -223,6 +309,8 @@ int main(void)
     } else {
         printf("open_s %.4f\n", cpu() - start);
         printf("pair_s %.4g\n", ask(r, &sum));
+        printf("dependent_s %.4g\n", ask_dependent(r, &sum));
+        printf("cold_s %.4g\n", ask_cold(r, &sum));
         if (stat(path, &st) == 0)
             printf("file_bytes %lld\n", (long long)st.st_size);
         rc = sum > 0 && ask_group(r, &members, &resolved) == 0 && ask_jobs(r) == 0 ? 0 : 1;
@@ -232,6 +320,7 @@ int main(void)
                ask_range(r, "all_gather", 0, 8192), ask_range(r, "all_reduce", 0, 8192));
         rc = rc == 0 ? ask_growth() : rc;
         railgauge_close(r);
+        rc = rc == 0 ? ask_hostile(path) : rc;
     }
     close(fd);
     unlink(path);

@@ -129,6 +129,40 @@ static void what_is_not_known_is_the_same_as_nothing(void **state)
     }
 }
 
+/* Parts of every kind, side and tier, few (one endpoint in eight is odd, or fewer) and many. */
+static void all_parts(struct matrix *m)
+{
+    struct rng rng;
+
+    rng_seed(&rng, forgotten);
+    for (int i = forgotten % 3 ? 30 : 1; i > 0; i--) {
+        enum part part = (enum part)rng_below(&rng, PART_COUNT);
+        int parts = part_count(m, part), b = -1;
+        if (parts < 2)
+            continue;
+        int a = (int)rng_below(&rng, (unsigned)parts);
+        if (part_is_two(part))
+            b = (a + 1 + (int)rng_below(&rng, (unsigned)parts - 1)) % parts;
+        int tier = (int)rng_below(&rng, (unsigned)m->tiers + 1) - 1;
+        struct exception *e = small_exception(m, part, a, b, tier, 0.1 * rng_below(&rng, 11));
+        e->side = (enum side)rng_below(&rng, SIDE_COUNT);
+        e->alpha_add = 1e-6 * rng_below(&rng, 3);
+    }
+    if (forgotten % 4 == 0)
+        forget_places(m, forgotten);
+}
+
+static void exceptions_of_every_kind_are_the_same(void **state)
+{
+    (void)state;
+    for (forgotten = 1; forgotten <= 60; forgotten++) {
+        struct both b;
+        open_both(&b, all_parts);
+        compare_all(&b);
+        close_both(&b);
+    }
+}
+
 /* A vector says the same as its pairs, to the bit; what is out of range is unknown. */
 static void many_pairs_are_pairs(void **state)
 {
@@ -991,6 +1025,7 @@ int main(void)
         cmocka_unit_test(pairs_are_within_a_thousandth_of_the_curves),
         cmocka_unit_test(slow_and_dead_parts_are_the_same_too),
         cmocka_unit_test(what_is_not_known_is_the_same_as_nothing),
+        cmocka_unit_test(exceptions_of_every_kind_are_the_same),
         cmocka_unit_test(many_pairs_are_pairs),
         cmocka_unit_test(endpoints_are_found_by_host_and_index),
         cmocka_unit_test(hosts_and_their_groups_have_names),

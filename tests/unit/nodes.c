@@ -470,3 +470,40 @@ TEST(what_cannot_be_ranked_says_why)
     place_job_close(&j);
     matrix_free(&m);
 }
+
+/* Every second host of 16 racks is free: a job of 24 hosts is placed on chosen ones, unless the listed ones are as
+ * good.  The limit counts what is priced; the smallest prices SETS_LEAST sets. */
+TEST(a_limit_holds_for_the_search_of_hosts_and_words_are_true)
+{
+    enum { FREE = 144, NEED = 24 };
+    int host[FREE];
+    struct matrix m;
+    struct place_job j;
+    struct placed p[4];
+    struct err err;
+
+    if (matrix_open(&m, NULL, "gb200-nvl72", 16, &err) < 0)
+        fail_msg("%s", err.text);
+    open_job(&j, &m, "all_gather 64M x 12; all_to_all 8M x 4 groups of 8");
+    for (int i = 0; i < FREE; i++)
+        host[i] = 2 * i;
+    const int swap = host[5]; /* the list begins in two racks, the best set in three */
+    host[5] = host[FREE - 1];
+    host[FREE - 1] = swap;
+    const double limit[] = {0, 1, 0.1, 1e-6};
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(place_job_run(&p[i], &j, host, FREE, NEED, limit[i], &err), 0);
+        assert_true(strstr(p[i].how, "chosen") && !strstr(p[i].how, "given"));
+    }
+    assert_true(2 * p[3].tried < p[0].tried && p[3].tried < p[2].tried);
+    assert_true(p[2].tried <= p[1].tried);
+    for (int i = 0; i < 4; i++)
+        placed_free(&p[i]);
+    for (int i = 0; i < FREE; i++)
+        host[i] = i;
+    assert_int_equal(place_job_run(&p[0], &j, host, FREE, 18, 0.1, &err), 0);
+    assert_true(strstr(p[0].how, "given") && !strstr(p[0].how, "chosen"));
+    placed_free(&p[0]);
+    place_job_close(&j);
+    matrix_free(&m);
+}
