@@ -403,7 +403,7 @@ tables: all
 # --- install: folders may have spaces ---
 MAN     := $(wildcard src/*.[1-8])
 MANUAL   = $(filter-out $(PAGE_SOURCES),$(MAN)) $(wildcard $(BUILD)/man/*.1)
-DATA    := $(wildcard $(addsuffix /*.json,topo/fabrics topo/gpus topo/worlds topo/schema src/schema jobs/training jobs/training/models jobs/training/cases jobs/limits) plots/*.gp plots/*.tsv jobs/slurm/* jobs/kubernetes/* jobs/health/* jobs/grafana/* jobs/scheduler/* jobs/reframe/*.py) jobs/training/steps.tsv jobs/repairs.json jobs/mpirun.sh $(wildcard $(addprefix jobs/python/,pyproject.toml example.ipynb railgauge/*.py railgauge/py.typed setup.py README.md))
+DATA    := $(wildcard $(addsuffix /*.json,topo/fabrics topo/gpus topo/worlds topo/schema src/schema jobs/training jobs/training/models jobs/training/cases jobs/limits) plots/*.gp plots/*.tsv jobs/slurm/* jobs/kubernetes/* jobs/health/* jobs/grafana/* jobs/scheduler/* jobs/reframe/*.py) jobs/training/steps.tsv jobs/repairs.json jobs/mpirun.sh jobs/Containerfile $(wildcard $(addprefix jobs/python/,pyproject.toml example.ipynb railgauge/*.py railgauge/py.typed setup.py README.md))
 $(PAGES): src/pages.awk $(PAGE_SOURCES) $(BUILD)/railgauge-calibrate
 	$(Q)$(RM) -r $(@D) && mkdir -p $(@D)
 	$(Q)for p in railgauge railgauge-calibrate; do $(BUILD)/$$p --help | sed -n "s/^  \([a-z-]*\)  *\(.*\)/$$p	\1	help	\2/p"; \

@@ -9,9 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/host.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -546,6 +548,23 @@ static void note_library(int threads)
     opt_version = words;
 }
 
+/* In a pod the launcher cannot look at the ranks' /dev/shm, and MPI_Init() dies of it silently.
+ * 4 MiB: what Open MPI maps for one rank. */
+static void warn_of_shared_memory(void)
+{
+    const char *local = getenv("OMPI_COMM_WORLD_LOCAL_RANK");
+    char host[256], left[UNITS_TEXT];
+    struct statvfs s;
+
+    if ((local && strcmp(local, "0")) || statvfs("/dev/shm", &s) != 0)
+        return;
+    double bytes = (double)s.f_bavail * (double)s.f_frsize;
+    if (bytes < 4 << 20)
+        log_warn("%s: /dev/shm has %s left, less than MPI maps for one rank: if ranks die of signal "
+                 "7, mount an emptyDir of medium Memory there",
+                 host_self(host, sizeof(host)), units_bytes_text(left, bytes));
+}
+
 int main(int argc, char **argv)
 {
     struct err err = {0, ""};
@@ -568,6 +587,7 @@ int main(int argc, char **argv)
     }
     const struct probe_command *command = find_command(argc > 1 ? argv[1] : NULL);
     int threads;
+    warn_of_shared_memory();
     mpi_readback_open();
     MPI_Init_thread(&argc, &argv, threads_of(command, argc, argv), &threads);
     mpi_readback_opened();

@@ -6,12 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/units.h"
 
-char *host_self(char *out, size_t size)
+char *host_kernel(char *out, size_t size)
 {
     char name[256] = ""; /* Linux: 64 characters; POSIX: up to 255 */
 
@@ -19,6 +21,147 @@ char *host_self(char *out, size_t size)
         snprintf(out, size, "localhost");
     else
         snprintf(out, size, "%s", name);
+    return out;
+}
+
+/* --- node of a pod --- */
+
+/* Rows of --node-map; a few for each node. */
+struct seen {
+    char *as, *node;
+};
+static struct {
+    struct seen *row;
+    int rows;
+} map;
+
+static bool is_node(const char *name)
+{
+    size_t len = strlen(name);
+
+    return len && len < 254 && *name != '-' && strspn(name, HOST_PLAIN) == len;
+}
+
+/* Provider ids are paths, "aws:///us-west-2a/i-0123456789abcdef0". */
+static const char *behind_slash(const char *id)
+{
+    const char *slash = strrchr(id, '/');
+
+    return slash ? slash + 1 : id;
+}
+
+static const char *node_of(const char *seen)
+{
+    for (int i = 0; i < map.rows; i++)
+        if (!strcasecmp(map.row[i].as, seen))
+            return map.row[i].node;
+    return NULL;
+}
+
+static int map_line(char *text, const char *path, int line, struct err *err)
+{
+    char *save = NULL, *seen = strtok_r(text, " \t\r", &save);
+    char *node = seen ? strtok_r(NULL, " \t\r", &save) : NULL;
+
+    if (!seen || *seen == '#')
+        return 0;
+    if (!node || strtok_r(NULL, " \t\r", &save))
+        return err_data(err, "%s:%d: a line is \"SEEN NODE\", two words", path, line);
+    if (!is_node(node))
+        return err_data(err, "%s:%d: \"%.100s\" cannot be the name of a node", path, line, node);
+    const char *was = node_of(behind_slash(seen));
+    if (was && strcmp(was, node))
+        return err_data(err, "%s:%d: %.100s is on node %.100s and on node %.100s", path, line, seen,
+                        was, node);
+    MEM_PUSH(map.row, map.rows) = (struct seen){mem_strdup(behind_slash(seen)), mem_strdup(node)};
+    return 0;
+}
+
+int host_map(void *unused, char *path, struct err *err)
+{
+    enum { BYTES_MAX = 64 << 20 };
+    char *text = NULL, *next;
+    int rc = file_read(&text, NULL, path, BYTES_MAX, err), line = 0;
+
+    (void)unused;
+    for (char *at = text; rc == 0 && at; at = next) {
+        next = strchr(at, '\n');
+        if (next)
+            *next++ = '\0';
+        rc = map_line(at, path, ++line, err);
+    }
+    free(text);
+    return rc;
+}
+
+/* First word of a file of the firmware's tables; "": not readable (most are root's). */
+static void firmware_says(const char *name, char out[64])
+{
+    char path[4200];
+
+    snprintf(path, sizeof(path), "%.4000s/class/dmi/id/%s", host_sys(), name);
+    FILE *f = fopen(path, "re");
+    if (!f || fscanf(f, "%63s", out) != 1)
+        *out = '\0';
+    if (f)
+        fclose(f);
+}
+
+/* EC2's asset tag is the instance.  Other clouds have the same tag on all machines, and boards
+ * without a number of their own share a few UUIDs. */
+static bool machine_id(char out[64])
+{
+    static const char *const shared[] = {"00000000-0000-0000-0000-000000000000",
+                                         "ffffffff-ffff-ffff-ffff-ffffffffffff",
+                                         "03000200-0400-0500-0006-000700080009"};
+    enum { UUID = 36 };
+
+    firmware_says("board_asset_tag", out);
+    if (!strncmp(out, "i-", 2) && strlen(out) > 9 &&
+        strspn(out + 2, "0123456789abcdef") == strlen(out + 2))
+        return true;
+    firmware_says("product_uuid", out);
+    for (char *c = out; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
+    for (size_t i = 0; i < sizeof(shared) / sizeof(*shared); i++)
+        if (!strcmp(out, shared[i]))
+            return false;
+    return strlen(out) == UUID && strspn(out, "0123456789abcdef-") == UUID;
+}
+
+/* The kubelet mounts .../pods/UID/etc-hosts over /etc/hosts of each container. */
+static bool in_pod(void)
+{
+    const char *given = getenv("KUBERNETES_SERVICE_HOST");
+    char line[4096];
+    bool found = given && *given;
+    FILE *f = found ? NULL : fopen("/proc/self/mountinfo", "re");
+
+    while (f && !found && fgets(line, sizeof(line), f)) {
+        const char *pods = strstr(line, "/pods/");
+        found = pods && strstr(pods, "/etc-hosts /etc/hosts ");
+    }
+    if (f)
+        fclose(f);
+    return found;
+}
+
+char *host_self(char *out, size_t size)
+{
+    const char *given = getenv("NODE_NAME"), *node;
+    char kernel[256], id[64] = "";
+    bool known = (map.rows || in_pod()) && machine_id(id);
+
+    if (given && !is_node(given))
+        given = NULL;
+    node = node_of(host_kernel(kernel, sizeof(kernel)));
+    if (!node && known)
+        node = node_of(id);
+    if (!node)
+        node = given && node_of(given) ? node_of(given) : given;
+    if (!node)
+        node = known && in_pod() ? id : kernel;
+    snprintf(out, size, "%s", node);
     return out;
 }
 

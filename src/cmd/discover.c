@@ -21,7 +21,7 @@
 #include "transport/sim/sim_world.h"
 
 struct args {
-    const char *out, *root;
+    const char *out, *root, *node_map;
     int per_host;
     bool list, worlds, paths, nccl, libraries;
     struct discover_report report;
@@ -55,6 +55,7 @@ static const struct opt options[] = {
      OPT_INT(struct args, per_host, 1, 1024)},
     {"root", 0, "DIR", "read a recorded machine below DIR (its /sys and /proc)",
      OPT_INTO(struct args, root)},
+    HOST_MAP_ROW(OPT_INTO(struct args, node_map)),
     {0},
 };
 
@@ -253,6 +254,8 @@ static int exec_probe(const struct args *a, struct err *err)
         words_add(&w, "--output=%s", a->out);
     if (a->root)
         words_add(&w, "--root=%s", a->root);
+    if (a->node_map)
+        words_add(&w, "--node-map=%s", a->node_map);
     if (a->nccl)
         words_add(&w, "--nccl");
     int rc = launch_exec(&w, err);
@@ -288,8 +291,10 @@ static int cmd_discover(int argc, char **argv, struct err *err)
     bool given = a.in.fabric || a.in.file || a.in.sources.count;
     int rc = a.list     ? list_fabrics(err)
              : a.worlds ? list_worlds(err)
-             : given    ? input_open(&in, &a.in, &ask, err)
-                        : exec_probe(&a, err);
+             : !given   ? exec_probe(&a, err)
+             : a.node_map && host_map(NULL, (char *)a.node_map, err) < 0
+                 ? -1
+                 : input_open(&in, &a.in, &ask, err);
     if (rc == 0 && a.in.sources.count)
         rc = add_sources(&in.t, &a, err);
     if (rc == 0 && a.out)

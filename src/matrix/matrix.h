@@ -351,7 +351,14 @@ bool matrix_passes(const struct matrix *m, const struct exception *e, int src, i
 /* True if src -> dst, a pair of this tier, crosses the part of e. */
 bool matrix_crosses(const struct matrix *m, const struct exception *e, int src, int dst, int tier);
 /* True if an exception of a leaf concerns only its uplinks. */
-bool matrix_beyond(const struct matrix *m, const struct exception *e);
+static inline bool matrix_beyond(const struct matrix *m, const struct exception *e)
+{
+    bool leaves = false;
+
+    for (int i = 0; i < m->tiers; i++)
+        leaves = leaves || m->tier[i].rule.same & 1u << LEVEL_LEAF;
+    return leaves && e->tier >= 0 && !(m->tier[e->tier].rule.same & 1u << LEVEL_LEAF);
+}
 /* True if this endpoint is in the part, or at one end of it. */
 static inline bool matrix_touches(const struct matrix *m, const struct exception *e, int endpoint)
 {

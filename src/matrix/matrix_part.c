@@ -103,15 +103,6 @@ char *matrix_effect(const struct exception *e, bool words, char buf[MATRIX_EFFEC
 
 /* --- kind --- */
 
-bool matrix_beyond(const struct matrix *m, const struct exception *e)
-{
-    bool leaves = false;
-
-    for (int i = 0; i < m->tiers; i++)
-        leaves = leaves || m->tier[i].rule.same & 1u << LEVEL_LEAF;
-    return leaves && e->tier >= 0 && !(m->tier[e->tier].rule.same & 1u << LEVEL_LEAF);
-}
-
 /* The domain that all endpoints of a rack share; -1: there is none, as on hosts with a domain each. */
 static int rack_domain(const struct topo *t, int rack)
 {

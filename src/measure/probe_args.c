@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/host.h"
+
 static int take_share(void *into, const char *name, const char *none, struct err *err)
 {
     (void)into, (void)name, (void)none, (void)err;
@@ -15,6 +17,7 @@ static const struct opt discover_rows[] = {
      OPT_INTO(struct probe_args, output)},
     {"root", 0, "DIR", "read /sys and /proc of a recorded machine below DIR",
      OPT_INTO(struct probe_args, root)},
+    HOST_MAP_ROW(OPT_CALL(host_map)),
     {"transport", 't', "NAME", "with nccl, the endpoints are the GPUs that the ranks will use",
      OPT_INTO(struct probe_args, transport)},
     {"share-gpu", 0, NULL, "with --transport nccl: allow several ranks on one GPU",

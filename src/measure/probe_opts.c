@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/host.h"
 #include "base/mem.h"
 #include "base/units.h"
 #include "kernels/nccl_api.h"
@@ -169,6 +170,7 @@ const struct opt probe_options[] = {
      "bind each rank to the NUMA node of its GPU or NIC: auto, device (an error where that is not "
      "possible) or none (default auto)",
      OPT_CALL(take_bind), .group = "measuring"},
+    HOST_MAP_ROW(OPT_CALL(host_map), .group = "measuring"),
     {"iters", 'n', "N", "take exactly N samples per point, instead of the stop rule",
      OPT_INT(struct probe_opts, measure.iters, 1, 10000000), .group = "measuring"},
     {"warmup_iters", 'w', "N", "runs before the first sample (default 16)",

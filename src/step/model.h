@@ -161,9 +161,15 @@ struct flops {
     double core;   /* scores and their product with V; scan of mamba2 in both conventions */
 };
 void model_flops(const struct model *m, int seq, bool causal, struct flops *f);
-void layer_flops(const struct layer *l, int seq, bool causal,
-                 struct flops *f); /* one layer without a head */
 double layer_core_flops(const struct layer *l, int seq, bool causal);
+/* One layer without a head. */
+static inline void layer_flops(const struct layer *l, int seq, bool causal, struct flops *f)
+{
+    f->linear = 6 * l->sums.matmul;
+    f->expert = 6 * l->sums.matmul_expert;
+    f->head = 0;
+    f->core = layer_core_flops(l, seq, causal);
+}
 void mtp_flops(const struct model *m, int seq, bool causal, struct flops *f);
 
 /* linear (with expert) + head + core */

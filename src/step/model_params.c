@@ -259,14 +259,6 @@ double layer_core_flops(const struct layer *l, int seq, bool causal)
     }
 }
 
-void layer_flops(const struct layer *l, int seq, bool causal, struct flops *f)
-{
-    f->linear = 6 * l->sums.matmul;
-    f->expert = 6 * l->sums.matmul_expert;
-    f->head = 0;
-    f->core = layer_core_flops(l, seq, causal);
-}
-
 void model_flops(const struct model *m, int seq, bool causal, struct flops *f)
 {
     memset(f, 0, sizeof(*f));

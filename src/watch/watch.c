@@ -210,7 +210,7 @@ static char *agree_where(struct world *w, double hang_after, const char *dir, st
     void *where = NULL;
     size_t len = 0;
 
-    host_self(host, sizeof(host));
+    host_kernel(host, sizeof(host));
     int rc = w->gather(w, host, sizeof(host), names, err);
     for (int i = 0; i < w->size; i++)
         list[i] = names + (size_t)i * sizeof(host);

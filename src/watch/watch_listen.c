@@ -347,7 +347,7 @@ void listen_address(char *const *host, int hosts, char out[64])
     char self[WATCH_HOST] = "";
     int other = 0;
 
-    host_self(self, sizeof(self));
+    host_kernel(self, sizeof(self));
     while (other < hosts && (!strcmp(host[other], self) || !strcmp(host[other], "localhost")))
         other++;
     if (hosts && other == hosts)

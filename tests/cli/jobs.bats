@@ -87,7 +87,7 @@ need_ranks() {
 
 @test "the options inside exist in railgauge run" {
     help=$(railgauge run --help=all | tr -s ' \n' ' ')
-    for f in "$root"/jobs/slurm/*.sbatch "$root"/jobs/kubernetes/*.yaml; do
+    for f in "$root"/jobs/slurm/*.sbatch "$root"/jobs/kubernetes/mpijob-*.yaml; do
         options=$(sed -e '/^#/d' -e 's/--launch.*/--launch/' "$f" | grep -oE -- '--(transport|path|output|launch|resume)\b' | sort -u)
         [ "$(wc -l <<<"$options")" -ge 3 ]
         for o in $options; do
@@ -191,32 +191,120 @@ pals/bin/mpirun|mpirun version 1.2.12|--hosts node01,node02,node03 --ppn 8 -n 24
 TXT
 }
 
-@test "Kubernetes jobs are what their CRDs take" {
-    [ -d "$fixtures" ] || skip "no CRDs at ../shared/fixtures/k8s (RAILGAUGE_K8S)"
+# python - a Python that has the schemas of Kubernetes' own kinds, if one can be had.
+python() {
+    "$root/tests/venv.sh" k8s kubernetes-validate==1.37.0 PyYAML jsonschema 2>why || echo /usr/bin/python3
+}
+
+@test "Kubernetes jobs are what their CRDs and Kubernetes itself take" {
     [ -x /usr/bin/python3 ] || skip "no Python"
+    python=$(python)
     checked=0
-    for f in "$root"/jobs/kubernetes/*.yaml; do
-        run /usr/bin/python3 "$root/tests/k8s/check.py" "$f" "$fixtures"/*-crd.yaml
-        echo "$output"
+    for f in "$root"/jobs/kubernetes/*.yaml "$root/jobs/health/cronjob.yaml"; do
+        run "$python" "$root/tests/k8s/check.py" "$f" "$fixtures"/*-crd.yaml
+        echo "$f: $output"
         [ "$status" -ne 77 ] || continue
         [ "$status" -eq 0 ]
         checked=$((checked + 1))
     done
-    [ "$checked" -gt 0 ] || skip "${lines[0]}"
+    [ "$checked" -gt 0 ] || skip "${lines[0]} (RAILGAUGE_K8S: a folder of CRDs)"
+    [ -d "$fixtures" ] || skip "no CRDs at ../shared/fixtures/k8s (RAILGAUGE_K8S)"
     # The check sees what is wrong: a text for a number, a key that does not exist, a number below its least.
     sed 's/slotsPerWorker: 4/slotsPerWorker: four/; s/resourceClaims:/resourceClaim:/; s/numNodes: 0/numNodes: -1/' \
         "$root/jobs/kubernetes/mpijob-gb200.yaml" >bad.yaml
-    run /usr/bin/python3 "$root/tests/k8s/check.py" bad.yaml "$fixtures"/*-crd.yaml
+    run "$python" "$root/tests/k8s/check.py" bad.yaml "$fixtures"/*-crd.yaml
     [ "$status" -eq 1 ]
-    [[ $output == *"-1 is less than the minimum of 0"*"'four' is not of type 'integer'"*".resourceClaim: unknown key"* ]]
+    [[ $output == *"-1 is less than the minimum of 0"* ]]
+    ls "$fixtures"/*mpijob* >/dev/null 2>&1 || skip "no CRD of MPIJob there (kubeflow.org_mpijobs.yaml as mpijob-crd.yaml)"
+    [[ $output == *"'four' is not of type 'integer'"*".resourceClaim: unknown key"* ]]
+}
+
+@test "kubectl applies every Kubernetes file to a strict API server, and what is unknown is refused" {
+    command -v kubectl >/dev/null || skip "kubectl is not installed"
+    [ -d "$fixtures" ] || skip "no CRDs at ../shared/fixtures/k8s (RAILGAUGE_K8S)"
+    python=$(python)
+    "$python" -c 'import kubernetes_validate' 2>/dev/null || skip "$(cat why)"
+    port=$((20000 + RANDOM % 20000))
+    PYTHONPATH=$root/tests/k8s "$python" "$root/tests/k8s/api.py" "$port" "$fixtures"/*-crd.yaml 2>api.err &
+    api=$!
+    export KUBECONFIG=/dev/null
+    k() { timeout 60 kubectl --server "http://127.0.0.1:$port" --cache-dir "$PWD/cache" "$@"; }
+    for ((i = 0; i < 100; i++)); do
+        k get --raw /version >/dev/null 2>&1 && break || sleep 0.3
+    done
+    unknown=''
+    for f in "$root"/jobs/kubernetes/*.yaml "$root/jobs/health/cronjob.yaml"; do
+        # Kinds whose CRD is not here cannot be asked for.
+        run k apply -n "$(basename "$f" .yaml)" -f "$f"
+        echo "$f: $output"
+        [ "$status" -eq 0 ] || [[ $output == *"no matches for kind"* ]] || { kill "$api"; false; }
+        [ "$status" -eq 0 ] || unknown+=" ${f##*/}"
+    done
+    sed 's/automountServiceAccountToken/autmountServiceAccountToken/' "$root/jobs/kubernetes/setup.yaml" >bad.yaml
+    run k apply -n bad -f bad.yaml
+    kill "$api"
+    [ "$status" -eq 1 ]
+    [[ $output == *autmountServiceAccountToken* ]]
+    [ -z "$unknown" ] || echo "# not applied, no CRD here:$unknown" >&3
+}
+
+@test "every pod of a Kubernetes file that starts ranks knows its node, and hands it to what ssh starts" {
+    /usr/bin/python3 -c 'import yaml' 2>/dev/null || skip "Python has no yaml"
+    /usr/bin/python3 - "$root"/jobs/kubernetes/*.yaml "$root/jobs/health/cronjob.yaml" <<'PY'
+import sys
+import yaml
+
+
+def containers(x):
+    if isinstance(x, dict):
+        for key, v in x.items():
+            if key in ("containers", "initContainers"):
+                yield from v
+            yield from containers(v)
+    elif isinstance(x, list):
+        for v in x:
+            yield from containers(v)
+
+
+NODE = {"fieldRef": {"fieldPath": "spec.nodeName"}}
+seen = 0
+for path in sys.argv[1:]:
+    for doc in yaml.safe_load_all(open(path)):
+        for c in containers(doc):
+            words = c["command"]
+            if words[0] not in ("railgauge", "/usr/sbin/sshd") and "measure" not in words:
+                continue
+            seen += 1
+            env = {e["name"]: e.get("valueFrom") for e in c["env"]}
+            assert env.get("NODE_NAME") == NODE, (path, c["name"])
+            if words[0] == "/usr/sbin/sshd":
+                assert words[-2:] == ["-o", "SetEnv=NODE_NAME=$(NODE_NAME)"], path
+                assert "readinessProbe" in c, path  # the launcher waits for them
+        if doc["kind"] == "MPIJob":
+            assert doc["spec"]["launcherCreationPolicy"] == "WaitForWorkersReady", path
+            assert doc["spec"]["runPolicy"]["cleanPodPolicy"] == "Running", path
+            worker = doc["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
+            assert {"key": "nvidia.com/gpu", "operator": "Exists"} in worker["tolerations"], path
+assert seen >= 15, seen
+PY
+}
+
+@test "sshd of the image takes its options, and hands the node's name to what it starts" {
+    sshd=$(command -v sshd || ls /usr/sbin/sshd 2>/dev/null) || skip "sshd is not installed (openssh-server)"
+    ssh-keygen -q -t ecdsa -N '' -f key
+    sed -n "s/.*'Port 2222' .*/&/p" "$root/jobs/Containerfile" | grep -oE "'[^']+'" | tr -d "'" | sed "s|HostKey .*|HostKey $PWD/key|" >sshd_config
+    [ "$(wc -l <sshd_config)" -ge 5 ]
+    run "$sshd" -T -f sshd_config -o SetEnv=NODE_NAME=gpu-7
+    echo "$output"
+    [[ $output == *"port 2222"* && $output == *"setenv NODE_NAME=gpu-7"* && $output == *"pidfile none"* ]]
 }
 
 @test "the claim, the ranks and the replicas of a Kubernetes job agree" {
-    for f in "$root"/jobs/kubernetes/*.yaml; do
+    for f in "$root"/jobs/kubernetes/mpijob-*.yaml; do
         slots=$(sed -nE 's/.*slotsPerWorker: ([0-9]+).*/\1/p' "$f")
         replicas=$(sed -nE 's/.*replicas: ([0-9]+).*/\1/p' "$f" | tail -1)
         ranks=$(sed -nE 's/.*mpirun .*-n ([0-9]+) --map-by ppr:([0-9]+):node.*/\1 \2/p' "$f")
-        gpus=$(sed -nE 's/.*nvidia.com\/gpu: ([0-9]+).*/\1/p' "$f")
+        gpus=$(sed -nE 's/.*(nvidia.com\/gpu|gpu.nvidia.com, count): ([0-9]+).*/\2/p' "$f")
         [ "$ranks" = "$((slots * replicas)) $slots" ]
         [ "$gpus" = "$slots" ]
     done
@@ -227,7 +315,7 @@ TXT
     need_ranks
     /usr/bin/python3 -c 'import yaml' 2>/dev/null || skip "Python has no yaml"
     launcher mpirun
-    for f in "$root"/jobs/kubernetes/*.yaml; do
+    for f in "$root"/jobs/kubernetes/mpijob-*.yaml; do
         /usr/bin/python3 -c 'import sys, yaml
 for d in yaml.safe_load_all(sys.stdin):
     if d["kind"] == "MPIJob":

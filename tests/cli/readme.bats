@@ -6,7 +6,7 @@ bats_require_minimum_version 1.5.0
 # The commands of the pages stand in indented lines; a comment behind one may say how it ends ("exit 1",
 # "1 if ..."; else 0) or what it needs that is not here.
 commands() { sed -n 's/^    \(\(railgauge\|jobs\/\|sh\|make\|export\|sbatch\|kubectl\|mpirun\) *.*\)/\1/p;s/^    make$/make/p' "${pages[@]/#/$top/}"; }
-pages=(README.md docs/tour.md docs/gpus.md)
+pages=(README.md docs/tour.md docs/gpus.md docs/kubernetes.md)
 
 # A copy of what is kept, with this build: as in a fresh clone after make.
 setup_file() {
@@ -28,7 +28,7 @@ setup_file() {
         make* | sh*quickstart*) line="${line%%  \#*} -n"; [[ $line == make* ]] || line="${line% -n} --dry-run" ;;
         esac
         [[ ${line%%  \#*} != sbatch* && $line != kubectl* && $line != mpirun* && $line != jobs/* ]] ||
-            { [[ $line == mpirun* ]] || ls "$(grep -oE 'jobs/[a-z0-9/.-]*' <<<"$line" | head -1)" >/dev/null || return 1; continue; }
+            { [[ $line == mpirun* || $line != *jobs/* ]] || ls "$(grep -oE 'jobs/[a-z0-9/.-]*' <<<"$line" | head -1)" >/dev/null || return 1; continue; }
         if [[ $line == export* ]]; then
             eval "$line"
             continue

@@ -64,6 +64,11 @@ EXPORT int ncclGetUniqueId(struct nccl_id *id)
     return id ? meet_make(id) : NCCL_INVALID_ARGUMENT;
 }
 
+static _Thread_local struct {
+    int depth, count, error;
+    struct request *request;
+} group;
+
 /* --- beginning --- */
 static int check_peers(struct ncclComm *c)
 {
@@ -213,6 +218,12 @@ EXPORT int ncclCommInitRankConfig(nccl_comm *out, int n, struct nccl_id id, int 
         return NCCL_INVALID_ARGUMENT;
     }
     *out = NULL;
+    if (group.depth && n > 1) {
+        log_warn(
+            "stand-in : ncclCommInitRank in a group is for several GPUs of one process (-g 2): "
+            "start a process for each GPU");
+        return NCCL_INVALID_USAGE;
+    }
     rc = rules_config(&all, config);
     if (rc)
         return rc;
@@ -225,6 +236,29 @@ EXPORT int ncclCommInitRankConfig(nccl_comm *out, int n, struct nccl_id id, int 
         return start(c);
     c->starting = !pthread_create(&c->starter, NULL, start_main, c);
     return c->starting ? NCCL_IN_PROGRESS : NCCL_SYSTEM;
+}
+
+EXPORT int ncclCommInitRank(nccl_comm *out, int n, struct nccl_id id, int rank);
+EXPORT int ncclCommInitRank(nccl_comm *out, int n, struct nccl_id id, int rank)
+{
+    return ncclCommInitRankConfig(out, n, id, rank, NULL);
+}
+
+EXPORT int ncclCommInitAll(nccl_comm *out, int n, const int *device);
+EXPORT int ncclCommInitAll(nccl_comm *out, int n, const int *device)
+{
+    struct nccl_id id;
+
+    if (!out || n < 1)
+        return NCCL_INVALID_ARGUMENT;
+    if (n > 1 || (device && *device)) {
+        log_warn("stand-in : ncclCommInitAll is for several GPUs of one process (-g %d): start a "
+                 "process for each GPU",
+                 n);
+        return NCCL_INVALID_USAGE;
+    }
+    int rc = ncclGetUniqueId(&id);
+    return rc ? rc : ncclCommInitRankConfig(out, 1, id, 0, NULL);
 }
 
 /* A communicator that was destroyed or aborted is freed memory. */
@@ -448,10 +482,6 @@ EXPORT int ncclCommAbort(nccl_comm c)
 }
 
 /* --- operations, alone or in groups --- */
-static _Thread_local struct {
-    int depth, count, error;
-    struct request *request;
-} group;
 
 static int calls; /* operations asked for in this process; a group counts once */
 

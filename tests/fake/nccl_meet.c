@@ -84,9 +84,25 @@ int meet_open(struct ncclComm *c)
     return NCCL_SUCCESS;
 }
 
+/* Several GPUs of one process wait for each other in the real NCCL too, but in its own threads. */
+static bool is_crowded(struct ncclComm *c)
+{
+    for (int r = 0; r < c->ranks; r++)
+        if (r != c->rank && atomic_load(&c->table->seat[r].pid) == getpid()) {
+            log_warn("stand-in : ranks %d and %d are of one process (-g 2, -t 2): start a process "
+                     "for each GPU",
+                     c->rank, r);
+            meet_fail(c, NCCL_INVALID_USAGE);
+            return true;
+        }
+    return false;
+}
+
 static bool all_sit(struct ncclComm *c, void *arg)
 {
     (void)arg;
+    if (is_crowded(c))
+        return false;
     for (int r = 0; r < c->ranks; r++)
         if (!atomic_load(&c->table->seat[r].pid))
             return false;

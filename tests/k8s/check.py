@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """check.py FILE.yaml CRD.yaml... - every document of FILE against the schema of its kind among the CRDs.
 
-Unknown keys are errors too, as for kubectl --validate=strict.  Exit 0 and one line a document; 1 and
-what is wrong; 77 when a kind has no CRD here or Python lacks a module.
+Kinds of Kubernetes itself are held against its OpenAPI, if Python has kubernetes-validate.  Unknown keys are errors
+too, as for kubectl --validate=strict.  Exit 0 and one line a document; 1 and what is wrong; 77 when a kind has no
+schema here or Python lacks a module.
 """
 import sys
 
@@ -12,22 +13,29 @@ try:
 except ImportError as e:
     print(f"not checked: {e}")
     sys.exit(77)
+try:
+    import kubernetes_validate
+except ImportError:
+    kubernetes_validate = None
 
 
 def load(path):
     with open(path, encoding="utf-8") as f:
-        return [d for d in yaml.safe_load_all(f) if d]
+        return [d for d in yaml.load_all(f, getattr(yaml, "CSafeLoader", yaml.SafeLoader)) if d]
 
 
 def schemas(paths):
     """(apiVersion, kind) to schema."""
+    return schemas_of(crd for path in paths for crd in load(path))
+
+
+def schemas_of(crds):
     found = {}
-    for path in paths:
-        for crd in load(path):
-            spec = crd["spec"]
-            for v in spec["versions"]:
-                key = (f"{spec['group']}/{v['name']}", spec["names"]["kind"])
-                found[key] = v["schema"]["openAPIV3Schema"]
+    for crd in crds:
+        spec = crd["spec"]
+        for v in spec["versions"]:
+            key = (f"{spec['group']}/{v['name']}", spec["names"]["kind"])
+            found[key] = v["schema"]["openAPIV3Schema"]
     return found
 
 
@@ -48,23 +56,46 @@ def unknown(value, schema, at=""):
             yield from unknown(v, schema.get("items", {}), f"{at}[{i}]")
 
 
+def builtin(doc):
+    """What is wrong with a document of Kubernetes itself; None: no schema here."""
+    group = doc.get("apiVersion", "").rpartition("/")[0]
+    if kubernetes_validate is None or ("." in group and not group.endswith(".k8s.io")) or "x-k8s" in group:
+        return None
+    try:
+        kubernetes_validate.validate(doc, kubernetes_validate.latest_version(), strict=True)
+    except kubernetes_validate.ValidationError as e:
+        return [f"{'.'.join(map(str, e.path))}: {e.message}"]
+    except kubernetes_validate.SchemaNotFoundError as e:
+        return [str(e)]
+    return []
+
+
+def wrong(doc, known):
+    """What is wrong with a document, of those schemas; None: no schema here."""
+    key = (doc.get("apiVersion"), doc.get("kind"))
+    if key not in known:
+        return builtin(doc)
+    found = [f"{e.json_path}: {e.message}" for e in jsonschema.Draft7Validator(known[key]).iter_errors(doc)]
+    return found + [f"{at}: unknown key" for at in unknown(doc, known[key])]
+
+
 def main():
     known = schemas(sys.argv[2:])
     rc = 0
     for doc in load(sys.argv[1]):
         key = (doc.get("apiVersion"), doc.get("kind"))
-        if key not in known:
+        bad = wrong(doc, known)
+        if bad is None:
             print(f"not checked: no CRD for {key}")
             rc = rc or 77
             continue
-        wrong = [f"{e.json_path}: {e.message}" for e in jsonschema.Draft7Validator(known[key]).iter_errors(doc)]
-        wrong += [f"{at}: unknown key" for at in unknown(doc, known[key])]
-        for w in wrong:
+        for w in bad:
             print(w)
             rc = 1
-        if not wrong:
+        if not bad:
             print(f"valid {key[0]} {key[1]}")
     return rc
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

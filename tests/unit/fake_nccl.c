@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The stand-in for NCCL against plain arithmetic: what it gets wrong, every test above it would. */
+#include <dlfcn.h>
 #include <math.h>
 #include <pthread.h>
 
@@ -688,6 +689,47 @@ static void one_gpu_twice(void)
     setenv("NCCL_HOSTID", real ? "b" : "a", 1);
     c = comm_of(1);
     CHECK(nccl.CommDestroy(c) == NCCL_SUCCESS);
+}
+
+/* As nccl-tests' -g 2, -t 2 and one that does not wait: refused at once, where NCCL would work. */
+static void two_gpus_in_one_process(void)
+{
+    struct nccl_config config;
+    nccl_comm a = NULL, b = NULL, all[2];
+    char path[512];
+    void *library;
+    int (*init_all)(nccl_comm *, int, const int *) = NULL;
+    struct timespec begin, end;
+    struct nccl_id id;
+
+    load_all(0);
+    id = id_of(1);
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    fake_path(path, "libnccl.so.2");
+    library = dlopen(path, RTLD_NOW);
+    CHECK(library);
+    *(void **)&init_all = dlsym(library, "ncclCommInitAll");
+    CHECK(init_all && init_all(all, 2, NULL) == NCCL_INVALID_USAGE);
+    CHECK(strstr(nccl.GetLastError(NULL), "several GPUs of one process (-g 2)"));
+    CHECK(nccl.GroupStart() == NCCL_SUCCESS);
+    CHECK(nccl.CommInitRankConfig(&a, 2, id_of(0), 0, NULL) == NCCL_INVALID_USAGE);
+    CHECK(strstr(nccl.GetLastError(NULL), "start a process for each GPU"));
+    CHECK(nccl.GroupEnd() == NCCL_SUCCESS);
+    nccl_config(&config);
+    config.blocking = 0;
+    CHECK(nccl.CommInitRankConfig(&a, 2, id, 0, &config) == NCCL_IN_PROGRESS);
+    CHECK(nccl.CommInitRankConfig(&b, 2, id, 1, &config) == NCCL_IN_PROGRESS);
+    CHECK(settled(a) == NCCL_INVALID_USAGE && settled(b) == NCCL_INVALID_USAGE);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    CHECK(end.tv_sec - begin.tv_sec < 20); /* settled() gives up after 20 */
+    CHECK(nccl.CommAbort(a) == NCCL_SUCCESS && nccl.CommAbort(b) == NCCL_SUCCESS);
+    /* One GPU of one process is what it always was. */
+    CHECK(init_all(all, 1, NULL) == NCCL_SUCCESS && nccl.CommDestroy(all[0]) == NCCL_SUCCESS);
+}
+
+TEST(several_gpus_of_one_process_are_refused)
+{
+    assert_true(ranks_run(1, two_gpus_in_one_process, -1));
 }
 
 TEST(every_fault_shows_as_documented)

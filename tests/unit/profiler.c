@@ -246,6 +246,156 @@ static void what_the_application_calls(void **state)
         assert_int_equal(child(calls, abi, "1", "all"), 0);
 }
 
+/* --- the whole of a launch, in NCCL's order (src/enqueue.cc: hostStreamPlanTask(); src/group.cc) --- */
+enum { PLANS = 5, TASKS = 3, CHANNELS = 4 };
+
+/* What a plan hands to the proxy thread: tasks whose event is over before their channels begin. */
+struct plan {
+    void *context, *task[TASKS];
+};
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t there;
+    struct plan plan[PLANS];
+    int posted;
+} proxy = {.lock = PTHREAD_MUTEX_INITIALIZER, .there = PTHREAD_COND_INITIALIZER};
+
+/* An event that the plugin did not ask for is not begun, and its handle stays NULL. */
+static void *asked(uint64_t bit, void *context, struct prof_descr *d)
+{
+    return (uint64_t)plugin.mask & bit ? event(context, d) : NULL;
+}
+
+static void stop_if(void *handle)
+{
+    if (handle)
+        plugin.stop(handle);
+}
+
+/* ncclProxyProgress(): a channel begins when the GPU has written its counter; all channels of a task are under way
+ * at once, and end in any order. */
+static void run_task(void *context, void *task, unsigned plan)
+{
+    void *channel[CHANNELS], *op[CHANNELS] = {NULL};
+
+    for (int i = 0; i < CHANNELS; i++) {
+        channel[i] = plugin.abi >= 3 && plugin.mask & PROF_KERNEL_CH
+                         ? channel_begin(context, task, i, 1000 * plan + 5003 - (unsigned)i)
+                         : NULL;
+        if (plugin.mask & PROF_PROXY_OP)
+            op[i] = proxy_begin(context, task, getpid(), i, 1, i % 2);
+        if (op[i] && plugin.abi >= 4)
+            plugin.record(op[i], PROF_OP_IN_PROGRESS, NULL);
+    }
+    for (int i = CHANNELS - 1; i >= 0; i--) {
+        if (op[i])
+            run_proxy(op[i], context, i % 2);
+        if (channel[i])
+            channel_end(channel[i], 1000 * plan + 9000 + (unsigned)i);
+    }
+}
+
+static void *progress(void *unused)
+{
+    for (unsigned i = 0; i < PLANS; i++) {
+        pthread_mutex_lock(&proxy.lock);
+        while (proxy.posted <= (int)i)
+            pthread_cond_wait(&proxy.there, &proxy.lock);
+        pthread_mutex_unlock(&proxy.lock);
+        for (int t = 0; t < TASKS; t++)
+            run_task(proxy.plan[i].context, proxy.plan[i].task[t], i);
+    }
+    return unused;
+}
+
+/* What the application calls between ncclGroupStart() and ncclGroupEnd(): v5 on. */
+static void *enqueue(void *c, void *api[TASKS], const struct call *k)
+{
+    struct prof_descr d;
+
+    set_type(&d, PROF_GROUP_API);
+    d.group_api = (struct prof_group_api){false, 1};
+    void *group = asked(PROF_GROUP_API, c, &d);
+    for (int t = 0; t < TASKS; t++) {
+        set_type(&d, PROF_COLL_API);
+        d.parent = group;
+        d.coll_api = (struct prof_coll_api){k->func, k->count, k->dtype, 0, NULL, false, 0};
+        api[t] = asked(PROF_COLL_API, c, &d);
+        if (group && t == 0)
+            plugin.record(group, PROF_GROUP_START_STOP, NULL);
+        stop_if(api[t]);
+    }
+    if (group)
+        plugin.record(group, PROF_GROUP_END_START, NULL);
+    return group;
+}
+
+static void launch(void *c, struct plan *p, struct call *k)
+{
+    void *api[TASKS] = {NULL}, *outer = plugin.abi >= 5 ? enqueue(c, api, k) : NULL, *kernel = NULL;
+    struct prof_descr d;
+
+    p->context = c;
+    if (plugin.abi >= 5) {
+        set_type(&d, PROF_KERNEL_LAUNCH);
+        d.parent = outer;
+        kernel = asked(PROF_KERNEL_LAUNCH, c, &d);
+        stop_if(kernel);
+    }
+    set_type(&d, PROF_GROUP);
+    void *group = event(c, &d); /* begun for any event below it */
+    for (int t = 0; t < TASKS; t++, k->seq++)
+        p->task[t] = coll_begin(c, plugin.abi < 5 ? group : api[t], group, k);
+    pthread_mutex_lock(&proxy.lock); /* ncclProxyStart(), before the events of the tasks end */
+    proxy.posted++;
+    pthread_cond_signal(&proxy.there);
+    pthread_mutex_unlock(&proxy.lock);
+    for (int t = 0; t < TASKS; t++)
+        plugin.stop(p->task[t]);
+    stop_if(group);
+    stop_if(outer);
+}
+
+static void in_order(int abi)
+{
+    struct call k = ALL_REDUCE;
+    struct record_head *h;
+    pthread_t thread;
+    uint64_t colls = 0;
+
+    plugin_load(abi);
+    void *c = comm_begin(0xabcd, 3, 16, "dp");
+    SURE(!pthread_create(&thread, NULL, progress, NULL));
+    for (int i = 0; i < PLANS; i++)
+        launch(c, &proxy.plan[i], &k);
+    pthread_join(thread, NULL);
+    plugin.finalize(c);
+    h = file_of(getpid());
+    SURE(h->dropped == 0 && h->foreign == 0 && h->closed_ns);
+    for (uint64_t i = 0; i < h->next; i++) {
+        const struct record *r = whole_record(h, i);
+        SURE(r);
+        if (r->kind != RECORD_COLL)
+            continue;
+        SURE(r->nccl_seq == ++colls && r->stop_ns >= r->start_ns);
+        SURE(abi < 3 || (r->channels_started == CHANNELS && r->channels_stopped == CHANNELS));
+        SURE(abi < 4 || (r->gpu_start == 1000 * ((colls - 1) / TASKS) + 5000 &&
+                         r->gpu_stop == 1000 * ((colls - 1) / TASKS) + 9003));
+        SURE(abi < 3 || r->last_ns >= r->first_ns);
+    }
+    SURE(colls == PLANS * TASKS && record_comm_at(h, 0)->state == RECORD_COMM_CLOSED);
+}
+
+static void launches_in_the_order_of_nccl(void **state)
+{
+    static const char *const events[] = {"coll", "proxy", "all"};
+
+    (void)state;
+    for (int abi = 1; abi <= 7; abi++)
+        for (int i = 0; i < 3; i++)
+            assert_int_equal(child(in_order, abi, "1", events[i]), 0);
+}
+
 /* --- a ring that is overwritten --- */
 static struct call numbered(uint64_t seq)
 {
@@ -966,6 +1116,7 @@ int main(int argc, char **argv)
         TEST(the_rate_of_writing_is_bounded),
         TEST(a_clock_that_is_set_delays_nothing),
         TEST(only_the_group_may_read),
+        TEST(launches_in_the_order_of_nccl),
         TEST(a_microsecond_a_collective),
     };
 

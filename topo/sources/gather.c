@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/host.h"
 #include "base/mem.h"
 #include "topo/gpu.h"
 #include "topo/nic.h"
@@ -53,7 +54,9 @@ static int read_local(struct topo *t, const char *hostname, const char *root, st
 
 /* Description of one rank, sent as bytes between equal programs. */
 struct who {
-    char host[256];
+    char host[256]; /* the node */
+    char seen[256]; /* MPI's name: the pod, of which a node can have several */
+    char boot[40]; /* kernel's boot id, the same in all containers of a machine; "": not readable */
     char busid[16]; /* PCI address of the GPU it uses; "": unknown */
     int numa;       /* NUMA node of the core it is bound to; -1: not bound or not visible */
 };
@@ -89,16 +92,46 @@ static int numa_of_cpu(int cpu, const char *root)
     return -1;
 }
 
+/* MPI's name, unless something names the node. */
+static void name_host(struct who *w)
+{
+    char name[MPI_MAX_PROCESSOR_NAME + 1] = "", kernel[256];
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    int len;
+
+    MPI_Get_processor_name(name, &len);
+    snprintf(w->seen, sizeof(w->seen), "%.255s", name);
+    host_self(w->host, sizeof(w->host));
+    if (!strcmp(w->host, host_kernel(kernel, sizeof(kernel))))
+        memcpy(w->host, w->seen, sizeof(w->host));
+    if (f && fscanf(f, "%39s", w->boot) != 1)
+        w->boot[0] = '\0';
+    if (f)
+        fclose(f);
+}
+
+/* Launchers can hand on one host's environment to all: then $NODE_NAME names many machines. */
+static int check_name(const struct who *all, int rank, struct err *err)
+{
+    const struct who *me = &all[rank], *w = all;
+
+    for (int r = 0; r < rank; r++, w++)
+        if (*w->boot && *me->boot && !strcmp(w->host, me->host) && strcmp(w->seen, me->seen) &&
+            strcmp(w->boot, me->boot))
+            return err_config(err,
+                              "ranks %d (%s) and %d (%s) are on two machines, and both are told to "
+                              "be on node %s (unset NODE_NAME, or set it for each pod)",
+                              r, w->seen, rank, me->seen, me->host);
+    return 0;
+}
+
 /* Report the NUMA node only if the rank is bound: a rank that runs on every core has no place. */
 static void describe(struct who *w, const char *root, const char *busid)
 {
-    char name[MPI_MAX_PROCESSOR_NAME + 1] = "";
     cpu_set_t set;
-    int len;
 
     memset(w, 0, sizeof(*w));
-    MPI_Get_processor_name(name, &len);
-    snprintf(w->host, sizeof(w->host), "%.255s", name);
+    name_host(w);
     snprintf(w->busid, sizeof(w->busid), "%.15s", busid ? busid : "");
     w->numa = -1;
     if (sched_getaffinity(0, sizeof(set), &set) != 0 ||
@@ -111,11 +144,17 @@ static void describe(struct who *w, const char *root, const char *busid)
         }
 }
 
-/* Return the lowest rank on this rank's host. */
+static bool same_pod(const struct who *all, int r, int other)
+{
+    return !strcmp(all[r].host, all[other].host) && !strcmp(all[r].seen, all[other].seen);
+}
+
+/* Return the lowest rank on this rank's host; where a node has several pods, in its pod, because
+ * each pod sees its own GPUs. */
 static int leader_of(const struct who *all, int rank)
 {
     for (int r = 0; r < rank; r++)
-        if (!strcmp(all[r].host, all[rank].host))
+        if (same_pod(all, r, rank))
             return r;
     return rank;
 }
@@ -159,11 +198,61 @@ static int collect(MPI_Comm comm, const char *mine, char **block, const char ***
     return rc;
 }
 
-/* Append host, NICs and reasons of a one-host topology.  Its endpoints stay, as devices. */
-static int merge_host(struct topo *out, const struct topo *one, struct err *err)
-{
-    struct topo bare = *one;
+/* A pod: usually the whole host. */
+struct pod {
+    struct topo one; /* what its leader saw */
+    int *nic;        /* index in the whole for each NIC of it */
+    int ranks, given;
+};
 
+static int same_nic(const struct topo *t, const struct nic *n, int host)
+{
+    for (int i = 0; i < t->nics; i++)
+        if (t->nic[i].host == host && !strcmp(t->nic[i].name, n->name))
+            return i;
+    return -1;
+}
+
+static bool has_gpu(const struct topo *t, const struct gpu *g, int host)
+{
+    for (int i = 0; i < t->gpus; i++)
+        if (t->gpu[i].host == host && !strcmp(t->gpu[i].busid, g->busid))
+            return true;
+    return false;
+}
+
+/* Add the devices that another pod of the node did not see. */
+static void merge_pod(struct topo *out, int host, struct pod *p)
+{
+    for (int i = 0; i < p->one.nics; i++) {
+        p->nic[i] = same_nic(out, &p->one.nic[i], host);
+        if (p->nic[i] >= 0)
+            continue;
+        p->nic[i] = out->nics;
+        MEM_PUSH(out->nic, out->nics) = p->one.nic[i];
+        out->nic[p->nic[i]].host = host;
+    }
+    for (int i = 0; i < p->one.gpus; i++) {
+        if (has_gpu(out, &p->one.gpu[i], host))
+            continue;
+        MEM_PUSH(out->gpu, out->gpus) = p->one.gpu[i];
+        out->gpu[out->gpus - 1].host = host;
+    }
+}
+
+/* Append host, NICs and reasons of a one-host topology.  Its endpoints stay, as devices. */
+static int merge_host(struct topo *out, struct pod *p, struct err *err)
+{
+    struct topo bare = p->one;
+    int host = topo_find_host(out, p->one.host[0].name);
+
+    p->nic = mem_calloc((size_t)p->one.nics + 1, sizeof(*p->nic));
+    if (host >= 0) {
+        merge_pod(out, host, p);
+        return 0;
+    }
+    for (int i = 0; i < p->one.nics; i++)
+        p->nic[i] = out->nics + i;
     bare.endpoints = 0;
     return topo_append(out, &bare, err);
 }
@@ -203,17 +292,17 @@ static void take_place(struct topo *out, struct endpoint *to, const struct topo 
             topo_place(out, to, l, one->group[l].name[from->place.at[l]], from->source[l]);
 }
 
-static void add_rank(struct topo *out, int host, const struct topo *one, int first_nic, int ranks,
-                     const struct who *w)
+static void add_rank(struct topo *out, struct pod *p, const struct who *w)
 {
-    int at = device_of(one, w, out->host[host].endpoints, ranks);
+    const struct topo *one = &p->one;
+    int host = topo_add_host(out, w->host), at = device_of(one, w, p->given++, p->ranks);
     const struct endpoint *device = at < 0 ? NULL : &one->endpoint[at];
     bool gpu = *w->busid || (device && device->kind == ENDPOINT_GPU);
     int id = topo_add_endpoint(out, host, gpu ? ENDPOINT_GPU : ENDPOINT_CPU);
     struct endpoint *e = &out->endpoint[id];
 
     e->numa = w->numa;
-    e->nic = one->nics == 1 ? first_nic : -1;
+    e->nic = one->nics == 1 ? p->nic[0] : -1;
     if (!device) {
         snprintf(e->busid, sizeof(e->busid), "%s", w->busid);
         if (!gpu && one->host[0].cpu)
@@ -222,7 +311,7 @@ static void add_rank(struct topo *out, int host, const struct topo *one, int fir
     }
     if (device->numa >= 0)
         e->numa = device->numa;
-    e->nic = device->nic < 0 ? -1 : first_nic + device->nic;
+    e->nic = device->nic < 0 ? -1 : p->nic[device->nic];
     memcpy(e->busid, device->busid, sizeof(e->busid));
     memcpy(e->model, device->model, sizeof(e->model));
     take_place(out, e, one, device);
@@ -232,32 +321,29 @@ static void add_rank(struct topo *out, int host, const struct topo *one, int fir
 static int assemble(struct topo *out, const struct who *all, int size, const char *const *texts,
                     struct err *err)
 {
-    struct topo *one = mem_calloc((size_t)size, sizeof(*one)); /* index: lowest rank of the host */
-    int *first_nic = mem_calloc((size_t)size, sizeof(int));
-    int *ranks = mem_calloc((size_t)size, sizeof(int)), rc = 0;
+    struct pod *pod = mem_calloc((size_t)size, sizeof(*pod)); /* index: its lowest rank */
+    int *leader = mem_calloc((size_t)size, sizeof(int)), rc = 0;
 
     for (int r = 0; r < size && rc == 0; r++) {
-        if (*texts[r]) {
-            struct topo *o = &one[out->hosts];
-            first_nic[out->hosts] = out->nics;
-            rc = topo_parse(o, texts[r], strlen(texts[r]), all[r].host, err);
-            if (rc == 0 && o->hosts != 1)
-                rc = err_set(err, "rank %d told of %d hosts", r, o->hosts);
-            if (rc == 0)
-                rc = merge_host(out, o, err);
-        }
+        struct pod *p = &pod[r];
+        leader[r] = *texts[r] ? r : same_pod(all, r, r - 1) ? leader[r - 1] : leader_of(all, r);
+        pod[leader[r]].ranks++;
+        if (!*texts[r])
+            continue;
+        rc = topo_parse(&p->one, texts[r], strlen(texts[r]), all[r].seen, err);
+        if (rc == 0 && p->one.hosts != 1)
+            rc = err_set(err, "rank %d told of %d hosts", r, p->one.hosts);
         if (rc == 0)
-            ranks[topo_add_host(out, all[r].host)]++;
+            rc = merge_host(out, p, err);
     }
-    for (int r = 0; r < size && rc == 0; r++) {
-        int h = topo_add_host(out, all[r].host);
-        add_rank(out, h, &one[h], first_nic[h], ranks[h], &all[r]);
+    for (int r = 0; r < size && rc == 0; r++)
+        add_rank(out, &pod[leader[r]], &all[r]);
+    for (int r = 0; r < size; r++) {
+        topo_free(&pod[r].one);
+        free(pod[r].nic);
     }
-    for (int h = 0; h < size; h++)
-        topo_free(&one[h]);
-    free(one);
-    free(first_nic);
-    free(ranks);
+    free(pod);
+    free(leader);
     topo_link_gpus(out);
     if (rc == 0) {
         rails_find(out);
@@ -282,8 +368,8 @@ int topo_gather(struct topo *out, MPI_Comm comm, const char *root, const char *b
     describe(&me, root, busid);
     struct who *all = mem_calloc((size_t)size, sizeof(*all));
     MPI_Allgather(&me, (int)sizeof(me), MPI_BYTE, all, (int)sizeof(me), MPI_BYTE, comm);
-    int rc = 0;
-    if (leader_of(all, rank) == rank) {
+    int rc = agree(comm, check_name(all, rank, err), err);
+    if (rc == 0 && leader_of(all, rank) == rank) {
         rc = read_local(&one, me.host, root, err);
         mine = rc == 0 ? topo_text(&one) : NULL;
     }

@@ -11,9 +11,9 @@
 
 /* Collective over comm.  Each rank is an endpoint, and endpoint id == rank in comm.
  *
- * Ranks are on the same host when MPI_Get_processor_name() is equal; shared memory is no
- * criterion, because hosts may be namespaces of the same kernel.  The lowest rank of each host
- * reads the host's facts below `root` ("": the live machine); other ranks only report the core or
+ * Ranks are on the same host when host_self() is equal, or MPI_Get_processor_name() where nothing
+ * names the node; shared memory is no criterion, because hosts may be namespaces of the same kernel.
+ * The lowest rank of each host, or of each pod where a node has several, reads the host's facts below `root` ("": the live machine); other ranks only report the core or
  * GPU in use.
  *
  * busid: PCI address of the GPU that this rank uses ("0000:1b:00.0"; case and width of the domain

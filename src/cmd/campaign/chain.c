@@ -164,7 +164,7 @@ static bool is_gone(const char *text)
     int pid;
 
     return sscanf(text, "%255s %d %llu", host, &pid, &start) == 3 && pid > 0 &&
-           !strcmp(host, host_self(self, sizeof(self))) && start_of(pid) != start;
+           !strcmp(host, host_kernel(self, sizeof(self))) && start_of(pid) != start;
 }
 
 /* Remove what a process left that is gone.  A rename shows whether another run was quicker. */
@@ -189,7 +189,7 @@ static int write_owner(const char *path)
 
     if (fd < 0)
         return -1;
-    int rc = dprintf(fd, "%s %d %llu\n", host_self(self, sizeof(self)), (int)getpid(),
+    int rc = dprintf(fd, "%s %d %llu\n", host_kernel(self, sizeof(self)), (int)getpid(),
                      start_of((int)getpid())) > 0 &&
                      fsync(fd) == 0
                  ? 0

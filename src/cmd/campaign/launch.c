@@ -534,28 +534,10 @@ static void close_watch(struct listener *watch)
     listen_close(watch);
 }
 
-/* Codes of the ranks are kept; other codes are the launcher's. */
-static int judge_end(const struct launch *l, const char *launcher, int code, bool met,
-                     struct err *err)
-{
-    static const int ours[] = {EXIT_GOOD,    EXIT_UNJUDGED, EXIT_USAGE, EXIT_DATA,
-                               EXIT_NOINPUT, EXIT_IO,       EXIT_CUT,   EXIT_CONFIG};
-
-    for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
-        if (code == ours[i])
-            return 0;
-    if (met || (code > 128 && code < 128 + 65))
-        return err_code(err, EXIT_CUT, "%s ended with exit code %d while its ranks were at work",
-                        launcher, code);
-    return err_config(err,
-                      "%s ended with exit code %d and no rank began on %s: do its words fit, and "
-                      "are all hosts reached (ssh, or the scheduler)?",
-                      launcher, code, l->hosts ? l->hosts : "this machine");
-}
-
 /* Open MPI 4 and 5 map 4 MiB of /dev/shm for each rank of a host (btl vader and sm, segment_size).
- * Containers have 64 MiB by default, some 64 KiB; ranks then die of SIGBUS without a word. */
-static void check_shared_memory(const struct launch *l)
+ * Containers have 64 MiB by default, some 64 KiB; ranks then die of SIGBUS without a word.  Returns
+ * that text, which the caller frees; NULL: there is room. */
+static char *little_shared_memory(const struct launch *l)
 {
     enum { RANK = 4 << 20 };
     const char *there = getenv("RAILGAUGE_SHM");
@@ -564,12 +546,35 @@ static void check_shared_memory(const struct launch *l)
     struct statvfs s;
 
     if (!stays_here(l) || statvfs(there ? there : "/dev/shm", &s) != 0)
-        return;
+        return NULL;
     double bytes = (double)s.f_bavail * (double)s.f_frsize;
-    if (bytes < (double)ranks * RANK)
-        log_warn("%s has %s left, Open MPI takes 4 MiB of it for each of %d ranks: if they die of "
-                 "signal 7, make it larger (docker --shm-size, an emptyDir of medium Memory)",
-                 there ? there : "/dev/shm", units_bytes_text(left, bytes), ranks);
+    return bytes < (double)ranks * RANK
+               ? mem_printf("%s has %s left, Open MPI takes 4 MiB of it for each of %d ranks",
+                            there ? there : "/dev/shm", units_bytes_text(left, bytes), ranks)
+               : NULL;
+}
+#define MORE_SHARED_MEMORY "make it larger (docker --shm-size, an emptyDir of medium Memory)"
+
+/* Codes of the ranks are kept; other codes are the launcher's. */
+static int judge_end(const struct launch *l, const char *launcher, int code, bool met,
+                     const char *memory, struct err *err)
+{
+    static const int ours[] = {EXIT_GOOD,    EXIT_UNJUDGED, EXIT_USAGE, EXIT_DATA,
+                               EXIT_NOINPUT, EXIT_IO,       EXIT_CUT,   EXIT_CONFIG};
+
+    for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
+        if (code == ours[i])
+            return 0;
+    if (memory)
+        return err_code(err, met ? EXIT_CUT : EXIT_CONFIG, "%s ended with exit code %d: %s; %s",
+                        launcher, code, memory, MORE_SHARED_MEMORY);
+    if (met || (code > 128 && code < 128 + 65))
+        return err_code(err, EXIT_CUT, "%s ended with exit code %d while its ranks were at work",
+                        launcher, code);
+    return err_config(err,
+                      "%s ended with exit code %d and no rank began on %s: do its words fit, and "
+                      "are all hosts reached (ssh, or the scheduler)?",
+                      launcher, code, l->hosts ? l->hosts : "this machine");
 }
 
 /* mpirun crashes or hangs if it cannot open enough files. */
@@ -609,6 +614,7 @@ int launch_run(struct launch *l, const struct words *args, int *code, struct err
     struct listener *watch = NULL;
     struct session session = {.lock = {-1, -1}};
     const struct verdict *verdict;
+    char *memory = NULL;
     sigset_t mask;
     pid_t pid = -1;
     int status = 0, rc = -1;
@@ -618,7 +624,9 @@ int launch_run(struct launch *l, const struct words *args, int *code, struct err
         (is_mpirun(w.word[0]) && session_open(&session, stays_here(l), err) < 0))
         goto out;
     if (is_mpirun(w.word[0]))
-        check_shared_memory(l);
+        memory = little_shared_memory(l);
+    if (memory)
+        log_warn("%s: if they die of signal 7, " MORE_SHARED_MEMORY, memory);
     /* The ranks' own stderr is a pipe to the launcher. */
     setenv("RAILGAUGE_PROGRESS", isatty(STDERR_FILENO) ? "1" : "0", 0);
     watch = open_watch(l);
@@ -641,10 +649,11 @@ int launch_run(struct launch *l, const struct words *args, int *code, struct err
                       "%s was still there %g s after its ranks had ended and was ended", w.word[0],
                       late_after);
     else
-        rc = stopped ? 0 : judge_end(l, w.word[0], *code, watch && listen_met(watch), err);
+        rc = stopped ? 0 : judge_end(l, w.word[0], *code, watch && listen_met(watch), memory, err);
 out:
     close_watch(watch);
     session_close(&session);
     words_free(&w);
+    free(memory);
     return rc;
 }

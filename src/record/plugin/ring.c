@@ -282,6 +282,16 @@ static uint64_t wall_now(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* The node that Kubernetes names (spec.nodeName by the downward API); `pod` if it names none.  The
+ * file keeps the pod's name, because pods of one node have equal process numbers. */
+static const char *node_or(const char *pod)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+    const char *node = getenv("NODE_NAME");
+
+    return node && *node && *node != '-' && !node[strspn(node, plain)] ? node : pod;
+}
+
 static void fill_head(struct ring *r, const struct ring_options *o, const char *host)
 {
     struct record_head *h = r->head;
@@ -606,7 +616,7 @@ static int open_memory(struct ring *r, const struct ring_options *o, const char 
 {
     if (map_memory(r, o->bytes))
         return -1;
-    fill_head(r, o, host);
+    fill_head(r, o, node_or(host));
     if (!allocate(fd, r->bytes) && !start_writer(r, fd))
         return 0;
     int why = errno;
