@@ -340,12 +340,11 @@ static void count_calls(struct steps_work *w)
         kind[c] = j->call[c].kind;
     lists_make(&of, kind, NULL, j->calls, j->kinds);
     for (int k = 0; k < j->kinds; k++)
-        if (s->row_of[k] >= 0) {
-            struct record_row *r = &s->row[s->row_of[k]];
-            r->count +=
-                middle(w, in_step, &of.at[of.start[k]], of.start[k + 1] - of.start[k], buf) /
-                r->groups;
-        }
+        if (s->row_of[k] >= 0)
+            s->row[s->row_of[k]].count +=
+                middle(w, in_step, &of.at[of.start[k]], of.start[k + 1] - of.start[k], buf);
+    for (int r = 0; r < s->rows; r++)
+        s->row[r].count /= s->row[r].groups;
     lists_free(&of);
     free(kind);
     free(in_step);
