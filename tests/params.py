@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 
-MOST = 111
+MOST = 87
 MANY = 7
 DEFINITION = re.compile(r"^(?:[a-z_][\w *]*?[ *])(\w+)\(((?:[^;{}()]|\([^()]*\))*)\)\s*\{", re.M)
 

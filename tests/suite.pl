@@ -111,11 +111,12 @@ tests/mpi/watch\.bats                  early
 tests/mpi/nccl\.bats                   early
 tests/mpi/smpi\.bats                   early
 tests/cli/run\.bats                    early
-tests/cli/aarch64\.bats                early
 tests/mpi/(nccl_path|resume)\.bats     early
-tests/mpi/(replay|ops)\.bats           early
-tests/mpi/(big|compute)\.bats          early
-tests/cli/(plot|declared)\.bats        early
+tests/mpi/(replay|gpu_suite)\.bats     early
+tests/mpi/(everywhere|ops|compute)\.bats early
+tests/cli/plot\.bats                   early
+tests/install\.bats                    early
 tests/mpi/.*                           early
-tests/cli/(case|readme|fit|jobs)\.bats early
+tests/bad/run\.sh                      early
+tests/cli/(examples|jobs|help|api)\.bats early
 tests/lab/.*                           alone

@@ -113,6 +113,7 @@ static int read_job(struct casefile *c, const char *name, json_t *settings,
     job_defaults(&job.opts);
     if (base)
         job.opts.constants = base->constants;
+    job.opts.shipped = c->constants;
     if (like) {
         int from = json_is_string(like) ? find_job(c, json_string_value(like)) : -1;
         if (from < 0)
@@ -415,7 +416,9 @@ int case_load(struct casefile *c, const char *name, const struct job_opts *base,
                          "name",
                          name, near_text(&near), folder);
     }
-    if (json_open(&c->root, c->path, "railgauge-case", 1, err) < 0)
+    c->constants = mem_calloc(1, sizeof(*c->constants));
+    if (constants_load(c->constants, NULL, err) < 0 ||
+        json_open(&c->root, c->path, "railgauge-case", 1, err) < 0)
         return -1;
     return case_read(c, base, err);
 }
@@ -431,6 +434,9 @@ void case_free(struct casefile *c)
     free(c->job);
     free(c->assumed);
     free(c->path);
+    if (c->constants)
+        constants_free(c->constants);
+    free(c->constants);
     json_decref(c->root);
     *c = (struct casefile){0};
 }

@@ -138,6 +138,7 @@ struct casefile {
     json_t *root; /* owns every text */
     char *path;
     const char *title, *publication, *date, *url; /* url NULL: none */
+    struct constants *constants; /* the shipped ones, for jobs that name no others */
     struct case_job *job;
     int jobs;
     struct case_unknown unknown[CASE_UNKNOWNS_MAX];

@@ -154,17 +154,24 @@ static int set_solved(struct casefile *c, struct case_job *job, const struct cas
     return 0;
 }
 
+/* What is solved, and where. */
+struct solving {
+    struct casefile *file;
+    struct case_job *job;
+    const struct case_solve *solve;
+    struct case_values *scratch;
+    bool named[CASE_JOBS_MAX]; /* jobs in the expression */
+};
+
 /* Evaluate the solved expression at `value`, predicting only the jobs that it names. */
-static int try_solved(double *out, struct casefile *c, struct case_job *job,
-                      const struct case_solve *s, double value, const bool *named,
-                      struct case_values *v, struct err *err)
+static int try_solved(double *out, struct solving *s, double value, struct err *err)
 {
-    if (set_solved(c, job, s, value, err) < 0)
+    if (set_solved(s->file, s->job, s->solve, value, err) < 0)
         return -1;
-    for (int k = 0; k < c->jobs; k++)
-        if (named[k] && case_value_of(&v->value[k], &job[k], err) < 0)
+    for (int k = 0; k < s->file->jobs; k++)
+        if (s->named[k] && case_value_of(&s->scratch->value[k], &s->job[k], err) < 0)
             return -1;
-    return case_value_in(out, s->expression, s->unit, v, err);
+    return case_value_in(out, s->solve->expression, s->solve->unit, s->scratch, err);
 }
 
 /* Find s->found by halving the logarithm of its range, and set it; v->value is scratch.  Returns 1
@@ -172,13 +179,12 @@ static int try_solved(double *out, struct casefile *c, struct case_job *job,
 static int case_solve_for(struct casefile *c, struct case_job *job, struct case_solve *s,
                           struct case_values *v, struct err *err)
 {
-    bool named[CASE_JOBS_MAX] = {false};
+    struct solving at = {.file = c, .job = job, .solve = s, .scratch = v};
     double lo = s->min, hi = s->max, at_lo, at_hi, mid = lo, at_mid;
 
-    struct case_values names = {.file = c, .mentioned = named, .scaled = -1};
+    struct case_values names = {.file = c, .mentioned = at.named, .scaled = -1};
     if (case_value_in(&at_lo, s->expression, s->unit, &names, err) < 0 ||
-        try_solved(&at_lo, c, job, s, lo, named, v, err) < 0 ||
-        try_solved(&at_hi, c, job, s, hi, named, v, err) < 0)
+        try_solved(&at_lo, &at, lo, err) < 0 || try_solved(&at_hi, &at, hi, err) < 0)
         return -1;
     if (!((at_lo - s->published) * (at_hi - s->published) <= 0)) {
         err_set(err, "%s from %g to %g gives %s = %.4g to %.4g, which leaves %.4g out", s->key,
@@ -188,7 +194,7 @@ static int case_solve_for(struct casefile *c, struct case_job *job, struct case_
     for (int i = 0; i < BISECTIONS && hi / lo > 1 + 1e-7 && (!whole(s) || hi - lo > 1); i++) {
         mid = whole(s) ? floor(sqrt(lo * hi)) : sqrt(lo * hi);
         mid = whole(s) && mid <= lo ? lo + 1 : mid;
-        if (try_solved(&at_mid, c, job, s, mid, named, v, err) < 0)
+        if (try_solved(&at_mid, &at, mid, err) < 0)
             return -1;
         if ((at_lo - s->published) * (at_mid - s->published) <= 0)
             hi = mid, at_hi = at_mid;

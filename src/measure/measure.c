@@ -15,6 +15,14 @@
 #include "measure/schedule_impl.h"
 #include "watch/watch.h"
 
+/* One size of a round: all its groups measure, then all ranks exchange once. */
+struct turn {
+    const struct round *round;
+    int epoch;
+    int step;     /* of the ladder of sizes */
+    size_t after; /* next size; 0: last */
+};
+
 /* --- the log: reports of the ranks on one size become rows of points.tsv --- */
 
 /* Report of a rank to rank 0 about one size; the part that is not empty is sent. */
@@ -149,17 +157,19 @@ static void campaign_log_forget(struct campaign_log *l)
     l->heards = 0;
 }
 
-/* True if a message of `bytes` would take longer than max_run seconds, extrapolated from the
- * previous size. */
-static bool campaign_log_too_slow(const struct campaign_log *l, const struct round *r, int epoch,
-                                  size_t bytes, double max_run)
+/* True if the turn's next size would take longer than max_run seconds, extrapolated from the sizes
+ * before. */
+static bool campaign_log_too_slow(const struct campaign_log *l, const struct turn *t,
+                                  double max_run)
 {
     const struct points *all = points_all(l->points);
+    const struct round *r = t->round;
 
-    for (int i = all->count - 1; i >= 0 && all->count - i <= r->groups; i--) {
+    for (int i = all->count - 1; t->after && i >= 0 && all->count - i <= r->groups; i--) {
         const struct point *p = &all->point[i];
-        if (p->round == r->id && p->epoch == epoch && p->bytes < bytes && p->stop != STOP_FAILED &&
-            p->sec.median * (double)bytes / (double)p->bytes > max_run && p->sec.median > 1e-3)
+        if (p->round == r->id && p->epoch == t->epoch && p->bytes < t->after &&
+            p->stop != STOP_FAILED && p->sec.median > 1e-3 &&
+            p->sec.median * (double)t->after / (double)p->bytes > max_run)
             return true;
     }
     return false;
@@ -240,13 +250,14 @@ static void announce(const struct round *r, int g, size_t bytes, size_t reach)
     watch_expect((double)reach / 50e6, 20); /* time to open: touching every page; connections */
 }
 
-static int measure_group(struct campaign *c, const struct round *r, int g, int epoch, size_t bytes,
+static int measure_group(struct campaign *c, const struct turn *t, int g, size_t bytes,
                          struct point_row *row, struct err *err)
 {
+    const struct round *r = t->round;
     struct err why;
 
     why.text[0] = '\0';
-    point_describe(row, r, g, epoch, bytes);
+    point_describe(row, r, g, t->epoch, bytes);
     if (c->sampler.transport->calls->kind)
         c->sampler.transport->calls->kind(&row->point);
     size_t reach = bytes > r->last ? bytes : r->last;
@@ -254,7 +265,7 @@ static int measure_group(struct campaign *c, const struct round *r, int g, int e
     if (!c->world->solo) /* a single process has no partner */
         announce(r, g, bytes, reach);
     int rc = 0;
-    if (sample_open(&c->sampler, r, g, epoch, reach, &why) < 0) {
+    if (sample_open(&c->sampler, r, g, t->epoch, reach, &why) < 0) {
         row->point.stop = STOP_FAILED;
         point_note(&row->point, "%s", why.text);
         sample_close(&c->sampler);
@@ -262,7 +273,8 @@ static int measure_group(struct campaign *c, const struct round *r, int g, int e
         if (!c->world->solo)
             watch_expect(0, 0);
         double opened = sample_now(&c->sampler) - from;
-        rc = sample_point(&c->sampler, row, &c->opts, c->opts.check && first_epoch(r, epoch), err);
+        rc = sample_point(&c->sampler, row, &c->opts, c->opts.check && first_epoch(r, t->epoch),
+                          err);
         c->sampler.took.once += opened;
     }
     if (!c->world->solo)
@@ -296,22 +308,23 @@ static int cut(const struct campaign *c, struct err *err)
 
 /* --- a size of a round --- */
 
-static int solo_size(struct campaign *c, const struct round *r, int epoch, int step, size_t after,
-                     int *slow, struct err *err)
+/* *slow: the next size would take too long. */
+static int solo_size(struct campaign *c, const struct turn *t, int *slow, struct err *err)
 {
+    const struct round *r = t->round;
     struct point_row row;
 
-    c->sampler.turn = c->turn + step;
+    c->sampler.turn = c->turn + t->step;
     for (int g = 0; g < r->groups; g++) {
-        size_t bytes = plan_size(r, r->group[g].size, step);
-        if (!bytes || is_done(c, r, g, epoch, bytes))
+        size_t bytes = plan_size(r, r->group[g].size, t->step);
+        if (!bytes || is_done(c, r, g, t->epoch, bytes))
             continue;
-        if (measure_group(c, r, g, epoch, bytes, &row, err) < 0)
+        if (measure_group(c, t, g, bytes, &row, err) < 0)
             return -1;
         campaign_log_add(&c->log, r, &row);
     }
-    *slow = after && campaign_log_too_slow(&c->log, r, epoch, after, c->opts.max_run);
-    return campaign_log_commit(&c->log, r, ladder_size(r, step), err) < 0 ? -1 : cut(c, err);
+    *slow = campaign_log_too_slow(&c->log, t, c->opts.max_run);
+    return campaign_log_commit(&c->log, r, ladder_size(r, t->step), err) < 0 ? -1 : cut(c, err);
 }
 
 /* On rank 0, after all reports: keep what was measured.  *end: the campaign is over. */
@@ -335,10 +348,9 @@ static int hear_turn(struct campaign *c, const struct round *r, size_t bytes, bo
     return rc;
 }
 
-/* The single exchange of a turn: records of all ranks to rank 0, its decision to all.  `after` is
- * the next size, 0: last; *slow: the next size would take too long. */
-static int exchange(struct campaign *c, const struct round *r, int epoch, size_t bytes,
-                    size_t after, struct campaign_record *rec, int *slow, struct err *err)
+/* The single exchange of a turn: records of all ranks to rank 0, its decision to all. */
+static int exchange(struct campaign *c, const struct turn *t, struct campaign_record *rec,
+                    int *slow, struct err *err)
 {
     struct world *w = c->world;
     struct {
@@ -353,25 +365,26 @@ static int exchange(struct campaign *c, const struct round *r, int epoch, size_t
         return -1;
     if (c->log.points) {
         struct err why;
-        if (hear_turn(c, r, bytes, &end, rec->rc ? &why : err) < 0)
+        if (hear_turn(c, t->round, ladder_size(t->round, t->step), &end, rec->rc ? &why : err) < 0)
             rec->rc = -1;
         verdict.end = end;
-        verdict.slow = after && campaign_log_too_slow(&c->log, r, epoch, after, c->opts.max_run);
+        verdict.slow = campaign_log_too_slow(&c->log, t, c->opts.max_run);
     }
     if (w->tell(w, &verdict, sizeof(verdict), err) < 0 ||
-        (r->groups > 1 && w->wait_ready(w, err) < 0))
+        (t->round->groups > 1 && w->wait_ready(w, err) < 0))
         return -1;
     *slow = verdict.slow;
     return verdict.end ? w->agree(w, rec->rc, err) : 0;
 }
 
-static int rank_size(struct campaign *c, const struct round *r, int mine, int epoch, int step,
-                     size_t after, int *slow, struct err *err)
+/* mine: group of this rank; -1: none. */
+static int rank_size(struct campaign *c, const struct turn *t, int mine, int *slow, struct err *err)
 {
+    const struct round *r = t->round;
     struct campaign_record rec = {0};
     double began = log_now();
-    size_t bytes = mine < 0 ? 0 : plan_size(r, r->group[mine].size, step);
-    bool measures = bytes && !is_done(c, r, mine, epoch, bytes);
+    size_t bytes = mine < 0 ? 0 : plan_size(r, r->group[mine].size, t->step);
+    bool measures = bytes && !is_done(c, r, mine, t->epoch, bytes);
 
     if (measures)
         rec.state = r->group[mine].members[0] == c->world->rank ? 2 : 1;
@@ -381,16 +394,16 @@ static int rank_size(struct campaign *c, const struct round *r, int mine, int ep
     taint_begin(c->taint, measures);
     if (measures) {
         double from = log_now();
-        rec.rc = measure_group(c, r, mine, epoch, bytes, &rec.row, err);
+        rec.rc = measure_group(c, t, mine, bytes, &rec.row, err);
         rec.took = c->sampler.took;
         rec.took.group = log_now() - from;
         snprintf(rec.note, sizeof(rec.note), "%s", point_words(&rec.row.point));
     }
     if (sample_ready(&c->sampler, err) < 0 || taint_end(c->taint, &rec.taint, err) < 0)
         return -1;
-    int rc = exchange(c, r, epoch, ladder_size(r, step), after, &rec, slow, err);
+    int rc = exchange(c, t, &rec, slow, err);
     if (c->log.points)
-        measure_clock_turn(&c->clock, r, ladder_size(r, step), log_now() - began);
+        measure_clock_turn(&c->clock, r, ladder_size(r, t->step), log_now() - began);
     return rc;
 }
 
@@ -433,16 +446,16 @@ static int measure_round(struct campaign *c, const struct round *r, int epoch, s
         sample_close(&c->sampler);
     if (i > 0 && i < n) { /* continues where an earlier campaign was interrupted */
         slow = c->log.points &&
-               campaign_log_too_slow(&c->log, r, epoch, ladder_size(r, i), c->opts.max_run);
+               campaign_log_too_slow(&c->log, &(struct turn){r, epoch, i - 1, ladder_size(r, i)},
+                                     c->opts.max_run);
         rc = c->world->tell(c->world, &slow, sizeof(slow), err);
     }
     if (rc == 0 && i < n && !slow && calls->round)
         rc = calls->round(c->world, c->topo, r, err);
     for (; rc == 0 && i < n && !slow; i = next) {
         next = next_step(c, r, epoch, i + 1);
-        size_t after = next < n ? ladder_size(r, next) : 0;
-        rc = c->world->solo ? solo_size(c, r, epoch, i, after, &slow, err)
-                            : rank_size(c, r, mine, epoch, i, after, &slow, err);
+        const struct turn t = {r, epoch, i, next < n ? ladder_size(r, next) : 0};
+        rc = c->world->solo ? solo_size(c, &t, &slow, err) : rank_size(c, &t, mine, &slow, err);
     }
     return rc;
 }

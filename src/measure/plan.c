@@ -23,13 +23,12 @@ struct round *plan_add(struct plan *p, enum stage stage, enum op op, int groups)
     return &p->round[p->rounds - 1];
 }
 
-void plan_add_pairs(struct plan *p, enum stage stage, enum op op, size_t bytes, unsigned epochs,
-                    const int (*pair)[2], int pairs)
+void plan_add_pairs(struct plan *p, const struct plan_pairs *what, const int (*pair)[2], int pairs)
 {
-    struct round *r = plan_add(p, stage, op, pairs);
+    struct round *r = plan_add(p, what->stage, what->op, pairs);
 
-    r->first = r->last = bytes;
-    r->epochs = epochs;
+    r->first = r->last = what->bytes;
+    r->epochs = what->epochs;
     for (int i = 0; i < pairs; i++)
         r->group[i] = (struct plan_group){mem_dup(pair[i], 2, sizeof(int)), 2};
 }
@@ -202,26 +201,32 @@ static const char *member(const char *s, int endpoints, int *out)
     return end;
 }
 
-/* Parse one group, "3>7" or "0-3,8".  Each endpoint may occur once per round (seen[] holds round +
- * 1). */
-static int parse_group(struct plan_group *g, const char *text, bool pair, int endpoints, int *seen,
-                       int mark, struct err *err)
+/* Endpoints in the rounds that are parsed. */
+struct members {
+    int endpoints;
+    int *round; /* last round of an endpoint, + 1 */
+};
+
+/* Parse one group, "3>7" or "0-3,8".  Each endpoint may occur once per round. */
+static int parse_group(struct plan_group *g, const char *text, const struct round *r,
+                       struct members *all, struct err *err)
 {
+    const bool pair = op_is_pair(r->op);
     const char *s = text;
     int lo, hi;
 
     do {
-        s = member(s, endpoints, &lo);
+        s = member(s, all->endpoints, &lo);
         hi = lo;
         if (s && *s == '-')
-            s = member(s + 1, endpoints, &hi);
+            s = member(s + 1, all->endpoints, &hi);
         if (!s || hi < lo)
             return err_data(err, "\"%.40s\" is not a group of endpoints 0..%d", text,
-                            endpoints - 1);
+                            all->endpoints - 1);
         for (int id = lo; id <= hi; id++) {
-            if (seen[id] == mark)
+            if (all->round[id] == r->id + 1)
                 return err_data(err, "endpoint %d is twice in this round", id);
-            seen[id] = mark;
+            all->round[id] = r->id + 1;
             MEM_PUSH(g->members, g->size) = id;
         }
     } while (*s == (pair ? '>' : ',') && s++);
@@ -231,13 +236,13 @@ static int parse_group(struct plan_group *g, const char *text, bool pair, int en
     return 0;
 }
 
-static int parse_groups(struct round *r, char *text, int endpoints, int *seen, struct err *err)
+static int parse_groups(struct round *r, char *text, struct members *all, struct err *err)
 {
     char *save = NULL;
 
     for (char *t = strtok_r(text, " ", &save); t; t = strtok_r(NULL, " ", &save)) {
         struct plan_group g = {NULL, 0};
-        int rc = parse_group(&g, t, op_is_pair(r->op), endpoints, seen, r->id + 1, err);
+        int rc = parse_group(&g, t, r, all, err);
         MEM_PUSH(r->group, r->groups) = g;
         if (rc < 0)
             return -1;
@@ -268,8 +273,8 @@ enum { ROUND, STAGE, OP, FROM, TO, FACTOR, EPOCHS, GROUPS, COLUMNS };
 static const char *const columns[COLUMNS] = {"round",    "stage",  "op",     "bytes_from",
                                              "bytes_to", "factor", "epochs", "groups"};
 
-static int parse_row(struct plan *p, const struct tsv *t, int row, const int *col, int endpoints,
-                     int *seen, struct err *err)
+static int parse_row(struct plan *p, const struct tsv *t, int row, const int *col,
+                     struct members *all, struct err *err)
 {
     char **cell = t->row[row].cell;
     int stage = find_stage(cell[col[STAGE]]), op = op_find(cell[col[OP]]), id, rc = 0;
@@ -292,7 +297,7 @@ static int parse_row(struct plan *p, const struct tsv *t, int row, const int *co
         return err_data(err, "%s:%d: sizes %zu to %zu", t->path, t->row[row].line, r->first,
                         r->last);
     if (parse_epochs(&r->epochs, cell[col[EPOCHS]], &why) < 0 ||
-        parse_groups(r, cell[col[GROUPS]], endpoints, seen, &why) < 0)
+        parse_groups(r, cell[col[GROUPS]], all, &why) < 0)
         rc = err_data(err, "%s:%d: %s", t->path, t->row[row].line, why.text);
     return rc;
 }
@@ -300,7 +305,8 @@ static int parse_row(struct plan *p, const struct tsv *t, int row, const int *co
 int plan_parse(struct plan *p, const char *path, char *text, int endpoints, struct err *err)
 {
     struct tsv t;
-    int col[COLUMNS], rc = -1, *seen = NULL;
+    struct members all = {endpoints, NULL};
+    int col[COLUMNS], rc = -1;
 
     memset(p, 0, sizeof(*p));
     if (tsv_parse(&t, path, text, err) < 0)
@@ -316,15 +322,15 @@ int plan_parse(struct plan *p, const char *path, char *text, int endpoints, stru
         err_data(err, "%s: %d columns where %d are known", path, t.columns, COLUMNS);
         goto out;
     }
-    seen = mem_calloc((size_t)endpoints, sizeof(*seen));
+    all.round = mem_calloc((size_t)endpoints, sizeof(*all.round));
     for (int i = 0; i < t.rows; i++)
-        if (parse_row(p, &t, i, col, endpoints, seen, err) < 0)
+        if (parse_row(p, &t, i, col, &all, err) < 0)
             goto out;
     rc = t.rows ? 0 : err_data(err, "%s: no rounds", path);
 out:
     if (rc < 0)
         plan_free(p);
-    free(seen);
+    free(all.round);
     tsv_free(&t);
     return rc;
 }

@@ -182,9 +182,15 @@ int plan_share(struct plan *p, const char *what, struct world *w, int endpoints,
 unsigned plan_curve_epochs(int epochs);
 /* Append a round with room for `groups` groups, owned by the plan. */
 struct round *plan_add(struct plan *p, enum stage stage, enum op op, int groups);
-/* The same for pairs at one size; the first of each pair sends to the second. */
-void plan_add_pairs(struct plan *p, enum stage stage, enum op op, size_t bytes, unsigned epochs,
-                    const int (*pair)[2], int pairs);
+/* What a round of pairs measures. */
+struct plan_pairs {
+    enum stage stage;
+    enum op op;
+    size_t bytes;
+    unsigned epochs; /* bit mask */
+};
+/* Append a round of pairs; the first of each pair sends to the second. */
+void plan_add_pairs(struct plan *p, const struct plan_pairs *what, const int (*pair)[2], int pairs);
 /* Free the members of pair groups, which are not needed once measured.  Their rounds stay. */
 void plan_forget_pairs(struct plan *p);
 void plan_free(struct plan *p);

@@ -128,11 +128,13 @@ static double turn_seconds(const struct pace *p, int ranks)
     return p->turn + p->rank * ranks;
 }
 
-static void guess_size(struct guess *g, const struct round *r, const struct measure_opts *o,
-                       double cap, enum endpoint_kind kind, int world, double size)
+/* Add one size of a round on all endpoints of t.  cap: time cap of a turn. */
+static void guess_size(struct guess *g, const struct topo *t, const struct round *r, double size,
+                       const struct measure_opts *o, double cap)
 {
-    const int ranks = r->group[0].size, epochs = __builtin_popcount(r->epochs);
-    const struct pace *good = &fast[kind], *bad = &busy[kind];
+    const int world = t->endpoints, ranks = r->group[0].size;
+    const int epochs = __builtin_popcount(r->epochs);
+    const struct pace *good = &fast[t->endpoint[0].kind], *bad = &busy[t->endpoint[0].kind];
     double one = message_seconds(good, ranks, size);
     double runs = messages_of(o, cap, good, one);
 
@@ -160,7 +162,7 @@ static struct guess guess_cost(const struct plan *p, const struct topo *t,
             double size = (double)plan_size(r, r->group[0].size, k);
             if (message_seconds(&fast[kind], r->group[0].size, size) > most)
                 break;
-            guess_size(&g, r, o, cap, kind, t->endpoints, size);
+            guess_size(&g, t, r, size, o, cap);
         }
     }
     g.at_most = fmax(g.seconds, g.at_most);

@@ -119,22 +119,33 @@ static int *one_per_group(const struct maker *m, enum level level, int *count)
     return v;
 }
 
-static void add_pairs(struct maker *m, enum stage stage, enum op op, const struct pairs *pairs,
-                      bool swap, size_t first, size_t last, unsigned epochs)
+/* Returns the round, NULL if there is none.  swap: the second of each pair sends to the first. */
+static struct round *add_pairs(struct maker *m, struct plan_pairs what, const struct pairs *pairs,
+                               bool swap)
 {
-    if (!(m->o.ops >> op & 1) || !pairs->count)
-        return;
-    struct round *r = plan_add(m->plan, stage, op, pairs->count);
-    r->first = first;
-    r->last = last;
+    if (!(m->o.ops >> what.op & 1) || !pairs->count)
+        return NULL;
+    struct round *r = plan_add(m->plan, what.stage, what.op, pairs->count);
+    r->first = r->last = what.bytes;
     r->factor = m->o.factor;
-    r->epochs = epochs;
+    r->epochs = what.epochs;
     r->block = mem_calloc(2 * (size_t)pairs->count, sizeof(int));
     for (int i = 0; i < pairs->count; i++) {
         r->group[i] = (struct plan_group){r->block + 2 * (size_t)i, 2};
         for (int k = 0; k < 2; k++)
             r->group[i].members[k] = pairs->pair[i][k ^ swap];
     }
+    return r;
+}
+
+/* bytes: the smallest size; last: the largest. */
+static void add_ladder(struct maker *m, struct plan_pairs what, const struct pairs *pair,
+                       size_t last)
+{
+    struct round *r = add_pairs(m, what, pair, false);
+
+    if (r)
+        r->last = last;
 }
 
 /* Let the last round use the pairs of the one before: equal rounds of every pair would take half of the
@@ -157,11 +168,11 @@ static void add_matrix_rounds(struct maker *m, enum stage stage, const struct pa
     const int from = m->plan->rounds;
 
     begin_unit(m);
-    add_pairs(m, stage, OP_PAIR_LATENCY, p, false, LATENCY_BYTES, LATENCY_BYTES, epochs);
-    add_pairs(m, stage, OP_PAIR_BW, p, false, m->o.pair_bytes, m->o.pair_bytes, epochs);
+    add_pairs(m, (struct plan_pairs){stage, OP_PAIR_LATENCY, LATENCY_BYTES, epochs}, p, false);
+    add_pairs(m, (struct plan_pairs){stage, OP_PAIR_BW, m->o.pair_bytes, epochs}, p, false);
     if (m->plan->rounds == from + 2)
         lend_pairs(m->plan);
-    add_pairs(m, stage, OP_PAIR_BW, p, true, m->o.pair_bytes, m->o.pair_bytes, epochs);
+    add_pairs(m, (struct plan_pairs){stage, OP_PAIR_BW, m->o.pair_bytes, epochs}, p, true);
 }
 
 /* --- both ways, further sizes, and pairs alone --- */
@@ -206,11 +217,11 @@ static void add_extras(struct maker *m, enum stage stage, const struct pairs *p,
     const size_t large = LARGE_TIMES * pair < most ? LARGE_TIMES * pair : most;
 
     if (has_extra(m, EXTRA_BOTH_WAYS, k, tier))
-        add_pairs(m, stage, OP_PAIR_BIBW, p, false, pair, pair, when);
+        add_pairs(m, (struct plan_pairs){stage, OP_PAIR_BIBW, pair, when}, p, false);
     if (has_extra(m, EXTRA_SMALL, k, tier) && SMALL_BYTES < pair)
-        add_pairs(m, stage, OP_PAIR_BW, p, false, SMALL_BYTES, SMALL_BYTES, when);
+        add_pairs(m, (struct plan_pairs){stage, OP_PAIR_BW, SMALL_BYTES, when}, p, false);
     if (has_extra(m, EXTRA_LARGE, k, tier) && large > pair)
-        add_pairs(m, stage, OP_PAIR_BW, p, false, large, large, when);
+        add_pairs(m, (struct plan_pairs){stage, OP_PAIR_BW, large, when}, p, false);
 }
 
 /* Add some of these pairs, randomly chosen, alone.  The same pairs run in parallel in the same
@@ -227,7 +238,7 @@ static void add_random(struct maker *m, enum stage stage, const struct pairs *p,
     for (int i = 0; i < n && i < p->count && !m->o.quick; i++) {
         struct pairs one = {&p->pair[at[i]], 1};
         bool back = i % 2; /* only one direction between two racks may be slow */
-        add_pairs(m, alone, OP_PAIR_BW, &one, back, m->o.pair_bytes, m->o.pair_bytes, when);
+        add_pairs(m, (struct plan_pairs){alone, OP_PAIR_BW, m->o.pair_bytes, when}, &one, back);
     }
     free(at);
 }
@@ -299,8 +310,10 @@ static void add_rails(struct maker *m, const int *host, int hosts)
             for (int k = 0; k < 2; k++)
                 p.pair[i][k] = any_of_host(m, at, p.pair[i][k]);
         begin_unit(m);
-        add_pairs(m, STAGE_TOURNAMENT, OP_PAIR_LATENCY, &p, false, LATENCY_BYTES, LATENCY_BYTES,
-                  block_bit(m, r));
+        add_pairs(
+            m,
+            (struct plan_pairs){STAGE_TOURNAMENT, OP_PAIR_LATENCY, LATENCY_BYTES, block_bit(m, r)},
+            &p, false);
         free(p.pair);
     }
     free(at);
@@ -323,12 +336,12 @@ static void add_find(struct maker *m)
         unsigned once = block_bit(m, r), often = hosts <= EVERY_EPOCH_TO ? rotated(m, r) : once;
         schedule_find(&p, v, hosts, r);
         begin_unit(m);
-        add_pairs(m, STAGE_TOURNAMENT, OP_PAIR_LATENCY, &p, false, LATENCY_BYTES, LATENCY_BYTES,
-                  often);
-        add_pairs(m, STAGE_TOURNAMENT, OP_PAIR_BW, &p, false, m->o.pair_bytes, m->o.pair_bytes,
-                  once);
-        add_pairs(m, STAGE_TOURNAMENT, OP_PAIR_BW, &p, true, m->o.pair_bytes, m->o.pair_bytes,
-                  once);
+        add_pairs(m, (struct plan_pairs){STAGE_TOURNAMENT, OP_PAIR_LATENCY, LATENCY_BYTES, often},
+                  &p, false);
+        add_pairs(m, (struct plan_pairs){STAGE_TOURNAMENT, OP_PAIR_BW, m->o.pair_bytes, once}, &p,
+                  false);
+        add_pairs(m, (struct plan_pairs){STAGE_TOURNAMENT, OP_PAIR_BW, m->o.pair_bytes, once}, &p,
+                  true);
         free(p.pair);
     }
     if (found)
@@ -365,12 +378,12 @@ static void add_matching(struct maker *m, enum stage stage, const struct pairs *
     const size_t bytes = m->o.pair_bytes;
 
     begin_unit(m);
-    add_pairs(m, stage, OP_PAIR_LATENCY, p, false, LATENCY_BYTES, LATENCY_BYTES, when);
-    add_pairs(m, stage, OP_PAIR_BW, p, false, bytes, bytes, when);
+    add_pairs(m, (struct plan_pairs){stage, OP_PAIR_LATENCY, LATENCY_BYTES, when}, p, false);
+    add_pairs(m, (struct plan_pairs){stage, OP_PAIR_BW, bytes, when}, p, false);
     add_extras(m, stage, p, k, tier, when);
     if (k % 2 == 0 || m->o.matchings < m->o.epochs)
         add_random(m, stage, p, when);
-    add_pairs(m, stage, OP_PAIR_BW, p, true, bytes, bytes, when);
+    add_pairs(m, (struct plan_pairs){stage, OP_PAIR_BW, bytes, when}, p, true);
 }
 
 static void add_matchings(struct maker *m, enum stage stage)
@@ -396,8 +409,9 @@ static void add_racks_round(struct maker *m, const struct pairs *p, int block)
     }
     begin_unit(m);
     for (int back = 0; back < 2; back++)
-        add_pairs(m, STAGE_CLASS, OP_PAIR_BW, p, back, m->o.pair_bytes, m->o.pair_bytes,
-                  block_bit(m, block));
+        add_pairs(
+            m, (struct plan_pairs){STAGE_CLASS, OP_PAIR_BW, m->o.pair_bytes, block_bit(m, block)},
+            p, back);
 }
 
 /* Pair each two racks (above some 300 racks, as many as there are rounds for), and each rack with
@@ -435,8 +449,10 @@ static void add_uplinks(struct maker *m)
             schedule_uplinks(&p, m->topo, m->order, levels[i], r);
             for (int back = 0; back < 2 && p.count > 1; back++) {
                 begin_unit(m);
-                add_pairs(m, STAGE_SHIFT, OP_PAIR_BW, &p, back, m->o.pair_bytes, m->o.pair_bytes,
-                          block_bit(m, block + back * UPLINK_BACK));
+                add_pairs(m,
+                          (struct plan_pairs){STAGE_SHIFT, OP_PAIR_BW, m->o.pair_bytes,
+                                              block_bit(m, block + back * UPLINK_BACK)},
+                          &p, back);
             }
             free(p.pair);
         }
@@ -457,7 +473,7 @@ static void add_cables(struct maker *m)
         unsigned when = block_bit(m, r);
         schedule_cables(&p, t, m->order, r);
         for (int back = 0; back < 2; back++)
-            add_pairs(m, stage, OP_PAIR_BW, &p, back, m->o.pair_bytes, m->o.pair_bytes, when);
+            add_pairs(m, (struct plan_pairs){stage, OP_PAIR_BW, m->o.pair_bytes, when}, &p, back);
         free(p.pair);
     }
 }
@@ -574,9 +590,11 @@ static void add_ladders(struct maker *m, enum stage stage)
         int n = p.count < wanted ? p.count : wanted;
         for (int k = 0; k < n; k++) {
             struct pairs one = {&p.pair[(long)p.count * k / n], 1};
-            add_pairs(m, stage, OP_PAIR_LATENCY, &one, false, m->o.min_bytes, m->o.pair_max, when);
-            add_pairs(m, stage, OP_PAIR_BW, &one, false, from, m->o.pair_max, when);
-            add_pairs(m, stage, OP_PAIR_BIBW, &one, false, from, m->o.pair_max, when);
+            add_ladder(m, (struct plan_pairs){stage, OP_PAIR_LATENCY, m->o.min_bytes, when}, &one,
+                       m->o.pair_max);
+            add_ladder(m, (struct plan_pairs){stage, OP_PAIR_BW, from, when}, &one, m->o.pair_max);
+            add_ladder(m, (struct plan_pairs){stage, OP_PAIR_BIBW, from, when}, &one,
+                       m->o.pair_max);
             if (m->o.ops >> OP_PAIR_BIBW & 1 && !m->sized && !m->o.full)
                 every_second(&m->plan->round[m->plan->rounds - 1]);
         }

@@ -327,15 +327,14 @@ static void add_look(struct retest *r, int ask, int k, unsigned epochs)
         pair[n][receives] = s->id;
         pair[n++][!receives] = partner;
     }
+    const struct plan_pairs what = {stage_of(r, receives), op_of[kind], r->bytes[kind], epochs};
     for (int i = 0; i < n; i++) {
         r->used[pair[i][!receives]] = 0;
         if (alone)
-            plan_add_pairs(r->out, stage_of(r, receives), op_of[kind], r->bytes[kind], epochs,
-                           (const int(*)[2]) & pair[i], 1);
+            plan_add_pairs(r->out, &what, (const int(*)[2]) & pair[i], 1);
     }
     if (!alone && n)
-        plan_add_pairs(r->out, stage_of(r, receives), op_of[kind], r->bytes[kind], epochs,
-                       (const int(*)[2])pair, n);
+        plan_add_pairs(r->out, &what, (const int(*)[2])pair, n);
     free(order);
     free(pair);
 }
@@ -423,10 +422,8 @@ static int first_stage(struct look *look, int *of, int n)
 static void measure_again(struct retest *r, const struct noise *noise, bool quick, int budget)
 {
     const int n = r->in->topo->endpoints, least = quick ? 2 : LOOKS_LEAST;
-    struct retest_how how = {.stage = r->by_nic ? STAGE_NIC_RETEST : STAGE_RETEST,
-                             .epochs = quick ? 1 : (1u << PLAN_EPOCHS) - 1,
-                             .bytes = r->bytes[LOOK_RATE],
-                             .most = quick ? RETEST_PAIRS_QUICK : RETEST_PAIRS};
+    const struct plan_pairs pairs = {r->by_nic ? STAGE_NIC_RETEST : STAGE_RETEST, OP_PAIR_BW,
+                                     r->bytes[LOOK_RATE], quick ? 1 : (1u << PLAN_EPOCHS) - 1};
     const int before = r->out->rounds;
 
     r->room = n < 4 ? 2 : n / 2; /* leave as many as partners */
@@ -434,7 +431,7 @@ static void measure_again(struct retest *r, const struct noise *noise, bool quic
     add_suspects(r, noise);
     for (int a = 0; a < ASKS; a++)
         add_controls(r, a);
-    schedule_retest_pairs(r->out, r->in, noise, &how);
+    schedule_retest_pairs(r->out, r->in, noise, &pairs, quick ? RETEST_PAIRS_QUICK : RETEST_PAIRS);
     add_looks(r, budget - (quick ? r->out->rounds - before : 0));
 }
 

@@ -185,8 +185,8 @@ enum { PER_ENDPOINT = 2, PER_RACKS = 2 };
 struct chosen {
     struct plan *out;
     const struct noise_input *in;
-    const struct retest_how *how;
-    int from, count; /* number of earlier rounds; number of chosen pairs */
+    const struct plan_pairs *what;
+    int from, count, most; /* number of earlier rounds; number of chosen pairs, and its limit */
     bool tier[TIER_MAX];
 };
 
@@ -217,10 +217,9 @@ static bool is_enough(const struct chosen *c, int a, int b)
 
 static void choose(struct chosen *c, int a, int b, int tier)
 {
-    if (c->count >= c->how->most || is_enough(c, a, b))
+    if (c->count >= c->most || is_enough(c, a, b))
         return;
-    plan_add_pairs(c->out, c->how->stage, OP_PAIR_BW, c->how->bytes, c->how->epochs,
-                   (const int[][2]){{a, b}}, 1);
+    plan_add_pairs(c->out, c->what, (const int[][2]){{a, b}}, 1);
     c->count++;
     c->tier[tier] = true;
 }
@@ -240,14 +239,13 @@ static void add_control(struct chosen *c, const struct residuals *x, int tier)
         best = k;
     }
     if (best)
-        plan_add_pairs(c->out, c->how->stage, OP_PAIR_BW, c->how->bytes, c->how->epochs,
-                       (const int[][2]){{best->src, best->dst}}, 1);
+        plan_add_pairs(c->out, c->what, (const int[][2]){{best->src, best->dst}}, 1);
 }
 
 void schedule_retest_pairs(struct plan *out, const struct noise_input *in,
-                           const struct noise *noise, const struct retest_how *how)
+                           const struct noise *noise, const struct plan_pairs *what, int most)
 {
-    struct chosen c = {.out = out, .in = in, .how = how, .from = out->rounds};
+    struct chosen c = {.out = out, .in = in, .what = what, .from = out->rounds, .most = most};
     struct residuals x;
     int n;
 

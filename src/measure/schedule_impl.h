@@ -115,13 +115,7 @@ void schedule_retest(struct plan *out, const struct topo *t, struct points *p, b
  * furthest below what their two ends explain, and one normal pair for each tier among them. */
 struct noise_input;
 struct noise;
-struct retest_how {
-    enum stage stage;
-    unsigned epochs;
-    size_t bytes;
-    int most;
-};
 void schedule_retest_pairs(struct plan *out, const struct noise_input *in,
-                           const struct noise *noise, const struct retest_how *how);
+                           const struct noise *noise, const struct plan_pairs *what, int most);
 
 #endif

@@ -251,11 +251,21 @@ bool greedy_fill(struct placer *pl, const struct row *row, const int *box_of, in
     return done;
 }
 
+/* Where lines of ranks are tried, and how. */
+struct line_search {
+    struct place_best *best;
+    struct placer *placer;
+    struct row row[ROW_HOWS];
+    bool split;   /* split blocks too large for any box into smaller ones of every size */
+    double share; /* of the placer's time */
+    int *order;   /* scratch */
+};
+
 /* Try blocks of `size` adjacent ranks, whole in boxes.  Blocks that no box holds are split into
  * blocks of `small`, which divides size; 0: not split.  at: place of each rank in the line. */
-static void try_line(struct place_best *b, struct placer *pl, const struct row *r, const int *at,
-                     int size, int small, int *order)
+static void try_line(struct line_search *l, const struct row *r, const int *at, int size, int small)
 {
+    struct placer *pl = l->placer;
     int least = small ? small : size, per = pl->pool->per_host < least ? pl->pool->per_host : 1;
     int block[4] = {size, small, per, 1}, plain[3] = {size, per, 1};
     int *slot = mem_calloc((size_t)pl->ranks + 1, sizeof(int));
@@ -265,25 +275,24 @@ static void try_line(struct place_best *b, struct placer *pl, const struct row *
              r->level < 0 ? "machine" : level_name[r->level]);
     if (row_fill(r, pl->pool, small ? block : plain, small ? 4 : 3, pl->ranks, small > 0, slot)) {
         for (int rank = 0; rank < pl->ranks; rank++)
-            order[rank] = slot[at[rank]];
-        place_try(b, pl, order, words, NULL);
+            l->order[rank] = slot[at[rank]];
+        place_try(l->best, pl, l->order, words, NULL);
     }
     free(slot);
 }
 
-/* Try rows of all kinds.  split: blocks too large for any box are split into smaller ones of every
- * size. */
-static void try_rows(struct place_best *b, struct placer *pl, const struct row *row, const int *at,
-                     int size, bool split, double share, int *order)
+/* Try rows of all kinds. */
+static void try_rows(struct line_search *l, const int *at, int size)
 {
-    int per = pl->pool->per_host;
+    int per = l->placer->pool->per_host;
 
     for (int how = 0; how < ROW_HOWS; how++) {
-        if (!split)
-            try_line(b, pl, &row[how], at, size, 0, order);
-        for (int small = size / 2; split && small > per && placer_may(pl, share); small--)
+        if (!l->split)
+            try_line(l, &l->row[how], at, size, 0);
+        for (int small = size / 2; l->split && small > per && placer_may(l->placer, l->share);
+             small--)
             if (size % small == 0 && small % per == 0)
-                try_line(b, pl, &row[how], at, size, small, order);
+                try_line(l, &l->row[how], at, size, small);
     }
 }
 
@@ -292,29 +301,32 @@ static void try_rows(struct place_best *b, struct placer *pl, const struct row *
 static void lines(struct place_best *b, struct placer *pl, int level, bool split, double share)
 {
     int per = pl->pool->per_host;
-    int *order = mem_calloc((size_t)pl->ranks + 1, sizeof(int));
+    struct line_search l = {.best = b,
+                            .placer = pl,
+                            .split = split,
+                            .share = share,
+                            .order = mem_calloc((size_t)pl->ranks + 1, sizeof(int))};
     int *at = mem_calloc((size_t)pl->ranks + 1, sizeof(int));
-    struct row row[ROW_HOWS];
     struct greedy f;
 
     for (int how = 0; how < ROW_HOWS; how++)
-        row_make(&row[how], pl->pool, level, (enum row_how)how, -1, -1);
-    int most = (split ? 2 : 1) * row_largest(&row[0], pl->pool);
+        row_make(&l.row[how], pl->pool, level, (enum row_how)how, -1, -1);
+    int most = (split ? 2 : 1) * row_largest(&l.row[0], pl->pool);
     int from = most < pl->ranks / 2 ? most : pl->ranks / 2;
     for (int size = from; size > 1 && placer_may(pl, share); size--) {
         if (pl->ranks % size || (size % per && per % size))
             continue;
-        fill_open(&f, pl, &row[0], NULL, at);
+        fill_open(&f, pl, &l.row[0], NULL, at);
         fill_line(&f, size);
         fill_close(&f);
-        try_rows(b, pl, row, at, size, split, share, order);
+        try_rows(&l, at, size);
         for (int rank = 0; rank < pl->ranks; rank++)
             at[rank] = rank;
-        try_rows(b, pl, row, at, size, split, share, order);
+        try_rows(&l, at, size);
     }
     for (int how = 0; how < ROW_HOWS; how++)
-        row_free(&row[how]);
-    free(order);
+        row_free(&l.row[how]);
+    free(l.order);
     free(at);
 }
 

@@ -325,27 +325,46 @@ static void fill_row(struct steps_work *w, struct record_row *r, const int *call
     r->overlap = timed && r->axis >= 0 ? both / sec : NAN;
 }
 
-static void fill_rows(struct steps_work *w)
+/* Set the calls per group and step.  Each group has a median of its own: a call at the cut is in the
+ * step before on some groups, so that the sum of all groups differs from step to step. */
+static void count_calls(struct steps_work *w)
 {
     struct record_steps *s = w->s;
-    int *row = mem_calloc((size_t)w->j->calls + 1, sizeof(*row));
+    const struct record_job *j = w->j;
+    int *kind = mem_calloc((size_t)j->calls + 1, sizeof(*kind));
     int *in_step = mem_calloc((size_t)s->steps + 1, sizeof(*in_step));
     double *buf = mem_calloc((size_t)s->steps + 1, sizeof(*buf));
     struct lists of;
 
+    for (int c = 0; c < j->calls; c++)
+        kind[c] = j->call[c].kind;
+    lists_make(&of, kind, NULL, j->calls, j->kinds);
+    for (int k = 0; k < j->kinds; k++)
+        if (s->row_of[k] >= 0)
+            s->row[s->row_of[k]].count +=
+                middle(w, in_step, &of.at[of.start[k]], of.start[k + 1] - of.start[k], buf);
+    for (int r = 0; r < s->rows; r++)
+        s->row[r].count /= s->row[r].groups;
+    lists_free(&of);
+    free(kind);
+    free(in_step);
+    free(buf);
+}
+
+static void fill_rows(struct steps_work *w)
+{
+    struct record_steps *s = w->s;
+    int *row = mem_calloc((size_t)w->j->calls + 1, sizeof(*row));
+    struct lists of;
+
+    count_calls(w);
     for (int c = 0; c < w->j->calls; c++)
         row[c] = w->j->call[c].kind < 0 ? -1 : s->row_of[w->j->call[c].kind];
     lists_make(&of, row, NULL, w->j->calls, s->rows);
-    for (int r = 0; r < s->rows; r++) {
-        const int *call = &of.at[of.start[r]];
-        int calls = of.start[r + 1] - of.start[r];
-        s->row[r].count = middle(w, in_step, call, calls, buf) / s->row[r].groups;
-        fill_row(w, &s->row[r], call, calls);
-    }
+    for (int r = 0; r < s->rows; r++)
+        fill_row(w, &s->row[r], &of.at[of.start[r]], of.start[r + 1] - of.start[r]);
     lists_free(&of);
     free(row);
-    free(in_step);
-    free(buf);
 }
 
 /* --- complete analysis --- */

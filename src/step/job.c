@@ -241,7 +241,10 @@ static int open_names(struct job *j, const struct job_opts *o, struct err *err)
     matrix_init(&j->matrix);
     if (model_load(&j->model, o->model, err) < 0)
         return -1;
-    return constants_load(&j->constants, o->constants, err);
+    if (o->constants || !o->shipped)
+        return constants_load(&j->constants, o->constants, err);
+    constants_copy(&j->constants, o->shipped);
+    return 0;
 }
 
 int job_open(struct job *j, struct job_opts *o, struct err *err)

@@ -21,6 +21,8 @@ struct job_opts {
     int mesh;         /* enum mesh_order */
     double flops;
     struct recipe recipe;
+    /* the shipped constants, loaded by a caller that opens many jobs; NULL: job_open() loads them */
+    const struct constants *shipped;
 };
 
 void job_defaults(struct job_opts *o);

@@ -74,21 +74,26 @@ static const struct field mlp_field[] = {
 };
 #undef OF
 
-enum {
-    ATTENTION_FIELDS = sizeof(attention_field) / sizeof(*attention_field),
-    MLP_FIELDS = sizeof(mlp_field) / sizeof(*mlp_field),
+/* The kinds of one part of a layer, and their keys. */
+struct layer_part {
+    const char *const *kind;
+    int kinds;
+    const struct field *field;
+    int fields;
 };
 
-/* Read an integer of an object, min..max.  If it is missing, *out is unchanged when optional, else
- * an error. */
-static int read_int(json_t *object, const char *where, const char *key, int min, int max,
-                    bool optional, int *out, struct err *err)
+static const struct layer_part attention_part = {
+    mixer_name, MIXER_COUNT, attention_field, sizeof(attention_field) / sizeof(*attention_field)};
+static const struct layer_part mlp_part = {mlp_name, MLP_COUNT, mlp_field,
+                                           sizeof(mlp_field) / sizeof(*mlp_field)};
+
+/* Read an integer of an object, 1..max. */
+static int read_int(json_t *object, const char *where, const char *key, int max, int *out,
+                    struct err *err)
 {
     double x = 0;
 
-    if (optional && !json_object_get(object, key))
-        return 0;
-    if (json_number(object, where, key, min, max, 0, &x, err) < 0)
+    if (json_number(object, where, key, 1, max, 0, &x, err) < 0)
         return -1;
     if (x != floor(x))
         return err_data(err, "%s: \"%s\" is %.10g, not a whole number", where, key, x);
@@ -100,15 +105,15 @@ static int read_bool(json_t *object, const char *where, const char *key, bool *o
 {
     json_t *v = json_object_get(object, key);
 
-    if (v && !json_is_boolean(v))
+    if (!json_is_boolean(v))
         return err_data(err, "%s: \"%s\" is neither true nor false", where, key);
     *out = json_is_true(v);
     return 0;
 }
 
 /* Allow no key but "kind" and the fields of this kind. */
-static int check_keys(json_t *object, const char *where, const struct field *field, int fields,
-                      int kind, const char *kind_name, struct err *err)
+static int check_keys(json_t *object, const char *where, const struct layer_part *p, int kind,
+                      struct err *err)
 {
     const char *key;
     json_t *v;
@@ -116,34 +121,34 @@ static int check_keys(json_t *object, const char *where, const struct field *fie
     json_object_foreach(object, key, v)
     {
         int i = 0;
-        while (i < fields && (strcmp(key, field[i].key) || !(field[i].kinds & 1u << kind)))
+        while (i < p->fields && (strcmp(key, p->field[i].key) || !(p->field[i].kinds & 1u << kind)))
             i++;
-        if (i == fields && strcmp(key, "kind"))
-            return err_data(err, "%s: kind \"%s\" has no key \"%s\"", where, kind_name, key);
+        if (i == p->fields && strcmp(key, "kind"))
+            return err_data(err, "%s: kind \"%s\" has no key \"%s\"", where, p->kind[kind], key);
     }
     return 0;
 }
 
-static int read_fields(void *base, json_t *object, const char *where, const struct field *field,
-                       int fields, int kind, struct err *err)
+/* Read the fields of this kind.  An optional one that is missing keeps its value. */
+static int read_fields(void *base, json_t *object, const char *where, const struct layer_part *p,
+                       int kind, struct err *err)
 {
-    for (int i = 0; i < fields; i++) {
-        const struct field *f = &field[i];
+    for (int i = 0; i < p->fields; i++) {
+        const struct field *f = &p->field[i];
         void *at = (char *)base + f->offset;
-        if (!(f->kinds & 1u << kind))
+        if (!(f->kinds & 1u << kind) || (f->optional && !json_object_get(object, f->key)))
             continue;
         int rc = strcmp(f->key, "bias") == 0
                      ? read_bool(object, where, f->key, at, err)
-                     : read_int(object, where, f->key, 1, MODEL_DIM_MAX, f->optional, at, err);
+                     : read_int(object, where, f->key, MODEL_DIM_MAX, at, err);
         if (rc < 0)
             return -1;
     }
     return 0;
 }
 
-/* Returns the index of "kind" among names[], or -1. */
-static int read_kind(json_t *object, const char *where, const char *const *names, int n,
-                     struct err *err)
+/* Returns the index of "kind" among those of the part, or -1. */
+static int read_kind(json_t *object, const char *where, const struct layer_part *p, struct err *err)
 {
     const char *kind = json_string_value(json_object_get(object, "kind"));
     char known[64];
@@ -154,12 +159,12 @@ static int read_kind(json_t *object, const char *where, const char *const *names
     if (!kind)
         return err_data(err, "%s: \"kind\" is %s", where,
                         json_object_get(object, "kind") ? "not a text" : "missing");
-    for (int i = 0; i < n; i++) {
-        if (!strcmp(kind, names[i]))
+    for (int i = 0; i < p->kinds; i++) {
+        if (!strcmp(kind, p->kind[i]))
             return i;
         if (used < sizeof(known))
             used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
-                                     names[i]);
+                                     p->kind[i]);
     }
     return err_data(err, "%s: kind \"%s\" is not known (known: %s)", where, kind, known);
 }
@@ -200,14 +205,13 @@ static int check_attention(struct attention *a, const char *where, struct err *e
 
 static int read_attention(struct attention *a, json_t *object, const char *where, struct err *err)
 {
-    int kind = read_kind(object, where, mixer_name, MIXER_COUNT, err);
+    int kind = read_kind(object, where, &attention_part, err);
 
     if (kind < 0)
         return -1;
     a->kind = (enum mixer_kind)kind;
-    if (check_keys(object, where, attention_field, ATTENTION_FIELDS, kind, mixer_name[kind], err) <
-            0 ||
-        read_fields(a, object, where, attention_field, ATTENTION_FIELDS, kind, err) < 0)
+    if (check_keys(object, where, &attention_part, kind, err) < 0 ||
+        read_fields(a, object, where, &attention_part, kind, err) < 0)
         return -1;
     return check_attention(a, where, err);
 }
@@ -240,13 +244,13 @@ static int check_experts(const struct mlp *p, json_t *object, const char *where,
 
 static int read_mlp(struct mlp *p, json_t *object, const char *where, struct err *err)
 {
-    int kind = read_kind(object, where, mlp_name, MLP_COUNT, err);
+    int kind = read_kind(object, where, &mlp_part, err);
 
     if (kind < 0)
         return -1;
     p->kind = (enum mlp_kind)kind;
-    if (check_keys(object, where, mlp_field, MLP_FIELDS, kind, mlp_name[kind], err) < 0 ||
-        read_fields(p, object, where, mlp_field, MLP_FIELDS, kind, err) < 0)
+    if (check_keys(object, where, &mlp_part, kind, err) < 0 ||
+        read_fields(p, object, where, &mlp_part, kind, err) < 0)
         return -1;
     return check_experts(p, object, where, err);
 }
@@ -264,7 +268,7 @@ static int read_layer(struct layer *l, json_t *object, const char *where, bool *
     if (json_take_keys(object, where, key, shared ? 4 : 3, is, err) < 0)
         return -1;
     char *mixer_where = mem_printf("%s.attention", where), *mlp_where = mem_printf("%s.mlp", where);
-    int bad = read_int(object, where, "count", 1, MODEL_LAYERS_MAX, false, &l->count, err) < 0 ||
+    int bad = read_int(object, where, "count", MODEL_LAYERS_MAX, &l->count, err) < 0 ||
               read_attention(&l->attention, is[1], mixer_where, err) < 0 ||
               read_mlp(&l->mlp, is[2], mlp_where, err) < 0;
     free(mixer_where);
@@ -313,9 +317,9 @@ static int read_model(struct model *m, json_t *root, const char *path, struct er
     m->title = mem_strdup(title);
     m->source = mem_strdup(source);
     m->tied = tied;
-    if (read_int(root, path, "hidden", 1, MODEL_DIM_MAX, false, &m->hidden, err) < 0 ||
-        read_int(root, path, "vocab", 1, MODEL_DIM_MAX, false, &m->vocab, err) < 0 ||
-        read_int(root, path, "positions", 1, MODEL_DIM_MAX, true, &m->positions, err) < 0 ||
+    if (read_int(root, path, "hidden", MODEL_DIM_MAX, &m->hidden, err) < 0 ||
+        read_int(root, path, "vocab", MODEL_DIM_MAX, &m->vocab, err) < 0 ||
+        (positions && read_int(root, path, "positions", MODEL_DIM_MAX, &m->positions, err) < 0) ||
         read_layers(m, layers, path, err) < 0)
         return -1;
     char *where = mem_printf("%s: mtp", path);

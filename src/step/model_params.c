@@ -86,17 +86,22 @@ static void (*const add_mixer[MIXER_COUNT])(struct weights *, double, const stru
 
 /* Add two or three matrices between `in` and `ffn`. */
 static void add_wide(struct weights *w, const struct mlp *p, enum weight_part part, double in,
-                     double ffn, double copies, double active)
+                     double ffn)
 {
-    int first = w->n;
-
     if (p->kind == MLP_SWIGLU)
         add(w, "gate", part, in, ffn, p->bias);
     add(w, "up", part, in, ffn, p->bias);
     add(w, "down", part, ffn, in, p->bias);
+}
+
+static void add_experts(struct weights *w, double in, const struct mlp *p)
+{
+    int first = w->n;
+
+    add_wide(w, p, WEIGHT_EXPERTS, in, p->ffn);
     for (int i = first; i < w->n; i++) {
-        w->row[i].copies = copies;
-        w->row[i].active = active;
+        w->row[i].copies = p->experts;
+        w->row[i].active = p->topk;
     }
 }
 
@@ -105,7 +110,7 @@ static void add_mlp(struct weights *w, double h, const struct mlp *p)
     if (p->kind == MLP_NONE)
         return;
     if (!p->experts) {
-        add_wide(w, p, WEIGHT_MLP, h, p->ffn, 1, 1);
+        add_wide(w, p, WEIGHT_MLP, h, p->ffn);
         return;
     }
     add(w, "router", WEIGHT_ROUTER, h, p->experts, p->bias);
@@ -113,9 +118,9 @@ static void add_mlp(struct weights *w, double h, const struct mlp *p)
         add(w, "latent down", WEIGHT_ROUTER, h, p->latent, p->bias);
         add(w, "latent up", WEIGHT_ROUTER, p->latent, h, p->bias);
     }
-    add_wide(w, p, WEIGHT_EXPERTS, p->latent ? p->latent : h, p->ffn, p->experts, p->topk);
+    add_experts(w, p->latent ? p->latent : h, p);
     if (p->shared_ffn)
-        add_wide(w, p, WEIGHT_SHARED, h, p->shared_ffn, 1, 1);
+        add_wide(w, p, WEIGHT_SHARED, h, p->shared_ffn);
 }
 
 /* True for up after gate, and for k and v after q: one product with one input. */

@@ -218,26 +218,34 @@ static struct timing_seen shares(struct timing *t, const struct timing_list *lis
     return s;
 }
 
+/* What all passes have in common. */
+struct windows {
+    const struct timing_list *list;
+    const double *one;
+    double exposed; /* share that no compute hides */
+    double microbatches;
+};
+
 /* Add the exposed time of `passes` passes of a set of messages that may hide behind `hides` seconds
  * each.  Layers are alike, so the sum over layers of max(exposed c, c - overlap w) is the same over
  * the whole pass. */
-static void window(struct timing *t, const struct timing_list *list, const double *one,
-                   const struct coefficients *c, uint64_t set, double hides, double microbatches,
+static void window(struct timing *t, const struct windows *w, uint64_t set, double hides,
                    double passes)
 {
+    const struct timing_list *list = w->list;
     double comm = 0, each[TRAFFIC_MAX];
 
     EACH(i, set)
     {
-        each[i] = list->repeats >> i & 1 ? t->raw[i] / microbatches : t->raw[i];
+        each[i] = list->repeats >> i & 1 ? t->raw[i] / w->microbatches : t->raw[i];
         comm += each[i];
     }
     if (!(comm > 0))
         return;
-    double seen = larger(c->exposed[EXPOSE_WINDOW] * comm, comm - hides) / comm;
+    double seen = larger(w->exposed * comm, comm - hides) / comm;
     EACH(i, set)
     {
-        double edge = list->edge >> i & 1 ? one[i] * list->links[i] * (1 - seen) : 0;
+        double edge = list->edge >> i & 1 ? w->one[i] * list->links[i] * (1 - seen) : 0;
         t->seen[i] += passes * (edge + each[i] * seen);
     }
 }
@@ -247,6 +255,7 @@ static void window(struct timing *t, const struct timing_list *list, const doubl
 static void windows(struct timing *t, const struct timing_list *list, const double *one,
                     const struct coefficients *c, double layers, double microbatches)
 {
+    const struct windows w = {list, one, c->exposed[EXPOSE_WINDOW], microbatches};
     double share = t->forward / (t->forward + t->backward);
 
     for (int backward = 0; backward < 2; backward++) {
@@ -255,9 +264,9 @@ static void windows(struct timing *t, const struct timing_list *list, const doub
         double hides = c->overlap * (backward ? t->backward : t->forward) + c->beside * inside;
         if (!set)
             continue;
-        window(t, list, one, c, set, hides, microbatches, 1);
+        window(t, &w, set, hides, 1);
         if (again != set)
-            window(t, list, one, c, again, hides, microbatches, microbatches - 1);
+            window(t, &w, again, hides, microbatches - 1);
         else
             EACH(i, set) /* every round equals the last one */
             {

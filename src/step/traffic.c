@@ -62,44 +62,76 @@ static void add(struct traffic_list *s, const struct message *msg)
     to->span = span;
 }
 
-static const char sp_formula[] =
-    "s b h 2 / cp; a half of a layer: all_gather before, reduce_scatter after, both again "
-    "backward, all_gather once more for weights' gradients (Korthikanti et al. 2022, 4.2.2)";
-static const char ar_formula[] = "s b h 2 / cp, one after each half of a layer and one backward "
-                                 "(Shoeybi et al. 2019, 3)";
-static void add_inside(struct traffic_list *s, enum axis axis, enum exposure exposure,
-                       const char *label, enum op op, double bytes, double count,
-                       const char *formula)
+/* What is the same for every step in a message inside layers. */
+struct inside {
+    const char *label;
+    enum axis axis;
+    enum exposure exposure;
+    enum op op;
+    const char *formula;
+};
+
+static struct message inside_message(const struct traffic_list *s, const struct inside *kind,
+                                     double bytes, double count)
 {
-    add(s, &(struct message){.label = label,
-                             .axes = AXIS_BIT(axis),
-                             .exposure = exposure,
-                             .op = op,
-                             .bytes = bytes,
-                             .count = count * s->s->microbatches,
-                             .phase = PHASE_LAYER,
-                             .rounds = s->s->microbatches,
-                             .per_token = true,
-                             .per_microbatch = true,
-                             .formula = formula});
+    return (struct message){.label = kind->label,
+                            .axes = AXIS_BIT(kind->axis),
+                            .exposure = kind->exposure,
+                            .op = kind->op,
+                            .bytes = bytes,
+                            .count = count * s->s->microbatches,
+                            .phase = PHASE_LAYER,
+                            .rounds = s->s->microbatches,
+                            .per_token = true,
+                            .per_microbatch = true,
+                            .formula = kind->formula};
 }
+
+/* Add a message of this many bytes, `count` times a microbatch. */
+static void add_inside(struct traffic_list *s, double bytes, double count,
+                       const struct inside *kind)
+{
+    struct message msg = inside_message(s, kind, bytes, count);
+
+    add(s, &msg);
+}
+
+/* Labels of the messages of a width, and the formula of their bytes. */
+struct width_labels {
+    const char *gather, *scatter, *reduce;
+    const char *formula, *reduce_formula;
+};
+
+static const struct width_labels hidden_labels = {
+    "tp all_gather", "tp reduce_scatter", "tp all_reduce",
+    "s b h 2 / cp; a half of a layer: all_gather before, reduce_scatter after, both again "
+    "backward, all_gather once more for weights' gradients (Korthikanti et al. 2022, 4.2.2)",
+    "s b h 2 / cp, one after each half of a layer and one backward (Shoeybi et al. 2019, 3)"};
+
+static const char latent_formula[] =
+    "s b (q rank + kv rank + rope) 2 / cp: latents are gathered, not hidden "
+    "(Megatron-LM core/transformer/multi_latent_attention.py)";
+static const struct width_labels latent_labels = {
+    "tp all_gather of latents", "tp reduce_scatter of latents", "tp all_reduce of latents",
+    latent_formula, latent_formula};
 
 /* Add the messages for `in` inputs and `out` outputs of this width. */
 static void add_width(struct traffic_list *s, enum exposure e, double width, double in, double out,
-                      const char *gathers, const char *scatters, const char *reduces,
-                      const char *formula)
+                      const struct width_labels *labels)
 {
     double bytes = s->s->tokens * width * ACTIVATION_BYTES;
     double forward = 1 + s->again, weights = s->r->lora ? 0 : 1;
 
     if (!s->r->sequence_parallel) {
-        add_inside(s, AXIS_TP, e, reduces, OP_ALL_REDUCE, bytes, out * forward + in,
-                   formula == sp_formula ? ar_formula : formula);
+        add_inside(
+            s, bytes, out * forward + in,
+            &(struct inside){labels->reduce, AXIS_TP, e, OP_ALL_REDUCE, labels->reduce_formula});
         return;
     }
-    add_inside(s, AXIS_TP, e, gathers, OP_ALL_GATHER, bytes, in * (forward + weights) + out,
-               formula);
-    add_inside(s, AXIS_TP, e, scatters, OP_REDUCE_SCATTER, bytes, out * forward + in, formula);
+    add_inside(s, bytes, in * (forward + weights) + out,
+               &(struct inside){labels->gather, AXIS_TP, e, OP_ALL_GATHER, labels->formula});
+    add_inside(s, bytes, out * forward + in,
+               &(struct inside){labels->scatter, AXIS_TP, e, OP_REDUCE_SCATTER, labels->formula});
 }
 
 /* Embedding and head of one microbatch, whose products no stack splits: the embedding's output is
@@ -112,26 +144,31 @@ static void add_ends(struct traffic_list *s)
     double first = s->stage->first, trained = s->r->lora ? 0 : 1;
 
     if (!s->r->sequence_parallel) {
-        add_inside(s, AXIS_TP, EXPOSE_TP_PLAIN, "tp all_reduce of embedding and head",
-                   OP_ALL_REDUCE, bytes, first + heads,
-                   "s b h 2 / cp, embedding forward, head backward");
+        add_inside(s, bytes, first + heads,
+                   &(struct inside){"tp all_reduce of embedding and head", AXIS_TP, EXPOSE_TP_PLAIN,
+                                    OP_ALL_REDUCE,
+                                    "s b h 2 / cp, embedding forward, head backward"});
     } else {
-        add_inside(s, AXIS_TP, EXPOSE_TP_PLAIN, "tp all_gather of embedding and head",
-                   OP_ALL_GATHER, bytes, first * trained + heads * (1 + trained),
-                   "s b h 2 / cp, embedding backward, head forward and for its weights' gradient");
-        add_inside(s, AXIS_TP, EXPOSE_TP_PLAIN, "tp reduce_scatter of embedding and head",
-                   OP_REDUCE_SCATTER, bytes, first + heads,
-                   "s b h 2 / cp, embedding forward, head backward");
+        add_inside(
+            s, bytes, first * trained + heads * (1 + trained),
+            &(struct inside){
+                "tp all_gather of embedding and head", AXIS_TP, EXPOSE_TP_PLAIN, OP_ALL_GATHER,
+                "s b h 2 / cp, embedding backward, head forward and for its weights' gradient"});
+        add_inside(s, bytes, first + heads,
+                   &(struct inside){"tp reduce_scatter of embedding and head", AXIS_TP,
+                                    EXPOSE_TP_PLAIN, OP_REDUCE_SCATTER,
+                                    "s b h 2 / cp, embedding forward, head backward"});
     }
     if (!s->r->loss_parallel)
-        add_inside(s, AXIS_TP, EXPOSE_TP_PLAIN, "tp all_gather of logits", OP_ALL_GATHER,
-                   s->s->tokens * s->m->vocab * ACTIVATION_BYTES, heads,
-                   "s b V 2 / cp, for a loss of whole logits");
+        add_inside(s, s->s->tokens * s->m->vocab * ACTIVATION_BYTES, heads,
+                   &(struct inside){"tp all_gather of logits", AXIS_TP, EXPOSE_TP_PLAIN,
+                                    OP_ALL_GATHER, "s b V 2 / cp, for a loss of whole logits"});
     else
-        add_inside(s, AXIS_TP, EXPOSE_TP_PLAIN, "tp all_reduce of loss", OP_ALL_REDUCE,
-                   s->s->tokens * 4, 3 * heads,
-                   "s b 4 / cp: maximum, sum and target of each token's logits (Megatron-LM "
-                   "core/tensor_parallel/cross_entropy.py)");
+        add_inside(s, s->s->tokens * 4, 3 * heads,
+                   &(struct inside){
+                       "tp all_reduce of loss", AXIS_TP, EXPOSE_TP_PLAIN, OP_ALL_REDUCE,
+                       "s b 4 / cp: maximum, sum and target of each token's logits (Megatron-LM "
+                       "core/tensor_parallel/cross_entropy.py)"});
 }
 
 /* Messages of tensor parallelism.  Each half of a layer (mixer; dense MLP or shared experts)
@@ -153,13 +190,10 @@ static void add_tensor(struct traffic_list *s)
         if (a->kind == MIXER_MLA)
             add_width(s, EXPOSE_TP_PLAIN,
                       (a->q_rank ? a->q_rank : s->m->hidden) + (double)a->kv_rank + a->rope_dim, n,
-                      0, "tp all_gather of latents", "tp reduce_scatter of latents",
-                      "tp all_reduce of latents",
-                      "s b (q rank + kv rank + rope) 2 / cp: latents are gathered, not hidden "
-                      "(Megatron-LM core/transformer/multi_latent_attention.py)");
+                      0, &latent_labels);
     }
     add_width(s, recipe_overlaps_tp(s->r) ? EXPOSE_TP : EXPOSE_TP_PLAIN, s->m->hidden, in, out,
-              "tp all_gather", "tp reduce_scatter", "tp all_reduce", sp_formula);
+              &hidden_labels);
     add_ends(s);
 }
 
@@ -180,14 +214,17 @@ static void add_ulysses(struct traffic_list *s, const struct attention *a, doubl
 {
     int v = a->v_dim ? a->v_dim : a->head_dim;
 
-    add_inside(s, AXIS_CP, EXPOSE_CP, "cp all_to_all of queries and outputs", OP_ALL_TO_ALL,
+    add_inside(s,
                s->s->tokens * a->heads / s->l->size[AXIS_TP] * (a->head_dim + v) *
                    ACTIVATION_BYTES / 2,
                2 * (forward + 1) * n,
-               "n d s/cp b 2 / tp each, and their gradients (Jacobs et al. 2023, 3.2)");
-    add_inside(s, AXIS_CP, EXPOSE_CP, "cp all_to_all of keys and values", OP_ALL_TO_ALL,
-               kv_bytes(s, a) / 2, 2 * (forward + 1) * n,
-               "kv d s/cp b 2 / tp each, and their gradients (Jacobs et al. 2023, 3.2)");
+               &(struct inside){
+                   "cp all_to_all of queries and outputs", AXIS_CP, EXPOSE_CP, OP_ALL_TO_ALL,
+                   "n d s/cp b 2 / tp each, and their gradients (Jacobs et al. 2023, 3.2)"});
+    add_inside(s, kv_bytes(s, a) / 2, 2 * (forward + 1) * n,
+               &(struct inside){
+                   "cp all_to_all of keys and values", AXIS_CP, EXPOSE_CP, OP_ALL_TO_ALL,
+                   "kv d s/cp b 2 / tp each, and their gradients (Jacobs et al. 2023, 3.2)"});
 }
 
 /* With all_to_all inside, a rank has u times the tokens and a u-th of the heads: hops carry the same
@@ -202,10 +239,11 @@ static void add_ring(struct traffic_list *s, const struct attention *a, double f
         add_ulysses(s, a, forward, n);
         s->part = (struct span){hops + 1, stride * u};
     }
-    add_inside(s, AXIS_CP, EXPOSE_CP, "cp ring", OP_SENDRECV, kv_bytes(s, a),
-               (forward + 2) * hops * n,
-               "2 kv d s/cp b 2 / tp, cp-1 hops forward and 2 (cp-1) backward (Liu et al. 2023); "
-               "cp/u-1 with ulysses (Fang and Zhao 2024, 3)");
+    add_inside(s, kv_bytes(s, a), (forward + 2) * hops * n,
+               &(struct inside){
+                   "cp ring", AXIS_CP, EXPOSE_CP, OP_SENDRECV,
+                   "2 kv d s/cp b 2 / tp, cp-1 hops forward and 2 (cp-1) backward (Liu et al. "
+                   "2023); cp/u-1 with ulysses (Fang and Zhao 2024, 3)"});
     s->part = (struct span){0, 0};
 }
 
@@ -226,11 +264,13 @@ static void add_attention(struct traffic_list *s, const struct attention *a, dou
         add_ulysses(s, a, forward, n);
         break;
     default:
-        add_inside(s, AXIS_CP, EXPOSE_CP, "cp all_gather of keys and values", OP_ALL_GATHER,
-                   kv_bytes(s, a) * cp, (forward + 1) * n,
-                   "2 kv d s b 2 / tp, forward and backward (Llama 3 2024, 3.3.2)");
-        add_inside(s, AXIS_CP, EXPOSE_CP, "cp reduce_scatter of their gradients", OP_REDUCE_SCATTER,
-                   kv_bytes(s, a) * cp, n, "2 kv d s b 2 / tp (Llama 3 2024, 3.3.2)");
+        add_inside(
+            s, kv_bytes(s, a) * cp, (forward + 1) * n,
+            &(struct inside){"cp all_gather of keys and values", AXIS_CP, EXPOSE_CP, OP_ALL_GATHER,
+                             "2 kv d s b 2 / tp, forward and backward (Llama 3 2024, 3.3.2)"});
+        add_inside(s, kv_bytes(s, a) * cp, n,
+                   &(struct inside){"cp reduce_scatter of their gradients", AXIS_CP, EXPOSE_CP,
+                                    OP_REDUCE_SCATTER, "2 kv d s b 2 / tp (Llama 3 2024, 3.3.2)"});
     }
 }
 
@@ -241,12 +281,15 @@ static void add_mamba(struct traffic_list *s, const struct attention *a, double 
     double inner = (double)a->heads * a->head_dim;
     double unit = s->s->tokens / s->l->size[AXIS_TP] * ACTIVATION_BYTES;
 
-    add_inside(s, AXIS_CP, EXPOSE_CP, "cp all_to_all before the scan", OP_ALL_TO_ALL,
-               unit * (2 * inner + 2.0 * a->groups * a->state + a->heads), (2 + s->again) * n,
-               "(z, x, B, C, dt) s/cp b 2 / tp (Megatron-LM core/ssm/mamba_context_parallel.py)");
-    add_inside(s, AXIS_CP, EXPOSE_CP, "cp all_to_all after the scan", OP_ALL_TO_ALL, unit * inner,
-               (2 + s->again) * n,
-               "y s/cp b 2 / tp (Megatron-LM core/ssm/mamba_context_parallel.py)");
+    add_inside(
+        s, unit * (2 * inner + 2.0 * a->groups * a->state + a->heads), (2 + s->again) * n,
+        &(struct inside){
+            "cp all_to_all before the scan", AXIS_CP, EXPOSE_CP, OP_ALL_TO_ALL,
+            "(z, x, B, C, dt) s/cp b 2 / tp (Megatron-LM core/ssm/mamba_context_parallel.py)"});
+    add_inside(
+        s, unit * inner, (2 + s->again) * n,
+        &(struct inside){"cp all_to_all after the scan", AXIS_CP, EXPOSE_CP, OP_ALL_TO_ALL,
+                         "y s/cp b 2 / tp (Megatron-LM core/ssm/mamba_context_parallel.py)"});
 }
 
 static void add_context(struct traffic_list *s)
@@ -272,22 +315,14 @@ double message_crossing_bytes(const struct message *m, int members)
     return m->bytes / routing_parts(&m->route, 1) * parts * (n - members) / n;
 }
 
-static void add_ep(struct traffic_list *s, const char *label, enum ep_kernel kernel, double bytes,
-                   double count, const struct routing *route, const char *formula)
+static void add_ep(struct traffic_list *s, double bytes, double count, const struct routing *route,
+                   enum ep_kernel kernel, const struct inside *kind)
 {
-    add(s, &(struct message){.label = label,
-                             .axes = AXIS_BIT(AXIS_EP),
-                             .exposure = s->r->ep_overlap ? EXPOSE_EP_OVERLAP : EXPOSE_EP,
-                             .op = OP_ALL_TO_ALL,
-                             .kernel = kernel,
-                             .bytes = bytes,
-                             .count = count * s->s->microbatches,
-                             .phase = PHASE_LAYER,
-                             .rounds = s->s->microbatches,
-                             .per_token = true,
-                             .per_microbatch = true,
-                             .route = *route,
-                             .formula = formula});
+    struct message msg = inside_message(s, kind, bytes, count);
+
+    msg.kernel = kernel;
+    msg.route = *route;
+    add(s, &msg);
 }
 
 /* Tokens of one rank to their experts and back, and their gradients in reverse.  A gradient has as
@@ -300,22 +335,27 @@ static void add_all_to_all(struct traffic_list *s, const struct mlp *p, double n
                             .groups = p->groups,
                             .groups_max = p->nodes_max,
                             .domains_max = s->r->route_nodes};
+    enum exposure exposure = s->r->ep_overlap ? EXPOSE_EP_OVERLAP : EXPOSE_EP;
     bool kernel = s->r->dispatch == DISPATCH_KERNEL;
     double width = p->latent ? p->latent : s->m->hidden;
     double values =
         s->s->tokens / s->l->size[AXIS_TP] * width * (kernel ? routing_parts(&route, 1) : p->topk);
 
-    add_ep(s, "ep dispatch", kernel ? EP_DISPATCH : EP_NONE, values * s->r->dispatch_bytes,
-           (2 + s->again) * n, &route,
-           kernel ? "s b h / (tp cp) bytes for each rank with an expert of the token, forward and "
-                    "backward (DeepSeek-V3 2024, 3.2.2)"
-                  : "s b h topk / (tp cp) bytes, forward and backward (Megatron-LM "
-                    "core/transformer/moe/token_dispatcher.py)");
-    add_ep(s, "ep combine", kernel ? EP_COMBINE : EP_NONE, values * s->r->combine_bytes,
-           (2 + s->again) * n, &route,
-           kernel ? "as dispatch, the other way (DeepSeek-V3 2024, 3.2.2)"
-                  : "as dispatch, the other way (Megatron-LM "
-                    "core/transformer/moe/token_dispatcher.py)");
+    add_ep(s, values * s->r->dispatch_bytes, (2 + s->again) * n, &route,
+           kernel ? EP_DISPATCH : EP_NONE,
+           &(struct inside){
+               "ep dispatch", AXIS_EP, exposure, OP_ALL_TO_ALL,
+               kernel
+                   ? "s b h / (tp cp) bytes for each rank with an expert of the token, forward and "
+                     "backward (DeepSeek-V3 2024, 3.2.2)"
+                   : "s b h topk / (tp cp) bytes, forward and backward (Megatron-LM "
+                     "core/transformer/moe/token_dispatcher.py)"});
+    add_ep(s, values * s->r->combine_bytes, (2 + s->again) * n, &route,
+           kernel ? EP_COMBINE : EP_NONE,
+           &(struct inside){"ep combine", AXIS_EP, exposure, OP_ALL_TO_ALL,
+                            kernel ? "as dispatch, the other way (DeepSeek-V3 2024, 3.2.2)"
+                                   : "as dispatch, the other way (Megatron-LM "
+                                     "core/transformer/moe/token_dispatcher.py)"});
 }
 
 /* Before an all_to_all of uneven sizes every rank sends the number of its tokens for each
@@ -347,10 +387,12 @@ static void add_expert_tensor(struct traffic_list *s, const struct mlp *p, doubl
     double bytes = s->s->tokens / s->l->size[AXIS_TP] * p->topk * width * ACTIVATION_BYTES *
                    s->l->size[AXIS_ETP];
 
-    add_inside(s, AXIS_ETP, EXPOSE_TP_PLAIN, "etp all_gather", OP_ALL_GATHER, bytes,
-               (2 + s->again) * n, formula);
-    add_inside(s, AXIS_ETP, EXPOSE_TP_PLAIN, "etp reduce_scatter", OP_REDUCE_SCATTER, bytes,
-               (2 + s->again) * n, formula);
+    add_inside(
+        s, bytes, (2 + s->again) * n,
+        &(struct inside){"etp all_gather", AXIS_ETP, EXPOSE_TP_PLAIN, OP_ALL_GATHER, formula});
+    add_inside(s, bytes, (2 + s->again) * n,
+               &(struct inside){"etp reduce_scatter", AXIS_ETP, EXPOSE_TP_PLAIN, OP_REDUCE_SCATTER,
+                                formula});
 }
 
 static void add_experts(struct traffic_list *s)
@@ -378,31 +420,40 @@ struct state_grid {
     double layers;
 };
 
+/* How weights or gradients are sent. */
+struct pieces {
+    const char *label;
+    enum op op;
+    enum phase phase;
+    unsigned axes;
+    bool per_microbatch;
+    const char *formula;
+};
+
 /* Weights or gradients of the rank in equal messages.  Sharded weights: one message per layer,
  * because a layer is gathered as a whole.  Otherwise: buckets of at least 40M parameters, 1M per
  * rank of the group (Megatron-LM core/distributed/distributed_data_parallel.py), so that long rings
  * are not dominated by latency.  Embeddings, head and last norm are spread over the messages, so
- * the bytes of a step are exactly Psi times bytes per parameter. */
-static void add_pieces(struct traffic_list *s, const char *label, enum op op, enum phase phase,
-                       unsigned axes, const struct state_grid *grid, double params, double bytes,
-                       bool per_microbatch, const char *formula)
+ * the bytes of a step are exactly Psi times bytes per parameter.  bytes: of one parameter. */
+static void add_pieces(struct traffic_list *s, const struct state_grid *grid, double params,
+                       double bytes, const struct pieces *p)
 {
-    double pieces = fmax(1, grid->layers), rounds = per_microbatch ? s->s->microbatches : 1;
+    double pieces = fmax(1, grid->layers), rounds = p->per_microbatch ? s->s->microbatches : 1;
 
     if (!recipe_gathers_weights(s->r)) {
-        double bucket = fmax(40e6, 1e6 * layout_span(s->l, axes).size);
+        double bucket = fmax(40e6, 1e6 * layout_span(s->l, p->axes).size);
         pieces = fmin(pieces, ceil(params / bucket));
     }
-    add(s, &(struct message){.label = label,
-                             .axes = axes,
+    add(s, &(struct message){.label = p->label,
+                             .axes = p->axes,
                              .exposure = recipe_overlaps_dp(s->r) ? EXPOSE_WINDOW : EXPOSE_DP_PLAIN,
-                             .op = op,
+                             .op = p->op,
                              .bytes = params * bytes / pieces,
                              .count = pieces * rounds,
-                             .phase = phase,
+                             .phase = p->phase,
                              .rounds = rounds,
-                             .per_microbatch = per_microbatch,
-                             .formula = formula});
+                             .per_microbatch = p->per_microbatch,
+                             .formula = p->formula});
 }
 
 static void add_weights(struct traffic_list *s, const struct state_grid *h)
@@ -413,18 +464,22 @@ static void add_weights(struct traffic_list *s, const struct state_grid *h)
     unsigned shard = h->grid->shard;
 
     if (!recipe_gathers_weights(s->r)) {
-        add_pieces(s, h->gather, OP_ALL_GATHER, PHASE_FORWARD, shard, h, h->trained, bytes, false,
-                   "Psi b_p after the optimizer (ZeRO 7.2.1)");
+        add_pieces(s, h, h->trained, bytes,
+                   &(struct pieces){h->gather, OP_ALL_GATHER, PHASE_FORWARD, shard, false,
+                                    "Psi b_p after the optimizer (ZeRO 7.2.1)"});
     } else if (s->r->reshard) {
-        add_pieces(s, h->gather_forward, OP_ALL_GATHER, PHASE_FORWARD, shard, h, h->params, bytes,
-                   true, "m Psi b_p, resharded after forward (ZeRO 7.2.2, FSDP 3.2)");
-        add_pieces(s, h->gather_backward, OP_ALL_GATHER, PHASE_BACKWARD, shard, h, h->params, bytes,
-                   true, "m Psi b_p (ZeRO 7.2.2, FSDP 3.2)");
+        add_pieces(s, h, h->params, bytes,
+                   &(struct pieces){h->gather_forward, OP_ALL_GATHER, PHASE_FORWARD, shard, true,
+                                    "m Psi b_p, resharded after forward (ZeRO 7.2.2, FSDP 3.2)"});
+        add_pieces(s, h, h->params, bytes,
+                   &(struct pieces){h->gather_backward, OP_ALL_GATHER, PHASE_BACKWARD, shard, true,
+                                    "m Psi b_p (ZeRO 7.2.2, FSDP 3.2)"});
     } else {
-        add_pieces(s, h->gather, OP_ALL_GATHER, PHASE_FORWARD, shard, h, h->params, bytes,
-                   !pipeline,
-                   pipeline ? "Psi b_p, kept for all microbatches of a pipeline (FSDP 3.2.1)"
-                            : "m Psi b_p, kept until backward (FSDP 3.2.1)");
+        add_pieces(s, h, h->params, bytes,
+                   &(struct pieces){
+                       h->gather, OP_ALL_GATHER, PHASE_FORWARD, shard, !pipeline,
+                       pipeline ? "Psi b_p, kept for all microbatches of a pipeline (FSDP 3.2.1)"
+                                : "m Psi b_p, kept until backward (FSDP 3.2.1)"});
     }
 }
 
@@ -445,17 +500,22 @@ static void add_gradients(struct traffic_list *s, const struct state_grid *h)
     bool always = reduces_always(s);
 
     if (s->r->strategy == STRATEGY_DDP) {
-        add_pieces(s, h->reduce, OP_ALL_REDUCE, PHASE_BACKWARD, h->grid->data, h, h->trained, bytes,
-                   false, "Psi b_g, 2 Psi b_g on the wire (ZeRO 7.1)");
+        add_pieces(s, h, h->trained, bytes,
+                   &(struct pieces){h->reduce, OP_ALL_REDUCE, PHASE_BACKWARD, h->grid->data, false,
+                                    "Psi b_g, 2 Psi b_g on the wire (ZeRO 7.1)"});
         return;
     }
-    add_pieces(s, h->scatter, OP_REDUCE_SCATTER, PHASE_BACKWARD, h->grid->shard, h, h->trained,
-               bytes, always,
-               always && s->s->microbatches > 1 ? "m Psi b_g (ZeRO 7.2)" : "Psi b_g (ZeRO 7.2.1)");
+    add_pieces(s, h, h->trained, bytes,
+               &(struct pieces){h->scatter, OP_REDUCE_SCATTER, PHASE_BACKWARD, h->grid->shard,
+                                always,
+                                always && s->s->microbatches > 1 ? "m Psi b_g (ZeRO 7.2)"
+                                                                 : "Psi b_g (ZeRO 7.2.1)"});
     if (recipe_has_replicas(s->r))
-        add_pieces(s, h->replicas, OP_ALL_REDUCE, PHASE_BACKWARD, AXIS_BIT(AXIS_DP_REPLICATE), h,
-                   h->trained / h->grid->shards, bytes, always,
-                   "Psi / S b_g over the replicas, as often as the shards (FSDP 3.2.2)");
+        add_pieces(
+            s, h, h->trained / h->grid->shards, bytes,
+            &(struct pieces){h->replicas, OP_ALL_REDUCE, PHASE_BACKWARD,
+                             AXIS_BIT(AXIS_DP_REPLICATE), always,
+                             "Psi / S b_g over the replicas, as often as the shards (FSDP 3.2.2)"});
 }
 
 static void add_state(struct traffic_list *s)

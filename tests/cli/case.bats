@@ -6,6 +6,9 @@ bats_require_minimum_version 1.5.0
 # All cases once, as a table and for programs: some seconds.
 setup_file() {
     railgauge-calibrate claims all --markdown -o "$BATS_FILE_TMPDIR/v.json" >"$BATS_FILE_TMPDIR/v.md" || echo $? >"$BATS_FILE_TMPDIR/code"
+    # A case of many unknowns takes as long as a tenth of all others.
+    railgauge-calibrate claims "$BATS_TEST_DIRNAME/../bad/case/good.json" llama-8b-gb200-h100 -o "$BATS_FILE_TMPDIR/two.json" \
+        >"$BATS_FILE_TMPDIR/two.txt"
 }
 
 setup() {
@@ -30,18 +33,18 @@ setup() {
 }
 
 @test "several cases are judged in turn, as JSON that keeps to what the files say" {
-    railgauge-calibrate claims "$top/tests/bad/case/good.json" llama-8b-gb200-h100 --json -o v.json >out.json
+    cp "$BATS_FILE_TMPDIR/two.json" out.json
     jq -e '.format == "railgauge-verdicts" and (.cases | length) == 2' out.json
     jq -e 'all(.cases[].claims[]; .reason != "" and .lo <= .ours and .ours <= .hi)' out.json
     jq -e '.cases[1].claims[] | select(.claim == "24 H100") | .kind == "time" and .factor > 1 and .choosers > 0' out.json
     jq -e '.counts | [.[][]] | add == ([input.cases[].claims | length] | add)' out.json out.json
     jq -e '.cases[0].solved[0] | .setting == "stretch" and .found > 1' out.json
-    diff <(jq 'del(.provenance)' out.json) <(jq 'del(.provenance)' v.json)
+    railgauge-calibrate claims "$top/tests/bad/case/good.json" --json -o v.json >good.json
+    diff <(jq 'del(.provenance)' good.json) <(jq 'del(.provenance)' v.json)
 }
 
 @test "an excluded claim says what the set-up gives and what would be needed" {
-    run railgauge-calibrate claims llama-8b-gb200-h100
-    [ "$status" -eq 0 ]
+    output=$(<"$BATS_FILE_TMPDIR/two.txt")
     [[ $output == *"24 to 32 H100"*"cannot follow"*"h32: "*" of messages (the claim needs "* ]]
     [[ $output == *"176.7 %, -1.3 points: the published figures contradict each other"* ]]
 }

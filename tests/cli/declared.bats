@@ -26,6 +26,7 @@ setup() {
     [ "$(jq '[.tiers[] | select(.name == "spine").Bps / 36e9, select(.name == "fabric").Bps / 18e9 | . > 0.98 and . < 1.02] | all' <<< "$output")" = true ]
 }
 
+# bats test_tags=nightly
 @test "blind, 1,024 hosts: the same in the rounds that 512 take" {
     railgauge run --transport sim --no-plots --fabric "$PODS" --racks 256 --noise 2% --op pairs --blind -o many
     # Both ways of each; one more round of latency tells whether endpoints of equal numbers share a leaf.

@@ -86,10 +86,14 @@ size, raw = {2: 3, 6: 4}[colour], zlib.decompress(data)
 before, stride = bytes(width * size), width * size + 1
 for y in range(95):
     how, line = raw[y * stride], bytearray(raw[y * stride + 1:(y + 1) * stride])
-    for i in range(len(line)):
+    if how == 2:
+        line = bytearray(x + b & 255 for x, b in zip(line, before))
+    for i in range(len(line) if how not in (0, 2) else 0):
         a, b, c = (line[i - size], before[i], before[i - size]) if i >= size else (0, before[i], 0)
-        paeth = min((abs(b - c), 0, a), (abs(a - c), 1, b), (abs(a + b - 2 * c), 2, c))[2]
-        line[i] = line[i] + (0, a, b, (a + b) // 2, paeth)[how] & 255
+        if how == 4:
+            to_a, to_b, to_c = abs(b - c), abs(a - c), abs(a + b - 2 * c)
+            paeth = a if to_a <= to_b and to_a <= to_c else b if to_b <= to_c else c
+        line[i] = line[i] + (a if how == 1 else (a + b) // 2 if how == 3 else paeth) & 255
     before = bytes(line)
     assert set(before[-(width // 100) * size:]) == {255}, f"row {y}"
 END

@@ -381,9 +381,9 @@ builder() {
         grep -q "^$f " "$t/list"
     done
     run ! grep -E '\.(so|c|pyc) ' "$t/list"
-    "$p" -m venv "$t/venv"
+    "$p" -m venv --without-pip "$t/venv" # a pip of its own takes longer than all else here
     rm -r "$t/tree"
-    "$t/venv/bin/pip" install -q --no-index "$wheel"
+    "$p" -m pip --python "$t/venv/bin/python" install -q --no-index "$wheel"
     cd "$t"
     venv/bin/python -c "
 import railgauge

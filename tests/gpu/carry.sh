@@ -143,7 +143,7 @@ chmod +x "$to/run.sh"
 # --- packed, and counted ---
 bytes() { stat -c %s "$1"; }
 inside() { du -sb --apparent-size "$@" | awk '{n += $1} END {print n}'; }
-tar --sort=name --owner=0 --group=0 -C "$work" -cf - railgauge | gzip -9 >"$to/rest.tar.gz"
+tar --sort=name --owner=0 --group=0 -C "$work" -cf - railgauge | gzip -6 >"$to/rest.tar.gz"
 row() { printf '%s\t%s\t%s\t%s\n' "$@" >>"$to/sizes.tsv"; }
 row rest.tar.gz "$(bytes "$to/rest.tar.gz")" "$(inside "$tree")" 'the parts below, packed together'
 while read -r part what; do

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # big.bats - messages over 2 GiB: derived datatypes, and reductions in slices.
 
+# bats file_tags=nightly
 bats_require_minimum_version 1.5.0
 load helper
 

@@ -50,8 +50,8 @@ took() {
     local start=$took
     for late in 0 0.3; do # its call returns so long after the others' calls
         rm points.tsv
-        took faulty init:1:1:$late --hang-after 60s
-        [ "$((took - start))" -lt 20 ]
+        took faulty init:1:1:$late --hang-after 250s
+        [ "$((took - start))" -lt 125 ]
         [ "$status" -eq 2 ]
         [ "$(stops)" = "count failed failed failed failed failed failed" ]
         [ "$(column note points.tsv | grep -c "^$(who 1).*injected fault")" -eq 6 ]
@@ -76,7 +76,7 @@ took() {
 
 @test "a GPU that is full and slow is not one that does not answer, before its work may rightly be over" {
     echo "serial yes" >>gpus.txt
-    plan "collective all_reduce 50331648 50331648 2 0 0-1" >plan.tsv # which may take 2 s at least
+    plan "collective all_reduce 201326592 201326592 2 0 0-1" >plan.tsv # which may take 8 s at least, on a busy machine as well
     for watch in on off; do
         rm -f points.tsv
         RAILGAUGE_WATCH=$([ $watch = on ] || echo off) FAKE_FAULT=slow:1:1:1.5 run ranks 2 "$probe" probe -t nccl \

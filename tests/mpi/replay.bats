@@ -40,7 +40,7 @@ sound() {
 # runs LAYOUT... - every term is there, and compute takes what it was set to, never less; more is what others have of the
 # cores (tests/lab/replay.bats is alone with them).
 runs() {
-    ranks 4 "$probe" replay "$matrix" --compute-share 80% --seconds 0.2 --steps 2 --json --layout "$@" >out.json
+    ranks 4 "$probe" replay "$matrix" --compute-share 80% --seconds 0.1 --steps 2 --json --layout "$@" >out.json
     sound
 }
 

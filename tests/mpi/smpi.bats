@@ -73,7 +73,8 @@ preset() {
 @test "three tiers and a slow sender: every pair's latency and time come back within 2 %" {
     matrix=$(cd "$BATS_TEST_DIRNAME/../golden/export" && pwd)/campaign/matrix.json
     railgauge export --format simgrid --per endpoint "$matrix" -o platform.xml --hostfile hosts
-    smpi 8 probe --op pair_latency,pair_bw --exact --epochs 1 -b 64 -e 64K -f 1024 --pair-bytes 32M \
+    # The simulator copies every message: no larger ones than the limits below need.
+    smpi 8 probe --op pair_latency,pair_bw --exact --epochs 1 -b 64 -e 64K -f 1024 --pair-bytes 8M \
         -n 4 -w 1 --no-check --no-retest
     railgauge fit -q --no-verdict -o measured.json topology.json plan.tsv points.tsv
     [ "$(jq -r '[.tiers[].curves | has("oneway") and has("uni")] | tostring' measured.json)" = "[true,true,true]" ]
@@ -149,9 +150,11 @@ played() { # ORDER JOB...
 
 # agree SEED FABRIC RACKS JOB...: the order of ranks that place prefers is the one whose messages SimGrid ends first.
 agree() {
-    local model only=(--strategy zero1 --dp-overlap off --tp-overlap off --cuda-graphs step --seq 1024)
-    for model in dense moe; do
-        jq '.hidden = 1024 | .layers[0] |= (.count = 4 | .attention |= (.heads = 16 | .head_dim = 64) | .mlp.ffn = 2048)' \
+    local model heads only=(--strategy zero1 --dp-overlap off --tp-overlap off --cuda-graphs step --seq 1024)
+    for model in dense:16 moe:8; do # all ranks' messages are in one machine's memory
+        heads=${model#*:} model=${model%:*}
+        jq --argjson heads "$heads" '.hidden = 64 * $heads | .layers[0] |= (.count = 4
+            | .attention |= (.heads = $heads | .head_dim = 64) | .mlp.ffn = 128 * $heads)' \
             "$BATS_TEST_DIRNAME/../lab/jobs/$model.json" >$model.json
     done
     instance "$@" "${only[@]}"

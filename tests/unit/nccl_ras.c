@@ -123,7 +123,7 @@ TEST(a_report_that_does_not_end)
 
     assert_non_null(text);
     assert_non_null(strstr(text, "\npart of it\n# cut: no more came in time\n"));
-    assert_true(took > 0.95 * SHORT && took < 5);
+    assert_true(took > 0.95 * SHORT && took < 60);
     free(text);
 }
 

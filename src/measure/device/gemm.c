@@ -183,31 +183,41 @@ static int scale_power(int operand, size_t row, size_t block)
     return (int)(mix(row, block) >> 31) - operand;
 }
 
-static void put_tile(unsigned char *at, int operand, const struct gemm_kind *kind, size_t row,
-                     size_t block, size_t rows, size_t blocks)
+/* Scales of an operand's blocks. */
+struct scales {
+    const struct gemm_kind *kind;
+    int operand;
+    size_t rows, blocks; /* blocks of a row */
+};
+
+static void put_tile(unsigned char *at, const struct scales *s, size_t row, size_t block)
 {
     for (size_t r = 0; r < TILE_ROWS; r++)
         for (size_t b = 0; b < TILE_BLOCKS; b++) {
-            bool inside = row + r < rows && block + b < blocks;
-            int code = kind->scale_one + kind->step * scale_power(operand, row + r, block + b);
+            bool inside = row + r < s->rows && block + b < s->blocks;
+            int power = scale_power(s->operand, row + r, block + b);
+            int code = s->kind->scale_one + s->kind->step * power;
             at[r % 32 * 16 + r / 32 * 4 + b] = (unsigned char)(inside ? code : 0);
         }
 }
 
 /* Fill g->scale[operand] through g->block, which must be idle; waits. */
-static int fill_scales(struct gemm *g, int operand, const struct gemm_kind *kind, size_t rows,
-                       size_t k, gpu_stream stream, struct err *err)
+static int fill_scales(struct gemm *g, int operand, const struct gemm_shape *shape,
+                       gpu_stream stream, struct err *err)
 {
+    const struct gemm_kind *kind = &gemm_kind[shape->dtype];
+    const size_t rows = (size_t)(operand ? shape->m : shape->n), k = (size_t)shape->k;
+
     if (!kind->along)
         return 0;
-    size_t blocks = parts(k, (size_t)kind->along), along = tiles_along(kind, k);
-    size_t tiles = scale_bytes(kind, rows, k) / TILE;
+    const struct scales s = {kind, operand, rows, parts(k, (size_t)kind->along)};
+    const size_t along = tiles_along(kind, k), tiles = scale_bytes(kind, rows, k) / TILE;
 
     for (size_t t = 0, n; t < tiles; t += n) {
         n = tiles - t < BLOCK / TILE ? tiles - t : BLOCK / TILE;
         for (size_t i = 0; i < n; i++)
-            put_tile(g->block.at + i * TILE, operand, kind, (t + i) / along * TILE_ROWS,
-                     (t + i) % along * TILE_BLOCKS, rows, blocks);
+            put_tile(g->block.at + i * TILE, &s, (t + i) / along * TILE_ROWS,
+                     (t + i) % along * TILE_BLOCKS);
         if (gpu_memcpy(g->scale[operand].at + t * TILE, g->block.at, n * TILE, stream, err) < 0 ||
             gpu_stream_wait(stream, err) < 0)
             return -1;
@@ -318,9 +328,9 @@ static int fill_operands(struct gemm *g, const struct gemm_shape *s, size_t copi
         if (fill(&g->operand[i], operand_bytes(s, i) * (i ? 1 : copies), &g->block, stream, err) <
             0)
             return -1;
-    if (gpu_stream_wait(stream, err) < 0 || fill_scales(g, 0, kind, rows[0], k, stream, err) < 0)
+    if (gpu_stream_wait(stream, err) < 0 || fill_scales(g, 0, s, stream, err) < 0)
         return -1;
-    return fill_scales(g, 1, kind, rows[1], k, stream, err);
+    return fill_scales(g, 1, s, stream, err);
 }
 
 int gemm_prepare(struct gemm_job **out, struct gemm *g, const struct gemm_shape *s, int copies,

@@ -137,16 +137,20 @@ static double play(struct timeline *t)
 
 /* --- events --- */
 
+struct event {
+    const char *name, *category;
+    double start, sec;
+};
+
 /* Write one event on a track of a stage, unless its length is a rounding error. */
-static void event(struct timeline *t, int stage, int track, const char *name, const char *category,
-                  double start, double sec, const char *args)
+static void event(struct timeline *t, int stage, int track, struct event e, const char *args)
 {
-    if (!(sec > 1e-10))
+    if (!(e.sec > 1e-10))
         return;
     fprintf(t->out,
             "%s\n{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":%d,\"tid\":%d,"
             "\"ts\":%.6f,\"dur\":%.6f%s%s%s}",
-            t->more ? "," : "", name, category, stage, track, start * 1e6, sec * 1e6,
+            t->more ? "," : "", e.name, e.category, stage, track, e.start * 1e6, e.sec * 1e6,
             *args ? ",\"args\":{" : "", args, *args ? "}" : "");
     t->more = true;
 }
@@ -183,8 +187,8 @@ static void find_tracks(struct timeline *t)
 /* Draw a wait on the device's track and its message on the track below. */
 static double wait_for(struct timeline *t, int stage, const struct term *m, double at, double sec)
 {
-    event(t, stage, 0, m->label, "message", at, sec, "");
-    event(t, stage, track_of(t, m), m->label, "seen", at, sec, "");
+    event(t, stage, 0, (struct event){m->label, "message", at, sec}, "");
+    event(t, stage, track_of(t, m), (struct event){m->label, "seen", at, sec}, "");
     return at + (sec > 0 ? sec : 0);
 }
 
@@ -208,7 +212,8 @@ static void hidden(struct timeline *t, int stage, const struct piece *u, double 
             }
             double drawn = sum[track] > sec ? all * sec / sum[track] : all;
             snprintf(args, sizeof(args), "\"hidden_s\":%.9g", all);
-            event(t, stage, track, m->label, "hidden", u->start + at[track], drawn, args);
+            event(t, stage, track, (struct event){m->label, "hidden", u->start + at[track], drawn},
+                  args);
             at[track] += drawn;
         }
 }
@@ -223,7 +228,7 @@ static double draw_piece(struct timeline *t, int stage, const struct piece *u, d
     moved.start += *shift;
     snprintf(args, sizeof(args), "\"microbatch\":%d,\"chunk\":%d", u->microbatch,
              t->chunks > 1 ? u->part / t->stages : 0);
-    event(t, stage, 0, kind_name[u->kind], "compute", moved.start, sec, args);
+    event(t, stage, 0, (struct event){kind_name[u->kind], "compute", moved.start, sec}, args);
     hidden(t, stage, &moved, sec);
     double at = moved.start + sec;
     for (int i = 0; i < t->p->terms; i++) {
@@ -272,18 +277,19 @@ static void draw_stage(struct timeline *t, int stage)
     double shift = at - s->begin;
 
     for (int i = 0; i < s->pieces; i++) {
-        event(t, stage, 0, "bubble", "bubble", at, s->piece[i].start + shift - at, "");
+        event(t, stage, 0, (struct event){"bubble", "bubble", at, s->piece[i].start + shift - at},
+              "");
         at = draw_piece(t, stage, &s->piece[i], &shift);
     }
     at = draw_windows(t, stage, PHASE_BACKWARD, at);
     double rest = end - sum_of(t->p, is_end);
-    event(t, stage, 0, "bubble", "bubble", at, rest - at, "");
+    event(t, stage, 0, (struct event){"bubble", "bubble", at, rest - at}, "");
     at = fmax(at, rest);
     for (int i = 0; i < t->p->terms; i++) {
         const struct term *one = &t->p->term[i];
         if (!is_end(one))
             continue;
-        event(t, stage, 0, one->label, term_name[one->kind], at, one->sec, "");
+        event(t, stage, 0, (struct event){one->label, term_name[one->kind], at, one->sec}, "");
         at += one->sec;
     }
 }
