@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* algorithm.c - lines of NCCL's algorithms: what is allowed where, what a double tree sends, and what no line may do. */
 #include "matrix/algorithm.h"
+#include "test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void near(double a, double b)
 {
@@ -20,9 +15,8 @@ static void near(double a, double b)
 
 /* --- further hops of a ring inside a domain --- */
 
-static void small_messages_hop_fast_large_ones_use_the_whole_rate(void **state)
+TEST(small_messages_hop_fast_large_ones_use_the_whole_rate)
 {
-    (void)state;
     near(algorithm_further(62, 1e-6, 0), 62 * PROTOCOL_HOP_LL + 4e-6);
     near(algorithm_further(62, 500e-6, 0), 62 * 1.9e-6 + 500e-6 / 0.92);
     near(algorithm_further(62, 10e-3, 0), 62 * 3.4e-6 + 10e-3);
@@ -31,11 +25,10 @@ static void small_messages_hop_fast_large_ones_use_the_whole_rate(void **state)
     near(algorithm_further(62, 10e-6, 90e-6), 62 * PROTOCOL_HOP_LL + 90e-6);
 }
 
-static void more_hops_and_more_bytes_never_take_less(void **state)
+TEST(more_hops_and_more_bytes_never_take_less)
 {
     double before = 0;
 
-    (void)state;
     for (double busy = 1e-7; busy < 1; busy *= 1.1) {
         double t = algorithm_further(63, busy, 0);
         assert_true(t > before && t > busy);
@@ -81,16 +74,14 @@ static double leaves(int d, int block)
     return most;
 }
 
-static void two_buffers_leave_a_node_of_a_double_tree(void **state)
+TEST(two_buffers_leave_a_node_of_a_double_tree)
 {
-    (void)state;
     for (int d = 2; d < 600; d++)
         near(leaves(d, 1), algorithm_load(d));
 }
 
-static void two_to_four_buffers_leave_a_block_of_nodes(void **state)
+TEST(two_to_four_buffers_leave_a_block_of_nodes)
 {
-    (void)state;
     for (int block = 2; block <= 16; block *= 2)
         for (int blocks = 2; blocks <= 16; blocks++)
             near(leaves(blocks * block, block), blocks < 4 ? 2 : blocks % 2 ? 4 : 3);
@@ -134,11 +125,10 @@ static double price(const struct algorithm_group *g, enum op op, double bytes,
     return sec;
 }
 
-static void what_is_allowed_depends_on_operation_shape_and_gpu(void **state)
+TEST(what_is_allowed_depends_on_operation_shape_and_gpu)
 {
     struct algorithm_group g = racks;
 
-    (void)state;
     assert_true(has(&g, OP_ALL_REDUCE, ALGORITHM_TREE));
     assert_true(has(&g, OP_ALL_REDUCE, ALGORITHM_NVLS_TREE));
     assert_false(has(&g, OP_ALL_REDUCE, ALGORITHM_NVLS));
@@ -163,11 +153,10 @@ static void what_is_allowed_depends_on_operation_shape_and_gpu(void **state)
     assert_false(has(&g, OP_BROADCAST, ALGORITHM_NVLS));
 }
 
-static void pat_came_with_2_23_and_is_for_one_gpu_a_node(void **state)
+TEST(pat_came_with_2_23_and_is_for_one_gpu_a_node)
 {
     struct algorithm_group g = racks;
 
-    (void)state;
     g.ranks = g.domains = 8;
     g.inside = INFINITY;
     assert_true(has(&g, OP_ALL_GATHER, ALGORITHM_PAT)); /* where no version is known */
@@ -181,12 +170,11 @@ static void pat_came_with_2_23_and_is_for_one_gpu_a_node(void **state)
     assert_false(has(&g, OP_ALL_GATHER, ALGORITHM_PAT));
 }
 
-static void versions_change_the_trees_of_three_domains_and_more(void **state)
+TEST(versions_change_the_trees_of_three_domains_and_more)
 {
     struct algorithm_group g = racks, two = racks;
     char text[ALGORITHM_WORDS];
 
-    (void)state;
     g.nccl = 22907;
     double before = price(&g, OP_ALL_REDUCE, 4e9, text);
     g.nccl = 23003;
@@ -201,11 +189,10 @@ static void versions_change_the_trees_of_three_domains_and_more(void **state)
     near(later - price(&two, OP_ALL_REDUCE, 16e6, text), 2 * 6.9e-6);
 }
 
-static void eight_racks_take_a_tree_at_64_kib_and_no_flat_ring(void **state)
+TEST(eight_racks_take_a_tree_at_64_kib_and_no_flat_ring)
 {
     char text[ALGORITHM_WORDS];
 
-    (void)state;
     double sec = price(&racks, OP_ALL_REDUCE, 65536, text);
     assert_string_equal(text, "tree, LL, there, 2 x 3 hops, as NCCL 2.28");
     assert_true(sec > 150e-6 && sec < 350e-6); /* a flat ring takes 3.95 ms */
@@ -213,13 +200,12 @@ static void eight_racks_take_a_tree_at_64_kib_and_no_flat_ring(void **state)
     assert_string_equal(text, "ring, Simple, there, 575 hops, as NCCL 2.28");
 }
 
-static void three_racks_reach_what_was_measured(void **state)
+TEST(three_racks_reach_what_was_measured)
 {
     struct algorithm_group g = racks;
     char text[ALGORITHM_WORDS];
 
     /* NCCL issue #1801: trees over three racks of 4 and of 8 GPUs reach two thirds of what the NICs carry */
-    (void)state;
     for (int per = 4; per <= 8; per *= 2) {
         g.nccl = 22706;
         g.ranks = 3 * per;
@@ -231,12 +217,11 @@ static void three_racks_reach_what_was_measured(void **state)
 }
 
 /* What trees carry falls from two domains to ten and then no more. */
-static void more_domains_take_the_columns_of_more_step_by_step(void **state)
+TEST(more_domains_take_the_columns_of_more_step_by_step)
 {
     struct algorithm_group g = racks;
     double rate[14];
 
-    (void)state;
     g.nccl = 22907;
     for (int d = 2; d < 14; d++) {
         struct algorithm_line line[ALGORITHM_LINES];
@@ -269,13 +254,12 @@ static const struct algorithm_line *line_of(struct algorithm_line line[ALGORITHM
 }
 
 /* A message over InfiniBand takes 5.5 us: what is above is met twice a hop, thrice as often by LL128 and Simple. */
-static void slower_networks_are_met_by_each_channel(void **state)
+TEST(slower_networks_are_met_by_each_channel)
 {
     static const enum algorithm of[] = {ALGORITHM_RING, ALGORITHM_TREE};
     struct algorithm_line line[ALGORITHM_LINES];
     struct algorithm_group g = racks;
 
-    (void)state;
     for (int a = 0; a < 2; a++)
         for (int p = 0; p < PROTOCOLS; p++) {
             double hops = 2 * (a ? 3 : 7) * (!a && p == PROTOCOL_SIMPLE ? 1.4 : 1);
@@ -290,9 +274,8 @@ static void slower_networks_are_met_by_each_channel(void **state)
     near(faster, 6.8e-6 + 2 * (71 * 0.6e-6 * 2.2 + 3 * 5e-6));
 }
 
-static void a_message_that_the_window_holds_takes_two_stages(void **state)
+TEST(a_message_that_the_window_holds_takes_two_stages)
 {
-    (void)state;
     assert_true(algorithm_stream(0) == 0);
     near(algorithm_stream(PROTOCOL_WINDOW), 1.5 * PROTOCOL_WINDOW);
     assert_true(algorithm_stream(1000) > 1999 && algorithm_stream(1000) < 2000);
@@ -301,12 +284,11 @@ static void a_message_that_the_window_holds_takes_two_stages(void **state)
 }
 
 /* Heads of an NVL72 are met once, however many racks there are. */
-static void heads_count_once(void **state)
+TEST(heads_count_once)
 {
     struct algorithm_line line[ALGORITHM_LINES];
     struct algorithm_group g = racks;
 
-    (void)state;
     double eight = line_of(line, &g, OP_ALL_REDUCE, ALGORITHM_NVLS_TREE, PROTOCOL_SIMPLE)->latency;
     near(eight, (25 + 0.5 * 64 + 2 * 3 * 20.9 + 2 * 0.8 * 64) * 1e-6);
     g.ranks = 64;
@@ -315,7 +297,7 @@ static void heads_count_once(void **state)
 }
 
 /* Multicast is for Hopper and Blackwell only, PAT or not. */
-static void names_tell_generations(void **state)
+TEST(names_tell_generations)
 {
     static const struct {
         const char *model;
@@ -336,7 +318,6 @@ static void names_tell_generations(void **state)
               {"NVIDIA X1", false, 1}};
     char text[ALGORITHM_WORDS];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
         struct algorithm_group g = racks;
         g.model = of[i].model;
@@ -345,12 +326,11 @@ static void names_tell_generations(void **state)
     }
 }
 
-static void versions_are_named(void **state)
+TEST(versions_are_named)
 {
     struct algorithm_group g = racks;
     char text[ALGORITHM_WORDS];
 
-    (void)state;
     g.nccl = 22907;
     price(&g, OP_ALL_GATHER, 16e9, text);
     assert_string_equal(text, "ring, Simple, there, 575 hops, NCCL 2.29");
@@ -363,7 +343,7 @@ static void versions_are_named(void **state)
 }
 
 /* CoreWeave/nccl-tests, log of a job with SHARP: bus bandwidth of all_reduce over 64 H100 on 8 hosts. */
-static void sharp_is_priced_as_measured_and_only_if_asked_for(void **state)
+TEST(sharp_is_priced_as_measured_and_only_if_asked_for)
 {
     static const double busbw[] = {356e9, 366e9, 381e9, 383e9, 387e9};
     struct algorithm_group g = {.model = "NVIDIA H100 80GB HBM3",
@@ -379,7 +359,6 @@ static void sharp_is_priced_as_measured_and_only_if_asked_for(void **state)
                                 .hop_out = 5.5e-6};
     char text[ALGORITHM_WORDS];
 
-    (void)state;
     assert_false(has(&g, OP_ALL_REDUCE, ALGORITHM_SHARP));
     g.only = ALGORITHM_SHARP;
     for (int i = 0; i < 5; i++) {
@@ -398,39 +377,14 @@ static void sharp_is_priced_as_measured_and_only_if_asked_for(void **state)
     assert_true(isnan(price(&g, OP_ALL_REDUCE, 1e6, text)));
 }
 
-static void an_unknown_rate_has_no_price(void **state)
+TEST(an_unknown_rate_has_no_price)
 {
     struct algorithm_group g = racks;
     char text[ALGORITHM_WORDS];
 
-    (void)state;
     g.ring = NAN;
     assert_true(isnan(price(&g, OP_ALL_REDUCE, 1e6, text)));
     g = racks;
     g.inside = NAN;
     assert_true(isnan(price(&g, OP_ALL_GATHER, 1e6, text)));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small_messages_hop_fast_large_ones_use_the_whole_rate),
-        cmocka_unit_test(more_hops_and_more_bytes_never_take_less),
-        cmocka_unit_test(two_buffers_leave_a_node_of_a_double_tree),
-        cmocka_unit_test(two_to_four_buffers_leave_a_block_of_nodes),
-        cmocka_unit_test(what_is_allowed_depends_on_operation_shape_and_gpu),
-        cmocka_unit_test(pat_came_with_2_23_and_is_for_one_gpu_a_node),
-        cmocka_unit_test(versions_change_the_trees_of_three_domains_and_more),
-        cmocka_unit_test(eight_racks_take_a_tree_at_64_kib_and_no_flat_ring),
-        cmocka_unit_test(three_racks_reach_what_was_measured),
-        cmocka_unit_test(more_domains_take_the_columns_of_more_step_by_step),
-        cmocka_unit_test(slower_networks_are_met_by_each_channel),
-        cmocka_unit_test(a_message_that_the_window_holds_takes_two_stages),
-        cmocka_unit_test(heads_count_once),
-        cmocka_unit_test(names_tell_generations),
-        cmocka_unit_test(versions_are_named),
-        cmocka_unit_test(sharp_is_priced_as_measured_and_only_if_asked_for),
-        cmocka_unit_test(an_unknown_rate_has_no_price),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "calibrate/batch.h"
 #include "calibrate/anchor.h"
+#include "test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "calibrate/batch_impl.h"
 #include "step/job.h"
@@ -67,14 +62,13 @@ static int teardown(void **state)
     return 0;
 }
 
-static void a_whole_row_becomes_its_question(void **state)
+TEST(a_whole_row_becomes_its_question)
 {
     const struct batch_row *r =
         row("llama3.1-405b\tA\tH100\t512\tIB NDR 8x400G/node\tfp8\t8192\t252\t1\t8\t9\t1\t1\t7\t"
             "dist-opt (ZeRO-1)\tselective\tstep_time\t12.5\ts\tNVIDIA/dgxc-benchmarking@v25.05.05 "
             "llama3.1/README.md\t7\t36\tcalib\t");
 
-    (void)state;
     assert_int_equal(r->status, BATCH_MISS); /* 8 x 9 ranks do not divide 512 */
     assert_non_null(strstr(r->reason, "tp=8 pp=9 cp=1 do not divide 512 GPUs"));
     r = row("llama3.1-405b\tA\tH100\t512\tIB NDR 8x400G/node\tfp8\t8192\t1152\t1\t8\t8\t2\t1\t4\t"
@@ -97,14 +91,13 @@ static void a_whole_row_becomes_its_question(void **state)
     assert_true(r->dense);
 }
 
-static void words_of_torchtitan_and_fsdp(void **state)
+TEST(words_of_torchtitan_and_fsdp)
 {
     const struct batch_row *r = row(
         "llama3.1-8b\tA\tH100\t8\tn/a\tbf16 eager\t8192\t16\t2\t\t\t\t\t\tFSDP2 full\tselective "
         "(per op)\ttps_per_gpu\t5762\ttok/s/GPU (median)\tpytorch/torchtitan@b5bcd76 "
         "benchmarks/x.md Table 1\t\t\tcalib\t");
 
-    (void)state;
     assert_int_equal(r->status, BATCH_PREDICTED);
     assert_int_equal(r->recipe.strategy, STRATEGY_FSDP);
     assert_int_equal(r->recipe.stack, STACK_EAGER); /* the later word wins over torchtitan */
@@ -114,14 +107,13 @@ static void words_of_torchtitan_and_fsdp(void **state)
     assert_float_equal(r->measured, 16 * 8192 / (5762.0 * 8), 1e-9);
 }
 
-static void fsdp_with_a_number_is_hsdp_over_more_ranks(void **state)
+TEST(fsdp_with_a_number_is_hsdp_over_more_ranks)
 {
     const struct batch_row *r =
         row("llama3.1-70b\tA\tGB200\t128\tIB NDR 4x400G/node\tfp8\t8192\t256\t2\t1\t1\t1\t1\t\t"
             "FSDP-64\trecipe default\ttps_per_gpu\t4224\ttok/s/GPU\tMegatron-Bridge@1 d.md (26.04 "
             "Pre-Training)\t1\t\ttest_scale\t");
 
-    (void)state;
     assert_int_equal(r->recipe.strategy, STRATEGY_HSDP);
     assert_string_equal(r->layout, "dp_replicate=2,dp_shard=64");
     assert_float_equal(r->recipe.grad_bytes, 2, 0);
@@ -131,14 +123,13 @@ static void fsdp_with_a_number_is_hsdp_over_more_ranks(void **state)
 }
 
 /* GPUs of a job, how many hosts it takes of a rack (0: all of it). */
-static void racks_of_72_are_shared_out_as_recipes_do(void **state)
+TEST(racks_of_72_are_shared_out_as_recipes_do)
 {
     static const struct {
         int gpus, segment;
     } cases[] = {{8, 0}, {64, 0}, {72, 0}, {128, 16}, {144, 0}, {512, 16}, {576, 16}, {2496, 16}};
     char line[512];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         int per = cases[i].segment ? 64 : 72;
         snprintf(line, sizeof(line),
@@ -159,7 +150,7 @@ static void racks_of_72_are_shared_out_as_recipes_do(void **state)
 }
 
 /* What a publication is known for; a column of the row's own rules, and notes say nothing. */
-static void adapters_and_experts_come_from_publications_and_columns(void **state)
+TEST(adapters_and_experts_come_from_publications_and_columns)
 {
     static const char line[] =
         "llama2-70b\tA\tB200\t8\tn/a\tfp8/nvfp4?\t8192\t8\t1\t1\t1\t1\t1\t\tDDP on LoRA "
@@ -168,7 +159,6 @@ static void adapters_and_experts_come_from_publications_and_columns(void **state
     char with[512];
     const struct batch_row *r = row(line);
 
-    (void)state;
     assert_int_equal(r->recipe.lora, LORA_ATTENTION);
     assert_int_equal(r->recipe.lora_rank, 16);
     assert_int_equal(r->recipe.strategy, STRATEGY_DDP);
@@ -199,7 +189,7 @@ static void adapters_and_experts_come_from_publications_and_columns(void **state
 }
 
 /* The machine of a row: by its columns, by its hardware, or unlike any that is known. */
-static void a_row_says_its_machine(void **state)
+TEST(a_row_says_its_machine)
 {
     static const struct {
         const char *hardware, *fabric, *cells, *preset;
@@ -216,7 +206,6 @@ static void a_row_says_its_machine(void **state)
     };
     char line[512];
 
-    (void)state;
     more = "\tgpus_per_node\tnvlink_domain\tpreset";
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         snprintf(line, sizeof(line),
@@ -247,7 +236,7 @@ static void a_row_says_its_machine(void **state)
     more = "";
 }
 
-static void a_recipes_defaults_depend_on_source_model_and_machine(void **state)
+TEST(a_recipes_defaults_depend_on_source_model_and_machine)
 {
     static const struct {
         const char *model, *hardware, *dtype, *source, *column;
@@ -269,7 +258,6 @@ static void a_recipes_defaults_depend_on_source_model_and_machine(void **state)
     };
     char line[512];
 
-    (void)state;
     more = "\tmtp";
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         snprintf(line, sizeof(line),
@@ -286,13 +274,12 @@ static void a_recipes_defaults_depend_on_source_model_and_machine(void **state)
     more = "";
 }
 
-static void batch_micro_batch_and_accumulation_follow_from_each_other(void **state)
+TEST(batch_micro_batch_and_accumulation_follow_from_each_other)
 {
     const struct batch_row *r =
         row("llama3.1-8b\tA\tH100\t8\tn/a\tbf16\t8192\t\t2\t1\t1\t1\t1\t8\tDDP\tnone\tstep_time\t1"
             "\ts\tx\t\t4\tcalib\t");
 
-    (void)state;
     assert_int_equal(r->recipe.global_batch, 64);
     r = row("llama3.1-8b\tA\tH100\t8\tn/a\tbf16\t8192\t64\t\t1\t1\t1\t1\t8\tDDP\tnone\tstep_time\t1"
             "\ts\tx\t\t4\tcalib\t");
@@ -304,13 +291,12 @@ static void batch_micro_batch_and_accumulation_follow_from_each_other(void **sta
     assert_non_null(strstr(r->reason, "dp is printed as 4, and 8 GPUs leave 8"));
 }
 
-static void unknown_words_are_assumed_where_that_is_possible(void **state)
+TEST(unknown_words_are_assumed_where_that_is_possible)
 {
     const struct batch_row *r = row(
         "llama3.1-8b\tA\tH100\t32\tIB\tbf16\t8192\t40\t1\t1\t4\t1\t1\t8\tsome sharding\tblockwise\t"
         "step_time\t1\ts\tx\t2\t\tcalib\t");
 
-    (void)state;
     assert_int_equal(r->status, BATCH_PREDICTED);
     assert_int_equal(r->recipe.strategy, STRATEGY_ZERO1);
     assert_int_equal(r->recipe.recompute, RECOMPUTE_NONE);
@@ -339,7 +325,7 @@ static const char bridge[] = "Megatron-Bridge@1 d.md (26.04 x)", titan[] = "pyto
 
 /* seq, batch, micro, tp, pp, cp, ep.  What ran fits: with more recompute, weights shared out, or by
  * means that recipes are known for and that take no time. */
-static void what_ran_must_fit(void **state)
+TEST(what_ran_must_fit)
 {
     static const struct {
         const char *model, *hardware, *shape, *zero, *recompute, *source;
@@ -366,7 +352,6 @@ static void what_ran_must_fit(void **state)
          RECOMPUTE_NONE, RECOMPUTE_COUNT, STRATEGY_ZERO1, "it does not fit, however it is read"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         const struct batch_row *r =
             short_row(cases[i].model, cases[i].hardware, cases[i].gpus, "bf16", cases[i].shape,
@@ -383,11 +368,10 @@ static void what_ran_must_fit(void **state)
 }
 
 /* torchtitan's H100s hold 96 GB: what does not fit elsewhere fits there. */
-static void some_builds_have_other_memory(void **state)
+TEST(some_builds_have_other_memory)
 {
     struct memory mem[2];
 
-    (void)state;
     for (int i = 0; i < 2; i++)
         batch_memory(&mem[i],
                      short_row("llama3.1-8b", "H100", 8, "bf16", "8192\t16\t2\t1\t1\t1\t1", "FSDP2",
@@ -397,7 +381,7 @@ static void some_builds_have_other_memory(void **state)
     assert_true(mem[0].capacity < 86e9);
 }
 
-static void chunks_that_are_not_stated_come_from_the_source(void **state)
+TEST(chunks_that_are_not_stated_come_from_the_source)
 {
     static const char paper[] = "Llama 3 paper table",
                       mlperf[] = "training_results_v6.0 (copy)@1 N";
@@ -411,7 +395,6 @@ static void chunks_that_are_not_stated_come_from_the_source(void **state)
         {"deepseek-v3", "4096\t15360\t1\t2\t4\t1\t32", mlperf, 512, 4},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         const struct batch_row *r =
             short_row(cases[i].model, "H100", cases[i].gpus, "bf16", cases[i].shape, "ZeRO-1",
@@ -424,13 +407,12 @@ static void chunks_that_are_not_stated_come_from_the_source(void **state)
 }
 
 /* Two dtypes: Hopper has only one of them, a source may settle it, else the interval holds both. */
-static void a_dtype_in_doubt_widens_the_interval(void **state)
+TEST(a_dtype_in_doubt_widens_the_interval)
 {
     static const char shape[] = "8192\t64\t1\t1\t1\t1\t1";
     const char *source = "training_results_v6.0 x/CoreWeave_B200_8x8/llama31_8b";
     double lo[2], hi[2], sec[2];
 
-    (void)state;
     assert_int_equal(
         short_row("llama3.1-8b", "H100", 8, "fp8/nvfp4?", shape, "DDP", "none", "x", "")
             ->other_dtype,
@@ -457,12 +439,11 @@ static void a_dtype_in_doubt_widens_the_interval(void **state)
 }
 
 /* PaLM's utilisation counts the whole core of attention, Megatron's half of it. */
-static void flops_are_those_of_the_source(void **state)
+TEST(flops_are_those_of_the_source)
 {
     static const char *const source[] = {"Megatron-Bridge@1 d.md (26.04 x)", "Llama 3 paper table"};
     double sec[2];
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         char line[512];
         snprintf(line, sizeof(line),
@@ -479,14 +460,13 @@ static void flops_are_those_of_the_source(void **state)
     assert_float_equal(sec[0] / ((products + core / 2) * tokens), 1, 0.002);
 }
 
-static void published_configurations_set_what_tables_leave_out(void **state)
+TEST(published_configurations_set_what_tables_leave_out)
 {
     static const char mlperf[] = "training_results_v6.0 (copy)@1 N";
     const struct batch_row *r =
         short_row("deepseek-v3", "GB300", 256, "mxfp8", "4096\t15360\t1\t1\t4\t1\t32", "ZeRO-1",
                   "none", mlperf, "");
 
-    (void)state;
     assert_true(r->recipe.mtp && r->recipe.ep_overlap);
     assert_int_equal(r->recipe.dispatch, DISPATCH_KERNEL);
     r = short_row("gpt-oss-20b", "B200", 64, "mxfp8", "8192\t64\t1\t1\t1\t2\t4", "ZeRO-1", "none",
@@ -510,7 +490,7 @@ static void published_configurations_set_what_tables_leave_out(void **state)
 }
 
 /* Switches that a release turned on: from it on, and for the dtype it did so for. */
-static void recipes_change_with_releases(void **state)
+TEST(recipes_change_with_releases)
 {
     static const struct {
         const char *release, *dtype;
@@ -525,7 +505,6 @@ static void recipes_change_with_releases(void **state)
         {"25.11 ", "mxfp8", CUDA_GRAPHS_LAYERS, false},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         char source[96];
         snprintf(source, sizeof(source), "NVIDIA-NeMo/Megatron-Bridge@1 (%sPre-Training)",
@@ -543,7 +522,7 @@ static void recipes_change_with_releases(void **state)
 
 /* Memory that was read, in the source's GB, of what it reads; other tables have 10^9 bytes of a
  * device.  What is predicted is the same. */
-static void memory_is_read_as_its_source_reads_it(void **state)
+TEST(memory_is_read_as_its_source_reads_it)
 {
     static const struct {
         const char *column, *source, *cell;
@@ -558,7 +537,6 @@ static void memory_is_read_as_its_source_reads_it(void **state)
     };
     char text[1024];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         snprintf(text, sizeof(text),
                  "model\thardware\tgpus\tdtype\tseq_len\tglobal_batch\tvalue\tzero_stage/"
@@ -588,7 +566,7 @@ static void memory_is_read_as_its_source_reads_it(void **state)
 
 /* What cannot be asked says which cell and why; nothing is dropped. */
 /* What ran without a habit of today's software is read so: by name of the source. */
-static void what_a_source_ran_without_is_not_assumed(void **state)
+TEST(what_a_source_ran_without_is_not_assumed)
 {
     static const struct {
         const char *source;
@@ -604,7 +582,6 @@ static void what_a_source_ran_without_is_not_assumed(void **state)
         {"a laboratory", true, TP_OVERLAP_STACK, STACK_MEGATRON, 2},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         const struct recipe *q =
             &short_row("llama3.1-8b", "A100", 64, "bf16", "2048\t1024\t1\t2\t1\t1\t1", "ZeRO-1",
@@ -618,7 +595,7 @@ static void what_a_source_ran_without_is_not_assumed(void **state)
 }
 
 /* What cannot be asked says which cell and why; nothing is dropped. */
-static void misses_and_claims_say_why(void **state)
+TEST(misses_and_claims_say_why)
 {
     static const struct {
         const char *line, *reason;
@@ -657,7 +634,6 @@ static void misses_and_claims_say_why(void **state)
          "oom: whether it fits, not a time", BATCH_CLAIM},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         const struct batch_row *r = row(cases[i].line);
         if (!strstr(r->reason, cases[i].reason))
@@ -675,9 +651,8 @@ static const char family[] =
     "llama3.1-70b\tH100\t64\tbf16\t8192\t128\t4\t4\tZeRO-1\t11.0\tcalib\n"
     "llama3.1-70b\tH200\t64\tbf16\t8192\t128\t4\t4\tZeRO-1\t9\tcalib\n";
 
-static void the_anchor_is_the_smallest_job_and_is_met(void **state)
+TEST(the_anchor_is_the_smallest_job_and_is_met)
 {
-    (void)state;
     batch_free(&batch);
     assert_int_equal(load_text(family, NULL), 0);
     batch_resolve(&batch, &constants);
@@ -699,7 +674,7 @@ static void the_anchor_is_the_smallest_job_and_is_met(void **state)
 }
 
 /* gpus, cp, seconds: the job of cp 1 on 8 GPUs was measured four times, once on an odd machine. */
-static void of_repeated_measurements_the_middle_one_anchors(void **state)
+TEST(of_repeated_measurements_the_middle_one_anchors)
 {
     static const struct {
         int gpus, cp;
@@ -708,7 +683,6 @@ static void of_repeated_measurements_the_middle_one_anchors(void **state)
     char text[4096];
     int used = snprintf(text, sizeof(text), "%s\n", HEAD);
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
         used += snprintf(text + used, sizeof(text) - (size_t)used,
                          "llama3.1-8b\tR%zu\tH100\t%d\tIB\tbf16\t8192\t16\t1\t1\t1\t%d\t1\t\t"
@@ -725,7 +699,7 @@ static void of_repeated_measurements_the_middle_one_anchors(void **state)
 }
 
 /* The way without words must not drift from predict_step(). */
-static void seconds_without_words_are_those_of_predict_step(void **state)
+TEST(seconds_without_words_are_those_of_predict_step)
 {
     static const char *const lines[] = {
         "llama3.1-405b\tA\tH100\t512\tIB\tfp8\t8192\t1152\t1\t8\t8\t2\t1\t4\tZeRO-1\tnone\t"
@@ -736,7 +710,6 @@ static void seconds_without_words_are_those_of_predict_step(void **state)
         "step_time\t1\ts\tx\t1\t\tcalib\t",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
         const struct batch_row *r = row(lines[i]);
         assert_int_equal(r->status, BATCH_PREDICTED);
@@ -841,12 +814,11 @@ static bool assumed(const struct batch_row *r)
            strstr(r->reason, "does not fit") || strstr(r->reason, "left out");
 }
 
-static void table_and_command_line_agree(void **state)
+TEST(table_and_command_line_agree)
 {
     unsigned seed = 20261123;
     int compared = 0, racks = 0;
 
-    (void)state;
     for (int n = 0; n < 400; n++) {
         static const int sizes[] = {8, 16, 64, 128, 144, 256};
         char cell[SAID][32], text[4096], layout[96];
@@ -891,11 +863,10 @@ static void table_and_command_line_agree(void **state)
     assert_true(compared > 80 && racks > 3);
 }
 
-static void a_bad_table_is_refused(void **state)
+TEST(a_bad_table_is_refused)
 {
     struct err err = {0, ""};
 
-    (void)state;
     batch_free(&batch);
     assert_int_equal(load_text("model\tgpus\tvalue\nllama3.1-8b\t8\t1\n", &err), -1);
     assert_int_equal(err.code, EXIT_DATA);
@@ -907,33 +878,4 @@ static void a_bad_table_is_refused(void **state)
     assert_non_null(strstr(batch.note[0], "column \"colour\" is not known and was ignored"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_whole_row_becomes_its_question),
-        cmocka_unit_test(words_of_torchtitan_and_fsdp),
-        cmocka_unit_test(fsdp_with_a_number_is_hsdp_over_more_ranks),
-        cmocka_unit_test(racks_of_72_are_shared_out_as_recipes_do),
-        cmocka_unit_test(adapters_and_experts_come_from_publications_and_columns),
-        cmocka_unit_test(a_row_says_its_machine),
-        cmocka_unit_test(table_and_command_line_agree),
-        cmocka_unit_test(a_recipes_defaults_depend_on_source_model_and_machine),
-        cmocka_unit_test(batch_micro_batch_and_accumulation_follow_from_each_other),
-        cmocka_unit_test(unknown_words_are_assumed_where_that_is_possible),
-        cmocka_unit_test(what_ran_must_fit),
-        cmocka_unit_test(some_builds_have_other_memory),
-        cmocka_unit_test(chunks_that_are_not_stated_come_from_the_source),
-        cmocka_unit_test(a_dtype_in_doubt_widens_the_interval),
-        cmocka_unit_test(flops_are_those_of_the_source),
-        cmocka_unit_test(published_configurations_set_what_tables_leave_out),
-        cmocka_unit_test(recipes_change_with_releases),
-        cmocka_unit_test(what_a_source_ran_without_is_not_assumed),
-        cmocka_unit_test(memory_is_read_as_its_source_reads_it),
-        cmocka_unit_test(misses_and_claims_say_why),
-        cmocka_unit_test(the_anchor_is_the_smallest_job_and_is_met),
-        cmocka_unit_test(of_repeated_measurements_the_middle_one_anchors),
-        cmocka_unit_test(seconds_without_words_are_those_of_predict_step),
-        cmocka_unit_test(a_bad_table_is_refused),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+TEST_GROUP(setup, teardown)

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* verdict/below.c - which endpoints are the same, and what two figures mean. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #include "small.h"
 #include "topo/nic.h"
@@ -24,7 +20,7 @@ static struct below_figure at(double share, double half, double Bps)
 }
 
 /* A row a case: shares and half widths above and below, and what their like give. */
-static void the_verdicts(void **state)
+TEST(the_verdicts)
 {
     static const struct {
         double above, half_above, like_above, below, half_below, like_below;
@@ -45,7 +41,6 @@ static void the_verdicts(void **state)
         {1.0, 0.01, 29, 1.0, 0.01, 49, BELOW_GOOD}, /* all of the tier are slow above */
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
         struct below_figure a = at(row[i].above, row[i].half_above, row[i].like_above * 1e9),
                             b = at(row[i].below, row[i].half_below, row[i].like_below * 1e9);
@@ -87,13 +82,12 @@ static int matched(struct below *b, const struct matrix *above, const struct mat
 }
 
 /* Ids of the two have nothing to do with each other. */
-static void by_host_and_nic(void **state)
+TEST(by_host_and_nic)
 {
     struct matrix up, low;
     struct below b;
     struct err err;
 
-    (void)state;
     machine(&up, "nccl", 4, false);
     machine(&low, "verbs", 3, false);
     /* endpoints of the lower: its NICs the other way round */
@@ -119,13 +113,12 @@ static void by_host_and_nic(void **state)
 }
 
 /* Two GPUs of one NIC have one endpoint below, and it has both of them. */
-static void one_nic_of_two_gpus(void **state)
+TEST(one_nic_of_two_gpus)
 {
     struct matrix up, low;
     struct below b;
     struct err err;
 
-    (void)state;
     machine(&up, "nccl", 2, true);
     machine(&low, "verbs", 2, false);
     assert_int_equal(matched(&b, &up, &low, &err), 0);
@@ -140,7 +133,7 @@ static void one_nic_of_two_gpus(void **state)
     matrix_free(&low);
 }
 
-static void what_does_not_lie_below(void **state)
+TEST(what_does_not_lie_below)
 {
     static const struct {
         const char *above, *below;
@@ -151,7 +144,6 @@ static void what_does_not_lie_below(void **state)
                {"mpi", "nccl", false},
                {"nccl", "nccl", false}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
         struct matrix up, low;
         struct below b;
@@ -164,16 +156,4 @@ static void what_does_not_lie_below(void **state)
         matrix_free(&up);
         matrix_free(&low);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_verdicts),
-        cmocka_unit_test(by_host_and_nic),
-        cmocka_unit_test(one_nic_of_two_gpus),
-        cmocka_unit_test(what_does_not_lie_below),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "step/asked/budget.h"
+#include "test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 static void near(double is, double should, double share)
 {
@@ -30,12 +25,11 @@ static struct budget made(const struct budget_opts *o)
     return b;
 }
 
-static void tokens_become_days_hours_cost_and_energy(void **state)
+TEST(tokens_become_days_hours_cost_and_energy)
 {
     const struct budget_opts o = {.tokens = 1e9 + 1, .price = 3, .watts = 500, .pue = 1.2};
     struct budget b = made(&o);
 
-    (void)state;
     assert_true(b.steps == 1001);
     near(b.wall.is, 2002, 1e-12);
     near(b.wall.lo, 1501.5, 1e-12);
@@ -82,7 +76,7 @@ static double simulated(double tau, double d, double restart, double m, double *
     return SEGMENTS * tau / clock;
 }
 
-static void goodput_is_what_a_simulated_run_has(void **state)
+TEST(goodput_is_what_a_simulated_run_has)
 {
     static const double cases[][4] = {/* tau, d, R, M */
                                       {3600, 60, 300, 3 * 3600.0},
@@ -90,7 +84,6 @@ static void goodput_is_what_a_simulated_run_has(void **state)
                                       {7200, 30, 1200, 86400},
                                       {100, 50, 900, 700}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         const double *c = cases[i];
         struct budget_opts o = {.every = c[0], .checkpoint = c[1], .restart = c[2], .mtbf = c[3]};
@@ -103,11 +96,10 @@ static void goodput_is_what_a_simulated_run_has(void **state)
 }
 
 /* Nobody's interval is better by more than a tenth of a percent where a checkpoint is short. */
-static void dalys_interval_is_the_best(void **state)
+TEST(dalys_interval_is_the_best)
 {
     static const double m[] = {600, 3600, 5 * 3600.0, 30 * 86400.0};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(m) / sizeof(*m); i++) {
         struct budget_opts o = {.checkpoint = 45, .restart = 120, .mtbf = m[i]};
         struct budget best = made(&o);
@@ -125,11 +117,10 @@ static void dalys_interval_is_the_best(void **state)
     near(made(&o).interval, 960, 1e-12);
 }
 
-static void failures_of_parts_add_up(void **state)
+TEST(failures_of_parts_add_up)
 {
     struct budget_opts o = {.tokens = 1e12, .checkpoint = 60, .mtbf = 3.6e6};
 
-    (void)state;
     near(made(&o).mtbf, 3.6e6, 1e-12);
     o.mtbf_of = BUDGET_OF_NODE;
     near(made(&o).mtbf, 3.6e6 / 25, 1e-12);
@@ -140,18 +131,17 @@ static void failures_of_parts_add_up(void **state)
     near(b.wall.is, 2e6 / b.goodput, 1e-12);
 }
 
-static void checkpoints_without_failures_cost_their_share(void **state)
+TEST(checkpoints_without_failures_cost_their_share)
 {
     const struct budget_opts o = {.checkpoint = 60, .every = 540};
     struct budget b = made(&o);
 
-    (void)state;
     near(b.goodput, 0.9, 1e-12);
     near(b.checkpoints, 0.1, 1e-12);
     assert_true(b.rework == 0 && b.restarts == 0);
 }
 
-static void what_cannot_be_is_refused(void **state)
+TEST(what_cannot_be_is_refused)
 {
     const struct budget_opts twice = {.checkpoint = 60, .every = 540};
     const struct budget_opts never = {.checkpoint = 60, .every = 1e6, .mtbf = 100};
@@ -159,23 +149,9 @@ static void what_cannot_be_is_refused(void **state)
     struct budget b;
     struct err err = {0, ""};
 
-    (void)state;
     assert_int_equal(budget_of(&b, &twice, &step, &has, 1, &err), -1);
     assert_int_equal(err.code, EXIT_USAGE);
     err = (struct err){0, ""};
     assert_int_equal(budget_of(&b, &never, &step, &plain, 1, &err), -1);
     assert_int_equal(err.code, EXIT_UNJUDGED);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tokens_become_days_hours_cost_and_energy),
-        cmocka_unit_test(goodput_is_what_a_simulated_run_has),
-        cmocka_unit_test(dalys_interval_is_the_best),
-        cmocka_unit_test(failures_of_parts_add_up),
-        cmocka_unit_test(checkpoints_without_failures_cost_their_share),
-        cmocka_unit_test(what_cannot_be_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

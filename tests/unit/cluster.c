@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "base/mem.h"
 #include "base/stats.h"
 #include "fit/cluster.h"
+#include "test.h"
 
 /* A shaped fabric: units in racks, a cap per unit, a trunk, a delay, noise. */
 struct truth {
@@ -70,43 +65,38 @@ static void is_truth(const struct truth *t)
     cluster_free(&c);
 }
 
-static void racks_are_found_by_bandwidth(void **state)
+TEST(racks_are_found_by_bandwidth)
 {
-    (void)state;
     is_truth(&(struct truth){2, 4, 1000, 400, 0, 0.01, -1, 0, 0});
     is_truth(&(struct truth){4, 6, 1000, 250, 50e-6, 0.03, -1, 0, 0});
     is_truth(&(struct truth){3, 2, 800, 300, 0, 0.02, -1, 0, 0});
     is_truth(&(struct truth){8, 18, 776, 49, 0, 0.03, -1, 0, 0});
 }
 
-static void a_degraded_unit_faster_than_the_trunk_stays_in_its_rack(void **state)
+TEST(a_degraded_unit_faster_than_the_trunk_stays_in_its_rack)
 {
-    (void)state;
     is_truth(&(struct truth){2, 4, 1000, 400, 0, 0.01, 5, 600, 0});
     is_truth(&(struct truth){3, 3, 1000, 400, 0, 0.01, 0, 500, 0});
 }
 
-static void a_unit_slower_than_the_trunk_is_placed_by_latency(void **state)
+TEST(a_unit_slower_than_the_trunk_is_placed_by_latency)
 {
-    (void)state;
     is_truth(&(struct truth){2, 4, 1000, 400, 50e-6, 0.03, 5, 300, 0});
     is_truth(&(struct truth){4, 3, 1000, 400, 50e-6, 0.03, 11, 100, 0});
 }
 
-static void without_delay_it_is_placed_by_what_shared_traffic_leaves(void **state)
+TEST(without_delay_it_is_placed_by_what_shared_traffic_leaves)
 {
-    (void)state;
     is_truth(&(struct truth){2, 4, 1000, 400, 0, 0.02, 5, 300, 1});
 }
 
 /* Flows that meet others on a trunk at random, one of them nobody: whom a unit loses least with says
  * nothing of its rack.
  * One that has no quick neighbour but the slow one is left out, never put elsewhere. */
-static void what_a_trunk_leaves_by_chance_places_nobody(void **state)
+TEST(what_a_trunk_leaves_by_chance_places_nobody)
 {
     struct rng rng;
 
-    (void)state;
     rng_seed(&rng, 17);
     for (int k = 0; k < 200; k++) {
         struct truth t = {3 + k % 3, 2, 800, 400, 0, 0.02, 3, 240, 1};
@@ -128,11 +118,10 @@ static void what_a_trunk_leaves_by_chance_places_nobody(void **state)
     }
 }
 
-static void with_neither_it_is_left_out_and_counted(void **state)
+TEST(with_neither_it_is_left_out_and_counted)
 {
     struct clusters c;
 
-    (void)state;
     run(&c, &(struct truth){2, 4, 1000, 400, 0, 0.02, 5, 300, 0});
     assert_int_equal(c.groups, 2);
     assert_int_equal(c.unresolved, 1);
@@ -141,16 +130,14 @@ static void with_neither_it_is_left_out_and_counted(void **state)
     cluster_free(&c);
 }
 
-static void racks_are_found_by_latency_when_the_trunk_is_wide(void **state)
+TEST(racks_are_found_by_latency_when_the_trunk_is_wide)
 {
-    (void)state;
     is_truth(&(struct truth){2, 4, 1000, 2000, 50e-6, 0.03, -1, 0, 0});
     is_truth(&(struct truth){2, 4, 1000, 2000, 50e-6, 0.03, 2, 500, 0});
 }
 
-static void one_rack_is_not_split_by_noise_or_by_a_slow_unit(void **state)
+TEST(one_rack_is_not_split_by_noise_or_by_a_slow_unit)
 {
-    (void)state;
     is_truth(&(struct truth){1, 4, 1000, 400, 0, 0.03, -1, 0, 0});
     is_truth(&(struct truth){1, 8, 1000, 400, 0, 0.2, -1, 0, 0});
     is_truth(&(struct truth){1, 6, 1000, 400, 0, 0.02, 3, 300, 0});
@@ -191,12 +178,11 @@ static int scattered(struct rng *rng, int racks, int per, struct edge **e)
 
 /* Pairs that were quick by luck are no level, and split no rack that bandwidth shows; where there is
  * one rack they may once in thousands. */
-static void pairs_that_scatter_unlike_split_no_rack(void **state)
+TEST(pairs_that_scatter_unlike_split_no_rack)
 {
     struct rng rng;
     int split = 0;
 
-    (void)state;
     rng_seed(&rng, 5);
     for (int k = 0; k < 4000; k++) {
         int racks = 1 + (int)rng_below(&rng, 4), per = 3 + (int)rng_below(&rng, 5);
@@ -216,14 +202,13 @@ static void pairs_that_scatter_unlike_split_no_rack(void **state)
         fail_msg("one rack was split %d times", split);
 }
 
-static void slow_pairs_that_make_no_partition_are_contradictions(void **state)
+TEST(slow_pairs_that_make_no_partition_are_contradictions)
 {
     struct truth t = {1, 8, 1000, 400, 0, 0.01, -1, 0, 0};
     struct clusters c;
     struct edge *e;
     int n = edges_of(&t, &e);
 
-    (void)state;
     for (int i = 0; i < n; i += 4)
         e[i].Bps *= 0.5;
     cluster_units(&c, 8, e, n);
@@ -231,21 +216,4 @@ static void slow_pairs_that_make_no_partition_are_contradictions(void **state)
     assert_int_equal(c.contradictions, 7);
     cluster_free(&c);
     free(e);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(racks_are_found_by_bandwidth),
-        cmocka_unit_test(a_degraded_unit_faster_than_the_trunk_stays_in_its_rack),
-        cmocka_unit_test(a_unit_slower_than_the_trunk_is_placed_by_latency),
-        cmocka_unit_test(without_delay_it_is_placed_by_what_shared_traffic_leaves),
-        cmocka_unit_test(what_a_trunk_leaves_by_chance_places_nobody),
-        cmocka_unit_test(with_neither_it_is_left_out_and_counted),
-        cmocka_unit_test(racks_are_found_by_latency_when_the_trunk_is_wide),
-        cmocka_unit_test(one_rack_is_not_split_by_noise_or_by_a_slow_unit),
-        cmocka_unit_test(pairs_that_scatter_unlike_split_no_rack),
-        cmocka_unit_test(slow_pairs_that_make_no_partition_are_contradictions),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* verdict/compare.c - two campaigns of points made here: what changed is found, noise is not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #include "base/stats.h"
 #include "small.h"
@@ -82,12 +78,11 @@ static int changed(struct rng *rng, double noise, int slow, double factor, enum 
 }
 
 /* 2 in 400 are expected, at COMPARE_ALPHA; at four times as much 8 would be, and more than 5 in 8 of 10 runs. */
-static void equal_campaigns_give_few_alarms(void **state)
+TEST(equal_campaigns_give_few_alarms)
 {
     struct rng rng;
     int alarms = 0;
 
-    (void)state;
     rng_seed(&rng, 1);
     for (int i = 0; i < 400; i++)
         alarms += changed(&rng, 0.01 + 0.0002 * i, -1, 1, CHANGE_NONE, NULL) < 7;
@@ -95,12 +90,11 @@ static void equal_campaigns_give_few_alarms(void **state)
 }
 
 /* 48 to 384 points a figure: 5 % are far outside of what 3 % of noise does to their median. */
-static void what_changed_is_found_and_nothing_else(void **state)
+TEST(what_changed_is_found_and_nothing_else)
 {
     const char *const tier[] = {"tier shm", "tier rack", "tier fabric"};
     struct rng rng;
 
-    (void)state;
     rng_seed(&rng, 2);
     for (int i = 0; i < 60; i++) {
         int slow = i % 3;
@@ -110,7 +104,7 @@ static void what_changed_is_found_and_nothing_else(void **state)
         assert_int_equal(changed(&rng, 0.03, i % 3, 1 / 1.08, CHANGE_BETTER, tier[i % 3]), 2);
 }
 
-static void other_machines_are_refused(void **state)
+TEST(other_machines_are_refused)
 {
     struct matrix m, other;
     struct points p, q;
@@ -118,7 +112,6 @@ static void other_machines_are_refused(void **state)
     struct rng rng;
     struct err err;
 
-    (void)state;
     rng_seed(&rng, 3);
     small_matrix(&m);
     small_matrix(&other);
@@ -208,7 +201,7 @@ static enum part_change_kind said(const struct exception *before, const struct e
 }
 
 /* A part that is there before and after, by name. */
-static void parts_are_matched_by_name(void **state)
+TEST(parts_are_matched_by_name)
 {
     const struct {
         double before, after;
@@ -217,7 +210,6 @@ static void parts_are_matched_by_name(void **state)
                 {0.4, 0.6, PART_BETTER}, {0.6, 0.605, PART_SAME}, {0.6, 0, PART_WORSE}};
     char name[64];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         const struct loss loss = {.op = OP_PAIR_BW,
                                   .rate = log(rows[i].before / fmax(rows[i].after, 0.1))};
@@ -230,7 +222,7 @@ static void parts_are_matched_by_name(void **state)
 
 /* One campaign alone names a part: COMPARE_SHOWN of its loss, and COMPARE_CAUGHT of that of slow messages, must show
  * in what both have measured, in points that the state concerns. */
-static void a_part_that_one_alone_names_must_show(void **state)
+TEST(a_part_that_one_alone_names_must_show)
 {
     const double loss = -log(0.6);
     const struct {
@@ -251,7 +243,6 @@ static void a_part_that_one_alone_names_must_show(void **state)
     const struct exception none = {.factor = 1};
     char name[64];
 
-    (void)state;
     assert_float_equal(COMPARE_SHOWN, 0.5, 1e-12);
     assert_float_equal(COMPARE_CAUGHT, 0.5, 1e-12);
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
@@ -271,7 +262,7 @@ static void a_part_that_one_alone_names_must_show(void **state)
 }
 
 /* States that a mean over points cannot tell are taken as they are said. */
-static void states_of_few_points_are_taken_as_said(void **state)
+TEST(states_of_few_points_are_taken_as_said)
 {
     const struct exception rows[] = {
         {.factor = 1, .state = STATE_SMALL, .depth = 0.6, .bytes = 65536},
@@ -283,7 +274,6 @@ static void states_of_few_points_are_taken_as_said(void **state)
     const struct loss nothing = {0};
     char name[64];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         assert_int_equal(said(&none, &rows[i], &nothing, name), PART_NEW);
         assert_int_equal(said(&rows[i], &none, &nothing, name), PART_GONE);
@@ -291,7 +281,7 @@ static void states_of_few_points_are_taken_as_said(void **state)
 }
 
 /* Two groups of four with the same first and last member: of one host a pair each, and of one rack. */
-static void collectives_are_told_by_the_shape_of_their_groups(void **state)
+TEST(collectives_are_told_by_the_shape_of_their_groups)
 {
     int halves[] = {0, 1, 6, 7}, spread[] = {0, 2, 4, 7};
     struct plan_group group[] = {{halves, 4}, {spread, 4}};
@@ -302,7 +292,6 @@ static void collectives_are_told_by_the_shape_of_their_groups(void **state)
     struct figures f;
     struct matrix m;
 
-    (void)state;
     small_matrix(&m);
     for (int g = 0; g < 2; g++)
         MEM_PUSH(p.point, p.count) = (struct point){.round = 7,
@@ -335,12 +324,11 @@ static void collectives_are_told_by_the_shape_of_their_groups(void **state)
 }
 
 /* Firmware of one board on some NICs, and a driver that most have. */
-static void versions_say_how_many_have_which(void **state)
+TEST(versions_say_how_many_have_which)
 {
     struct matrix m, n;
     struct versions v;
 
-    (void)state;
     small_matrix(&m);
     small_matrix(&n);
     for (int i = 0; i < 6; i++) {
@@ -367,19 +355,4 @@ static void versions_say_how_many_have_which(void **state)
     versions_free(&v);
     matrix_free(&m);
     matrix_free(&n);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_campaigns_give_few_alarms),
-        cmocka_unit_test(what_changed_is_found_and_nothing_else),
-        cmocka_unit_test(other_machines_are_refused),
-        cmocka_unit_test(parts_are_matched_by_name),
-        cmocka_unit_test(a_part_that_one_alone_names_must_show),
-        cmocka_unit_test(states_of_few_points_are_taken_as_said),
-        cmocka_unit_test(collectives_are_told_by_the_shape_of_their_groups),
-        cmocka_unit_test(versions_say_how_many_have_which),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

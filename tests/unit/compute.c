@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "step/rate.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
-
 #include "base/log.h"
 
-static void the_rate_of_this_host_is_plausible_and_says_where_it_is_from(void **state)
+TEST(the_rate_of_this_host_is_plausible_and_says_where_it_is_from)
 {
     struct compute c;
 
-    (void)state;
     assert_int_equal(compute_measure(&c, 0.05, NULL), 0);
     assert_true(c.flops > 1e7 && c.flops < 1e13);
     assert_true(c.lo <= c.flops && c.flops <= c.hi);
@@ -25,13 +19,12 @@ static void the_rate_of_this_host_is_plausible_and_says_where_it_is_from(void **
     assert_non_null(strstr(c.source, "fp32 matmul 256x256 measured on this host, 1 core, "));
 }
 
-static void it_takes_about_the_time_that_was_asked_for(void **state)
+TEST(it_takes_about_the_time_that_was_asked_for)
 {
     struct compute c;
     double t = log_now();
     clock_t used = clock();
 
-    (void)state;
     assert_int_equal(compute_measure(&c, 0.2, NULL), 0);
     t = log_now() - t;
     double sec = (double)(clock() - used) / CLOCKS_PER_SEC;
@@ -40,24 +33,13 @@ static void it_takes_about_the_time_that_was_asked_for(void **state)
     assert_true(sec < 0.2 + 10 * run + 2); /* its own: others may have the core meanwhile */
 }
 
-static void a_silly_time_is_refused_with_its_value(void **state)
+TEST(a_silly_time_is_refused_with_its_value)
 {
     struct compute c;
     struct err err;
 
-    (void)state;
     assert_int_equal(compute_measure(&c, 0, &err), -1);
     assert_int_equal(err.code, EXIT_USAGE);
     assert_string_equal(err.text, "0 s to measure the compute rate is outside 0.01..60");
     assert_int_equal(compute_measure(&c, 1e9, &err), -1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_rate_of_this_host_is_plausible_and_says_where_it_is_from),
-        cmocka_unit_test(it_takes_about_the_time_that_was_asked_for),
-        cmocka_unit_test(a_silly_time_is_refused_with_its_value),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "base/stats.h"
 #include "matrix/curve.h"
+#include "test.h"
 
 static void add(struct curve *c, double bytes, double sec)
 {
@@ -21,20 +16,18 @@ static void near(double a, double b, double share)
         fail_msg("%.9g is not within %g of %.9g", a, share, b);
 }
 
-static void an_empty_curve_knows_nothing(void **state)
+TEST(an_empty_curve_knows_nothing)
 {
     struct curve c = {0};
 
-    (void)state;
     assert_true(isnan(curve_time(&c, 1024)));
     assert_true(curve_floor(&c) == 0);
 }
 
-static void points_are_sorted_and_met(void **state)
+TEST(points_are_sorted_and_met)
 {
     struct curve c = {0};
 
-    (void)state;
     add(&c, 4096, 4e-6);
     add(&c, 1024, 1e-6);
     add(&c, 65536, 64e-6);
@@ -45,12 +38,11 @@ static void points_are_sorted_and_met(void **state)
     curve_free(&c);
 }
 
-static void beyond_the_last_size_the_slope_goes_on(void **state)
+TEST(beyond_the_last_size_the_slope_goes_on)
 {
     struct curve c = {0};
     double lo, hi, wider, high;
 
-    (void)state;
     add(&c, 1024, 1e-6);
     add(&c, 2048, 1.1e-6); /* still flat: latency-bound */
     near(curve_time(&c, 1), 1e-6, 1e-12);
@@ -65,22 +57,20 @@ static void beyond_the_last_size_the_slope_goes_on(void **state)
     curve_free(&c);
 }
 
-static void noise_in_the_last_point_does_not_grow_with_the_size(void **state)
+TEST(noise_in_the_last_point_does_not_grow_with_the_size)
 {
     struct curve c = {0};
 
-    (void)state;
     add(&c, 262144, 262144e-8);
     add(&c, 1048576, 1.02 * 1048576e-8);
     near(curve_time(&c, 64 * 1048576.0), 64 * 1048576e-8, 0.03);
     curve_free(&c);
 }
 
-static void the_summary_is_a_slope_not_a_quotient(void **state)
+TEST(the_summary_is_a_slope_not_a_quotient)
 {
     struct curve c = {0};
 
-    (void)state;
     for (double s = 8; s <= 1 << 20; s *= 2)
         add(&c, s, 200e-6 + s / 1e9); /* 200 us would spoil a quotient by 19 % */
     curve_summarise(&c);
@@ -90,11 +80,10 @@ static void the_summary_is_a_slope_not_a_quotient(void **state)
     curve_free(&c);
 }
 
-static void one_point_gives_a_quotient(void **state)
+TEST(one_point_gives_a_quotient)
 {
     struct curve c = {0};
 
-    (void)state;
     add(&c, 1e6, 1e-3);
     curve_summarise(&c);
     near(c.beta, 1e-9, 1e-9);
@@ -102,12 +91,11 @@ static void one_point_gives_a_quotient(void **state)
     curve_free(&c);
 }
 
-static void the_interval_is_the_wider_neighbours(void **state)
+TEST(the_interval_is_the_wider_neighbours)
 {
     struct curve c = {0};
     double lo, hi;
 
-    (void)state;
     add(&c, 1024, 1e-6);
     curve_add(&c, (struct curve_point){4096, 4e-6, 2e-6, 4e-6, 16});
     curve_interval(&c, 2048, &lo, &hi);
@@ -116,11 +104,10 @@ static void the_interval_is_the_wider_neighbours(void **state)
     curve_free(&c);
 }
 
-static void a_line_is_met_between_its_points(void **state)
+TEST(a_line_is_met_between_its_points)
 {
     struct curve c = {0}, two = {0};
 
-    (void)state;
     curve_line(&c, 5e-6, 50e9);
     for (double s = 8; s < 1e10; s *= 1.07)
         near(curve_time(&c, s), 5e-6 + s / 50e9, 1e-12);
@@ -138,11 +125,10 @@ static double step(double bytes)
     return bytes <= 4e6 ? 10e-6 + bytes / 40e9 : 160e-6 + bytes / 400e9;
 }
 
-static void a_step_is_met_outside_its_own_gap_and_never_overshot_in_it(void **state)
+TEST(a_step_is_met_outside_its_own_gap_and_never_overshot_in_it)
 {
     struct curve c = {0};
 
-    (void)state;
     for (double s = 1e6; s <= 64e6; s *= 2)
         add(&c, s, step(s));
     for (double s = 1e6; s <= 64e6; s *= 1.01) {
@@ -161,12 +147,11 @@ static double faster(double bytes)
 }
 
 /* The chord misses the bend by most; a knee halves that, and changes nothing elsewhere. */
-static void where_two_lines_meet_time_bends(void **state)
+TEST(where_two_lines_meet_time_bends)
 {
     struct curve c = {0}, apart = {0};
     double worst = 0, chord = 0;
 
-    (void)state;
     for (double s = 8192; s <= 16e6; s *= 2)
         add(&c, s, faster(s));
     for (double s = 8192; s <= 16e6; s *= 16)
@@ -195,11 +180,10 @@ static void where_two_lines_meet_time_bends(void **state)
 }
 
 /* A size that took longer than a larger one stands alone: what follows it costs what that did. */
-static void after_a_fall_time_is_the_next_point_s(void **state)
+TEST(after_a_fall_time_is_the_next_point_s)
 {
     struct curve c = {0};
 
-    (void)state;
     for (double s = 1024; s <= 65536; s *= 2)
         add(&c, s, s == 4096 ? 2e-5 : 1e-5 * (1 + s / 1e6));
     near(curve_time(&c, 4096), 2e-5, 1e-12);
@@ -210,13 +194,12 @@ static void after_a_fall_time_is_the_next_point_s(void **state)
 
 /* Times that rise point by point rise between the points too; a knee adds half of the noise at
  * most. */
-static void noise_stays_between_its_points(void **state)
+TEST(noise_stays_between_its_points)
 {
     struct curve c = {0};
     struct rng rng;
     double before = 0;
 
-    (void)state;
     rng_seed(&rng, 7);
     for (double s = 4096; s <= 0x1p30; s *= 4)
         add(&c, s, (10e-6 + s / 100e9) * (1 + 0.02 * (2 * rng_uniform(&rng) - 1)));
@@ -232,9 +215,8 @@ static void noise_stays_between_its_points(void **state)
 }
 
 /* Random ladders with noise within their intervals rise; a fall beyond them stays. */
-static void time_rises_with_the_size_unless_it_was_measured_to_fall(void **state)
+TEST(time_rises_with_the_size_unless_it_was_measured_to_fall)
 {
-    (void)state;
     for (unsigned long seed = 1; seed <= 200; seed++) {
         struct curve c = {0};
         struct rng rng;
@@ -256,24 +238,4 @@ static void time_rises_with_the_size_unless_it_was_measured_to_fall(void **state
         }
         curve_free(&c);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_empty_curve_knows_nothing),
-        cmocka_unit_test(points_are_sorted_and_met),
-        cmocka_unit_test(beyond_the_last_size_the_slope_goes_on),
-        cmocka_unit_test(noise_in_the_last_point_does_not_grow_with_the_size),
-        cmocka_unit_test(the_summary_is_a_slope_not_a_quotient),
-        cmocka_unit_test(one_point_gives_a_quotient),
-        cmocka_unit_test(the_interval_is_the_wider_neighbours),
-        cmocka_unit_test(a_line_is_met_between_its_points),
-        cmocka_unit_test(a_step_is_met_outside_its_own_gap_and_never_overshot_in_it),
-        cmocka_unit_test(where_two_lines_meet_time_bends),
-        cmocka_unit_test(after_a_fall_time_is_the_next_point_s),
-        cmocka_unit_test(noise_stays_between_its_points),
-        cmocka_unit_test(time_rises_with_the_size_unless_it_was_measured_to_fall),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "step/effects.h"
+#include "test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct effect list[] = {
     {EFFECT_RELEASE, (char *)"stack 26.04", -0.2, 0.03, 9},
@@ -42,9 +37,8 @@ static const struct {
     {"lab", NULL, "other", "g", NULL, 0.06, KNOWN_RELEASE},
 };
 
-static void levels_that_are_known_enter_and_what_is_not_widens(void **state)
+TEST(levels_that_are_known_enter_and_what_is_not_widens)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(asked) / sizeof(*asked); i++) {
         const struct effect_key key = {.model = asked[i].model,
                                        .publisher = asked[i].publisher,
@@ -62,14 +56,13 @@ static void levels_that_are_known_enter_and_what_is_not_widens(void **state)
     }
 }
 
-static void a_file_gives_back_what_was_written(void **state)
+TEST(a_file_gives_back_what_was_written)
 {
     struct effects back;
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
 
-    (void)state;
     effects_write(out, &effects);
     assert_int_equal(fclose(out), 0);
     json_t *root = json_loads(text, 0, NULL);
@@ -107,9 +100,8 @@ static const struct {
      "lo"},
 };
 
-static void what_is_wrong_is_refused(void **state)
+TEST(what_is_wrong_is_refused)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
         json_t *root = json_loads(wrong[i].text, 0, NULL);
         struct effects e;
@@ -122,15 +114,4 @@ static void what_is_wrong_is_refused(void **state)
         effects_free(&e);
         json_decref(root);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(levels_that_are_known_enter_and_what_is_not_widens),
-        cmocka_unit_test(a_file_gives_back_what_was_written),
-        cmocka_unit_test(what_is_wrong_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "test.h"
+
 #include "matrix/collective.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "small.h"
 
@@ -45,12 +41,11 @@ static void two_hosts(struct matrix *m)
 
 static const int ids[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
-static void dispatch_and_combine_have_rates_of_their_own(void **state)
+TEST(dispatch_and_combine_have_rates_of_their_own)
 {
     struct matrix m;
     struct cost c;
 
-    (void)state;
     two_hosts(&m);
     matrix_ep(&m, ids, 8, 300e6, NAN, NAN, true, &c);
     near(c.sec, 1.1e-3, 1e-9);
@@ -62,12 +57,11 @@ static void dispatch_and_combine_have_rates_of_their_own(void **state)
     matrix_free(&m);
 }
 
-static void between_two_sizes_of_groups_rates_are_interpolated(void **state)
+TEST(between_two_sizes_of_groups_rates_are_interpolated)
 {
     struct matrix m;
     struct cost c;
 
-    (void)state;
     two_hosts(&m);
     matrix_ep(&m, ids, 4, 200e6, NAN, NAN, true, &c); /* half way from 2 to 8 in logs */
     near(c.sec, 80e-6 + 200e6 / sqrt(100e9 * 300e9), 1e-9);
@@ -75,13 +69,12 @@ static void between_two_sizes_of_groups_rates_are_interpolated(void **state)
     matrix_free(&m);
 }
 
-static void what_crosses_and_what_stays_run_side_by_side(void **state)
+TEST(what_crosses_and_what_stays_run_side_by_side)
 {
     struct matrix m;
     struct ways w;
     struct cost c;
 
-    (void)state;
     two_hosts(&m);
     matrix_ep(&m, ids, 16, 160e6, NAN, NAN, true, &c); /* half of it crosses */
     near(c.sec, 150e-6 + 80e6 / 40e9, 1e-9);
@@ -97,12 +90,11 @@ static void what_crosses_and_what_stays_run_side_by_side(void **state)
     matrix_free(&m);
 }
 
-static void a_slow_nic_reaches_the_kernel_and_is_named(void **state)
+TEST(a_slow_nic_reaches_the_kernel_and_is_named)
 {
     struct matrix m;
     struct cost c;
 
-    (void)state;
     two_hosts(&m);
     small_exception(&m, PART_ENDPOINT, 3, -1, 1, 0.5);
     matrix_ep(&m, ids, 16, 160e6, NAN, NAN, true, &c);
@@ -117,12 +109,11 @@ static void a_slow_nic_reaches_the_kernel_and_is_named(void **state)
     matrix_free(&m);
 }
 
-static void without_a_kernel_it_is_all_to_all_and_says_so(void **state)
+TEST(without_a_kernel_it_is_all_to_all_and_says_so)
 {
     struct matrix m;
     struct cost c, plain;
 
-    (void)state;
     two_hosts(&m);
     m.ep[2].domains = 1; /* none that crosses */
     matrix_ep(&m, ids, 16, 160e6, NAN, NAN, true, &c);
@@ -150,14 +141,13 @@ static const struct {
     {"hgx-h100", 64, true, 121.1e6, 51.0},     {"hgx-h100", 32, false, 234.9e6, 57.0},
 };
 
-static void published_rates_come_back(void **state)
+TEST(published_rates_come_back)
 {
     struct fabric f;
     struct matrix m;
     struct cost c;
     int all[64];
 
-    (void)state;
     for (int i = 0; i < 64; i++)
         all[i] = i;
     for (size_t i = 0; i < sizeof(published) / sizeof(*published); i++) {
@@ -169,17 +159,4 @@ static void published_rates_come_back(void **state)
         matrix_free(&m);
         fabric_free(&f);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dispatch_and_combine_have_rates_of_their_own),
-        cmocka_unit_test(between_two_sizes_of_groups_rates_are_interpolated),
-        cmocka_unit_test(what_crosses_and_what_stays_run_side_by_side),
-        cmocka_unit_test(a_slow_nic_reaches_the_kernel_and_is_named),
-        cmocka_unit_test(without_a_kernel_it_is_all_to_all_and_says_so),
-        cmocka_unit_test(published_rates_come_back),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

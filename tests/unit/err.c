@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/err.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void each_class_of_error_has_its_exit_code(void **state)
+TEST(each_class_of_error_has_its_exit_code)
 {
     struct err e;
 
-    (void)state;
     assert_int_equal(err_set(&e, "x"), -1);
     assert_int_equal(e.code, 2);
     err_usage(&e, "x");
@@ -31,23 +25,21 @@ static void each_class_of_error_has_its_exit_code(void **state)
     assert_string_equal(e.text, "a:7");
 }
 
-static void wrapping_puts_the_context_first_and_keeps_the_code(void **state)
+TEST(wrapping_puts_the_context_first_and_keeps_the_code)
 {
     struct err e;
 
-    (void)state;
     err_noinput(&e, "no such file");
     assert_int_equal(err_wrap(&e, "group %d", 3), -1);
     assert_string_equal(e.text, "group 3: no such file");
     assert_int_equal(e.code, EXIT_NOINPUT);
 }
 
-static void a_long_text_is_cut_and_stays_terminated(void **state)
+TEST(a_long_text_is_cut_and_stays_terminated)
 {
     struct err e;
     char text[2000];
 
-    (void)state;
     memset(text, 'a', sizeof(text) - 1);
     text[sizeof(text) - 1] = '\0';
     err_data(&e, "%s", text);
@@ -69,11 +61,10 @@ static const char *meant(const char *word)
     return near_text(&near);
 }
 
-static void the_word_that_was_meant_is_the_nearest_one(void **state)
+TEST(the_word_that_was_meant_is_the_nearest_one)
 {
     char letters[100];
 
-    (void)state;
     assert_string_equal(meant("shwo"), " (did you mean \"show\"?)");
     assert_string_equal(meant("perdict"), " (did you mean \"predict\"?)");
     assert_string_equal(meant("slurm_blok"), " (did you mean \"slurm-block\"?)");
@@ -92,23 +83,9 @@ static void the_word_that_was_meant_is_the_nearest_one(void **state)
     assert_string_equal(meant(letters), "");
 }
 
-static void an_error_nobody_wants_to_read_is_still_an_error(void **state)
+TEST(an_error_nobody_wants_to_read_is_still_an_error)
 {
-    (void)state;
     assert_int_equal(err_data(NULL, "x %d", 1), -1);
     assert_int_equal(err_code(NULL, 1, "x"), -1);
     assert_int_equal(err_wrap(NULL, "x"), -1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_class_of_error_has_its_exit_code),
-        cmocka_unit_test(wrapping_puts_the_context_first_and_keeps_the_code),
-        cmocka_unit_test(a_long_text_is_cut_and_stays_terminated),
-        cmocka_unit_test(the_word_that_was_meant_is_the_nearest_one),
-        cmocka_unit_test(an_error_nobody_wants_to_read_is_still_an_error),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* verdict/explain.c - the way of a pair, with as much knowledge as there is. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #include "base/file.h"
 #include "small.h"
@@ -77,12 +73,11 @@ static bool says(const struct texts *t, const char *part)
     return false;
 }
 
-static void a_way_across_spines_has_every_hop(void **state)
+TEST(a_way_across_spines_has_every_hop)
 {
     struct explain e;
     struct matrix m;
 
-    (void)state;
     machine(&m);
     add_net(&m.topo);
     explain_pair(&e, &m, &m.topo, NULL, 0, 0, 3 * GPUS + 1);
@@ -109,7 +104,7 @@ static void a_way_across_spines_has_every_hop(void **state)
     matrix_free(&m);
 }
 
-static void this_pairs_own_measurements_come_first(void **state)
+TEST(this_pairs_own_measurements_come_first)
 {
     const struct obs_more more = {.n = 80};
     const struct obs o[] = {
@@ -133,7 +128,6 @@ static void this_pairs_own_measurements_come_first(void **state)
     struct explain e;
     struct matrix m;
 
-    (void)state;
     machine(&m);
     small_exception(&m, PART_ENDPOINT, 0, -1, 1, 0.6)->side = SIDE_TX;
     explain_pair(&e, &m, &m.topo, o, 3, 0, 8);
@@ -153,12 +147,11 @@ static void this_pairs_own_measurements_come_first(void **state)
     matrix_free(&m);
 }
 
-static void what_is_odd_about_the_devices_is_said(void **state)
+TEST(what_is_odd_about_the_devices_is_said)
 {
     struct explain e;
     struct matrix m;
 
-    (void)state;
     machine(&m);
     struct topo *t = &m.topo;
     t->gpu[8].pcie_width = 4;
@@ -179,12 +172,11 @@ static void what_is_odd_about_the_devices_is_said(void **state)
     matrix_free(&m);
 }
 
-static void a_flattened_virtual_machine_is_recognised(void **state)
+TEST(a_flattened_virtual_machine_is_recognised)
 {
     struct explain e;
     struct matrix m;
 
-    (void)state;
     machine(&m);
     for (int i = 0; i < GPUS; i++)
         for (int k = 0; k < GPUS; k++)
@@ -226,12 +218,11 @@ static void dumped(struct matrix *m, const char *path)
     free(text);
 }
 
-static void what_nccl_assumes_is_called_that(void **state)
+TEST(what_nccl_assumes_is_called_that)
 {
     struct explain e;
     struct matrix m;
 
-    (void)state;
     dumped(&m, NULL);
     explain_pair(&e, &m, &m.topo, NULL, 0, 0, 1);
     assert_true(fabs(e.nccl / 370.8e9 - 1) < 1e-9); /* 18 links as NCCL counts them */
@@ -247,12 +238,11 @@ static void what_nccl_assumes_is_called_that(void **state)
     matrix_free(&m);
 }
 
-static void a_dump_of_nccl_shows_a_flattened_machine(void **state)
+TEST(a_dump_of_nccl_shows_a_flattened_machine)
 {
     struct explain e;
     struct matrix m;
 
-    (void)state;
     dumped(&m, "PHB");
     explain_pair(&e, &m, &m.topo, NULL, 0, 0, 1);
     assert_true(says(&e.odd, "n0: all paths of its GPUs and NICs are PHB and the bridges are "
@@ -264,12 +254,11 @@ static void a_dump_of_nccl_shows_a_flattened_machine(void **state)
     matrix_free(&m);
 }
 
-static void nothing_known_is_said_so(void **state)
+TEST(nothing_known_is_said_so)
 {
     struct explain e;
     struct matrix m;
 
-    (void)state;
     matrix_init(&m);
     small_topo(&m.topo, 2, 2, 1, false, ENDPOINT_GPU);
     small_tier(&m, "fabric", 0, 5e-6, 45e9, true);
@@ -285,12 +274,11 @@ static void nothing_known_is_said_so(void **state)
     matrix_free(&m);
 }
 
-static void nvlink_counts_the_links_that_are_up(void **state)
+TEST(nvlink_counts_the_links_that_are_up)
 {
     struct explain e;
     struct matrix m;
 
-    (void)state;
     machine(&m);
     for (int i = 0; i < m.topo.endpoints; i++) {
         char name[32];
@@ -308,20 +296,4 @@ static void nvlink_counts_the_links_that_are_up(void **state)
     assert_true(says(&e.odd, "n00 GPU 1: 16 NVLinks up where 15 others have 18"));
     explain_free(&e);
     matrix_free(&m);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_way_across_spines_has_every_hop),
-        cmocka_unit_test(this_pairs_own_measurements_come_first),
-        cmocka_unit_test(what_is_odd_about_the_devices_is_said),
-        cmocka_unit_test(a_flattened_virtual_machine_is_recognised),
-        cmocka_unit_test(what_nccl_assumes_is_called_that),
-        cmocka_unit_test(a_dump_of_nccl_shows_a_flattened_machine),
-        cmocka_unit_test(nothing_known_is_said_so),
-        cmocka_unit_test(nvlink_counts_the_links_that_are_up),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

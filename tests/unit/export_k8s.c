@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* export_k8s.c - what Kubernetes and topograph are given keeps to the rules of their schemas. */
 #include "export/export_impl.h"
+#include "test.h"
 
 #include "exported.h"
 
@@ -16,9 +17,8 @@ static bool good_value(const char *v)
            !strchr("-_.", v[0]) && !strchr("-_.", v[n - 1]);
 }
 
-static void test_labels(void **state)
+TEST(test_labels)
 {
-    (void)state;
     struct matrix m;
     int count;
 
@@ -58,9 +58,8 @@ static void test_labels(void **state)
 }
 
 /* Long names as topograph hashes them; names that become alike stay apart. */
-static void test_values(void **state)
+TEST(test_values)
 {
-    (void)state;
     /* What GetTreeTestSet() of topograph 1.0 names a switch, and the value that its labeler_test.go
      * wants for it. */
     static const char *const long_name =
@@ -100,9 +99,8 @@ static void bad_host(const char *a, const char *b, const char *why)
     matrix_free(&m);
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
-    (void)state;
     struct matrix m;
     struct topo t;
     char longest[255], why[512];
@@ -138,33 +136,11 @@ static void test_refused(void **state)
     topo_init(&t);
     add(&t, "a", NULL, NULL, NULL, NULL);
     export_wrap(&m, &t);
-    for (const char *const *f = (const char *const[]){"k8s-labels", "kueue", "kai", "volcano",
-                                                      "topograph", "topograph-model", NULL};
+    for (const char *const *f =
+             (const char *const[]){"k8s-labels", "kueue", "kai", "volcano", "topograph", NULL};
          *f; f++)
         refused(*f, &m, NULL, EXIT_UNJUDGED,
                 "no NVLink domain, rack, leaf or spine of these hosts is known");
-    matrix_free(&m);
-
-    /* A leaf below two spines is no switch of a model. */
-    topo_init(&t);
-    add(&t, "a", NULL, NULL, "l", "s1");
-    add(&t, "b", NULL, NULL, "l", "s2");
-    export_wrap(&m, &t);
-    refused("topograph-model", &m, NULL, EXIT_DATA,
-            "leaf \"l\" is below the spines \"s1\" and \"s2\": a switch of a model has one parent "
-            "(topograph's docs/modeling.md)");
-    matrix_free(&m);
-    topo_init(&t);
-    add(&t, "a[1]", NULL, NULL, "l", NULL);
-    export_wrap(&m, &t);
-    refused("topograph-model", &m, NULL, EXIT_DATA,
-            "host \"a[1]\": brackets and commas are ranges in a model");
-    matrix_free(&m);
-    topo_init(&t);
-    add(&t, "a", NULL, NULL, "x", "x");
-    export_wrap(&m, &t);
-    refused("topograph-model", &m, NULL, EXIT_DATA,
-            "\"x\" is a leaf and its spine: switches of a model have different names");
     matrix_free(&m);
 }
 
@@ -204,9 +180,8 @@ static void check_kueue(const char *text, const char *topology, const char *flav
     documents_done(y, count);
 }
 
-static void test_kueue(void **state)
+TEST(test_kueue)
 {
-    (void)state;
     struct matrix m;
     int count;
 
@@ -243,9 +218,8 @@ static void test_kueue(void **state)
 }
 
 /* Racks across leaves: one of the two is left out, and said. */
-static void test_no_tree(void **state)
+TEST(test_no_tree)
 {
-    (void)state;
     struct matrix m;
     struct topo t;
 
@@ -275,9 +249,8 @@ struct hyper {
     int parents;
 };
 
-static void test_volcano(void **state)
+TEST(test_volcano)
 {
-    (void)state;
     struct matrix m;
     int count, nodes[16] = {0};
     struct hyper hyper[64];
@@ -325,9 +298,8 @@ static void test_volcano(void **state)
 }
 
 /* A host without a domain is a member of its leaf. */
-static void test_volcano_mixed(void **state)
+TEST(test_volcano_mixed)
 {
-    (void)state;
     struct matrix m;
     struct topo t;
 
@@ -350,15 +322,4 @@ static void test_volcano_mixed(void **state)
     documents_done(y, count);
     free(text);
     matrix_free(&m);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_labels),        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_refused),       cmocka_unit_test(test_kueue),
-        cmocka_unit_test(test_no_tree),       cmocka_unit_test(test_volcano),
-        cmocka_unit_test(test_volcano_mixed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

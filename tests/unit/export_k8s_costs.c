@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* export_k8s_costs.c - costs of network tiers, by what was measured. */
+#include "test.h"
+
 #include "exported.h"
 #include "small.h"
 
@@ -30,9 +32,8 @@ static json_int_t cost(const struct yaml *y, const char *path)
     return json_integer_value(v);
 }
 
-static void test_costs(void **state)
+TEST(test_costs)
 {
-    (void)state;
     struct matrix m;
     char *labels = NULL;
     int count;
@@ -85,9 +86,8 @@ static void test_costs(void **state)
     matrix_free(&m);
 }
 
-static void test_costs_refused(void **state)
+TEST(test_costs_refused)
 {
-    (void)state;
     struct matrix m;
     struct topo t;
     char host[16], rack[16];
@@ -117,13 +117,4 @@ static void test_costs_refused(void **state)
     refused("network-topology", &m, NULL, EXIT_DATA,
             "39800 costs between 200 zones make an object of about 3.2 MiB: etcd takes 1.5 MiB");
     matrix_free(&m);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_costs),
-        cmocka_unit_test(test_costs_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* export_nest.c - machines as equal groups, and as targets of Scotch. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #include "export/export_impl.h"
 #include "small.h"
@@ -64,7 +60,7 @@ static char *nest_text(const struct matrix *m, bool endpoints, bool hosts)
         free(text_);                                                                               \
     } while (0)
 
-static void presets_nest_as_they_are_built(void **state)
+TEST(presets_nest_as_they_are_built)
 {
     static const struct {
         const char *name;
@@ -77,7 +73,6 @@ static void presets_nest_as_they_are_built(void **state)
     };
     struct matrix m;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
         preset(&m, known[i].name, known[i].racks);
         IS(nest_text(&m, true, false), known[i].endpoints);
@@ -89,11 +84,10 @@ static void presets_nest_as_they_are_built(void **state)
     matrix_free(&m);
 }
 
-static void what_is_uneven_is_named(void **state)
+TEST(what_is_uneven_is_named)
 {
     struct matrix m;
 
-    (void)state;
     small_matrix(&m); /* 2 racks x 4 hosts x 2 */
     IS(nest_text(&m, true, false), "2 shm, 4 rack, 2 fabric");
     for (int id = 14; id < 16; id++) /* n07 moves to rack-00 */
@@ -116,13 +110,12 @@ static void what_is_uneven_is_named(void **state)
 }
 
 /* Racks whose hosts alternate: order and groups come from the places. */
-static void order_follows_places(void **state)
+TEST(order_follows_places)
 {
     struct matrix m;
     struct uniform_tree n;
     struct err err;
 
-    (void)state;
     small_matrix(&m);
     for (int id = 0; id < 16; id++)
         m.topo.endpoint[id].place.at[LEVEL_RACK] = id / 2 % 2;
@@ -133,14 +126,13 @@ static void order_follows_places(void **state)
     matrix_free(&m);
 }
 
-static void limits_say_how_large_it_would_be(void **state)
+TEST(limits_say_how_large_it_would_be)
 {
     const struct export_limit limit = {"npy", 1, 1000, 8, ':'};
     struct matrix m;
     struct export_nodes nodes;
     struct err err;
 
-    (void)state;
     preset(&m, "gb200-nvl72", 20);
     assert_int_equal(export_nodes_choose(&nodes, AS(&m, {.endpoints = true}), &limit, &err), -1);
     assert_int_equal(err.code, EXIT_USAGE);
@@ -156,13 +148,12 @@ static void limits_say_how_large_it_would_be(void **state)
 }
 
 /* A host whose endpoints do not begin with number 0 is not forgotten. */
-static void a_host_is_its_first_endpoint(void **state)
+TEST(a_host_is_its_first_endpoint)
 {
     struct matrix m;
     struct export_nodes nodes;
     struct err err;
 
-    (void)state;
     small_matrix(&m);
     m.topo.endpoint[6].local = 2;
     assert_int_equal(export_nodes_choose(&nodes, AS(&m, {0}), &any, &err), 0);
@@ -189,7 +180,7 @@ static char *written(export_writer *write, const struct matrix *m, struct export
     return NULL;
 }
 
-static void a_trees_values_add_up_to_the_ratio_of_times(void **state)
+TEST(a_trees_values_add_up_to_the_ratio_of_times)
 {
     const double bytes = 1 << 20;
     struct matrix m;
@@ -197,7 +188,6 @@ static void a_trees_values_add_up_to_the_ratio_of_times(void **state)
     int levels, top, rack, host;
     long v[3];
 
-    (void)state;
     small_matrix(&m);
     char *text = written(scotch_tleaf_write, &m,
                          (struct export_ask){.endpoints = true, .bytes = bytes}, &err);
@@ -253,12 +243,11 @@ static void check_domains(const char *text, int nodes)
     free(domain);
 }
 
-static void any_number_of_nodes_is_decomposed(void **state)
+TEST(any_number_of_nodes_is_decomposed)
 {
     struct matrix m;
     struct err err;
 
-    (void)state;
     for (int hosts = 2; hosts < 40; hosts += hosts < 10 ? 1 : 7) {
         matrix_init(&m);
         small_topo(&m.topo, 3, hosts, 1, true, ENDPOINT_CPU);
@@ -272,12 +261,11 @@ static void any_number_of_nodes_is_decomposed(void **state)
     }
 }
 
-static void pairs_without_a_number_are_refused_by_name(void **state)
+TEST(pairs_without_a_number_are_refused_by_name)
 {
     struct matrix m;
     struct err err;
 
-    (void)state;
     small_matrix(&m);
     struct exception *e = small_exception(&m, PART_PAIR, 0, 4, -1, 0);
     e->side = SIDE_TX;
@@ -292,20 +280,4 @@ static void pairs_without_a_number_are_refused_by_name(void **state)
     assert_string_equal(err.text,
                         "time from n04:0 to n00:0 is not known: tier fabric was not measured");
     matrix_free(&m);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(presets_nest_as_they_are_built),
-        cmocka_unit_test(what_is_uneven_is_named),
-        cmocka_unit_test(order_follows_places),
-        cmocka_unit_test(limits_say_how_large_it_would_be),
-        cmocka_unit_test(a_host_is_its_first_endpoint),
-        cmocka_unit_test(a_trees_values_add_up_to_the_ratio_of_times),
-        cmocka_unit_test(any_number_of_nodes_is_decomposed),
-        cmocka_unit_test(pairs_without_a_number_are_refused_by_name),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

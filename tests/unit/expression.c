@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "calibrate/case_impl.h"
+#include "test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* a.x is 8, b.x is 2; nothing else is known. */
 static int find(void *ctx, const char *of, const char *what, double *out, struct err *err)
@@ -39,9 +34,8 @@ static const struct {
     {"36 * b.x + 18 * 4 * b.x", 216},
 };
 
-static void sums_of_products_have_their_values(void **state)
+TEST(sums_of_products_have_their_values)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
         struct err err = {0, ""};
         double value;
@@ -68,12 +62,11 @@ static const struct {
     {"nan", "\"nan\": no \".\" after the name at position 3"},
 };
 
-static void what_is_no_expression_is_refused_with_its_position(void **state)
+TEST(what_is_no_expression_is_refused_with_its_position)
 {
     struct err err;
     double value;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         assert_int_equal(expression_value(&value, bad[i].text, &names, &err), -1);
         assert_int_equal(err.code, EXIT_DATA);
@@ -81,13 +74,12 @@ static void what_is_no_expression_is_refused_with_its_position(void **state)
     }
 }
 
-static void brackets_have_a_limit(void **state)
+TEST(brackets_have_a_limit)
 {
     char deep[200];
     struct err err;
     double value;
 
-    (void)state;
     memset(deep, '(', 100);
     strcpy(deep + 100, "1");
     assert_int_equal(expression_value(&value, deep, &names, &err), -1);
@@ -98,21 +90,9 @@ static void brackets_have_a_limit(void **state)
     assert_float_equal(value, 40, 0);
 }
 
-static void names_are_letters_first(void **state)
+TEST(names_are_letters_first)
 {
-    (void)state;
     assert_true(expression_is_name("gb200x24") && expression_is_name("a_1"));
     assert_false(expression_is_name("") || expression_is_name("1a") || expression_is_name("a-b") ||
                  expression_is_name("_a") || expression_is_name("a.b"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_of_products_have_their_values),
-        cmocka_unit_test(what_is_no_expression_is_refused_with_its_position),
-        cmocka_unit_test(brackets_have_a_limit),
-        cmocka_unit_test(names_are_letters_first),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

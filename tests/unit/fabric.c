@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* fabric.c - the shipped presets and what is refused. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/host.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "test.h"
 #include "topo/fabrics/fabric.h"
 
 /* Seconds of a published collective: linear in bytes between points; the first point's time below
@@ -36,13 +31,12 @@ static double time_of(const struct fabric_collective *c, double bytes)
     return last->sec + (bytes - last->bytes) * fmax(slope, last->sec / last->bytes);
 }
 
-static void every_shipped_preset_loads_and_its_numbers_have_sources(void **state)
+TEST(every_shipped_preset_loads_and_its_numbers_have_sources)
 {
     struct err err;
     char **names;
     int count;
 
-    (void)state;
     assert_int_equal(fabric_list(&names, &count, &err), 0);
     assert_int_equal(count, 19);
     for (int i = 0; i < count; i++) {
@@ -63,12 +57,11 @@ static void every_shipped_preset_loads_and_its_numbers_have_sources(void **state
     hostlist_free(names, count);
 }
 
-static void the_numbers_of_gb200_are_the_published_ones(void **state)
+TEST(the_numbers_of_gb200_are_the_published_ones)
 {
     struct fabric f;
     struct err err;
 
-    (void)state;
     assert_int_equal(fabric_load(&f, "gb200-nvl72", &err), 0);
     assert_int_equal(f.hosts_per_domain * f.gpus_per_host, 72);
     assert_string_equal(f.tier[1].rule.name, "rail");
@@ -109,12 +102,11 @@ static double peak(const struct fabric *f, const char *dtype)
     return 0;
 }
 
-static void every_machine_of_published_steps_is_there(void **state)
+TEST(every_machine_of_published_steps_is_there)
 {
     struct fabric f;
     struct err err;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(machine) / sizeof(*machine); i++) {
         int ranks = 0;
         if (fabric_load(&f, machine[i].fabric, &err) < 0)
@@ -133,12 +125,11 @@ static void every_machine_of_published_steps_is_there(void **state)
     }
 }
 
-static void published_points_are_met_and_quoted_rates_with_them(void **state)
+TEST(published_points_are_met_and_quoted_rates_with_them)
 {
     struct fabric f;
     struct err err;
 
-    (void)state;
     assert_int_equal(fabric_load(&f, "gb200-nvl72", &err), 0);
     for (int i = 0; i < f.collectives; i++) {
         const struct fabric_collective *c = &f.collective[i];
@@ -161,13 +152,12 @@ static void published_points_are_met_and_quoted_rates_with_them(void **state)
     fabric_free(&f);
 }
 
-static void eight_racks_of_gb200_have_the_places_they_should(void **state)
+TEST(eight_racks_of_gb200_have_the_places_they_should)
 {
     struct fabric f;
     struct topo t;
     struct err err;
 
-    (void)state;
     assert_int_equal(fabric_load(&f, "gb200-nvl72", &err), 0);
     assert_int_equal(fabric_topo(&f, 8, false, &t, &err), 0);
     assert_int_equal(t.endpoints, 576);
@@ -193,13 +183,12 @@ static void eight_racks_of_gb200_have_the_places_they_should(void **state)
     fabric_free(&f);
 }
 
-static void gpus_of_a_host_share_one_nic_where_there_is_one(void **state)
+TEST(gpus_of_a_host_share_one_nic_where_there_is_one)
 {
     struct fabric f;
     struct topo t;
     struct err err;
 
-    (void)state;
     assert_int_equal(fabric_load(&f, "rtxpro6000-100gbe", &err), 0);
     assert_int_equal(fabric_topo(&f, 0, false, &t, &err), 0);
     assert_int_equal(t.endpoints, 16);
@@ -214,13 +203,12 @@ static void gpus_of_a_host_share_one_nic_where_there_is_one(void **state)
     fabric_free(&f);
 }
 
-static void blind_tells_hosts_only(void **state)
+TEST(blind_tells_hosts_only)
 {
     struct fabric f;
     struct topo t;
     struct err err;
 
-    (void)state;
     assert_int_equal(fabric_load(&f, "hgx-h100", &err), 0);
     assert_int_equal(fabric_topo(&f, 2, true, &t, &err), 0);
     assert_int_equal(t.endpoints, 64);
@@ -236,14 +224,13 @@ static void blind_tells_hosts_only(void **state)
     fabric_free(&f);
 }
 
-static void a_hundred_thousand_endpoints_take_seconds_at_most(void **state)
+TEST(a_hundred_thousand_endpoints_take_seconds_at_most)
 {
     clock_t start = clock(); /* of this process: others may have the core meanwhile */
     struct fabric f;
     struct topo t;
     struct err err;
 
-    (void)state;
     assert_int_equal(fabric_load(&f, "gb300-nvl72", &err), 0);
     assert_int_equal(fabric_topo(&f, 1389, false, &t, &err), 0);
     assert_int_equal(t.endpoints, 1389 * 72);
@@ -257,12 +244,11 @@ static void a_hundred_thousand_endpoints_take_seconds_at_most(void **state)
     fabric_free(&f);
 }
 
-static void an_unknown_preset_is_refused_with_the_known_ones(void **state)
+TEST(an_unknown_preset_is_refused_with_the_known_ones)
 {
     struct fabric f;
     struct err err;
 
-    (void)state;
     assert_int_equal(fabric_load(&f, "gb200", &err), -1);
     assert_int_equal(err.code, EXIT_USAGE);
     assert_non_null(
@@ -369,7 +355,7 @@ static int collectives_of(const struct fabric *f, bool between)
 }
 
 /* What is not said is as the base has it, and of its collectives stays what was asked for. */
-static void a_preset_may_be_made_from_another(void **state)
+TEST(a_preset_may_be_made_from_another)
 {
     static const struct {
         const char *word;
@@ -382,7 +368,6 @@ static void a_preset_may_be_made_from_another(void **state)
     int fd = mkstemps(path, 5);
     struct fabric base, f;
 
-    (void)state;
     assert_int_equal(fabric_load(&base, "hgx-h100", NULL), 0);
     for (size_t i = 0; i < sizeof(keeps) / sizeof(*keeps); i++) {
         json_t *root =
@@ -407,14 +392,13 @@ static void a_preset_may_be_made_from_another(void **state)
     remove(path);
 }
 
-static void every_bad_value_is_refused_with_its_place(void **state)
+TEST(every_bad_value_is_refused_with_its_place)
 {
     char path[] = "/tmp/railgauge-fabric-XXXXXX.json";
     int fd = mkstemps(path, 5);
     struct fabric f;
     struct err err;
 
-    (void)state;
     assert_true(fd >= 0);
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         json_t *root = whole("topo/fabrics/gb200-nvl72.json");
@@ -429,23 +413,4 @@ static void every_bad_value_is_refused_with_its_place(void **state)
                      bad[i].text);
     }
     remove(path);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_shipped_preset_loads_and_its_numbers_have_sources),
-        cmocka_unit_test(the_numbers_of_gb200_are_the_published_ones),
-        cmocka_unit_test(every_machine_of_published_steps_is_there),
-        cmocka_unit_test(published_points_are_met_and_quoted_rates_with_them),
-        cmocka_unit_test(eight_racks_of_gb200_have_the_places_they_should),
-        cmocka_unit_test(gpus_of_a_host_share_one_nic_where_there_is_one),
-        cmocka_unit_test(blind_tells_hosts_only),
-        cmocka_unit_test(a_hundred_thousand_endpoints_take_seconds_at_most),
-        cmocka_unit_test(an_unknown_preset_is_refused_with_the_known_ones),
-        cmocka_unit_test(a_preset_may_be_made_from_another),
-        cmocka_unit_test(every_bad_value_is_refused_with_its_place),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

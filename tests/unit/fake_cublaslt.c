@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The stand-in for cuBLASLt refuses what the real one does: what it let pass, every test of scaled
  * products would. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "measure/device/cublaslt_api.h"
+#include "test.h"
 
 enum { INVALID_VALUE = 7, NOT_SUPPORTED = 15 };
 
@@ -104,7 +99,7 @@ static int close_fake(void **state)
     return 0;
 }
 
-static void what_the_real_one_refuses_is_refused(void **state)
+TEST(what_the_real_one_refuses_is_refused)
 {
     enum { E4M3 = CUBLASLT_R_8F_E4M3, E2M1 = CUBLASLT_R_4F_E2M1, BF16 = CUBLASLT_R_16BF };
     enum { V32 = CUBLASLT_SCALE_VEC32_UE8M0, V16 = CUBLASLT_SCALE_VEC16_UE4M3 };
@@ -134,7 +129,7 @@ static void what_the_real_one_refuses_is_refused(void **state)
     }
 }
 
-static void modes_of_scales_came_with_12_8(void **state)
+TEST(modes_of_scales_came_with_12_8)
 {
     const int32_t mode = CUBLASLT_SCALE_VEC32_UE8M0;
     cublaslt_desc d;
@@ -151,12 +146,4 @@ static void modes_of_scales_came_with_12_8(void **state)
     cublaslt.MatmulDescDestroy(d);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_the_real_one_refuses_is_refused),
-        cmocka_unit_test(modes_of_scales_came_with_12_8),
-    };
-
-    return cmocka_run_group_tests(tests, open_fake, close_fake);
-}
+TEST_GROUP(open_fake, close_fake)

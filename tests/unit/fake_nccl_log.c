@@ -2,12 +2,8 @@
 /* What the stand-in for NCCL writes about itself: the form of NCCL 2.28's lines, and that its
  * environment and its profile decide what they say. */
 #include <regex.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #include "ranks.h"
 #include "topo/sources/nccl/nccl_log.h"
@@ -137,9 +133,8 @@ static void plain(void)
     CHECK(nccl.CommDestroy(c) == NCCL_SUCCESS);
 }
 
-static void the_log_has_the_form_of_nccls(void **state)
+TEST(the_log_has_the_form_of_nccls)
 {
-    (void)state;
     assert_true(ranks_run(2, plain, -1));
 }
 
@@ -231,9 +226,8 @@ static void without_mnnvl(void)
     CHECK(nccl.CommDestroy(c) == NCCL_SUCCESS);
 }
 
-static void the_profile_and_the_environment_say_what_carries_data(void **state)
+TEST(the_profile_and_the_environment_say_what_carries_data)
 {
-    (void)state;
     assert_true(ranks_run(4, two_hosts, -1));
     assert_true(ranks_run(4, one_domain, -1));
     assert_true(ranks_run(4, without_mnnvl, -1));
@@ -261,7 +255,7 @@ static void two_paths(void)
     one_path();
 }
 
-static void variables_take_paths_away(void **state)
+TEST(variables_take_paths_away)
 {
     static const char *const rows[][3] = {
         {"NCCL_P2P_LEVEL", "PHB", "Channel 00/0 : .*via P2P/CUMEM$"},
@@ -269,7 +263,6 @@ static void variables_take_paths_away(void **state)
         {"NCCL_SHM_DISABLE", "1", "\\[send\\] via NET/Socket/0$"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         variable = rows[i][0];
         setting = rows[i][1];
@@ -354,23 +347,21 @@ static void no_such_network(void)
     CHECK(strstr(nccl.GetLastError(c), "Failed to initialize any NET plugin"));
 }
 
-static void what_cannot_be_is_refused(void **state)
+TEST(what_cannot_be_is_refused)
 {
-    (void)state;
     assert_true(ranks_run(3, choices, -1));
     assert_true(ranks_run(1, no_such_algorithm, -1));
     assert_true(ranks_run(1, no_such_network, -1));
 }
 
 /* Up to 2.23 Ring is taken; how that is told differs. */
-static void old_ones_take_ring(void **state)
+TEST(old_ones_take_ring)
 {
     static const char *const old[][2] = {
         {"22304", LINE "AllReduce: 16 Bytes -> Algo 1 proto 0 time [0-9.]+$"},
         {"22105", LINE "16 Bytes -> Algo 1 proto 0 time [0-9.]+$"},
         {"21904", NULL}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(old) / sizeof(*old); i++) {
         old_version = old[i][0];
         old_line = old[i][1];
@@ -401,9 +392,8 @@ static void dumps(void)
     CHECK(lines(read_file("graph.xml"), "<channel>") == 8);
 }
 
-static void dumps_are_written_and_a_log_can_be_quiet(void **state)
+TEST(dumps_are_written_and_a_log_can_be_quiet)
 {
-    (void)state;
     assert_true(ranks_run(2, dumps, -1));
 }
 
@@ -422,15 +412,4 @@ static int remove_directory(void **state)
     return system(command);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_log_has_the_form_of_nccls),
-        cmocka_unit_test(the_profile_and_the_environment_say_what_carries_data),
-        cmocka_unit_test(variables_take_paths_away),
-        cmocka_unit_test(what_cannot_be_is_refused),
-        cmocka_unit_test(old_ones_take_ring),
-        cmocka_unit_test(dumps_are_written_and_a_log_can_be_quiet),
-    };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
-}
+TEST_GROUP(make_directory, remove_directory)

@@ -2,12 +2,8 @@
 /* Each rule of the stand-ins (tests/fake) broken once: one that never fires would let through what
  * the real libraries refuse, die of or hang in. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #include "kernels/cuda_api.h"
 #include "ranks.h"
@@ -147,9 +143,8 @@ static void odd_address(void)
     stream_says("MISALIGNED_ADDRESS");
 }
 
-static void buffers_are_memory_of_the_gpu_and_large_enough(void **state)
+TEST(buffers_are_memory_of_the_gpu_and_large_enough)
 {
-    (void)state;
     assert_true(ranks_run(2, host_memory, -1));
     assert_true(ranks_run(2, host_memory_checked, -1));
     assert_true(ranks_run(2, other_gpu, -1));
@@ -232,9 +227,8 @@ static void undefined(void)
     _exit(1);
 }
 
-static void undefined_use_is_not_let_through(void **state)
+TEST(undefined_use_is_not_let_through)
 {
-    (void)state;
     for (which = 0; which < 12; which++)
         assert_true(ranks_run(2, undefined, -1));
 }
@@ -302,9 +296,8 @@ static void other_order(void)
     CHECK(done_within(10));
 }
 
-static void what_the_ranks_do_not_agree_on_hangs(void **state)
+TEST(what_the_ranks_do_not_agree_on_hangs)
 {
-    (void)state;
     assert_true(ranks_run(2, other_call, -1));
     assert_true(ranks_run(2, other_count, -1));
     assert_true(ranks_run(2, other_size, -1));
@@ -330,9 +323,8 @@ static void groups(void)
     CHECK(nccl.CommDestroy(c) == NCCL_SUCCESS);
 }
 
-static void a_rank_sends_to_itself_in_one_group_only(void **state)
+TEST(a_rank_sends_to_itself_in_one_group_only)
 {
-    (void)state;
     assert_true(ranks_run(2, groups, -1));
 }
 
@@ -392,9 +384,8 @@ static void configs(void)
     CHECK(init_with(&config, &c) == NCCL_SUCCESS && nccl.CommDestroy(c) == NCCL_SUCCESS);
 }
 
-static void a_configuration_is_looked_at_field_by_field(void **state)
+TEST(a_configuration_is_looked_at_field_by_field)
 {
-    (void)state;
     assert_true(ranks_run(1, configs, -1));
 }
 
@@ -441,9 +432,8 @@ static void windows_nonblocking(void)
     CHECK(nccl.CommAbort(c) == NCCL_SUCCESS);
 }
 
-static void windows_are_registered_by_all(void **state)
+TEST(windows_are_registered_by_all)
 {
-    (void)state;
     assert_true(ranks_run(3, windows, -1));
     assert_true(ranks_run(3, windows_nonblocking, -1));
 }
@@ -534,9 +524,8 @@ static void recording_groups(void)
     CHECK(nccl.CommAbort(c) == NCCL_SUCCESS);
 }
 
-static void what_cannot_be_recorded_costs_the_graph(void **state)
+TEST(what_cannot_be_recorded_costs_the_graph)
 {
-    (void)state;
     assert_true(ranks_run(1, recording, -1));
     assert_true(ranks_run(2, recording_groups, -1));
 }
@@ -613,9 +602,8 @@ static void choosing(void)
     _exit(0);
 }
 
-static void what_a_communicator_cannot_do_is_refused_or_passed_over_by_version(void **state)
+TEST(what_a_communicator_cannot_do_is_refused_or_passed_over_by_version)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(algorithms) / sizeof(*algorithms); i++) {
         algorithm = &algorithms[i];
         if (!ranks_run(4, choosing, -1))
@@ -649,9 +637,8 @@ static void connecting(void)
     CHECK(done_within(10) && nccl.CommDestroy(c) == NCCL_SUCCESS);
 }
 
-static void the_first_use_of_a_connection_pays_for_it(void **state)
+TEST(the_first_use_of_a_connection_pays_for_it)
 {
-    (void)state;
     assert_true(ranks_run(2, connecting, -1));
 }
 
@@ -728,9 +715,8 @@ static void split_aborted(void)
     }
 }
 
-static void parts_are_made_by_all_and_end_as_they_share(void **state)
+TEST(parts_are_made_by_all_and_end_as_they_share)
 {
-    (void)state;
     assert_true(ranks_run(4, splitting, -1));
     assert_true(ranks_run(1, split_refused, -1));
     assert_true(ranks_run(2, split_aborted, -1));
@@ -796,27 +782,8 @@ static void slow_near(void)
     CHECK(own >= 1 && own < 1.9);
 }
 
-static void what_making_and_using_costs_is_what_it_is_told_to(void **state)
+TEST(what_making_and_using_costs_is_what_it_is_told_to)
 {
-    (void)state;
     assert_true(ranks_run(4, paying, -1));
     assert_true(ranks_run(4, slow_near, -1));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(buffers_are_memory_of_the_gpu_and_large_enough),
-        cmocka_unit_test(undefined_use_is_not_let_through),
-        cmocka_unit_test(what_the_ranks_do_not_agree_on_hangs),
-        cmocka_unit_test(a_rank_sends_to_itself_in_one_group_only),
-        cmocka_unit_test(a_configuration_is_looked_at_field_by_field),
-        cmocka_unit_test(windows_are_registered_by_all),
-        cmocka_unit_test(what_cannot_be_recorded_costs_the_graph),
-        cmocka_unit_test(what_a_communicator_cannot_do_is_refused_or_passed_over_by_version),
-        cmocka_unit_test(the_first_use_of_a_connection_pays_for_it),
-        cmocka_unit_test(parts_are_made_by_all_and_end_as_they_share),
-        cmocka_unit_test(what_making_and_using_costs_is_what_it_is_told_to),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

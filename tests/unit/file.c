@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/file.h"
+#include "test.h"
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/mem.h"
 
@@ -59,12 +54,11 @@ static void write_text(const char *path, const char *text)
     assert_int_equal(file_commit(&f, NULL), 0);
 }
 
-static void a_committed_file_is_whole_and_alone(void **state)
+TEST_WITH(a_committed_file_is_whole_and_alone, make_folder, remove_folder)
 {
     char *path = file_join(dir, "a"), *text;
     size_t len;
 
-    (void)state;
     write_text(path, "one\n");
     write_text(path, "two\n");
     assert_int_equal(file_read(&text, &len, path, 100, NULL), 0);
@@ -75,12 +69,11 @@ static void a_committed_file_is_whole_and_alone(void **state)
     assert_int_equal(empty_folder(), 1);
 }
 
-static void an_aborted_file_leaves_the_old_one(void **state)
+TEST_WITH(an_aborted_file_leaves_the_old_one, make_folder, remove_folder)
 {
     char *path = file_join(dir, "a"), *text;
     struct file_out f;
 
-    (void)state;
     write_text(path, "old");
     assert_int_equal(file_begin(&f, path, NULL), 0);
     fputs("new", f.stream);
@@ -95,13 +88,12 @@ static void an_aborted_file_leaves_the_old_one(void **state)
 
 /* The next writer clears what killed ones have left, not what a living one writes, nor other names.
  */
-static void a_killed_writer_leaves_nothing_for_long(void **state)
+TEST_WITH(a_killed_writer_leaves_nothing_for_long, make_folder, remove_folder)
 {
     char *path = file_join(dir, "a"), *other = file_join(dir, "a.tmp.x");
     struct file_out f;
     int ready[2], status;
 
-    (void)state;
     assert_int_equal(pipe(ready), 0);
     write_text(other, "");
     for (int i = 0; i < 2; i++) {
@@ -136,12 +128,11 @@ static void a_killed_writer_leaves_nothing_for_long(void **state)
 }
 
 /* A pipe is written to and stays one; so is /dev/null. */
-static void what_is_no_file_is_not_replaced(void **state)
+TEST_WITH(what_is_no_file_is_not_replaced, make_folder, remove_folder)
 {
     char *path = file_join(dir, "pipe"), text[8] = "";
     struct stat st;
 
-    (void)state;
     assert_int_equal(mkfifo(path, 0600), 0);
     int fd = open(path, O_RDWR | O_CLOEXEC);
     write_text(path, "one\n");
@@ -154,13 +145,12 @@ static void what_is_no_file_is_not_replaced(void **state)
     assert_int_equal(empty_folder(), 1);
 }
 
-static void a_full_disk_is_an_io_error_and_leaves_nothing(void **state)
+TEST_WITH(a_full_disk_is_an_io_error_and_leaves_nothing, make_folder, remove_folder)
 {
     struct file_out f;
     struct err e;
     char *path = file_join(dir, "a"), *expect;
 
-    (void)state;
     assert_int_equal(file_begin(&f, path, NULL), 0);
     fclose(f.stream);
     f.stream = fopen("/dev/full", "w");
@@ -174,12 +164,11 @@ static void a_full_disk_is_an_io_error_and_leaves_nothing(void **state)
     assert_int_equal(empty_folder(), 0);
 }
 
-static void unreadable_files_say_why(void **state)
+TEST_WITH(unreadable_files_say_why, make_folder, remove_folder)
 {
     char *text = NULL, *path = file_join(dir, "big"), *expect;
     struct err e;
 
-    (void)state;
     assert_int_equal(file_read(&text, NULL, "/nonexistent/x", 10, &e), -1);
     assert_string_equal(e.text, "/nonexistent/x: No such file or directory");
     assert_int_equal(e.code, EXIT_NOINPUT);
@@ -197,14 +186,13 @@ static void unreadable_files_say_why(void **state)
     free(path);
 }
 
-static void folders_are_made_with_their_parents(void **state)
+TEST_WITH(folders_are_made_with_their_parents, make_folder, remove_folder)
 {
     char *deep = file_join(dir, "x/y//z"), *plain = file_join(dir, "plain"), *under;
     const mode_t mask = 022, old = umask(mask);
     struct stat st;
     struct err e;
 
-    (void)state;
     assert_int_equal(file_mkdir(deep, &e), 0);
     umask(old);
     assert_int_equal(file_mkdir(deep, &e), 0);
@@ -228,11 +216,10 @@ static void folders_are_made_with_their_parents(void **state)
     free(under);
 }
 
-static void crc32c_matches_rfc_3720(void **state)
+TEST(crc32c_matches_rfc_3720)
 {
     unsigned char data[32];
 
-    (void)state;
     memset(data, 0, 32);
     assert_true(file_crc32c(0, data, 32) == 0x8a9136aau);
     memset(data, 0xff, 32);
@@ -252,11 +239,10 @@ static void crc32c_matches_rfc_3720(void **state)
     }
 }
 
-static void data_files_are_found_by_environment_or_beside_the_program(void **state)
+TEST_WITH(data_files_are_found_by_environment_or_beside_the_program, make_folder, remove_folder)
 {
     char *path = file_join(dir, "x.json"), *found;
 
-    (void)state;
     write_text(path, "{}");
     setenv("RAILGAUGE_DATA", dir, 1);
     found = file_data("x.json");
@@ -268,28 +254,4 @@ static void data_files_are_found_by_environment_or_beside_the_program(void **sta
     assert_non_null(found);
     free(found);
     free(path);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_committed_file_is_whole_and_alone, make_folder,
-                                        remove_folder),
-        cmocka_unit_test_setup_teardown(an_aborted_file_leaves_the_old_one, make_folder,
-                                        remove_folder),
-        cmocka_unit_test_setup_teardown(a_killed_writer_leaves_nothing_for_long, make_folder,
-                                        remove_folder),
-        cmocka_unit_test_setup_teardown(what_is_no_file_is_not_replaced, make_folder,
-                                        remove_folder),
-        cmocka_unit_test_setup_teardown(a_full_disk_is_an_io_error_and_leaves_nothing, make_folder,
-                                        remove_folder),
-        cmocka_unit_test_setup_teardown(unreadable_files_say_why, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(folders_are_made_with_their_parents, make_folder,
-                                        remove_folder),
-        cmocka_unit_test(crc32c_matches_rfc_3720),
-        cmocka_unit_test_setup_teardown(data_files_are_found_by_environment_or_beside_the_program,
-                                        make_folder, remove_folder),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Private folders of file.h, and files of other users. */
 #include "base/file.h"
+#include "test.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { STRANGER = 65534 };
 
@@ -62,14 +57,13 @@ static char *folder(const char *name, mode_t mode)
     return path;
 }
 
-static void a_private_folder_is_new_and_ours(void **state)
+TEST(a_private_folder_is_new_and_ours)
 {
     char *base = folder("sticky", 01777);
     const char *const bases[] = {NULL, "", base};
     struct stat st;
     struct err err;
 
-    (void)state;
     char *dir = file_private_dir(bases, 3, "x", &lock, &err);
     assert_non_null(dir);
     assert_int_equal(strncmp(dir, base, strlen(base)), 0);
@@ -82,14 +76,13 @@ static void a_private_folder_is_new_and_ours(void **state)
     free(base);
 }
 
-static void a_folder_where_others_rename_is_left_out(void **state)
+TEST(a_folder_where_others_rename_is_left_out)
 {
     char *open_to_all = folder("open", 0777), *below = folder("open/below", 0700);
     char *group = folder("group", 0770), *fine = folder("fine", 0755);
     const char *const bad[] = {open_to_all, below, group, "/nowhere"};
     struct err err;
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         assert_null(file_private_dir(&bad[i], 1, "x", &lock, &err));
         assert_int_equal(err.code, EXIT_CONFIG);
@@ -109,7 +102,7 @@ static void a_folder_where_others_rename_is_left_out(void **state)
 }
 
 /* A minute is what its maker has to lock it. */
-static void what_a_killed_process_left_is_removed_by_the_next(void **state)
+TEST(what_a_killed_process_left_is_removed_by_the_next)
 {
     static const struct {
         int age;
@@ -119,7 +112,6 @@ static void what_a_killed_process_left_is_removed_by_the_next(void **state)
     const char *const bases[] = {base};
     struct err err;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(kind) / sizeof(*kind); i++) {
         char *left = file_private_dir(bases, 1, "x", &lock, &err);
         struct timespec old[2] = {{.tv_sec = time(NULL) - kind[i].age}};
@@ -142,13 +134,12 @@ static void what_a_killed_process_left_is_removed_by_the_next(void **state)
     free(base);
 }
 
-static void removing_follows_no_link(void **state)
+TEST(removing_follows_no_link)
 {
     char *victim = folder("victim", 0700), *dir = folder("dir", 0700);
     char *below = folder("dir/below", 0700);
     char *link = file_join(below, "link"), *alone = file_join(here, "alone");
 
-    (void)state;
     touch(victim, "kept");
     touch(below, "gone");
     assert_int_equal(symlink(victim, link), 0);
@@ -175,11 +166,10 @@ static void refused(const char *path, const char *named)
     assert_non_null(strstr(err.text, " belongs to user 65534, not to user 0"));
 }
 
-static void what_belongs_to_another_user_is_refused(void **state)
+TEST(what_belongs_to_another_user_is_refused)
 {
     struct err err;
 
-    (void)state;
     if (geteuid() != 0)
         skip(); /* giving files away needs root */
     char *dir = folder("campaign", 0700), *file = file_join(dir, "campaign.json");
@@ -206,14 +196,4 @@ static void what_belongs_to_another_user_is_refused(void **state)
     free(last);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_private_folder_is_new_and_ours),
-        cmocka_unit_test(a_folder_where_others_rename_is_left_out),
-        cmocka_unit_test(what_a_killed_process_left_is_removed_by_the_next),
-        cmocka_unit_test(removing_follows_no_link),
-        cmocka_unit_test(what_belongs_to_another_user_is_refused),
-    };
-    return cmocka_run_group_tests(tests, make_here, remove_here);
-}
+TEST_GROUP(make_here, remove_here)

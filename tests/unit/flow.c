@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "measure/verify.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 static const int member[] = {7, 3, 5};
 
@@ -22,11 +18,10 @@ static struct verify_moved moves(enum op_flow flow, int self)
 }
 
 /* Whatever is received as (rank, block) was sent as that by the member with this id. */
-static void what_arrives_was_sent_by_somebody(void **state)
+TEST(what_arrives_was_sent_by_somebody)
 {
     static const enum op_flow flows[] = {FLOW_GATHER, FLOW_EXCHANGE, FLOW_FIRST, FLOW_LEFT};
 
-    (void)state;
     for (size_t f = 0; f < sizeof(flows) / sizeof(*flows); f++)
         for (int me = 0; me < 3; me++) {
             struct verify_moved m = moves(flows[f], me);
@@ -50,9 +45,8 @@ static void what_arrives_was_sent_by_somebody(void **state)
 }
 
 /* A sliced sum: pieces cover each buffer once, and the blocks of the sum have the same numbers. */
-static void slices_of_a_scattered_sum_cover_it_once(void **state)
+TEST(slices_of_a_scattered_sum_cover_it_once)
 {
-    (void)state;
     for (int me = 0; me < 3; me++) {
         struct verify_moved m = moves(FLOW_SCATTER, me);
         int sent, got;
@@ -76,9 +70,8 @@ static void slices_of_a_scattered_sum_cover_it_once(void **state)
     }
 }
 
-static void only_the_root_of_a_reduce_receives(void **state)
+TEST(only_the_root_of_a_reduce_receives)
 {
-    (void)state;
     for (int me = 0; me < 3; me++) {
         struct verify_moved m = moves(FLOW_SUM, me);
         int n;
@@ -93,15 +86,4 @@ static void only_the_root_of_a_reduce_receives(void **state)
     }
     assert_true(op_adds(OP_REDUCE) && op_adds(OP_ALL_REDUCE) && op_adds(OP_REDUCE_SCATTER));
     assert_false(op_adds(OP_ALL_GATHER) || op_adds(OP_BROADCAST));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_arrives_was_sent_by_somebody),
-        cmocka_unit_test(slices_of_a_scattered_sum_cover_it_once),
-        cmocka_unit_test(only_the_root_of_a_reduce_receives),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

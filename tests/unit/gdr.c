@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* gdr.c - how NICs reach the memory of GPUs, by the files that tell it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #include "base/mem.h"
 #include "spawn.h"
@@ -51,11 +47,10 @@ static const char *why(const struct topo *t)
     return NULL;
 }
 
-static void every_state_is_told_for_what_it_proves(void **state)
+TEST(every_state_is_told_for_what_it_proves)
 {
     char folder[] = "/tmp/railgauge-gdr-XXXXXX";
 
-    (void)state;
     assert_non_null(mkdtemp(folder));
     for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
         char *file = mem_printf("%s/m.txt", folder), *root = mem_printf("%s/%zu", folder, i);
@@ -79,11 +74,4 @@ static void every_state_is_told_for_what_it_proves(void **state)
         free(root);
     }
     spawn((const char *[]){"rm", "-r", folder, NULL});
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_state_is_told_for_what_it_proves)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Claims: kept in order, saved and loaded, made coordinates where nobody else knows. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/file.h"
 #include "base/mem.h"
+#include "test.h"
 #include "topo/fabrics/fabric.h"
 #include "topo/groups.h"
 
@@ -52,9 +47,8 @@ static void check_sets(const struct topo *t)
     group_sets_free(s, count);
 }
 
-static void test_applied_and_saved(void **state)
+TEST(test_applied_and_saved)
 {
-    (void)state;
     struct topo t, back, copy;
     struct err err;
 
@@ -86,9 +80,8 @@ static void test_applied_and_saved(void **state)
 }
 
 /* With rails a host hangs on several leaves: the set of them is its group. */
-static void test_host_groups(void **state)
+TEST(test_host_groups)
 {
-    (void)state;
     struct fabric f;
     struct topo t;
     struct err err;
@@ -116,13 +109,12 @@ static void test_host_groups(void **state)
 }
 
 /* What cannot be made from the table when it is compiled. */
-static void test_schemas_have_every_source(void **state)
+TEST(test_schemas_have_every_source)
 {
     static const char *const schema[] = {"topo/schema/topology.schema.json",
                                          "src/schema/matrix.schema.json"};
     char *list = mem_strdup("\"source\": {\"enum\": ["), *text;
 
-    (void)state;
     for (int i = 0; i < SOURCE_COUNT; i++)
         list = mem_append(list, "%s\"%s\"", i ? ", " : "", source_name[i]);
     list = mem_append(list, "]}");
@@ -133,14 +125,4 @@ static void test_schemas_have_every_source(void **state)
         free(text);
     }
     free(list);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_applied_and_saved),
-        cmocka_unit_test(test_host_groups),
-        cmocka_unit_test(test_schemas_have_every_source),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

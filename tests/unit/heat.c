@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/mem.h"
 #include "report/plot/heat.h"
+#include "test.h"
 
 /* Two groups of `half`; one bad row and, when dead >= 0, a row without data. */
 struct scene {
@@ -92,9 +87,8 @@ static int width_of(const char *text)
     return widest;
 }
 
-static void small_tables_show_numbers_and_leave_the_diagonal_out(void **state)
+TEST(small_tables_show_numbers_and_leave_the_diagonal_out)
 {
-    (void)state;
     struct scene s = {2, -1, -1};
     char *text = print(&s, 4, 80, false);
 
@@ -108,9 +102,8 @@ static void small_tables_show_numbers_and_leave_the_diagonal_out(void **state)
     free(text);
 }
 
-static void missing_pairs_differ_from_low_ones_and_are_counted(void **state)
+TEST(missing_pairs_differ_from_low_ones_and_are_counted)
 {
-    (void)state;
     struct scene s = {2, 1, 3};
     char *text = print(&s, 4, 80, false);
 
@@ -120,9 +113,8 @@ static void missing_pairs_differ_from_low_ones_and_are_counted(void **state)
     free(text);
 }
 
-static void one_bad_row_survives_down_sampling(void **state)
+TEST(one_bad_row_survives_down_sampling)
 {
-    (void)state;
     struct scene s = {500, 777, -1};
     char *text = print(&s, 1000, 80, false);
 
@@ -136,9 +128,8 @@ static void one_bad_row_survives_down_sampling(void **state)
     free(text);
 }
 
-static void a_special_row_is_looked_at_in_any_sampling(void **state)
+TEST(a_special_row_is_looked_at_in_any_sampling)
 {
-    (void)state;
     struct scene s = {50000, 77777, -1};
     struct heat h = {.n = 100000, .values = scene_values, .arg = &s, .special = scene_special};
     double *other = calloc(50 * 50, sizeof(*other));
@@ -157,9 +148,8 @@ static void a_special_row_is_looked_at_in_any_sampling(void **state)
     free(cell);
 }
 
-static void colour_uses_half_blocks_and_stays_within_the_width(void **state)
+TEST(colour_uses_half_blocks_and_stays_within_the_width)
 {
-    (void)state;
     struct scene s = {40, 7, 70};
 
     setenv("COLORTERM", "truecolor", 1);
@@ -184,9 +174,8 @@ static const char *hostile_label(void *arg, int row)
     return row ? "b" : "a\033]0;x\007`rm`";
 }
 
-static void control_characters_in_labels_are_shown_as_question_marks(void **state)
+TEST(control_characters_in_labels_are_shown_as_question_marks)
 {
-    (void)state;
     struct scene s = {1, -1, -1};
     struct heat h = {.n = 2, .values = scene_values, .arg = &s, .label = hostile_label};
     char *text = NULL;
@@ -200,9 +189,8 @@ static void control_characters_in_labels_are_shown_as_question_marks(void **stat
     free(text);
 }
 
-static void colours_run_from_end_to_end(void **state)
+TEST(colours_run_from_end_to_end)
 {
-    (void)state;
     assert_int_equal(heat_rgb(HEAT_AMOUNT, 0), 0x440154);
     assert_int_equal(heat_rgb(HEAT_AMOUNT, 1), 0xfde725);
     assert_int_equal(heat_rgb(HEAT_AMOUNT, 0.5), 0x21908d);
@@ -210,28 +198,11 @@ static void colours_run_from_end_to_end(void **state)
     assert_int_equal(heat_rgb(HEAT_SHARE, 7), 0xd3e5f0);
 }
 
-static void one_endpoint_has_no_pairs(void **state)
+TEST(one_endpoint_has_no_pairs)
 {
-    (void)state;
     struct scene s = {1, -1, -1};
     char *text = print(&s, 1, 80, false);
 
     assert_string_equal(text, "pairs\n  (fewer than two endpoints: no pairs)\n");
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small_tables_show_numbers_and_leave_the_diagonal_out),
-        cmocka_unit_test(missing_pairs_differ_from_low_ones_and_are_counted),
-        cmocka_unit_test(one_bad_row_survives_down_sampling),
-        cmocka_unit_test(a_special_row_is_looked_at_in_any_sampling),
-        cmocka_unit_test(colour_uses_half_blocks_and_stays_within_the_width),
-        cmocka_unit_test(control_characters_in_labels_are_shown_as_question_marks),
-        cmocka_unit_test(colours_run_from_end_to_end),
-        cmocka_unit_test(one_endpoint_has_no_pairs),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

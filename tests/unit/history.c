@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* verdict/history.c - campaigns made here, a week apart: what drifts or fell is found, noise is not. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #include "base/stats.h"
 #include "small.h"
@@ -115,11 +111,10 @@ static int not_same(const struct history *h)
 }
 
 /* 1 to 9 % of noise of each point, and every third one wavers by 0.3 % from campaign to campaign. */
-static void no_change_gives_no_alarm(void **state)
+TEST(no_change_gives_no_alarm)
 {
     struct rng rng;
 
-    (void)state;
     rng_seed(&rng, 21);
     for (int i = 0; i < 200; i++) {
         const struct bend b = {.wobble = i % 3 ? 0 : 0.003, .tier = -1};
@@ -138,13 +133,12 @@ static void no_change_gives_no_alarm(void **state)
 }
 
 /* Five campaigns in order have a chance of 2 in 5!: three figures share 5 %, four would need more. */
-static void five_campaigns_show_a_trend_of_three_figures(void **state)
+TEST(five_campaigns_show_a_trend_of_three_figures)
 {
     static const enum change drift[] = {CHANGE_WORSE, CHANGE_UNSURE};
     struct bend b = {.tier = 0};
     struct rng rng;
 
-    (void)state;
     for (int k = 0; k < MOST; k++)
         b.step[k] = 0.05 * k;
     for (int more = 0; more < 2; more++) {
@@ -168,12 +162,11 @@ static void five_campaigns_show_a_trend_of_three_figures(void **state)
 }
 
 /* Each campaign is off as a whole by 2 %, which none of its epochs shows: 4 in 400 histories may be alarms. */
-static void what_campaigns_differ_by_is_noise(void **state)
+TEST(what_campaigns_differ_by_is_noise)
 {
     struct rng rng;
     int alarms = 0;
 
-    (void)state;
     rng_seed(&rng, 26);
     for (int i = 0; i < 400; i++) {
         const struct bend b = {.wobble = 0.02, .tier = -1};
@@ -188,12 +181,11 @@ static void what_campaigns_differ_by_is_noise(void **state)
     assert_in_range(alarms, 0, 4);
 }
 
-static void a_drift_of_one_percent_a_week_is_found(void **state)
+TEST(a_drift_of_one_percent_a_week_is_found)
 {
     struct rng rng;
     int held = 0;
 
-    (void)state;
     rng_seed(&rng, 22);
     for (int i = 0; i < 60; i++) {
         struct bend b = {.wobble = 0.001, .tier = 1 + i % 2};
@@ -221,11 +213,10 @@ static void a_drift_of_one_percent_a_week_is_found(void **state)
 }
 
 /* The last campaign only: no drift yet, but not what it was.  A single odd one before is neither. */
-static void what_fell_is_found_against_the_others(void **state)
+TEST(what_fell_is_found_against_the_others)
 {
     struct rng rng;
 
-    (void)state;
     rng_seed(&rng, 23);
     for (int i = 0; i < 40; i++) {
         struct bend b = {.wobble = 0.001, .tier = 2};
@@ -264,11 +255,10 @@ static struct history_figure stepped(int n, int from, int to, double size, doubl
     return f;
 }
 
-static void a_step_is_found_with_its_time(void **state)
+TEST(a_step_is_found_with_its_time)
 {
     int code;
 
-    (void)state;
     for (int from = 0; from <= 8; from++) {
         const struct history_figure f = stepped(8, from, 8, 0.02, 1e-4, &code);
         bool two = from >= 2 && from <= 6; /* HISTORY_SIDE campaigns on either side */
@@ -291,11 +281,10 @@ static void a_step_is_found_with_its_time(void **state)
 }
 
 /* HISTORY_STEP, by Holm's test for the first of six figures. */
-static void steps_are_as_rare_as_the_constant_says(void **state)
+TEST(steps_are_as_rare_as_the_constant_says)
 {
     int code, in = 0, out = 0;
 
-    (void)state;
     for (double waver = 0.001; waver < 0.03; waver *= 1.02) {
         const struct history_figure f = stepped(8, 4, 8, 0.02, waver, &code);
         bool sure = 6 * f.p_step <= 0.0025;
@@ -307,11 +296,10 @@ static void steps_are_as_rare_as_the_constant_says(void **state)
 }
 
 /* What a line describes better than two levels is a drift, and no step. */
-static void a_drift_is_no_step(void **state)
+TEST(a_drift_is_no_step)
 {
     struct rng rng;
 
-    (void)state;
     rng_seed(&rng, 28);
     for (int i = 0; i < 40; i++) {
         struct bend b = {.wobble = 0.001, .tier = 1};
@@ -341,7 +329,7 @@ static void slow_down(struct matrix *m, struct points *p, int endpoint, double f
     }
 }
 
-static void parts_and_versions_have_their_dates(void **state)
+TEST(parts_and_versions_have_their_dates)
 {
     static const struct {
         const char *seen; /* in which campaigns */
@@ -357,7 +345,6 @@ static void parts_and_versions_have_their_dates(void **state)
     struct history h;
     struct rng rng;
 
-    (void)state;
     rng_seed(&rng, 24);
     campaigns(&x, 5, &rng, 0.01, &b);
     for (int k = 0; k < 5; k++) {
@@ -400,7 +387,7 @@ static void parts_and_versions_have_their_dates(void **state)
     release(&x);
 }
 
-static void others_are_left_out_with_the_reason(void **state)
+TEST(others_are_left_out_with_the_reason)
 {
     const struct bend b = {.tier = -1};
     struct machine x;
@@ -409,7 +396,6 @@ static void others_are_left_out_with_the_reason(void **state)
     struct rng rng;
     int at[6];
 
-    (void)state;
     rng_seed(&rng, 25);
     campaigns(&x, 6, &rng, 0.01, &b);
     for (int k = 0; k < 6; k++)
@@ -445,21 +431,4 @@ static void others_are_left_out_with_the_reason(void **state)
     assert_non_null(strstr(err.text, "only 1 campaign can be compared; c04 is of transport"));
     history_free(&h);
     release(&x);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_change_gives_no_alarm),
-        cmocka_unit_test(five_campaigns_show_a_trend_of_three_figures),
-        cmocka_unit_test(what_campaigns_differ_by_is_noise),
-        cmocka_unit_test(a_drift_of_one_percent_a_week_is_found),
-        cmocka_unit_test(what_fell_is_found_against_the_others),
-        cmocka_unit_test(a_step_is_found_with_its_time),
-        cmocka_unit_test(steps_are_as_rare_as_the_constant_says),
-        cmocka_unit_test(a_drift_is_no_step),
-        cmocka_unit_test(parts_and_versions_have_their_dates),
-        cmocka_unit_test(others_are_left_out_with_the_reason),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/host.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/mem.h"
 
@@ -29,7 +24,7 @@ static char *joined(const char *list)
     return all;
 }
 
-static void lists_expand_as_slurm_writes_them(void **state)
+TEST(lists_expand_as_slurm_writes_them)
 {
     static const char *const good[][2] = {
         {"a", "a"},
@@ -42,7 +37,6 @@ static void lists_expand_as_slurm_writes_them(void **state)
         {"gb300-[007-009].cluster", "gb300-007.cluster gb300-008.cluster gb300-009.cluster"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
         char *all = joined(good[i][0]);
         assert_string_equal(all, good[i][1]);
@@ -50,7 +44,7 @@ static void lists_expand_as_slurm_writes_them(void **state)
     }
 }
 
-static void bad_lists_are_refused_with_the_reason(void **state)
+TEST(bad_lists_are_refused_with_the_reason)
 {
     static const char *const bad[][2] = {
         {"", "host list: a name of 0 characters (1..255 are allowed)"},
@@ -71,7 +65,6 @@ static void bad_lists_are_refused_with_the_reason(void **state)
         {"n[0-9999][0-9999]", "host list: more than 1048576 hosts"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         char **names = NULL;
         int n = -1;
@@ -84,14 +77,13 @@ static void bad_lists_are_refused_with_the_reason(void **state)
     }
 }
 
-static void a_name_of_256_characters_is_too_long(void **state)
+TEST(a_name_of_256_characters_is_too_long)
 {
     char name[257];
     char **names;
     int n;
     struct err e;
 
-    (void)state;
     memset(name, 'h', 256);
     name[256] = '\0';
     assert_int_equal(hostlist_expand(&names, &n, name, &e), -1);
@@ -101,7 +93,7 @@ static void a_name_of_256_characters_is_too_long(void **state)
     hostlist_free(names, n);
 }
 
-static void folding_is_short_and_keeps_the_order(void **state)
+TEST(folding_is_short_and_keeps_the_order)
 {
     static const char *const good[][2] = {
         {"n1,n2,n3,n5", "n[1-3,5]"},
@@ -113,7 +105,6 @@ static void folding_is_short_and_keeps_the_order(void **state)
         {"x", "x"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
         char **names;
         int n;
@@ -132,29 +123,15 @@ static void folding_is_short_and_keeps_the_order(void **state)
     free(none);
 }
 
-static void ten_thousand_hosts_fold_to_one_range(void **state)
+TEST(ten_thousand_hosts_fold_to_one_range)
 {
     char **names;
     int n;
 
-    (void)state;
     assert_int_equal(hostlist_expand(&names, &n, "gpu[00001-10000]", NULL), 0);
     assert_int_equal(n, 10000);
     char *folded = hostlist_fold(names, n);
     assert_string_equal(folded, "gpu[00001-10000]");
     free(folded);
     hostlist_free(names, n);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists_expand_as_slurm_writes_them),
-        cmocka_unit_test(bad_lists_are_refused_with_the_reason),
-        cmocka_unit_test(a_name_of_256_characters_is_too_long),
-        cmocka_unit_test(folding_is_short_and_keeps_the_order),
-        cmocka_unit_test(ten_thousand_hosts_fold_to_one_range),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "step/job.h"
+#include "test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/mem.h"
 
@@ -53,13 +48,12 @@ static double seconds(struct job_opts *o)
     return sec;
 }
 
-static void every_word_of_both_tables_is_taken(void **state)
+TEST(every_word_of_both_tables_is_taken)
 {
     struct job_opts o = WORDS("model", "llama3.1-70b", "mesh_order", "torchtitan", "--gpus", "64",
                               "segment", "16", "spread", "cyclic", "flops", "4e14", "micro_batch",
                               "2", "strategy", "zero1", "nodes", "n1");
 
-    (void)state;
     assert_string_equal(o.model, "llama3.1-70b");
     assert_int_equal(o.mesh, ORDER_TORCHTITAN);
     assert_int_equal(o.gpus, 64);
@@ -82,12 +76,11 @@ static const struct {
     {"dtype", "int4", "dtype \"int4\" is not known"},
 };
 
-static void a_bad_word_is_refused_with_its_key(void **state)
+TEST(a_bad_word_is_refused_with_its_key)
 {
     struct job_opts o;
     struct err err;
 
-    (void)state;
     job_defaults(&o);
     for (size_t i = 0; i < sizeof(misspelt) / sizeof(*misspelt); i++) {
         assert_int_equal(job_set(&o, misspelt[i].key, misspelt[i].value, &err), -1);
@@ -97,7 +90,7 @@ static void a_bad_word_is_refused_with_its_key(void **state)
     }
 }
 
-static void a_preset_has_as_many_racks_as_the_placement_needs(void **state)
+TEST(a_preset_has_as_many_racks_as_the_placement_needs)
 {
     static const struct {
         const char *key, *value;
@@ -108,7 +101,6 @@ static void a_preset_has_as_many_racks_as_the_placement_needs(void **state)
         {"segment", "1", 2},  {"nodes", "r04n[00-17],r01n[00-17]", 5}, {"racks", "7", 7},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++) {
         struct job_opts o =
             WORDS("fabric", "gb200-nvl72", "layout", "dp_shard=144", want[i].key, want[i].value);
@@ -122,14 +114,13 @@ static void a_preset_has_as_many_racks_as_the_placement_needs(void **state)
 }
 
 /* What was really measured names no preset, and other placements are priced on its own matrix. */
-static void a_measured_matrix_is_priced_placed_another_way(void **state)
+TEST(a_measured_matrix_is_priced_placed_another_way)
 {
     struct job_opts o = WORDS("layout", "dp_shard=2");
     struct prediction p;
     struct job j, again;
     struct err err = {0, ""};
 
-    (void)state;
     o.matrix = "tests/golden/matrix.json";
     assert_true(seconds_of(&o, &p, &j) > 0);
     assert_null(j.fabric.name);
@@ -143,24 +134,22 @@ static void a_measured_matrix_is_priced_placed_another_way(void **state)
 }
 
 /* tp=8 within a node's reach and across racks: two nodes of a rack at a time keep it inside. */
-static void segments_keep_groups_inside_racks(void **state)
+TEST(segments_keep_groups_inside_racks)
 {
     struct job_opts near = WORDS("fabric", "gb200-nvl72", "layout", "tp=8,dp=9", "strategy",
                                  "zero1", "racks", "2", "segment", "2");
     struct job_opts far = WORDS("fabric", "gb200-nvl72", "layout", "tp=8,dp=9", "strategy", "zero1",
                                 "racks", "2", "segment", "1");
 
-    (void)state;
     assert_true(seconds(&far) > 1.05 * seconds(&near));
 }
 
-static void ranks_dealt_round_the_nodes_tear_groups_apart(void **state)
+TEST(ranks_dealt_round_the_nodes_tear_groups_apart)
 {
     struct job_opts block = WORDS("fabric", "hgx-h100", "layout", "tp=8,dp=4", "strategy", "zero1");
     struct job_opts cyclic =
         WORDS("fabric", "hgx-h100", "layout", "tp=8,dp=4", "strategy", "zero1", "spread", "cyclic");
 
-    (void)state;
     assert_true(seconds(&cyclic) > 1.05 * seconds(&block));
 }
 
@@ -214,32 +203,29 @@ static void meets(struct exception x, const char *with, const char *without, con
 }
 
 /* One rank of each rack drives the ring over the NICs: the ends of each rack's nodes. */
-static void a_slow_nic_reaches_the_answer_where_the_placement_uses_it(void **state)
+TEST(a_slow_nic_reaches_the_answer_where_the_placement_uses_it)
 {
     struct exception x = {
         .part = PART_ENDPOINT, .a = 15, .b = -1, .tier = -1, .factor = 0.05, .evidence = 9};
 
-    (void)state;
     meets(x, "r00n[00-03],r01n[00-03]", "r00n[04-07],r01n[00-03]", "NIC mlx5_3 of r00n03 (GPU 3)");
 }
 
-static void a_slow_rack_pair_reaches_the_answer_where_the_placement_uses_it(void **state)
+TEST(a_slow_rack_pair_reaches_the_answer_where_the_placement_uses_it)
 {
     struct exception x = {
         .part = PART_RACK_PAIR, .a = 0, .b = 1, .tier = -1, .factor = 0.05, .evidence = 9};
 
-    (void)state;
     meets(x, "r00n[00-03],r01n[00-03]", "r00n[00-03],r02n[00-03]", "racks rack-00 and rack-01");
 }
 
-static void accumulation_makes_the_batch(void **state)
+TEST(accumulation_makes_the_batch)
 {
     struct job_opts o = WORDS("fabric", "hgx-h100", "layout", "tp=8,dp_shard=4", "micro-batch", "2",
                               "accumulation", "3");
     struct job j;
     struct err err;
 
-    (void)state;
     assert_int_equal(job_open(&j, &o, NULL), 0);
     assert_int_equal(o.recipe.global_batch, 24);
     job_free(&j);
@@ -260,9 +246,8 @@ static const struct {
     {"layout", "tp=8,ep=2", "axis ep"},
 };
 
-static void what_cannot_be_opened_is_refused(void **state)
+TEST(what_cannot_be_opened_is_refused)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
         struct job_opts o =
             WORDS("fabric", "gb200-nvl72", "layout", "dp=8", refused[i].key, refused[i].value);
@@ -273,21 +258,4 @@ static void what_cannot_be_opened_is_refused(void **state)
             fail_msg("case %zu: \"%s\"", i, err.text);
         job_free(&j);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_word_of_both_tables_is_taken),
-        cmocka_unit_test(a_bad_word_is_refused_with_its_key),
-        cmocka_unit_test(a_preset_has_as_many_racks_as_the_placement_needs),
-        cmocka_unit_test(a_measured_matrix_is_priced_placed_another_way),
-        cmocka_unit_test(segments_keep_groups_inside_racks),
-        cmocka_unit_test(ranks_dealt_round_the_nodes_tear_groups_apart),
-        cmocka_unit_test(a_slow_nic_reaches_the_answer_where_the_placement_uses_it),
-        cmocka_unit_test(a_slow_rack_pair_reaches_the_answer_where_the_placement_uses_it),
-        cmocka_unit_test(accumulation_makes_the_batch),
-        cmocka_unit_test(what_cannot_be_opened_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,25 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/json.h"
+#include "test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 static int parse(json_t **out, const char *text, struct err *err)
 {
     return json_parse(out, text, strlen(text), "m.json", "railgauge-matrix", 2, err);
 }
 
-static void the_envelope_is_checked_with_what_was_found_and_needed(void **state)
+TEST(the_envelope_is_checked_with_what_was_found_and_needed)
 {
     static const struct {
         const char *text, *message;
@@ -37,7 +32,6 @@ static void the_envelope_is_checked_with_what_was_found_and_needed(void **state)
          "m.json: version \"1\" of railgauge-matrix is not one of 1..2 that this program reads"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         json_t *root = NULL;
         struct err e = {0};
@@ -48,14 +42,13 @@ static void the_envelope_is_checked_with_what_was_found_and_needed(void **state)
     }
 }
 
-static void unknown_and_missing_keys_are_errors_with_the_place(void **state)
+TEST(unknown_and_missing_keys_are_errors_with_the_place)
 {
     json_t *root = NULL;
     struct err e;
     const char *name;
     int z;
 
-    (void)state;
     assert_int_equal(
         parse(&root, "{\"format\": \"railgauge-matrix\", \"version\": 1, \"x\": {\"y\": 1}}", &e),
         0);
@@ -73,7 +66,7 @@ static void unknown_and_missing_keys_are_errors_with_the_place(void **state)
     json_decref(root);
 }
 
-static void text_that_steers_a_terminal_is_refused_with_its_place(void **state)
+TEST(text_that_steers_a_terminal_is_refused_with_its_place)
 {
     static const char *const bad[][2] = {
         {"\"a\": {\"b\": [\"ok\", \"x\\u001b[31m\"]}",
@@ -85,7 +78,6 @@ static void text_that_steers_a_terminal_is_refused_with_its_place(void **state)
     char text[200];
     json_t *root = NULL;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         struct err e = {0};
         snprintf(text, sizeof(text), "{\"format\": \"railgauge-matrix\", \"version\": 1, %s}",
@@ -101,13 +93,12 @@ static void text_that_steers_a_terminal_is_refused_with_its_place(void **state)
     json_decref(root);
 }
 
-static void numbers_are_bounded_and_optional_ones_keep_their_default(void **state)
+TEST(numbers_are_bounded_and_optional_ones_keep_their_default)
 {
     json_t *o = json_pack("{s:f, s:s, s:i}", "rate", 2.5, "name", "x", "big", 7);
     struct err e;
     double v = 1;
 
-    (void)state;
     assert_int_equal(json_number(o, "m.json: tiers[0]", "rate", 0, 3, 0, &v, &e), 0);
     assert_true(v == 2.5);
     assert_int_equal(json_number(o, "m.json: tiers[0]", "none", 0, 3, 1, &v, &e), 0);
@@ -122,13 +113,12 @@ static void numbers_are_bounded_and_optional_ones_keep_their_default(void **stat
     json_decref(o);
 }
 
-static void what_is_saved_is_read_back(void **state)
+TEST(what_is_saved_is_read_back)
 {
     char path[] = "/tmp/railgauge-json-XXXXXX";
     json_t *root, *back = NULL;
     struct err e;
 
-    (void)state;
     close(mkstemp(path));
     root = json_pack("{s:s, s:i, s:f}", "format", "railgauge-matrix", "version", 1, "beta",
                      1.0 / 3e11);
@@ -156,12 +146,11 @@ static char *written(char text[256], const char *key, double x)
     return strchr(text, ':') + 2;
 }
 
-static void whole_numbers_are_written_whole(void **state)
+TEST(whole_numbers_are_written_whole)
 {
     unsigned seed = (unsigned)time(NULL);
     char text[256];
 
-    (void)state;
     print_message("seed %u\n", seed);
     srand(seed);
     for (int i = 0; i < 4000; i++) {
@@ -182,11 +171,10 @@ static void whole_numbers_are_written_whole(void **state)
     assert_string_equal(written(text, "s", 1e300), "1e300");
 }
 
-static void provenance_holds_the_command_and_only_fabric_variables(void **state)
+TEST(provenance_holds_the_command_and_only_fabric_variables)
 {
     char *argv[] = {"railgauge", "fit", "\xff"};
 
-    (void)state;
     setenv("NCCL_ALGO", "Ring", 1);
     setenv("RAILGAUGE_SECRET", "no", 1);
     json_provenance_argv(3, argv);
@@ -204,19 +192,4 @@ static void provenance_holds_the_command_and_only_fabric_variables(void **state)
     assert_int_equal(json_object_size(set), 1);
     assert_int_equal(strlen(json_string_value(json_object_get(p, "time_utc"))), 20);
     json_decref(p);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_envelope_is_checked_with_what_was_found_and_needed),
-        cmocka_unit_test(unknown_and_missing_keys_are_errors_with_the_place),
-        cmocka_unit_test(text_that_steers_a_terminal_is_refused_with_its_place),
-        cmocka_unit_test(numbers_are_bounded_and_optional_ones_keep_their_default),
-        cmocka_unit_test(what_is_saved_is_read_back),
-        cmocka_unit_test(whole_numbers_are_written_whole),
-        cmocka_unit_test(provenance_holds_the_command_and_only_fabric_variables),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Labels of Kubernetes nodes as claims: each family from a recording, host names, states of nodes.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/host.h"
 #include "base/mem.h"
 #include "base/yaml.h"
+#include "test.h"
 #include "topo/groups.h"
 #include "topo/sources/host/host_devices_impl.h"
 #include "topo/sources/sched/labels_impl.h"
@@ -38,9 +33,8 @@ static char *groups(const struct topo *t, enum level level, const char *origin)
     return text;
 }
 
-static void test_families(void **state)
+TEST(test_families)
 {
-    (void)state;
     static const struct {
         const char *file;
         enum level level;
@@ -127,9 +121,8 @@ static const char *why(const struct topo *t, const char *what)
 }
 
 /* Nodes that take no work are told, GPUs become endpoints, what is not told stays not told. */
-static void test_nodes(void **state)
+TEST(test_nodes)
 {
-    (void)state;
     struct topo t;
     struct err err;
 
@@ -158,9 +151,8 @@ static void test_nodes(void **state)
 }
 
 /* Hosts that were looked at keep their names and their endpoints. */
-static void test_known_hosts(void **state)
+TEST(test_known_hosts)
 {
-    (void)state;
     static const char text[] =
         "kind: List\nitems:\n"
         "- {kind: Node, metadata: {name: n1.example.org, labels: {node.coreweave.cloud/rack: r, "
@@ -181,15 +173,4 @@ static void test_known_hosts(void **state)
     assert_string_equal(is, "r: n[1-2],n3.example.org");
     free(is);
     topo_free(&t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_families),
-        cmocka_unit_test(test_nodes),
-        cmocka_unit_test(test_known_hosts),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,18 +2,14 @@
 /* Where libraries of an application are found: environments of Python laid out below a folder of
  * this test's own, with copies of a small library in them. */
 #include "kernels/libraries.h"
+#include "test.h"
 
 #include <dlfcn.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -125,12 +121,11 @@ static void finds(const char *file, const char *by)
     free(path);
 }
 
-static void a_file_that_is_named_wins(void **state)
+TEST(a_file_that_is_named_wins)
 {
     struct library_found found;
     struct err err = {0};
 
-    (void)state;
     forget();
     put_library("venv/lib/python3.12/site-packages/nvidia/test/lib/librgtest.so.7");
     put_library("mine/any.so");
@@ -145,9 +140,8 @@ static void a_file_that_is_named_wins(void **state)
                                   "such file or directory");
 }
 
-static void environments_that_are_active_are_searched(void **state)
+TEST(environments_that_are_active_are_searched)
 {
-    (void)state;
     forget();
     put_library("torch/lib/python3.11/site-packages/torch/lib/librgtest.so.8");
     put_library("conda/lib/librgtest.so.7");
@@ -161,9 +155,8 @@ static void environments_that_are_active_are_searched(void **state)
     finds("target/nvidia/test/lib/librgtest.so.7", "Python's packages");
 }
 
-static void the_python_of_the_path_is_followed(void **state)
+TEST(the_python_of_the_path_is_followed)
 {
-    (void)state;
     forget();
     put_program("base/bin/python3.10", "\177ELF");
     put_link("base/bin/python3", "python3.10");
@@ -176,13 +169,12 @@ static void the_python_of_the_path_is_followed(void **state)
     finds("home/.local/lib/python3.10/site-packages/torch/lib/librgtest.so.7", "Python's packages");
 }
 
-static void a_venv_sees_the_system_only_where_it_says_so(void **state)
+TEST(a_venv_sees_the_system_only_where_it_says_so)
 {
     char *with, home[600];
     struct library_found found;
     struct err err = {0};
 
-    (void)state;
     forget();
     put_program("sys/bin/python3.9", "\177ELF");
     put_link("sys/bin/python3", "python3.9");
@@ -203,11 +195,10 @@ static void a_venv_sees_the_system_only_where_it_says_so(void **state)
     free(with);
 }
 
-static void only_a_script_is_asked(void **state)
+TEST(only_a_script_is_asked)
 {
     char text[1000];
 
-    (void)state;
     forget();
     put_library("hidden/lib/python3.12/site-packages/nvidia/test/lib/librgtest.so.7");
     snprintf(text, sizeof(text), "#!/bin/sh\necho '%s/hidden'\necho /usr/lib/python312.zip\n", top);
@@ -217,12 +208,11 @@ static void only_a_script_is_asked(void **state)
           "Python's packages");
 }
 
-static void a_file_that_is_none_is_told_and_the_next_one_taken(void **state)
+TEST(a_file_that_is_none_is_told_and_the_next_one_taken)
 {
     struct library_found found;
     struct err err = {0};
 
-    (void)state;
     forget();
     put_text("broken/lib/python3.12/site-packages/nvidia/test/lib/librgtest.so.7", "no library");
     set("VIRTUAL_ENV", "broken");
@@ -233,14 +223,13 @@ static void a_file_that_is_none_is_told_and_the_next_one_taken(void **state)
     finds("target/nvidia/test/lib/librgtest.so.7", "Python's packages");
 }
 
-static void a_folder_is_named_once_and_long_lists_end_in_a_number(void **state)
+TEST(a_folder_is_named_once_and_long_lists_end_in_a_number)
 {
     struct library_found found;
     struct err err = {0};
     char *path = NULL;
     struct site site;
 
-    (void)state;
     forget();
     for (int i = 0; i < 12; i++) {
         char name[40];
@@ -290,9 +279,8 @@ enum { STRANGER = 65534 };
 
 /* Each way that the environment leads root to a file which another user can change, and beside it the
  * least that makes it root's alone. */
-static void root_loads_nothing_that_another_user_can_change(void **state)
+TEST(root_loads_nothing_that_another_user_can_change)
 {
-    (void)state;
     if (geteuid() != 0)
         skip();
     forget();
@@ -333,11 +321,10 @@ static void root_loads_nothing_that_another_user_can_change(void **state)
 }
 
 /* The folder that root stands in may be anybody's. */
-static void an_empty_folder_is_the_one_that_root_stands_in(void **state)
+TEST(an_empty_folder_is_the_one_that_root_stands_in)
 {
     char *here = getcwd(NULL, 0), *there = below("theirs/lib");
 
-    (void)state;
     if (geteuid() != 0)
         skip();
     forget();
@@ -350,11 +337,10 @@ static void an_empty_folder_is_the_one_that_root_stands_in(void **state)
     free(here);
 }
 
-static void root_starts_no_program_that_another_user_can_change(void **state)
+TEST(root_starts_no_program_that_another_user_can_change)
 {
     char *path, text[600];
 
-    (void)state;
     if (geteuid() != 0)
         skip();
     forget();
@@ -379,9 +365,8 @@ static void root_starts_no_program_that_another_user_can_change(void **state)
 }
 
 /* The owner of a folder in PATH could change a link between the look and the start. */
-static void root_starts_a_program_by_its_path_without_links(void **state)
+TEST(root_starts_a_program_by_its_path_without_links)
 {
-    (void)state;
     if (geteuid() != 0)
         skip();
     forget();
@@ -400,13 +385,12 @@ static void root_starts_a_program_by_its_path_without_links(void **state)
 }
 
 /* Last, because nothing takes the option back. */
-static void root_may_trust_the_environment(void **state)
+TEST(root_may_trust_the_environment)
 {
     char *const argv[] = {"x", "--trust-environment", NULL};
     static const struct opt none[] = {{0}};
     static const struct opt_line line = {.options = none};
 
-    (void)state;
     if (geteuid() != 0)
         skip();
     forget();
@@ -432,22 +416,4 @@ static int end(void **state)
     return system(command);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_file_that_is_named_wins),
-        cmocka_unit_test(environments_that_are_active_are_searched),
-        cmocka_unit_test(the_python_of_the_path_is_followed),
-        cmocka_unit_test(a_venv_sees_the_system_only_where_it_says_so),
-        cmocka_unit_test(only_a_script_is_asked),
-        cmocka_unit_test(a_file_that_is_none_is_told_and_the_next_one_taken),
-        cmocka_unit_test(a_folder_is_named_once_and_long_lists_end_in_a_number),
-        cmocka_unit_test(root_loads_nothing_that_another_user_can_change),
-        cmocka_unit_test(an_empty_folder_is_the_one_that_root_stands_in),
-        cmocka_unit_test(root_starts_no_program_that_another_user_can_change),
-        cmocka_unit_test(root_starts_a_program_by_its_path_without_links),
-        cmocka_unit_test(root_may_trust_the_environment),
-    };
-
-    return cmocka_run_group_tests(tests, begin, end);
-}
+TEST_GROUP(begin, end)

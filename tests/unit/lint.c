@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* topo/lint_*.c - one fault at a time in a machine without any: it is named, and nothing else. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/mem.h"
+#include "test.h"
 #include "topo/gpu.h"
 #include "topo/lint/lint.h"
 #include "topo/nic.h"
@@ -142,12 +137,11 @@ static const struct {
     {break_gdr, "gdr", "node07: GPUDirect RDMA by none where 31 hosts have nvidia_peermem"},
 };
 
-static void nothing_is_odd_about_equal_hosts(void **state)
+TEST(nothing_is_odd_about_equal_hosts)
 {
     struct lint l = {0};
     struct topo t;
 
-    (void)state;
     healthy(&t);
     if (lint_hosts(&l, &t))
         fail_msg("%s", l.finding[0].text);
@@ -155,9 +149,8 @@ static void nothing_is_odd_about_equal_hosts(void **state)
     topo_free(&t);
 }
 
-static void each_fault_is_named(void **state)
+TEST(each_fault_is_named)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
         struct lint l = {0};
         struct topo t;
@@ -190,12 +183,11 @@ static bool says(const struct lint *l, const char *text)
     return false;
 }
 
-static void a_missing_adapter_is_named(void **state)
+TEST(a_missing_adapter_is_named)
 {
     struct lint l = {0};
     struct topo t;
 
-    (void)state;
     healthy(&t);
     break_missing(&t);
     lint_hosts(&l, &t);
@@ -207,12 +199,11 @@ static void a_missing_adapter_is_named(void **state)
 
 /* Fewer links are fewer links that are up, and a bad verdict on the host: one finding; what else is
  * bad about NVLink there is still told. */
-static void a_fault_of_nvlink_is_said_once(void **state)
+TEST(a_fault_of_nvlink_is_said_once)
 {
     struct lint l = {0};
     struct topo t;
 
-    (void)state;
     healthy(&t);
     t.gpu[7 * GPUS + 3].links = 17;
     lint_hosts(&l, &t);
@@ -243,12 +234,11 @@ static void tell_leaves(struct topo *t)
     }
 }
 
-static void an_adapter_on_another_leaf_is_named(void **state)
+TEST(an_adapter_on_another_leaf_is_named)
 {
     struct lint l = {0};
     struct topo t;
 
-    (void)state;
     healthy(&t);
     tell_leaves(&t);
     assert_int_equal(lint_hosts(&l, &t), 0);
@@ -270,12 +260,11 @@ static void an_adapter_on_another_leaf_is_named(void **state)
 }
 
 /* A host that lost its GPUs is told by its CPU; one of another kind is not compared. */
-static void a_host_without_gpus_is_one_of_its_peers(void **state)
+TEST(a_host_without_gpus_is_one_of_its_peers)
 {
     struct lint l = {0};
     struct topo t;
 
-    (void)state;
     healthy(&t);
     int h = topo_add_host(&t, "lost");
     t.host[h].cpu = mem_strdup(t.host[0].cpu);
@@ -291,12 +280,11 @@ static void a_host_without_gpus_is_one_of_its_peers(void **state)
     topo_free(&t);
 }
 
-static void many_odd_ones_are_one_finding_and_halves_have_no_majority(void **state)
+TEST(many_odd_ones_are_one_finding_and_halves_have_no_majority)
 {
     struct lint l = {0};
     struct topo t;
 
-    (void)state;
     healthy(&t);
     for (int h = 4; h < 10; h++)
         t.host[h].cores = 96;
@@ -317,12 +305,11 @@ static void many_odd_ones_are_one_finding_and_halves_have_no_majority(void **sta
 }
 
 /* What nobody told is not compared. */
-static void unseen_is_not_odd(void **state)
+TEST(unseen_is_not_odd)
 {
     struct lint l = {0};
     struct topo t;
 
-    (void)state;
     healthy(&t);
     t.host[3].cores = 0;
     t.host[3].memory_bytes = 0;
@@ -337,12 +324,11 @@ static void unseen_is_not_odd(void **state)
     topo_free(&t);
 }
 
-static void hosts_of_two_files_stand_side_by_side(void **state)
+TEST(hosts_of_two_files_stand_side_by_side)
 {
     struct topo a, b;
     struct err err;
 
-    (void)state;
     healthy(&a);
     topo_init(&b);
     assert_int_equal(topo_append(&b, &a, &err), 0);
@@ -367,12 +353,11 @@ static void hosts_of_two_files_stand_side_by_side(void **state)
 }
 
 /* One GPU of another model is bad, whole hosts of another kind are only worth knowing. */
-static void kinds_of_devices_are_told(void **state)
+TEST(kinds_of_devices_are_told)
 {
     struct lint l = {0};
     struct topo t;
 
-    (void)state;
     healthy(&t);
     assert_int_equal(lint_kinds(&l, &t), 0);
     for (int i = 30 * GPUS; i < HOSTS * GPUS; i++) {
@@ -393,12 +378,11 @@ static void kinds_of_devices_are_told(void **state)
 }
 
 /* Two NICs of a host on each other's leaf, by the declared places alone. */
-static void places_tell_of_swapped_leaves(void **state)
+TEST(places_tell_of_swapped_leaves)
 {
     struct lint l = {0};
     struct topo t;
 
-    (void)state;
     healthy(&t);
     for (int i = 0; i < HOSTS * GPUS; i++) {
         char name[16];
@@ -414,23 +398,4 @@ static void places_tell_of_swapped_leaves(void **state)
     assert_string_equal(l.finding[1].what, "node07 mlx5_4");
     lint_free(&l);
     topo_free(&t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kinds_of_devices_are_told),
-        cmocka_unit_test(places_tell_of_swapped_leaves),
-        cmocka_unit_test(nothing_is_odd_about_equal_hosts),
-        cmocka_unit_test(each_fault_is_named),
-        cmocka_unit_test(a_missing_adapter_is_named),
-        cmocka_unit_test(an_adapter_on_another_leaf_is_named),
-        cmocka_unit_test(a_fault_of_nvlink_is_said_once),
-        cmocka_unit_test(a_host_without_gpus_is_one_of_its_peers),
-        cmocka_unit_test(many_odd_ones_are_one_finding_and_halves_have_no_majority),
-        cmocka_unit_test(unseen_is_not_odd),
-        cmocka_unit_test(hosts_of_two_files_stand_side_by_side),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

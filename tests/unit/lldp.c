@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* lldp.c - what switches announce, onto the NICs whose interface hears it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #include "base/mem.h"
 #include "spawn.h"
@@ -27,7 +23,7 @@ static const struct nic *nic(const struct topo *t, int host, const char *name)
     return NULL;
 }
 
-static void rdma_ports_have_the_switch_of_their_interface(void **state)
+TEST(rdma_ports_have_the_switch_of_their_interface)
 {
     static const struct {
         const char *nic, *leaf, *port;
@@ -41,7 +37,6 @@ static void rdma_ports_have_the_switch_of_their_interface(void **state)
     struct topo t;
     struct err err;
 
-    (void)state;
     assert_non_null(mkdtemp(folder));
     spawn((const char *[]){"sh", "tests/machines/unpack.sh", "tests/machines/roce.txt", folder,
                            NULL});
@@ -68,12 +63,11 @@ static int parse(struct topo *t, const char *text, struct err *err)
     return lldp_parse(t, topo_add_host(t, "h"), text, strlen(text), "f", err);
 }
 
-static void the_words_of_lldpcli(void **state)
+TEST(the_words_of_lldpcli)
 {
     struct err err;
     struct topo t;
 
-    (void)state;
     /* A VLAN's interface has a dot; a switch without a name is known by its address; a port by the
      * best of its names. */
     assert_int_equal(parse(&t,
@@ -123,12 +117,11 @@ static void the_words_of_lldpcli(void **state)
 }
 
 /* One daemon's answer in its three forms. */
-static void all_forms_say_the_same(void **state)
+TEST(all_forms_say_the_same)
 {
     static const char *const form[] = {"good-keyvalue.txt", "good.json", "good0.json"};
     char *first = NULL;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(form) / sizeof(*form); i++) {
         char *path = mem_printf("tests/bad/lldp/%s", form[i]), *text = NULL;
         struct topo t;
@@ -152,7 +145,7 @@ static void all_forms_say_the_same(void **state)
     free(first);
 }
 
-static void what_cannot_be_lldp_is_refused(void **state)
+TEST(what_cannot_be_lldp_is_refused)
 {
     static const struct {
         const char *text, *why;
@@ -168,7 +161,6 @@ static void what_cannot_be_lldp_is_refused(void **state)
         {"lldp.e 0.via=LLDP\n", "f:1: \"e 0\" names no interface"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
         struct err err;
         struct topo t;
@@ -178,16 +170,4 @@ static void what_cannot_be_lldp_is_refused(void **state)
             fail_msg("\"%s\" where \"%s\" is expected", err.text, row[i].why);
         topo_free(&t);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rdma_ports_have_the_switch_of_their_interface),
-        cmocka_unit_test(the_words_of_lldpcli),
-        cmocka_unit_test(all_forms_say_the_same),
-        cmocka_unit_test(what_cannot_be_lldp_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

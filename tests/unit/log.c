@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/log.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char said[4096];
 static int saved, pipes[2];
@@ -35,9 +30,8 @@ static const char *listen_end(void)
     return said;
 }
 
-static void messages_name_the_program_and_hide_what_is_below_the_level(void **state)
+TEST(messages_name_the_program_and_hide_what_is_below_the_level)
 {
-    (void)state;
     log_setup("railgauge fit", LOG_INFO);
     listen_start();
     log_error("no \"%s\"", "x");
@@ -49,21 +43,19 @@ static void messages_name_the_program_and_hide_what_is_below_the_level(void **st
         "railgauge fit: no \"x\"\nrailgauge fit: warning: slow\nrailgauge fit: done\n");
 }
 
-static void control_characters_from_elsewhere_are_not_passed_on(void **state)
+TEST(control_characters_from_elsewhere_are_not_passed_on)
 {
-    (void)state;
     log_setup("railgauge", LOG_INFO);
     listen_start();
     log_info("host %s", "\033[31mred\a");
     assert_string_equal(listen_end(), "railgauge: host ?[31mred?\n");
 }
 
-static void progress_shows_share_eta_and_note_and_is_wiped(void **state)
+TEST(progress_shows_share_eta_and_note_and_is_wiped)
 {
     struct progress p;
     const char *text;
 
-    (void)state;
     setenv("RAILGAUGE_PROGRESS", "1", 1);
     log_setup("railgauge", LOG_INFO);
     listen_start();
@@ -82,27 +74,14 @@ static void progress_shows_share_eta_and_note_and_is_wiped(void **state)
                               "\r\033[K100%  ETA 0.00 ns  the last\r\033[K");
 }
 
-static void progress_is_silent_when_nobody_watches(void **state)
+TEST(progress_is_silent_when_nobody_watches)
 {
     struct progress p;
 
-    (void)state;
     unsetenv("RAILGAUGE_PROGRESS");
     listen_start();
     progress_start(&p, 4);
     progress_show(&p, 1, "x");
     progress_end(&p);
     assert_string_equal(listen_end(), "");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(messages_name_the_program_and_hide_what_is_below_the_level),
-        cmocka_unit_test(control_characters_from_elsewhere_are_not_passed_on),
-        cmocka_unit_test(progress_shows_share_eta_and_note_and_is_wiped),
-        cmocka_unit_test(progress_is_silent_when_nobody_watches),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/map.h"
+#include "test.h"
 
-static void test_numbers(void **state)
+TEST(test_numbers)
 {
     struct map m = {0};
 
-    (void)state;
     assert_int_equal(map_find(&m, 7, NULL, NULL), MAP_NONE);
     for (int i = 0; i < 10000; i++) {
         int *at = map_at(&m, (uint64_t)i << 32, NULL, NULL); /* keys that differ high up only */
@@ -37,11 +31,10 @@ static bool is_word(const void *wanted, int value)
 }
 
 /* Things whose keys are equal are told apart by what they are. */
-static void test_equal_keys(void **state)
+TEST(test_equal_keys)
 {
     struct map m = {0};
 
-    (void)state;
     for (int i = 0; i < 3; i++)
         *map_at(&m, 1, is_word, word[i]) = i;
     for (int i = 0; i < 3; i++)
@@ -49,14 +42,4 @@ static void test_equal_keys(void **state)
     assert_int_equal(map_find(&m, 1, is_word, "host"), MAP_NONE);
     assert_true(map_text("rack") != map_text("leaf") && map_text("a") != map_text("b"));
     map_free(&m);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_equal_keys),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

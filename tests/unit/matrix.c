@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #include "small.h"
 
@@ -15,12 +11,11 @@ static void near(double a, double b, double share)
         fail_msg("%.9g is not within %g of %.9g", a, share, b);
 }
 
-static void a_pair_costs_what_its_tier_costs(void **state)
+TEST(a_pair_costs_what_its_tier_costs)
 {
     struct matrix m;
     struct cost c;
 
-    (void)state;
     small_matrix(&m);
     matrix_pair(&m, 0, 1, 1e9, &c);
     near(c.sec, 0.1, 0.01);
@@ -39,12 +34,11 @@ static void a_pair_costs_what_its_tier_costs(void **state)
 }
 
 /* The latency ladder ends at 64 KiB, the bandwidth ladder begins at 1 MiB. */
-static void short_ladders_are_joined(void **state)
+TEST(short_ladders_are_joined)
 {
     struct matrix m;
     struct cost c;
 
-    (void)state;
     small_matrix(&m);
     struct tier *t = &m.tier[2];
     while (t->curve[DIR_ONEWAY].point[t->curve[DIR_ONEWAY].points - 1].bytes > 65536)
@@ -58,12 +52,11 @@ static void short_ladders_are_joined(void **state)
     matrix_free(&m);
 }
 
-static void a_slow_endpoint_stretches_the_bandwidth_part_only(void **state)
+TEST(a_slow_endpoint_stretches_the_bandwidth_part_only)
 {
     struct matrix m;
     struct cost c;
 
-    (void)state;
     small_matrix(&m);
     small_exception(&m, PART_ENDPOINT, 2, -1, -1, 0.5);
     matrix_pair(&m, 0, 2, 1e9, &c);
@@ -81,12 +74,11 @@ static void a_slow_endpoint_stretches_the_bandwidth_part_only(void **state)
 }
 
 /* The matrix of pairs measures one size of each: 8 bytes are all latency. */
-static void one_size_of_latency_is_not_stretched(void **state)
+TEST(one_size_of_latency_is_not_stretched)
 {
     struct matrix m;
     struct cost c;
 
-    (void)state;
     small_matrix(&m);
     small_exception(&m, PART_ENDPOINT, 2, -1, -1, 0.5);
     m.tier[1].curve[DIR_ONEWAY].points = 1;
@@ -96,11 +88,10 @@ static void one_size_of_latency_is_not_stretched(void **state)
     matrix_free(&m);
 }
 
-static void sides_and_tiers_are_kept_apart_and_the_slowest_rules(void **state)
+TEST(sides_and_tiers_are_kept_apart_and_the_slowest_rules)
 {
     struct matrix m;
 
-    (void)state;
     small_matrix(&m);
     small_exception(&m, PART_ENDPOINT, 2, -1, 1, 0.5)->side = SIDE_TX;
     small_exception(&m, PART_HOST, 7, -1, -1, 0.8);
@@ -115,12 +106,11 @@ static void sides_and_tiers_are_kept_apart_and_the_slowest_rules(void **state)
     matrix_free(&m);
 }
 
-static void a_dead_part_takes_for_ever(void **state)
+TEST(a_dead_part_takes_for_ever)
 {
     struct matrix m;
     struct cost c;
 
-    (void)state;
     small_matrix(&m);
     small_exception(&m, PART_HOST, 1, -1, -1, 0);
     matrix_pair(&m, 0, 2, 8, &c);
@@ -140,13 +130,12 @@ static void add_collective(struct matrix *m, enum op op, struct shape s, double 
     MEM_PUSH(m->collective, m->collectives) = c;
 }
 
-static void a_measured_shape_answers_for_itself(void **state)
+TEST(a_measured_shape_answers_for_itself)
 {
     struct matrix m;
     struct cost c;
     const int ids[] = {0, 2, 4, 6};
 
-    (void)state;
     small_matrix(&m);
     add_collective(&m, OP_ALL_GATHER, (struct shape){4, 4, 1, 4, 1, 1}, 50e-6, 1.2e9);
     matrix_collective(&m, OP_ALL_GATHER, ids, 4, 1 << 20, &c);
@@ -164,7 +153,7 @@ static void a_measured_shape_answers_for_itself(void **state)
 }
 
 /* Equal shapes, told apart by where the ring leaves a rack and by how many run side by side. */
-static void of_curves_of_one_shape_the_likest_answers(void **state)
+TEST(of_curves_of_one_shape_the_likest_answers)
 {
     struct matrix m;
     struct cost c;
@@ -172,7 +161,6 @@ static void of_curves_of_one_shape_the_likest_answers(void **state)
     const int aligned[] = {0, 2, 8, 10}, mixed[] = {0, 8, 2, 10};
     const int crossings[] = {2, 4, 2}, at_once[] = {1, 1, 4};
 
-    (void)state;
     small_matrix(&m);
     for (int i = 0; i < 3; i++) {
         add_collective(&m, OP_ALL_GATHER, four, 0, 1e9 / (i + 1));
@@ -191,12 +179,11 @@ static void of_curves_of_one_shape_the_likest_answers(void **state)
     matrix_free(&m);
 }
 
-static void between_two_shapes_it_is_interpolated_and_outside_scaled(void **state)
+TEST(between_two_shapes_it_is_interpolated_and_outside_scaled)
 {
     struct matrix m;
     struct cost c;
 
-    (void)state;
     small_matrix(&m);
     add_collective(&m, OP_ALL_REDUCE, (struct shape){2, 2, 1, 2, 1, 1}, 10e-6, 1e9);
     add_collective(&m, OP_ALL_REDUCE, (struct shape){4, 4, 1, 4, 1, 1}, 20e-6, 0.5e9);
@@ -213,12 +200,11 @@ static void between_two_shapes_it_is_interpolated_and_outside_scaled(void **stat
     matrix_free(&m);
 }
 
-static void a_slow_member_reaches_a_measured_collective(void **state)
+TEST(a_slow_member_reaches_a_measured_collective)
 {
     struct matrix m;
     struct cost c;
 
-    (void)state;
     small_matrix(&m);
     add_collective(&m, OP_ALL_GATHER, (struct shape){4, 4, 1, 4, 1, 1}, 0, 1.2e9);
     small_exception(&m, PART_HOST, 1, -1, 1, 0.25);
@@ -232,13 +218,12 @@ static void a_slow_member_reaches_a_measured_collective(void **state)
     matrix_free(&m);
 }
 
-static void the_model_follows_the_ring(void **state)
+TEST(the_model_follows_the_ring)
 {
     struct matrix m;
     struct cost c;
     int all[16];
 
-    (void)state;
     small_matrix(&m);
     for (int i = 0; i < 16; i++)
         all[i] = i;
@@ -258,12 +243,11 @@ static void the_model_follows_the_ring(void **state)
     matrix_free(&m);
 }
 
-static void bad_orders_share_the_trunk(void **state)
+TEST(bad_orders_share_the_trunk)
 {
     struct matrix m;
     struct cost good, bad;
 
-    (void)state;
     small_matrix(&m);
     m.tier[2].loaded = 0.25;
     matrix_collective(&m, OP_ALL_GATHER, (int[]){0, 2, 4, 6, 8, 10, 12, 14}, 8, 1e9, &good);
@@ -272,12 +256,11 @@ static void bad_orders_share_the_trunk(void **state)
     matrix_free(&m);
 }
 
-static void what_is_no_collective_is_refused_with_a_reason(void **state)
+TEST(what_is_no_collective_is_refused_with_a_reason)
 {
     struct matrix m;
     struct cost c;
 
-    (void)state;
     small_matrix(&m);
     matrix_collective(&m, OP_PAIR_BW, (int[]){0, 1}, 2, 8, &c);
     assert_true(isnan(c.sec));
@@ -287,24 +270,4 @@ static void what_is_no_collective_is_refused_with_a_reason(void **state)
     matrix_collective(&m, OP_ALL_GATHER, (int[]){5}, 1, 8, &c);
     assert_true(c.sec == 0);
     matrix_free(&m);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_pair_costs_what_its_tier_costs),
-        cmocka_unit_test(short_ladders_are_joined),
-        cmocka_unit_test(a_slow_endpoint_stretches_the_bandwidth_part_only),
-        cmocka_unit_test(one_size_of_latency_is_not_stretched),
-        cmocka_unit_test(sides_and_tiers_are_kept_apart_and_the_slowest_rules),
-        cmocka_unit_test(a_dead_part_takes_for_ever),
-        cmocka_unit_test(a_measured_shape_answers_for_itself),
-        cmocka_unit_test(of_curves_of_one_shape_the_likest_answers),
-        cmocka_unit_test(between_two_shapes_it_is_interpolated_and_outside_scaled),
-        cmocka_unit_test(a_slow_member_reaches_a_measured_collective),
-        cmocka_unit_test(the_model_follows_the_ring),
-        cmocka_unit_test(bad_orders_share_the_trunk),
-        cmocka_unit_test(what_is_no_collective_is_refused_with_a_reason),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #include "base/file.h"
 #include "matrix/matrix.h"
@@ -78,13 +74,12 @@ static char *packed(const struct matrix *m)
     return text;
 }
 
-static void loading_what_was_saved_gives_the_same_matrix(void **state)
+TEST(loading_what_was_saved_gives_the_same_matrix)
 {
     struct matrix m, back;
     struct err err;
     struct cost a, b;
 
-    (void)state;
     full_matrix(&m);
     char *text = packed(&m);
     if (matrix_parse(&back, text, strlen(text), "m.json", &err) < 0)
@@ -109,14 +104,13 @@ static void loading_what_was_saved_gives_the_same_matrix(void **state)
     matrix_free(&back);
 }
 
-static void the_golden_example_is_what_is_written(void **state)
+TEST(the_golden_example_is_what_is_written)
 {
     const char *path = "tests/golden/matrix.json";
     struct matrix m;
     struct err err;
     char *golden = NULL, *text = NULL, written[] = "/tmp/railgauge-matrix-XXXXXX";
 
-    (void)state;
     full_matrix(&m);
     close(mkstemp(written));
     if (getenv("UPDATE_GOLDEN"))
@@ -132,12 +126,11 @@ static void the_golden_example_is_what_is_written(void **state)
 }
 
 /* A hundred thousand endpoints: small, fast, the same again. */
-static void a_hundred_thousand_endpoints_stay_small(void **state)
+TEST(a_hundred_thousand_endpoints_stay_small)
 {
     struct matrix m, back;
     struct err err;
 
-    (void)state;
     matrix_init(&m);
     m.transport = mem_strdup("sim");
     small_topo(&m.topo, 1389, 18, 4, true, ENDPOINT_GPU);
@@ -159,12 +152,11 @@ static void a_hundred_thousand_endpoints_stay_small(void **state)
     matrix_free(&back);
 }
 
-static void ranks_dealt_out_round_robin_survive(void **state)
+TEST(ranks_dealt_out_round_robin_survive)
 {
     struct matrix m, back;
     struct err err;
 
-    (void)state;
     matrix_init(&m);
     m.transport = mem_strdup("mpi");
     for (int i = 0; i < 9; i++)
@@ -183,7 +175,7 @@ static void ranks_dealt_out_round_robin_survive(void **state)
     matrix_free(&back);
 }
 
-static void runs_fold_equal_and_growing_rows(void **state)
+TEST(runs_fold_equal_and_growing_rows)
 {
     const int v[] = {0, 1, 0, 1, 0, 1, 2, 3, 4, 5, 6, 7, -1, -1};
     int back[14];
@@ -191,7 +183,6 @@ static void runs_fold_equal_and_growing_rows(void **state)
     json_t *runs = rows_pack(v, 14, 2);
     char *text = json_dumps(runs, JSON_COMPACT);
 
-    (void)state;
     assert_string_equal(text, "[[3,[0,1]],[3,[2,3],2],[1,-1]]");
     assert_int_equal(rows_unpack(back, 14, &(struct rows){runs, 2, -1, 7}, "x", &err), 0);
     assert_memory_equal(v, back, sizeof(v));
@@ -225,7 +216,7 @@ static void refused(const char *from, const char *to, const char *message)
     matrix_free(&m);
 }
 
-static void bad_files_are_refused_with_place_value_and_reason(void **state)
+TEST(bad_files_are_refused_with_place_value_and_reason)
 {
     static const struct {
         const char *from, *to, *message;
@@ -276,32 +267,16 @@ static void bad_files_are_refused_with_place_value_and_reason(void **state)
         {"\"flops\":1e12", "\"flops\":\"many\"", "compute: \"flops\" is not a number"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
         refused(bad[i].from, bad[i].to, bad[i].message);
 }
 
-static void a_missing_file_is_no_input(void **state)
+TEST(a_missing_file_is_no_input)
 {
     struct matrix m;
     struct err err;
 
-    (void)state;
     assert_int_equal(matrix_load(&m, "/nowhere/m.json", MATRIX_WHOLE, &err), -1);
     assert_int_equal(err.code, EXIT_NOINPUT);
     assert_non_null(strstr(err.text, "/nowhere/m.json"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loading_what_was_saved_gives_the_same_matrix),
-        cmocka_unit_test(the_golden_example_is_what_is_written),
-        cmocka_unit_test(a_hundred_thousand_endpoints_stay_small),
-        cmocka_unit_test(ranks_dealt_out_round_robin_survive),
-        cmocka_unit_test(runs_fold_equal_and_growing_rows),
-        cmocka_unit_test(bad_files_are_refused_with_place_value_and_reason),
-        cmocka_unit_test(a_missing_file_is_no_input),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/mem.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,15 +9,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/err.h"
 
-static void memory_is_zeroed_and_nothing_is_still_something(void **state)
+TEST(memory_is_zeroed_and_nothing_is_still_something)
 {
     int *v = mem_calloc(100, sizeof(*v));
 
-    (void)state;
     for (int i = 0; i < 100; i++)
         assert_int_equal(v[i], 0);
     free(v);
@@ -31,11 +25,10 @@ static void memory_is_zeroed_and_nothing_is_still_something(void **state)
     free(p);
 }
 
-static void a_pushed_array_keeps_every_item(void **state)
+TEST(a_pushed_array_keeps_every_item)
 {
     int *v = NULL, n = 0;
 
-    (void)state;
     for (int i = 0; i < 1000; i++)
         MEM_PUSH(v, n) = i;
     assert_int_equal(n, 1000);
@@ -44,21 +37,19 @@ static void a_pushed_array_keeps_every_item(void **state)
     free(v);
 }
 
-static void texts_are_printed_to_their_length(void **state)
+TEST(texts_are_printed_to_their_length)
 {
     char *s = mem_printf("%0600d", 7);
 
-    (void)state;
     assert_int_equal(s[599], '7');
     free(s);
 }
 
-static void an_overflowing_request_ends_the_program_with_io(void **state)
+TEST(an_overflowing_request_ends_the_program_with_io)
 {
     int status;
     pid_t pid = fork();
 
-    (void)state;
     if (pid == 0) {
         (void)!freopen("/dev/null", "w", stderr);
         free(mem_realloc(NULL, SIZE_MAX / 2, 4));
@@ -90,12 +81,11 @@ static int write_more_than_there_is(void *arg)
     return 0;
 }
 
-static void text_that_found_no_memory_is_not_said_to_be_whole(void **state)
+TEST(text_that_found_no_memory_is_not_said_to_be_whole)
 {
     struct err err = {0};
     int written = 0;
 
-    (void)state;
     if (getenv("RG_SAN") && *getenv("RG_SAN"))
         skip(); /* sanitizers take more addresses than the limit */
     assert_int_equal(mem_guarded(write_more_than_there_is, &written, &err), -1);
@@ -103,9 +93,8 @@ static void text_that_found_no_memory_is_not_said_to_be_whole(void **state)
     assert_string_equal(err.text, "out of memory");
 }
 
-static void a_text_is_whole_at_every_length(void **state)
+TEST(a_text_is_whole_at_every_length)
 {
-    (void)state;
     for (size_t n = 0; n < 9000; n += 1 + n / 7) {
         char *text;
         size_t len;
@@ -118,18 +107,4 @@ static void a_text_is_whole_at_every_length(void **state)
         assert_true(n == 0 || text[n - 1] == 'a' + (char)((n - 1) % 26));
         free(text);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_is_zeroed_and_nothing_is_still_something),
-        cmocka_unit_test(a_pushed_array_keeps_every_item),
-        cmocka_unit_test(texts_are_printed_to_their_length),
-        cmocka_unit_test(an_overflowing_request_ends_the_program_with_io),
-        cmocka_unit_test(a_text_is_whole_at_every_length),
-        cmocka_unit_test(text_that_found_no_memory_is_not_said_to_be_whole),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

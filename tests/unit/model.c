@@ -1,28 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "step/model.h"
+#include "test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/mem.h"
 
 #include "base/file.h"
 
-static void flops_without_a_causal_mask_are_what_mlperf_states_for_405b(void **state)
+TEST(flops_without_a_causal_mask_are_what_mlperf_states_for_405b)
 {
     struct model m;
     struct flops f;
 
-    (void)state;
     assert_int_equal(model_load(&m, "llama3.1-405b", NULL), 0);
     model_flops(&m, 8192, false, &f);
     /* MODEL_TFLOP_PER_SAMPLE=21508 at 8192 tokens */
@@ -30,12 +24,11 @@ static void flops_without_a_causal_mask_are_what_mlperf_states_for_405b(void **s
     model_free(&m);
 }
 
-static void only_core_flops_grow_with_the_sequence(void **state)
+TEST(only_core_flops_grow_with_the_sequence)
 {
     struct model m;
     struct flops a, b;
 
-    (void)state;
     assert_int_equal(model_load(&m, "llama3.1-8b", NULL), 0);
     model_flops(&m, 4096, true, &a);
     model_flops(&m, 8192, true, &b);
@@ -64,13 +57,12 @@ static int load_text(struct model *m, const char *text, struct err *err)
     return rc;
 }
 
-static void a_tied_model_counts_its_table_once(void **state)
+TEST(a_tied_model_counts_its_table_once)
 {
     struct model m;
     struct params p;
     struct err err;
 
-    (void)state;
     assert_int_equal(load_text(&m, HEAD SIZE "\"layers\":[{\"count\":2," ATTN "," MLP "}]}", &err),
                      0);
     model_params(&m, &p);
@@ -137,9 +129,8 @@ static const struct {
      64 * 6 + 2 * 64 * 32 + 2 * 2 * 32 * 100 + 2 * 64 * 30, 6 * 2 * 32 * 100, 64, 0},
 };
 
-static void layers_of_every_kind_follow_hand_arithmetic(void **state)
+TEST(layers_of_every_kind_follow_hand_arithmetic)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(hand) / sizeof(*hand); i++) {
         struct model m;
         struct params p;
@@ -163,12 +154,11 @@ static void layers_of_every_kind_follow_hand_arithmetic(void **state)
 }
 
 /* Every token sees itself and at most 9 before it: counted one by one, and by the formula. */
-static void a_window_counts_the_keys_under_it(void **state)
+TEST(a_window_counts_the_keys_under_it)
 {
     static const int window[] = {10, 1000, 5000};
     double seen = 0;
 
-    (void)state;
     for (int token = 0; token < 1000; token++)
         seen += (token < 10 ? token + 1 : 10) / 1000.;
     for (int i = 0; i < 3; i++) {
@@ -188,12 +178,11 @@ static void a_window_counts_the_keys_under_it(void **state)
     }
 }
 
-static void predicted_tokens_add_a_layer_a_join_and_the_head(void **state)
+TEST(predicted_tokens_add_a_layer_a_join_and_the_head)
 {
     struct model m;
     struct flops one, more;
 
-    (void)state;
     for (int shared = 0; shared < 2; shared++) {
         char text[1024];
         snprintf(text, sizeof(text),
@@ -275,7 +264,7 @@ static const struct {
 };
 
 /* Layers with a window and without: the files of Gemma 3 27B, Command R7B and EXAONE 4 say less than their defaults. */
-static void local_and_global_layers_follow_the_pattern(void **state)
+TEST(local_and_global_layers_follow_the_pattern)
 {
     static const struct {
         const char *text;
@@ -301,7 +290,6 @@ static void local_and_global_layers_follow_the_pattern(void **state)
          48, 16, 32.0e9},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         int count[2] = {0};
         struct params p;
@@ -320,7 +308,7 @@ static void local_and_global_layers_follow_the_pattern(void **state)
 }
 
 /* One trillion with 50 B active (inclusionAI/Ling-1T config.json), of which a shared expert is a part. */
-static void shared_experts_count(void **state)
+TEST(shared_experts_count)
 {
     static const char text[] =
         "{\"model_type\":\"bailing_moe\",\"hidden_size\":8192,\"num_hidden_layers\":80,\"num_"
@@ -333,7 +321,6 @@ static void shared_experts_count(void **state)
     struct params with, without;
     struct err err;
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         char *one = mem_printf(text, i ? "\"num_shared_experts\":1," : "");
         if (load_text(&m, one, &err) < 0)
@@ -348,7 +335,7 @@ static void shared_experts_count(void **state)
 }
 
 /* A whole number whose name says that it sizes something, and that is not known. */
-static void keys_that_may_carry_parameters_are_refused_by_name(void **state)
+TEST(keys_that_may_carry_parameters_are_refused_by_name)
 {
     static const char base[] =
         "{\"model_type\":\"x\",\"hidden_size\":64,\"num_hidden_layers\":2,"
@@ -366,7 +353,6 @@ static void keys_that_may_carry_parameters_are_refused_by_name(void **state)
         {"eos_token_id", "2", false},         {"router_aux_loss_coef", "0.001", false},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         char *text = mem_printf(base, cases[i].key, cases[i].value);
         struct model m;
@@ -381,13 +367,12 @@ static void keys_that_may_carry_parameters_are_refused_by_name(void **state)
     }
 }
 
-static void a_config_of_transformers_is_a_model(void **state)
+TEST(a_config_of_transformers_is_a_model)
 {
     struct model a, b;
     struct params p, q;
     struct err err;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(hf) / sizeof(*hf); i++) {
         if (load_text(&a, hf[i].text, &err) < 0)
             fail_msg("%s", err.text);
@@ -421,9 +406,8 @@ static void a_config_of_transformers_is_a_model(void **state)
     assert_int_equal(err.code, EXIT_DATA);
 }
 
-static void a_bad_file_is_refused_with_path_and_reason(void **state)
+TEST(a_bad_file_is_refused_with_path_and_reason)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         struct model m;
         struct err err;
@@ -435,33 +419,13 @@ static void a_bad_file_is_refused_with_path_and_reason(void **state)
     }
 }
 
-static void an_unknown_name_says_where_the_known_ones_are(void **state)
+TEST(an_unknown_name_says_where_the_known_ones_are)
 {
     struct model m;
     struct err err;
 
-    (void)state;
     assert_int_equal(model_load(&m, "llama9", &err), -1);
     assert_int_equal(err.code, EXIT_USAGE);
     assert_non_null(strstr(err.text, "no model \"llama9\"; \"railgauge models\" lists"));
     model_free(&m);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(flops_without_a_causal_mask_are_what_mlperf_states_for_405b),
-        cmocka_unit_test(only_core_flops_grow_with_the_sequence),
-        cmocka_unit_test(a_tied_model_counts_its_table_once),
-        cmocka_unit_test(layers_of_every_kind_follow_hand_arithmetic),
-        cmocka_unit_test(a_window_counts_the_keys_under_it),
-        cmocka_unit_test(predicted_tokens_add_a_layer_a_join_and_the_head),
-        cmocka_unit_test(a_config_of_transformers_is_a_model),
-        cmocka_unit_test(local_and_global_layers_follow_the_pattern),
-        cmocka_unit_test(shared_experts_count),
-        cmocka_unit_test(keys_that_may_carry_parameters_are_refused_by_name),
-        cmocka_unit_test(a_bad_file_is_refused_with_path_and_reason),
-        cmocka_unit_test(an_unknown_name_says_where_the_known_ones_are),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "kernels/nccl_api.h"
+#include "test.h"
 
 /* Each loads from the start; what an earlier load opened stays open, as in real programs. */
 static int load(const char *file, const char *version, struct err *err)
@@ -32,33 +27,30 @@ static const char *fake(void)
     return path;
 }
 
-static void a_library_that_is_not_there_is_told_with_the_loaders_words(void **state)
+TEST(a_library_that_is_not_there_is_told_with_the_loaders_words)
 {
     struct err err = {0};
 
-    (void)state;
     assert_int_equal(load("/no/such/libnccl.so.2", NULL, &err), -1);
     assert_int_equal(err.code, EXIT_CONFIG);
     assert_non_null(strstr(err.text, "NCCL cannot be loaded: /no/such/libnccl.so.2"));
     assert_int_equal(nccl.version, 0);
 }
 
-static void a_library_without_the_functions_is_refused_by_name(void **state)
+TEST(a_library_without_the_functions_is_refused_by_name)
 {
     struct err err = {0};
 
-    (void)state;
     assert_int_equal(load("libc.so.6", NULL, &err), -1);
     assert_int_equal(err.code, EXIT_CONFIG);
     assert_non_null(strstr(err.text, "libc.so.6 has no ncclGetVersion"));
     assert_int_equal(nccl.version, 0);
 }
 
-static void a_library_is_loaded_once_with_all_its_functions(void **state)
+TEST(a_library_is_loaded_once_with_all_its_functions)
 {
     struct err err = {0};
 
-    (void)state;
     assert_int_equal(load(fake(), NULL, &err), 0);
     assert_int_equal(nccl.version, 22809);
     assert_non_null(strstr(nccl.path, "fake/libnccl.so.2"));
@@ -71,12 +63,11 @@ static void a_library_is_loaded_once_with_all_its_functions(void **state)
     assert_int_equal(nccl_load(&err), 0);
 }
 
-static void an_older_library_has_only_what_came_with_it(void **state)
+TEST(an_older_library_has_only_what_came_with_it)
 {
     struct err err = {0};
     struct nccl_config config;
 
-    (void)state;
     assert_int_equal(load(fake(), "22705", &err), 0);
     assert_null(nccl.AlltoAll);
     assert_null(nccl.Gather);
@@ -96,12 +87,11 @@ static void an_older_library_has_only_what_came_with_it(void **state)
     assert_null(config.net_name);
 }
 
-static void a_newer_library_gets_the_config_that_we_know(void **state)
+TEST(a_newer_library_gets_the_config_that_we_know)
 {
     struct err err = {0};
     struct nccl_config config;
 
-    (void)state;
     assert_int_equal(load(fake(), "23307", &err), 0);
     nccl_config(&config);
     assert_int_equal(config.size, sizeof(config));
@@ -109,7 +99,7 @@ static void a_newer_library_gets_the_config_that_we_know(void **state)
 }
 
 /* sizeof(ncclConfig_t) as the header of each release has it, 64-bit. */
-static void each_release_gets_the_size_that_its_header_has(void **state)
+TEST(each_release_gets_the_size_that_its_header_has)
 {
     static const struct {
         const char *version;
@@ -119,7 +109,6 @@ static void each_release_gets_the_size_that_its_header_has(void **state)
     struct nccl_config config;
     struct err err = {0};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++) {
         assert_int_equal(load(fake(), want[i].version, &err), 0);
         nccl_config(&config);
@@ -128,25 +117,23 @@ static void each_release_gets_the_size_that_its_header_has(void **state)
     }
 }
 
-static void a_field_is_found_in_the_headers_spelling_and_any_case(void **state)
+TEST(a_field_is_found_in_the_headers_spelling_and_any_case)
 {
-    (void)state;
     assert_int_equal(nccl_config_find("ctapolicy")->at, offsetof(struct nccl_config, cta_policy));
     assert_int_equal(nccl_config_find("graphStreamOrdering")->since, 23005);
     assert_null(nccl_config_find("blocking")); /* not the user's to choose */
 }
 
-static void a_library_that_is_too_old_is_refused_with_its_version(void **state)
+TEST(a_library_that_is_too_old_is_refused_with_its_version)
 {
     struct err err = {0};
 
-    (void)state;
     assert_int_equal(load(fake(), "21806", &err), -1);
     assert_int_equal(err.code, EXIT_CONFIG);
     assert_non_null(strstr(err.text, "is NCCL 2.18.6; 2.19 or newer is needed"));
 }
 
-static void types_and_reductions_are_found_by_every_name(void **state)
+TEST(types_and_reductions_are_found_by_every_name)
 {
     static const struct {
         const char *word;
@@ -164,7 +151,6 @@ static void types_and_reductions_are_found_by_every_name(void **state)
         {"fp8e4m3", NCCL_FLOAT8E4M3, 1}, {"float8e5m2", NCCL_FLOAT8E5M2, 1},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++) {
         assert_int_equal(nccl_dtype_find(want[i].word), want[i].dtype);
         assert_int_equal(nccl_dtype_size(want[i].dtype), want[i].size);
@@ -177,20 +163,4 @@ static void types_and_reductions_are_found_by_every_name(void **state)
     assert_int_equal(nccl_redop_find("mulsum"), -1);
     assert_int_equal(nccl_dtype_size(NCCL_DTYPES), 0);
     assert_int_equal(nccl_dtype_size(-1), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_library_that_is_not_there_is_told_with_the_loaders_words),
-        cmocka_unit_test(a_library_without_the_functions_is_refused_by_name),
-        cmocka_unit_test(a_library_is_loaded_once_with_all_its_functions),
-        cmocka_unit_test(an_older_library_has_only_what_came_with_it),
-        cmocka_unit_test(a_newer_library_gets_the_config_that_we_know),
-        cmocka_unit_test(each_release_gets_the_size_that_its_header_has),
-        cmocka_unit_test(a_field_is_found_in_the_headers_spelling_and_any_case),
-        cmocka_unit_test(a_library_that_is_too_old_is_refused_with_its_version),
-        cmocka_unit_test(types_and_reductions_are_found_by_every_name),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

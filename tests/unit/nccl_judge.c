@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Profiles of jobs with one thing odd in each: the sentence that names it, and no other. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #include "base/units.h"
 #include "nccl_logs.h"
@@ -32,11 +29,10 @@ static void good_ranks(struct job *j, int but)
     }
 }
 
-static void nothing_odd(void **state)
+TEST(nothing_odd)
 {
     struct job j;
 
-    (void)state;
     job_open(&j, 8, 2, false);
     good_ranks(&j, -1);
     sound(&j);
@@ -52,11 +48,10 @@ static void nothing_odd(void **state)
     job_close(&j);
 }
 
-static void few_channels(void **state)
+TEST(few_channels)
 {
     struct job j;
 
-    (void)state;
     job_open(&j, 8, 2, false);
     good_ranks(&j, 5);
     job_rank(&j, 5, 2, 4, 6, NICS, "6 NET/IB/0/GDRDMA\n");
@@ -67,12 +62,11 @@ static void few_channels(void **state)
     job_close(&j);
 }
 
-static void crossing_ring(void **state)
+TEST(crossing_ring)
 {
     static const int order[] = {0, 1, 4, 5, 2, 3, 6, 7};
     struct job j;
 
-    (void)state;
     job_open(&j, 8, 2, false);
     for (int i = 0; i < 8; i++)
         job_rank(&j, order[i], 16, order[(i + 7) % 8], order[(i + 1) % 8], NICS,
@@ -83,11 +77,10 @@ static void crossing_ring(void **state)
     job_close(&j);
 }
 
-static void no_gpu_direct(void **state)
+TEST(no_gpu_direct)
 {
     struct job j;
 
-    (void)state;
     job_open(&j, 8, 2, false);
     good_ranks(&j, 7);
     job_rank(&j, 7, 16, 6, 0, NICS, "0 NET/IB/0\n");
@@ -98,11 +91,10 @@ static void no_gpu_direct(void **state)
     job_close(&j);
 }
 
-static void network_in_a_domain(void **state)
+TEST(network_in_a_domain)
 {
     struct job j;
 
-    (void)state;
     job_open(&j, 8, 2, true);
     good_ranks(&j, -1);
     sound(&j);
@@ -111,11 +103,10 @@ static void network_in_a_domain(void **state)
     job_close(&j);
 }
 
-static void host_memory(void **state)
+TEST(host_memory)
 {
     struct job j;
 
-    (void)state;
     job_open(&j, 8, 2, false);
     good_ranks(&j, 4);
     job_rank(&j, 4, 16, 3, 5, NICS, "5 SHM/direct/direct\n");
@@ -125,11 +116,10 @@ static void host_memory(void **state)
     job_close(&j);
 }
 
-static void a_rank_is_silent(void **state)
+TEST(a_rank_is_silent)
 {
     struct job j;
 
-    (void)state;
     job_open(&j, 8, 2, false);
     good_ranks(&j, 6);
     job_judge(&j);
@@ -139,13 +129,12 @@ static void a_rank_is_silent(void **state)
 }
 
 /* The dump says where the NICs are: GPU 1 of the H200 host is near mlx5_1. */
-static void far_nic(void **state)
+TEST(far_nic)
 {
     struct job j;
     struct err err = {0};
     struct nccl_paths dump;
 
-    (void)state;
     job_open(&j, 8, 8, false);
     for (int r = 0; r < 8; r++)
         job_rank(&j, r, 16, (r + 7) % 8, (r + 1) % 8, NICS,
@@ -167,11 +156,10 @@ static void far_nic(void **state)
     job_close(&j);
 }
 
-static void measured_and_assumed(void **state)
+TEST(measured_and_assumed)
 {
     struct job j;
 
-    (void)state;
     job_open(&j, 8, 2, false);
     good_ranks(&j, -1);
     job_judge(&j);
@@ -185,13 +173,12 @@ static void measured_and_assumed(void **state)
 }
 
 /* Merged, written, read: the same again. */
-static void through_json(void **state)
+TEST(through_json)
 {
     struct job j;
     struct nccl_profile again;
     struct err err = {0};
 
-    (void)state;
     job_open(&j, 8, 2, false);
     good_ranks(&j, -1);
     job_judge(&j);
@@ -213,12 +200,11 @@ static void through_json(void **state)
     job_close(&j);
 }
 
-static void ranks_in_words(void **state)
+TEST(ranks_in_words)
 {
     bool set[100] = {0};
     char text[64];
 
-    (void)state;
     set[3] = true;
     assert_string_equal(units_ranks_text(text, sizeof(text), set, 100), "rank 3");
     set[4] = set[7] = set[8] = set[9] = true;
@@ -227,17 +213,4 @@ static void ranks_in_words(void **state)
         set[i] = true;
     units_ranks_text(text, sizeof(text), set, 100);
     assert_true(strlen(text) < sizeof(text) && strstr(text, "(53 in all)"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_odd),          cmocka_unit_test(few_channels),
-        cmocka_unit_test(crossing_ring),        cmocka_unit_test(no_gpu_direct),
-        cmocka_unit_test(network_in_a_domain),  cmocka_unit_test(host_memory),
-        cmocka_unit_test(a_rank_is_silent),     cmocka_unit_test(far_nic),
-        cmocka_unit_test(measured_and_assumed), cmocka_unit_test(through_json),
-        cmocka_unit_test(ranks_in_words),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

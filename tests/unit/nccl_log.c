@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One rank's log of four NCCL versions, line by line; then what no version writes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
-
+#include "test.h"
 #include "topo/sources/nccl/nccl_log.h"
 
 static struct nccl_profile read_log(const char *path)
@@ -46,13 +42,12 @@ static void check_graph(const struct nccl_graph *g, int channels, double intra, 
     assert_string_equal(g->type_inter, type_inter);
 }
 
-static void version_2_19(void **state)
+TEST(version_2_19)
 {
     struct nccl_profile p = read_log("tests/golden/nccl/2.19.log");
     const struct nccl_comm_profile *c = &p.comm[0];
     const struct nccl_rank *s = &p.rank[0];
 
-    (void)state;
     assert_string_equal(p.version, "2.19.4+cuda12.2");
     assert_int_equal(p.lines, 34);
     assert_string_equal(s->net, "IB");
@@ -93,12 +88,11 @@ static void version_2_19(void **state)
     nccl_profile_free(&p);
 }
 
-static void version_2_22(void **state)
+TEST(version_2_22)
 {
     struct nccl_profile p = read_log("tests/golden/nccl/2.22.log");
     const struct nccl_comm_profile *c = &p.comm[0];
 
-    (void)state;
     assert_string_equal(p.version, "2.22.3+cuda12.6");
     assert_string_equal(p.rank[0].net, "AWS Libfabric");
     assert_string_equal(p.rank[0].busid, "0000:ca:00.0");
@@ -125,11 +119,10 @@ static void version_2_22(void **state)
     nccl_profile_free(&p);
 }
 
-static void version_2_28(void **state)
+TEST(version_2_28)
 {
     struct nccl_profile p = read_log("tests/golden/nccl/2.28.log");
 
-    (void)state;
     assert_string_equal(p.version, "2.28.9+cuda13.0");
     assert_int_equal(p.rank[0].nics, 4);
     assert_string_equal(p.rank[0].nic[2].name, "mlx5_3:1/IB");
@@ -157,11 +150,10 @@ static void version_2_28(void **state)
     nccl_profile_free(&p);
 }
 
-static void version_2_30(void **state)
+TEST(version_2_30)
 {
     struct nccl_profile p = read_log("tests/golden/nccl/2.30.log");
 
-    (void)state;
     assert_string_equal(p.version, "2.30.7+cuda13.1");
     assert_string_equal(p.rank[0].net, "Socket");
     assert_string_equal(p.rank[0].nic[1].name, "eth1:fe80::1%eth1<0>");
@@ -190,12 +182,11 @@ static void version_2_30(void **state)
 }
 
 /* Written to a file and read again, nothing is lost. */
-static void through_json(void **state)
+TEST(through_json)
 {
     static const char *const logs[] = {"2.19", "2.22", "2.28", "2.30"};
     char path[64];
 
-    (void)state;
     for (int i = 0; i < 4; i++) {
         struct nccl_profile again;
         struct err err = {0};
@@ -214,7 +205,7 @@ static void through_json(void **state)
     }
 }
 
-static void strange_lines(void **state)
+TEST(strange_lines)
 {
     static const char *const lines[] = {
         "",
@@ -232,7 +223,6 @@ static void strange_lines(void **state)
     };
     struct nccl_profile p;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
         nccl_log_parse(&p, lines[i], strlen(lines[i]));
         assert_int_equal(p.comms, 0);
@@ -263,12 +253,11 @@ static void strange_lines(void **state)
     }
 }
 
-static void no_file(void **state)
+TEST(no_file)
 {
     struct nccl_profile p;
     struct err err = {0};
 
-    (void)state;
     assert_int_equal(nccl_log_read(&p, "tests/golden/nccl/absent.log", NULL, 0, &err), -1);
     assert_int_equal(err.code, EXIT_NOINPUT);
     assert_true(strstr(err.text, "absent.log") != NULL);
@@ -297,23 +286,11 @@ static double seconds_for(int lines)
     return (double)(b.tv_sec - a.tv_sec) + 1e-9 * (double)(b.tv_nsec - a.tv_nsec);
 }
 
-static void linear(void **state)
+TEST(linear)
 {
-    (void)state;
     double one = seconds_for(20000), four = seconds_for(80000);
 
     print_message("%.1f ms and %.1f ms, %.2f us a line\n", one * 1e3, four * 1e3,
                   four / 80000 * 1e6);
     assert_true(four < 10 * one + 0.05);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(version_2_19), cmocka_unit_test(version_2_22),
-        cmocka_unit_test(version_2_28), cmocka_unit_test(version_2_30),
-        cmocka_unit_test(through_json), cmocka_unit_test(strange_lines),
-        cmocka_unit_test(no_file),      cmocka_unit_test(linear),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "measure/transports/nccl_opts.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const struct nccl_opts defaults = NCCL_OPTS_DEFAULTS;
 
@@ -40,7 +35,7 @@ static int parse_one(struct nccl_opts *o, const char *word)
     return parse(o, words, 1);
 }
 
-static void words_that_are_handed_on_mean_the_same(void **state)
+TEST(words_that_are_handed_on_mean_the_same)
 {
     char *given[] = {(char *)"--path=ib",     (char *)"--algo=ring,NVLSTree",
                      (char *)"--proto=ll128", (char *)"--graph",
@@ -53,7 +48,6 @@ static void words_that_are_handed_on_mean_the_same(void **state)
     struct nccl_opts a, b;
     struct words w = {NULL, 0};
 
-    (void)state;
     memcpy(argv + 1, given, sizeof(given));
     assert_int_equal(parse(&a, given, GIVEN), 0);
     opt_again(&line, GIVEN + 1, argv, nccl_options.rows, &w);
@@ -73,7 +67,7 @@ static void words_that_are_handed_on_mean_the_same(void **state)
     assert_int_equal(w.count, 0); /* the rest is left to NCCL */
 }
 
-static void what_is_not_known_is_refused(void **state)
+TEST(what_is_not_known_is_refused)
 {
     static const char *const bad[] = {
         "--path=carrier",  "--algo=ring,star",    "--proto=", "--register=yes",
@@ -81,18 +75,16 @@ static void what_is_not_known_is_refused(void **state)
         "--pool=x",        "--register=symmetric"}; /* not without --nccl-mem */
     struct nccl_opts o;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
         assert_int_not_equal(parse_one(&o, bad[i]), 0);
     assert_int_equal(parse_one(&o, "--register=buffer"), 0);
 }
 
-static void windows_have_no_algorithms_to_choose(void **state)
+TEST(windows_have_no_algorithms_to_choose)
 {
     static const char *const choice[] = {"--sweep", "--algo=ring", "--proto=ll"};
     struct nccl_opts o;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(choice) / sizeof(*choice); i++) {
         char *words[] = {(char *)"--nccl-mem", (char *)"--register=symmetric", (char *)choice[i]};
         assert_int_equal(parse(&o, words, 2), 0);
@@ -102,7 +94,7 @@ static void windows_have_no_algorithms_to_choose(void **state)
     assert_true(o.sweep);
 }
 
-static void what_an_old_library_would_not_do_is_not_asked_of_it(void **state)
+TEST(what_an_old_library_would_not_do_is_not_asked_of_it)
 {
     static const struct {
         const char *algo, *proto;
@@ -113,7 +105,6 @@ static void what_an_old_library_would_not_do_is_not_asked_of_it(void **state)
                  {"nvls", "ll", false, false}, {"collnetchain,pat", NULL, false, false}};
     struct err err = {0, ""};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(asked) / sizeof(*asked); i++) {
         struct nccl_opts o;
         o = defaults;
@@ -130,12 +121,11 @@ static void what_an_old_library_would_not_do_is_not_asked_of_it(void **state)
                         "and does not say so, where it cannot do what is asked");
 }
 
-static void variables_are_set_in_nccls_spelling_and_taken_back(void **state)
+TEST(variables_are_set_in_nccls_spelling_and_taken_back)
 {
     struct nccl_opts o;
     struct err err = {0, ""};
 
-    (void)state;
     unsetenv("NCCL_ALGO");
     unsetenv("NCCL_PROTO");
     o = defaults;
@@ -162,12 +152,11 @@ static void variables_are_set_in_nccls_spelling_and_taken_back(void **state)
     unsetenv("NCCL_PROTO");
 }
 
-static void ranks_that_share_a_gpu_look_like_hosts(void **state)
+TEST(ranks_that_share_a_gpu_look_like_hosts)
 {
     struct nccl_opts o;
     struct err err = {0, ""};
 
-    (void)state;
     o = defaults;
     o.share_gpu = true;
     unsetenv("NCCL_SOCKET_IFNAME");
@@ -183,18 +172,4 @@ static void ranks_that_share_a_gpu_look_like_hosts(void **state)
     setenv("NCCL_HOSTID", "one-for-all", 1);
     assert_int_equal(nccl_opts_apply(&o, 3, true, &err), -1);
     assert_non_null(strstr(err.text, "NCCL_HOSTID=one-for-all"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_that_are_handed_on_mean_the_same),
-        cmocka_unit_test(what_is_not_known_is_refused),
-        cmocka_unit_test(windows_have_no_algorithms_to_choose),
-        cmocka_unit_test(what_an_old_library_would_not_do_is_not_asked_of_it),
-        cmocka_unit_test(variables_are_set_in_nccls_spelling_and_taken_back),
-        cmocka_unit_test(ranks_that_share_a_gpu_look_like_hosts),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One process plays NCCL's RAS thread, well behaved and not; the client keeps its time and size. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -18,6 +13,7 @@
 #include <time.h>
 
 #include "base/log.h"
+#include "test.h"
 #include "transport/nccl/nccl_ras_impl.h"
 
 /* What the server does; the words that it heard. */
@@ -105,14 +101,13 @@ static char *asked(const char *greeting, const char *status, int times, bool sil
     return text;
 }
 
-static void a_report_is_kept(void **state)
+TEST(a_report_is_kept)
 {
     double took;
     char want[256];
     char *text = asked("SERVER PROTOCOL 2\n", "Job summary\n\x1b[31m8 ranks\x07\tred\r\n\xc3\xa4\n",
                        1, false, LONG, &took);
 
-    (void)state;
     snprintf(want, sizeof(want), "# NCCL RAS at %s\nJob summary\n[31m8 ranks red\n??\n",
              getenv("NCCL_RAS_ADDR"));
     assert_non_null(text);
@@ -121,24 +116,22 @@ static void a_report_is_kept(void **state)
     free(text);
 }
 
-static void a_report_that_does_not_end(void **state)
+TEST(a_report_that_does_not_end)
 {
     double took;
     char *text = asked("SERVER PROTOCOL 3\n", "part of it", 1, true, SHORT, &took);
 
-    (void)state;
     assert_non_null(text);
     assert_non_null(strstr(text, "\npart of it\n# cut: no more came in time\n"));
     assert_true(took > 0.95 * SHORT && took < 5);
     free(text);
 }
 
-static void a_report_without_bound(void **state)
+TEST(a_report_without_bound)
 {
     static char block[(1 << 16) + 1];
     double took;
 
-    (void)state;
     memset(block, 'x', sizeof(block) - 1);
     char *text = asked("SERVER PROTOCOL 2\n", block, 1 << 5, false, LONG, &took);
     assert_non_null(text);
@@ -147,11 +140,10 @@ static void a_report_without_bound(void **state)
     free(text);
 }
 
-static void others_are_left_alone(void **state)
+TEST(others_are_left_alone)
 {
     double took;
 
-    (void)state;
     assert_null(asked("220 mail.example ready\n", "", 0, false, LONG, &took));
     assert_string_equal(ras.heard, "CLIENT PROTOCOL 2\n");
     assert_null(asked("", "", 0, true, SHORT, &took)); /* says nothing */
@@ -159,24 +151,13 @@ static void others_are_left_alone(void **state)
     assert_null(asked("SERVER PROTOCOL 2\n", "", 0, false, LONG, &took)); /* an empty report */
 }
 
-static void nobody_is_there(void **state)
+TEST(nobody_is_there)
 {
     static const char *const where[] = {"127.0.0.1:1", "[::1]:1", "nowhere",
                                         ":1",          "[]:1",    "127.0.0.1:no-port"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(where) / sizeof(*where); i++) {
         setenv("NCCL_RAS_ADDR", where[i], 1);
         assert_null(nccl_ras_ask(0.2));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_report_is_kept),       cmocka_unit_test(a_report_that_does_not_end),
-        cmocka_unit_test(a_report_without_bound), cmocka_unit_test(others_are_left_alone),
-        cmocka_unit_test(nobody_is_there),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/mem.h"
 #include "report/text/nccl_tests.h"
+#include "test.h"
 
 static struct nccl_tests_how how = {.warmup = 5};
 
@@ -68,9 +63,8 @@ static char *data_row(const char *text, int want)
     return row;
 }
 
-static void a_row_has_the_thirteen_columns_of_nccl_tests(void **state)
+TEST(a_row_has_the_thirteen_columns_of_nccl_tests)
 {
-    (void)state;
     struct points p = {0};
     char *column[20];
 
@@ -94,9 +88,8 @@ static void a_row_has_the_thirteen_columns_of_nccl_tests(void **state)
     free(p.point);
 }
 
-static void in_place_fills_the_other_half_and_types_are_those_asked_for(void **state)
+TEST(in_place_fills_the_other_half_and_types_are_those_asked_for)
 {
-    (void)state;
     struct points p = {.transport = "nccl"};
     struct nccl_opts o = NCCL_OPTS_DEFAULTS;
     char *column[20];
@@ -122,9 +115,8 @@ static void in_place_fills_the_other_half_and_types_are_those_asked_for(void **s
     free(p.point);
 }
 
-static void header_and_footer_are_the_lines_that_parsers_look_for(void **state)
+TEST(header_and_footer_are_the_lines_that_parsers_look_for)
 {
-    (void)state;
     struct points p = {0};
 
     add(&p, 1, 0, 0, OP_ALL_REDUCE, 1000000, 1e-3);
@@ -146,9 +138,8 @@ static void header_and_footer_are_the_lines_that_parsers_look_for(void **state)
     free(p.point);
 }
 
-static void epochs_become_one_row_with_the_median_of_their_medians(void **state)
+TEST(epochs_become_one_row_with_the_median_of_their_medians)
 {
-    (void)state;
     struct points p = {0};
     char *column[20];
 
@@ -165,9 +156,8 @@ static void epochs_become_one_row_with_the_median_of_their_medians(void **state)
     free(p.point);
 }
 
-static void wrong_data_is_counted_and_said_in_the_footer(void **state)
+TEST(wrong_data_is_counted_and_said_in_the_footer)
 {
-    (void)state;
     struct points p = {0};
     char *column[20];
 
@@ -182,9 +172,8 @@ static void wrong_data_is_counted_and_said_in_the_footer(void **state)
     free(p.point);
 }
 
-static void data_that_was_not_verified_is_not_called_right(void **state)
+TEST(data_that_was_not_verified_is_not_called_right)
 {
-    (void)state;
     struct points p = {0};
     char *column[20];
 
@@ -198,9 +187,8 @@ static void data_that_was_not_verified_is_not_called_right(void **state)
     free(p.point);
 }
 
-static void a_failed_size_is_a_comment_with_its_reason(void **state)
+TEST(a_failed_size_is_a_comment_with_its_reason)
 {
-    (void)state;
     struct points p = {0};
 
     add(&p, 1, 0, 0, OP_ALL_REDUCE, 4096, 10e-6);
@@ -214,9 +202,8 @@ static void a_failed_size_is_a_comment_with_its_reason(void **state)
     free(p.point);
 }
 
-static void every_group_of_every_op_has_its_own_table(void **state)
+TEST(every_group_of_every_op_has_its_own_table)
 {
-    (void)state;
     struct points p = {0};
     int tables = 0;
 
@@ -232,9 +219,8 @@ static void every_group_of_every_op_has_its_own_table(void **state)
     free(p.point);
 }
 
-static void devices_are_named_when_plan_and_topology_are_known(void **state)
+TEST(devices_are_named_when_plan_and_topology_are_known)
 {
-    (void)state;
     struct points p = {0};
     struct topo t;
     int members[4];
@@ -256,9 +242,8 @@ static void devices_are_named_when_plan_and_topology_are_known(void **state)
     topo_free(&t);
 }
 
-static void large_numbers_keep_the_columns_apart(void **state)
+TEST(large_numbers_keep_the_columns_apart)
 {
-    (void)state;
     struct points p = {0};
     char *column[20];
 
@@ -275,9 +260,8 @@ static void large_numbers_keep_the_columns_apart(void **state)
     free(p.point);
 }
 
-static void pairs_alone_are_refused_with_a_reason(void **state)
+TEST(pairs_alone_are_refused_with_a_reason)
 {
-    (void)state;
     struct points p = {0};
     struct err err = {0};
 
@@ -286,23 +270,4 @@ static void pairs_alone_are_refused_with_a_reason(void **state)
     assert_string_equal(err.text, "no collective was measured: 1 points of pairs only");
     assert_int_equal(err.code, EXIT_DATA);
     free(p.point);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_row_has_the_thirteen_columns_of_nccl_tests),
-        cmocka_unit_test(in_place_fills_the_other_half_and_types_are_those_asked_for),
-        cmocka_unit_test(header_and_footer_are_the_lines_that_parsers_look_for),
-        cmocka_unit_test(epochs_become_one_row_with_the_median_of_their_medians),
-        cmocka_unit_test(wrong_data_is_counted_and_said_in_the_footer),
-        cmocka_unit_test(data_that_was_not_verified_is_not_called_right),
-        cmocka_unit_test(a_failed_size_is_a_comment_with_its_reason),
-        cmocka_unit_test(every_group_of_every_op_has_its_own_table),
-        cmocka_unit_test(devices_are_named_when_plan_and_topology_are_known),
-        cmocka_unit_test(large_numbers_keep_the_columns_apart),
-        cmocka_unit_test(pairs_alone_are_refused_with_a_reason),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

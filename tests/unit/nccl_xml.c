@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The paths of whole machines against what NCCL's own code says of the same files (goldens), and
  * foreign XML within bounds. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #include <glob.h>
 #include <stdio.h>
@@ -15,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "test.h"
 #include "topo/sources/nccl/nccl_log.h"
 
 static void one_machine(const char *xml, const char *golden)
@@ -83,15 +79,13 @@ static int folder(const char *xml_dir, const char *golden_dir)
     return n;
 }
 
-static void paths_are_nccls(void **state)
+TEST(paths_are_nccls)
 {
-    (void)state;
     assert_int_equal(folder("tests/golden/nccl", "tests/golden/nccl"), 5);
 }
 
-static void paths_of_more_machines(void **state)
+TEST(paths_of_more_machines)
 {
-    (void)state;
     if (access("../shared/fixtures/nccl-topo", R_OK) != 0)
         skip();
     int n = folder("../shared/fixtures/nccl-topo/synthetic", "../shared/fixtures/nccl-topo/golden");
@@ -100,13 +94,12 @@ static void paths_of_more_machines(void **state)
 }
 
 /* Files of clouds and of AMD's library have no GPU ranks: they are read, and there is no path. */
-static void files_without_gpus(void **state)
+TEST(files_without_gpus)
 {
     static const char *const dirs[] = {"../shared/fixtures/nccl-topo/*.xml",
                                        "../shared/fixtures/nccl-topo/rccl-models/*.xml"};
     int n = 0;
 
-    (void)state;
     if (access("../shared/fixtures/nccl-topo", R_OK) != 0)
         skip();
     for (int i = 0; i < 2; i++) {
@@ -139,9 +132,8 @@ static void refused(const char *text, const char *why)
     assert_null(p.gpu);
 }
 
-static void bad_files(void **state)
+TEST(bad_files)
 {
-    (void)state;
     refused("", "no element found");
     refused("<system>\n<cpu", "t.xml:2: ");
     refused("<graphs version=\"1\"/>", "t.xml:1: <graphs> where <system> of NCCL's topology");
@@ -155,22 +147,9 @@ static void bad_files(void **state)
     refused(deep, "or deeper than");
 }
 
-static void names(void **state)
+TEST(names)
 {
-    (void)state;
     assert_int_equal(nccl_path_type_find("PXN"), NCCL_PATH_PXN);
     assert_int_equal(nccl_path_type_find("pxn"), -1);
     assert_int_equal(nccl_path_type_find(NULL), -1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(paths_are_nccls),
-        cmocka_unit_test(paths_of_more_machines),
-        cmocka_unit_test(files_without_gpus),
-        cmocka_unit_test(bad_files),
-        cmocka_unit_test(names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

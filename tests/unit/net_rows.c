@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* net_rows.c - the tables of a network in topology.json, there and back, and what is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
+#include "test.h"
 #include "topo/groups.h"
 #include "topo/net.h"
 #include "topo/sources/net/ibnet.h"
@@ -67,11 +63,10 @@ static void parsed(struct topo *t, const char *text)
         fail_msg("%s", err.text);
 }
 
-static void what_is_saved_is_loaded_again(void **state)
+TEST(what_is_saved_is_loaded_again)
 {
     struct topo a, b, c;
 
-    (void)state;
     read_alone(&a, "tests/fuzz/seeds/ibnet/small.net");
     char *text = topo_text(&a);
     parsed(&b, text);
@@ -86,12 +81,11 @@ static void what_is_saved_is_loaded_again(void **state)
     topo_free(&c);
 }
 
-static void the_golden_file_is_the_text_that_it_was_made_from(void **state)
+TEST(the_golden_file_is_the_text_that_it_was_made_from)
 {
     struct topo a, b;
     struct err err;
 
-    (void)state;
     read_alone(&a, "tests/fuzz/seeds/ibnet/small.net");
     if (topo_load(&b, golden, &err) < 0)
         fail_msg("%s", err.text);
@@ -101,11 +95,10 @@ static void the_golden_file_is_the_text_that_it_was_made_from(void **state)
     topo_free(&b);
 }
 
-static void a_real_network_stays_small_and_quick(void **state)
+TEST(a_real_network_stays_small_and_quick)
 {
     struct topo a, b;
 
-    (void)state;
     if (access(real, R_OK) != 0)
         skip();
     clock_t start = clock(); /* of this process: others may have the core meanwhile */
@@ -150,9 +143,8 @@ static const struct {
     {"cables", 0, 8, "65536", "cables.rows[0]: lid_a is 65536, not a whole number of 0..65535"},
 };
 
-static void wrong_cells_are_named(void **state)
+TEST(wrong_cells_are_named)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         json_t *root = json_load_file(golden, 0, NULL);
         json_object_del(root, "checksum");
@@ -171,11 +163,10 @@ static void wrong_cells_are_named(void **state)
     }
 }
 
-static void one_table_without_the_other(void **state)
+TEST(one_table_without_the_other)
 {
     static const char *const tables[] = {"net_nodes", "cables"};
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         json_t *root = json_load_file(golden, 0, NULL);
         json_object_del(root, "checksum");
@@ -189,17 +180,4 @@ static void one_table_without_the_other(void **state)
         free(text);
         json_decref(root);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_saved_is_loaded_again),
-        cmocka_unit_test(the_golden_file_is_the_text_that_it_was_made_from),
-        cmocka_unit_test(a_real_network_stays_small_and_quick),
-        cmocka_unit_test(wrong_cells_are_named),
-        cmocka_unit_test(one_table_without_the_other),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

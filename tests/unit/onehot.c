@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "kernels/pattern.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { RANKS = 5, N = 4000, K = 12345 };
 
@@ -31,13 +28,12 @@ static uint64_t reduced(int type, int redop, uint64_t a, uint64_t b)
                                : (a + b) & all;
 }
 
-static void integers_come_out_as_one_owner_put_them_in(void **state)
+TEST(integers_come_out_as_one_owner_put_them_in)
 {
     static const int types[] = {NCCL_INT8,   NCCL_UINT8, NCCL_INT32,
                                 NCCL_UINT32, NCCL_INT64, NCCL_UINT64};
     char *sum = malloc(8 * N), *mine = malloc(8 * N);
 
-    (void)state;
     for (size_t t = 0; t < sizeof(types) / sizeof(*types); t++)
         for (int redop = 0; redop < NCCL_REDOPS; redop++) {
             int type = types[t];
@@ -67,13 +63,12 @@ static void integers_come_out_as_one_owner_put_them_in(void **state)
     free(mine);
 }
 
-static void numbers_of_floating_point_are_what_the_compiler_says(void **state)
+TEST(numbers_of_floating_point_are_what_the_compiler_says)
 {
     float f = -3.7f;
     double d = 0.3;
     uint64_t v = 0;
 
-    (void)state;
     memcpy(&v, &f, sizeof(f));
     assert_true(onehot_number(NCCL_FLOAT32, v) == (double)f);
     assert_true(onehot_number(NCCL_BFLOAT16, v >> 16) == -3.6875);
@@ -88,9 +83,8 @@ static void numbers_of_floating_point_are_what_the_compiler_says(void **state)
     assert_true(onehot_number(NCCL_FLOAT16, 0x3c00) == 1);
 }
 
-static void what_the_others_put_in_changes_no_floating_point_value(void **state)
+TEST(what_the_others_put_in_changes_no_floating_point_value)
 {
-    (void)state;
     for (int type = NCCL_FLOAT16; type < NCCL_DTYPES; type++) {
         assert_true(onehot_number(type, onehot_other(type, NCCL_SUM)) == 0);
         assert_true(onehot_number(type, onehot_other(type, NCCL_PROD)) == 1);
@@ -106,12 +100,11 @@ static void what_the_others_put_in_changes_no_floating_point_value(void **state)
     assert_true(onehot_number(NCCL_FLOAT8E5M2, onehot_other(NCCL_FLOAT8E5M2, NCCL_MAX)) == -57344);
 }
 
-static void an_average_may_round_but_not_be_wrong(void **state)
+TEST(an_average_may_round_but_not_be_wrong)
 {
     float f[N];
     size_t at;
 
-    (void)state;
     onehot_fill(f, N, NCCL_FLOAT32, 0, 1, K, NCCL_AVG);
     for (int i = 0; i < N; i++)
         f[i] *= 1.0f / 3;
@@ -126,26 +119,12 @@ static void an_average_may_round_but_not_be_wrong(void **state)
     assert_int_equal(at, 17);
 }
 
-static void every_rank_owns_its_share(void **state)
+TEST(every_rank_owns_its_share)
 {
     int owned[RANKS] = {0};
 
-    (void)state;
     for (uint64_t i = 0; i < N; i++)
         owned[onehot_owner(pattern_word(K, i), RANKS)]++;
     for (int r = 0; r < RANKS; r++)
         assert_in_range(owned[r], N / RANKS * 8 / 10, N / RANKS * 12 / 10);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(integers_come_out_as_one_owner_put_them_in),
-        cmocka_unit_test(numbers_of_floating_point_are_what_the_compiler_says),
-        cmocka_unit_test(what_the_others_put_in_changes_no_floating_point_value),
-        cmocka_unit_test(an_average_may_round_but_not_be_wrong),
-        cmocka_unit_test(every_rank_owns_its_share),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

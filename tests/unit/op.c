@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/op.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/mem.h"
 
-static void every_operation_is_found_by_its_name_and_by_the_usual_spelling(void **state)
+TEST(every_operation_is_found_by_its_name_and_by_the_usual_spelling)
 {
-    (void)state;
     for (int i = 0; i < OP_COUNT; i++)
         assert_int_equal(op_find(op_name((enum op)i)), i);
     assert_int_equal(op_find("alltoall"), OP_ALL_TO_ALL);
@@ -24,11 +18,10 @@ static void every_operation_is_found_by_its_name_and_by_the_usual_spelling(void 
     assert_int_equal(op_find(""), -1);
 }
 
-static void bus_factors_are_those_of_nccl_tests(void **state)
+TEST(bus_factors_are_those_of_nccl_tests)
 {
     /* nccl-tests doc/PERFORMANCE.md, 8 ranks: all_reduce 2(n-1)/n, the split ones (n-1)/n, rest 1.
      */
-    (void)state;
     assert_float_equal(op_bus_factor(OP_ALL_REDUCE, 8), 1.75, 1e-12);
     assert_float_equal(op_bus_factor(OP_ALL_GATHER, 8), 0.875, 1e-12);
     assert_float_equal(op_bus_factor(OP_REDUCE_SCATTER, 8), 0.875, 1e-12);
@@ -39,9 +32,8 @@ static void bus_factors_are_those_of_nccl_tests(void **state)
     assert_float_equal(op_bus_factor(OP_PAIR_BW, 2), 1, 1e-12);
 }
 
-static void operations_of_equal_blocks_need_sizes_that_divide(void **state)
+TEST(operations_of_equal_blocks_need_sizes_that_divide)
 {
-    (void)state;
     assert_int_equal(op_blocks(OP_ALL_GATHER, 6), 6);
     assert_int_equal(op_blocks(OP_REDUCE_SCATTER, 6), 6);
     assert_int_equal(op_blocks(OP_ALL_TO_ALL, 6), 6);
@@ -49,9 +41,8 @@ static void operations_of_equal_blocks_need_sizes_that_divide(void **state)
     assert_int_equal(op_blocks(OP_PAIR_LATENCY, 2), 1);
 }
 
-static void pairs_are_told_from_collectives(void **state)
+TEST(pairs_are_told_from_collectives)
 {
-    (void)state;
     for (int i = 0; i < OP_COUNT; i++)
         assert_int_equal(op_is_pair((enum op)i), i >= OP_PAIR_LATENCY);
 }
@@ -86,25 +77,11 @@ static void expect(const char *path, char *list)
 }
 
 /* What cannot be made from the table when it is compiled. */
-static void schemas_and_the_manual_have_every_operation(void **state)
+TEST(schemas_and_the_manual_have_every_operation)
 {
-    (void)state;
     expect("src/schema/matrix.schema.json",
            joined(false, "\"op\": {\"enum\": [\"", "\", \"", "\"]}"));
     expect("topo/schema/fabric.schema.json",
            joined(false, "\"op\": {\"enum\": [\"", "\", \"", "\"]}"));
     expect("src/railgauge.1", joined(true, ".Cm ", " , ", " .\n"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_operation_is_found_by_its_name_and_by_the_usual_spelling),
-        cmocka_unit_test(bus_factors_are_those_of_nccl_tests),
-        cmocka_unit_test(operations_of_equal_blocks_need_sizes_that_divide),
-        cmocka_unit_test(schemas_and_the_manual_have_every_operation),
-        cmocka_unit_test(pairs_are_told_from_collectives),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

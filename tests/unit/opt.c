@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/opt.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 struct args {
     const char *output, *first, *second, **more;
@@ -59,11 +55,10 @@ static int given(struct args *a, const char *line)
     return opt_parse(&l, argc, argv, OPT_SILENT, a);
 }
 
-static void each_kind_of_value_finds_its_place(void **state)
+TEST(each_kind_of_value_finds_its_place)
 {
     struct args a;
 
-    (void)state;
     words = NULL;
     assert_int_equal(given(&a, "-o x --ranks 8 --bytes 4K --limit 2ms --share 3% --factor 1.5 -q"),
                      0);
@@ -77,14 +72,13 @@ static void each_kind_of_value_finds_its_place(void **state)
     assert_false(a.quiet);
 }
 
-static void values_that_cannot_be_are_refused(void **state)
+TEST(values_that_cannot_be_are_refused)
 {
     static const char *const bad[] = {"--ranks 1",    "--ranks 9",   "--ranks 2x", "--bytes 4Q",
                                       "--limit soon", "--share 2",   "--factor 3", "--sure no",
                                       "--quiet=1",    "--nothing 1", "--ranks"};
     struct args a;
 
-    (void)state;
     words = NULL;
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
         assert_int_not_equal(given(&a, bad[i]), 0);
@@ -96,11 +90,10 @@ static const struct opt two[] = {{"first", .help = "give a first", OPT_INTO(stru
 static const struct opt many[] = {
     {"first", OPT_INTO(struct args, first)}, {"more", OPT_LIST(struct args, more, mores)}, {0}};
 
-static void words_go_to_their_places(void **state)
+TEST(words_go_to_their_places)
 {
     struct args a;
 
-    (void)state;
     words = two;
     assert_int_equal(given(&a, "a --ranks 3 b"), 0);
     assert_string_equal(a.first, "a");
@@ -140,7 +133,7 @@ static int check_second(void *into, struct err *err)
 }
 
 /* Options of a set go where the set lies; the line's own rows come first. */
-static void sets_and_words_for_others(void **state)
+TEST(sets_and_words_for_others)
 {
     struct {
         struct args own, set;
@@ -153,7 +146,6 @@ static void sets_and_words_for_others(void **state)
     char *argv[] = {program, limit, name, value, seed, flag, NULL, NULL};
     struct words w = {NULL, 0};
 
-    (void)state;
     assert_int_equal(opt_parse(&l, 6, argv, OPT_SILENT, &a), 0);
     assert_true(a.own.limit == 2e-3 && a.own.seed == 18446744073709551615u && !a.own.check);
     assert_string_equal(a.set.first, "name");
@@ -168,16 +160,4 @@ static void sets_and_words_for_others(void **state)
     words_free(&w);
     argv[6] = again;
     assert_int_not_equal(opt_parse(&l, 7, argv, OPT_SILENT, &a), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_kind_of_value_finds_its_place),
-        cmocka_unit_test(values_that_cannot_be_are_refused),
-        cmocka_unit_test(words_go_to_their_places),
-        cmocka_unit_test(sets_and_words_for_others),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

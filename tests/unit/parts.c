@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* verdict/parts.c - exceptions of a matrix become parts with a kind, a name, a place and a next step. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #include "base/stats.h"
 #include "report/text/report.h"
@@ -66,9 +62,8 @@ static void is_a(enum part part, int a, int b, int tier, double factor, enum par
     matrix_free(&m);
 }
 
-static void the_kind_follows_from_part_and_tier(void **state)
+TEST(the_kind_follows_from_part_and_tier)
 {
-    (void)state;
     is_a(PART_ENDPOINT, 5, -1, -1, 0.5, PART_KIND_NIC, "NIC of n02 (GPU 1)");
     is_a(PART_ENDPOINT, 5, -1, 1, 0.5, PART_KIND_NIC, "NIC of n02 (GPU 1)");
     is_a(PART_ENDPOINT, 5, -1, 0, 0.5, PART_KIND_GPU, "GPU 1 of n02");
@@ -129,7 +124,7 @@ static void add_state(struct matrix *m, int part, enum part_state state, bool kn
         e->factor = 1;
 }
 
-static void shares_are_printed_without_exponents(void **state)
+TEST(shares_are_printed_without_exponents)
 {
     static const struct {
         double share;
@@ -140,7 +135,6 @@ static void shares_are_printed_without_exponents(void **state)
                {1, "100 % of messages at 0.50"}};
     char buf[MATRIX_EFFECT];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
         struct exception e = {
             .state = STATE_SAMPLES, .factor = 1, .depth = 0.5, .share = row[i].share};
@@ -231,12 +225,11 @@ static void part_limits(struct limits *l)
     }
 }
 
-static void every_part_in_every_state_is_named_and_judged(void **state)
+TEST(every_part_in_every_state_is_named_and_judged)
 {
     struct limits limits = {0};
     struct matrix m;
 
-    (void)state;
     part_limits(&limits);
     for (int k = 0; k < EVERY_PART * STATE_COUNT * 2; k++) {
         enum part_state is = (enum part_state)(k / 2 % STATE_COUNT);
@@ -251,9 +244,8 @@ static void every_part_in_every_state_is_named_and_judged(void **state)
 }
 
 /* Times add up: 0.5 in 40 % of the time takes 1.4 times as long; other conditions cost no transfer that is priced. */
-static void prices_expect_what_a_state_costs_on_average(void **state)
+TEST(prices_expect_what_a_state_costs_on_average)
 {
-    (void)state;
     assert_float_equal(1 / part_factor(STATE_INTERMITTENT, 0.5, 0.4), 1.4, 1e-12);
     assert_float_equal(part_factor(STATE_INTERMITTENT, 0.5, 0), 1, 0);
     assert_float_equal(part_factor(STATE_INTERMITTENT, 0, 0.1), 0, 0);
@@ -264,12 +256,11 @@ static void prices_expect_what_a_state_costs_on_average(void **state)
 }
 
 /* HGX: a domain per host.  A rack that is slow over NVLink is a rack, and its name has no question mark. */
-static void a_rack_of_many_domains_is_no_domain(void **state)
+TEST(a_rack_of_many_domains_is_no_domain)
 {
     struct matrix m;
     struct parts p;
 
-    (void)state;
     machine(&m);
     for (int i = 0; i < m.topo.endpoints; i++) {
         char name[32];
@@ -286,12 +277,11 @@ static void a_rack_of_many_domains_is_no_domain(void **state)
 }
 
 /* Whatever tiers show it, a part is one line; another side or state is another. */
-static void a_part_is_one_line(void **state)
+TEST(a_part_is_one_line)
 {
     struct matrix m;
     struct parts p;
 
-    (void)state;
     machine(&m);
     small_exception(&m, PART_HOST, 3, -1, -1, 0.8);
     small_exception(&m, PART_HOST, 3, -1, 0, 0.7);
@@ -316,11 +306,10 @@ static int severity(const struct part_row *r)
 }
 
 /* Random exceptions: what is wrong comes before what is dead, that before what is slow. */
-static void the_worst_comes_first(void **state)
+TEST(the_worst_comes_first)
 {
     struct rng rng;
 
-    (void)state;
     rng_seed(&rng, 5);
     for (int k = 0; k < 50; k++) {
         struct matrix m;
@@ -345,14 +334,13 @@ static void the_worst_comes_first(void **state)
 }
 
 /* Names of devices where the topology has them, else what would tell. */
-static void places_are_named_or_said_to_be_missing(void **state)
+TEST(places_are_named_or_said_to_be_missing)
 {
     struct matrix m;
     struct parts p;
     struct nic nic;
     struct gpu gpu;
 
-    (void)state;
     machine(&m);
     small_exception(&m, PART_ENDPOINT, 5, -1, -1, 0.5);
     list(&p, &m, NULL);
@@ -390,7 +378,7 @@ static void halve(struct matrix *m, int tier)
 }
 
 /* Racks that only measuring found are the matrix's; the campaign's topology has the devices. */
-static void what_was_measured_has_its_name(void **state)
+TEST(what_was_measured_has_its_name)
 {
     struct matrix m;
     struct topo blind;
@@ -398,7 +386,6 @@ static void what_was_measured_has_its_name(void **state)
     struct parts p;
     struct err err;
 
-    (void)state;
     machine(&m);
     topo_init(&blind);
     small_topo(&blind, 2, 4, 2, false, ENDPOINT_GPU);
@@ -419,11 +406,10 @@ static void what_was_measured_has_its_name(void **state)
 }
 
 /* All pairs alike are no part until there is something to compare with. */
-static void the_whole_fabric_is_seen_beside_a_reference(void **state)
+TEST(the_whole_fabric_is_seen_beside_a_reference)
 {
     struct matrix m, half, rails;
 
-    (void)state;
     machine(&m);
     machine(&half);
     machine(&rails);
@@ -452,11 +438,10 @@ static void the_whole_fabric_is_seen_beside_a_reference(void **state)
 }
 
 /* A slow part makes a step longer, a slower one more so; without it the step is the healthy one. */
-static void what_a_part_costs_is_the_step_with_it(void **state)
+TEST(what_a_part_costs_is_the_step_with_it)
 {
     double last = 0;
 
-    (void)state;
     for (double factor = 0.9; factor > 0.2; factor -= 0.2) {
         struct matrix m;
         struct parts p;
@@ -472,23 +457,4 @@ static void what_a_part_costs_is_the_step_with_it(void **state)
         matrix_free(&m);
     }
     assert_true(last > 0.01 && last < 4);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_kind_follows_from_part_and_tier),
-        cmocka_unit_test(shares_are_printed_without_exponents),
-        cmocka_unit_test(every_part_in_every_state_is_named_and_judged),
-        cmocka_unit_test(prices_expect_what_a_state_costs_on_average),
-        cmocka_unit_test(a_rack_of_many_domains_is_no_domain),
-        cmocka_unit_test(a_part_is_one_line),
-        cmocka_unit_test(the_worst_comes_first),
-        cmocka_unit_test(places_are_named_or_said_to_be_missing),
-        cmocka_unit_test(what_was_measured_has_its_name),
-        cmocka_unit_test(the_whole_fabric_is_seen_beside_a_reference),
-        cmocka_unit_test(what_a_part_costs_is_the_step_with_it),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "step/replay/pipeline.h"
+#include "test.h"
 
 static void near(double is, double should)
 {
@@ -17,13 +12,12 @@ static void near(double is, double should)
 }
 
 /* F0 F1 .. then one forward, one backward, then the rest backward. */
-static void one_forward_one_backward(void **state)
+TEST(one_forward_one_backward)
 {
     const struct pipeline p = {4, 1, 6};
     struct unit *u = pipeline_units(&p, 1);
     const char *want = "FFFBFBFBFBBB";
 
-    (void)state;
     for (int i = 0, f = 0, b = 0; i < 12; i++) {
         assert_int_equal(u[i].backward, want[i] == 'B');
         assert_int_equal(u[i].microbatch, u[i].backward ? b++ : f++);
@@ -37,11 +31,10 @@ static void one_forward_one_backward(void **state)
 }
 
 /* Every (microbatch, chunk) forward once and backward once, and never backward before forward. */
-static void interleaved_order_is_complete_on_every_stage(void **state)
+TEST(interleaved_order_is_complete_on_every_stage)
 {
     const struct pipeline p = {4, 3, 8};
 
-    (void)state;
     for (int s = 0; s < p.stages; s++) {
         struct unit *u = pipeline_units(&p, s);
         int seen[8][3] = {{0}};
@@ -54,12 +47,11 @@ static void interleaved_order_is_complete_on_every_stage(void **state)
     }
 }
 
-static void inputs_come_from_the_part_before(void **state)
+TEST(inputs_come_from_the_part_before)
 {
     const struct pipeline p = {2, 2, 2};
     int chunk = -1;
 
-    (void)state;
     assert_int_equal(pipeline_peer(&p, 0, &(struct unit){0, 0, false}, false, &chunk), -1);
     assert_int_equal(pipeline_peer(&p, 0, &(struct unit){0, 1, false}, false, &chunk), 1);
     assert_int_equal(chunk, 0);
@@ -71,9 +63,8 @@ static void inputs_come_from_the_part_before(void **state)
 }
 
 /* (m + (p-1)/v) (F + B), as Narayanan et al. have it. */
-static void without_messages_the_bubble_is_the_published_one(void **state)
+TEST(without_messages_the_bubble_is_the_published_one)
 {
-    (void)state;
     for (int p = 1; p <= 8; p *= 2)
         for (int v = 1; v <= 3; v++) {
             struct pipeline pipe = {p, v, 3 * p};
@@ -91,9 +82,8 @@ static double seen(int p, int m)
 
 /* A stage has p microbatches in flight, and their way there and back is 2 (p-1) messages: each
  * further microbatch shows (p-1)/p of its 2 messages. */
-static void messages_of_1f1b_are_seen_for_all_but_a_pth(void **state)
+TEST(messages_of_1f1b_are_seen_for_all_but_a_pth)
 {
-    (void)state;
     for (int p = 2; p <= 8; p *= 2) {
         near(seen(p, 8 * p) - seen(p, 4 * p), 2 * 0.125 * (p - 1) / p * 4 * p);
         assert_true(seen(p, p) >= 2 * 0.125 * (p - 1)); /* there and back once */
@@ -101,13 +91,12 @@ static void messages_of_1f1b_are_seen_for_all_but_a_pth(void **state)
 }
 
 /* Where a message takes longer than a unit of work, messages set the pace. */
-static void messages_of_one_direction_do_not_overtake(void **state)
+TEST(messages_of_one_direction_do_not_overtake)
 {
     const struct pipeline p = {2, 1, 16};
     double slow = pipeline_time(&p, 1, 2, 10), more = 0;
     const struct pipeline longer = {2, 1, 32};
 
-    (void)state;
     more = pipeline_time(&longer, 1, 2, 10) - slow;
     assert_true(more >= 16 * 10);
 }
@@ -147,11 +136,10 @@ static double idle(const struct pipeline *p, enum schedule schedule, double f, d
 }
 
 /* Narayanan et al. 2021, 2.2; Qi et al. 2023, table 2; DeepSeek-V3 2024, table 2. */
-static void bubbles_of_schedules_are_those_of_their_papers(void **state)
+TEST(bubbles_of_schedules_are_those_of_their_papers)
 {
     static const double times[][3] = {{1, 1, 1}, {1, 1.2, 0.8}, {1.5, 2.5, 1}};
 
-    (void)state;
     for (int p = 2; p <= 8; p *= 2)
         for (int m = 2 * p; m <= 4 * p; m += 2 * p)
             for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++) {
@@ -168,18 +156,4 @@ static void bubbles_of_schedules_are_those_of_their_papers(void **state)
                     assert_true(is > dual - 1e-9 && is < dual + 1e-9);
                 assert_true(is <= dual + 1e-9 && is >= dual - (p / 2.0 - 1) * (b - w) - 1e-9);
             }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_forward_one_backward),
-        cmocka_unit_test(interleaved_order_is_complete_on_every_stage),
-        cmocka_unit_test(inputs_come_from_the_part_before),
-        cmocka_unit_test(without_messages_the_bubble_is_the_published_one),
-        cmocka_unit_test(messages_of_one_direction_do_not_overtake),
-        cmocka_unit_test(messages_of_1f1b_are_seen_for_all_but_a_pth),
-        cmocka_unit_test(bubbles_of_schedules_are_those_of_their_papers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

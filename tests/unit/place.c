@@ -4,6 +4,7 @@
 #include "place/place_impl.h"
 #include "place_scene.h"
 #include "step/pricer.h"
+#include "test.h"
 
 static double seconds_of(const struct scene *s, const int *order)
 {
@@ -56,9 +57,8 @@ static void open_scout(struct scene *s, const char *layout)
     s->recipe.global_batch = 10 * s->layout.ranks;
 }
 
-static void eight_clusters_are_never_worse_than_block_order(void **state)
+TEST(eight_clusters_are_never_worse_than_block_order)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(clusters) / sizeof(*clusters); i++) {
         struct scene s;
         struct placed p;
@@ -84,7 +84,7 @@ static void eight_clusters_are_never_worse_than_block_order(void **state)
 
 /* Whatever the limit: an order that is within it has its own price to the bit, one that is beyond it
  * may have any price that is beyond it, too. */
-static void a_limit_hides_no_order_that_is_within_it(void **state)
+TEST(a_limit_hides_no_order_that_is_within_it)
 {
     struct scene s;
     struct node_pool pool;
@@ -94,7 +94,6 @@ static void a_limit_hides_no_order_that_is_within_it(void **state)
     struct err err;
     int within = 0, cut = 0;
 
-    (void)state;
     open_scene(&s, "gb200-nvl72", 4, "llama3.1-70b", "tp=8,pp=2,dp=8", STRATEGY_ZERO1,
                ORDER_MEGATRON);
     for (int r = 0; r < 4; r++)
@@ -143,12 +142,11 @@ static void a_limit_hides_no_order_that_is_within_it(void **state)
 
 /* Three racks of seven nodes seat three groups of four whole, and there are four: no order has them
  * all inside domains, and the bound knows. */
-static void a_group_that_must_be_split_is_in_the_bound(void **state)
+TEST(a_group_that_must_be_split_is_in_the_bound)
 {
     struct scene s;
     struct placed p;
 
-    (void)state;
     open_scout(&s, "dp_shard=64,ep=16");
     for (int r = 0; r < 3; r++)
         free_rack(&s, r, 0, 6);
@@ -165,7 +163,7 @@ static void a_group_that_must_be_split_is_in_the_bound(void **state)
  * nodes split over two racks and a gain of 13 % from alignment for 64 nodes in four.  Which nodes
  * were split is not said: groups split 2 + 2 stay below the 13 %, 1 + 3 come nearer.  The stretch is
  * what the case file finds for this job. */
-static void scout_goes_from_straddling_to_aligned(void **state)
+TEST(scout_goes_from_straddling_to_aligned)
 {
     static const struct {
         const char *layout;
@@ -177,7 +175,6 @@ static void scout_goes_from_straddling_to_aligned(void **state)
         {"dp_shard=256,ep=16", 4, {17, 17, 17, 9}, 1.05, 1.15},  /* racks filled in turn: 2 + 2 */
         {"dp_shard=256,ep=16", 4, {16, 17, 17, 10}, 1.08, 1.21}, /* 1 + 3 */
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
         struct scene s;
         struct placed p;
@@ -205,7 +202,7 @@ static void scout_goes_from_straddling_to_aligned(void **state)
 
 /* Ranks of the mesh under names that say nothing, in racks with holes: the answer holds every rank
  * once, is no worse, and is the same again. */
-static void renamed_ranks_in_racks_with_holes(void **state)
+TEST(renamed_ranks_in_racks_with_holes)
 {
     struct scene s;
     struct demand d;
@@ -214,7 +211,6 @@ static void renamed_ranks_in_racks_with_holes(void **state)
     struct rng rng;
     int name[288];
 
-    (void)state;
     open_scene(&s, "gb200-nvl72", 8, "mixtral-8x7b", "dp_shard=8", STRATEGY_FSDP, ORDER_MEGATRON);
     for (int r = 0; r < 8; r++)
         free_rack(&s, r, r % 3, 9 + r);
@@ -304,9 +300,8 @@ static const struct {
     {"hgx-h100", "pp=2,dp_shard=16,ep=8", {{0, 0, 1}, {1, 0, 1}, {9, 0, 1}}, {0, 1}, NULL},
 };
 
-static void few_nodes_get_the_best_of_all_orders(void **state)
+TEST(few_nodes_get_the_best_of_all_orders)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(small) / sizeof(*small); i++) {
         struct scene s;
         struct placed p;
@@ -357,12 +352,11 @@ static void open_few(struct scene *s, struct rng *rng)
 }
 
 /* No order of ranks on the free slots is below the bound: not the best of whole nodes, not random ones. */
-static void few_nodes_lie_between_bound_and_placed(void **state)
+TEST(few_nodes_lie_between_bound_and_placed)
 {
     enum { FEW = 40, RANDOM = 200 };
     int best_found = 0, tight = 0;
 
-    (void)state;
     for (uint64_t seed = 1; seed <= FEW; seed++) {
         struct scene s;
         struct placed p;
@@ -396,18 +390,4 @@ static void few_nodes_lie_between_bound_and_placed(void **state)
         "of %d: %d as good as the best order of whole nodes, %d within 5 %% of the bound\n", FEW,
         best_found, tight);
     assert_true(best_found >= FEW - 2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scout_goes_from_straddling_to_aligned),
-        cmocka_unit_test(renamed_ranks_in_racks_with_holes),
-        cmocka_unit_test(few_nodes_get_the_best_of_all_orders),
-        cmocka_unit_test(few_nodes_lie_between_bound_and_placed),
-        cmocka_unit_test(a_limit_hides_no_order_that_is_within_it),
-        cmocka_unit_test(a_group_that_must_be_split_is_in_the_bound),
-        cmocka_unit_test(eight_clusters_are_never_worse_than_block_order),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
  * place_cut.c - lines are cut as well as any way of cutting them. */
 #include "place/place_impl.h"
 #include "place_scene.h"
+#include "test.h"
 
 enum { HOST, BOX, ANY, NEARS };
 
@@ -166,12 +167,11 @@ static void on_any_traffic(struct scene *s, const char *fabric, unsigned seed)
     close_scene(s);
 }
 
-static void whoever_takes_a_slot_has_most_to_do_there(void **state)
+TEST(whoever_takes_a_slot_has_most_to_do_there)
 {
     static const char *fabric[] = {"hgx-h100", "gb200-nvl72", "rtxpro6000-100gbe"};
     struct scene s;
 
-    (void)state;
     for (unsigned seed = 1; seed <= 60; seed++)
         on_any_traffic(&s, fabric[seed % 3], seed);
 }
@@ -223,9 +223,8 @@ static void check_parts(const struct cutting *c, const int *room, int few)
 }
 
 /* A K that some way has is never refused, and where a line has two parts at most one that no way has is. */
-static void lines_are_cut_as_well_as_any_way_does(void **state)
+TEST(lines_are_cut_as_well_as_any_way_does)
 {
-    (void)state;
     int refused = 0, possible = 0;
     struct rng rng;
 
@@ -261,13 +260,4 @@ static void lines_are_cut_as_well_as_any_way_does(void **state)
     }
     print_message("%d refused, %d possible\n", refused, possible);
     assert_true(refused > 1000 && possible > 1000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whoever_takes_a_slot_has_most_to_do_there),
-        cmocka_unit_test(lines_are_cut_as_well_as_any_way_does),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

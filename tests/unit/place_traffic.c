@@ -2,6 +2,7 @@
 /* place_traffic.c - the ranks of meshes on clusters of all kinds: what the best order could be, and
  * that place finds it. */
 #include "place_scene.h"
+#include "test.h"
 
 enum { AXIS = 64, DOMAINS = 16 };
 
@@ -265,9 +266,8 @@ static void open_free(struct scene *s)
     open_scene(s, "gb200-nvl72", 12, "mixtral-8x7b", "dp_shard=8", STRATEGY_FSDP, ORDER_MEGATRON);
 }
 
-static void traffic_costs_an_eighth_of_what_scattered_ranks_cost(void **state)
+TEST(traffic_costs_an_eighth_of_what_scattered_ranks_cost)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(fits) / sizeof(*fits); i++) {
         struct scene s;
         char name[32];
@@ -297,11 +297,10 @@ static const struct {
     {{8, 32, 1, 8}, 5.9}, {{4, 8, 8, 8}, 8},
 };
 
-static void eight_clusters_for_all_meshes(void **state)
+TEST(eight_clusters_for_all_meshes)
 {
     int size[DOMAINS];
 
-    (void)state;
     for (size_t c = 0; c < sizeof(clusters) / sizeof(*clusters); c++)
         for (size_t k = 0; k < sizeof(jobs) / sizeof(*jobs); k++) {
             struct scene s;
@@ -312,13 +311,4 @@ static void eight_clusters_for_all_meshes(void **state)
             assert_true(size[0] < 64 ? o.gain >= jobs[k].in_holes : as_promised(o));
             close_scene(&s);
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(traffic_costs_an_eighth_of_what_scattered_ranks_cost),
-        cmocka_unit_test(eight_clusters_for_all_meshes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

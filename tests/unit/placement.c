@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "step/placement.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/mem.h"
 
@@ -50,9 +45,8 @@ static const struct {
     {"42\n", 1, {6}},
 };
 
-static void each_way_to_write_an_order_is_understood(void **state)
+TEST(each_way_to_write_an_order_is_understood)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
         char *text = mem_strdup(good[i].text);
         int *order, ranks;
@@ -87,9 +81,8 @@ static const struct {
     {"n[1-4]\n", "f:1: host \"n4\" is not in the matrix"},
 };
 
-static void a_bad_line_is_refused_with_its_number_and_reason(void **state)
+TEST(a_bad_line_is_refused_with_its_number_and_reason)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         char *text = mem_strdup(bad[i].text);
         int *order, ranks;
@@ -102,12 +95,11 @@ static void a_bad_line_is_refused_with_its_number_and_reason(void **state)
     }
 }
 
-static void a_missing_file_is_no_input(void **state)
+TEST(a_missing_file_is_no_input)
 {
     int *order, ranks;
     struct err err;
 
-    (void)state;
     assert_int_equal(placement_make(&order, &ranks, &topo,
                                     &(struct placement){.order = "/nonexistent/order"}, 1, &err),
                      -1);
@@ -147,11 +139,10 @@ static const struct {
     {{.segment = 1, .spread = SPREAD_CYCLIC}, 4, 4, {0, 6, 1, 7}},
 };
 
-static void ranks_are_dealt_over_nodes_as_srun_does(void **state)
+TEST(ranks_are_dealt_over_nodes_as_srun_does)
 {
     struct topo t;
 
-    (void)state;
     build_racks(&t);
     for (size_t i = 0; i < sizeof(dealt) / sizeof(*dealt); i++) {
         int *order, given, ranks = dealt[i].ranks;
@@ -169,11 +160,10 @@ static void ranks_are_dealt_over_nodes_as_srun_does(void **state)
     topo_free(&t);
 }
 
-static void nothing_asked_is_no_order(void **state)
+TEST(nothing_asked_is_no_order)
 {
     int *order = &(int){0}, given;
 
-    (void)state;
     assert_int_equal(placement_make(&order, &given, &topo, &(struct placement){0}, 3, NULL), 0);
     assert_null(order);
     assert_int_equal(given, 7);
@@ -197,13 +187,12 @@ static const struct {
     {{.order = "f", .spread = SPREAD_CYCLIC}, 1, "--order says where each rank is"},
 };
 
-static void a_placement_that_cannot_be_is_refused_with_the_option(void **state)
+TEST(a_placement_that_cannot_be_is_refused_with_the_option)
 {
     struct topo t;
     int *order, given;
     struct err err;
 
-    (void)state;
     build_racks(&t);
     for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
         assert_int_equal(
@@ -220,12 +209,11 @@ static void a_placement_that_cannot_be_is_refused_with_the_option(void **state)
 }
 
 /* Matrices of real measurements name no preset: nothing may be divided by what it would have. */
-static void an_empty_preset_has_no_racks(void **state)
+TEST(an_empty_preset_has_no_racks)
 {
     const struct fabric none = {0}, hgx = {.gpus_per_host = 8, .hosts_per_rack = 4};
     const struct placement all = {0}, segment = {.segment = 2}, nodes = {.nodes = "r02n[00-03]"};
 
-    (void)state;
     assert_int_equal(placement_racks(&all, &none, 64), 0);
     assert_int_equal(placement_racks(&segment, &none, 64), 0);
     assert_int_equal(placement_racks(&nodes, &none, 64), 3);
@@ -234,16 +222,4 @@ static void an_empty_preset_has_no_racks(void **state)
     assert_int_equal(placement_racks(&all, &hgx, 0), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_way_to_write_an_order_is_understood),
-        cmocka_unit_test(a_bad_line_is_refused_with_its_number_and_reason),
-        cmocka_unit_test(a_missing_file_is_no_input),
-        cmocka_unit_test(ranks_are_dealt_over_nodes_as_srun_does),
-        cmocka_unit_test(nothing_asked_is_no_order),
-        cmocka_unit_test(a_placement_that_cannot_be_is_refused_with_the_option),
-        cmocka_unit_test(an_empty_preset_has_no_racks),
-    };
-    return cmocka_run_group_tests(tests, build, raze);
-}
+TEST_GROUP(build, raze)

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -18,6 +12,7 @@
 #include "base/tsv.h"
 #include "report/plot/pair_map.h"
 #include "report/plot/plot_data.h"
+#include "test.h"
 
 enum { MIB = 1 << 20 };
 
@@ -217,9 +212,8 @@ static void draw_pairs(struct scene *s, const struct points *p)
 
 /* --- pairs --- */
 
-static void a_pair_that_ran_alone_hides_what_it_did_in_company(void **state)
+TEST(a_pair_that_ran_alone_hides_what_it_did_in_company)
 {
-    (void)state;
     struct scene s;
     struct pair_map ps;
 
@@ -242,9 +236,8 @@ static void a_pair_that_ran_alone_hides_what_it_did_in_company(void **state)
     scene_close(&s);
 }
 
-static void one_endpoint_has_no_pairs_to_plot(void **state)
+TEST(one_endpoint_has_no_pairs_to_plot)
 {
-    (void)state;
     struct scene s;
     struct pair_map ps;
     struct err err = {0};
@@ -309,9 +302,8 @@ static void judge_row(const struct scene *s, const struct pair_map *ps, int row)
     }
 }
 
-static void a_row_of_the_map_is_what_each_of_its_pairs_is(void **state)
+TEST(a_row_of_the_map_is_what_each_of_its_pairs_is)
 {
-    (void)state;
     unsigned long long seed = (unsigned long long)time(NULL);
     struct rng r;
 
@@ -331,9 +323,8 @@ static void a_row_of_the_map_is_what_each_of_its_pairs_is(void **state)
 
 /* --- heat --- */
 
-static void heat_shows_the_slow_host_as_row_and_column(void **state)
+TEST(heat_shows_the_slow_host_as_row_and_column)
 {
-    (void)state;
     struct scene s;
     struct tsv t;
 
@@ -366,9 +357,8 @@ static void heat_shows_the_slow_host_as_row_and_column(void **state)
     scene_close(&s);
 }
 
-static void a_host_without_data_is_missing_and_named(void **state)
+TEST(a_host_without_data_is_missing_and_named)
 {
-    (void)state;
     struct scene s;
     struct tsv t;
 
@@ -391,9 +381,8 @@ static void a_host_without_data_is_missing_and_named(void **state)
     scene_close(&s);
 }
 
-static void five_thousand_endpoints_are_blocks_that_keep_one_bad_pair(void **state)
+TEST(five_thousand_endpoints_are_blocks_that_keep_one_bad_pair)
 {
-    (void)state;
     struct scene s;
     struct tsv t;
 
@@ -411,9 +400,8 @@ static void five_thousand_endpoints_are_blocks_that_keep_one_bad_pair(void **sta
     scene_close(&s);
 }
 
-static void cells_divide_racks(void **state)
+TEST(cells_divide_racks)
 {
-    (void)state;
     struct scene s;
     struct tsv t;
 
@@ -437,9 +425,8 @@ static void cells_divide_racks(void **state)
     scene_close(&s);
 }
 
-static void cells_that_nobody_measured_are_told_from_measured_ones(void **state)
+TEST(cells_that_nobody_measured_are_told_from_measured_ones)
 {
-    (void)state;
     struct scene s;
     struct tsv t;
 
@@ -462,9 +449,8 @@ static void cells_that_nobody_measured_are_told_from_measured_ones(void **state)
     scene_close(&s);
 }
 
-static void names_of_hosts_cannot_leave_their_cell(void **state)
+TEST(names_of_hosts_cannot_leave_their_cell)
 {
-    (void)state;
     struct scene s;
     struct tsv t;
 
@@ -483,9 +469,8 @@ static void names_of_hosts_cannot_leave_their_cell(void **state)
 
 /* --- distribution --- */
 
-static void the_slow_tail_is_counted_tier_by_tier(void **state)
+TEST(the_slow_tail_is_counted_tier_by_tier)
 {
-    (void)state;
     struct scene s;
     struct tsv t;
 
@@ -522,9 +507,8 @@ static void the_slow_tail_is_counted_tier_by_tier(void **state)
     scene_close(&s);
 }
 
-static void an_outline_ends_where_the_samples_do(void **state)
+TEST(an_outline_ends_where_the_samples_do)
 {
-    (void)state;
     struct scene s;
     struct tsv t;
     double most = 0, lo = INFINITY, hi = 0;
@@ -554,9 +538,8 @@ static void an_outline_ends_where_the_samples_do(void **state)
     scene_close(&s);
 }
 
-static void rows_of_a_large_distribution_stand_for_all_its_pairs(void **state)
+TEST(rows_of_a_large_distribution_stand_for_all_its_pairs)
 {
-    (void)state;
     struct scene s;
     struct tsv t;
     double pairs = 0;
@@ -576,9 +559,8 @@ static void rows_of_a_large_distribution_stand_for_all_its_pairs(void **state)
     scene_close(&s);
 }
 
-static void equal_pairs_are_one_row_and_a_kind_knows_its_rows(void **state)
+TEST(equal_pairs_are_one_row_and_a_kind_knows_its_rows)
 {
-    (void)state;
     struct scene s;
     struct tsv t, tier;
 
@@ -606,9 +588,8 @@ static void equal_pairs_are_one_row_and_a_kind_knows_its_rows(void **state)
 
 /* --- bus bandwidth --- */
 
-static void busbw_has_measured_expected_and_peak(void **state)
+TEST(busbw_has_measured_expected_and_peak)
 {
-    (void)state;
     struct scene s;
     struct tsv t;
     struct err err = {0};
@@ -641,9 +622,8 @@ static void busbw_has_measured_expected_and_peak(void **state)
     scene_close(&s);
 }
 
-static void labels_at_the_ends_of_lines_never_cover_each_other(void **state)
+TEST(labels_at_the_ends_of_lines_never_cover_each_other)
 {
-    (void)state;
     struct scene s;
     struct tsv t;
     struct err err = {0};
@@ -667,9 +647,8 @@ static void labels_at_the_ends_of_lines_never_cover_each_other(void **state)
     scene_close(&s);
 }
 
-static void a_matrix_without_collectives_is_refused_with_a_reason(void **state)
+TEST(a_matrix_without_collectives_is_refused_with_a_reason)
 {
-    (void)state;
     struct scene s;
     struct err err = {0};
 
@@ -682,9 +661,8 @@ static void a_matrix_without_collectives_is_refused_with_a_reason(void **state)
 
 /* --- small parts --- */
 
-static void a_group_is_found_for_every_regular_shape(void **state)
+TEST(a_group_is_found_for_every_regular_shape)
 {
-    (void)state;
     struct scene s;
     struct shape want, got;
 
@@ -709,9 +687,8 @@ static void a_group_is_found_for_every_regular_shape(void **state)
     scene_close(&s);
 }
 
-static void text_is_cut_at_characters_and_made_safe(void **state)
+TEST(text_is_cut_at_characters_and_made_safe)
 {
-    (void)state;
     char buf[PLOT_TEXT];
 
     assert_string_equal(plot_text(buf, "node-17", 7), "node-17");
@@ -724,9 +701,8 @@ static void text_is_cut_at_characters_and_made_safe(void **state)
     free(lengthy);
 }
 
-static void nice_numbers_and_counts(void **state)
+TEST(nice_numbers_and_counts)
 {
-    (void)state;
     char buf[PLOT_TEXT];
 
     assert_float_equal(plot_nice(46.9, true), 50, 1e-9);
@@ -738,9 +714,8 @@ static void nice_numbers_and_counts(void **state)
     assert_string_equal(plot_count(buf, 999, ""), "999");
 }
 
-static void crowded_places_are_moved_apart_and_stay_inside(void **state)
+TEST(crowded_places_are_moved_apart_and_stay_inside)
 {
-    (void)state;
     double a[] = {0.5, 0.5, 0.51}, b[] = {0, 0, 0, 0, 0}, c[] = {0.1, 0.9};
 
     plot_spread(a, 3, 0.1, 0, 1);
@@ -751,32 +726,4 @@ static void crowded_places_are_moved_apart_and_stay_inside(void **state)
     plot_spread(c, 2, 0.1, 0, 1);
     assert_float_equal(c[0], 0.1, 1e-9);
     assert_float_equal(c[1], 0.9, 1e-9);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_pair_that_ran_alone_hides_what_it_did_in_company),
-        cmocka_unit_test(one_endpoint_has_no_pairs_to_plot),
-        cmocka_unit_test(a_row_of_the_map_is_what_each_of_its_pairs_is),
-        cmocka_unit_test(heat_shows_the_slow_host_as_row_and_column),
-        cmocka_unit_test(a_host_without_data_is_missing_and_named),
-        cmocka_unit_test(five_thousand_endpoints_are_blocks_that_keep_one_bad_pair),
-        cmocka_unit_test(cells_divide_racks),
-        cmocka_unit_test(cells_that_nobody_measured_are_told_from_measured_ones),
-        cmocka_unit_test(names_of_hosts_cannot_leave_their_cell),
-        cmocka_unit_test(the_slow_tail_is_counted_tier_by_tier),
-        cmocka_unit_test(an_outline_ends_where_the_samples_do),
-        cmocka_unit_test(rows_of_a_large_distribution_stand_for_all_its_pairs),
-        cmocka_unit_test(equal_pairs_are_one_row_and_a_kind_knows_its_rows),
-        cmocka_unit_test(busbw_has_measured_expected_and_peak),
-        cmocka_unit_test(labels_at_the_ends_of_lines_never_cover_each_other),
-        cmocka_unit_test(a_matrix_without_collectives_is_refused_with_a_reason),
-        cmocka_unit_test(a_group_is_found_for_every_regular_shape),
-        cmocka_unit_test(text_is_cut_at_characters_and_made_safe),
-        cmocka_unit_test(nice_numbers_and_counts),
-        cmocka_unit_test(crowded_places_are_moved_apart_and_stay_inside),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/file.h"
 #include "base/mem.h"
 #include "report/plot/plot_data.h"
+#include "test.h"
 
 /* A folder for tables and files; what it may hold is named, so that nothing else is left in it. */
 static char dir[64];
@@ -128,9 +123,8 @@ static void draw(const struct step_bars *b, int top)
 
 /* --- steps --- */
 
-static void messages_count_for_the_axes_that_they_run_along(void **state)
+TEST(messages_count_for_the_axes_that_they_run_along)
 {
-    (void)state;
     static const struct {
         const char *axes;
         enum step_part part;
@@ -153,9 +147,8 @@ static void messages_count_for_the_axes_that_they_run_along(void **state)
     }
 }
 
-static void a_part_that_is_small_in_every_bar_joins_the_others(void **state)
+TEST(a_part_that_is_small_in_every_bar_joins_the_others)
 {
-    (void)state;
     struct step_bars b = {0};
     struct tsv t;
 
@@ -182,9 +175,8 @@ static void a_part_that_is_small_in_every_bar_joins_the_others(void **state)
     step_bars_free(&b);
 }
 
-static void no_number_stands_under_the_interval_or_the_measured_mark(void **state)
+TEST(no_number_stands_under_the_interval_or_the_measured_mark)
 {
-    (void)state;
     static const char *const terms =
         "{\"kind\": \"compute\", \"label\": \"matrix products\", \"s\": 6},"
         "{\"kind\": \"message\", \"label\": \"x\", \"s\": 4, \"message\": {\"axes\": \"tp\"}}";
@@ -207,9 +199,8 @@ static void no_number_stands_under_the_interval_or_the_measured_mark(void **stat
     step_bars_free(&b);
 }
 
-static void what_all_bars_share_is_said_once(void **state)
+TEST(what_all_bars_share_is_said_once)
 {
-    (void)state;
     static const char *const term = "{\"kind\": \"fixed\", \"label\": \"fixed\", \"s\": 1}";
     struct step_bars b = {0};
     struct tsv t;
@@ -259,9 +250,8 @@ static struct step_bar bar_of(double sec, double messages, double tokens_per_gpu
     return b;
 }
 
-static void steps_of_different_batches_are_compared_by_the_token(void **state)
+TEST(steps_of_different_batches_are_compared_by_the_token)
 {
-    (void)state;
     struct step_bars b = {0};
     struct tsv t;
 
@@ -283,9 +273,8 @@ static void steps_of_different_batches_are_compared_by_the_token(void **state)
     step_bars_free(&b);
 }
 
-static void bars_whose_order_errors_of_messages_turn_round_are_not_told_apart(void **state)
+TEST(bars_whose_order_errors_of_messages_turn_round_are_not_told_apart)
 {
-    (void)state;
     struct step_bars b = {0};
     struct tsv t;
 
@@ -301,9 +290,8 @@ static void bars_whose_order_errors_of_messages_turn_round_are_not_told_apart(vo
     step_bars_free(&b);
 }
 
-static void a_step_without_terms_is_one_bar(void **state)
+TEST(a_step_without_terms_is_one_bar)
 {
-    (void)state;
     struct step_bars b = {0};
     struct err err = {0};
     struct tsv t;
@@ -333,9 +321,8 @@ static void a_step_without_terms_is_one_bar(void **state)
     step_bars_free(&b);
 }
 
-static void measured_steps_are_given_in_order(void **state)
+TEST(measured_steps_are_given_in_order)
 {
-    (void)state;
     static const char *const term = "{\"kind\": \"fixed\", \"label\": \"fixed\", \"s\": 1}";
     struct step_bars b = {0};
     struct err err = {0};
@@ -365,9 +352,8 @@ static void load_scaling(struct scaling *s, const char *text)
     free(path);
 }
 
-static void efficiency_is_relative_to_the_smallest_job_of_the_series(void **state)
+TEST(efficiency_is_relative_to_the_smallest_job_of_the_series)
 {
-    (void)state;
     struct scaling s;
     struct err err = {0};
     struct tsv t;
@@ -394,9 +380,8 @@ static void efficiency_is_relative_to_the_smallest_job_of_the_series(void **stat
     scaling_free(&s);
 }
 
-static void seconds_are_of_equal_batches_unless_tokens_say_otherwise(void **state)
+TEST(seconds_are_of_equal_batches_unless_tokens_say_otherwise)
 {
-    (void)state;
     struct scaling s;
 
     load_scaling(&s, "series\tgpus\tseconds\na\t8\t2\na\t16\t2.5\n");
@@ -411,9 +396,8 @@ static void seconds_are_of_equal_batches_unless_tokens_say_otherwise(void **stat
     scaling_free(&s);
 }
 
-static void predictions_that_differ_in_replicas_are_one_series(void **state)
+TEST(predictions_that_differ_in_replicas_are_one_series)
 {
-    (void)state;
     static const char *const term = "{\"kind\": \"fixed\", \"label\": \"fixed\", \"s\": 1}";
     struct step_bars b = {0};
     struct scaling s;
@@ -436,9 +420,8 @@ static void predictions_that_differ_in_replicas_are_one_series(void **state)
     step_bars_free(&b);
 }
 
-static void labels_of_lines_that_end_together_stand_apart(void **state)
+TEST(labels_of_lines_that_end_together_stand_apart)
 {
-    (void)state;
     struct scaling s;
     struct err err = {0};
     struct tsv t;
@@ -466,9 +449,8 @@ static void load_score(struct tsv *t, const char *text)
     free(path);
 }
 
-static void the_title_says_how_far_off_the_test_rows_are(void **state)
+TEST(the_title_says_how_far_off_the_test_rows_are)
 {
-    (void)state;
     static const struct {
         const char *split, *title;
     } cases[] = {
@@ -492,9 +474,8 @@ static void the_title_says_how_far_off_the_test_rows_are(void **state)
     }
 }
 
-static void errors_are_medians_and_an_anchor_does_not_judge_itself(void **state)
+TEST(errors_are_medians_and_an_anchor_does_not_judge_itself)
 {
-    (void)state;
     struct tsv t, out;
     struct err err = {0};
 
@@ -518,9 +499,8 @@ static void errors_are_medians_and_an_anchor_does_not_judge_itself(void **state)
     tsv_free(&t);
 }
 
-static void many_groups_are_five_and_the_others(void **state)
+TEST(many_groups_are_five_and_the_others)
 {
-    (void)state;
     struct err err = {0};
     struct tsv t, out;
     char *text = mem_strdup("id\tteam\tmeasured_s\tpredicted_s\n");
@@ -550,9 +530,8 @@ static void many_groups_are_five_and_the_others(void **state)
     tsv_free(&t);
 }
 
-static void errors_of_the_whole_step_cancel_in_efficiency_and_those_of_messages_do_not(void **state)
+TEST(errors_of_the_whole_step_cancel_in_efficiency_and_those_of_messages_do_not)
 {
-    (void)state;
     struct scaling_point point[] = {{64, 100, 100 / 1.2, 120, NAN, 0.1},
                                     {512, 90, 90 / 1.2, 108, NAN, 0.2},
                                     {4096, 80, 40, 160, NAN, 0.1}};
@@ -572,9 +551,8 @@ static void errors_of_the_whole_step_cancel_in_efficiency_and_those_of_messages_
     tsv_free(&t);
 }
 
-static void the_axis_of_a_score_holds_every_ratio(void **state)
+TEST(the_axis_of_a_score_holds_every_ratio)
 {
-    (void)state;
     struct err err = {0};
     struct tsv t, out;
 
@@ -592,28 +570,4 @@ static void the_axis_of_a_score_holds_every_ratio(void **state)
     tsv_free(&t);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(messages_count_for_the_axes_that_they_run_along),
-        cmocka_unit_test(a_part_that_is_small_in_every_bar_joins_the_others),
-        cmocka_unit_test(no_number_stands_under_the_interval_or_the_measured_mark),
-        cmocka_unit_test(what_all_bars_share_is_said_once),
-        cmocka_unit_test(steps_of_different_batches_are_compared_by_the_token),
-        cmocka_unit_test(bars_whose_order_errors_of_messages_turn_round_are_not_told_apart),
-        cmocka_unit_test(a_step_without_terms_is_one_bar),
-        cmocka_unit_test(measured_steps_are_given_in_order),
-        cmocka_unit_test(efficiency_is_relative_to_the_smallest_job_of_the_series),
-        cmocka_unit_test(seconds_are_of_equal_batches_unless_tokens_say_otherwise),
-        cmocka_unit_test(predictions_that_differ_in_replicas_are_one_series),
-        cmocka_unit_test(labels_of_lines_that_end_together_stand_apart),
-        cmocka_unit_test(the_title_says_how_far_off_the_test_rows_are),
-        cmocka_unit_test(errors_are_medians_and_an_anchor_does_not_judge_itself),
-        cmocka_unit_test(many_groups_are_five_and_the_others),
-        cmocka_unit_test(
-            errors_of_the_whole_step_cancel_in_efficiency_and_those_of_messages_do_not),
-        cmocka_unit_test(the_axis_of_a_score_holds_every_ratio),
-    };
-
-    return cmocka_run_group_tests(tests, open_dir, close_dir);
-}
+TEST_GROUP(open_dir, close_dir)

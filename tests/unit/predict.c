@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "step/predict.h"
+#include "test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/mem.h"
 #include "base/stats.h"
@@ -75,13 +70,12 @@ static const struct term *find(const struct prediction *p, const char *label)
     return NULL;
 }
 
-static void the_step_is_the_sum_of_its_terms_and_lies_in_its_interval(void **state)
+TEST(the_step_is_the_sum_of_its_terms_and_lies_in_its_interval)
 {
     struct asked *a = ask("hgx-h100", 16, "llama3.1-70b", "tp=4,pp=4,cp=2,dp=2", STRATEGY_ZERO1);
     struct prediction p;
     double sum = 0;
 
-    (void)state;
     assert_int_equal(predict_step(&p, &a->question, NULL), 0);
     for (int i = 0; i < p.terms; i++) {
         assert_true(p.term[i].sec >= 0 && p.term[i].hidden >= 0 && p.term[i].error >= 0);
@@ -100,12 +94,11 @@ static void the_step_is_the_sum_of_its_terms_and_lies_in_its_interval(void **sta
     done(a);
 }
 
-static void the_bubble_is_p_minus_one_over_v_m(void **state)
+TEST(the_bubble_is_p_minus_one_over_v_m)
 {
     struct asked *a = ask("hgx-h100", 4, "llama3.1-8b", "pp=4,dp=2", STRATEGY_ZERO1);
     struct prediction one, two;
 
-    (void)state;
     a->recipe.global_batch = 16; /* 8 microbatches a pipeline */
     assert_int_equal(predict_step(&one, &a->question, NULL), 0);
     assert_float_equal(one.bubble_share, 3.0 / 8, 1e-12);
@@ -123,12 +116,11 @@ static void the_bubble_is_p_minus_one_over_v_m(void **state)
     done(a);
 }
 
-static void one_rank_has_no_messages_and_no_bubble(void **state)
+TEST(one_rank_has_no_messages_and_no_bubble)
 {
     struct asked *a = ask("hgx-h100", 1, "llama3.1-8b", "dp=1", STRATEGY_FSDP);
     struct prediction p;
 
-    (void)state;
     assert_int_equal(predict_step(&p, &a->question, NULL), 0);
     for (int i = 0; i < p.terms; i++)
         assert_true(p.term[i].kind != TERM_MESSAGE && p.term[i].kind != TERM_BUBBLE);
@@ -136,12 +128,11 @@ static void one_rank_has_no_messages_and_no_bubble(void **state)
     done(a);
 }
 
-static void more_work_and_a_slower_fabric_take_longer(void **state)
+TEST(more_work_and_a_slower_fabric_take_longer)
 {
     struct asked *a = ask("hgx-h100", 4, "llama3.1-8b", "dp=128", STRATEGY_FSDP);
     double base = seconds(a), last = base;
 
-    (void)state;
     for (int seq = 16384; seq <= 65536; seq *= 2) {
         a->recipe.seq = seq;
         assert_true(seconds(a) > last);
@@ -163,11 +154,10 @@ static void more_work_and_a_slower_fabric_take_longer(void **state)
     done(a);
 }
 
-static void sharding_more_is_never_faster_at_equal_wire_bytes_per_parameter(void **state)
+TEST(sharding_more_is_never_faster_at_equal_wire_bytes_per_parameter)
 {
     struct asked *a = ask("hgx-h100", 1, "llama3.1-8b", "dp=32", STRATEGY_ZERO1);
 
-    (void)state;
     a->recipe.global_batch = 128;
     a->recipe.grad_bytes = 2;
     double zero1 = seconds(a);
@@ -179,12 +169,11 @@ static void sharding_more_is_never_faster_at_equal_wire_bytes_per_parameter(void
     done(a);
 }
 
-static void recompute_costs_a_third_of_the_products(void **state)
+TEST(recompute_costs_a_third_of_the_products)
 {
     struct asked *a = ask("hgx-h100", 1, "llama3.1-8b", "dp=8", STRATEGY_FSDP);
     struct prediction none, selective, full;
 
-    (void)state;
     assert_int_equal(predict_step(&none, &a->question, NULL), 0);
     a->recipe.recompute = RECOMPUTE_SELECTIVE;
     assert_int_equal(predict_step(&selective, &a->question, NULL), 0);
@@ -204,13 +193,12 @@ static void recompute_costs_a_third_of_the_products(void **state)
     done(a);
 }
 
-static void ranks_scattered_over_racks_are_slower_and_the_slow_group_is_named(void **state)
+TEST(ranks_scattered_over_racks_are_slower_and_the_slow_group_is_named)
 {
     struct asked *a = ask("gb200-nvl72", 2, "llama3.1-8b", "tp=8,dp=18", STRATEGY_ZERO1);
     struct prediction near, far;
     int order[144];
 
-    (void)state;
     assert_int_equal(predict_step(&near, &a->question, NULL), 0);
     for (int i = 0; i < 144; i++) /* neighbours in different racks */
         order[i] = i % 2 * 72 + i / 2;
@@ -226,13 +214,12 @@ static void ranks_scattered_over_racks_are_slower_and_the_slow_group_is_named(vo
     done(a);
 }
 
-static void a_single_scattered_group_sets_the_pace(void **state)
+TEST(a_single_scattered_group_sets_the_pace)
 {
     struct asked *a = ask("gb200-nvl72", 2, "llama3.1-8b", "tp=8,dp=18", STRATEGY_ZERO1);
     struct prediction near, far;
     int order[144];
 
-    (void)state;
     assert_int_equal(predict_step(&near, &a->question, NULL), 0);
     for (int i = 0; i < 144; i++)
         order[i] = i;
@@ -247,13 +234,12 @@ static void a_single_scattered_group_sets_the_pace(void **state)
     done(a);
 }
 
-static void a_slow_nic_reaches_the_answer_and_is_named(void **state)
+TEST(a_slow_nic_reaches_the_answer_and_is_named)
 {
     struct asked *a = ask("hgx-h100", 1, "llama3.1-8b", "tp=8,dp=4", STRATEGY_ZERO3);
     struct prediction good, bad;
     char text[320];
 
-    (void)state;
     assert_int_equal(predict_step(&good, &a->question, NULL), 0);
     for (int i = 0; i < good.terms; i++)
         assert_int_equal(good.term[i].exception, -1);
@@ -279,12 +265,11 @@ static void a_slow_nic_reaches_the_answer_and_is_named(void **state)
     done(a);
 }
 
-static void a_measured_compute_rate_comes_first(void **state)
+TEST(a_measured_compute_rate_comes_first)
 {
     struct asked *a = ask("hgx-h100", 1, "llama3.1-8b", "dp=8", STRATEGY_FSDP);
     struct prediction p;
 
-    (void)state;
     a->matrix.compute.flops = 1e12;
     a->matrix.compute.source = mem_strdup("fp32 matmul measured here");
     assert_int_equal(predict_step(&p, &a->question, NULL), 0);
@@ -301,14 +286,13 @@ static void a_measured_compute_rate_comes_first(void **state)
     done(a);
 }
 
-static void what_cannot_be_judged_is_said(void **state)
+TEST(what_cannot_be_judged_is_said)
 {
     struct asked *a = ask("hgx-h100", 1, "llama3.1-8b", "dp=8", STRATEGY_FSDP);
     struct prediction p;
     struct err err;
     int order[8] = {0, 1, 2, 3, 4, 5, 6, 32};
 
-    (void)state;
     a->recipe.dtype = DTYPE_NVFP4;
     assert_int_equal(predict_step(&p, &a->question, &err), -1);
     assert_int_equal(err.code, EXIT_UNJUDGED);
@@ -332,14 +316,13 @@ static void what_cannot_be_judged_is_said(void **state)
     done(a);
 }
 
-static void a_dead_part_is_no_time_but_an_error(void **state)
+TEST(a_dead_part_is_no_time_but_an_error)
 {
     struct asked *a = ask("hgx-h100", 1, "llama3.1-8b", "dp=32", STRATEGY_FSDP);
     struct exception dead = {.part = PART_ENDPOINT, .a = 3, .b = -1, .tier = -1, .evidence = 9};
     struct prediction p;
     struct err err;
 
-    (void)state;
     MEM_PUSH(a->matrix.exception, a->matrix.exceptions) = dead;
     assert_int_equal(predict_step(&p, &a->question, &err), -1);
     assert_int_equal(err.code, EXIT_UNJUDGED);
@@ -348,13 +331,12 @@ static void a_dead_part_is_no_time_but_an_error(void **state)
     done(a);
 }
 
-static void the_short_way_gives_the_same_answer_and_json_holds_it(void **state)
+TEST(the_short_way_gives_the_same_answer_and_json_holds_it)
 {
     struct asked *a = ask("gb200-nvl72", 1, "llama3.1-8b", "dp_shard=72", STRATEGY_FSDP);
     struct prediction p;
     double sum = 0;
 
-    (void)state;
     assert_int_equal(
         predict_layout(&p, &a->matrix, "llama3.1-8b", "dp_shard=72", STRATEGY_FSDP, 0, NULL), 0);
     assert_float_equal(p.sec, seconds(a), 1e-12);
@@ -372,13 +354,12 @@ static void the_short_way_gives_the_same_answer_and_json_holds_it(void **state)
     done(a);
 }
 
-static void the_short_way_passes_on_every_refusal(void **state)
+TEST(the_short_way_passes_on_every_refusal)
 {
     struct asked *a = ask("gb200-nvl72", 1, "llama3.1-8b", "dp_shard=72", STRATEGY_FSDP);
     struct prediction p;
     struct err err;
 
-    (void)state;
     assert_int_equal(predict_layout(&p, &a->matrix, "gpt9", "dp=72", STRATEGY_FSDP, 0, &err), -1);
     assert_non_null(strstr(err.text, "no model \"gpt9\""));
     prediction_free(&p);
@@ -387,25 +368,4 @@ static void the_short_way_passes_on_every_refusal(void **state)
     assert_string_equal(err.text, "tp=6 does not divide the 32 heads of llama3.1-8b");
     prediction_free(&p);
     done(a);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_step_is_the_sum_of_its_terms_and_lies_in_its_interval),
-        cmocka_unit_test(the_bubble_is_p_minus_one_over_v_m),
-        cmocka_unit_test(one_rank_has_no_messages_and_no_bubble),
-        cmocka_unit_test(more_work_and_a_slower_fabric_take_longer),
-        cmocka_unit_test(sharding_more_is_never_faster_at_equal_wire_bytes_per_parameter),
-        cmocka_unit_test(recompute_costs_a_third_of_the_products),
-        cmocka_unit_test(ranks_scattered_over_racks_are_slower_and_the_slow_group_is_named),
-        cmocka_unit_test(a_single_scattered_group_sets_the_pace),
-        cmocka_unit_test(a_slow_nic_reaches_the_answer_and_is_named),
-        cmocka_unit_test(a_measured_compute_rate_comes_first),
-        cmocka_unit_test(what_cannot_be_judged_is_said),
-        cmocka_unit_test(a_dead_part_is_no_time_but_an_error),
-        cmocka_unit_test(the_short_way_gives_the_same_answer_and_json_holds_it),
-        cmocka_unit_test(the_short_way_passes_on_every_refusal),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,14 +2,10 @@
 /* price_rules.c - what no price of a collective between domains may do, on random groups of all presets, as shipped and without
  * their curves.  RG_SEED=N draws others. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #include "base/mem.h"
 #include "base/stats.h"
@@ -148,7 +144,7 @@ static void broke(int *count, const char *what, const struct drawn *d, double a,
                       op_name(d->op), d->m->fabric, d->per, d->domains, d->bytes, a, b);
 }
 
-static void more_bytes_never_take_less(void **state)
+TEST(more_bytes_never_take_less)
 {
     struct world *w = *state;
     int bad = 0;
@@ -163,7 +159,7 @@ static void more_bytes_never_take_less(void **state)
     assert_int_equal(bad, 0);
 }
 
-static void no_price_beats_a_message_of_its_slowest_pair(void **state)
+TEST(no_price_beats_a_message_of_its_slowest_pair)
 {
     struct world *w = *state;
     int bad = 0;
@@ -184,7 +180,7 @@ static void no_price_beats_a_message_of_its_slowest_pair(void **state)
 
 /* Never more than a quarter, and more than a tenth in one of fifty cases: between curves that were measured of other
  * shapes. */
-static void twice_the_domains_at_equal_ranks_gain_at_most_a_tenth(void **state)
+TEST(twice_the_domains_at_equal_ranks_gain_at_most_a_tenth)
 {
     struct world *w = *state;
     int bad = 0, beyond = 0, compared = 0;
@@ -206,7 +202,7 @@ static void twice_the_domains_at_equal_ranks_gain_at_most_a_tenth(void **state)
     assert_true(compared > 500 && beyond <= compared / 50);
 }
 
-static void neighbours_cost_nearly_the_same(void **state)
+TEST(neighbours_cost_nearly_the_same)
 {
     struct world *w = *state;
     int bad = 0;
@@ -227,7 +223,7 @@ static void neighbours_cost_nearly_the_same(void **state)
     assert_int_equal(bad, 0);
 }
 
-static void groups_at_once_and_fewer_uplinks_only_slow(void **state)
+TEST(groups_at_once_and_fewer_uplinks_only_slow)
 {
     struct world *w = *state;
     int bad = 0;
@@ -253,14 +249,13 @@ static void groups_at_once_and_fewer_uplinks_only_slow(void **state)
 /* One rack after the other, 2 to 65 of them, whole: a price neither falls nor jumps by more than a quarter, where ranks of
  * rings count in proportion.  A published curve of one of the two shapes says what it says: two racks of GB200, from which the
  * model of three racks rises by up to 1.40, and 16 hosts of V100, 0.78.  No other step is larger. */
-static void a_rack_more_changes_a_price_by_a_quarter(void **state)
+TEST(a_rack_more_changes_a_price_by_a_quarter)
 {
     enum { RACKS = 65 };
     static const enum op ops[] = {OP_ALL_REDUCE, OP_ALL_GATHER, OP_REDUCE_SCATTER, OP_ALL_TO_ALL,
                                   OP_BROADCAST};
     int bad = 0, compared = 0, beside = 0;
 
-    (void)state;
     for (int p = 0; p < 2 * PRESETS; p++) {
         struct fabric f;
         struct matrix m;
@@ -369,7 +364,7 @@ static int judge_group(struct world *w, struct drawn d, int next, int bad[4])
     return sick.exception >= 0 ? 2 : 1;
 }
 
-static void slow_parts_of_random_matrices_only_slow(void **state)
+TEST(slow_parts_of_random_matrices_only_slow)
 {
     struct world *w = *state;
     int seen[3] = {0}, bad[4] = {0};
@@ -405,16 +400,4 @@ static void slow_parts_of_random_matrices_only_slow(void **state)
         assert_int_equal(bad[i], 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(more_bytes_never_take_less),
-        cmocka_unit_test(no_price_beats_a_message_of_its_slowest_pair),
-        cmocka_unit_test(twice_the_domains_at_equal_ranks_gain_at_most_a_tenth),
-        cmocka_unit_test(neighbours_cost_nearly_the_same),
-        cmocka_unit_test(groups_at_once_and_fewer_uplinks_only_slow),
-        cmocka_unit_test(slow_parts_of_random_matrices_only_slow),
-        cmocka_unit_test(a_rack_more_changes_a_price_by_a_quarter),
-    };
-    return cmocka_run_group_tests(tests, open_world, close_world);
-}
+TEST_GROUP(open_world, close_world)

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "test.h"
+
 #include "step/pricer.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "base/stats.h"
 #include "small.h"
@@ -67,13 +63,12 @@ static double dearest(const struct matrix *m, const int *order, int ranks, struc
     return most;
 }
 
-static void equal_groups_are_of_one_kind(void **state)
+TEST(equal_groups_are_of_one_kind)
 {
     struct span tp = {8, 1};
     struct matrix m;
     struct pricer *p;
 
-    (void)state;
     open_preset(&m, "gb200-nvl72", 112);
     assert_int_equal(pricer_open(&p, &m, NULL, 8064, NULL), 0);
     const struct groups *g = pricer_groups(p, tp);
@@ -118,7 +113,7 @@ static void pricer_cost(struct pricer *p, struct span span, enum op op, enum ep_
 
 /* What folding leaves must be what pricing each group by itself gives, also where every group is
  * another. */
-static void folding_does_not_change_the_slowest(void **state)
+TEST(folding_does_not_change_the_slowest)
 {
     static const struct span spans[] = {{2, 1},  {4, 1},  {8, 1},  {3, 8},
                                         {27, 8}, {9, 24}, {6, 36}, {216, 1}};
@@ -127,7 +122,6 @@ static void folding_does_not_change_the_slowest(void **state)
     int *orders[] = {NULL, shuffled(216, 7)};
     struct matrix m;
 
-    (void)state;
     open_preset(&m, "gb200-nvl72", 3);
     small_exception(&m, PART_HOST, 20, -1, -1, 0.5);
     small_exception(&m, PART_ENDPOINT, 100, -1, tier_named(&m, "mnnvl"), 0.7);
@@ -164,7 +158,7 @@ static void add_odd_curve(struct matrix *m, enum op op, struct shape shape)
     MEM_PUSH(m->collective, m->collectives) = c;
 }
 
-static void the_table_is_within_half_a_percent_of_the_exact_cost(void **state)
+TEST(the_table_is_within_half_a_percent_of_the_exact_cost)
 {
     static const struct span spans[] = {{2, 1},   {8, 1},  {16, 1}, {64, 1}, {128, 1},
                                         {512, 1}, {2, 64}, {8, 64}, {4, 8},  {16, 8},
@@ -176,7 +170,6 @@ static void the_table_is_within_half_a_percent_of_the_exact_cost(void **state)
     struct rng rng;
     double worst = 0;
 
-    (void)state;
     open_preset(&m, "hgx-h100", 16);
     assert_true(m.topo.endpoints >= 512);
     add_odd_curve(&m, OP_ALL_GATHER, (struct shape){16, 2, 8, 2, 8, 0});
@@ -206,7 +199,7 @@ static void the_table_is_within_half_a_percent_of_the_exact_cost(void **state)
     matrix_free(&m);
 }
 
-static void dead_parts_take_for_ever_and_unknown_tiers_are_not_numbers(void **state)
+TEST(dead_parts_take_for_ever_and_unknown_tiers_are_not_numbers)
 {
     struct span tp = {2, 1}, hosts = {8, 2}, racks = {2, 8};
     struct matrix m;
@@ -214,7 +207,6 @@ static void dead_parts_take_for_ever_and_unknown_tiers_are_not_numbers(void **st
     struct cost c;
     int group;
 
-    (void)state;
     small_matrix(&m);
     small_exception(&m, PART_PAIR, 4, 5, -1, 0);
     assert_int_equal(pricer_open(&p, &m, NULL, 16, NULL), 0);
@@ -237,7 +229,7 @@ static void dead_parts_take_for_ever_and_unknown_tiers_are_not_numbers(void **st
 
 /* A kernel's own rates where the matrix has them; else the all_to_all that it replaces, in words.
  */
-static void kernels_have_prices_of_their_own(void **state)
+TEST(kernels_have_prices_of_their_own)
 {
     static const double sizes[] = {1e3, 3e5, 4e6, 1e8};
     struct span ep = {8, 1}, wide = {16, 1};
@@ -246,7 +238,6 @@ static void kernels_have_prices_of_their_own(void **state)
     struct cost plain, kernel, one;
     int group, ids[16];
 
-    (void)state;
     for (int i = 0; i < 16; i++)
         ids[i] = i;
     small_matrix(&m);
@@ -278,7 +269,7 @@ static void kernels_have_prices_of_their_own(void **state)
 
 /* 64 ranks in 8 domains: 8 of 256 experts reach 8 x 0.66 domains, and 4 groups of 8 fewer; the
  * fewer, the cheaper, by table and exactly. */
-static void tokens_of_a_kernel_cross_once_a_domain(void **state)
+TEST(tokens_of_a_kernel_cross_once_a_domain)
 {
     struct message msg = {
         .span = {64, 1}, .op = OP_ALL_TO_ALL, .kernel = EP_DISPATCH, .bytes = 3e8};
@@ -290,7 +281,6 @@ static void tokens_of_a_kernel_cross_once_a_domain(void **state)
     struct cost cost;
     int group;
 
-    (void)state;
     open_preset(&m, "hgx-h100", 2);
     assert_true(m.eps > 0);
     for (size_t i = 1; i < sizeof(routes) / sizeof(*routes); i++) {
@@ -312,14 +302,13 @@ static void tokens_of_a_kernel_cross_once_a_domain(void **state)
 /* One order after another in one pricer is as each in its own: to the bit what the slowest costs,
  * and the same group.  Orders of hosts, of ranks, the same again, and back to one that was named as the
  * base, all of it or but for some ranks. */
-static void the_next_order_is_as_the_first(void **state)
+TEST(the_next_order_is_as_the_first)
 {
     static const struct span spans[] = {{8, 1}, {4, 8}, {16, 32}, {512, 1}, {128, 4}};
     struct matrix m;
     struct pricer *kept, *fresh;
     struct rng rng;
 
-    (void)state;
     open_preset(&m, "gb200-nvl72", 9);
     small_exception(&m, PART_ENDPOINT, 17, -1, -1, 0.5);
     small_exception(&m, PART_RACK_PAIR, 2, 5, -1, 0.3);
@@ -367,14 +356,13 @@ static void the_next_order_is_as_the_first(void **state)
     matrix_free(&m);
 }
 
-static void an_order_beyond_the_matrix_is_refused(void **state)
+TEST(an_order_beyond_the_matrix_is_refused)
 {
     int order[] = {0, 1, 99};
     struct matrix m;
     struct pricer *p;
     struct err err;
 
-    (void)state;
     small_matrix(&m);
     assert_int_equal(pricer_open(&p, &m, NULL, 17, &err), -1);
     assert_string_equal(err.text, "the layout needs 17 ranks and the matrix has 16 endpoints");
@@ -387,13 +375,12 @@ static void an_order_beyond_the_matrix_is_refused(void **state)
 }
 
 /* 8,192 ranks, every power of two as size and stride, some slow parts: 91 spans. */
-static void folding_is_fast_enough_for_a_search(void **state)
+TEST(folding_is_fast_enough_for_a_search)
 {
     struct matrix m;
     struct pricer *p;
     int spans = 0;
 
-    (void)state;
     open_preset(&m, "gb200-nvl72", 114);
     for (int i = 0; i < 8192; i += 800)
         small_exception(&m, PART_ENDPOINT, i, -1, -1, 0.5);
@@ -408,20 +395,4 @@ static void folding_is_fast_enough_for_a_search(void **state)
     assert_true(sec < 3); /* an order of magnitude of room for sanitizers and busy machines */
     pricer_close(p);
     matrix_free(&m);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_groups_are_of_one_kind),
-        cmocka_unit_test(folding_does_not_change_the_slowest),
-        cmocka_unit_test(the_table_is_within_half_a_percent_of_the_exact_cost),
-        cmocka_unit_test(dead_parts_take_for_ever_and_unknown_tiers_are_not_numbers),
-        cmocka_unit_test(kernels_have_prices_of_their_own),
-        cmocka_unit_test(tokens_of_a_kernel_cross_once_a_domain),
-        cmocka_unit_test(the_next_order_is_as_the_first),
-        cmocka_unit_test(an_order_beyond_the_matrix_is_refused),
-        cmocka_unit_test(folding_is_fast_enough_for_a_search),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,14 +2,10 @@
 /* prices.c - what holds of every price, on random matrices: measured, scaled and modelled shapes
  * side by side, ladders that end anywhere.  RG_SEED=N repeats one. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #include "base/stats.h"
 #include "matrix/collective.h"
@@ -153,9 +149,8 @@ static double price(const struct machine *x, enum op op, const int *ids, int n, 
     return c.sec;
 }
 
-static void time_rises_with_bytes(void **state)
+TEST(time_rises_with_bytes)
 {
-    (void)state;
     for (int k = 0; k < matrices(); k++) {
         struct machine x;
         int ids[MEMBERS];
@@ -191,11 +186,10 @@ static bool measured_at(const struct machine *x, enum op op, const int *ids, int
     return false;
 }
 
-static void a_domain_is_no_dearer_than_two(void **state)
+TEST(a_domain_is_no_dearer_than_two)
 {
     int compared = 0;
 
-    (void)state;
     for (int k = 0; k < matrices(); k++) {
         struct machine x;
         int near[MEMBERS], wide[MEMBERS];
@@ -222,11 +216,10 @@ static void a_domain_is_no_dearer_than_two(void **state)
 }
 
 /* Beyond a curve the answer says where it comes from, and is the less sure the farther it is. */
-static void far_from_the_ladder_intervals_widen(void **state)
+TEST(far_from_the_ladder_intervals_widen)
 {
     int met = 0;
 
-    (void)state;
     for (int k = 0; k < matrices(); k++) {
         struct machine x;
         int ids[MEMBERS];
@@ -254,9 +247,8 @@ static void far_from_the_ladder_intervals_widen(void **state)
 }
 
 /* A truth without noise, measured to 2^22 .. 2^28 only, is met beyond. */
-static void the_asymptote_is_the_tiers(void **state)
+TEST(the_asymptote_is_the_tiers)
 {
-    (void)state;
     for (int k = 0; k < matrices(); k++) {
         struct machine x;
         int ids[MEMBERS];
@@ -346,9 +338,8 @@ static double by_library(const struct machine *x, enum op op, const int *ids, in
 }
 
 /* Whole hosts, so that nodes can be asked too; sizes inside, beyond and below every ladder. */
-static void all_who_price_agree(void **state)
+TEST(all_who_price_agree)
 {
-    (void)state;
     for (int k = 0; k < matrices(); k++) {
         struct machine x;
         int ids[MEMBERS];
@@ -434,11 +425,10 @@ static void beats_no_bound(const struct machine *x, const struct placed *p, cons
                  who, sec, p->bound);
 }
 
-static void no_order_beats_the_bound(void **state)
+TEST(no_order_beats_the_bound)
 {
     int met = 0;
 
-    (void)state;
     for (int k = 0; k < matrices(); k++) {
         struct machine x;
         struct job_of j;
@@ -474,7 +464,7 @@ static void no_order_beats_the_bound(void **state)
 /* --- shapes that are known --- */
 
 /* More groups than find room, each twice: what was resolved before, and what is resolved anew, say the same. */
-static void a_known_shape_costs_the_same(void **state)
+TEST(a_known_shape_costs_the_same)
 {
     static const enum op ops[] = {OP_ALL_REDUCE, OP_ALL_GATHER, OP_ALL_TO_ALL, OP_SENDRECV};
     struct known_shapes *known = calloc(1, sizeof(*known));
@@ -482,7 +472,6 @@ static void a_known_shape_costs_the_same(void **state)
     struct matrix m;
     struct err err;
 
-    (void)state;
     assert_non_null(known);
     assert_int_equal(matrix_open(&m, NULL, "gb200-nvl72", 20, &err), 0);
     m.exception = calloc(1, sizeof(*m.exception));
@@ -676,11 +665,10 @@ static bool ask_job(struct asked_job *a, struct machine *x, int which)
 
 /* place, nodes, cost, predict and the library say the same of the same hosts and order; what place
  * chooses is never dearer than the list, nor than the best set of nodes. */
-static void one_optimiser_one_price(void **state)
+TEST(one_optimiser_one_price)
 {
     int met = 0, cheaper = 0;
 
-    (void)state;
     for (int k = 0; k < matrices(); k++) {
         char path[64], why[256];
         struct railgauge *r;
@@ -710,14 +698,13 @@ static void one_optimiser_one_price(void **state)
 }
 
 /* Messages of more than 10 us are those of a network with a plugin. */
-static void slow_messages_are_a_plugin_s(void **state)
+TEST(slow_messages_are_a_plugin_s)
 {
     static const double alpha[] = {9.9e-6, 10.1e-6};
     struct fabric f;
     struct err err;
     int ids[128];
 
-    (void)state;
     for (int i = 0; i < 128; i++)
         ids[i] = i;
     assert_int_equal(fabric_load(&f, "hgx-h100", &err), 0);
@@ -734,21 +721,4 @@ static void slow_messages_are_a_plugin_s(void **state)
         matrix_free(&m);
     }
     fabric_free(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(time_rises_with_bytes),
-        cmocka_unit_test(a_domain_is_no_dearer_than_two),
-        cmocka_unit_test(far_from_the_ladder_intervals_widen),
-        cmocka_unit_test(the_asymptote_is_the_tiers),
-        cmocka_unit_test(all_who_price_agree),
-        cmocka_unit_test(a_known_shape_costs_the_same),
-        cmocka_unit_test(no_order_beats_the_bound),
-        cmocka_unit_test(one_optimiser_one_price),
-        cmocka_unit_test(slow_messages_are_a_plugin_s),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

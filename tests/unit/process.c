@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* process.c - what programs print, and how they fail. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/process.h"
+#include "test.h"
 
 static void ends_with(const char *script, size_t max, double seconds, const char *why)
 {
@@ -24,28 +19,26 @@ static void ends_with(const char *script, size_t max, double seconds, const char
     assert_string_equal(err.text, why);
 }
 
-static void what_is_printed_is_kept(void **state)
+TEST(what_is_printed_is_kept)
 {
     static const char *const argv[] = {"sh", "-c", "cat; printf 'one\\ntwo'; echo no >&2", NULL};
     struct err err;
     char *text;
     size_t len;
 
-    (void)state;
     assert_int_equal(process_output(&text, &len, argv, 7, 60, &err), 0);
     assert_int_equal(len, 7);
     assert_string_equal(text, "one\ntwo");
     free(text);
 }
 
-static void failures_are_told_in_the_program_s_words(void **state)
+TEST(failures_are_told_in_the_program_s_words)
 {
     static const char *const none[] = {"railgauge-has-no-such-program", NULL};
     struct err err;
     char *text;
     size_t len;
 
-    (void)state;
     ends_with("echo 'no daemon' >&2; exit 3", 100, 60, "sh ends with 3: no daemon");
     ends_with("kill -9 $$", 100, 60, "sh was ended by signal 9");
     ends_with("printf 12345678", 7, 60, "sh prints more than 7 bytes");
@@ -56,14 +49,4 @@ static void failures_are_told_in_the_program_s_words(void **state)
     assert_string_equal(err.text,
                         "railgauge-has-no-such-program cannot be started: No such file or "
                         "directory");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_printed_is_kept),
-        cmocka_unit_test(failures_are_told_in_the_program_s_words),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,21 +3,16 @@
  * not part of this tree ($RAILGAUGE_STEPS, else ../shared/datasets/measured_steps.tsv); without it
  * the test skips. Rows marked test_* took no part in fitting the constants. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/mem.h"
 #include "base/stats.h"
 #include "base/tsv.h"
 #include "step/predict.h"
+#include "test.h"
 
 static struct tsv table;
 static bool have_table;
@@ -192,11 +187,10 @@ static void score(const char *split, double *median, double *p90, double *share)
 }
 
 /* Measured 4.6 % and 13.2 %. */
-static void the_fitted_steps_are_met(void **state)
+TEST(the_fitted_steps_are_met)
 {
     double median, p90, inside;
 
-    (void)state;
     if (!have_table) {
         print_message("skipped: no table of published steps (RAILGAUGE_STEPS)\n");
         skip();
@@ -208,11 +202,10 @@ static void the_fitted_steps_are_met(void **state)
 }
 
 /* Measured 3.2 % and 8.2 %. */
-static void steps_that_were_held_back_are_met(void **state)
+TEST(steps_that_were_held_back_are_met)
 {
     double median, p90, inside;
 
-    (void)state;
     if (!have_table) {
         print_message("skipped: no table of published steps (RAILGAUGE_STEPS)\n");
         skip();
@@ -223,11 +216,4 @@ static void steps_that_were_held_back_are_met(void **state)
     assert_true(inside >= 0.8);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_fitted_steps_are_met),
-        cmocka_unit_test(steps_that_were_held_back_are_met),
-    };
-    return cmocka_run_group_tests(tests, load, unload);
-}
+TEST_GROUP(load, unload)

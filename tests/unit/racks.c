@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "campaign.h"
+#include "test.h"
 
 enum { RACKS = 4, GPUS = 4 };
 
@@ -74,12 +75,11 @@ static bool all_at_home(const struct matrix *m, int per)
     return true;
 }
 
-static void one_host_is_placed_where_it_is_measured(void **state)
+TEST(one_host_is_placed_where_it_is_measured)
 {
     int *wrong = declared_right(RACKS * 18);
     struct matrix m;
 
-    (void)state;
     write_preset(18);
     wrong[5] = 2;
     measure(&m, wrong, NULL);
@@ -92,12 +92,11 @@ static void one_host_is_placed_where_it_is_measured(void **state)
 }
 
 /* A NIC that is bad is named all the same, and nobody else. */
-static void two_that_were_swapped(void **state)
+TEST(two_that_were_swapped)
 {
     int *wrong = declared_right(RACKS * 18);
     struct matrix m;
 
-    (void)state;
     write_preset(18);
     wrong[5] = 2;
     wrong[40] = 0;
@@ -112,9 +111,8 @@ static void two_that_were_swapped(void **state)
 }
 
 /* A quarter of the hosts, and one more: then it is another machine's file. */
-static void a_quarter_is_a_slip(void **state)
+TEST(a_quarter_is_a_slip)
 {
-    (void)state;
     write_preset(18);
     for (int n = 18; n <= 19; n++) {
         int *wrong = declared_right(RACKS * 18);
@@ -131,9 +129,8 @@ static void a_quarter_is_a_slip(void **state)
 }
 
 /* In a rack of two nobody knows which of both is declared wrongly. */
-static void it_takes_two_to_tell(void **state)
+TEST(it_takes_two_to_tell)
 {
-    (void)state;
     for (int per = 2; per <= 3; per++) {
         int *wrong = declared_right(RACKS * per);
         struct matrix m;
@@ -161,13 +158,4 @@ static int close_folder(void **state)
     return campaign_teardown(state);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_host_is_placed_where_it_is_measured),
-        cmocka_unit_test(two_that_were_swapped),
-        cmocka_unit_test(a_quarter_is_a_slip),
-        cmocka_unit_test(it_takes_two_to_tell),
-    };
-    return cmocka_run_group_tests(tests, open_folder, close_folder);
-}
+TEST_GROUP(open_folder, close_folder)

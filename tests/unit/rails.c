@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rails*.c - what NICs are there for, rails and planes, and the values for NCCL. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/mem.h"
+#include "test.h"
 #include "topo/groups.h"
 #include "topo/net.h"
 #include "topo/nic.h"
@@ -90,11 +85,10 @@ static void same(char *got, const char *want)
     free(got);
 }
 
-static void a_pod_has_eight_rails_and_its_storage_is_left_out(void **state)
+TEST(a_pod_has_eight_rails_and_its_storage_is_left_out)
 {
     struct topo t;
 
-    (void)state;
     make_pod(&t);
     nic(&t, 2, "mlx5_5")->up = false;
     rails_find(&t);
@@ -129,11 +123,10 @@ static void a_pod_has_eight_rails_and_its_storage_is_left_out(void **state)
     topo_free(&t);
 }
 
-static void a_swapped_cable_counts_to_the_rail_that_it_is_on(void **state)
+TEST(a_swapped_cable_counts_to_the_rail_that_it_is_on)
 {
     struct topo t;
 
-    (void)state;
     make_pod(&t);
     leaf(nic(&t, 3, "mlx5_0"), SOURCE_IBNET, "unit1-leaf1");
     leaf(nic(&t, 3, "mlx5_1"), SOURCE_IBNET, "unit1-leaf0");
@@ -149,12 +142,11 @@ static void a_swapped_cable_counts_to_the_rail_that_it_is_on(void **state)
     topo_free(&t);
 }
 
-static void leaves_decide_how_many_rails_there_are(void **state)
+TEST(leaves_decide_how_many_rails_there_are)
 {
     struct topo t;
     char name[16];
 
-    (void)state;
     for (int leaves = 1; leaves <= 2; leaves++) {
         topo_init(&t);
         for (int h = 0; h < 2; h++) {
@@ -183,11 +175,10 @@ static void leaves_decide_how_many_rails_there_are(void **state)
     }
 }
 
-static void without_leaves_rails_are_not_known(void **state)
+TEST(without_leaves_rails_are_not_known)
 {
     struct topo t;
 
-    (void)state;
     make_pod(&t);
     for (int i = 0; i < t.nics; i++)
         leaf(&t.nic[i], SOURCE_NONE, "%s", "");
@@ -202,12 +193,11 @@ static void without_leaves_rails_are_not_known(void **state)
 }
 
 /* A port that trains at half its rate is a compute NIC still; a NIC that is so on all hosts is not. */
-static void a_degraded_port_is_no_storage(void **state)
+TEST(a_degraded_port_is_no_storage)
 {
     struct topo t;
     char name[16];
 
-    (void)state;
     topo_init(&t);
     for (int h = 0; h < 3; h++) {
         topo_add_host(&t, h == 0 ? "a" : h == 1 ? "b" : "c");
@@ -227,11 +217,10 @@ static void a_degraded_port_is_no_storage(void **state)
 }
 
 /* Descriptions and missing names are no devices: no value is better than one that does not work. */
-static void only_device_names_are_a_value(void **state)
+TEST(only_device_names_are_a_value)
 {
     static const char *const names[] = {"HCA-1", "", ":2", "mlx5 0", "5x", "mlx5_0:1"};
 
-    (void)state;
     for (int i = 0; i < 6; i++) {
         struct topo t;
         topo_init(&t);
@@ -244,12 +233,11 @@ static void only_device_names_are_a_value(void **state)
     }
 }
 
-static void two_ports_of_each_card_are_two_planes(void **state)
+TEST(two_ports_of_each_card_are_two_planes)
 {
     struct topo t;
     char name[16];
 
-    (void)state;
     topo_init(&t);
     for (int h = 0; h < 2; h++) {
         topo_add_host(&t, h ? "b" : "a");
@@ -307,13 +295,12 @@ static void make_networks(struct topo *t)
     join(t->net, 3, 5, 2);
 }
 
-static void networks_without_a_cable_between_them_are_planes_or_storage(void **state)
+TEST(networks_without_a_cable_between_them_are_planes_or_storage)
 {
     static const char *const leaves[] = {"A0", "B0", "A1", "B1"};
     struct topo t;
     char name[16];
 
-    (void)state;
     make_networks(&t);
     for (int h = 0; h < 2; h++) {
         topo_add_host(&t, h ? "b" : "a");
@@ -347,11 +334,10 @@ static void networks_without_a_cable_between_them_are_planes_or_storage(void **s
     topo_free(&t);
 }
 
-static void what_the_user_says_stays(void **state)
+TEST(what_the_user_says_stays)
 {
     struct topo t;
 
-    (void)state;
     make_pod(&t);
     nic(&t, 0, "mlx5_0")->rail = 42;
     nic(&t, 0, "mlx5_0")->plane = 3;
@@ -374,11 +360,10 @@ static void what_the_user_says_stays(void **state)
     topo_free(&t);
 }
 
-static void a_slow_or_dead_nic_of_the_compute_kind_stays_one(void **state)
+TEST(a_slow_or_dead_nic_of_the_compute_kind_stays_one)
 {
     struct topo t;
 
-    (void)state;
     make_pod(&t);
     for (int i = 0; i < t.nics; i++)
         snprintf(t.nic[i].board, sizeof(t.nic[i].board),
@@ -395,11 +380,10 @@ static void a_slow_or_dead_nic_of_the_compute_kind_stays_one(void **state)
     topo_free(&t);
 }
 
-static void hosts_without_rdma_use_their_fastest_ports(void **state)
+TEST(hosts_without_rdma_use_their_fastest_ports)
 {
     struct topo t;
 
-    (void)state;
     topo_init(&t);
     topo_add_host(&t, "a");
     add(&t, 0, "eth0", LINK_ETHERNET, 1, false);
@@ -426,11 +410,10 @@ static void hosts_without_rdma_use_their_fastest_ports(void **state)
     topo_free(&t);
 }
 
-static void a_bond_of_storage_ports_is_for_storage(void **state)
+TEST(a_bond_of_storage_ports_is_for_storage)
 {
     struct topo t;
 
-    (void)state;
     make_pod(&t);
     strcpy(nic(&t, 0, "mlx5_3")->netdev, "ens3f0");
     strcpy(add(&t, 0, "bond0", LINK_ETHERNET, 400, false)->netdev, "ens3f0");
@@ -441,11 +424,10 @@ static void a_bond_of_storage_ports_is_for_storage(void **state)
     topo_free(&t);
 }
 
-static void lldp_gives_endpoints_their_leaf(void **state)
+TEST(lldp_gives_endpoints_their_leaf)
 {
     struct topo t;
 
-    (void)state;
     make_pod(&t);
     for (int i = 0; i < t.nics; i++)
         if (t.nic[i].leaf[0])
@@ -460,25 +442,4 @@ static void lldp_gives_endpoints_their_leaf(void **state)
     assert_int_equal(topo_tier(&t, 0, 8), 1);
     assert_string_equal(t.tier[1].name, "rail");
     topo_free(&t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_pod_has_eight_rails_and_its_storage_is_left_out),
-        cmocka_unit_test(a_swapped_cable_counts_to_the_rail_that_it_is_on),
-        cmocka_unit_test(leaves_decide_how_many_rails_there_are),
-        cmocka_unit_test(without_leaves_rails_are_not_known),
-        cmocka_unit_test(a_degraded_port_is_no_storage),
-        cmocka_unit_test(only_device_names_are_a_value),
-        cmocka_unit_test(two_ports_of_each_card_are_two_planes),
-        cmocka_unit_test(networks_without_a_cable_between_them_are_planes_or_storage),
-        cmocka_unit_test(what_the_user_says_stays),
-        cmocka_unit_test(a_slow_or_dead_nic_of_the_compute_kind_stays_one),
-        cmocka_unit_test(hosts_without_rdma_use_their_fastest_ports),
-        cmocka_unit_test(a_bond_of_storage_ports_is_for_storage),
-        cmocka_unit_test(lldp_gives_endpoints_their_leaf),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "step/recipe.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void every_argument_takes_its_own_text_back(void **state)
+TEST(every_argument_takes_its_own_text_back)
 {
     struct recipe r;
 
-    (void)state;
     recipe_defaults(&r);
     for (const struct argument *s = recipe_argument; s->key; s++) {
         char text[64], again[64];
@@ -25,11 +19,10 @@ static void every_argument_takes_its_own_text_back(void **state)
     }
 }
 
-static void dashes_and_underscores_are_one_key(void **state)
+TEST(dashes_and_underscores_are_one_key)
 {
     struct recipe r;
 
-    (void)state;
     recipe_defaults(&r);
     assert_int_equal(recipe_set(&r, "micro_batch", "3", NULL), 0);
     assert_int_equal(r.micro_batch, 3);
@@ -45,7 +38,7 @@ static void dashes_and_underscores_are_one_key(void **state)
     assert_float_equal(r.eval_seconds, 0.66, 1e-12);
 }
 
-static void a_stack_is_a_set_of_facts_and_each_can_be_said(void **state)
+TEST(a_stack_is_a_set_of_facts_and_each_can_be_said)
 {
     static const struct {
         int stack, pointwise, flash;
@@ -55,7 +48,6 @@ static void a_stack_is_a_set_of_facts_and_each_can_be_said(void **state)
                  {STACK_HF, POINTWISE_SEPARATE, FLASH_2}};
     struct recipe r;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(facts) / sizeof(*facts); i++) {
         recipe_defaults(&r);
         r.stack = facts[i].stack;
@@ -72,7 +64,7 @@ static void a_stack_is_a_set_of_facts_and_each_can_be_said(void **state)
     }
 }
 
-static void tensor_messages_are_overlapped_as_the_stack_does(void **state)
+TEST(tensor_messages_are_overlapped_as_the_stack_does)
 {
     static const struct {
         int stack, overlap;
@@ -88,7 +80,6 @@ static void tensor_messages_are_overlapped_as_the_stack_does(void **state)
     struct recipe r;
     struct err err;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         recipe_defaults(&r);
         r.stack = cases[i].stack;
@@ -117,9 +108,8 @@ static const struct {
     {"eval-seconds", "-1", "eval-seconds: "},
 };
 
-static void a_bad_setting_names_the_key_and_the_reason(void **state)
+TEST(a_bad_setting_names_the_key_and_the_reason)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         struct recipe r;
         struct err err;
@@ -131,12 +121,11 @@ static void a_bad_setting_names_the_key_and_the_reason(void **state)
     }
 }
 
-static void stages_mean_interleaved_and_nothing_else(void **state)
+TEST(stages_mean_interleaved_and_nothing_else)
 {
     struct recipe r;
     struct err err;
 
-    (void)state;
     recipe_defaults(&r);
     r.stages = 4;
     assert_int_equal(recipe_check(&r, NULL), 0);
@@ -147,7 +136,7 @@ static void stages_mean_interleaved_and_nothing_else(void **state)
 }
 
 /* DDP and FSDP overlap in every stack, shared optimizer states only where the stack has buckets. */
-static void stacks_overlap_gradients_as_they_are_known_to(void **state)
+TEST(stacks_overlap_gradients_as_they_are_known_to)
 {
     static const struct {
         int strategy, stack, asked;
@@ -160,7 +149,6 @@ static void stacks_overlap_gradients_as_they_are_known_to(void **state)
                  {STRATEGY_FSDP, STACK_HF, DP_OVERLAP_OFF, false},
                  {STRATEGY_ZERO1, STACK_EAGER, DP_OVERLAP_ON, true}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct recipe r;
         recipe_defaults(&r);
@@ -169,19 +157,4 @@ static void stacks_overlap_gradients_as_they_are_known_to(void **state)
         r.dp_overlap = cases[i].asked;
         assert_int_equal(recipe_overlaps_dp(&r), cases[i].does);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_argument_takes_its_own_text_back),
-        cmocka_unit_test(dashes_and_underscores_are_one_key),
-        cmocka_unit_test(a_stack_is_a_set_of_facts_and_each_can_be_said),
-        cmocka_unit_test(tensor_messages_are_overlapped_as_the_stack_does),
-        cmocka_unit_test(a_bad_setting_names_the_key_and_the_reason),
-        cmocka_unit_test(stages_mean_interleaved_and_nothing_else),
-        cmocka_unit_test(stacks_overlap_gradients_as_they_are_known_to),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "campaign.h"
 #include "matrix/reference.h"
+#include "test.h"
 
 #define OPS                                                                                        \
     (1u << OP_PAIR_BW | 1u << OP_ALL_GATHER | 1u << OP_ALL_REDUCE | 1u << OP_ALL_TO_ALL |          \
@@ -67,13 +68,12 @@ static int points_of(const struct matrix *m)
     return n;
 }
 
-static void a_healthy_campaign_reaches_what_is_expected_on_every_preset(void **state)
+TEST(a_healthy_campaign_reaches_what_is_expected_on_every_preset)
 {
     char **name = NULL;
     int count = 0;
     struct err err = {0, ""};
 
-    (void)state;
     assert_int_equal(fabric_list(&name, &count, &err), 0);
     assert_true(count >= 10);
     for (int i = 0; i < count; i++)
@@ -91,7 +91,7 @@ static void a_healthy_campaign_reaches_what_is_expected_on_every_preset(void **s
     hostlist_free(name, count);
 }
 
-static void no_fault_raises_a_share(void **state)
+TEST(no_fault_raises_a_share)
 {
     static const char *const fault[] = {"slow-host=1:0.4", "dead-host=1", "slow-nic=1:0.5",
                                         "slow-gpu=1:0.5"};
@@ -99,7 +99,6 @@ static void no_fault_raises_a_share(void **state)
     int count = 0;
     struct err err = {0, ""};
 
-    (void)state;
     assert_int_equal(fabric_list(&name, &count, &err), 0);
     for (int i = 0; i < count; i++)
         for (int k = 0; k < 4; k++) {
@@ -158,13 +157,12 @@ static double expected(const struct matrix *m, enum op op, const int *ids, int n
     return want->sec;
 }
 
-static void where_nothing_can_be_known_nothing_is_expected(void **state)
+TEST(where_nothing_can_be_known_nothing_is_expected)
 {
     static const int inside[] = {0, 1}, between[] = {0, 2}, all[] = {0, 1, 2, 3};
     struct matrix m;
     struct cost c;
 
-    (void)state;
     small(&m, ENDPOINT_CPU, "mpi");
     assert_true(isnan(expected(&m, OP_ALL_REDUCE, inside, 2, 1e9, &c))); /* memory they share */
     assert_true(isnan(expected(&m, OP_ALL_REDUCE, all, 4, 1e9, &c)));    /* and a NIC as well */
@@ -185,7 +183,7 @@ static void where_nothing_can_be_known_nothing_is_expected(void **state)
 
 /* A machine that nobody declared, whose GPUs are known: inside a host the published curve counts,
  * between hosts only with the same NICs, and only for NCCL. */
-static void gpus_bring_their_published_curves(void **state)
+TEST(gpus_bring_their_published_curves)
 {
     static const int inside[] = {0, 1}, all[] = {0, 1, 2, 3};
     struct fabric f;
@@ -193,7 +191,6 @@ static void gpus_bring_their_published_curves(void **state)
     struct cost c;
     struct err err = {0, ""};
 
-    (void)state;
     assert_int_equal(fabric_load(&f, "hgx-h100", &err), 0);
     for (int nccl = 0; nccl < 2; nccl++) {
         small(&m, ENDPOINT_GPU, nccl ? "nccl" : "mpi");
@@ -218,14 +215,13 @@ static void gpus_bring_their_published_curves(void **state)
 }
 
 /* A preset is not compared with itself. */
-static void a_preset_has_no_reference(void **state)
+TEST(a_preset_has_no_reference)
 {
     struct fabric f;
     struct matrix m;
     struct cost c;
     struct err err = {0, ""};
 
-    (void)state;
     assert_int_equal(fabric_load(&f, "hgx-h100", &err), 0);
     assert_int_equal(matrix_from_fabric(&m, &f, 1, &err), 0);
     assert_true(isnan(expected(&m, OP_ALL_REDUCE, (int[]){0, 1}, 2, 1 << 20, &c)));
@@ -233,15 +229,4 @@ static void a_preset_has_no_reference(void **state)
     fabric_free(&f);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_healthy_campaign_reaches_what_is_expected_on_every_preset),
-        cmocka_unit_test(no_fault_raises_a_share),
-        cmocka_unit_test(where_nothing_can_be_known_nothing_is_expected),
-        cmocka_unit_test(gpus_bring_their_published_curves),
-        cmocka_unit_test(a_preset_has_no_reference),
-    };
-
-    return cmocka_run_group_tests(tests, campaign_setup, campaign_teardown);
-}
+TEST_GROUP(campaign_setup, campaign_teardown)

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "step/model.h"
 #include "step/replay/replay.h"
+#include "test.h"
 
 struct bed {
     struct model model;
@@ -128,9 +123,8 @@ static void check(const char *layout, const char *strategy, const char *batch, c
     model_free(&b.model);
 }
 
-static void every_rank_does_what_the_traffic_lists(void **state)
+TEST(every_rank_does_what_the_traffic_lists)
 {
-    (void)state;
     check("dp_shard=4", "fsdp", "8", NULL);
     check("dp_shard=4", "zero1", "8", NULL);
     check("dp_replicate=4", "ddp", NULL, NULL);
@@ -144,13 +138,12 @@ static void every_rank_does_what_the_traffic_lists(void **state)
 
 /* With the next layer's weights under way, a layer computes; only the first ones are waited for
  * with nothing beside them. */
-static void weights_come_one_layer_ahead(void **state)
+TEST(weights_come_one_layer_ahead)
 {
     struct replay_plan p;
     struct bed b;
     int pending = 0, most = 0, alone = 0;
 
-    (void)state;
     open_bed(&b, "dp_shard=4", "fsdp", NULL, NULL);
     replay_make(&p, &b.step, 0);
     for (int i = 0; i < p.actions; i++) {
@@ -172,26 +165,15 @@ static void weights_come_one_layer_ahead(void **state)
     model_free(&b.model);
 }
 
-static void schedules_that_are_only_predicted_are_refused(void **state)
+TEST(schedules_that_are_only_predicted_are_refused)
 {
     struct recipe r;
     struct err err;
 
-    (void)state;
     recipe_defaults(&r);
     assert_int_equal(replay_check(&r, &err), 0);
     r.schedule = SCHEDULE_ZB_H1;
     assert_int_equal(replay_check(&r, &err), -1);
     assert_int_equal(err.code, EXIT_USAGE);
     assert_string_equal(err.text, "schedule zb-h1 cannot be replayed (1f1b and interleaved can)");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_rank_does_what_the_traffic_lists),
-        cmocka_unit_test(weights_come_one_layer_ahead),
-        cmocka_unit_test(schedules_that_are_only_predicted_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,15 +3,11 @@
  * published curves ($RAILGAUGE_CURVES, else ../shared/datasets/nccl_curves.tsv; skipped without).
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #include "base/stats.h"
 #include "matrix/algorithm.h"
@@ -55,12 +51,11 @@ static double ask(const struct matrix *m, enum op op, int ranks, double bytes)
     return c.sec;
 }
 
-static void latency_follows_hops_of_rings_and_peers_of_exchanges(void **state)
+TEST(latency_follows_hops_of_rings_and_peers_of_exchanges)
 {
     const double alpha = 9e-6, Bps = 500e9;
     struct matrix m;
 
-    (void)state;
     host_of_gpus(&m);
     for (int op = OP_ALL_GATHER; op <= OP_ALL_REDUCE; op++) {
         struct curve line = {0};
@@ -112,14 +107,13 @@ static double median_error(const struct ladders *l, enum op op)
     return median;
 }
 
-static void eight_ranks_from_four_on_published_curves(void **state)
+TEST(eight_ranks_from_four_on_published_curves)
 {
     const char *env = getenv("RAILGAUGE_CURVES");
     const char *path = env ? env : "../shared/datasets/nccl_curves.tsv";
     struct ladders l;
     struct err err;
 
-    (void)state;
     if (access(path, R_OK) != 0) {
         print_message("skipped: no table of published curves (RAILGAUGE_CURVES)\n");
         skip();
@@ -130,13 +124,4 @@ static void eight_ranks_from_four_on_published_curves(void **state)
     assert_true(median_error(&l, OP_ALL_REDUCE) < 0.12); /* 11 % */
     assert_true(median_error(&l, OP_ALL_TO_ALL) < 0.15); /* 23 % with the depth of a tree */
     ladders_free(&l);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(latency_follows_hops_of_rings_and_peers_of_exchanges),
-        cmocka_unit_test(eight_ranks_from_four_on_published_curves),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

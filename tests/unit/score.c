@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "calibrate/score.h"
+#include "test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static char one[] = "one", two[] = "two";
 static char a[] = "a", b[] = "b", c[] = "c", d[] = "d", e[] = "e";
@@ -129,9 +124,8 @@ static struct score of(enum score_with with, enum score_by by, const char *value
     return s;
 }
 
-static void errors_without_an_anchor(void **state)
+TEST(errors_without_an_anchor)
 {
-    (void)state;
     /* +10 %, -10 %, +50 %, 0, +62 %, -50 % */
     struct score s = of(SCORE_ALONE, BY_ALL, NULL);
     assert_int_equal(s.n, 6);
@@ -143,9 +137,8 @@ static void errors_without_an_anchor(void **state)
     assert_float_equal(s.inside, 3.0 / 6, 1e-12);
 }
 
-static void cuts_take_their_rows_only(void **state)
+TEST(cuts_take_their_rows_only)
 {
-    (void)state;
     assert_int_equal(of(SCORE_ALONE, BY_TEST, NULL).n, 3);
     assert_int_equal(of(SCORE_ALONE, BY_REST, NULL).n, 3);
     assert_int_equal(of(SCORE_ALONE, BY_SPLIT, "test_hw").n, 1);
@@ -155,9 +148,8 @@ static void cuts_take_their_rows_only(void **state)
     assert_true(isnan(none.median) && isnan(none.p90) && isnan(none.inside));
 }
 
-static void an_anchor_is_not_scored_itself(void **state)
+TEST(an_anchor_is_not_scored_itself)
 {
-    (void)state;
     /* -1 %, +30 %, 0, +62 %; row 0 and 5 are anchors */
     struct score s = of(SCORE_ANCHORED, BY_ALL, NULL);
     assert_int_equal(s.n, 4);
@@ -166,9 +158,8 @@ static void an_anchor_is_not_scored_itself(void **state)
     assert_true(isnan(s.inside));
 }
 
-static void the_naive_guess_is_the_anchors_speed(void **state)
+TEST(the_naive_guess_is_the_anchors_speed)
 {
-    (void)state;
     /* 8000 tokens a GPU in 1 s: 1/1.2, 1/0.8, 1/0.81, 1/0.5 */
     struct score s = of(SCORE_NAIVE, BY_ALL, NULL);
     assert_int_equal(s.n, 4);
@@ -176,19 +167,17 @@ static void the_naive_guess_is_the_anchors_speed(void **state)
     assert_float_equal(s.median, (0.25 + 1 / 0.81 - 1) / 2, 1e-12);
 }
 
-static void same_layout_wants_a_dense_model_on_other_gpus(void **state)
+TEST(same_layout_wants_a_dense_model_on_other_gpus)
 {
-    (void)state;
     struct score s = of(SCORE_SAME, BY_ALL, NULL);
     assert_int_equal(s.n, 1); /* row 1; 3 and 4 have the GPUs of their anchor */
     assert_float_equal(s.median, 0.01, 1e-12);
 }
 
-static void pairs_far_enough_apart_are_ordered(void **state)
+TEST(pairs_far_enough_apart_are_ordered)
 {
     struct score_order o;
 
-    (void)state;
     /* measured 1, 1.2, 0.8, 0.81, 0.5; predicted 1.1, 1.08, 1.2, 0.81, 0.81.  0.8 and 0.81 are too
      * near, 0.81 and 0.5 are one job; wrong are 1 and 1.2, 1 and 0.8, 1.2 and 0.8. */
     score_order(&o, &batch, SCORE_ALONE, (struct score_cut){BY_ALL, NULL}, 0.05);
@@ -204,12 +193,11 @@ static void pairs_far_enough_apart_are_ordered(void **state)
     assert_int_equal(o.right, 3);
 }
 
-static void equal_predictions_are_not_in_order(void **state)
+TEST(equal_predictions_are_not_in_order)
 {
     struct score_order o;
     double was = rows[3].predicted;
 
-    (void)state;
     rows[3].predicted = rows[1].predicted; /* 0.81 and 1.2 measured */
     score_order(&o, &batch, SCORE_ALONE, (struct score_cut){BY_ALL, NULL}, 0.05);
     rows[3].predicted = was;
@@ -217,11 +205,10 @@ static void equal_predictions_are_not_in_order(void **state)
     assert_int_equal(o.right, 4);
 }
 
-static void a_dtype_in_doubt_makes_no_pair(void **state)
+TEST(a_dtype_in_doubt_makes_no_pair)
 {
     struct score_order o;
 
-    (void)state;
     rows[0].other_dtype = 2; /* four pairs have it, two of them wrong */
     score_order(&o, &batch, SCORE_ALONE, (struct score_cut){BY_ALL, NULL}, 0.05);
     rows[0].other_dtype = -1;
@@ -230,11 +217,10 @@ static void a_dtype_in_doubt_makes_no_pair(void **state)
     assert_int_equal(o.right, 3);
 }
 
-static void the_best_of_a_family_is_ranked_by_jobs(void **state)
+TEST(the_best_of_a_family_is_ranked_by_jobs)
 {
     int n;
 
-    (void)state;
     struct score_best *best = score_best(&batch, SCORE_ALONE, &n);
     assert_int_equal(n, 1); /* the other family has one job */
     assert_string_equal(best->family, "one");
@@ -252,11 +238,10 @@ static void the_best_of_a_family_is_ranked_by_jobs(void **state)
     free(best);
 }
 
-static void targets_are_judged_in_their_direction(void **state)
+TEST(targets_are_judged_in_their_direction)
 {
     struct score_target t[SCORE_TARGETS];
 
-    (void)state;
     score_targets(t, &batch);
     assert_string_equal(t[0].what, "test rows, no anchor, median");
     assert_float_equal(t[0].figure, 0.5, 1e-12);
@@ -271,11 +256,10 @@ static void targets_are_judged_in_their_direction(void **state)
 }
 
 /* Five rows of one have a median of 10 % and three inside; the one row of the other counts as much. */
-static void publishers_count_alike(void **state)
+TEST(publishers_count_alike)
 {
     struct score_publishers p;
 
-    (void)state;
     for (int i = 0; i < 6; i++)
         strcpy(rows[i].publisher, i < 5 ? "many" : "few");
     score_publishers(&p, &batch);
@@ -284,34 +268,14 @@ static void publishers_count_alike(void **state)
     assert_float_equal(p.inside, (0.6 + 0) / 2, 1e-12);
 }
 
-static void values_are_listed_once(void **state)
+TEST(values_are_listed_once)
 {
     int n;
     const char **list = score_values(&batch, BY_SPLIT, &n);
 
-    (void)state;
     assert_int_equal(n, 3);
     assert_string_equal(list[0], "calib");
     assert_string_equal(list[1], "test_scale");
     assert_string_equal(list[2], "test_hw");
     free(list);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(errors_without_an_anchor),
-        cmocka_unit_test(cuts_take_their_rows_only),
-        cmocka_unit_test(an_anchor_is_not_scored_itself),
-        cmocka_unit_test(the_naive_guess_is_the_anchors_speed),
-        cmocka_unit_test(same_layout_wants_a_dense_model_on_other_gpus),
-        cmocka_unit_test(pairs_far_enough_apart_are_ordered),
-        cmocka_unit_test(equal_predictions_are_not_in_order),
-        cmocka_unit_test(a_dtype_in_doubt_makes_no_pair),
-        cmocka_unit_test(the_best_of_a_family_is_ranked_by_jobs),
-        cmocka_unit_test(targets_are_judged_in_their_direction),
-        cmocka_unit_test(publishers_count_alike),
-        cmocka_unit_test(values_are_listed_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/file.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/json.h"
 #include "matrix/matrix.h"
@@ -27,7 +22,7 @@ static int is_good(const char *text)
     return digits && strtoul(digits, NULL, 16) == crc;
 }
 
-static void a_sealed_text_stays_good_only_with_other_white_space(void **state)
+TEST(a_sealed_text_stays_good_only_with_other_white_space)
 {
     static const char *const plain[] = {"{\"a\": 1}", "{\n \"a\": \"x y\"\n}\n",
                                         "{\"n\": {\"checksum\": \"12345678\"}, \"a\": [1, 2]}"};
@@ -35,7 +30,6 @@ static void a_sealed_text_stays_good_only_with_other_white_space(void **state)
                                         "{\"checksum\": \"%.8s\",\"a\":\"x y\"}", NULL};
     size_t len;
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         char *sealed = seal_text(plain[i], strlen(plain[i]), &len), text[128];
         assert_int_equal(len, strlen(sealed));
@@ -54,7 +48,7 @@ static void a_sealed_text_stays_good_only_with_other_white_space(void **state)
     }
 }
 
-static void what_is_no_checksum_is_none(void **state)
+TEST(what_is_no_checksum_is_none)
 {
     static const char *const none[] = {"",
                                        "{}",
@@ -66,7 +60,6 @@ static void what_is_no_checksum_is_none(void **state)
                                        "{\"a\\\"checksum\": \"12345678\"}",
                                        "{\"a\": [{\"checksum\": \"12345678\"}]}"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++)
         assert_null(seal_find(none[i], strlen(none[i]), NULL));
 }
@@ -154,7 +147,7 @@ static char *unsealed(const char *text, bool by_hand)
     return out;
 }
 
-static void a_flipped_bit_is_refused(void **state)
+TEST(a_flipped_bit_is_refused)
 {
     static const struct {
         char *(*make)(void);
@@ -163,7 +156,6 @@ static void a_flipped_bit_is_refused(void **state)
     const char *given = getenv("RG_SEED");
     long seed = given ? atol(given) : (long)getpid();
 
-    (void)state;
     srand48(seed);
     for (int i = 0; i < 2; i++) {
         char *text = file[i].make(), *plain = unsealed(text, true);
@@ -177,13 +169,12 @@ static void a_flipped_bit_is_refused(void **state)
     }
 }
 
-static void the_error_names_the_way_out(void **state)
+TEST(the_error_names_the_way_out)
 {
     char *text = topology(), *digit = (char *)seal_find(text, strlen(text), NULL);
     struct topo t;
     struct err err;
 
-    (void)state;
     *digit = *digit == '0' ? '1' : '0';
     assert_int_equal(topo_parse(&t, text, strlen(text), "c/t.json", &err), -1);
     assert_int_equal(err.code, EXIT_DATA);
@@ -198,11 +189,10 @@ static void count_path(const char *path)
     told += !strcmp(path, "t.json");
 }
 
-static void a_file_without_checksum_is_read_and_told_if_it_is_written_by_hand(void **state)
+TEST(a_file_without_checksum_is_read_and_told_if_it_is_written_by_hand)
 {
     char *text = topology(), *plain = unsealed(text, true), *cut = unsealed(text, false);
 
-    (void)state;
     json_on_unsealed(count_path);
     assert_true(topology_reads(text, strlen(text)));
     assert_int_equal(told, 0);
@@ -214,17 +204,4 @@ static void a_file_without_checksum_is_read_and_told_if_it_is_written_by_hand(vo
     free(cut);
     free(text);
     free(plain);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_sealed_text_stays_good_only_with_other_white_space),
-        cmocka_unit_test(what_is_no_checksum_is_none),
-        cmocka_unit_test(a_flipped_bit_is_refused),
-        cmocka_unit_test(the_error_names_the_way_out),
-        cmocka_unit_test(a_file_without_checksum_is_read_and_told_if_it_is_written_by_hand),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

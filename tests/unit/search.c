@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "test.h"
+
 #include "step/search/search.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/stats.h"
 #include "small.h"
@@ -193,7 +189,7 @@ static void every_layout(struct every *e)
                 }
 }
 
-static void it_finds_what_asking_for_every_layout_finds(void **state)
+TEST(it_finds_what_asking_for_every_layout_finds)
 {
     static const struct {
         const char *fabric;
@@ -203,7 +199,6 @@ static void it_finds_what_asking_for_every_layout_finds(void **state)
                  {"rtxpro6000-100gbe", 2, 16},
                  {"gb200-nvl72", 1, 64}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct asked *a = ask(cases[i].fabric, cases[i].racks, "llama3.1-8b", cases[i].ranks);
         struct every e = {.a = a};
@@ -231,12 +226,11 @@ static void it_finds_what_asking_for_every_layout_finds(void **state)
 }
 
 /* Nor does it matter how many threads share the walk. */
-static void two_searches_are_the_same(void **state)
+TEST(two_searches_are_the_same)
 {
     struct asked *a = ask("hgx-h100", 4, "llama3.1-70b", 128);
     struct search s, t;
 
-    (void)state;
     run(&s, a, 50);
     assert_int_equal(search_run(&t, &a->question, &a->space, 50, 5, NULL), 0);
     assert_int_equal(s.priced, t.priced);
@@ -280,12 +274,11 @@ static double bytes_across(const struct asked *a, const struct search_candidate 
 }
 
 /* One NIC at a fiftieth: whatever crosses nodes is slow, so the winner sends less across. */
-static void a_slow_nic_moves_the_winner_to_layouts_that_cross_nodes_less(void **state)
+TEST(a_slow_nic_moves_the_winner_to_layouts_that_cross_nodes_less)
 {
     struct asked *a = ask("hgx-h100", 1, "llama3.1-8b", 16);
     struct search good, bad;
 
-    (void)state;
     a->fabric.gpu.memory_bytes.value = 0;
     run(&good, a, 1);
     small_exception(&a->matrix, PART_ENDPOINT, 3, -1, -1, 0.02);
@@ -303,14 +296,13 @@ static void a_slow_nic_moves_the_winner_to_layouts_that_cross_nodes_less(void **
 }
 
 /* Experts inside a node where they may be; the reason names the messages and both groups. */
-static void experts_stay_inside_a_domain(void **state)
+TEST(experts_stay_inside_a_domain)
 {
     struct asked *a = ask("hgx-h100", 2, "qwen3-30b-a3b", 64);
     struct search inside, across;
     struct eval e;
     char why[SEARCH_REASON];
 
-    (void)state;
     a->fabric.gpu.memory_bytes.value = 0;
     constrain(a, "ep>=8,etp=1,strategy=zero1");
     run(&inside, a, 1);
@@ -431,11 +423,10 @@ static void random_eval(struct asked **a, struct eval *e, uint64_t seed)
     assert_int_equal(eval_open(e, &(*a)->question, &(*a)->space.base, (*a)->ranks, NULL), 0);
 }
 
-static void the_winner_is_that_of_candidates_asked_alone(void **state)
+TEST(the_winner_is_that_of_candidates_asked_alone)
 {
     int compared = 0;
 
-    (void)state;
     for (uint64_t seed = 1; seed <= 40; seed++) {
         struct space_count count;
         struct err err = {0, ""};
@@ -496,11 +487,10 @@ static bool visit_twice(void *context, const struct layout *l, const struct reci
 }
 
 /* Micro batches are powers of two, so that this is so to the bit. */
-static void what_is_shared_with_the_one_before_changes_nothing(void **state)
+TEST(what_is_shared_with_the_one_before_changes_nothing)
 {
     struct twice *t = mem_calloc(1, sizeof(*t));
 
-    (void)state;
     for (uint64_t seed = 100; seed < 112; seed++) {
         struct space_count count;
         struct asked *a;
@@ -702,12 +692,11 @@ static void same_lists(const struct search *s, const struct full *f, const struc
     search_free(&mine);
 }
 
-static void what_a_bound_leaves_out_is_on_no_list(void **state)
+TEST(what_a_bound_leaves_out_is_on_no_list)
 {
     static const int tops[] = {1, 3, 10};
     long bounded = 0, priced = 0;
 
-    (void)state;
     for (uint64_t seed = 101; seed <= 160; seed++) {
         struct space_count count;
         struct full f = {0};
@@ -779,7 +768,7 @@ static bool beaten(const struct heap *h, double sec, double bytes)
 }
 
 /* The front is what no other beats in both, and nothing else; what was dropped does not fit. */
-static void the_front_is_what_no_other_beats(void **state)
+TEST(the_front_is_what_no_other_beats)
 {
     struct asked *a = ask("hgx-h100", 1, "llama3.1-8b", 32);
     struct space_count count;
@@ -788,7 +777,6 @@ static void the_front_is_what_no_other_beats(void **state)
     struct search s;
     int unbeaten = 0;
 
-    (void)state;
     run(&s, a, 10);
     assert_int_equal(eval_open(&e, &a->question, &a->space.base, a->ranks, NULL), 0);
     h.eval = &e;
@@ -817,13 +805,12 @@ static void the_front_is_what_no_other_beats(void **state)
 }
 
 /* 70B: 2 B of weights and 2 of gradients a parameter are more than a GPU has; sharded they fit. */
-static void what_does_not_fit_is_dropped(void **state)
+TEST(what_does_not_fit_is_dropped)
 {
     struct asked *a = ask("hgx-h100", 2, "llama3.1-70b", 64);
     struct err err = {0, ""};
     struct search s;
 
-    (void)state;
     constrain(a, "tp=1,pp=1,cp=1,strategy=zero1");
     assert_int_equal(search_run(&s, &a->question, &a->space, 10, 0, &err), -1);
     assert_int_equal(err.code, EXIT_BELOW);
@@ -843,7 +830,7 @@ static void what_does_not_fit_is_dropped(void **state)
 }
 
 /* What both layouts share does not tell them apart; the least that a comparison is good for stays. */
-static void alike_is_what_the_errors_that_are_not_shared_allow(void **state)
+TEST(alike_is_what_the_errors_that_are_not_shared_allow)
 {
     struct asked *a = ask("hgx-h100", 2, "llama3.1-70b", 64);
     double least = constants_get(&a->constants, CONSTANT_ERROR_COMPARISON)->value;
@@ -851,7 +838,6 @@ static void alike_is_what_the_errors_that_are_not_shared_allow(void **state)
     struct search s;
     int apart = 0, equals = 0;
 
-    (void)state;
     run(&s, a, 1000);
     assert_float_equal(fastest(&s)->over, 1, 0);
     assert_float_equal(fastest(&s)->error, 1.645 * least, 1e-9);
@@ -892,12 +878,11 @@ static void alike_is_what_the_errors_that_are_not_shared_allow(void **state)
     done(a);
 }
 
-static void the_winner_is_compared_with_every_other_family(void **state)
+TEST(the_winner_is_compared_with_every_other_family)
 {
     struct asked *a = ask("hgx-h100", 2, "llama3.1-70b", 64);
     struct search s;
 
-    (void)state;
     run(&s, a, 2);
     assert_true(s.rivals > 2);
     assert_int_equal(s.whys, s.rivals + 1);
@@ -912,12 +897,11 @@ static void the_winner_is_compared_with_every_other_family(void **state)
     done(a);
 }
 
-static void constraints_hold(void **state)
+TEST(constraints_hold)
 {
     struct asked *a = ask("hgx-h100", 4, "llama3.1-70b", 128);
     struct search s;
 
-    (void)state;
     constrain(a, "tp<=8,tp!=4, pp>1,dp=4|8|16");
     constrain(a, "strategy=fsdp|hsdp,recompute!=none,micro-batch<4");
     constrain(a, "dp!=8,stages_per_rank=1|2|4|5");
@@ -939,13 +923,12 @@ static void constraints_hold(void **state)
 }
 
 /* What is given as an option is fixed; a constraint that names it comes first. */
-static void options_fix_and_constraints_open(void **state)
+TEST(options_fix_and_constraints_open)
 {
     struct asked *a = ask("hgx-h100", 1, "llama3.1-8b", 16);
     struct search s;
     bool seen[STRATEGY_COUNT] = {false};
 
-    (void)state;
     a->recipe.strategy = STRATEGY_DDP;
     a->recipe.micro_batch = 2;
     a->recipe.global_batch = 64;
@@ -969,7 +952,7 @@ static void options_fix_and_constraints_open(void **state)
     done(a);
 }
 
-static void constraints_that_are_wrong_say_where(void **state)
+TEST(constraints_that_are_wrong_say_where)
 {
     static const struct {
         const char *text, *says;
@@ -992,7 +975,6 @@ static void constraints_that_are_wrong_say_where(void **state)
     };
     struct asked *a = ask("hgx-h100", 1, "llama3.1-8b", 16);
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct err err = {0, ""};
         assert_int_equal(space_constrain(&a->space, rows[i].text, &err), -1);
@@ -1015,11 +997,10 @@ static void refuses(struct asked *a, int code, const char *says)
     search_free(&s);
 }
 
-static void what_cannot_run_is_said(void **state)
+TEST(what_cannot_run_is_said)
 {
     struct asked *a = ask("hgx-h100", 1, "llama3.1-8b", 16);
 
-    (void)state;
     constrain(a, "tp=3");
     refuses(a, EXIT_USAGE, "no layout of 16 GPUs meets the constraints");
     space_init(&a->space, 7, ORDER_MEGATRON, &a->recipe);
@@ -1033,26 +1014,4 @@ static void what_cannot_run_is_said(void **state)
     space_init(&a->space, 640, ORDER_MEGATRON, &a->recipe);
     refuses(a, EXIT_USAGE, "the layout needs 640 ranks and the matrix has 32 endpoints");
     done(a);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_finds_what_asking_for_every_layout_finds),
-        cmocka_unit_test(two_searches_are_the_same),
-        cmocka_unit_test(the_winner_is_that_of_candidates_asked_alone),
-        cmocka_unit_test(what_is_shared_with_the_one_before_changes_nothing),
-        cmocka_unit_test(a_slow_nic_moves_the_winner_to_layouts_that_cross_nodes_less),
-        cmocka_unit_test(experts_stay_inside_a_domain),
-        cmocka_unit_test(what_a_bound_leaves_out_is_on_no_list),
-        cmocka_unit_test(the_front_is_what_no_other_beats),
-        cmocka_unit_test(what_does_not_fit_is_dropped),
-        cmocka_unit_test(alike_is_what_the_errors_that_are_not_shared_allow),
-        cmocka_unit_test(the_winner_is_compared_with_every_other_family),
-        cmocka_unit_test(constraints_hold),
-        cmocka_unit_test(options_fix_and_constraints_open),
-        cmocka_unit_test(constraints_that_are_wrong_say_where),
-        cmocka_unit_test(what_cannot_run_is_said),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* seen.c - what a matrix says was looked at is what the plan's pairs come to, counted anew. */
 #include "campaign.h"
+#include "test.h"
 
 #include <string.h>
 
@@ -73,7 +74,7 @@ static double judged(const struct matrix *m, enum seen kind)
     return s ? s->judged : -1;
 }
 
-static void what_was_seen_is_what_was_planned(void **state)
+TEST(what_was_seen_is_what_was_planned)
 {
     static const struct {
         const char *fabric;
@@ -84,7 +85,6 @@ static void what_was_seen_is_what_was_planned(void **state)
               {"hgx-h100", 9, 8, 288, 0},    {"h200-nvl", 4, 2, 32, 1},
               {"h200-nvl", 8, 8, 64, 0},     {"rtxpro6000-100gbe", 1, 8, 2, 0}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
         struct sim_opts o = {.fabric = of[i].fabric, .racks = of[i].racks, .noise = 0.01};
         struct plan_opts p;
@@ -111,12 +111,11 @@ static void what_was_seen_is_what_was_planned(void **state)
     }
 }
 
-static void the_words_say_it(void **state)
+TEST(the_words_say_it)
 {
     struct seen_parts seen[] = {{SEEN_ENDPOINT, 8, 7}, {SEEN_UPLINKS, 2, 1}, {SEEN_CABLE, 200, 5}};
     struct matrix m;
 
-    (void)state;
     matrix_init(&m);
     assert_null(matrix_seen_text(&m));
     m.seen = seen;
@@ -127,12 +126,4 @@ static void the_words_say_it(void **state)
     free(text);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_seen_is_what_was_planned),
-        cmocka_unit_test(the_words_say_it),
-    };
-
-    return cmocka_run_group_tests(tests, campaign_setup, campaign_teardown);
-}
+TEST_GROUP(campaign_setup, campaign_teardown)

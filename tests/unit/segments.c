@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Segments of a job: who is misplaced, who disagrees, what nodes tell of themselves. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/mem.h"
 #include "place/segments.h"
+#include "test.h"
 #include "topo/groups.h"
 
 struct look {
@@ -45,11 +40,10 @@ static void look_away(struct look *l)
     segments_free(&l->s);
 }
 
-static void together(void **state)
+TEST(together)
 {
     struct look l;
 
-    (void)state;
     /* Lines as tasks print them: in no order, several of a node. */
     look_at(&l,
             "n4 rank=3 addr=r2.n4 pattern=block.node\nn1 rank=0 addr=r1.n1 pattern=block.node\n"
@@ -64,11 +58,10 @@ static void together(void **state)
     look_away(&l);
 }
 
-static void split(void **state)
+TEST(split)
 {
     struct look l;
 
-    (void)state;
     look_at(&l,
             "n1 addr=r1.n1 pattern=block.node\nn2 addr=r1.n2 pattern=block.node\n"
             "n5 addr=r2.n5 pattern=block.node\nn3 addr=r1.n3 pattern=block.node\n"
@@ -92,11 +85,10 @@ static void split(void **state)
 }
 
 /* Slurm's file has n3 in the wrong rack; the driver knows better. */
-static void disagree(void **state)
+TEST(disagree)
 {
     struct look l;
 
-    (void)state;
     look_at(&l,
             "n1 addr=r1.n1 pattern=block.node nvlink=A.1\nn2 addr=r1.n2 pattern=block.node "
             "nvlink=A.1\nn3 addr=r1.n3 pattern=block.node nvlink=B.1\n"
@@ -120,11 +112,10 @@ static void disagree(void **state)
     look_away(&l);
 }
 
-static void unknown(void **state)
+TEST(unknown)
 {
     struct look l;
 
-    (void)state;
     look_at(&l, "n1\nn2 addr=n2 pattern=node\n", 2, NULL); /* flat */
     assert_int_equal(l.code, EXIT_UNJUDGED);
     assert_int_equal(l.s.opinions, 0);
@@ -137,13 +128,12 @@ static void unknown(void **state)
     look_away(&l);
 }
 
-static void files(void **state)
+TEST(files)
 {
     char *a[] = {"n1", "n2"}, *b[] = {"n3", "n4"}, *all[] = {"n1", "n2", "n3", "n4"};
     struct look l;
     struct topo t;
 
-    (void)state;
     topo_init(&t);
     group_add(&t, SOURCE_SLURM, LEVEL_DOMAIN, "topology.conf", "r1", a, 2);
     group_add(&t, SOURCE_SLURM, LEVEL_DOMAIN, "topology.conf", "r2", b, 2);
@@ -175,7 +165,7 @@ static void bad_line(const char *line, const char *why)
     free(text);
 }
 
-static void lines(void **state)
+TEST(lines)
 {
     struct self_report here = {.node = mem_strdup("n1"), .rank = 3, .nvlink = mem_strdup("A.1")},
                        *list;
@@ -183,7 +173,6 @@ static void lines(void **state)
     char *line = self_report_line(&here), hostfile[] = "# nodes\nn1 slots=4\nn[2-3]:8\n\nn1\n";
     struct err err;
 
-    (void)state;
     assert_string_equal(line, "n1 rank=3 nvlink=A.1");
     free(line);
     self_report_free(&here);
@@ -198,13 +187,4 @@ static void lines(void **state)
     bad_line("n1 addr=a addr=b\n", "lines:1: addr is there twice");
     bad_line("n[1-2] rank=1\n", "lines:1: 2 nodes cannot all be there: \"n[1-2]\"");
     bad_line("n[1-\n", "lines:1: host list: unbalanced brackets in \"n[1-\"");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(together), cmocka_unit_test(split), cmocka_unit_test(disagree),
-        cmocka_unit_test(unknown),  cmocka_unit_test(files), cmocka_unit_test(lines),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

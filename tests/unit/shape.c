@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #include "matrix/shape.h"
 #include "small.h"
 
-static void hosts_are_domains_where_no_nvlink_is_known(void **state)
+TEST(hosts_are_domains_where_no_nvlink_is_known)
 {
     struct topo t;
     struct shape s;
     char text[48];
 
-    (void)state;
     small_topo(&t, 2, 4, 2, true, ENDPOINT_CPU);
     shape_of(&s, &t, (int[]){0, 1, 2, 3, 8, 9}, 6);
     assert_int_equal(s.ranks, 6);
@@ -29,12 +24,11 @@ static void hosts_are_domains_where_no_nvlink_is_known(void **state)
     topo_free(&t);
 }
 
-static void the_fewest_members_per_domain_count(void **state)
+TEST(the_fewest_members_per_domain_count)
 {
     struct topo t;
     struct shape s;
 
-    (void)state;
     small_topo(&t, 1, 3, 4, false, ENDPOINT_GPU);
     shape_of(&s, &t, (int[]){0, 1, 2, 4, 8, 9}, 6);
     assert_int_equal(s.per_domain, 1);
@@ -44,14 +38,13 @@ static void the_fewest_members_per_domain_count(void **state)
     topo_free(&t);
 }
 
-static void order_does_not_matter_and_thousands_of_domains_are_counted(void **state)
+TEST(order_does_not_matter_and_thousands_of_domains_are_counted)
 {
     enum { HOSTS = 10000 };
     struct topo t;
     struct shape s;
     int *ids = malloc(2 * HOSTS * sizeof(*ids));
 
-    (void)state;
     small_topo(&t, 1, HOSTS, 2, false, ENDPOINT_GPU);
     for (int i = 0; i < 2 * HOSTS; i++)
         ids[i] = (int)((i * 7919L) % (2 * HOSTS));
@@ -62,11 +55,10 @@ static void order_does_not_matter_and_thousands_of_domains_are_counted(void **st
     free(ids);
 }
 
-static void nodes_inside_a_domain_do_not_matter_but_nics_across_do(void **state)
+TEST(nodes_inside_a_domain_do_not_matter_but_nics_across_do)
 {
     struct shape a = {8, 1, 8, 1, 8, 1}, b = {8, 1, 8, 2, 4, 1};
 
-    (void)state;
     assert_true(shape_equal(&a, &b));
     a.domains = b.domains = 2;
     a.per_domain = b.per_domain = 4;
@@ -77,15 +69,4 @@ static void nodes_inside_a_domain_do_not_matter_but_nics_across_do(void **state)
     assert_false(shape_equal(&a, &b));
     b.racks = 0;
     assert_true(shape_equal(&a, &b));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hosts_are_domains_where_no_nvlink_is_known),
-        cmocka_unit_test(the_fewest_members_per_domain_count),
-        cmocka_unit_test(order_does_not_matter_and_thousands_of_domains_are_counted),
-        cmocka_unit_test(nodes_inside_a_domain_do_not_matter_but_nics_across_do),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

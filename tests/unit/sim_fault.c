@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What each fault of the simulation does: to every pair, held against its definition; to
  * collectives, which run at the rate of their slowest flow; to uplinks, many flows at once. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "measure/plan.h"
+#include "test.h"
 #include "transport/sim/sim.h"
 
 struct bed {
@@ -129,7 +124,7 @@ static bool none(const struct bed *b, int src, int dst, bool nic)
     return false;
 }
 
-static void each_fault_slows_the_pairs_that_pass_it(void **state)
+TEST(each_fault_slows_the_pairs_that_pass_it)
 {
     static const struct {
         const char *fault;
@@ -151,7 +146,6 @@ static void each_fault_slows_the_pairs_that_pass_it(void **state)
     };
     struct bed b;
 
-    (void)state;
     bed_open(&b, "gb200-nvl72", 6); /* two groups of racks with leaves of their own */
     for (size_t k = 0; k < sizeof(cases) / sizeof(*cases); k++) {
         put(&b, cases[k].fault);
@@ -187,7 +181,7 @@ static double left(const struct bed *b, enum op op, int first, int racks, int pe
     return ratio;
 }
 
-static void a_collective_runs_at_its_slowest_flow(void **state)
+TEST(a_collective_runs_at_its_slowest_flow)
 {
     static const struct {
         const char *fault;
@@ -216,7 +210,6 @@ static void a_collective_runs_at_its_slowest_flow(void **state)
     };
     struct bed b;
 
-    (void)state;
     bed_open(&b, "hgx-h100", 10);
     for (size_t k = 0; k < sizeof(cases) / sizeof(*cases); k++) {
         put(&b, cases[k].fault);
@@ -252,11 +245,10 @@ static double share_of(struct bed *b, int flows)
     return share;
 }
 
-static void lost_uplinks_are_shared_by_those_who_climb(void **state)
+TEST(lost_uplinks_are_shared_by_those_who_climb)
 {
     struct bed b;
 
-    (void)state;
     bed_open(&b, "hgx-h100", 16);
     put(&b, "lost-uplinks=leaf-00-0:0.25");
     assert_true(fabs(share_of(&b, 1) - 1) < 1e-9);
@@ -272,7 +264,7 @@ static void lost_uplinks_are_shared_by_those_who_climb(void **state)
 
 /* --- as typed --- */
 
-static void ends_are_read_strictly(void **state)
+TEST(ends_are_read_strictly)
 {
     static const struct {
         const char *text, *message;
@@ -292,7 +284,6 @@ static void ends_are_read_strictly(void **state)
     struct bed b;
     struct err err;
 
-    (void)state;
     bed_open(&b, "gb200-nvl72", 2);
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         assert_int_equal(sim_fault(&b.sim, bad[i].text, &err), -1);
@@ -304,16 +295,4 @@ static void ends_are_read_strictly(void **state)
     bed_open(&b, "rtxpro6000-100gbe", 3);
     assert_int_equal(sim_fault(&b.sim, "slow-uplinks=2:0.5", &err), 0);
     bed_close(&b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_fault_slows_the_pairs_that_pass_it),
-        cmocka_unit_test(a_collective_runs_at_its_slowest_flow),
-        cmocka_unit_test(lost_uplinks_are_shared_by_those_who_climb),
-        cmocka_unit_test(ends_are_read_strictly),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

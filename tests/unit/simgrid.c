@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* simgrid.c - the platform that is written from a matrix. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #include "base/mem.h"
 #include "export/export_impl.h"
@@ -51,13 +47,12 @@ static int count(const char *text, const char *word)
     return n;
 }
 
-static void every_pair_of_hosts_has_a_route_with_its_tiers_numbers(void **state)
+TEST(every_pair_of_hosts_has_a_route_with_its_tiers_numbers)
 {
     struct matrix m;
     struct err err;
     char *hosts;
 
-    (void)state;
     make(&m, "gb200-nvl72", 4);
     char *xml = platform_of(&m, (struct export_ask){0}, &hosts, &err);
     assert_non_null(xml);
@@ -81,13 +76,12 @@ static void every_pair_of_hosts_has_a_route_with_its_tiers_numbers(void **state)
     matrix_free(&m);
 }
 
-static void endpoints_can_be_the_nodes_and_racks_can_be_cut(void **state)
+TEST(endpoints_can_be_the_nodes_and_racks_can_be_cut)
 {
     struct matrix m;
     struct err err;
     char *hosts;
 
-    (void)state;
     make(&m, "gb200-nvl72", 2);
     char *xml =
         platform_of(&m, (struct export_ask){.endpoints = true, .hosts_per_rack = 2}, &hosts, &err);
@@ -102,7 +96,7 @@ static void endpoints_can_be_the_nodes_and_racks_can_be_cut(void **state)
     matrix_free(&m);
 }
 
-static void a_slow_pair_has_a_link_of_its_own_in_its_direction(void **state)
+TEST(a_slow_pair_has_a_link_of_its_own_in_its_direction)
 {
     struct exception slow = {.part = PART_ENDPOINT,
                              .side = SIDE_TX,
@@ -114,7 +108,6 @@ static void a_slow_pair_has_a_link_of_its_own_in_its_direction(void **state)
     struct matrix m;
     struct err err;
 
-    (void)state;
     make(&m, "gb200-nvl72", 2);
     MEM_PUSH(m.exception, m.exceptions) = slow;
     char *xml = platform_of(&m, (struct export_ask){.hosts_per_rack = 2}, NULL, &err);
@@ -131,12 +124,11 @@ static void a_slow_pair_has_a_link_of_its_own_in_its_direction(void **state)
     matrix_free(&m);
 }
 
-static void names_are_escaped(void **state)
+TEST(names_are_escaped)
 {
     struct matrix m;
     struct err err;
 
-    (void)state;
     make(&m, "rtxpro6000-100gbe", 1);
     small_rename(&m.topo, 1, "a\"<&b");
     char *xml = platform_of(&m, (struct export_ask){0}, NULL, &err);
@@ -146,12 +138,11 @@ static void names_are_escaped(void **state)
     matrix_free(&m);
 }
 
-static void what_cannot_be_a_platform_is_refused_with_the_reason(void **state)
+TEST(what_cannot_be_a_platform_is_refused_with_the_reason)
 {
     struct matrix m;
     struct err err;
 
-    (void)state;
     make(&m, "gb200-nvl72", 120);
     assert_null(platform_of(&m, (struct export_ask){0}, NULL, &err));
     assert_int_equal(err.code, EXIT_USAGE);
@@ -175,17 +166,4 @@ static void what_cannot_be_a_platform_is_refused_with_the_reason(void **state)
                         "the matrix has no latency or bandwidth for endpoints 0 and 4 (tier "
                         "mnnvl)");
     matrix_free(&m);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_pair_of_hosts_has_a_route_with_its_tiers_numbers),
-        cmocka_unit_test(endpoints_can_be_the_nodes_and_racks_can_be_cut),
-        cmocka_unit_test(a_slow_pair_has_a_link_of_its_own_in_its_direction),
-        cmocka_unit_test(names_are_escaped),
-        cmocka_unit_test(what_cannot_be_a_platform_is_refused_with_the_reason),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* SLURM_TOPOLOGY_ADDR: blocks, switches, lists of switches, names with dots. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "test.h"
 #include "topo/sources/sched/slurm.h"
 
 static void above(const char *addr, const char *pattern, const char *node, const char *wanted,
@@ -28,9 +23,8 @@ static void above(const char *addr, const char *pattern, const char *node, const
     slurm_addr_free(&a);
 }
 
-static void good(void **state)
+TEST(good)
 {
-    (void)state;
     above("rack2.node05", "block.node", NULL, "rack2", 1); /* as 24.11.5 gave it */
     above("core.spine1.leaf1.node05", "switch.switch.switch.node", NULL, "leaf1", 1);
     above("core.leaf[1-2,7].node05", "switch.switch.node", NULL, "leaf[1-2,7]", 3);
@@ -51,9 +45,8 @@ static void bad(const char *addr, const char *pattern, const char *why)
     slurm_addr_free(&a);
 }
 
-static void refused(void **state)
+TEST(refused)
 {
-    (void)state;
     bad("rack2.node05", "rack.node", "\"rack\" is not switch, block or node");
     bad("rack2.node05", "node.block", "the node is its last part");
     bad("rack2.node05", "block.block", "the node is its last part");
@@ -67,10 +60,4 @@ static void refused(void **state)
     bad("a\x1b[31m.node05", "block.node", "control character 0x1b");
     bad("leaf[1-70][1-70].n1", "switch.node", "more than 4096 hosts");
     bad("", "node", "does not fit");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(good), cmocka_unit_test(refused)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Files for Slurm: what a layout is made of, what each release refuses, names that fold. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #include "base/host.h"
 #include "export/export_impl.h"
@@ -73,11 +69,10 @@ static void is(const struct matrix *m, const char *format, const char *release, 
     free(got);
 }
 
-static void even(void **state)
+TEST(even)
 {
     struct matrix m;
 
-    (void)state;
     racks(&m, (int[]){2, 2, 2, 2}, 4, 2);
     is(&m, "slurm-block", "24.11", 0,
        "BlockName=rack-00 Nodes=n[00-01]\nBlockName=rack-01 Nodes=n[02-03]\n"
@@ -91,11 +86,10 @@ static void even(void **state)
 }
 
 /* Three racks below each spine: Slurm joins two or four, so the fourth is an empty one. */
-static void threes(void **state)
+TEST(threes)
 {
     struct matrix m;
 
-    (void)state;
     racks(&m, (int[]){1, 1, 1, 1, 1, 1, 2, 2, 2}, 9, 3);
     is(&m, "slurm-block", "25.05", 0,
        "BlockName=rack-00 Nodes=n00\nBlockName=rack-01 Nodes=n01\nBlockName=rack-02 Nodes=n02\n"
@@ -110,11 +104,10 @@ static void threes(void **state)
     matrix_free(&m);
 }
 
-static void unequal(void **state)
+TEST(unequal)
 {
     struct matrix m;
 
-    (void)state;
     racks(&m, (int[]){4, 4, 3}, 3, 0);
     char *old = lines(&m, "slurm-block", "24.11", 0), *newest = lines(&m, "slurm-block", NULL, 0);
     assert_non_null(strstr(old, "BlockSizes=3\n")); /* the smallest: a quarter is spare */
@@ -135,11 +128,10 @@ static void unequal(void **state)
 }
 
 /* Racks 0 and 2 are near each other, as 1 and 3 are: measured time puts them side by side. */
-static void measured(void **state)
+TEST(measured)
 {
     struct matrix m;
 
-    (void)state;
     racks(&m, (int[]){2, 2, 2, 2}, 4, 0);
     small_tier(&m, "rack", 1u << LEVEL_RACK, 10e-6, 1e9, true);
     small_tier(&m, "fabric", 0, 60e-6, 0.4e9, true);
@@ -153,11 +145,10 @@ static void measured(void **state)
     matrix_free(&m);
 }
 
-static void yaml(void **state)
+TEST(yaml)
 {
     struct matrix m;
 
-    (void)state;
     racks(&m, (int[]){1, 2}, 2, 0);
     is(&m, "slurm-yaml", "25.05", 0,
        "---\n- topology: \"blocks\"\n  cluster_default: true\n  block:\n    block_sizes: [2]\n"
@@ -179,12 +170,11 @@ static void yaml(void **state)
 }
 
 /* What we write, our reader takes: the checks of Slurm are in it. */
-static void back(void **state)
+TEST(back)
 {
     static const char *const formats[] = {"slurm-tree", "slurm-block", "slurm-yaml"};
     struct matrix m;
 
-    (void)state;
     racks(&m, (int[]){4, 3, 4, 4, 2, 4, 4}, 7, 3);
     for (size_t i = 0; i < 3; i++) {
         struct slurm_file f;
@@ -202,12 +192,11 @@ static void back(void **state)
     matrix_free(&m);
 }
 
-static void names(void **state)
+TEST(names)
 {
     char *was[] = {"rack-1", "block02", "5f0c.3", "a b", "8"};
     char **now = slurm_names_make(was, 5, "block");
 
-    (void)state;
     assert_string_equal(now[0], "rack-1");
     assert_string_equal(now[1], "block02");
     assert_string_equal(now[2], "block03");
@@ -218,14 +207,4 @@ static void names(void **state)
     now = slurm_names_make(clash, 2, "block");
     assert_string_not_equal(now[0], now[1]);
     hostlist_free(now, 2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(even),     cmocka_unit_test(threes), cmocka_unit_test(unequal),
-        cmocka_unit_test(measured), cmocka_unit_test(yaml),   cmocka_unit_test(back),
-        cmocka_unit_test(names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* smi_topo.c - nvidia-smi topo -m as it comes out of a terminal, a log or a ticket. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/file.h"
 #include "base/mem.h"
+#include "test.h"
 #include "topo/gpu.h"
 #include "topo/nic.h"
 #include "topo/sources/host/mnnvl.h"
@@ -53,12 +48,11 @@ static void same_facts(const struct topo *a, const struct topo *b)
     }
 }
 
-static void a_board_with_switches_has_links_paths_and_nearest_nics(void **state)
+TEST(a_board_with_switches_has_links_paths_and_nearest_nics)
 {
     char *text = load("hgx-h100-8gpu-8nic.txt");
     struct topo t;
 
-    (void)state;
     parse(&t, text);
     assert_int_equal(t.gpus, 8);
     for (int i = 0; i < 8; i++) {
@@ -80,13 +74,12 @@ static void a_board_with_switches_has_links_paths_and_nearest_nics(void **state)
     free(text);
 }
 
-static void what_logs_do_to_the_table_changes_nothing(void **state)
+TEST(what_logs_do_to_the_table_changes_nothing)
 {
     char *good = load("hgx-h100-8gpu-8nic.txt"), *ansi = load("hgx-h100-8gpu-8nic-ansi.txt");
     char *blanks = mem_strdup(good), *glued = mem_calloc(strlen(good) + 1, 1), *to = glued;
     struct topo a, b;
 
-    (void)state;
     parse(&a, good);
     parse(&b, ansi);
     same_facts(&a, &b);
@@ -123,12 +116,11 @@ static void what_logs_do_to_the_table_changes_nothing(void **state)
 }
 
 /* Every row of the table broken at each of its blanks in turn, as mail programs do. */
-static void rows_may_be_broken(void **state)
+TEST(rows_may_be_broken)
 {
     char *good = load("hgx-h100-8gpu-8nic.txt"), *end = strstr(good, "\nGPU3");
     struct topo a, b;
 
-    (void)state;
     parse(&a, good);
     assert_non_null(end);
     end = strchr(end + 1, '\n');
@@ -146,7 +138,7 @@ static void rows_may_be_broken(void **state)
 }
 
 /* What the driver leaves out (a GPU that fell off the bus, or is another container's) leaves a gap. */
-static void gaps_in_the_numbers_stay(void **state)
+TEST(gaps_in_the_numbers_stay)
 {
     static const char text[] = "\tGPU0\tGPU2\tGPU3\tNIC0\tCPU Affinity\tNUMA Affinity\n"
                                "GPU0\t X \tNV18\tNV18\tPIX\t0-47\t0\n"
@@ -156,7 +148,6 @@ static void gaps_in_the_numbers_stay(void **state)
     static const int number[] = {0, 2, 3}, numa[] = {0, 0, 1};
     struct topo t;
 
-    (void)state;
     parse(&t, text);
     assert_int_equal(t.endpoints, 3);
     for (int i = 0; i < 3; i++) {
@@ -169,7 +160,7 @@ static void gaps_in_the_numbers_stay(void **state)
 
 /* A row that ends early goes on with its CPUs: the cells that it lacks are not told, the next rows
  * are read as they are. */
-static void rows_may_end_early(void **state)
+TEST(rows_may_end_early)
 {
     static const char text[] = "\tGPU0\tGPU1\tNIC0\tCPU Affinity\tNUMA Affinity\n"
                                "GPU0\t X \tPHB\t0-47\t0\n"
@@ -177,7 +168,6 @@ static void rows_may_end_early(void **state)
                                "NIC0\tSYS\tPIX\t X \n";
     struct topo t;
 
-    (void)state;
     parse(&t, text);
     assert_int_equal(t.gpus, 2);
     assert_int_equal(t.gpu[0].path[1], PATH_PHB);
@@ -187,12 +177,11 @@ static void rows_may_end_early(void **state)
     topo_free(&t);
 }
 
-static void across_sockets_nothing_is_near(void **state)
+TEST(across_sockets_nothing_is_near)
 {
     char *text = load("gb200-tray-4gpu-6nic.txt");
     struct topo t;
 
-    (void)state;
     parse(&t, text);
     assert_int_equal(t.nics, 6);
     for (int i = 0; i < 4; i++) {
@@ -220,12 +209,11 @@ static void across_sockets_nothing_is_near(void **state)
     free(text);
 }
 
-static void a_gpu_that_lost_its_links_stands_out(void **state)
+TEST(a_gpu_that_lost_its_links_stands_out)
 {
     struct topo t;
     struct mnnvl m;
 
-    (void)state;
     parse(&t, "\tGPU0\tGPU1\tGPU2\tGPU3\tCPU Affinity\n"
               "GPU0\t X \tNV18\tNODE\tNV18\t0-7\n"
               "GPU1\tNV18\t X \tNODE\tNV18\t0-7\n"
@@ -241,11 +229,10 @@ static void a_gpu_that_lost_its_links_stands_out(void **state)
     topo_free(&t);
 }
 
-static void links_between_gpus_are_counted_one_by_one(void **state)
+TEST(links_between_gpus_are_counted_one_by_one)
 {
     struct topo t;
 
-    (void)state;
     parse(&t, "\tGPU0\tGPU1\tGPU2\tmlx5_0\tCPU Affinity\tNUMA Affinity\n"
               "GPU0\t X \tNV2\tNV1\tPIX\t0-7\t0\n"
               "GPU1\tNV2\t X \tSYS\tPHB\t0-7\t0\n"
@@ -263,7 +250,7 @@ static void links_between_gpus_are_counted_one_by_one(void **state)
     topo_free(&t);
 }
 
-static void a_table_that_cannot_be_trusted_is_refused(void **state)
+TEST(a_table_that_cannot_be_trusted_is_refused)
 {
     static const struct {
         const char *text, *why;
@@ -282,7 +269,6 @@ static void a_table_that_cannot_be_trusted_is_refused(void **state)
         {"\tGPU99\nGPU99\t X \n", "f: GPU99 is more than the 32 GPUs of a host"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
         struct err err = {0};
         struct topo t;
@@ -295,21 +281,4 @@ static void a_table_that_cannot_be_trusted_is_refused(void **state)
             fail_msg("\"%s\" where \"%s\" is expected", err.text, row[i].why);
         topo_free(&t);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_board_with_switches_has_links_paths_and_nearest_nics),
-        cmocka_unit_test(what_logs_do_to_the_table_changes_nothing),
-        cmocka_unit_test(rows_may_be_broken),
-        cmocka_unit_test(gaps_in_the_numbers_stay),
-        cmocka_unit_test(rows_may_end_early),
-        cmocka_unit_test(across_sockets_nothing_is_near),
-        cmocka_unit_test(a_gpu_that_lost_its_links_stands_out),
-        cmocka_unit_test(links_between_gpus_are_counted_one_by_one),
-        cmocka_unit_test(a_table_that_cannot_be_trusted_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* smi_xml.c - nvidia-smi -q -x: the same rows and the same verdict as from NVML. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/mem.h"
+#include "test.h"
 #include "topo/gpu.h"
 #include "topo/nic.h"
 #include "topo/sources/host/host_devices_impl.h"
@@ -27,13 +22,12 @@ static void read_file(struct topo *t, const char *host, const char *path)
         fail_msg("%s", err.text);
 }
 
-static void a_tray_is_read_with_every_number_that_nvml_has(void **state)
+TEST(a_tray_is_read_with_every_number_that_nvml_has)
 {
     char text[64];
     struct topo t;
     int told;
 
-    (void)state;
     topo_init(&t);
     read_file(&t, "n1", "tests/machines/smi-xml/tray1.xml");
     assert_int_equal(t.gpus, 2);
@@ -65,12 +59,11 @@ static void a_tray_is_read_with_every_number_that_nvml_has(void **state)
     topo_free(&t);
 }
 
-static void trays_of_a_rack_share_domain_and_verdict(void **state)
+TEST(trays_of_a_rack_share_domain_and_verdict)
 {
     struct topo t;
     struct mnnvl m;
 
-    (void)state;
     topo_init(&t);
     /* The later host first: rows stay in the order of hosts. */
     topo_add_host(&t, "n1");
@@ -114,13 +107,12 @@ static void trays_of_a_rack_share_domain_and_verdict(void **state)
     topo_free(&t);
 }
 
-static void links_that_are_not_told_are_not_said_to_be_missing(void **state)
+TEST(links_that_are_not_told_are_not_said_to_be_missing)
 {
     struct topo t;
     struct err err;
     struct mnnvl m;
 
-    (void)state;
     topo_init(&t);
     read_file(&t, "n1", "tests/machines/smi-xml/hgx.xml");
     assert_int_equal(t.gpu[7].health, 0x1a8);
@@ -143,11 +135,10 @@ static void links_that_are_not_told_are_not_said_to_be_missing(void **state)
     topo_free(&t);
 }
 
-static void a_second_reading_changes_no_count(void **state)
+TEST(a_second_reading_changes_no_count)
 {
     struct topo t;
 
-    (void)state;
     topo_init(&t);
     read_file(&t, "n1", "tests/machines/smi-xml/tray1.xml");
     read_file(&t, "n1", "tests/machines/smi-xml/tray1.xml");
@@ -156,7 +147,7 @@ static void a_second_reading_changes_no_count(void **state)
     topo_free(&t);
 }
 
-static void what_a_driver_asks_for_is_known_in_both_spellings(void **state)
+TEST(what_a_driver_asks_for_is_known_in_both_spellings)
 {
     static const struct {
         const char *text;
@@ -174,7 +165,6 @@ static void what_a_driver_asks_for_is_known_in_both_spellings(void **state)
                {"Sing", 255},
                {"N/A", -1}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
         char *text = mem_printf("<nvidia_smi_log><gpu id=\"00000000:01:00.0\">"
                                 "<gpu_recovery_action>%s</gpu_recovery_action></gpu>"
@@ -205,9 +195,8 @@ static void refused(const char *text, const char *why)
     topo_free(&t);
 }
 
-static void what_is_no_log_of_nvidia_smi_is_refused(void **state)
+TEST(what_is_no_log_of_nvidia_smi_is_refused)
 {
-    (void)state;
     refused("", "f.xml:1: no element found");
     refused("<system/>", "f.xml:1: <system> where <nvidia_smi_log>");
     refused("<nvidia_smi_log/>", "f.xml: no <gpu> in it");
@@ -220,7 +209,7 @@ static void what_is_no_log_of_nvidia_smi_is_refused(void **state)
             "declarations have no place");
 }
 
-static void the_real_logs_are_read(void **state)
+TEST(the_real_logs_are_read)
 {
     static const struct {
         const char *name, *model;
@@ -233,7 +222,6 @@ static void the_real_logs_are_read(void **state)
                {"l40s", "NVIDIA L40S", 1, 0},
                {"t4", "Tesla T4", 1, 0}};
 
-    (void)state;
     if (access("../shared/fixtures/nvidia-smi-xml/qx-t4.xml", R_OK) != 0) {
         print_message("no ../shared/fixtures/nvidia-smi-xml here\n");
         skip();
@@ -251,19 +239,4 @@ static void the_real_logs_are_read(void **state)
         topo_free(&t);
         free(path);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_tray_is_read_with_every_number_that_nvml_has),
-        cmocka_unit_test(trays_of_a_rack_share_domain_and_verdict),
-        cmocka_unit_test(links_that_are_not_told_are_not_said_to_be_missing),
-        cmocka_unit_test(a_second_reading_changes_no_count),
-        cmocka_unit_test(what_a_driver_asks_for_is_known_in_both_spellings),
-        cmocka_unit_test(what_is_no_log_of_nvidia_smi_is_refused),
-        cmocka_unit_test(the_real_logs_are_read),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/stats.h"
+#include "test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void quantiles_are_those_of_type_seven(void **state)
+TEST(quantiles_are_those_of_type_seven)
 {
     /* Hyndman & Fan 1996, type 7: position q (n-1). */
     const double v[] = {1, 2, 4, 8};
 
-    (void)state;
     assert_float_equal(stats_quantile(v, 4, 0), 1, 1e-12);
     assert_float_equal(stats_quantile(v, 4, 0.5), 3, 1e-12);
     assert_float_equal(stats_quantile(v, 4, 0.25), 1.75, 1e-12);
@@ -24,31 +18,28 @@ static void quantiles_are_those_of_type_seven(void **state)
     assert_float_equal(stats_quantile(v, 1, 0.3), 1, 1e-12);
 }
 
-static void median_and_mad_ignore_one_wild_value(void **state)
+TEST(median_and_mad_ignore_one_wild_value)
 {
     double v[] = {5, 1e9, 4, 6, 5};
 
-    (void)state;
     assert_float_equal(stats_median(v, 5), 5, 1e-12);
     assert_float_equal(stats_mad(v, 5, 5), 1, 1e-12);
 }
 
-static void the_mad_of_many_values_is_that_of_few(void **state)
+TEST(the_mad_of_many_values_is_that_of_few)
 {
     double v[1001];
 
-    (void)state;
     for (int i = 0; i < 1001; i++)
         v[i] = i;
     assert_float_equal(stats_mad(v, 1001, 500), 250, 1e-12);
 }
 
-static void the_interval_of_the_median_follows_the_published_ranks(void **state)
+TEST(the_interval_of_the_median_follows_the_published_ranks)
 {
     /* Le Boudec 2010, table A.1: n = 6..: ranks 1 and 6; n = 100 by the formula: 40 and 61. */
     double v[100], lo, hi;
 
-    (void)state;
     for (int i = 0; i < 100; i++)
         v[i] = i + 1;
     stats_median_ci(v, 100, &lo, &hi);
@@ -62,12 +53,11 @@ static void the_interval_of_the_median_follows_the_published_ranks(void **state)
     assert_float_equal(hi, 1, 1e-12);
 }
 
-static void the_interval_holds_the_true_median_in_95_of_100_samples(void **state)
+TEST(the_interval_holds_the_true_median_in_95_of_100_samples)
 {
     struct rng r;
     int held = 0;
 
-    (void)state;
     rng_seed(&r, 1);
     for (int k = 0; k < 4000; k++) {
         double v[40], lo, hi;
@@ -81,12 +71,11 @@ static void the_interval_holds_the_true_median_in_95_of_100_samples(void **state
     assert_true(held <= 0.985 * 4000); /* nor so wide that it says nothing */
 }
 
-static void summary_has_every_field_in_order(void **state)
+TEST(summary_has_every_field_in_order)
 {
     double v[101];
     struct summary s;
 
-    (void)state;
     for (int i = 0; i < 101; i++)
         v[i] = 100 - i;
     stats_summary(&s, v, 101);
@@ -96,26 +85,24 @@ static void summary_has_every_field_in_order(void **state)
     assert_float_equal(s.mad, 25, 1e-12);
 }
 
-static void the_generator_gives_the_published_numbers(void **state)
+TEST(the_generator_gives_the_published_numbers)
 {
     /* splitmix64 from 0 starts e220a8397b1dcdaf 6e789e6aa1b965f4 (prng.di.unimi.it/splitmix64.c);
      * the first xoshiro256** output is rotl(s[1] * 5, 7) * 9. */
     struct rng r;
 
-    (void)state;
     rng_seed(&r, 0);
     assert_true(r.s[0] == 0xe220a8397b1dcdafULL);
     assert_true(r.s[1] == 0x6e789e6aa1b965f4ULL);
     assert_true(rng_u64(&r) == 0x99ec5f36cb75f2b4ULL);
 }
 
-static void random_numbers_are_spread_as_they_should_be(void **state)
+TEST(random_numbers_are_spread_as_they_should_be)
 {
     struct rng r;
     double sum = 0, square = 0;
     int seen[7] = {0}, order[7] = {0, 1, 2, 3, 4, 5, 6};
 
-    (void)state;
     rng_seed(&r, 42);
     for (int i = 0; i < 100000; i++) {
         double x = rng_normal(&r), u = rng_uniform(&r);
@@ -137,13 +124,12 @@ static void random_numbers_are_spread_as_they_should_be(void **state)
 }
 
 /* Of 8! orders one only rises and one only falls; of 5! four have one inversion. */
-static void a_trend_has_the_tabulated_probability(void **state)
+TEST(a_trend_has_the_tabulated_probability)
 {
     const double up[] = {1, 2, 3, 4, 5, 6, 7, 8}, down[] = {4, 3, 2, 1}, swap[] = {2, 1, 3, 4, 5},
                  flat[] = {1, 1, 1, 1, 1}, few[] = {1, 2, 3};
     double mixed[] = {5, 1, 4, 2, 6, 3}, many[40];
 
-    (void)state;
     assert_float_equal(stats_trend(up, 8), 2.0 / 40320, 1e-12);
     assert_float_equal(stats_trend(down, 4), 2.0 / 24, 1e-12);
     assert_float_equal(stats_trend(swap, 5), 2 * (1 + 4) / 120.0, 1e-12);
@@ -158,12 +144,11 @@ static void a_trend_has_the_tabulated_probability(void **state)
     assert_float_equal(stats_trend(tied, 5), erfc(8 / sqrt(282 / 18.0) / sqrt(2)), 1e-12);
 }
 
-static void a_slope_ignores_one_wild_value(void **state)
+TEST(a_slope_ignores_one_wild_value)
 {
     const double t[] = {0, 1, 2, 3, 4, 5, 6, 7}, v[] = {0, 2, 4, 6, 800, 10, 12, 14};
     double lo, hi;
 
-    (void)state;
     assert_float_equal(stats_slope(t, v, 8, &lo, &hi), 2, 1e-12);
     assert_true(lo <= 2 && 2 <= hi);
     const double same[] = {1, 1, 1};
@@ -171,12 +156,11 @@ static void a_slope_ignores_one_wild_value(void **state)
 }
 
 /* 8 normal values around a line: the interval holds its slope in 95 of 100. */
-static void the_interval_of_a_slope_holds_it(void **state)
+TEST(the_interval_of_a_slope_holds_it)
 {
     struct rng r;
     int held = 0;
 
-    (void)state;
     rng_seed(&r, 11);
     for (int k = 0; k < 4000; k++) {
         double t[8], v[8], lo, hi;
@@ -190,13 +174,12 @@ static void the_interval_of_a_slope_holds_it(void **state)
     assert_in_range(held, 3720, 3960);
 }
 
-static void holm_stops_at_the_first_that_fails(void **state)
+TEST(holm_stops_at_the_first_that_fails)
 {
     const double p[] = {0.04, 0.001, NAN, 0.03, 0.02};
     const bool at5[] = {false, true, false, false, false}, all[] = {true, true, false, true, true};
     bool sure[5];
 
-    (void)state;
     stats_holm(p, 5, 0.05, sure);
     assert_memory_equal(sure, at5, sizeof(sure));
     stats_holm(p, 5, 0.08, sure);
@@ -205,11 +188,10 @@ static void holm_stops_at_the_first_that_fails(void **state)
 }
 
 /* Few normal values have a deviation of 1 on average. */
-static void the_spread_of_few_values_is_not_too_small(void **state)
+TEST(the_spread_of_few_values_is_not_too_small)
 {
     struct rng r;
 
-    (void)state;
     rng_seed(&r, 12);
     for (int n = 3; n < 12; n += 2) {
         double v[12], sum = 0;
@@ -223,12 +205,11 @@ static void the_spread_of_few_values_is_not_too_small(void **state)
 }
 
 /* As sorting finds it, among ties too. */
-static void test_select(void **state)
+TEST(test_select)
 {
     struct rng r;
     double v[200], sorted[200];
 
-    (void)state;
     rng_seed(&r, 5);
     for (int n = 1; n <= 200; n++) {
         for (int i = 0; i < n; i++)
@@ -249,13 +230,12 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void many_values_are_sorted_as_few_are(void **state)
+TEST(many_values_are_sorted_as_few_are)
 {
     enum { MANY = 20000 };
     double *got = malloc(MANY * sizeof(double)), *want = malloc(MANY * sizeof(double));
     struct rng r;
 
-    (void)state;
     rng_seed(&r, 31);
     for (int kind = 0; kind < 5; kind++)
         for (int n = 1; n <= MANY; n = n * 5 / 2 + 1) {
@@ -277,7 +257,7 @@ static void many_values_are_sorted_as_few_are(void **state)
 }
 
 /* Equal ones keep their order, whatever the size of an item, and negative numbers come first. */
-static void items_are_sorted_by_their_two_ints(void **state)
+TEST(items_are_sorted_by_their_two_ints)
 {
     enum { MANY = 20000 };
     struct item {
@@ -285,7 +265,6 @@ static void items_are_sorted_by_their_two_ints(void **state)
     } *v = malloc(MANY * sizeof(*v));
     struct rng r;
 
-    (void)state;
     rng_seed(&r, 77);
     for (int n = 0; n <= MANY; n = n * 5 / 2 + 1) {
         unsigned spread = n % 2 ? 5 : 1u << 20;
@@ -301,12 +280,11 @@ static void items_are_sorted_by_their_two_ints(void **state)
 }
 
 /* Variances of 4 degrees of freedom whose truth is the same, or spreads by a factor of e. */
-static void a_prior_is_as_heavy_as_variances_are_alike(void **state)
+TEST(a_prior_is_as_heavy_as_variances_are_alike)
 {
     double alike[400], unlike[400], var0, df0;
     struct rng r;
 
-    (void)state;
     rng_seed(&r, 12);
     for (int i = 0; i < 400; i++) {
         alike[i] = 0;
@@ -327,29 +305,4 @@ static void a_prior_is_as_heavy_as_variances_are_alike(void **state)
     assert_int_equal(STATS_PRIOR, 6);
     stats_prior((double[]){0, NAN}, 2, 4, &var0, &df0);
     assert_float_equal(var0, 0, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_select),
-        cmocka_unit_test(a_prior_is_as_heavy_as_variances_are_alike),
-        cmocka_unit_test(a_trend_has_the_tabulated_probability),
-        cmocka_unit_test(a_slope_ignores_one_wild_value),
-        cmocka_unit_test(the_interval_of_a_slope_holds_it),
-        cmocka_unit_test(holm_stops_at_the_first_that_fails),
-        cmocka_unit_test(the_spread_of_few_values_is_not_too_small),
-        cmocka_unit_test(quantiles_are_those_of_type_seven),
-        cmocka_unit_test(median_and_mad_ignore_one_wild_value),
-        cmocka_unit_test(the_mad_of_many_values_is_that_of_few),
-        cmocka_unit_test(the_interval_of_the_median_follows_the_published_ranks),
-        cmocka_unit_test(the_interval_holds_the_true_median_in_95_of_100_samples),
-        cmocka_unit_test(summary_has_every_field_in_order),
-        cmocka_unit_test(the_generator_gives_the_published_numbers),
-        cmocka_unit_test(many_values_are_sorted_as_few_are),
-        cmocka_unit_test(items_are_sorted_by_their_two_ints),
-        cmocka_unit_test(random_numbers_are_spread_as_they_should_be),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

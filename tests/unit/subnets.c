@@ -2,22 +2,17 @@
 /* Random subnets: units of hosts with rails, hosts that lack adapters, storage hosts, one to five
  * tiers of switches.  What is read of them groups the hosts as they are cabled, at every tier, and
  * exports hold every host.  A failure prints its seed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/host.h"
 #include "base/mem.h"
 #include "base/stats.h"
 #include "export/export.h"
+#include "test.h"
 #include "topo/groups.h"
 #include "topo/lint/lint.h"
 #include "topo/net.h"
@@ -384,13 +379,12 @@ static void check_exports(const struct subnet_plan *p, struct topo *t)
     matrix_free(&m);
 }
 
-static void subnets_are_recovered(void **state)
+TEST(subnets_are_recovered)
 {
     struct subnet_plan *p = mem_calloc(1, sizeof(*p));
     char path[] = "/tmp/subnetsXXXXXX";
     int fd = mkstemp(path);
 
-    (void)state;
     assert_true(fd >= 0);
     FILE *f = fdopen(fd, "w");
     for (unsigned seed = 1; seed <= SEEDS; seed++) {
@@ -421,11 +415,4 @@ static void subnets_are_recovered(void **state)
     fclose(f);
     remove(path);
     free(p);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(subnets_are_recovered)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

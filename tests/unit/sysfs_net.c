@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sysfs_net.c - network ports of recorded machines (tests/machines). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #include "base/mem.h"
 #include "spawn.h"
@@ -52,11 +48,10 @@ static const char *why(const struct topo *t, const char *what)
     return "(seen)";
 }
 
-static void a_virtual_machine_has_its_one_port_and_no_rate(void **state)
+TEST(a_virtual_machine_has_its_one_port_and_no_rate)
 {
     struct topo t;
 
-    (void)state;
     read_machine(&t, "vm");
     assert_int_equal(t.nics, 1); /* neither the bridge nor the veth */
     assert_string_equal(t.nic[0].name, "eth0");
@@ -70,11 +65,10 @@ static void a_virtual_machine_has_its_one_port_and_no_rate(void **state)
     topo_free(&t);
 }
 
-static void a_tray_has_four_infiniband_ports_and_no_ipoib_twins(void **state)
+TEST(a_tray_has_four_infiniband_ports_and_no_ipoib_twins)
 {
     struct topo t;
 
-    (void)state;
     read_machine(&t, "gb300-tray");
     assert_int_equal(t.nics, 5);
     for (int i = 0; i < 4; i++) {
@@ -90,11 +84,10 @@ static void a_tray_has_four_infiniband_ports_and_no_ipoib_twins(void **state)
     topo_free(&t);
 }
 
-static void ports_come_in_the_order_of_their_numbers_with_their_states(void **state)
+TEST(ports_come_in_the_order_of_their_numbers_with_their_states)
 {
     struct topo t;
 
-    (void)state;
     read_machine(&t, "hgx8");
     assert_int_equal(t.nics, 10);
     assert_string_equal(t.nic[6].name, "mlx5_6");
@@ -118,11 +111,10 @@ static const struct nic *nic(const struct topo *t, const char *name)
     return NULL;
 }
 
-static void roce_ports_have_the_address_that_nccl_takes(void **state)
+TEST(roce_ports_have_the_address_that_nccl_takes)
 {
     struct topo t;
 
-    (void)state;
     read_machine(&t, "roce");
     const struct nic *n = nic(&t, "mlx5_0");
     assert_string_equal(n->gid, "::ffff:10.1.0.1");
@@ -155,11 +147,10 @@ static void roce_ports_have_the_address_that_nccl_takes(void **state)
     topo_free(&t);
 }
 
-static void infiniband_ports_are_known_by_the_guid_in_their_address(void **state)
+TEST(infiniband_ports_are_known_by_the_guid_in_their_address)
 {
     struct topo t;
 
-    (void)state;
     read_machine(&t, "gb300-tray");
     assert_string_equal(t.nic[0].guid, "0xb8e924030091a2c0");
     assert_string_equal(t.nic[0].gid, "fe80::b8e9:2403:91:a2c0");
@@ -171,7 +162,7 @@ static void infiniband_ports_are_known_by_the_guid_in_their_address(void **state
 }
 
 /* The address with the identifier FLID (here 0x0102) is number 1 there. */
-static void routable_infiniband_ports_have_the_address_that_nccl_takes(void **state)
+TEST(routable_infiniband_ports_have_the_address_that_nccl_takes)
 {
     static const char *const text[] = {"fe80:0000:0102:0001:b8e9:2403:0091:a2c0",
                                        "fe80:0000:0000:0000:b8e9:2403:0091:a2c0"};
@@ -180,7 +171,6 @@ static void routable_infiniband_ports_have_the_address_that_nccl_takes(void **st
     struct topo t;
     struct err err;
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         FILE *f = fopen(file, "w");
         assert_non_null(f);
@@ -198,14 +188,13 @@ static void routable_infiniband_ports_have_the_address_that_nccl_takes(void **st
     free(file);
 }
 
-static void veth_counts_where_nothing_else_is(void **state)
+TEST(veth_counts_where_nothing_else_is)
 {
     char *root = mem_printf("%s/container", folder), *type = mem_printf("%s/veth", folder);
     struct topo t;
     struct err err;
     FILE *f = fopen(type, "w");
 
-    (void)state;
     assert_non_null(f);
     fputs("/sys/class/net/lo/type: 772\n/sys/class/net/hsn0/type: 1\n"
           "/sys/class/net/hsn0/operstate: up\n/sys/class/net/hsn0/speed: 10000\n"
@@ -223,12 +212,11 @@ static void veth_counts_where_nothing_else_is(void **state)
     free(type);
 }
 
-static void nothing_there_is_said_and_no_error(void **state)
+TEST(nothing_there_is_said_and_no_error)
 {
     struct topo t;
     struct err err;
 
-    (void)state;
     topo_init(&t);
     assert_int_equal(topo_read_sysfs_net(&t, topo_add_host(&t, "c"), "/nonexistent", &err), 0);
     assert_int_equal(t.nics, 0);
@@ -238,13 +226,12 @@ static void nothing_there_is_said_and_no_error(void **state)
     topo_free(&t);
 }
 
-static void the_mock_of_a_gb300_host_is_read(void **state)
+TEST(the_mock_of_a_gb300_host_is_read)
 {
     static const char root[] = "../shared/fixtures/sysfs-infiniband-gb300-mock";
     struct topo t;
     struct err err;
 
-    (void)state;
     if (access(root, R_OK) != 0) {
         print_message("no %s here\n", root);
         skip();
@@ -261,19 +248,4 @@ static void the_mock_of_a_gb300_host_is_read(void **state)
     topo_free(&t);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_virtual_machine_has_its_one_port_and_no_rate),
-        cmocka_unit_test(a_tray_has_four_infiniband_ports_and_no_ipoib_twins),
-        cmocka_unit_test(ports_come_in_the_order_of_their_numbers_with_their_states),
-        cmocka_unit_test(roce_ports_have_the_address_that_nccl_takes),
-        cmocka_unit_test(infiniband_ports_are_known_by_the_guid_in_their_address),
-        cmocka_unit_test(routable_infiniband_ports_have_the_address_that_nccl_takes),
-        cmocka_unit_test(veth_counts_where_nothing_else_is),
-        cmocka_unit_test(nothing_there_is_said_and_no_error),
-        cmocka_unit_test(the_mock_of_a_gb300_host_is_read),
-    };
-
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+TEST_GROUP(make_folder, remove_folder)

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "base/mem.h"
 #include "base/table.h"
+#include "test.h"
 
 static const char *const none = NULL;
 
@@ -26,7 +21,7 @@ static void prints(const struct table *t, const char *wanted)
 }
 
 /* The same rows as text, TSV and JSON; each column may be in one of them only. */
-static void test_cells(void **state)
+TEST(test_cells)
 {
     static const struct table_column columns[] = {{"name", "name", "text"},
                                                   {"of", NULL, "text?"},
@@ -42,7 +37,6 @@ static void test_cells(void **state)
     struct table t;
     json_t *nothing = NULL;
 
-    (void)state;
     table_open(&t, columns);
     table_add(&t, "é", "a", 12, 1024., 0.5, 2e9, 0.25, 0.03, 1, json_true());
     table_add(&t, none, none, 0, NAN, 0., INFINITY, NAN, -0.01, 0, nothing);
@@ -60,7 +54,7 @@ static void test_cells(void **state)
 }
 
 /* In TSV what is not known is empty, and a dead part takes for ever. */
-static void test_tsv(void **state)
+TEST(test_tsv)
 {
     static const struct table_column columns[] = {
         {"s", "s", "exact"}, {"share", "share", "%.2f"}, {"name", "name", "text"}, {0}};
@@ -68,7 +62,6 @@ static void test_tsv(void **state)
     char *text;
     size_t len;
 
-    (void)state;
     table_open(&t, columns);
     table_add(&t, 0.1234567891, 0.5, "a");
     table_add(&t, INFINITY, NAN, none);
@@ -80,13 +73,12 @@ static void test_tsv(void **state)
     table_free(&t);
 }
 
-static void test_texts(void **state)
+TEST(test_texts)
 {
     static const struct table_column columns[] = {
         {NULL, "a", "figure"}, {NULL, "long", "text"}, {0}};
     struct table t;
 
-    (void)state;
     table_open(&t, columns);
     table_add(&t, none, "b");
     table_add(&t, "ccc", "");
@@ -96,13 +88,12 @@ static void test_texts(void **state)
 
 /* A table as wide as the terminal is left alone; one character less, and heads fold before texts;
  * figures are never broken, and a column without values is left out. */
-static void test_fold(void **state)
+TEST(test_fold)
 {
     static const struct table_column columns[] = {
         {NULL, "pairs measured", "count"}, {NULL, "nothing", "rate"}, {NULL, "why", "text"}, {0}};
     struct table t;
 
-    (void)state;
     table_open(&t, columns);
     table_add(&t, 2307, NAN, "two of them");
     table_add(&t, 7, NAN, "none");
@@ -125,13 +116,12 @@ static void test_fold(void **state)
 }
 
 /* Lines are as long as COLUMNS allows, to the character, and a longer word has its own. */
-static void test_wrap(void **state)
+TEST(test_wrap)
 {
     char *text;
     size_t len;
     FILE *out = mem_stream(&text, &len);
 
-    (void)state;
     setenv("COLUMNS", "10", 1);
     table_wrap(out, 2, "%s", "  one two three 12345678901 é6789012");
     setenv("COLUMNS", "9", 1);
@@ -142,14 +132,4 @@ static void test_wrap(void **state)
     assert_string_equal(
         text, "  one two\n  three\n  12345678901\n  é6789012\none two\n  tw\nat one\n  5 %\n\n");
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cells), cmocka_unit_test(test_tsv),  cmocka_unit_test(test_texts),
-        cmocka_unit_test(test_fold),  cmocka_unit_test(test_wrap),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "step/timing.h"
+#include "test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 /* Unit rates, so that amounts are seconds; the tests set what they look at. */
 static struct coefficients unit_coefficients(void)
@@ -60,7 +55,7 @@ static double sum(const struct timing *t, int messages)
     return s;
 }
 
-static void equal_stages_give_the_published_bubble(void **state)
+TEST(equal_stages_give_the_published_bubble)
 {
     struct coefficients c = unit_coefficients();
     struct traffic none = {.messages = 0};
@@ -69,7 +64,6 @@ static void equal_stages_give_the_published_bubble(void **state)
     struct recipe r = batches(1, 8);
     struct timing t;
 
-    (void)state;
     timing_of(&t, &none, NULL, &w, &c, &l, &r);
     assert_float_equal(t.sec, 3 * (8 + 3), 1e-12);
     r.stages = 3;
@@ -80,7 +74,7 @@ static void equal_stages_give_the_published_bubble(void **state)
 }
 
 /* F = 1, B = 1 and W = 1 s, four stages. */
-static void zero_bubble_schedules_fill_it_with_weights_gradients(void **state)
+TEST(zero_bubble_schedules_fill_it_with_weights_gradients)
 {
     static const struct {
         enum schedule schedule;
@@ -96,7 +90,6 @@ static void zero_bubble_schedules_fill_it_with_weights_gradients(void **state)
     struct recipe r = batches(1, 8);
     struct timing t;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++) {
         r.schedule = (int)want[i].schedule;
         timing_of(&t, &none, NULL, &w, &c, &l, &r);
@@ -110,7 +103,7 @@ static void zero_bubble_schedules_fill_it_with_weights_gradients(void **state)
 }
 
 /* Stages of 3, 3, 3 and 7 s: seven rounds of the slowest and one of each. */
-static void the_slowest_stage_sets_the_pace(void **state)
+TEST(the_slowest_stage_sets_the_pace)
 {
     struct coefficients c = unit_coefficients();
     struct traffic none = {.messages = 0};
@@ -119,7 +112,6 @@ static void the_slowest_stage_sets_the_pace(void **state)
     struct recipe r = batches(1, 8);
     struct timing t;
 
-    (void)state;
     w.last.forward[WORK_HEAD] = 4;
     w.mean.forward[WORK_HEAD] = 1;
     timing_of(&t, &none, NULL, &w, &c, &l, &r);
@@ -138,7 +130,7 @@ static struct message gradients(double count, double rounds)
 
 /* Once a step beside one backward pass of 2 s: what does not fit is seen, and the last message at
  * least. */
-static void gradients_hide_behind_one_backward_pass(void **state)
+TEST(gradients_hide_behind_one_backward_pass)
 {
     struct coefficients c = unit_coefficients();
     struct traffic tr = {.messages = 1, .message = {gradients(10, 1)}};
@@ -147,7 +139,6 @@ static void gradients_hide_behind_one_backward_pass(void **state)
     struct recipe r = batches(2, 4);
     struct timing t;
 
-    (void)state;
     timing_of(&t, &tr, (double[]){0.1}, &w, &c, &l, &r); /* 1 s in all */
     assert_float_equal(t.seen[0], 0.1, 1e-12);
     timing_of(&t, &tr, (double[]){0.5}, &w, &c, &l, &r); /* 5 s in all */
@@ -161,7 +152,7 @@ static void gradients_hide_behind_one_backward_pass(void **state)
 
 /* 10 kernels forward and 20 backward: a host that needs 0.2 s for each takes 6 s, of which compute
  * and messages inside layers cover their own.  A faster one costs nothing. */
-static void a_slow_host_sets_the_pace_of_a_microbatch(void **state)
+TEST(a_slow_host_sets_the_pace_of_a_microbatch)
 {
     struct coefficients c = unit_coefficients();
     struct message inside = {.phase = PHASE_LAYER, .exposure = EXPOSE_TP, .count = 8, .rounds = 4};
@@ -171,7 +162,6 @@ static void a_slow_host_sets_the_pace_of_a_microbatch(void **state)
     struct recipe r = batches(2, 4);
     struct timing t;
 
-    (void)state;
     w.mean.forward[WORK_LAUNCH] = 10;
     w.mean.backward[WORK_LAUNCH] = 20;
     w.other = w.last = w.mean;
@@ -187,7 +177,7 @@ static void a_slow_host_sets_the_pace_of_a_microbatch(void **state)
 }
 
 /* Links slower than their preset stretch what leaves a domain of 8 and nothing inside it. */
-static void slow_links_stretch_what_leaves_a_domain(void **state)
+TEST(slow_links_stretch_what_leaves_a_domain)
 {
     static const struct {
         struct span span;
@@ -199,7 +189,6 @@ static void slow_links_stretch_what_leaves_a_domain(void **state)
     struct recipe r = batches(2, 4);
     struct timing t;
 
-    (void)state;
     c.links = 3;
     c.domain = 8;
     c.exposed[EXPOSE_TP] = 1;
@@ -219,7 +208,7 @@ static void slow_links_stretch_what_leaves_a_domain(void **state)
 
 /* With nothing beside them they take their factor of the fabric's time, in a pipeline's bubble
  * neither more nor less. */
-static void gradients_beside_nothing_are_seen_whole(void **state)
+TEST(gradients_beside_nothing_are_seen_whole)
 {
     struct coefficients c = unit_coefficients();
     struct traffic tr = {.messages = 1, .message = {gradients(10, 1)}};
@@ -227,7 +216,6 @@ static void gradients_beside_nothing_are_seen_whole(void **state)
     struct recipe r = batches(2, 4);
     struct timing t, none;
 
-    (void)state;
     c.exposed[EXPOSE_DP_PLAIN] = 1.5;
     tr.message[0].exposure = EXPOSE_DP_PLAIN;
     for (int pp = 1; pp <= 4; pp *= 4) {
@@ -242,7 +230,7 @@ static void gradients_beside_nothing_are_seen_whole(void **state)
 
 /* A gather of 0.1 s beside 1 s of forward compute hides but for the first; without prefetch no
  * layer's does, and strategies that gather nothing do not care. */
-static void without_prefetch_layers_wait_for_their_weights(void **state)
+TEST(without_prefetch_layers_wait_for_their_weights)
 {
     struct coefficients c = unit_coefficients();
     struct message gather = gradients(10, 1);
@@ -251,7 +239,6 @@ static void without_prefetch_layers_wait_for_their_weights(void **state)
     struct recipe r = batches(2, 1);
     struct timing t;
 
-    (void)state;
     gather.op = OP_ALL_GATHER;
     gather.phase = PHASE_FORWARD;
     struct traffic tr = {.messages = 1, .message = {gather}};
@@ -267,7 +254,7 @@ static void without_prefetch_layers_wait_for_their_weights(void **state)
     assert_float_equal(t.seen[0], 0.05, 1e-12);
 }
 
-static void a_share_of_messages_inside_layers_is_seen(void **state)
+TEST(a_share_of_messages_inside_layers_is_seen)
 {
     struct coefficients c = unit_coefficients();
     struct traffic tr = {.messages = 1,
@@ -282,7 +269,6 @@ static void a_share_of_messages_inside_layers_is_seen(void **state)
     struct recipe r = batches(1, 4);
     struct timing t;
 
-    (void)state;
     c.exposed[EXPOSE_TP] = 0.5;
     timing_of(&t, &tr, (double[]){0.1}, &w, &c, &l, &r);
     assert_float_equal(t.seen[0], 0.4, 1e-12);
@@ -290,7 +276,7 @@ static void a_share_of_messages_inside_layers_is_seen(void **state)
 }
 
 /* 1 s of gradients beside 0.5 s of backward compute and what tp shows of 0.6 s meanwhile. */
-static void messages_inside_layers_hide_gradients_as_far_as_the_constant_says(void **state)
+TEST(messages_inside_layers_hide_gradients_as_far_as_the_constant_says)
 {
     struct coefficients c = unit_coefficients();
     struct traffic tr = {.messages = 2,
@@ -307,7 +293,6 @@ static void messages_inside_layers_hide_gradients_as_far_as_the_constant_says(vo
     struct recipe r = batches(2, 1);
     struct timing t;
 
-    (void)state;
     c.exposed[EXPOSE_TP] = 1;
     timing_of(&t, &tr, one, &w, &c, &l, &r);
     assert_float_equal(t.seen[0], 0.5 + 0.1 * 0.5, 1e-12);
@@ -319,7 +304,7 @@ static void messages_inside_layers_hide_gradients_as_far_as_the_constant_says(vo
     assert_float_equal(t.seen[0], 0.1, 1e-12);
 }
 
-static void an_anchor_stretches_compute_alone(void **state)
+TEST(an_anchor_stretches_compute_alone)
 {
     struct coefficients c = unit_coefficients();
     struct traffic none = {.messages = 0};
@@ -328,29 +313,10 @@ static void an_anchor_stretches_compute_alone(void **state)
     struct recipe r = batches(1, 1);
     struct timing t;
 
-    (void)state;
     c.stretch = 1.5;
     c.fixed = 7;
     r.eval_seconds = 0.25;
     timing_of(&t, &none, NULL, &w, &c, &l, &r);
     assert_float_equal(t.sec, 4.5 + 7.25, 1e-12);
     assert_float_equal(t.forward, 1.5, 1e-12);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_stages_give_the_published_bubble),
-        cmocka_unit_test(zero_bubble_schedules_fill_it_with_weights_gradients),
-        cmocka_unit_test(the_slowest_stage_sets_the_pace),
-        cmocka_unit_test(gradients_hide_behind_one_backward_pass),
-        cmocka_unit_test(slow_links_stretch_what_leaves_a_domain),
-        cmocka_unit_test(a_slow_host_sets_the_pace_of_a_microbatch),
-        cmocka_unit_test(gradients_beside_nothing_are_seen_whole),
-        cmocka_unit_test(without_prefetch_layers_wait_for_their_weights),
-        cmocka_unit_test(a_share_of_messages_inside_layers_is_seen),
-        cmocka_unit_test(messages_inside_layers_hide_gradients_as_far_as_the_constant_says),
-        cmocka_unit_test(an_anchor_stretches_compute_alone),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

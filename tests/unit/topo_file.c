@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* topo_load.c, topo_save.c - topology.json there and back, and what is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/json.h"
+#include "test.h"
 #include "topo/fabrics/fabric.h"
 #include "topo/gpu.h"
 #include "topo/nic.h"
@@ -177,12 +172,11 @@ static void make_mixed(struct topo *t)
     topo_default_tiers(t);
 }
 
-static void what_is_saved_is_loaded_again(void **state)
+TEST(what_is_saved_is_loaded_again)
 {
     struct topo a, b;
     struct err err;
 
-    (void)state;
     make_mixed(&a);
     assert_int_equal(topo_save(&a, path, &err), 0);
     if (topo_load(&b, path, &err) < 0)
@@ -192,13 +186,12 @@ static void what_is_saved_is_loaded_again(void **state)
     topo_free(&b);
 }
 
-static void the_golden_file_is_the_preset_that_it_was_made_from(void **state)
+TEST(the_golden_file_is_the_preset_that_it_was_made_from)
 {
     struct topo a, b;
     struct fabric f;
     struct err err;
 
-    (void)state;
     assert_int_equal(fabric_load(&f, "rtxpro6000-100gbe", &err), 0);
     assert_int_equal(fabric_topo(&f, 0, false, &a, &err), 0);
     if (topo_load(&b, golden, &err) < 0)
@@ -221,12 +214,11 @@ static json_t *saved_gpus(struct topo *t)
     return gpus;
 }
 
-static void rows_of_gpus_come_back(void **state)
+TEST(rows_of_gpus_come_back)
 {
     struct topo a, b, c;
     struct err err;
 
-    (void)state;
     if (topo_load(&a, "tests/golden/topology-gb300.json", &err) < 0)
         fail_msg("%s", err.text);
     assert_int_equal(a.gpus, 4);
@@ -257,14 +249,13 @@ static void rows_of_gpus_come_back(void **state)
     topo_free(&c);
 }
 
-static void a_hundred_thousand_endpoints_stay_small_and_quick(void **state)
+TEST(a_hundred_thousand_endpoints_stay_small_and_quick)
 {
     struct topo a, b;
     struct fabric f;
     struct err err;
     struct stat st;
 
-    (void)state;
     assert_int_equal(fabric_load(&f, "gb200-nvl72", &err), 0);
     assert_int_equal(fabric_topo(&f, 1389, false, &a, &err), 0);
     clock_t start = clock(); /* of this process: others may have the core meanwhile */
@@ -350,12 +341,11 @@ static void change(json_t *root, const char *where, const char *value)
     free(copy);
 }
 
-static void every_bad_value_is_refused_with_its_place(void **state)
+TEST(every_bad_value_is_refused_with_its_place)
 {
     struct topo t;
     struct err err;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         json_t *root = json_load_file(golden, 0, NULL);
         assert_non_null(root);
@@ -373,13 +363,12 @@ static void every_bad_value_is_refused_with_its_place(void **state)
     }
 }
 
-static void text_that_is_no_json_is_refused_with_its_line(void **state)
+TEST(text_that_is_no_json_is_refused_with_its_line)
 {
     static const char text[] = "{\"format\": \"railgauge-topology\",\n \"version\": 1,\n oops}";
     struct topo t;
     struct err err;
 
-    (void)state;
     assert_int_equal(topo_parse(&t, text, strlen(text), "t.json", &err), -1);
     assert_int_equal(strncmp(err.text, "t.json:3: ", 10), 0);
     assert_int_equal(topo_load(&t, "/nonexistent.json", &err), -1);
@@ -388,16 +377,4 @@ static void text_that_is_no_json_is_refused_with_its_line(void **state)
     assert_int_equal(err.code, EXIT_IO);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_saved_is_loaded_again),
-        cmocka_unit_test(the_golden_file_is_the_preset_that_it_was_made_from),
-        cmocka_unit_test(rows_of_gpus_come_back),
-        cmocka_unit_test(a_hundred_thousand_endpoints_stay_small_and_quick),
-        cmocka_unit_test(every_bad_value_is_refused_with_its_place),
-        cmocka_unit_test(text_that_is_no_json_is_refused_with_its_line),
-    };
-
-    return cmocka_run_group_tests(tests, make_path, remove_path);
-}
+TEST_GROUP(make_path, remove_path)

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Models and graphs of topograph as claims. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/host.h"
 #include "base/mem.h"
 #include "base/yaml.h"
+#include "test.h"
 #include "topo/groups.h"
 #include "topo/sources/host/host_devices_impl.h"
 #include "topo/sources/sources.h"
@@ -47,9 +42,8 @@ static void read_file(struct topo *t, const char *path)
         fail_msg("%s", err.text);
 }
 
-static void test_model(void **state)
+TEST(test_model)
 {
-    (void)state;
     struct topo t;
 
     read_file(&t, SEEDS "model.yaml");
@@ -64,9 +58,8 @@ static void test_model(void **state)
     topo_free(&t);
 }
 
-static void test_old_model(void **state)
+TEST(test_old_model)
 {
-    (void)state;
     struct topo t;
 
     read_file(&t, SEEDS "model-old.yaml");
@@ -76,9 +69,8 @@ static void test_old_model(void **state)
     topo_free(&t);
 }
 
-static void test_graph(void **state)
+TEST(test_graph)
 {
-    (void)state;
     struct topo t;
     struct err err;
 
@@ -97,9 +89,8 @@ static void test_graph(void **state)
 }
 
 /* The models that topograph ships, where they are at hand: counts as its own comments tell them. */
-static void test_shipped(void **state)
+TEST(test_shipped)
 {
-    (void)state;
     static const struct {
         const char *file;
         int domains, racks, leaves, spines, hosts;
@@ -132,16 +123,4 @@ static void test_shipped(void **state)
         topo_free(&t);
         free(path);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_model),
-        cmocka_unit_test(test_old_model),
-        cmocka_unit_test(test_graph),
-        cmocka_unit_test(test_shipped),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* traffic_experts.c - messages between experts. */
 #include "messages.h"
+#include "test.h"
 
 /* 80 tokens' worth of all_to_all: 1 expert of 16 each, micro batch 10, 48 layers, bf16. */
-static void scout_sends_161_gigabytes_to_experts(void **state)
+TEST(scout_sends_161_gigabytes_to_experts)
 {
     struct traffic t;
     struct layout l;
     struct recipe r;
     double half = 8192.0 * 10 * 5120 * 1 * 2 * 2 * 48;
 
-    (void)state;
     recipe_defaults(&r);
     r.micro_batch = 10;
     make_of(&t, &l, &r, &scout, "dp=256,ep=16", 1);
@@ -22,14 +22,13 @@ static void scout_sends_161_gigabytes_to_experts(void **state)
     assert_label(&t, "ep dispatch", half * 3 / 2, 3 * 48);
 }
 
-static void dispatch_in_fp8_halves_its_bytes(void **state)
+TEST(dispatch_in_fp8_halves_its_bytes)
 {
     struct traffic t;
     struct layout l;
     struct recipe r;
     double one = 4096.0 / 2 * 7168 * 8;
 
-    (void)state;
     recipe_defaults(&r);
     r.strategy = STRATEGY_ZERO1;
     r.seq = 4096;
@@ -45,14 +44,13 @@ static void dispatch_in_fp8_halves_its_bytes(void **state)
 }
 
 /* Every expert on 2 ranks: they gather what came to either. */
-static void experts_shared_out_by_columns_gather_their_tokens(void **state)
+TEST(experts_shared_out_by_columns_gather_their_tokens)
 {
     struct traffic t;
     struct layout l;
     struct recipe r;
     double tokens = 8192.0 / 2 * 4 * 2880 * 2;
 
-    (void)state;
     recipe_defaults(&r);
     make_of(&t, &l, &r, &oss, "tp=2,dp=8,ep=8,etp=2", 1);
     assert_label(&t, "ep dispatch", tokens * 2 * 36, 2 * 36);
@@ -64,7 +62,7 @@ static void experts_shared_out_by_columns_gather_their_tokens(void **state)
 
 /* Of 128 experts on 64 ranks in 8 domains, 4 drawn: a domain of 16 is missed by
  * C(112, 4) / C(128, 4), a rank of 2 by C(126, 4) / C(128, 4). */
-static void a_kernel_sends_a_token_once_to_a_rank_and_once_into_a_domain(void **state)
+TEST(a_kernel_sends_a_token_once_to_a_rank_and_once_into_a_domain)
 {
     struct traffic t;
     struct layout l;
@@ -73,7 +71,6 @@ static void a_kernel_sends_a_token_once_to_a_rank_and_once_into_a_domain(void **
     double rank = 64 * (1 - 124.0 * 123 / (128.0 * 127));
     double domain = 8 * (1 - 112.0 * 111 * 110 * 109 / (128.0 * 127 * 126 * 125));
 
-    (void)state;
     assert_float_equal(routing_parts(&route, 1), rank, 1e-9);
     assert_float_equal(routing_parts(&route, 8), domain, 1e-9);
     assert_float_equal(routing_parts(&route, 64), 1, 1e-12);
@@ -97,14 +94,13 @@ static void a_kernel_sends_a_token_once_to_a_rank_and_once_into_a_domain(void **
 
 /* DeepSeek-V3 draws 8 experts from 4 of 8 groups of 32: a group is missed when it is not drawn, or
  * by C(96, 8) / C(128, 8); a token never goes to more than 4. */
-static void limited_groups_bound_the_domains_of_a_token(void **state)
+TEST(limited_groups_bound_the_domains_of_a_token)
 {
     const struct routing route = {
         .ranks = 64, .experts = 256, .topk = 8, .groups = 8, .groups_max = 4};
     const struct routing free_route = {.ranks = 64, .experts = 256, .topk = 8};
     double none = 1;
 
-    (void)state;
     for (int i = 0; i < 8; i++)
         none *= (96.0 - i) / (128 - i);
     assert_int_equal(deepseek.layer[1].mlp.nodes_max, 4);
@@ -122,7 +118,7 @@ static void limited_groups_bound_the_domains_of_a_token(void **state)
                        1e-9);
 }
 
-static void replicas_of_experts_reduce_their_shards(void **state)
+TEST(replicas_of_experts_reduce_their_shards)
 {
     struct traffic t;
     struct layout l;
@@ -130,7 +126,6 @@ static void replicas_of_experts_reduce_their_shards(void **state)
     struct params p;
     double n;
 
-    (void)state;
     model_params(&scout, &p);
     recipe_defaults(&r);
     r.strategy = STRATEGY_HSDP;
@@ -143,15 +138,4 @@ static void replicas_of_experts_reduce_their_shards(void **state)
                        1, 1e-9);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scout_sends_161_gigabytes_to_experts),
-        cmocka_unit_test(dispatch_in_fp8_halves_its_bytes),
-        cmocka_unit_test(experts_shared_out_by_columns_gather_their_tokens),
-        cmocka_unit_test(a_kernel_sends_a_token_once_to_a_rank_and_once_into_a_domain),
-        cmocka_unit_test(limited_groups_bound_the_domains_of_a_token),
-        cmocka_unit_test(replicas_of_experts_reduce_their_shards),
-    };
-    return cmocka_run_group_tests(tests, load, unload);
-}
+TEST_GROUP(load, unload)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* traffic_layers.c - messages inside a layer: tensor and context parallelism. */
 #include "messages.h"
+#include "test.h"
 
 /* 2 halves of a layer: 1 + 2 all_gather and 1 + 1 reduce_scatter each. */
-static void tensor_parallel_moves_ten_activations_per_layer(void **state)
+TEST(tensor_parallel_moves_ten_activations_per_layer)
 {
     struct traffic t;
     struct layout l;
     struct recipe r;
     double unit = 8192.0 * 4096 * 2;
 
-    (void)state;
     recipe_defaults(&r);
     make(&t, &l, &r, "tp=8", STRATEGY_FSDP, 3);
     assert_label(&t, "tp all_gather", 6 * unit * 32 * 3, 6 * 32 * 3);
@@ -28,14 +28,13 @@ static void tensor_parallel_moves_ten_activations_per_layer(void **state)
 }
 
 /* Frozen weights need no gathered input again for their gradients. */
-static void tensor_parallel_of_frozen_weights_gathers_less(void **state)
+TEST(tensor_parallel_of_frozen_weights_gathers_less)
 {
     struct traffic t;
     struct layout l;
     struct recipe r;
     double unit = 8192.0 * 4096 * 2;
 
-    (void)state;
     recipe_defaults(&r);
     r.lora = LORA_ALL;
     make(&t, &l, &r, "tp=8", STRATEGY_FSDP, 1);
@@ -44,14 +43,13 @@ static void tensor_parallel_of_frozen_weights_gathers_less(void **state)
     assert_label(&t, "tp all_gather of embedding and head", unit, 1);
 }
 
-static void without_sequence_parallelism_tensor_parallel_reduces(void **state)
+TEST(without_sequence_parallelism_tensor_parallel_reduces)
 {
     struct traffic t;
     struct layout l;
     struct recipe r;
     double unit = 8192.0 * 4096 * 2;
 
-    (void)state;
     recipe_defaults(&r);
     r.sequence_parallel = false;
     make(&t, &l, &r, "tp=8,pp=2", STRATEGY_ZERO1, 2);
@@ -63,13 +61,12 @@ static void without_sequence_parallelism_tensor_parallel_reduces(void **state)
 
 /* DeepSeek-V3: latents of 1536 + 512 + 64 are gathered; the dense MLP of the first 3 layers and the
  * shared expert of the others are halves of their own, the routed experts are not. */
-static void latent_attention_gathers_latents(void **state)
+TEST(latent_attention_gathers_latents)
 {
     struct traffic t;
     struct layout l;
     struct recipe r;
 
-    (void)state;
     recipe_defaults(&r);
     r.seq = 4096;
     r.strategy = STRATEGY_ZERO1;
@@ -81,7 +78,7 @@ static void latent_attention_gathers_latents(void **state)
 }
 
 /* Products that are cut up hide the messages of layers, never those of the ends. */
-static void tensor_messages_are_exposed_as_the_recipe_overlaps_them(void **state)
+TEST(tensor_messages_are_exposed_as_the_recipe_overlaps_them)
 {
     static const struct {
         int overlap;
@@ -92,7 +89,6 @@ static void tensor_messages_are_exposed_as_the_recipe_overlaps_them(void **state
                  {TP_OVERLAP_OFF, true, EXPOSE_TP_PLAIN},
                  {TP_OVERLAP_STACK, false, EXPOSE_TP_PLAIN}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct traffic t;
         struct layout l;
@@ -112,13 +108,12 @@ static void tensor_messages_are_exposed_as_the_recipe_overlaps_them(void **state
     }
 }
 
-static void context_parallel_sends_keys_and_values_around_the_ring(void **state)
+TEST(context_parallel_sends_keys_and_values_around_the_ring)
 {
     struct traffic t;
     struct layout l;
     struct recipe r;
 
-    (void)state;
     recipe_defaults(&r);
     make(&t, &l, &r, "cp=4,tp=2", STRATEGY_FSDP, 1);
     assert_float_equal(sum(&t, OP_SENDRECV, AXIS_BIT(AXIS_CP)) /
@@ -126,27 +121,25 @@ static void context_parallel_sends_keys_and_values_around_the_ring(void **state)
                        1, 1e-9);
 }
 
-static void recomputed_attention_passes_keys_around_again(void **state)
+TEST(recomputed_attention_passes_keys_around_again)
 {
     struct traffic t;
     struct layout l;
     struct recipe r;
 
-    (void)state;
     recipe_defaults(&r);
     r.recompute = RECOMPUTE_SELECTIVE;
     make(&t, &l, &r, "cp=4,tp=2", STRATEGY_FSDP, 1);
     assert_label(&t, "cp ring", 2.0 * 8 * 128 * (8192 / 4) * 2 / 2 * 4 * 3 * 32, 4 * 3 * 32);
 }
 
-static void ulysses_exchanges_heads_and_sequence(void **state)
+TEST(ulysses_exchanges_heads_and_sequence)
 {
     struct traffic t;
     struct layout l;
     struct recipe r;
     double tokens = 8192.0 / 4 * 128 * 2;
 
-    (void)state;
     recipe_defaults(&r);
     r.context = CONTEXT_ULYSSES;
     make(&t, &l, &r, "cp=4,tp=2", STRATEGY_FSDP, 1);
@@ -154,13 +147,12 @@ static void ulysses_exchanges_heads_and_sequence(void **state)
     assert_label(&t, "cp all_to_all of keys and values", tokens * 4 * 4 * 32, 4 * 32);
 }
 
-static void gathered_context_moves_all_keys_and_values(void **state)
+TEST(gathered_context_moves_all_keys_and_values)
 {
     struct traffic t;
     struct layout l;
     struct recipe r;
 
-    (void)state;
     recipe_defaults(&r);
     r.context = CONTEXT_GATHER;
     make(&t, &l, &r, "cp=4,tp=2", STRATEGY_FSDP, 1);
@@ -169,31 +161,15 @@ static void gathered_context_moves_all_keys_and_values(void **state)
 }
 
 /* 128 heads: keys of 192, values of 128 after the projection up. */
-static void latent_attention_passes_whole_heads_around(void **state)
+TEST(latent_attention_passes_whole_heads_around)
 {
     struct traffic t;
     struct layout l;
     struct recipe r;
 
-    (void)state;
     recipe_defaults(&r);
     make_of(&t, &l, &r, &deepseek, "cp=2,dp=2", 1);
     assert_label(&t, "cp ring", 128.0 * (192 + 128) * 4096 * 2 * 3 * 61, 3 * 61);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tensor_parallel_moves_ten_activations_per_layer),
-        cmocka_unit_test(tensor_parallel_of_frozen_weights_gathers_less),
-        cmocka_unit_test(without_sequence_parallelism_tensor_parallel_reduces),
-        cmocka_unit_test(latent_attention_gathers_latents),
-        cmocka_unit_test(tensor_messages_are_exposed_as_the_recipe_overlaps_them),
-        cmocka_unit_test(context_parallel_sends_keys_and_values_around_the_ring),
-        cmocka_unit_test(recomputed_attention_passes_keys_around_again),
-        cmocka_unit_test(ulysses_exchanges_heads_and_sequence),
-        cmocka_unit_test(gathered_context_moves_all_keys_and_values),
-        cmocka_unit_test(latent_attention_passes_whole_heads_around),
-    };
-    return cmocka_run_group_tests(tests, load, unload);
-}
+TEST_GROUP(load, unload)

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What each row of the table of transports says, and that a new one is a file with its calls and a
  * row: `constant`, for which every operation takes the same time. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,6 +11,7 @@
 #include "measure/transports/gpu_opts.h"
 #include "measure/transports/mpi_opts.h"
 #include "measure/transports/transport.h"
+#include "test.h"
 #include "topo/fabrics/fabric.h"
 
 /* --- the file --- */
@@ -60,7 +55,7 @@ static const struct transport constant = {.name = "constant",
                                           .patience = 1,
                                           .calls = &transport_constant};
 
-static void a_campaign_over_a_new_row(void **state)
+TEST(a_campaign_over_a_new_row)
 {
     char path[] = "/tmp/rg-transport-XXXXXX";
     struct measure_opts m = MEASURE_DEFAULTS;
@@ -71,7 +66,6 @@ static void a_campaign_over_a_new_row(void **state)
     struct topo topo;
     struct err err;
 
-    (void)state;
     close(mkstemp(path));
     unlink(path);
     assert_int_equal(fabric_load(&fabric, "hgx-h100", &err), 0);
@@ -97,12 +91,11 @@ static void a_campaign_over_a_new_row(void **state)
     fabric_free(&fabric);
 }
 
-static void what_a_row_has_not_is_left_out_or_refused(void **state)
+TEST(what_a_row_has_not_is_left_out_or_refused)
 {
     unsigned ops = 1u << OP_ALL_REDUCE | 1u << OP_SENDRECV;
     struct err err;
 
-    (void)state;
     assert_int_equal(transport_limit(&ops, NULL, &err), 0);
     assert_int_equal(ops, 1u << OP_ALL_REDUCE | 1u << OP_SENDRECV);
     assert_int_equal(transport_limit(&ops, transport_find("copy"), &err), 0);
@@ -117,11 +110,10 @@ static void what_a_row_has_not_is_left_out_or_refused(void **state)
     assert_int_equal(transport_limit(&ops, &constant, &err), -1);
 }
 
-static void rows_say_what_they_are(void **state)
+TEST(rows_say_what_they_are)
 {
     char names[TRANSPORT_NAMES];
 
-    (void)state;
     assert_string_equal(transport_names(names, true), "mpi, nccl, copy, verbs and sim");
     assert_string_equal(transport_names(names, false), "mpi, nccl, copy and verbs");
     assert_ptr_equal(transport_find("mpi"), &transports[0]);
@@ -138,7 +130,7 @@ static void rows_say_what_they_are(void **state)
     assert_null(transports[0].calls); /* MPI's are not linked into this program */
 }
 
-static void options_of_all_rows_are_there_once_and_lie_with_the_transport(void **state)
+TEST(options_of_all_rows_are_there_once_and_lie_with_the_transport)
 {
     static const struct opt_line line = {.more = transport_options};
     char *block[] = {(char *)"test", (char *)"--reduce-scatter=block", (char *)"--copy-way=read"};
@@ -146,7 +138,6 @@ static void options_of_all_rows_are_there_once_and_lie_with_the_transport(void *
     const struct opt_set *const *sets = transport_options();
     int n = 0;
 
-    (void)state;
     for (; sets[n]; n++)
         for (int k = 0; k < n; k++)
             assert_ptr_not_equal(sets[k], sets[n]);
@@ -155,16 +146,4 @@ static void options_of_all_rows_are_there_once_and_lie_with_the_transport(void *
     assert_int_equal(mpi_opts_asked.scatter_by_block, 1);
     assert_int_equal(copy_opts_asked.way, COPY_READ);
     assert_int_equal(opt_parse(&line, 2, bad, OPT_SILENT, NULL), -1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_campaign_over_a_new_row),
-        cmocka_unit_test(what_a_row_has_not_is_left_out_or_refused),
-        cmocka_unit_test(rows_say_what_they_are),
-        cmocka_unit_test(options_of_all_rows_are_there_once_and_lie_with_the_transport),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

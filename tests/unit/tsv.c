@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/tsv.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/mem.h"
 
@@ -17,12 +12,11 @@ static int parse(struct tsv *t, const char *text, struct err *err)
     return tsv_parse(t, "t.tsv", mem_strdup(text), err);
 }
 
-static void a_table_keeps_names_rows_lines_and_comments(void **state)
+TEST(a_table_keeps_names_rows_lines_and_comments)
 {
     struct tsv t;
     struct err e;
 
-    (void)state;
     assert_int_equal(parse(&t, "# made by hand\na\tb\n1\tx\n\n# mid\n2\t\n3\ty", &e), 0);
     assert_int_equal(t.columns, 2);
     assert_int_equal(t.rows, 3);
@@ -39,24 +33,22 @@ static void a_table_keeps_names_rows_lines_and_comments(void **state)
     tsv_free(&t);
 }
 
-static void a_row_of_the_wrong_width_is_named_by_file_and_line(void **state)
+TEST(a_row_of_the_wrong_width_is_named_by_file_and_line)
 {
     struct tsv t;
     struct err e;
 
-    (void)state;
     assert_int_equal(parse(&t, "a\tb\n1\t2\n3\n", &e), -1);
     assert_string_equal(e.text, "t.tsv:3: 1 columns where the header has 2");
     assert_int_equal(parse(&t, "a\tb\n1\t2\t3\n", &e), -1);
     assert_string_equal(e.text, "t.tsv:2: 3 columns where the header has 2");
 }
 
-static void a_file_without_a_header_is_refused(void **state)
+TEST(a_file_without_a_header_is_refused)
 {
     struct tsv t;
     struct err e;
 
-    (void)state;
     assert_int_equal(parse(&t, "", &e), -1);
     assert_string_equal(e.text, "t.tsv: no header line");
     assert_int_equal(parse(&t, "# only\n# comments\n\n", &e), -1);
@@ -64,20 +56,19 @@ static void a_file_without_a_header_is_refused(void **state)
     assert_int_equal(e.code, EXIT_DATA);
 }
 
-static void too_many_columns_are_refused_before_they_are_stored(void **state)
+TEST(too_many_columns_are_refused_before_they_are_stored)
 {
     struct tsv t;
     struct err e;
     char text[700];
 
-    (void)state;
     memset(text, '\t', sizeof(text) - 1);
     text[sizeof(text) - 1] = '\0';
     assert_int_equal(parse(&t, text, &e), -1);
     assert_string_equal(e.text, "t.tsv:1: 700 columns are more than 256");
 }
 
-static void a_bad_cell_is_named_by_line_column_and_value(void **state)
+TEST(a_bad_cell_is_named_by_line_column_and_value)
 {
     struct tsv t;
     struct err e;
@@ -85,7 +76,6 @@ static void a_bad_cell_is_named_by_line_column_and_value(void **state)
     int i;
     size_t s;
 
-    (void)state;
     assert_int_equal(parse(&t, "n\tsize\n12\t64K\n1x\t-1\n", &e), 0);
     assert_int_equal(tsv_int(&t, 0, 0, 0, 100, &i, &e), 0);
     assert_int_equal(i, 12);
@@ -102,12 +92,11 @@ static void a_bad_cell_is_named_by_line_column_and_value(void **state)
     tsv_free(&t);
 }
 
-static void characters_that_steer_a_terminal_are_refused(void **state)
+TEST(characters_that_steer_a_terminal_are_refused)
 {
     struct tsv t;
     struct err e;
 
-    (void)state;
     assert_int_equal(parse(&t, "a\tb\n1\t\033[31m\n", &e), -1);
     assert_string_equal(e.text, "t.tsv:2: a control character (0x1b) at position 2");
     assert_int_equal(parse(&t, "a\tb\r\n1\t2\r\n", &e), -1);
@@ -118,23 +107,21 @@ static void characters_that_steer_a_terminal_are_refused(void **state)
     tsv_free(&t);
 }
 
-static void a_missing_file_is_no_input(void **state)
+TEST(a_missing_file_is_no_input)
 {
     struct tsv t;
     struct err e;
 
-    (void)state;
     assert_int_equal(tsv_load(&t, "/nonexistent/x.tsv", &e), -1);
     assert_string_equal(e.text, "/nonexistent/x.tsv: No such file or directory");
     assert_int_equal(e.code, EXIT_NOINPUT);
     tsv_free(&t);
 }
 
-static void what_is_clean_does_not_depend_on_where_it_stands(void **state)
+TEST(what_is_clean_does_not_depend_on_where_it_stands)
 {
     char text[40];
 
-    (void)state;
     for (size_t at = 0; at < sizeof(text); at++)
         for (int c = 0; c < 256; c++) {
             struct err e;
@@ -143,20 +130,4 @@ static void what_is_clean_does_not_depend_on_where_it_stands(void **state)
             bool bad = (c < 0x20 && c != '\t') || c == 0x7f;
             assert_int_equal(tsv_clean("p", 1, text, sizeof(text), &e), bad ? -1 : 0);
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_table_keeps_names_rows_lines_and_comments),
-        cmocka_unit_test(a_row_of_the_wrong_width_is_named_by_file_and_line),
-        cmocka_unit_test(a_file_without_a_header_is_refused),
-        cmocka_unit_test(too_many_columns_are_refused_before_they_are_stored),
-        cmocka_unit_test(a_bad_cell_is_named_by_line_column_and_value),
-        cmocka_unit_test(what_is_clean_does_not_depend_on_where_it_stands),
-        cmocka_unit_test(characters_that_steer_a_terminal_are_refused),
-        cmocka_unit_test(a_missing_file_is_no_input),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/units.h"
+#include "test.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/stats.h"
 
-static void sizes_are_binary_and_whole(void **state)
+TEST(sizes_are_binary_and_whole)
 {
     static const struct {
         const char *text;
@@ -30,7 +25,6 @@ static void sizes_are_binary_and_whole(void **state)
                 {"1.5K", 1536},
                 {"1P", (size_t)1 << 50}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
         size_t got = 1;
         struct err e;
@@ -48,14 +42,13 @@ static void sizes_are_binary_and_whole(void **state)
         assert_int_equal(e.code, EXIT_USAGE);                                                      \
     } while (0)
 
-static void what_is_not_a_size_is_refused_with_its_text(void **state)
+TEST(what_is_not_a_size_is_refused_with_its_text)
 {
     static const char *const bad[] = {"",    " 8",  "8 ",  "-8",  "K",   "8X", "0x10", "1e",
                                       "nan", "inf", "0.5", "8KK", "8iB", "+8", "1.3K", "8K8"};
     size_t v = 7;
     char text[80];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         struct err e = {0};
         snprintf(text, sizeof(text), "\"%s\" is not a size such as 8, 32K, 1M or 8G", bad[i]);
@@ -67,12 +60,11 @@ static void what_is_not_a_size_is_refused_with_its_text(void **state)
     assert_int_equal(v, 7);
 }
 
-static void whole_numbers_have_bounds_and_nothing_around_them(void **state)
+TEST(whole_numbers_have_bounds_and_nothing_around_them)
 {
     int v = 5;
     uint64_t u;
 
-    (void)state;
     assert_int_equal(units_int(&v, "-3", -5, 5, NULL), 0);
     assert_int_equal(v, -3);
     REFUSES(units_int(&v, "9", 0, 8, &e), "9 is outside 0..8");
@@ -90,11 +82,10 @@ static void whole_numbers_have_bounds_and_nothing_around_them(void **state)
     REFUSES(units_u64(&u, "-1", &e), "\"-1\" is not a whole number");
 }
 
-static void numbers_are_decimal_finite_and_bounded(void **state)
+TEST(numbers_are_decimal_finite_and_bounded)
 {
     double v = 0;
 
-    (void)state;
     assert_int_equal(units_double(&v, "-2.5e1", -30, 30, NULL), 0);
     assert_true(v == -25);
     assert_int_equal(units_double(&v, ".5", 0, 1, NULL), 0);
@@ -105,11 +96,10 @@ static void numbers_are_decimal_finite_and_bounded(void **state)
     REFUSES(units_double(&v, "1,5", 0, 2, &e), "\"1,5\" is not a number");
 }
 
-static void shares_and_durations_know_their_units(void **state)
+TEST(shares_and_durations_know_their_units)
 {
     double v;
 
-    (void)state;
     assert_int_equal(units_share(&v, "3%", NULL), 0);
     assert_float_equal(v, 0.03, 1e-12);
     assert_int_equal(units_share(&v, "0.03", NULL), 0);
@@ -130,11 +120,10 @@ static void shares_and_durations_know_their_units(void **state)
             "\"-1s\" is not a duration such as 50us, 2ms, 1.5s or 10m");
 }
 
-static void rates_are_bytes_or_bits_and_say_which(void **state)
+TEST(rates_are_bytes_or_bits_and_say_which)
 {
     double v;
 
-    (void)state;
     assert_int_equal(units_rate(&v, "45GB/s", NULL), 0);
     assert_float_equal(v, 45e9, 1);
     assert_int_equal(units_rate(&v, "360Gb/s", NULL), 0);
@@ -149,11 +138,10 @@ static void rates_are_bytes_or_bits_and_say_which(void **state)
             "\"45GiB/s\" is not a rate such as 45GB/s (bytes) or 360Gb/s (bits)");
 }
 
-static void texts_have_three_digits_and_the_unit_that_fits(void **state)
+TEST(texts_have_three_digits_and_the_unit_that_fits)
 {
     char b[UNITS_TEXT];
 
-    (void)state;
     assert_string_equal(units_bytes_text(b, 8), "8 B");
     assert_string_equal(units_bytes_text(b, 262144), "256 KiB");
     assert_string_equal(units_bytes_text(b, 1.5 * (1 << 30)), "1.50 GiB");
@@ -192,12 +180,11 @@ static double any_double(struct rng *r, int kind)
     return strtod(text, NULL);
 }
 
-static void numbers_are_written_as_printf_writes_them(void **state)
+TEST(numbers_are_written_as_printf_writes_them)
 {
     struct rng r;
     char got[UNITS_TEXT], want[64];
 
-    (void)state;
     rng_seed(&r, 20);
     for (int i = 0; i < 600000; i++) {
         int digits = 1 + (int)rng_below(&r, 9);
@@ -218,12 +205,11 @@ static void numbers_are_written_as_printf_writes_them(void **state)
         }
 }
 
-static void whole_numbers_are_those_that_printf_writes(void **state)
+TEST(whole_numbers_are_those_that_printf_writes)
 {
     struct rng r;
     char got[UNITS_TEXT], want[64];
 
-    (void)state;
     rng_seed(&r, 21);
     for (int i = 0; i < 100000; i++) {
         uint64_t v = i < 1100 ? (uint64_t)i : i == 1100 ? UINT64_MAX : rng_u64(&r) >> i % 64;
@@ -234,12 +220,11 @@ static void whole_numbers_are_those_that_printf_writes(void **state)
     }
 }
 
-static void digits_are_those_that_printf_writes(void **state)
+TEST(digits_are_those_that_printf_writes)
 {
     struct rng r;
     char got[64], want[64];
 
-    (void)state;
     rng_seed(&r, 21);
     for (int i = 0; i < 300000; i++) {
         int digits = 1 + (int)rng_below(&r, 9), power;
@@ -256,7 +241,7 @@ static void digits_are_those_that_printf_writes(void **state)
     }
 }
 
-static void numbers_are_read_as_strtod_reads_them(void **state)
+TEST(numbers_are_read_as_strtod_reads_them)
 {
     static const char *const odd[] = {"0",
                                       "00012.50",
@@ -275,7 +260,6 @@ static void numbers_are_read_as_strtod_reads_them(void **state)
     double got;
     struct err e;
 
-    (void)state;
     rng_seed(&r, 21);
     for (int i = 0; i < 600000; i++) {
         double v = fabs(any_double(&r, i % 3));
@@ -290,23 +274,4 @@ static void numbers_are_read_as_strtod_reads_them(void **state)
         assert_int_equal(units_double(&got, odd[i], 0, 1e308, &e), 0);
         assert_true(got == strtod(odd[i], NULL));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes_are_binary_and_whole),
-        cmocka_unit_test(what_is_not_a_size_is_refused_with_its_text),
-        cmocka_unit_test(whole_numbers_have_bounds_and_nothing_around_them),
-        cmocka_unit_test(numbers_are_decimal_finite_and_bounded),
-        cmocka_unit_test(shares_and_durations_know_their_units),
-        cmocka_unit_test(rates_are_bytes_or_bits_and_say_which),
-        cmocka_unit_test(numbers_are_written_as_printf_writes_them),
-        cmocka_unit_test(digits_are_those_that_printf_writes),
-        cmocka_unit_test(whole_numbers_are_those_that_printf_writes),
-        cmocka_unit_test(numbers_are_read_as_strtod_reads_them),
-        cmocka_unit_test(texts_have_three_digits_and_the_unit_that_fits),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

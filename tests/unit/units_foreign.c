@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* units_foreign.c - units of other programs: each trap with a number whose meaning is known. */
 #include "base/units.h"
+#include "test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* What stands in a file of that program, and what it means. */
 static const struct {
@@ -45,11 +40,10 @@ static const struct {
     {FOREIGN_TABLE_TIME, 2.5, 2.5e-6},
 };
 
-static void each_trap_is_known(void **state)
+TEST(each_trap_is_known)
 {
     bool seen[FOREIGN_COUNT] = {false};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
         double in = units_in(known[i].row, known[i].theirs);
         double out = units_out(known[i].row, known[i].ours);
@@ -64,20 +58,18 @@ static void each_trap_is_known(void **state)
 }
 
 /* Two programs that call different things by the same name. */
-static void units_of_one_name_differ(void **state)
+TEST(units_of_one_name_differ)
 {
-    (void)state;
     assert_true(units_in(FOREIGN_ASTRA_BANDWIDTH, 1) > units_in(FOREIGN_CALCULON_RATE, 1));
     assert_true(units_in(FOREIGN_NCCL_SPEED, 8) == units_in(FOREIGN_NCCL_C2C, 1));
     assert_true(units_in(FOREIGN_AIC_LATENCY, 1) == 1000 * units_in(FOREIGN_AIC_PERF, 1));
     assert_true(units_in(FOREIGN_SIMAI_BANDWIDTH, 8) == units_in(FOREIGN_TUNER_BANDWIDTH, 1));
 }
 
-static void texts_carry_their_unit(void **state)
+TEST(texts_carry_their_unit)
 {
     char buf[FOREIGN_TEXT];
 
-    (void)state;
     assert_string_equal(units_foreign_text(buf, FOREIGN_SIMGRID_BANDWIDTH, 49.2e9), "4.92e+10Bps");
     assert_string_equal(units_foreign_text(buf, FOREIGN_SIMGRID_LATENCY, 9.9e-6), "9.9e-06s");
     assert_string_equal(units_foreign_text(buf, FOREIGN_SIMAI_BANDWIDTH, 50e9), "400Gbps");
@@ -87,24 +79,11 @@ static void texts_carry_their_unit(void **state)
     assert_string_equal(units_foreign_text(buf, FOREIGN_HWLOC_BANDWIDTH, 125.625e9), "125625");
 }
 
-static void every_row_is_complete(void **state)
+TEST(every_row_is_complete)
 {
-    (void)state;
     for (int c = 0; c < FOREIGN_COUNT; c++) {
         assert_non_null(foreign_unit[c].program);
         assert_true(foreign_unit[c].factor > 0);
         assert_true(strlen(foreign_unit[c].unit) > 0 && strlen(foreign_unit[c].written) > 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_trap_is_known),
-        cmocka_unit_test(units_of_one_name_differ),
-        cmocka_unit_test(texts_carry_their_unit),
-        cmocka_unit_test(every_row_is_complete),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,24 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "measure/verify.h"
+#include "test.h"
 
 static const struct verify site = {OP_ALL_GATHER, 4096, 2, "h1", 7};
 
-static void every_size_is_filled_exactly_and_found_good(void **state)
+TEST(every_size_is_filled_exactly_and_found_good)
 {
     unsigned char buf[80];
     size_t off;
 
-    (void)state;
     for (size_t n = 0; n <= 64; n++) {
         memset(buf, 0xEE, sizeof(buf));
         verify_fill(buf + 3, n, 5, 2, 1); /* unaligned, as blocks of odd sizes are */
@@ -28,12 +22,11 @@ static void every_size_is_filled_exactly_and_found_good(void **state)
     }
 }
 
-static void every_single_bit_flip_is_found_at_its_byte(void **state)
+TEST(every_single_bit_flip_is_found_at_its_byte)
 {
     unsigned char buf[131];
     size_t off;
 
-    (void)state;
     verify_fill(buf, sizeof(buf), 1, 0, 9);
     for (size_t bit = 0; bit < 8 * sizeof(buf); bit++) {
         buf[bit / 8] ^= (unsigned char)(1 << bit % 8);
@@ -44,12 +37,11 @@ static void every_single_bit_flip_is_found_at_its_byte(void **state)
     assert_false(verify_find(buf, sizeof(buf), 1, 0, 9, &off));
 }
 
-static void data_of_another_rank_block_seed_or_place_is_found(void **state)
+TEST(data_of_another_rank_block_seed_or_place_is_found)
 {
     unsigned char buf[4096 + 8];
     size_t off;
 
-    (void)state;
     verify_fill(buf, sizeof(buf), 3, 4, 5);
     assert_true(verify_find(buf, 8, 2, 4, 5, &off));
     assert_true(verify_find(buf, 8, 3, 5, 5, &off));
@@ -62,13 +54,12 @@ static void data_of_another_rank_block_seed_or_place_is_found(void **state)
     assert_in_range(off, 80, 87);
 }
 
-static void no_word_occurs_twice_in_a_mebibyte(void **state)
+TEST(no_word_occurs_twice_in_a_mebibyte)
 {
     size_t words = (1 << 20) / 8;
     uint64_t *w = malloc(words * 8);
     size_t same = 0;
 
-    (void)state;
     assert_non_null(w);
     verify_fill(w, words * 8, 0, 0, 0);
     for (size_t step = 1; step < 300; step++)
@@ -78,13 +69,12 @@ static void no_word_occurs_twice_in_a_mebibyte(void **state)
     assert_int_equal(same, 0);
 }
 
-static void the_uint32_sum_of_the_terms_is_the_pattern_of_the_last_rank(void **state)
+TEST(the_uint32_sum_of_the_terms_is_the_pattern_of_the_last_rank)
 {
     enum { WORDS = 19 }; /* odd: the last 8-byte word is half used */
     uint32_t sum[WORDS] = {0}, term[WORDS];
     size_t off;
 
-    (void)state;
     for (int n = 1; n <= 600; n++) {
         verify_fill_term(term, sizeof(term), n - 1, 6, 11);
         for (int i = 0; i < WORDS; i++)
@@ -98,14 +88,13 @@ static void the_uint32_sum_of_the_terms_is_the_pattern_of_the_last_rank(void **s
     assert_true(verify_find(sum, sizeof(sum), 599, 6, 11, &off));
 }
 
-static void a_mismatch_names_op_size_rank_host_byte_source_and_both_values(void **state)
+TEST(a_mismatch_names_op_size_rank_host_byte_source_and_both_values)
 {
     unsigned char recv[4096];
     struct err err = {0, ""};
     char want[256];
     struct verify_piece piece = {.at = 1024, .len = 1024, .rank = 1};
 
-    (void)state;
     verify_fill(recv + 1024, 1024, 1, 0, site.seed);
     assert_int_equal(verify_find_piece(&site, recv, &piece, &err), 0);
     unsigned good = recv[1033];
@@ -118,7 +107,7 @@ static void a_mismatch_names_op_size_rank_host_byte_source_and_both_values(void 
     assert_string_equal(err.text, want);
 }
 
-static void a_wrong_sum_names_the_number_of_ranks(void **state)
+TEST(a_wrong_sum_names_the_number_of_ranks)
 {
     struct verify v = {OP_ALL_REDUCE, 16, 0, "h0", 3};
     unsigned char recv[16];
@@ -126,7 +115,6 @@ static void a_wrong_sum_names_the_number_of_ranks(void **state)
     char want[256];
     struct verify_piece piece = {.len = 16, .sum = true};
 
-    (void)state;
     verify_fill_piece(recv, &piece, 3);
     assert_int_equal(verify_find_piece(&v, recv, &piece, &err), 0);
     unsigned good = recv[15];
@@ -139,12 +127,11 @@ static void a_wrong_sum_names_the_number_of_ranks(void **state)
     assert_string_equal(err.text, want);
 }
 
-static void the_flip_hook_flips_one_bit_of_one_rank_in_one_op(void **state)
+TEST(the_flip_hook_flips_one_bit_of_one_rank_in_one_op)
 {
     unsigned char recv[8] = {0}, zero[8] = {0};
     struct verify v = site;
 
-    (void)state;
     setenv("RAILGAUGE_FLIP", "broadcast:1:0:0,all_gather:2:5:3", 1);
     assert_int_equal(verify_flip(&v, recv, 5, NULL), 0); /* offset 5 is not received */
     v.rank = 1;
@@ -163,7 +150,7 @@ static void the_flip_hook_flips_one_bit_of_one_rank_in_one_op(void **state)
     assert_memory_equal(recv, zero, 8);
 }
 
-static void a_malformed_flip_hook_is_refused_with_a_reason(void **state)
+TEST(a_malformed_flip_hook_is_refused_with_a_reason)
 {
     static const struct {
         const char *text, *reason;
@@ -179,7 +166,6 @@ static void a_malformed_flip_hook_is_refused_with_a_reason(void **state)
     };
     unsigned char recv[8] = {0};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         struct err err = {0, ""};
         setenv("RAILGAUGE_FLIP", bad[i].text, 1);
@@ -189,21 +175,4 @@ static void a_malformed_flip_hook_is_refused_with_a_reason(void **state)
             fail_msg("\"%s\" does not say \"%s\"", err.text, bad[i].reason);
     }
     unsetenv("RAILGAUGE_FLIP");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_size_is_filled_exactly_and_found_good),
-        cmocka_unit_test(every_single_bit_flip_is_found_at_its_byte),
-        cmocka_unit_test(data_of_another_rank_block_seed_or_place_is_found),
-        cmocka_unit_test(no_word_occurs_twice_in_a_mebibyte),
-        cmocka_unit_test(the_uint32_sum_of_the_terms_is_the_pattern_of_the_last_rank),
-        cmocka_unit_test(a_mismatch_names_op_size_rank_host_byte_source_and_both_values),
-        cmocka_unit_test(a_wrong_sum_names_the_number_of_ranks),
-        cmocka_unit_test(the_flip_hook_flips_one_bit_of_one_rank_in_one_op),
-        cmocka_unit_test(a_malformed_flip_hook_is_refused_with_a_reason),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

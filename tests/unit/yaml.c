@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* YAML and JSON of other programs as jansson values: types, lines, limits. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/mem.h"
 #include "base/yaml.h"
+#include "test.h"
 
 static int parse(struct yaml *y, const char *text, struct err *err)
 {
@@ -29,9 +24,8 @@ static void refused(const char *text, const char *why)
 }
 
 /* The type of each plain scalar as JSON says it. */
-static void test_scalars(void **state)
+TEST(test_scalars)
 {
-    (void)state;
     static const char *const row[][2] = {
         {"18", "18"},
         {"-3", "-3"},
@@ -71,9 +65,8 @@ static void test_scalars(void **state)
     }
 }
 
-static void test_lines(void **state)
+TEST(test_lines)
 {
-    (void)state;
     struct yaml y;
     struct err err;
 
@@ -101,9 +94,8 @@ static void test_lines(void **state)
     yaml_done(&y);
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
-    (void)state;
     refused("a: &x [1]\nb: *x\n", "m.yaml:2: alias \"*x\": aliases are not read");
     refused("a: 1\nb: 2\na: 3\n", "m.yaml:3: key \"a\" is there twice");
     refused("a: !!binary aGk=\n", "m.yaml:1: tag \"tag:yaml.org,2002:binary\" is not read");
@@ -119,9 +111,8 @@ static void test_refused(void **state)
 }
 
 /* Depth is refused while reading, before a stack or memory is used up. */
-static void test_depth(void **state)
+TEST(test_depth)
 {
-    (void)state;
     char text[2 * YAML_DEPTH + 16];
     struct yaml y;
     struct err err;
@@ -142,16 +133,4 @@ static void test_depth(void **state)
                 assert_non_null(strstr(err.text, "more than 64 levels deep"));
             yaml_done(&y);
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scalars),
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_depth),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
