@@ -24,7 +24,6 @@
     ROW(network_topology, "network-topology", "costs between zones for scheduler-plugins",          \
         PAIRS, "the labels of zones and regions for kubectl apply")                                 \
     ROW(topograph_graph, "topograph", "graph of topograph (JSON)", PLACES, NULL)                    \
-    ROW(topograph_model, "topograph-model", "simulation model of topograph (YAML)", PLACES, NULL)   \
     ROW(scotch_tleaf, "scotch-tleaf", "a tree of equal groups as a target of Scotch",               \
         TIERS, "names of the leaves in their order")                                                \
     ROW(scotch_deco, "scotch-deco", "any machine as a target of Scotch",                            \

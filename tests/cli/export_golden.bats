@@ -54,7 +54,6 @@ golden() {
 @test "volcano" { golden volcano "$matrix"; }
 @test "network-topology" { golden network-topology "$matrix"; }
 @test "topograph" { golden topograph "$matrix"; }
-@test "topograph-model" { golden topograph-model "$matrix"; }
 
 @test "csv" { golden csv "$golden/measured"; }
 @test "nccl-tests" { golden nccl-tests "$golden/measured" --name all_reduce; }
