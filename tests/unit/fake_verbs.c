@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* fake_verbs.c - each rule of the stand-in for libibverbs (tests/fake) broken once: one that never
  * fires would let through what the real library and NICs refuse or drop. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "fake_verbs.h"
 
@@ -32,9 +27,8 @@ static void moves(void)
     CHECK(!memcmp(a.at, b.at, BYTES));
 }
 
-static void data_arrive_by_every_verb(void **state)
+TEST(data_arrive_by_every_verb)
 {
-    (void)state;
     with(two, "", moves);
 }
 
@@ -57,9 +51,8 @@ static void inline_and_gathered(void)
     CHECK(!memcmp(b.at, a.at + 100, 10) && !memcmp(b.at + 10, a.at + 500, 20));
 }
 
-static void bytes_are_gathered_and_taken_inline(void **state)
+TEST(bytes_are_gathered_and_taken_inline)
 {
-    (void)state;
     with(two, "", inline_and_gathered);
 }
 
@@ -124,9 +117,8 @@ static void each_value(void)
     CHECK(to_state(a.qp, good, VERBS_QP_RTS) == 0);
 }
 
-static void states_want_what_the_kernel_wants(void **state)
+TEST(states_want_what_the_kernel_wants)
 {
-    (void)state;
     with(two, "", each_way);
     with("device mlx5_0-1 mtu=2048 max_reads=4\n", "", each_value);
 }
@@ -171,9 +163,8 @@ static void made(void)
     CHECK(verbs.close_device(b.hca) == 0);
 }
 
-static void limits_hold_and_what_is_used_stays(void **state)
+TEST(limits_hold_and_what_is_used_stays)
 {
-    (void)state;
     with("device mlx5_0-1 max_cqe=64 max_qp_wr=16 max_sge=2 max_inline=64 max_qp=2\n", "", made);
 }
 
@@ -204,9 +195,8 @@ static void registered(void)
     CHECK(one && reg_error(a.at, 50000, all) == ENOMEM);
 }
 
-static void memory_can_be_pinned_or_not(void **state)
+TEST(memory_can_be_pinned_or_not)
 {
-    (void)state;
     with("device mlx5_0-1 max_mr=100000 memlock=200000\n", "", registered);
 }
 
@@ -291,9 +281,8 @@ static void queue_pair_may_not(void)
     refused_remotely(request(VERBS_WRITE, 8));
 }
 
-static void keys_bounds_and_access_are_looked_at(void **state)
+TEST(keys_bounds_and_access_are_looked_at)
 {
-    (void)state;
     with(two, "", local_keys);
     with(two, "", remote_keys);
     with(two, "", queue_pair_may_not);
@@ -396,9 +385,8 @@ static void overflow(void)
     CHECK(verbs_poll_cq(init.send_cq, 4, wc) == 2);
 }
 
-static void queues_have_ends(void **state)
+TEST(queues_have_ends)
 {
-    (void)state;
     with(two, "", posting);
     with(two, "", unsignaled);
     with(two, "", every_one_signaled);
@@ -453,9 +441,8 @@ static void wrong_key(void)
     CHECK(polled(b.cq).status == VERBS_WC_LOCAL_PROTECTION);
 }
 
-static void receives_are_there_long_enough_and_allowed(void **state)
+TEST(receives_are_there_long_enough_and_allowed)
 {
-    (void)state;
     with(two, "", none_posted);
     with(two, "", posted_late);
     with(two, "", too_short);
@@ -524,9 +511,8 @@ static void for_ever(void)
     CHECK(polled(a.cq).status == VERBS_WC_SUCCESS);
 }
 
-static void what_finds_no_way_ends_when_its_retries_are_over(void **state)
+TEST(what_finds_no_way_ends_when_its_retries_are_over)
 {
-    (void)state;
     with(two, "", not_up);
     with(two, "", wrong_number);
     with("device mlx5_0\ndevice mlx5_1 subnet=b\n", "", apart);
@@ -579,9 +565,8 @@ static void other_subnet(void)
     CHECK(to_state(a.qp, at, VERBS_QP_RTR) == ETIMEDOUT);
 }
 
-static void gids_are_of_one_type_and_can_be_reached(void **state)
+TEST(gids_are_of_one_type_and_can_be_reached)
 {
-    (void)state;
     with("device mlx5_0-1 layer=roce\n", "", types_of_gids);
     with("device mlx5_0 layer=roce\ndevice mlx5_1 layer=roce subnet=b\n", "", other_subnet);
 }
@@ -615,27 +600,7 @@ static void sizes(void)
     }
 }
 
-static void messages_packets_and_reads_have_limits(void **state)
+TEST(messages_packets_and_reads_have_limits)
 {
-    (void)state;
     with("device mlx5_0-1 max_message=4096\n", "", sizes);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(data_arrive_by_every_verb),
-        cmocka_unit_test(bytes_are_gathered_and_taken_inline),
-        cmocka_unit_test(states_want_what_the_kernel_wants),
-        cmocka_unit_test(limits_hold_and_what_is_used_stays),
-        cmocka_unit_test(memory_can_be_pinned_or_not),
-        cmocka_unit_test(keys_bounds_and_access_are_looked_at),
-        cmocka_unit_test(queues_have_ends),
-        cmocka_unit_test(receives_are_there_long_enough_and_allowed),
-        cmocka_unit_test(what_finds_no_way_ends_when_its_retries_are_over),
-        cmocka_unit_test(gids_are_of_one_type_and_can_be_reached),
-        cmocka_unit_test(messages_packets_and_reads_have_limits),
-    };
-
-    return cmocka_run_group_tests_name("fake_verbs", tests, NULL, NULL);
 }

@@ -2,13 +2,9 @@
 /* fake_verbs_faults.c - each fault of the stand-in for libibverbs (tests/fake), several processes, and
  * what its text of devices says. */
 #include <dlfcn.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #include "fake_verbs.h"
 
@@ -61,12 +57,11 @@ static void receive_fails(void)
     CHECK(polled(b.cq).status == VERBS_WC_FLUSHED);
 }
 
-static void any_status_can_be_made_anywhere(void **state)
+TEST(any_status_can_be_made_anywhere)
 {
     static const char *const where[] = {"*:2", "0:2", "0>0:2", "mlx5_0:2", "mlx5_0.1:2", "0:150b"};
     char fault[64];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(statuses) / sizeof(*statuses); i++) {
         snprintf(fault, sizeof(fault), "%s@mlx5_0:2", status_names[i]);
         expected = statuses[i];
@@ -176,9 +171,8 @@ static void kills(void)
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
-static void every_fault_happens(void **state)
+TEST(every_fault_happens)
 {
-    (void)state;
     with(two, "lost@0>0:2", is_lost);
     with(two, "hang@mlx5_0", hangs);
     with(two, "corrupt@mlx5_0:2:1234", is_wrong);
@@ -317,9 +311,8 @@ static void same_port(void)
     in_two(takes_down, hears);
 }
 
-static void processes_reach_each_other(void **state)
+TEST(processes_reach_each_other)
 {
-    (void)state;
     with(two, "", two_processes);
     with("host n0 0\nhost n1 1\ndevice mlx5_0-1\n", "", two_processes);
     with("host n0 0\nhost n1 1\ndevice mlx5_0-1 layer=roce\n", "", two_processes);
@@ -368,9 +361,8 @@ static void no_list(void)
     CHECK(!verbs.get_device_list(NULL) && errno == ENOSYS);
 }
 
-static void devices_are_as_the_text_says(void **state)
+TEST(devices_are_as_the_text_says)
 {
-    (void)state;
     with("# hosts\nhost n0 0-3\nhost n1 4-7\n"
          "device mlx5_0-1 speed=HDR width=4 mtu=2048 firmware=1.2 ece=no ports=2\n"
          "port 2 state=down\ngid 3 v2 ::ffff:10.%d.%h.1\n"
@@ -468,23 +460,9 @@ static void by_neither(void)
     CHECK(!verbs.reg_mr(b.pd, (void *)(uintptr_t)at, 4096, all) && errno == EFAULT);
 }
 
-static void a_gpu_is_reached_as_the_text_says(void **state)
+TEST(a_gpu_is_reached_as_the_text_says)
 {
-    (void)state;
     with("device mlx5_0-1\n", "", by_dma_buf);
     with("device mlx5_0-1 peermem=yes\n", "", by_peermem);
     with("device mlx5_0-1 dmabuf=no\n", "", by_neither);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_status_can_be_made_anywhere),
-        cmocka_unit_test(every_fault_happens),
-        cmocka_unit_test(processes_reach_each_other),
-        cmocka_unit_test(devices_are_as_the_text_says),
-        cmocka_unit_test(a_gpu_is_reached_as_the_text_says),
-    };
-
-    return cmocka_run_group_tests_name("fake_verbs_faults", tests, NULL, NULL);
 }

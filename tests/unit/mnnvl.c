@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* mnnvl.c - the verdict on NVLink between hosts, on racks made by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #include "base/mem.h"
 #include "topo/gpu.h"
@@ -94,12 +90,11 @@ static void has_odd(const struct topo *t, const char *text, bool there)
     mnnvl_free(&m);
 }
 
-static void a_whole_rack_is_good_and_nothing_is_odd(void **state)
+TEST(a_whole_rack_is_good_and_nothing_is_odd)
 {
     struct mnnvl m;
     struct topo t;
 
-    (void)state;
     make_rack(&t, 18, 4);
     mnnvl_judge(&m, &t, NULL, 0);
     for (int h = 0; h < 18; h++) {
@@ -113,11 +108,10 @@ static void a_whole_rack_is_good_and_nothing_is_odd(void **state)
     topo_free(&t);
 }
 
-static void each_reason_is_named_with_its_gpus(void **state)
+TEST(each_reason_is_named_with_its_gpus)
 {
     struct topo t;
 
-    (void)state;
     make_rack(&t, 18, 4);
     t.gpu[4 * 4 + 2].down = 1 << 11;
     t.gpu[4 * 5 + 1].down = 1 << 3 | 1 << 4;
@@ -163,12 +157,11 @@ static void each_reason_is_named_with_its_gpus(void **state)
     topo_free(&t);
 }
 
-static void a_partial_rack_and_a_split_cluster_are_odd_but_not_bad(void **state)
+TEST(a_partial_rack_and_a_split_cluster_are_odd_but_not_bad)
 {
     char text[160];
     struct topo t;
 
-    (void)state;
     make_rack(&t, 16, 4);
     snprintf(text, sizeof(text), "domain %s.32766: 64 of 72 GPUs are visible", cluster_a);
     has_odd(&t, text, true);
@@ -184,11 +177,10 @@ static void a_partial_rack_and_a_split_cluster_are_odd_but_not_bad(void **state)
     topo_free(&t);
 }
 
-static void what_is_not_told_is_not_good(void **state)
+TEST(what_is_not_told_is_not_good)
 {
     struct topo t;
 
-    (void)state;
     make_rack(&t, 2, 4);
     for (int i = 0; i < 8; i++) {
         t.gpu[i].health = 0;
@@ -212,13 +204,12 @@ static void what_is_not_told_is_not_good(void **state)
     topo_free(&t);
 }
 
-static void on_an_hgx_the_domain_is_the_host(void **state)
+TEST(on_an_hgx_the_domain_is_the_host)
 {
     struct mnnvl m;
     struct topo t;
     char name[96];
 
-    (void)state;
     make_hgx(&t, 2);
     assert_true(mnnvl_domain(&t, 9, name, sizeof(name)));
     assert_string_equal(name, "tray01");
@@ -247,11 +238,10 @@ static void on_an_hgx_the_domain_is_the_host(void **state)
     topo_free(&t);
 }
 
-static void a_host_alone_in_its_cluster_is_no_rack(void **state)
+TEST(a_host_alone_in_its_cluster_is_no_rack)
 {
     struct topo t;
 
-    (void)state;
     make_hgx(&t, 2);
     for (int i = 0; i < t.gpus; i++)
         strcpy(t.gpu[i].cluster, i < 8 ? cluster_a : cluster_b);
@@ -272,12 +262,11 @@ static void a_host_alone_in_its_cluster_is_no_rack(void **state)
     topo_free(&t);
 }
 
-static void bridges_join_pairs(void **state)
+TEST(bridges_join_pairs)
 {
     struct topo t;
     char name[96];
 
-    (void)state;
     make_hgx(&t, 1);
     for (int i = 0; i < 8; i++) {
         t.gpu[i].state = FABRIC_NONE;
@@ -293,7 +282,7 @@ static void bridges_join_pairs(void **state)
     topo_free(&t);
 }
 
-static void trials_and_measured_bandwidth_count(void **state)
+TEST(trials_and_measured_bandwidth_count)
 {
     struct mnnvl_trial trial[] = {{0, 1, 1, 1, 700e9, ""},
                                   {1, 1, 1, 0, 0, "CUDA_ERROR_NOT_PERMITTED"},
@@ -302,7 +291,6 @@ static void trials_and_measured_bandwidth_count(void **state)
     struct mnnvl m;
     struct topo t;
 
-    (void)state;
     make_rack(&t, 4, 4);
     mnnvl_judge(&m, &t, trial, 4);
     assert_string_equal(m.host[0].why,
@@ -320,11 +308,10 @@ static void trials_and_measured_bandwidth_count(void **state)
     topo_free(&t);
 }
 
-static void what_is_odd_about_a_gpu_is_said(void **state)
+TEST(what_is_odd_about_a_gpu_is_said)
 {
     struct topo t;
 
-    (void)state;
     make_rack(&t, 18, 4);
     t.gpu[5].throttle = 0x49;
     t.gpu[6].pcie_width = 8;
@@ -343,21 +330,4 @@ static void what_is_odd_about_a_gpu_is_said(void **state)
     has_odd(&t, "host tray17: 3 GPUs where others have 4", true);
     has_odd(&t, "host tray00 GPU 0: hardware thermal slowdown", false);
     topo_free(&t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_whole_rack_is_good_and_nothing_is_odd),
-        cmocka_unit_test(each_reason_is_named_with_its_gpus),
-        cmocka_unit_test(a_partial_rack_and_a_split_cluster_are_odd_but_not_bad),
-        cmocka_unit_test(what_is_not_told_is_not_good),
-        cmocka_unit_test(on_an_hgx_the_domain_is_the_host),
-        cmocka_unit_test(a_host_alone_in_its_cluster_is_no_rack),
-        cmocka_unit_test(bridges_join_pairs),
-        cmocka_unit_test(trials_and_measured_bandwidth_count),
-        cmocka_unit_test(what_is_odd_about_a_gpu_is_said),
-    };
-
-    return cmocka_run_group_tests_name("mnnvl", tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* transport/mpi/mpi_used.c - what ranks read back of MPI, as one line; asked is not used. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #include "small.h"
 #include "transport/mpi/mpi_used_impl.h"
@@ -48,20 +44,19 @@ static const char *text_of(const struct topo *t)
     }
 
 /* A connection to somebody else (the launcher's) and a segment that only its owner has say nothing. */
-static void connections_that_two_ranks_hold(void **state)
+TEST_WITH(connections_that_two_ranks_hold, clean, NULL)
 {
     char *const part[4] = CONNECTED("ob1");
     struct topo t;
     struct err err;
 
-    (void)state;
     assert_int_equal(used(&t, part, &err), 0);
     assert_string_equal(text_of(&t),
                         "MPI, pml ob1, btl vader within hosts, tcp (ib0, ib1) between");
     topo_free(&t);
 }
 
-static void a_lone_segment_is_no_way(void **state)
+TEST_WITH(a_lone_segment_is_no_way, clean, NULL)
 {
     char *const part[4] = {(char *)"{\"pml\": \"ob1\", \"segments\": [\"vader_segment.a.0.1.0\"]}",
                            (char *)"{\"pml\": \"ob1\", \"segments\": [\"vader_segment.a.0.1.1\"]}",
@@ -69,13 +64,12 @@ static void a_lone_segment_is_no_way(void **state)
     struct topo t;
     struct err err;
 
-    (void)state;
     assert_int_equal(used(&t, part, &err), 0);
     assert_string_equal(text_of(&t), "MPI, pml ob1");
     topo_free(&t);
 }
 
-static void ucx_names_transports_and_devices(void **state)
+TEST_WITH(ucx_names_transports_and_devices, clean, NULL)
 {
     char *const part[4] = {
         (char *)"{\"pml\": \"ucx\", \"ucx\": [\"self/memory0\", \"sysv/memory\", "
@@ -85,7 +79,6 @@ static void ucx_names_transports_and_devices(void **state)
     struct topo t;
     struct err err;
 
-    (void)state;
     setenv("UCX_TLS", "rc,sm,self", 1);
     setenv("UCX_NET_DEVICES", "mlx5_0:1,mlx5_1", 1);
     assert_int_equal(used(&t, part, &err), 0);
@@ -96,7 +89,7 @@ static void ucx_names_transports_and_devices(void **state)
 }
 
 /* What is asked, and what the error says; NULL: none. */
-static void asked_and_used(void **state)
+TEST_WITH(asked_and_used, clean, NULL)
 {
     static const struct {
         const char *variable, *value, *pml, *says;
@@ -120,7 +113,6 @@ static void asked_and_used(void **state)
         {"UCX_TLS", "all", "ucx", NULL},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
         char *const ob1[4] = CONNECTED("ob1"), *const ucx[4] = CONNECTED("ucx");
         struct topo t;
@@ -139,14 +131,13 @@ static void asked_and_used(void **state)
 }
 
 /* Where nothing was measured, what an earlier part of the campaign found stays. */
-static void nothing_does_not_replace_something(void **state)
+TEST_WITH(nothing_does_not_replace_something, clean, NULL)
 {
     char *const none[4] = {(char *)"{}", (char *)"{}", (char *)"{}", (char *)"{}"};
     char *const part[4] = CONNECTED("ob1");
     struct topo t;
     struct err err;
 
-    (void)state;
     assert_int_equal(used(&t, part, &err), 0);
     char *before = mem_strdup(text_of(&t));
     assert_int_equal(mpi_used(&t, none, 4, &err), 0);
@@ -156,13 +147,12 @@ static void nothing_does_not_replace_something(void **state)
 }
 
 /* It survives topology.json, and what is no such thing is refused. */
-static void in_the_file(void **state)
+TEST_WITH(in_the_file, clean, NULL)
 {
     char *const part[4] = CONNECTED("ob1");
     struct topo t, u;
     struct err err;
 
-    (void)state;
     assert_int_equal(used(&t, part, &err), 0);
     topo_default_tiers(&t);
     char *text = topo_text(&t);
@@ -177,18 +167,4 @@ static void in_the_file(void **state)
     assert_string_equal(err.text, "t.json: mpi: \"between\" is not a list");
     free(text);
     topo_free(&t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(connections_that_two_ranks_hold, clean),
-        cmocka_unit_test_setup(a_lone_segment_is_no_way, clean),
-        cmocka_unit_test_setup(ucx_names_transports_and_devices, clean),
-        cmocka_unit_test_setup(asked_and_used, clean),
-        cmocka_unit_test_setup(nothing_does_not_replace_something, clean),
-        cmocka_unit_test_setup(in_the_file, clean),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One process plays the rank whose NCCL writes the log: what is set, what is read, what is removed.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -41,14 +38,13 @@ static void copy_file(const char *from, const char *to)
     free(text);
 }
 
-static void a_log_is_read_back(void **state)
+TEST_WITH(a_log_is_read_back, clean, NULL)
 {
     struct nccl_readback *r;
     struct nccl_profile p;
     struct topo t;
     struct err err = {0};
 
-    (void)state;
     topo_init(&t);
     topo_add_endpoint(&t, topo_add_host(&t, "n1"), ENDPOINT_GPU);
     setenv("NCCL_DEBUG_SUBSYS", "COLL", 1);
@@ -81,13 +77,12 @@ static void a_log_is_read_back(void **state)
     topo_free(&t);
 }
 
-static void a_broken_dump_is_said(void **state)
+TEST_WITH(a_broken_dump_is_said, clean, NULL)
 {
     struct nccl_readback *r;
     struct nccl_profile p;
     struct err err = {0};
 
-    (void)state;
     assert_int_equal(nccl_readback_open(&r, &world_solo, false, &err), 0);
     assert_string_equal(getenv("NCCL_DEBUG_SUBSYS"), "INIT,GRAPH,NET,ENV");
     copy_file("tests/golden/nccl/2.30.log", getenv("NCCL_DEBUG_FILE"));
@@ -102,13 +97,12 @@ static void a_broken_dump_is_said(void **state)
 }
 
 /* A user who wants the log elsewhere gets it; then nothing can be read back, and that is said. */
-static void the_users_file_is_his(void **state)
+TEST_WITH(the_users_file_is_his, clean, NULL)
 {
     struct nccl_readback *r;
     struct nccl_profile p;
     struct err err = {0};
 
-    (void)state;
     setenv("NCCL_DEBUG_FILE", "/dev/null", 1);
     assert_int_equal(nccl_readback_open(&r, &world_solo, false, &err), 0);
     assert_string_equal(getenv("NCCL_DEBUG_FILE"), "/dev/null");
@@ -122,25 +116,23 @@ static void the_users_file_is_his(void **state)
 }
 
 /* Files in memory: no folder for temporary files is needed, and nothing is in it. */
-static void no_folder(void **state)
+TEST_WITH(no_folder, clean, NULL)
 {
     struct nccl_readback *r;
     struct err err = {0};
 
-    (void)state;
     setenv("TMPDIR", "/nonexistent", 1);
     assert_int_equal(nccl_readback_open(&r, &world_solo, false, &err), 0);
     nccl_readback_close(r);
     unsetenv("TMPDIR");
 }
 
-static void no_descriptor(void **state)
+TEST_WITH(no_descriptor, clean, NULL)
 {
     struct nccl_readback *r;
     struct err err = {0};
     struct rlimit old, none = {0};
 
-    (void)state;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
     none.rlim_max = old.rlim_max;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
@@ -160,13 +152,12 @@ static bool told(char *const *list, int n, const char *text)
 }
 
 /* The environment wins over a file; comments and unknown names are nobody's business. */
-static void strays(void **state)
+TEST_WITH(strays, clean, NULL)
 {
     char root[] = "/tmp/railgauge-strays-XXXXXX";
     struct err err = {0};
     int n;
 
-    (void)state;
     assert_non_null(mkdtemp(root));
     char *etc = mem_printf("%s/etc", root), *conf = mem_printf("%s/etc/nccl.conf", root);
     assert_int_equal(file_mkdir(etc, &err), 0);
@@ -192,17 +183,4 @@ static void strays(void **state)
     rmdir(root);
     free(conf);
     free(etc);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_log_is_read_back, clean),
-        cmocka_unit_test_setup(a_broken_dump_is_said, clean),
-        cmocka_unit_test_setup(the_users_file_is_his, clean),
-        cmocka_unit_test_setup(no_folder, clean),
-        cmocka_unit_test_setup(no_descriptor, clean),
-        cmocka_unit_test_setup(strays, clean),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,14 +2,10 @@
 /* nic_verbs.c - what libibverbs tells of ports, beside what sysfs told of them: a library of our own
  * answers, topology.json keeps it, lint says where the two differ. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #include "base/mem.h"
 #include "kernels/verbs_api.h"
@@ -147,11 +143,10 @@ static const char *unseen(const struct topo *t, const char *what)
     return "";
 }
 
-static void a_port_tells_its_link_limits_and_address(void **state)
+TEST(a_port_tells_its_link_limits_and_address)
 {
     struct topo t;
 
-    (void)state;
     plug();
     see(&t);
     const struct nic_verbs *v = &t.nic[0].verbs;
@@ -173,12 +168,11 @@ static void a_port_tells_its_link_limits_and_address(void **state)
     topo_free(&t);
 }
 
-static void nothing_is_told_where_nothing_can_be_asked(void **state)
+TEST(nothing_is_told_where_nothing_can_be_asked)
 {
     struct topo t;
     struct err err;
 
-    (void)state;
     plug();
     devices = 0;
     see(&t);
@@ -192,12 +186,11 @@ static void nothing_is_told_where_nothing_can_be_asked(void **state)
     topo_free(&t);
 }
 
-static void the_file_keeps_it(void **state)
+TEST(the_file_keeps_it)
 {
     struct topo t, back;
     struct err err;
 
-    (void)state;
     plug();
     see(&t);
     char *text = topo_text(&t);
@@ -235,11 +228,10 @@ static void says(const struct topo *t, const char *kind, const char *words)
     free(text);
 }
 
-static void what_differs_is_a_finding(void **state)
+TEST(what_differs_is_a_finding)
 {
     struct topo t;
 
-    (void)state;
     plug();
     see(&t);
     says(&t, "verbs", "");
@@ -269,16 +261,4 @@ static void what_differs_is_a_finding(void **state)
          "n1 mlx5_0: libibverbs tells the port down where sysfs tells up, link layer InfiniBand "
          "where sysfs tells Ethernet");
     topo_free(&t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_port_tells_its_link_limits_and_address),
-        cmocka_unit_test(nothing_is_told_where_nothing_can_be_asked),
-        cmocka_unit_test(the_file_keeps_it),
-        cmocka_unit_test(what_differs_is_a_finding),
-    };
-
-    return cmocka_run_group_tests_name("nic_verbs", tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* port_counters.c - a made /sys whose counters move, wrap, stay at their end, are reset and vanish.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #include "base/mem.h"
 #include "spawn.h"
@@ -88,11 +84,10 @@ static const char *harm(struct port_counters *p)
     return text;
 }
 
-static void what_moves_between_two_looks_is_said(void **state)
+TEST_WITH(what_moves_between_two_looks_is_said, make_tree, remove_tree)
 {
     struct port_counters *p = infiniband("mlx5_2");
 
-    (void)state;
     assert_string_equal(port_counters_name(p), "mlx5_2 port 1");
     assert_int_equal(port_counters_count(p), 6);
     port_counters_begin(p);
@@ -110,7 +105,7 @@ static void what_moves_between_two_looks_is_said(void **state)
 }
 
 /* As a kernel 6.1 has them (tests/verbs); 81 and 79 are what 2 % of loss made of 200 writes. */
-static void soft_roce_has_names_of_its_own(void **state)
+TEST_WITH(soft_roce_has_names_of_its_own, make_tree, remove_tree)
 {
     static const char *const names[] = {
         "ack_deferred",       "completer_retry_err", "duplicate_request", "link_downed",
@@ -120,7 +115,6 @@ static void soft_roce_has_names_of_its_own(void **state)
     struct port_id id = port_id_of(&n);
     char text[256];
 
-    (void)state;
 #define RXE "/sys/class/infiniband/rxe0/ports/1/hw_counters/"
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         snprintf(text, sizeof(text), RXE "%s", names[i]);
@@ -143,12 +137,11 @@ static void soft_roce_has_names_of_its_own(void **state)
     port_counters_close(p);
 }
 
-static void congestion_is_no_harm_and_counted_over_all(void **state)
+TEST_WITH(congestion_is_no_harm_and_counted_over_all, make_tree, remove_tree)
 {
     struct port_counters *p = infiniband("mlx5_2");
     char text[256];
 
-    (void)state;
     port_counters_begin(p);
     put(IB "hw_counters/np_cnp_sent", "40\n");
     put(IB "counters/port_xmit_wait", "8\n");
@@ -162,12 +155,11 @@ static void congestion_is_no_harm_and_counted_over_all(void **state)
     port_counters_close(p);
 }
 
-static void a_counter_of_32_bits_wraps_and_one_that_is_reset_starts_anew(void **state)
+TEST_WITH(a_counter_of_32_bits_wraps_and_one_that_is_reset_starts_anew, make_tree, remove_tree)
 {
     struct port_counters *p = infiniband("mlx5_2");
     char text[256];
 
-    (void)state;
     port_counters_begin(p);
     put(IB "hw_counters/packet_seq_err", "5\n");
     assert_string_equal(harm(p), "11 sequence error NAKs");
@@ -181,12 +173,11 @@ static void a_counter_of_32_bits_wraps_and_one_that_is_reset_starts_anew(void **
     port_counters_close(p);
 }
 
-static void a_counter_that_reaches_its_end_says_at_least(void **state)
+TEST_WITH(a_counter_that_reaches_its_end_says_at_least, make_tree, remove_tree)
 {
     struct port_counters *p = infiniband("mlx5_2");
     char text[256];
 
-    (void)state;
     port_counters_begin(p);
     put(IB "counters/link_error_recovery", "255\n");
     assert_string_equal(harm(p), "at least 1 link retraining");
@@ -198,12 +189,11 @@ static void a_counter_that_reaches_its_end_says_at_least(void **state)
     port_counters_close(p);
 }
 
-static void what_cannot_be_read_is_no_count(void **state)
+TEST_WITH(what_cannot_be_read_is_no_count, make_tree, remove_tree)
 {
     struct port_counters *p = infiniband("mlx5_2");
     char text[256];
 
-    (void)state;
     port_counters_begin(p);
     put(IB "counters/symbol_error", ""); /* as one that answers with an error */
     put(IB "counters/link_error_recovery", "N/A (no PMA)\n");
@@ -222,13 +212,12 @@ static void what_cannot_be_read_is_no_count(void **state)
     port_counters_close(p);
 }
 
-static void an_interface_counts_errors_once_and_no_drops(void **state)
+TEST_WITH(an_interface_counts_errors_once_and_no_drops, make_tree, remove_tree)
 {
     struct nic n = {.name = "ens7np0", .layer = LINK_ETHERNET};
     struct port_id id = port_id_of(&n);
     struct port_counters *p = port_counters_open(root, &id);
 
-    (void)state;
     assert_string_equal(port_counters_name(p), "ens7np0");
     assert_int_equal(port_counters_count(p), 3);
     port_counters_begin(p);
@@ -243,7 +232,7 @@ static void an_interface_counts_errors_once_and_no_drops(void **state)
     port_counters_close(p);
 }
 
-static void ports_are_told_apart_and_those_without_counters_are_none(void **state)
+TEST_WITH(ports_are_told_apart_and_those_without_counters_are_none, make_tree, remove_tree)
 {
     struct nic roce = {
         .name = "mlx5_2:2", .layer = LINK_ETHERNET, .rdma = true, .netdev = "ens7np0"};
@@ -251,7 +240,6 @@ static void ports_are_told_apart_and_those_without_counters_are_none(void **stat
     struct port_id id = port_id_of(&roce);
     struct port_counters *p = port_counters_open(root, &id);
 
-    (void)state;
     assert_string_equal(port_counters_name(p), "mlx5_2 port 2");
     assert_int_equal(port_counters_count(p), 4); /* its own and its interface's */
     port_counters_begin(p);
@@ -268,12 +256,11 @@ static void ports_are_told_apart_and_those_without_counters_are_none(void **stat
     port_counters_close(NULL);
 }
 
-static void words_are_cut_to_their_room(void **state)
+TEST_WITH(words_are_cut_to_their_room, make_tree, remove_tree)
 {
     struct port_counters *p = infiniband("mlx5_2");
     char text[36 + 1];
 
-    (void)state;
     port_counters_begin(p);
     put(IB "counters/symbol_error", "112\n");
     put(IB "counters/link_error_recovery", "255\n");
@@ -284,22 +271,4 @@ static void words_are_cut_to_their_room(void **state)
     assert_string_equal(text, "at least 1 link retraining, ...");
     assert_int_equal(text[36], '#');
     port_counters_close(p);
-}
-
-int main(void)
-{
-#define ON_TREE(test) cmocka_unit_test_setup_teardown(test, make_tree, remove_tree)
-    const struct CMUnitTest tests[] = {
-        ON_TREE(what_moves_between_two_looks_is_said),
-        ON_TREE(soft_roce_has_names_of_its_own),
-        ON_TREE(congestion_is_no_harm_and_counted_over_all),
-        ON_TREE(a_counter_of_32_bits_wraps_and_one_that_is_reset_starts_anew),
-        ON_TREE(a_counter_that_reaches_its_end_says_at_least),
-        ON_TREE(what_cannot_be_read_is_no_count),
-        ON_TREE(an_interface_counts_errors_once_and_no_drops),
-        ON_TREE(ports_are_told_apart_and_those_without_counters_are_none),
-        ON_TREE(words_are_cut_to_their_room),
-    };
-
-    return cmocka_run_group_tests_name("port_counters", tests, NULL, NULL);
 }

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "record_file.h"
 
@@ -36,13 +31,12 @@ static char *made(size_t *bytes)
     return text;
 }
 
-static void overwritten_ring(void **state)
+TEST(overwritten_ring)
 {
     size_t bytes;
     char *text = made(&bytes);
     const struct record_head *h = (const void *)text;
 
-    (void)state;
     assert_null(record_wrong(text, bytes));
     assert_int_equal(h->next, 6);
     for (uint64_t seq = 0; seq < 6; seq++) {
@@ -58,11 +52,10 @@ static void overwritten_ring(void **state)
 }
 
 /* A record that is being filled, or that was left in the place of another, is none. */
-static void broken_words(void **state)
+TEST(broken_words)
 {
     struct record r = {.word = 6u << 16};
 
-    (void)state;
     assert_true(record_whole(&r, 1, 4));
     assert_false(record_whole(&r, 2, 4));
     r.word |= 0x8000;
@@ -73,13 +66,12 @@ static void broken_words(void **state)
     assert_false(record_whole(&r, 3, 4));
 }
 
-static void what_is_wrong(void **state)
+TEST(what_is_wrong)
 {
     size_t bytes;
     char *text = made(&bytes);
     struct record_head *h = (void *)text, good = *h;
 
-    (void)state;
     assert_string_equal(record_wrong(text, 100), "too short for a header");
     assert_string_equal(record_wrong(text, bytes - 1), "its ring is cut short");
 #define WRONG(field, value, why)                                                                   \
@@ -102,15 +94,4 @@ static void what_is_wrong(void **state)
     WRONG(capacity, 0, "its ring is cut short");
     WRONG(capacity, UINT64_MAX / 64, "its ring is cut short");
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(overwritten_ring),
-        cmocka_unit_test(broken_words),
-        cmocka_unit_test(what_is_wrong),
-    };
-
-    return cmocka_run_group_tests_name("record", tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sent.c - predicted messages find those that were sent, and what is left is said. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #include "record/job/answers.h"
 
@@ -32,7 +28,7 @@ static void check(const struct sent_row *r, enum sent_is is, double sent_bytes, 
     assert_true(fabs(r->sent_count - sent_count) < 1e-9);
 }
 
-static void test_compare(void **state)
+TEST(test_compare)
 {
     struct traffic t = {.messages = 7};
     struct record_row rows[] = {
@@ -44,7 +40,6 @@ static void test_compare(void **state)
     struct record_steps steps = {.row = rows, .rows = sizeof(rows) / sizeof(*rows)};
     struct sent s;
 
-    (void)state;
     t.message[0] = message("gather forward", OP_ALL_GATHER, 8, 4, 1001, 32);
     t.message[1] = message("gather backward", OP_ALL_GATHER, 8, 4, 1001, 32);
     t.message[2] = message("tp", OP_ALL_REDUCE, 4, 1, 500, 128);
@@ -65,11 +60,4 @@ static void test_compare(void **state)
     assert_int_equal(s.row[7].span.stride, 1);
     assert_null(s.row[7].label);
     sent_free(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_compare)};
-
-    return cmocka_run_group_tests_name("sent", tests, NULL, NULL);
 }

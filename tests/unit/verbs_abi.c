@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Are the facts in verbs_api.h those of the <infiniband/verbs.h> that is installed here?  The
  * compiler decides while it builds this file; without the header there is nothing to check. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #include "kernels/verbs_api.h"
 
@@ -341,20 +337,18 @@ SAME(sizeof(verbs.query_gid_ex(ANY, 1, 0, ANY, 0, SIZE)),
 #define CHECKED 0
 #endif
 
-static void our_facts_are_those_of_the_header(void **state)
+TEST(our_facts_are_those_of_the_header)
 {
-    (void)state;
     if (!CHECKED)
         skip(); /* no infiniband/verbs.h is installed */
 }
 
 /* The library has the symbols, each in the version whose layout we know: its words answer. */
-static void the_library_that_is_here_has_every_call(void **state)
+TEST(the_library_that_is_here_has_every_call)
 {
     struct err err = {0};
     int n = -1;
 
-    (void)state;
     if (verbs_load(&err) < 0)
         skip(); /* no libibverbs.so.1 is installed */
     assert_int_equal(verbs_load(&err), 0);
@@ -367,14 +361,4 @@ static void the_library_that_is_here_has_every_call(void **state)
         assert_null(list[n]);
         verbs.free_device_list(list);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(our_facts_are_those_of_the_header),
-        cmocka_unit_test(the_library_that_is_here_has_every_call),
-    };
-
-    return cmocka_run_group_tests_name("verbs_abi", tests, NULL, NULL);
 }

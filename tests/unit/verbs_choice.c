@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the verbs transport chooses from tables alone: ports, addresses, MTU, windows, pieces, and
  * the words of errors. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <arpa/inet.h>
-#include <cmocka.h>
+
+#include "test.h"
 
 #include "transport/verbs/verbs_link_impl.h"
 
@@ -52,7 +49,7 @@ static struct verbs_address usual(const char *host, const char *ipv4, int asked)
     return a;
 }
 
-static void version_2_and_ipv4_come_first(void **state)
+TEST(version_2_and_ipv4_come_first)
 {
     struct verbs_address a = usual("n1", "::ffff:10.8.0.1", -1),
                          b = usual("n2", "::ffff:10.8.0.2", -1);
@@ -60,7 +57,6 @@ static void version_2_and_ipv4_come_first(void **state)
     char text[VERBS_GID_TEXT];
     struct err err;
 
-    (void)state;
     assert_int_equal(verbs_gid_path(&p, &a, &b, &err), 0);
     assert_int_equal(p.sgid_index, 3);
     assert_true(p.global && p.type == V2);
@@ -70,7 +66,7 @@ static void version_2_and_ipv4_come_first(void **state)
     assert_memory_equal(&q.sgid, &p.dgid, sizeof(p.dgid));
 }
 
-static void of_two_subnets_the_common_one_is_taken(void **state)
+TEST(of_two_subnets_the_common_one_is_taken)
 {
     struct verbs_address a = roce("n1", -1), b = roce("n2", -1);
     struct verbs_gid_row r[] = {row("::ffff:10.1.0.1", 2, V2, 24),
@@ -80,7 +76,6 @@ static void of_two_subnets_the_common_one_is_taken(void **state)
     struct verbs_path p;
     struct err err;
 
-    (void)state;
     verbs_gid_add(&a, &r[0]);
     verbs_gid_add(&a, &r[1]);
     verbs_gid_add(&b, &s);
@@ -94,11 +89,10 @@ static void of_two_subnets_the_common_one_is_taken(void **state)
 }
 
 /* Tables with many equally good rows: both ends must speak of the same two. */
-static void both_ends_find_the_same(void **state)
+TEST(both_ends_find_the_same)
 {
     unsigned seed = 11;
 
-    (void)state;
     for (int i = 0; i < 2000; i++) {
         struct verbs_address a = roce(i % 3 ? "n1" : "n2", -1), b = roce("n2", -1);
         struct verbs_path p, q;
@@ -122,14 +116,13 @@ static void both_ends_find_the_same(void **state)
     }
 }
 
-static void an_index_that_cannot_meet_is_refused(void **state)
+TEST(an_index_that_cannot_meet_is_refused)
 {
     struct verbs_address a = usual("n1", "::ffff:10.8.0.1", 0), b = roce("node07", 0);
     struct verbs_gid_row s = row("::ffff:10.8.0.2", 0, V2, 24);
     struct verbs_path p;
     struct err err;
 
-    (void)state;
     verbs_gid_add(&b, &s);
     assert_int_equal(a.row[0].index, 0); /* what was asked for comes first */
     assert_string_equal(text_of(verbs_gid_path(&p, &a, &b, &err), &err),
@@ -146,11 +139,10 @@ static void an_index_that_cannot_meet_is_refused(void **state)
     assert_non_null(strstr(err.text, "in another subnet, where other entries are in one"));
 }
 
-static void tables_keep_the_best(void **state)
+TEST(tables_keep_the_best)
 {
     struct verbs_address a = roce("n1", -1);
 
-    (void)state;
     for (int i = 0; i < 20; i++) {
         struct verbs_gid_row r = row(i == 17 ? "::ffff:10.0.0.1" : "fe80::1", i, V2, 0);
         verbs_gid_add(&a, &r);
@@ -160,13 +152,12 @@ static void tables_keep_the_best(void **state)
     assert_int_equal(a.row[1].index, 0);
 }
 
-static void infiniband_has_lids_and_a_header_between_subnets(void **state)
+TEST(infiniband_has_lids_and_a_header_between_subnets)
 {
     struct verbs_address a = {.who = "mlx5_0 port 1", .host = "n1", .lid = 4, .asked = -1}, b = a;
     struct verbs_path p;
     struct err err;
 
-    (void)state;
     b.lid = 0;
     assert_int_equal(verbs_gid_path(&p, &b, &a, &err), 0);
     assert_false(p.global);
@@ -193,11 +184,10 @@ static int choose(const char *list, const char *nearest, int local, struct err *
     return verbs_port_choose(three, 3, &w, err);
 }
 
-static void a_port_is_the_users_the_nearest_or_the_next(void **state)
+TEST(a_port_is_the_users_the_nearest_or_the_next)
 {
     struct err err;
 
-    (void)state;
     assert_int_equal(choose("mlx5_1,mlx5_0:1", "mlx5_0", 0, &err), 2); /* its active one */
     assert_int_equal(choose("mlx5_1,mlx5_0:1", "", 1, &err), 0);
     assert_int_equal(choose("mlx5_1,mlx5_0:1", "", 2, &err), 2);
@@ -207,7 +197,7 @@ static void a_port_is_the_users_the_nearest_or_the_next(void **state)
 }
 
 /* As NCCL reads NCCL_IB_HCA; --hca takes precedence. */
-static void a_port_is_one_that_nccl_would_use(void **state)
+TEST(a_port_is_one_that_nccl_would_use)
 {
     static const struct {
         const char *filter, *list, *nearest;
@@ -226,7 +216,6 @@ static void a_port_is_one_that_nccl_would_use(void **state)
         {"", NULL, "mlx5_1:2", 0, 2},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(t) / sizeof(*t); i++) {
         struct err err = {0, ""};
         const struct verbs_wish w = {
@@ -240,11 +229,10 @@ static void a_port_is_one_that_nccl_would_use(void **state)
     }
 }
 
-static void a_port_that_is_not_active_is_an_error(void **state)
+TEST(a_port_that_is_not_active_is_an_error)
 {
     struct err err;
 
-    (void)state;
     assert_int_equal(choose("mlx5_1:1", "", 0, &err), -1);
     assert_string_equal(err.text, "mlx5_1:1 is DOWN, not ACTIVE (--hca)");
     assert_int_equal(err.code, EXIT_CONFIG);
@@ -258,13 +246,12 @@ static void a_port_that_is_not_active_is_an_error(void **state)
     assert_string_equal(err.text, "no port is ACTIVE; there are mlx5_1:1 (DOWN)");
 }
 
-static void the_mtu_is_that_of_both(void **state)
+TEST(the_mtu_is_that_of_both)
 {
     struct verbs_told a = {.mtu = 5, .address = {.who = "a", .host = "n1"}},
                       b = {.mtu = 3, .address = {.who = "mlx5_0 port 1", .host = "n2"}};
     struct err err;
 
-    (void)state;
     assert_int_equal(verbs_port_mtu(&a, &b, 0, &err), 3);
     assert_int_equal(verbs_port_mtu(&b, &a, 2, &err), 2);
     assert_int_equal(verbs_port_mtu(&a, &b, 4, &err), -1);
@@ -273,11 +260,10 @@ static void the_mtu_is_that_of_both(void **state)
 
 /* --- messages --- */
 
-static void windows_hold_8_mib(void **state)
+TEST(windows_hold_8_mib)
 {
     struct verbs_opts o = {.qps = 1};
 
-    (void)state;
     assert_int_equal(verbs_opts_depth(&o, 8), 128);
     assert_int_equal(verbs_opts_depth(&o, 1 << 20), 8);
     assert_int_equal(verbs_opts_depth(&o, (size_t)1 << 30), 4);
@@ -287,11 +273,10 @@ static void windows_hold_8_mib(void **state)
     assert_int_equal(verbs_opts_depth(&o, 8), 16);
 }
 
-static void long_messages_are_split(void **state)
+TEST(long_messages_are_split)
 {
     const struct verbs_link l = {.max_message = 8 << 20};
 
-    (void)state;
     assert_int_equal(verbs_link_pieces(&l, 0), 1);
     assert_int_equal(verbs_link_pieces(&l, 8 << 20), 1);
     assert_int_equal(verbs_link_pieces(&l, (8 << 20) + 1), 2);
@@ -300,13 +285,12 @@ static void long_messages_are_split(void **state)
 
 /* --- words --- */
 
-static void errors_say_who_to_whom_and_what_it_means(void **state)
+TEST(errors_say_who_to_whom_and_what_it_means)
 {
     const struct verbs_end a = {3, "node03", "mlx5_2:1"}, b = {7, "node07", "mlx5_2:1"};
     struct err err;
     char out[32];
 
-    (void)state;
     assert_int_equal(verbs_words_fail(VERBS_WC_RETRY_EXCEEDED, 0, &a, &b, &err), -1);
     assert_string_equal(err.text, "retry exceeded: rank 3 (node03 mlx5_2:1) to rank 7 (node07 "
                                   "mlx5_2:1): path down, or PFC deadlock");
@@ -319,25 +303,4 @@ static void errors_say_who_to_whom_and_what_it_means(void **state)
     assert_string_equal(verbs_words(VERBS_WC_RNR_RETRY_EXCEEDED, out), "receiver not ready");
     assert_non_null(verbs_words_event(VERBS_EVENT_PORT_ERROR));
     assert_null(verbs_words_event(9)); /* a port came up */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(version_2_and_ipv4_come_first),
-        cmocka_unit_test(of_two_subnets_the_common_one_is_taken),
-        cmocka_unit_test(both_ends_find_the_same),
-        cmocka_unit_test(an_index_that_cannot_meet_is_refused),
-        cmocka_unit_test(tables_keep_the_best),
-        cmocka_unit_test(infiniband_has_lids_and_a_header_between_subnets),
-        cmocka_unit_test(a_port_is_the_users_the_nearest_or_the_next),
-        cmocka_unit_test(a_port_is_one_that_nccl_would_use),
-        cmocka_unit_test(a_port_that_is_not_active_is_an_error),
-        cmocka_unit_test(the_mtu_is_that_of_both),
-        cmocka_unit_test(windows_hold_8_mib),
-        cmocka_unit_test(long_messages_are_split),
-        cmocka_unit_test(errors_say_who_to_whom_and_what_it_means),
-    };
-
-    return cmocka_run_group_tests_name("verbs_choice", tests, NULL, NULL);
 }
