@@ -199,6 +199,27 @@ refused(lambda: job.cost(['n00']), 'closed')
 m.close(); job.close(); job.close()"
 }
 
+@test "what the library holds for a matrix is given back with it" {
+    library
+    python "
+import gc
+from railgauge import library
+closed, close = [], library.Handle.close
+library.Handle.close = lambda handle: (closed.append(type(handle).__name__), close(handle))
+other = Matrix('$matrix')
+other.quote('all_gather', [0, 1]).healthy(8)
+other.collective('all_gather', [0, 1], 8)
+assert not closed
+del other
+gc.collect()
+assert sorted(closed) == ['Handle', 'Handle', 'Handle', 'Quote'], closed
+try:
+    Matrix('/nowhere')
+except Error:
+    gc.collect()"
+    [ -z "$output" ]
+}
+
 @test "prices are those of the library and of the command line, on random groups and sizes" {
     library
     railgauge run -t sim --fabric gb200-nvl72 --racks 2 --fault dead-host=3 --fault slow-rack-uplinks=0:0.5:tx --seed 3 \

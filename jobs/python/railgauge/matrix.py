@@ -135,6 +135,10 @@ class Matrix:
                 handle.close()
         self._root, self._library, self._healthy = {}, None, None
 
+    def __del__(self) -> None:
+        if "_concerned" in self.__dict__:  # it was read whole
+            self.close()
+
     def _drop_quotes(self) -> None:
         for quote in self._quotes.values():
             quote.close()
