@@ -64,9 +64,11 @@ Q     := $(if $(V),,@)
 CUDA_HOME ?= /usr/local/cuda
 CUDA_SRC  := $(wildcard kernels/*.cu)
 CUDA      ?= $(if $(and $(CUDA_SRC),$(wildcard $(CUDA_HOME)/bin/nvcc)),1,0)
-# Ampere to Blackwell, as far as this nvcc knows them (12.0: to 90, 12.8: no 103); CUDA_SM="80 90" for others.
+# Ampere to Blackwell, as far as this nvcc knows them (12.0: to 90, 12.8: no 103); CUDA_SM="80 90" for others, CUDA_SMS for
+# fewer of those that it knows.
 NVCC_SM   := $(if $(filter 1,$(CUDA)),$(shell $(CUDA_HOME)/bin/nvcc --list-gpu-code | sed 's/sm_//'))
-CUDA_SM   ?= $(filter $(NVCC_SM),80 86 89 90 100 103 120)
+CUDA_SMS  ?= 80 86 89 90 100 103 120
+CUDA_SM   ?= $(filter $(NVCC_SM),$(CUDA_SMS))
 # What a driver reads of PTX goes by the version in it, which nvcc makes its own (13.0: 9.0, driver 580); what the kernels
 # need is in 7.0 already.  8.0 is that of CUDA 12.0, driver 525, the oldest that kernels/cuda_api.c takes.
 PTX_ISA   ?= 8.0

@@ -321,7 +321,6 @@ static int fill_operands(struct gemm *g, const struct gemm_shape *s, size_t copi
                          gpu_stream stream, struct err *err)
 {
     const struct gemm_kind *kind = &gemm_kind[s->dtype];
-    const size_t rows[2] = {(size_t)s->n, (size_t)s->m}, k = (size_t)s->k;
 
     random_block(g->block.at, kind->type);
     for (int i = 0; i < 2; i++)

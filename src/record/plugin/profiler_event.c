@@ -239,7 +239,7 @@ void event_forget(void)
     memset(me.step, 0, sizeof(me.step));
 }
 
-static struct step *step_of(uint64_t key)
+static struct step *proxy_step(uint64_t key)
 {
     struct step *s = &me.step[key % STEPS];
 
@@ -270,7 +270,7 @@ static uint64_t *waited(struct record *r, int state)
  * just before these two). */
 void event_record_step(uint64_t key, int state, uint64_t bytes)
 {
-    struct step *s = step_of(key);
+    struct step *s = proxy_step(key);
     struct record *r = s ? ring_pinned(&me.ring, s->op) : NULL;
     uint64_t *sum, now;
 
@@ -291,7 +291,7 @@ void event_record_step(uint64_t key, int state, uint64_t bytes)
 
 void event_stop_step(uint64_t key)
 {
-    struct step *s = step_of(key);
+    struct step *s = proxy_step(key);
     struct record *r = s ? ring_pinned(&me.ring, s->op) : NULL;
 
     event_record_step(key, 0, 0);

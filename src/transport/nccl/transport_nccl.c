@@ -113,7 +113,7 @@ static int at_most(double n, int most)
 }
 
 /* Without a previous time of this operation, assume the longest possible. */
-static struct batch_shape shape_of(const struct nccl_session *c, const struct nccl_job *j)
+static struct batch_shape batch_shape_of(const struct nccl_session *c, const struct nccl_job *j)
 {
     bool known = c->last_op == j->op && c->last_bytes == j->bytes && c->last > 0;
     bool graph = nccl_opts_now()->graph;
@@ -173,7 +173,7 @@ static double mean(const double *sec, int n)
 static void run_samples(struct nccl_session *c, const struct nccl_job *j, int n, double *sec,
                         struct nccl_step *s)
 {
-    struct batch_shape shape = shape_of(c, j);
+    struct batch_shape shape = batch_shape_of(c, j);
     struct gpu_graph *graph = NULL;
 
     if ((!nccl_opts_now()->graph || capture(c, j, shape.burst, &graph, s) == 0) &&
