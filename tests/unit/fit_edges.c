@@ -46,6 +46,7 @@ static bool is_contended(double share)
     is = f.baseline[0].contended;
     noise_free(&f.noise);
     lists_free(&f.of);
+    free(f.tiers.at);
     free(f.look);
     free(p.point);
     matrix_free(&m);
@@ -239,7 +240,9 @@ static double property_of(const struct flows *w, enum property_kind kind, enum l
     for (int turn = 0; w->apart && turn < w->turns; turn++)
         for (int i = 0; i < 2 * LEAF; i++)
             put(&p, w->turns + turn, 2 * LEAF, i, 2 * LEAF + i, w->apart(turn, i));
+    topo_tiers_make(&f.tiers, &m.topo);
     fit_uplinks(&f);
+    free(f.tiers.at);
     for (int i = 0; i < m.properties; i++)
         if (m.property[i].kind == kind && m.property[i].level == (int)level)
             ratio = m.property[i].ratio;
