@@ -347,6 +347,11 @@ static bool decide(struct judge *j, enum verdict_kind kind, int rank, double sin
         snprintf(v->text, sizeof(v->text), "%s: %s, in %s", who, r->symptom, r->beat.words);
         break;
     case VERDICT_HUNG:
+        if (r->left) {
+            snprintf(v->text, sizeof(v->text), "%s did not end within %s of its goodbye", who,
+                     took);
+            break;
+        }
         name_others(j, rank, stopped_too, others);
         snprintf(v->text, sizeof(v->text), "%s hangs in %s: %s for %s, and %s%s%s%s", who,
                  r->beat.words,
@@ -570,10 +575,20 @@ enum judge_need judge_soon(const struct judge *j, double now)
     return is_near(j, now, true) ? JUDGE_SOON : is_near(j, now, false) ? JUDGE_LOOK : JUDGE_NOTHING;
 }
 
+/* What keeps the launcher after all goodbyes: a process that is stopped, or whose libraries do not
+ * let it end. */
+static bool look_left(struct judge *j, double now)
+{
+    for (int i = 0; i < j->ranks; i++)
+        if (j->rank[i].left)
+            return decide(j, VERDICT_HUNG, i, now - j->rank[i].heard);
+    return false;
+}
+
 bool judge_look(struct judge *j, double now)
 {
     return j->verdict.kind != VERDICT_NONE || look_dead(j, now) || look_silent(j, now) ||
-           look_ill(j, now) || look_held(j, now) || look_hung(j, now);
+           look_ill(j, now) || look_held(j, now) || look_hung(j, now) || look_left(j, now);
 }
 
 /* --- verdict.json: the listener's knowledge of every rank at the decision --- */

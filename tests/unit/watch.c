@@ -160,6 +160,11 @@ static void test_all_gone_after_goodbye(void **state)
     for (int i = 0; i < N; i++)
         judge_line(&j, i, &bye, 11);
     assert_false(judge_look(&j, 1000));
+    j.rank[2].left = true; /* its process keeps the launcher */
+    assert_true(judge_look(&j, 1000));
+    assert_int_equal(j.verdict.kind, VERDICT_HUNG);
+    assert_int_equal(j.verdict.rank, 2);
+    assert_non_null(strstr(j.verdict.text, "pid 102) did not end within 16"));
     judge_free(&j);
 }
 
