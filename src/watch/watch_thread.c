@@ -200,10 +200,12 @@ static bool is_stopped(const struct watch_still *k)
 }
 
 /* True if the measuring thread has been in one step for longer than its own loops may take.  Before
- * that, one that touches or copies much memory looks like one that spins. */
+ * that, one that touches or copies much memory looks like one that spins.  The listener waits for
+ * all of --hang-after; with half of it here, it knows by then, however late beats come. */
 static bool is_overdue(const struct watch_talk *t)
 {
-    return log_now() - t->still.since > t->self->patience + 1e-3 * atomic_load(&t->self->work_ms);
+    return log_now() - t->still.since >
+           t->self->patience / 2 + 1e-3 * atomic_load(&t->self->work_ms);
 }
 
 /* One look, if it is due; the looks end with the first progress. */
