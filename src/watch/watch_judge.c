@@ -220,7 +220,7 @@ static int find_spinner(const struct judge *j)
     int spins, live, spinner = find_pulse(j, WATCH_SPINS, &spins);
 
     find_pulse(j, WATCH_LIVE, &live);
-    return spins == 1 && live > 0 ? spinner : -1;
+    return spins == 1 && (live > 0 || count_here(j) == 1) ? spinner : -1;
 }
 
 /* The rank that hangs, else -1. */
@@ -480,8 +480,9 @@ static bool look_held(struct judge *j, double now)
 {
     int n, stopped = find_pulse(j, WATCH_STOPPED, &n), spinner = find_spinner(j);
     double limit, moved;
+    int here = count_here(j); /* 1: the others have left */
 
-    if (stopped >= 0 && n < count_here(j) && j->rank[stopped].beat.state != WATCH_STARTING &&
+    if (stopped >= 0 && (n < here || here == 1) && j->rank[stopped].beat.state != WATCH_STARTING &&
         now - j->rank[stopped].moved > least_silence(j))
         return decide(j, VERDICT_HUNG, stopped, now - j->rank[stopped].moved);
     return spinner >= 0 && find_still(j, &limit, &moved) && now - moved > j->hang_after &&

@@ -25,7 +25,7 @@
 
 /* STRANGERS, STRANGER_SEC: limits on connections that have not said hello yet.  LEFT_SEC: before
  * launch.c ends a launcher that is late. */
-enum { STRANGERS = 4096, STRANGER_SEC = 5, CROWD = 64, LEFT_SEC = 4 };
+enum { STRANGERS = 4096, STRANGER_SEC = 5, CROWD = 64, LEFT_SEC = 3 };
 
 struct listen_client {
     int fd, rank; /* rank -1: a stranger */
