@@ -18,6 +18,7 @@
  *                                                        rank while the others do, or is behind them
  *   no rank moved for hang_after, all wait     stalled   no culprit
  *   no rank was heard for hang_after           silent    no culprit
+ *   its process is there 3 s after all goodbyes hung     and is the only one of the listener's host
  *
  * A verdict is sent to every rank.  Waits that can be given up are given up (watch_verdict()), and
  * ranks that still exist half a second later (in a call that cannot return: at once or 0.2 s later)

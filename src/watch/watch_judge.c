@@ -220,7 +220,7 @@ static int find_spinner(const struct judge *j)
     int spins, live, spinner = find_pulse(j, WATCH_SPINS, &spins);
 
     find_pulse(j, WATCH_LIVE, &live);
-    return spins == 1 && live > 0 ? spinner : -1;
+    return spins == 1 && (live > 0 || count_here(j) == 1) ? spinner : -1;
 }
 
 /* The rank that hangs, else -1. */
@@ -347,6 +347,11 @@ static bool decide(struct judge *j, enum verdict_kind kind, int rank, double sin
         snprintf(v->text, sizeof(v->text), "%s: %s, in %s", who, r->symptom, r->beat.words);
         break;
     case VERDICT_HUNG:
+        if (r->left) {
+            snprintf(v->text, sizeof(v->text), "%s did not end within %s of its goodbye", who,
+                     took);
+            break;
+        }
         name_others(j, rank, stopped_too, others);
         snprintf(v->text, sizeof(v->text), "%s hangs in %s: %s for %s, and %s%s%s%s", who,
                  r->beat.words,
@@ -475,8 +480,9 @@ static bool look_held(struct judge *j, double now)
 {
     int n, stopped = find_pulse(j, WATCH_STOPPED, &n), spinner = find_spinner(j);
     double limit, moved;
+    int here = count_here(j); /* 1: the others have left */
 
-    if (stopped >= 0 && n < count_here(j) && j->rank[stopped].beat.state != WATCH_STARTING &&
+    if (stopped >= 0 && (n < here || here == 1) && j->rank[stopped].beat.state != WATCH_STARTING &&
         now - j->rank[stopped].moved > least_silence(j))
         return decide(j, VERDICT_HUNG, stopped, now - j->rank[stopped].moved);
     return spinner >= 0 && find_still(j, &limit, &moved) && now - moved > j->hang_after &&
@@ -570,10 +576,20 @@ enum judge_need judge_soon(const struct judge *j, double now)
     return is_near(j, now, true) ? JUDGE_SOON : is_near(j, now, false) ? JUDGE_LOOK : JUDGE_NOTHING;
 }
 
+/* What keeps the launcher after all goodbyes: a process that is stopped, or whose libraries do not
+ * let it end. */
+static bool look_left(struct judge *j, double now)
+{
+    for (int i = 0; i < j->ranks; i++)
+        if (j->rank[i].left)
+            return decide(j, VERDICT_HUNG, i, now - j->rank[i].heard);
+    return false;
+}
+
 bool judge_look(struct judge *j, double now)
 {
     return j->verdict.kind != VERDICT_NONE || look_dead(j, now) || look_silent(j, now) ||
-           look_ill(j, now) || look_held(j, now) || look_hung(j, now);
+           look_ill(j, now) || look_held(j, now) || look_hung(j, now) || look_left(j, now);
 }
 
 /* --- verdict.json: the listener's knowledge of every rank at the decision --- */

@@ -23,6 +23,7 @@ struct watched {
     bool known; /* has said hello */
     bool bye;   /* has said goodbye, or that a signal ends it */
     bool gone;  /* connection is closed */
+    bool left;  /* the only process that is still there, long after all goodbyes */
     int pid;
     char host[WATCH_HOST];
     struct watch_beat beat;

@@ -23,8 +23,9 @@
 #include "watch/watch.h"
 #include "watch/watch_wire.h"
 
-/* STRANGERS, STRANGER_SEC: limits on connections that have not said hello yet. */
-enum { STRANGERS = 4096, STRANGER_SEC = 5, CROWD = 64 };
+/* STRANGERS, STRANGER_SEC: limits on connections that have not said hello yet.  LEFT_SEC: before
+ * launch.c ends a launcher that is late. */
+enum { STRANGERS = 4096, STRANGER_SEC = 5, CROWD = 64, LEFT_SEC = 3 };
 
 struct listen_client {
     int fd, rank; /* rank -1: a stranger */
@@ -43,6 +44,7 @@ struct listener {
     int room;
     struct judge judge;
     double last, met_at; /* end of the last turn; time of the first hello */
+    double over_at;      /* time at which all had said goodbye */
     bool told, counted;
     enum judge_need warned;
     bool speaks; /* prints its verdict on stderr itself */
@@ -275,6 +277,50 @@ static void count_in(struct listener *l, double now)
                  l->self.address, l->self.port);
 }
 
+/* True if this process is (still) a rank of the campaign; its pid may have been reused. */
+static bool is_probe(int pid)
+{
+    char path[64], name[32] = "";
+    FILE *f;
+
+    snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+    f = fopen(path, "re");
+    if (f && !fgets(name, sizeof(name), f))
+        name[0] = '\0';
+    if (f)
+        fclose(f);
+    return !strcmp(name, "railgauge-probe\n");
+}
+
+/* True if a process of this host is still there. */
+static bool is_there(const struct watched *r)
+{
+    char self[WATCH_HOST] = "";
+
+    host_self(self, sizeof(self));
+    return r->known && r->pid > 1 && !strcmp(r->host, self) && is_probe(r->pid);
+}
+
+/* Long after all goodbyes: find the process that the launcher waits for, if it is one.  All of them:
+ * the launcher itself is stopped. */
+static void look_for_left(struct listener *l, double now)
+{
+    int found = -1, n = 0;
+
+    if (!listen_over(l, false))
+        l->over_at = now;
+    if (l->told || now - l->over_at < LEFT_SEC)
+        return;
+    for (int i = 0; i < l->judge.ranks; i++)
+        if (is_there(&l->judge.rank[i])) {
+            found = i;
+            n++;
+        }
+    if (n == 1)
+        l->judge.rank[found].left = true;
+    l->over_at = now;
+}
+
 int listen_turn(struct listener *l, int ms)
 {
     int n = l->clients;
@@ -296,6 +342,7 @@ int listen_turn(struct listener *l, int ms)
     if (l->poll[0].revents)
         let_in(l, now);
     count_in(l, now);
+    look_for_left(l, now);
     if (!l->told)
         warn_of_hang(l, now);
     if (!l->told && judge_look(&l->judge, now))
@@ -315,31 +362,11 @@ static void drain(struct listener *l, double sec)
         ;
 }
 
-/* True if this process is (still) a rank of the campaign; its pid may have been reused. */
-static bool is_probe(int pid)
-{
-    char path[64], name[32] = "";
-    FILE *f;
-
-    snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-    f = fopen(path, "re");
-    if (f && !fgets(name, sizeof(name), f))
-        name[0] = '\0';
-    if (f)
-        fclose(f);
-    return !strcmp(name, "railgauge-probe\n");
-}
-
 void listen_kill(const struct listener *l)
 {
-    char self[WATCH_HOST] = "";
-
-    host_self(self, sizeof(self));
-    for (int i = 0; i < l->judge.ranks; i++) {
-        const struct watched *r = &l->judge.rank[i];
-        if (r->known && r->pid > 1 && !strcmp(r->host, self) && is_probe(r->pid))
-            kill(r->pid, SIGKILL);
-    }
+    for (int i = 0; i < l->judge.ranks; i++)
+        if (is_there(&l->judge.rank[i]))
+            kill(l->judge.rank[i].pid, SIGKILL);
 }
 
 void listen_address(char *const *host, int hosts, char out[64])

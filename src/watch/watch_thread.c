@@ -34,7 +34,7 @@ static const double look_after = 0.5, stopped_sec = 1;
 struct watch_looks {
     bool open;
     uint64_t still; /* moves at the time of the first look */
-    double next;
+    double begun, next;
     int signals, held; /* looks; looks that found the thread held */
 };
 
@@ -151,7 +151,8 @@ static void begin_looks(struct watch_talk *t)
 
     if (t->looks.open || !take_signal())
         return;
-    t->looks = (struct watch_looks){.open = true, .still = atomic_load(&s->moves)};
+    t->looks =
+        (struct watch_looks){.open = true, .still = atomic_load(&s->moves), .begun = log_now()};
     atomic_store(&places.seen, 0);
     atomic_store(&places.waits, 0);
     atomic_store(&places.low, UINTPTR_MAX);
@@ -199,10 +200,12 @@ static bool is_stopped(const struct watch_still *k)
 }
 
 /* True if the measuring thread has been in one step for longer than its own loops may take.  Before
- * that, one that touches or copies much memory looks like one that spins. */
+ * that, one that touches or copies much memory looks like one that spins.  The listener waits for
+ * all of --hang-after; with half of it here, it knows by then, however late beats come. */
 static bool is_overdue(const struct watch_talk *t)
 {
-    return log_now() - t->still.since > t->self->patience + 1e-3 * atomic_load(&t->self->work_ms);
+    return log_now() - t->still.since >
+           t->self->patience / 2 + 1e-3 * atomic_load(&t->self->work_ms);
 }
 
 /* One look, if it is due; the looks end with the first progress. */
@@ -430,7 +433,7 @@ static void hear(struct watch_talk *t)
             begin_looks(t);
         } else if (!strcmp(line, "soon")) {
             /* A thread that moved about before it began to spin: its old places do not count. */
-            t->looks.open &= t->looks.signals < 4 * FEW;
+            t->looks.open &= log_now() - t->looks.begun < 1;
             begin_looks(t);
             start_report(t->self);
         } else if (!strncmp(line, "verdict ", 8) && !t->told_at)

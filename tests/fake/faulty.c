@@ -3,7 +3,8 @@
  *
  *   flock, fcntl (its locks), dirsync (fsync of a folder)    fail with this errno
  *   clock    seconds by which the wall clock is set after the CALLS-th time it was read ("calls=N", else at once)
- *   stop     the rank of MPI that stops itself (SIGSTOP) once all ranks are in MPI_Finalize */
+ *   stop     the rank of MPI that stops itself (SIGSTOP) once all ranks are in MPI_Finalize
+ *   linger   the rank that stops itself at its very end */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -109,16 +110,29 @@ time_t time(time_t *t)
 
 /* --- the end of MPI --- */
 
-int MPI_Finalize(void);
-int MPI_Finalize(void)
+static void stop_if(const char *name)
 {
     const char *rank = getenv("OMPI_COMM_WORLD_RANK"), *list = getenv("FAULTY");
-    int (*real)(void);
+    const char *at = rank && list ? strstr(list, name) : NULL;
 
-    if (rank && list && strstr(list, "stop=") && value_of("stop") == atoi(rank)) {
+    if (at && atoi(at + strlen(name)) == atoi(rank)) {
         usleep(300000);
         raise(SIGSTOP);
     }
+}
+
+__attribute__((destructor)) static void end(void)
+{
+    if (!strcmp(program_invocation_short_name, "railgauge-probe"))
+        stop_if("linger=");
+}
+
+int MPI_Finalize(void);
+int MPI_Finalize(void)
+{
+    int (*real)(void);
+
+    stop_if("stop=");
     *(void **)&real = dlsym(RTLD_NEXT, "MPI_Finalize");
     return real();
 }

@@ -67,7 +67,11 @@ after_last() {
     chmod +x faulty.sh
     run -75 railgauge run "${args[@]}" "$@" -o dir --launch "mpirun -n 3 --oversubscribe --bind-to none ./faulty.sh"
     verdict dir/verdict.json silent 2
-    [ $((SECONDS - began)) -lt 40 ]
+    sed -i s/stop=2/linger=0/ faulty.sh # after its goodbye
+    run -75 railgauge run "${args[@]}" "$@" -o late --launch "mpirun -n 3 --oversubscribe --bind-to none ./faulty.sh"
+    verdict late/verdict.json hung 0
+    [[ $output == *"rank 0 (host $here, pid "*") did not end within "*" of its goodbye; "* ]]
+    [ $((SECONDS - began)) -lt 60 ]
 }
 @test "a rank that stops after its last point: named, and nothing waits for it" { after_last; }
 

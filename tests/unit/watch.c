@@ -160,6 +160,11 @@ static void test_all_gone_after_goodbye(void **state)
     for (int i = 0; i < N; i++)
         judge_line(&j, i, &bye, 11);
     assert_false(judge_look(&j, 1000));
+    j.rank[2].left = true; /* its process keeps the launcher */
+    assert_true(judge_look(&j, 1000));
+    assert_int_equal(j.verdict.kind, VERDICT_HUNG);
+    assert_int_equal(j.verdict.rank, 2);
+    assert_non_null(strstr(j.verdict.text, "pid 102) did not end within 16"));
     judge_free(&j);
 }
 
@@ -551,6 +556,35 @@ static void test_when_evidence_is_told(void **state)
     assert_int_equal(v.rank, -1);
     BETWEEN(35.6, told_at(WATCH_HELD, 2, 0, false, 20, &v), 36); /* a file system may take long */
     assert_int_equal(v.rank, 2);
+}
+
+/* The last rank, after the others' goodbyes. */
+static void test_the_last_one_hangs(void **state)
+{
+    const enum watch_pulse pulse[] = {WATCH_STOPPED, WATCH_SPINS};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct judge j;
+        double now;
+        join(&j, 10);
+        for (int r = 1; r < N; r++)
+            judge_line(&j, r, &(struct watch_line){.kind = WATCH_BYE}, 10);
+        for (now = 10; now < 30 && !judge_look(&j, now); now += 0.1) {
+            struct watch_line l = {.kind = WATCH_BEAT,
+                                   .beat = {.moves = 9,
+                                            .state = WATCH_BUSY,
+                                            .pulse = pulse[i],
+                                            .expect = 20,
+                                            .call = "x",
+                                            .words = "x"}};
+            judge_line(&j, 0, &l, now);
+        }
+        assert_int_equal(j.verdict.kind, VERDICT_HUNG);
+        assert_int_equal(j.verdict.rank, 0);
+        BETWEEN(i ? 14.9 : 11.5, now, i ? 15.3 : 11.9);
+        judge_free(&j);
+    }
 }
 
 /* --- what the watch thread sees of the measuring thread --- */
@@ -975,6 +1009,7 @@ int main(void)
         cmocka_unit_test(test_alone_in_what_it_does),
         cmocka_unit_test(test_evidence),
         cmocka_unit_test(test_when_evidence_is_told),
+        cmocka_unit_test(test_the_last_one_hangs),
         cmocka_unit_test(test_what_a_thread_does),
         cmocka_unit_test(test_a_start_takes_its_time),
         cmocka_unit_test(test_symptoms),
