@@ -453,9 +453,29 @@ static int *chain(const struct blocks *b)
     return order;
 }
 
+/* True if all blocks are equally far from each other: chain() would leave them in order, and its tables take more
+ * time and memory than all else for a thousand blocks. */
+static bool one_distance(const struct blocks *b)
+{
+    double least = INFINITY, most = 0;
+
+    for (int i = 0; i < b->count; i++)
+        for (int k = i + 1; k < b->count; k++) {
+            double sec = b->sec[(size_t)i * (size_t)b->count + (size_t)k];
+            if (!isfinite(sec))
+                return false;
+            least = sec < least ? sec : least;
+            most = sec > most ? sec : most;
+        }
+    return most <= least * (1 + alike);
+}
+
 static void arrange(struct blocks *b)
 {
     size_t n = (size_t)b->count;
+
+    if (one_distance(b))
+        return;
     int *order = chain(b);
     struct block *block = mem_calloc(n + 1, sizeof(*block));
     double *sec = mem_calloc(n * n + 1, sizeof(*sec));

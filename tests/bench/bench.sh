@@ -151,6 +151,58 @@ bench_demo() {
     row "README's demonstration, 576 GPUs" "$walls" s "<= 1.5"
 }
 
+# used PROGRAM... - CPU seconds, and the most memory in MB that it held
+used() {
+    timeout 900 python3 -c 'import resource, subprocess, sys
+code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+code in (0, 1) or sys.exit(code)
+print(round(used.ru_utime + used.ru_stime, 3), used.ru_maxrss / 1000)' "$@"
+}
+
+# exponent COLUMN <<<"RACKS CPU MB" lines - of growth from 128 racks on, by least squares of logarithms; what the
+# smallest costs, which is starting, is taken off
+exponent() {
+    awk -v c="$1" 'NR == 1 { base = $c } $1 >= 128 && $c > base { x = log($1); y = log($c - base); n++; sx += x; sy += y; sxx += x * x; sxy += x * y }
+        END { printf "%.3g ", (n > 1 ? (n * sxy - sx * sy) / (n * sxx - sx * sx) : 0) }'
+}
+
+# How commands grow from 144 to 100,008 GPUs: NAME|CPU GOAL|MB GOAL|WORDS, where SIZE are racks and DIR a campaign.
+bench_growth() {
+    local name seconds megabytes words racks turn lines cpu peak cpus peaks times sizes
+    for racks in 2 8 32 128 512 1389; do
+        "$build/railgauge" run -t sim --fabric gb200-nvl72 --racks "$racks" --no-verdict --no-plots -o "$work/grown$racks" >/dev/null 2>&1
+    done
+    while IFS='|' read -r name seconds megabytes words; do
+        cpus='' peaks='' times='' sizes=''
+        for ((turn = 1; turn <= turns; turn++)); do
+            lines=''
+            for racks in 2 8 32 128 512 1389; do
+                # shellcheck disable=SC2046,SC2086 # words
+                lines+="$racks $(used "$build/railgauge" $(sed "s|SIZE|$racks|g; s|DIR|$work/grown$racks|g" <<<"$words"))"$'\n'
+            done
+            read -r _ cpu peak < <(tail -n 2 <<<"$lines")
+            cpus+="$cpu " peaks+="$peak "
+            times+=$(exponent 2 <<<"${lines%$'\n'}") sizes+=$(exponent 3 <<<"${lines%$'\n'}")
+        done
+        row "100,008 endpoints: $name, CPU" "$cpus" s "<= $seconds"
+        row "100,008 endpoints: $name, peak" "$peaks" MB "<= $megabytes"
+        row "growth of $name, CPU" "$times" exponent "<= 1.15"
+        row "growth of $name, memory" "$sizes" exponent "<= 1.15"
+    done <<END
+plan|2|400|plan DIR/topology.json --dry-run
+plan --quick|2|400|plan DIR/topology.json --dry-run --quick
+export slurm-yaml|1|400|export --format slurm-yaml --fabric gb200-nvl72 --racks SIZE -o $work/x
+export slurm-tree|1|400|export --format slurm-tree --fabric gb200-nvl72 --racks SIZE -o $work/x
+export slurm-block|1|400|export --format slurm-block --fabric gb200-nvl72 --racks SIZE -o $work/x
+export topograph-model|1|400|export --format topograph-model --fabric gb200-nvl72 --racks SIZE -o $work/x
+report|10|400|report DIR -q -o $work/x
+compare|10|400|compare DIR DIR
+declared|10|400|declared DIR
+END
+    rm -rf "$work"/grown*
+}
+
 # A simulated campaign from plan to pictures: CPU seconds, and the most memory that one of its programs held.
 bench_scale() {
     local racks name seconds megabytes turn cpu peak from cpus peaks walls
@@ -158,11 +210,8 @@ bench_scale() {
         cpus='' peaks='' walls=''
         for ((turn = 1; turn <= turns; turn++)); do
             rm -rf "$work/scale"
-            read -r cpu peak < <(timeout 900 python3 -c 'import resource, subprocess, sys
-subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
-used = resource.getrusage(resource.RUSAGE_CHILDREN)
-print(round(used.ru_utime + used.ru_stime, 1), used.ru_maxrss // 1000)' "$build/railgauge" run -t sim \
-                --fabric gb200-nvl72 --racks "$racks" --no-verdict -o "$work/scale")
+            read -r cpu peak < <(used "$build/railgauge" run -t sim --fabric gb200-nvl72 --racks "$racks" --no-verdict \
+                -o "$work/scale")
             cpus+="$cpu " peaks+="$peak "
             from=$EPOCHREALTIME
             "$build/railgauge" plot "$work/scale" >/dev/null
@@ -182,6 +231,7 @@ bench_quick
 bench_default
 bench_demo
 bench_scale
+bench_growth
 bench_stop_rule
 for program in lookup nodes place search; do measured $program; done
 table_close

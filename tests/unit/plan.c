@@ -137,7 +137,7 @@ static void every_pair_of_too_many_is_refused_with_its_cost(void **state)
 
     (void)state;
     for (int i = 0; i < 3; i++)
-        for (int more = 1; more >= (row[i].pairs == STAGE_SHIFT); more--) {
+        for (int more = 1; more >= (row[i].pairs == STAGE_SHIFT ? 1 : 0); more--) {
             plan_defaults(&o);
             o.ops = 1u << OP_PAIR_LATENCY;
             o.pairs = row[i].pairs;

@@ -20,7 +20,7 @@ enum { HTML_HASH = 48, HTML_HEX = 65 };
 char *html_hash(char buf[HTML_HASH], const char *text, size_t len);
 /* SHA-256 of a file as printed by sha256sum, and its length. */
 int html_file_hex(char buf[HTML_HEX], size_t *len, const char *path);
-char *html_base64(const unsigned char *in, size_t len);           /* the caller frees */
+char *html_base64(const unsigned char *in, size_t len); /* the caller frees */
 
 /* Start a section with a heading that states the result; html_end() closes it. */
 void html_section(FILE *out, const char *id, char *heading);
