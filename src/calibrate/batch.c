@@ -277,7 +277,10 @@ static int shard_of(struct batch_row *r, const struct counts *c, const char *wor
 {
     const char *dash = strstr(words, "FSDP-");
     const char *hsdp = strstr(words, "HSDP"), *hybrid = strstr(words, "HYBRID");
-    const char *number = hybrid ? hybrid + 6 : dash ? dash + 5 : hsdp ? hsdp + 4 + strspn(hsdp + 4, "- ") : "";
+    const char *number = hybrid ? hybrid + 6
+                         : dash ? dash + 5
+                         : hsdp ? hsdp + 4 + strspn(hsdp + 4, "- ")
+                                : "";
     int n = (int)strtol(number, NULL, 10), ranks = c->dp * c->cp;
 
     *shard = c->dp;

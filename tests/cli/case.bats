@@ -28,7 +28,7 @@ setup() {
     jq '.claims[0].published = 50' "$top/tests/bad/case/good.json" >c.json
     run railgauge-calibrate claims c.json
     [ "$status" -eq 1 ]
-    [[ $output == *"published 50.0 %, ours "*": cannot follow; expected: reproduced"* ]]
+    [[ $output == *"published 50.0 %, ours "*": cannot follow (anchored); expected: reproduced"* ]]
     [[ $output == *"the claim needs "* ]]
 }
 

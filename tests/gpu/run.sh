@@ -357,7 +357,7 @@ compute() {
     [ -s "$out/figures" ] || return 1
     # Every kind of kernel of a model has figures; of the attention core, or the reason is there.
     for kind in norm gate rotary cast loss adam launch_graph; do
-        grep -q "^$kind[^a-z_]" "$out/figures" ||
+        grep -q "^${kind}[^a-z_]" "$out/figures" ||
             { echo "# no figure of $kind: $(awk -F'\t' -v k="$kind" '$5 == k {print $NF; exit}' "$out/compute.tsv")" && return 1; }
     done
     grep -q '^attention_backward ' "$out/figures" ||

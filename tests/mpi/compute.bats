@@ -104,7 +104,7 @@ close_to() { # GOT WANT SHARE
 
 @test "the shapes of a model; a dry run; wrong words" {
     run -0 --separate-stderr railgauge run --transport copy --ranks 2 --dry-run "${small[@]}"
-    [[ $output == *' of measuring'*'15 figures of each GPU alone, about '* ]]
+    [[ $output == *' of measuring'*'16 figures of each GPU alone, about '* ]]
     run -0 --separate-stderr railgauge run --transport copy --ranks 2 --dry-run --no-compute
     [[ $output != *'of each GPU alone'* ]]
     run -0 ranks 1 "$probe" probe --compute --model llama3.1-8b --dry-run

@@ -73,8 +73,9 @@ static int mpi_compute(struct chain *c, const char *path, bool dry_run, struct e
 {
     struct words w = {NULL, 0};
 
-    add_words(&w, (const char *[]){"probe", "--compute", "-o", path, "--model", NULL});
-    words_add(&w, "%s,%s", c->model ? c->model : DEVICE_MODELS, DEVICE_MODELS);
+    add_words(&w, (const char *[]){"probe", "--compute", "-o", path, NULL});
+    if (!c->device.gemm) /* the products that a user names are all that is measured by shape */
+        words_add(&w, "--model=%s,%s", c->model ? c->model : DEVICE_MODELS, DEVICE_MODELS);
     words_add(&w, "--half-width=%.9f", c->probe.measure.half_width);
     if (c->probe.measure.time_cap > 0)
         words_add(&w, "--time-cap=%.9f", c->probe.measure.time_cap);
