@@ -7,15 +7,15 @@
 # the programs, the tables they read, Open MPI with its plugins, and every library these need that
 # is not of the C library; libnccl.so.2.gz: NCCL for the one architecture N (90: H100, H200) by
 # tests/gpu/cut.c, from FILE or from where python3's packages and the loader have it; sizes.tsv:
-# what is in it, packed and unpacked, and what was left out and why.  SIZE (default 60M) is of the
-# folder.  The other machine needs the NVIDIA driver, bash, coreutils, awk, sed, grep, tar, gzip and a C
+# what is in it, packed and unpacked, and what was left out and why.  SIZE is of the folder; the
+# default leaves 60M for it and the files of this repository together, which travel beside it.  The other machine needs the NVIDIA driver, bash, coreutils, awk, sed, grep, tar, gzip and a C
 # library as new as this machine's.
 #
 #   cp -r build/carry THERE; ssh THERE carry/run.sh --out results
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-most=60M arch=90 nccl='' build=${RG_BUILD:-build} to=''
+most='' arch=90 nccl='' build=${RG_BUILD:-build} to=''
 while [ $# -gt 0 ]; do
     case $1 in
     --most) most=${2:?} && shift ;;
@@ -31,6 +31,10 @@ stop() { # CODE WORD...
     echo "carry.sh: ${*:2}" >&2
     exit "$1"
 }
+repository() { # bytes of the files that are no build products
+    git ls-files -coz --exclude-standard 2>/dev/null | xargs -0 -r stat -c %s 2>/dev/null | awk '{n += $1} END {print n + 0}'
+}
+[ -n "$most" ] || most=$(((60 << 20) - $(repository)))
 most=$(numfmt --from=iec "${most%B}" 2>/dev/null) || stop 64 "--most is a size such as 60M"
 [[ $arch =~ ^[1-9][0-9]{1,2}$ ]] || stop 64 "--arch is a number such as 90"
 for f in railgauge railgauge-probe tests/gpu/loop tests/gpu/cut; do
@@ -55,7 +59,7 @@ if [ -e "$build/librailgauge-nccl.so" ]; then
 else
     out librailgauge-nccl.so 'not built'
 fi
-cp tests/gpu/run.sh tests/gpu/job.py "$tree/tests/gpu/"
+cp tests/gpu/{run,eight,trays}.sh tests/gpu/job.py "$tree/tests/gpu/"
 find topo src/schema jobs \( -name '*.json' -o -name '*.tsv' \) -exec cp --parents -t "$tree" {} +
 
 # --- Open MPI; networks that a single machine does not use bring the most libraries ---

@@ -129,6 +129,10 @@ has_plugin() {
     [ -e "$plugin" ] || { why="$plugin is not built" && return 1; }
     has_torch
 }
+has_recorder() {
+    has_shared || return 1
+    [ -e "$plugin" ] || { why="$plugin is not built" && return 1; }
+}
 has_nccl_tests() {
     has_nccl && has_mpi || return 1
     command -v all_reduce_perf >/dev/null || { why='all_reduce_perf of nccl-tests is not on PATH' && return 1; }
@@ -444,6 +448,62 @@ several() {
     row "all_reduce of $most, $n GPUs, the bare loop" "$(awk -F'\t' 'END {printf "%.1f", $3 / $4 / 1e9}' "$out/loop-all")" GB/s
 }
 
+# --- the third call: what no other check has; the others' GPUs are one here ---
+probed() { # TRANSPORT RANKS OUT WORD... - as shared(), by any transport; its points are right
+    rm -rf "${out:?}/$3" && mkdir "$out/$3" &&
+        ranks "$2" "$probe" probe -t "$1" --share-gpu -o "$out/$3/points.tsv" "${quick[@]}" "${@:4}" &&
+        [ "$(column check "$out/$3/points.tsv" | sort -u)" = ok ]
+}
+last_time() { columns bytes sec "$1" | sort -g | awk 'END {print $2}'; } # FILE - of its largest message
+
+copies() {
+    probed copy 2 copies --op pairs -b 1K -e "$top" -f 8 -n 5 || return 1
+    row "pairs by copies, 2 shared ranks, the best at the largest size" "$(columns bytes sec "$out/copies/points.tsv" |
+        awk '$2 > 0 && $1 / $2 > m {m = $1 / $2} END {printf "%.1f", m / 1e9}')" GB/s
+}
+
+registered() {
+    probed nccl 2 plain --op all_reduce -b "$top" -e "$top" -n 5 &&
+        probed nccl 2 registered --nccl-mem --register buffer --op all_reduce -b "$top" -e "$top" -n 5 || return 1
+    row "all_reduce of $top in registered buffers against unregistered ones, time" "$(awk -v a="$(last_time "$out/registered/points.tsv")" \
+        -v b="$(last_time "$out/plain/points.tsv")" 'BEGIN {printf "%.3f", a / b}')" ''
+}
+
+pair_comms() {
+    local how
+    for how in split shared; do
+        probed nccl 3 "comms-$how" --pair-comms "$how" --op pair_latency -b 1K -e 1K -n 3 || return 1
+        row "points of pairs with --pair-comms $how" "$(column op "$out/comms-$how/points.tsv" | wc -l)" ''
+    done
+}
+
+sweep() {
+    rm -rf "$out/sweep" && mkdir "$out/sweep" &&
+        ranks 2 "$probe" probe -t nccl --share-gpu --sweep --op all_reduce -b 1K -e 64K -f 8 -n 3 "${quick[@]}" -o "$out/sweep/points.tsv" || return 1
+    row 'algorithms and protocols that the sweep measured' "$(find "$out/sweep/sweep" -name '*-*.tsv' | wc -l)" '' '>= 2'
+}
+
+# The plugin in the probe's own ranks: what is recorded is what was measured.
+plugin_probe() {
+    local n
+    rm -rf "$out/probe-record" "$out/imported" && mkdir "$out/probe-record" "$out/imported"
+    RAILGAUGE_NCCL_DIR=$out/probe-record NCCL_PROFILER_PLUGIN=$(realpath "$plugin") \
+        probed nccl 2 recorded-probe --op all_reduce -b 1K -e 64K -f 8 -n "$loops" || return 1
+    n=$(find "$out/probe-record" -name '*.rgnccl' | wc -l)
+    [ "$n" = 2 ] || { echo "$n files of 2 ranks"; return 1; }
+    limited railgauge import --nccl-profile "$out/probe-record" -o "$out/imported/points.tsv" || return 1
+    row 'sizes of all_reduce in the record of the probe' "$(column bytes "$out/imported/points.tsv" | sort -u | wc -l)" '' '>= 3'
+}
+
+types() {
+    local type
+    for type in uint32 bfloat16; do
+        probed nccl 2 "type-$type" -d "$type" --op all_reduce,reduce_scatter -b "$top" -e "$top" -n 5 || return 1
+    done
+    row "all_reduce of $top in bfloat16 against uint32, time" "$(awk -v a="$(last_time "$out/type-bfloat16/points.tsv")" \
+        -v b="$(last_time "$out/type-uint32/points.tsv")" 'BEGIN {printf "%.3f", a / b}')" ''
+}
+
 # Ranks that share the GPU over the NIC of this machine; the transport says what memory it registered.
 verbs() {
     rm -rf "$out/verbs" && mkdir "$out/verbs" &&
@@ -454,21 +514,32 @@ verbs() {
 "$loop" --facts >"$out/facts.tsv" 2>"$out/facts.err" || true
 printf 'what\tvalue\tunit\tasked\tverdict\n' >"$out/figures.tsv"
 
-check kernels 100 gpu 'the GPU opens and the kernels of this build load'
-check single 60 nccl 'collectives on one rank move the right data'
-check shared_ranks 120 shared 'ranks that share the GPU move the right data over sockets'
-check discover 60 gpu_mpi 'what this machine is: GPUs, NVML, libraries'
-check compute 120 gpu_mpi 'memory, host link and matrix products'
-check several 120 several 'pairs of all GPUs, by NCCL and by copies'
-check yardstick 90 shared 'the probe and a bare loop agree'
-check graphs 60 shared 'CUDA graphs move the right data too'
-check faults 120 shared 'a rank that dies, stops or spins is told'
-check whole_run 120 shared 'a whole campaign'
-check recorded 90 plugin 'a PyTorch job is recorded by the profiler plugin'
-check beside_nccl_tests 60 nccl_tests 'the probe and nccl-tests agree'
-check corruption 30 shared 'a flipped bit is found, with its rank and its byte'
-check places 60 shared 'every place of the buffers gets the right data'
-check verbs 60 verbs 'GPU memory is registered with a NIC'
+if [ -n "${RG_GPU_CHECKS-}" ]; then # those of eight.sh or trays.sh
+    # shellcheck source=/dev/null
+    . "$RG_GPU_CHECKS"
+else
+    check kernels 100 gpu 'the GPU opens and the kernels of this build load'
+    check single 60 nccl 'collectives on one rank move the right data'
+    check shared_ranks 120 shared 'ranks that share the GPU move the right data over sockets'
+    check discover 60 gpu_mpi 'what this machine is: GPUs, NVML, libraries'
+    check compute 120 gpu_mpi 'memory, host link and matrix products'
+    check several 120 several 'pairs of all GPUs, by NCCL and by copies'
+    check yardstick 90 shared 'the probe and a bare loop agree'
+    check graphs 60 shared 'CUDA graphs move the right data too'
+    check faults 120 shared 'a rank that dies, stops or spins is told'
+    check whole_run 120 shared 'a whole campaign'
+    check recorded 90 plugin 'a PyTorch job is recorded by the profiler plugin'
+    check beside_nccl_tests 60 nccl_tests 'the probe and nccl-tests agree'
+    check corruption 30 shared 'a flipped bit is found, with its rank and its byte'
+    check places 60 shared 'every place of the buffers gets the right data'
+    check verbs 60 verbs 'GPU memory is registered with a NIC'
+    check copies 60 shared 'mapped memory within one GPU moves the right data'
+    check registered 60 shared 'registered buffers get the right data'
+    check pair_comms 90 shared 'communicators of pairs, made by splitting or shared, move the right data'
+    check sweep 90 shared 'every algorithm and protocol moves the right data'
+    check plugin_probe 60 recorder 'the profiler plugin records the probe itself'
+    check types 60 shared 'bfloat16 and uint32 are reduced right'
+fi
 
 [ -z "$fake" ] || echo '# FAKE: the libraries of tests/fake, no GPU; the figures say nothing'
 for i in "${!name[@]}"; do

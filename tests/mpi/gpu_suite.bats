@@ -20,7 +20,8 @@ verdict() { awk -F'\t' -v c="$1" '$1 == c {print $2}' "${2:-$build/gpu-fake/chec
     [ "$status" = 0 ]
     [[ ${lines[0]} == '# FAKE'* ]]
     ! grep -q '^not ok' <<<"$output"
-    for c in kernels single shared_ranks discover compute yardstick graphs faults whole_run corruption places; do
+    for c in kernels single shared_ranks discover compute yardstick graphs faults whole_run corruption places \
+        copies registered pair_comms sweep plugin_probe types; do
         [ "$(verdict $c)" = PASS ]
     done
     [ "$(awk -F'\t' '$1 == "several" {print $2 "|" $4}' "$build/gpu-fake/checks.tsv")" = 'NOT RUN|one GPU is here; it needs two' ]
@@ -41,6 +42,42 @@ verdict() { awk -F'\t' -v c="$1" '$1 == c {print $2}' "${2:-$build/gpu-fake/chec
     [ "$(grep -c '^pairs of 2 GPUs by ' "$build/gpu-fake/figures.tsv")" = 2 ]
 }
 
+# bats test_tags=nightly
+@test "the suites for eight GPUs and for two trays pass on the stand-ins, as far as these go" {
+    [ -z "${RG_SAN:-}" ] || skip "with sanitizers its starts take minutes"
+    RG_GPU_EIGHT=4 RG_BUILD=$build run tests/gpu/eight.sh --fake
+    echo "$output"
+    [ "$status" = 0 ]
+    for c in kernels nvls types_of_eight symmetric; do
+        [ "$(verdict $c)" = PASS ]
+    done
+    [ "$(verdict nic_pass)" = 'NOT RUN' ] || [ "$(verdict nic_pass)" = PASS ]
+}
+
+@test "two trays on the stand-ins: NVLink between them is proven, and a broken IMEX is exit code 78" {
+    [ -z "${RG_SAN:-}" ] || skip "with sanitizers its starts take minutes"
+    unshare -u true 2>/dev/null || skip "unshare -u is not allowed here"
+    RG_BUILD=$build run tests/gpu/trays.sh --fake
+    echo "$output"
+    [ "$status" = 0 ]
+    [ "$(verdict mnnvl) $(verdict imex_broken)" = 'PASS PASS' ]
+    [[ $output == *"exit code with IMEX broken: 78"* ]]
+    # One tray, and nothing to break: said, and none of it runs.
+    RG_BUILD=$build run tests/gpu/trays.sh
+    [ "$status" = 2 ]
+}
+
+# bats test_tags=nightly
+@test "the third call: copies, registration, communicators of pairs, the sweep, the plugin, types" {
+    [ -z "${RG_SAN:-}" ] || skip "with sanitizers its starts take minutes"
+    RG_GPU_ONLY="copies registered pair_comms sweep plugin_probe types" RG_BUILD=$build run tests/gpu/run.sh --fake
+    echo "$output"
+    [ "$status" = 0 ]
+    for c in copies registered pair_comms sweep plugin_probe types; do
+        [ "$(verdict $c)" = PASS ]
+    done
+}
+
 @test "wrong data on the GPU is a check that failed, in the page and in the exit code" {
     FAKE_FAULT=corrupt:0:1 RG_GPU_ONLY=single RG_BUILD=$build run tests/gpu/run.sh --fake
     echo "$output"
@@ -54,7 +91,7 @@ verdict() { awk -F'\t' -v c="$1" '$1 == c {print $2}' "${2:-$build/gpu-fake/chec
     RG_GPU_SECONDS=5 RG_BUILD=$build run tests/gpu/run.sh --fake
     echo "$output"
     [ "$status" = 2 ]
-    [ "$(grep -c '^ok .* # SKIP no time is left of 5 s$' <<<"$output")" = 15 ]
+    [ "$(grep -c '^ok .* # SKIP no time is left of 5 s$' <<<"$output")" = 21 ]
     grep -q '^| check | verdict' "$build/gpu-fake/results.md"
 }
 
@@ -122,6 +159,19 @@ verdict() { awk -F'\t' -v c="$1" '$1 == c {print $2}' "${2:-$build/gpu-fake/chec
     run tests/gpu/carry.sh --nccl none --most 1M "$BATS_TEST_TMPDIR/carry"
     [ "$status" = 65 ]
     [[ $output == *'without NCCL it is '*' bytes already'* ]]
+}
+
+@test "what is carried by default leaves room for the repository beside it" {
+    [ -z "${RG_SAN:-}" ] || skip "a sanitizer's library is not carried"
+    git rev-parse --is-inside-work-tree >/dev/null 2>&1 || skip "no git checkout"
+    run tests/gpu/carry.sh --nccl none "$BATS_TEST_TMPDIR/carry"
+    [ "$status" = 0 ]
+    most=$(awk -F'\t' '$1 == "all" {sub("at most ", "", $4); print $4}' "$BATS_TEST_TMPDIR/carry/sizes.tsv")
+    files=$(git ls-files -coz --exclude-standard | xargs -0 -r stat -c %s 2>/dev/null | awk '{n += $1} END {print n}')
+    [ $((most + files)) -le $((60 << 20)) ]
+    [ $((most + files)) -ge $((59 << 20)) ]
+    # Without NCCL, for a machine that has it: small.
+    [ "$(du -sb "$BATS_TEST_TMPDIR/carry" | cut -f1)" -le $((9 << 20)) ]
 }
 
 @test "the bare loop finds wrong data" {

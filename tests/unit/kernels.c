@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -213,6 +214,51 @@ static void typed_results_are_judged_element_by_element(void **state)
             assert_true(found_hot(0, 0, 8999, type, redop) == UINT64_MAX);
         }
     assert_true(found_hot(0, 5, 0, NCCL_INT8, NCCL_SUM) == UINT64_MAX);
+}
+
+static uint64_t draw(uint64_t *seed, uint64_t below)
+{
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    return (*seed >> 33) % below;
+}
+
+/* Any type, reduction, ranks, key, place in memory and part of the pattern: filled as the CPU fills, found right,
+ * and one bit that is wrong is found at its element. */
+static void typed_patterns_are_those_of_the_cpu_at_random(void **state)
+{
+    struct timespec t;
+
+    (void)state;
+    clock_gettime(CLOCK_REALTIME, &t);
+    uint64_t seed = (uint64_t)t.tv_nsec ^ (uint64_t)t.tv_sec << 20;
+    print_message("# seed %llu\n", (unsigned long long)seed);
+    for (int i = 0; i < 60 * NCCL_DTYPES; i++) {
+        int type = i % NCCL_DTYPES, redop = (int)draw(&seed, NCCL_REDOPS);
+        int ranks = 2 + (int)draw(&seed, 70), rank = (int)draw(&seed, (uint64_t)ranks);
+        size_t width = nccl_dtype_size(type), elements = 1 + draw(&seed, 20000);
+        size_t at = width * draw(&seed, 16), first = draw(&seed, elements), bad;
+        uint64_t key = draw(&seed, UINT32_MAX);
+
+        ok(gpu_memset(device.at, 0xEE, at + elements * width + EDGE, stream, &why));
+        ok(kernel_fill_onehot(device.at + at, elements, type, rank, ranks, key, redop, stream,
+                              &why));
+        onehot_fill(want, elements, type, rank, ranks, key, redop);
+        holds(&device, at, elements * width, 0xEE);
+        if (redop == NCCL_AVG)
+            continue; /* its results are rounded; see above */
+        reduce(want, elements, type, ranks, key, redop);
+        for (int wrong = 0; wrong < 2; wrong++) {
+            bad = first + draw(&seed, elements - first);
+            if (wrong)
+                want[bad * width + draw(&seed, width)] ^= (unsigned char)(1 << draw(&seed, 8));
+            memcpy(host.at, want + first * width, (elements - first) * width);
+            ok(gpu_memcpy(device.at + at, host.at, (elements - first) * width, stream, &why));
+            ok(kernel_find_onehot(device.at + at, first, elements - first, type, ranks, key, redop,
+                                  answer(), stream, &why));
+            finish();
+            assert_true(*answer() == (wrong ? bad - first : UINT64_MAX));
+        }
+    }
 }
 
 static void copies_are_whole_at_every_address(void **state)
@@ -562,6 +608,7 @@ int main(void)
         cmocka_unit_test(every_wrong_byte_is_found_where_it_is),
         cmocka_unit_test(typed_fill_is_that_of_the_cpu),
         cmocka_unit_test(typed_results_are_judged_element_by_element),
+        cmocka_unit_test(typed_patterns_are_those_of_the_cpu_at_random),
         cmocka_unit_test(copies_are_whole_at_every_address),
         cmocka_unit_test(reading_adds_up_the_words),
         cmocka_unit_test(a_pass_writes_the_sum_of_its_arrays_to_each_array),
