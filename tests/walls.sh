@@ -25,7 +25,7 @@ if [ "$1" = --raised ]; then
     exit 0
 fi
 
-max_files=618 max_folder=35 max_circles=0 max_alone=74 max_public=1856 max_doors=110 max_twins=0 max_same=20
+max_files=618 max_folder=35 max_circles=0 max_alone=74 max_public=1860 max_doors=110 max_twins=0 max_same=20
 
 # FILE SYMBOL T|U, of the objects whose source is still there.
 symbols() {
