@@ -560,9 +560,10 @@ static void warn_of_shared_memory(void)
         return;
     double bytes = (double)s.f_bavail * (double)s.f_frsize;
     if (bytes < 4 << 20)
-        log_warn("%s: /dev/shm has %s left, less than MPI maps for one rank: if ranks die of signal "
-                 "7, mount an emptyDir of medium Memory there",
-                 host_self(host, sizeof(host)), units_bytes_text(left, bytes));
+        log_warn(
+            "%s: /dev/shm has %s left, less than MPI maps for one rank: if ranks die of signal "
+            "7, mount an emptyDir of medium Memory there",
+            host_self(host, sizeof(host)), units_bytes_text(left, bytes));
 }
 
 int main(int argc, char **argv)
