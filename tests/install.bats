@@ -43,7 +43,7 @@ setup_file() {
 @test "each folder is where it is said to be, with spaces too, and no file names another" {
     cd "$BATS_TEST_TMPDIR"
     mkdir b
-    cp -a "$RG_BUILD"/{flags,src,topo,kernels,lib,railgauge,railgauge-probe,librailgauge*} b/ 2>/dev/null || true
+    cp -a "$RG_BUILD"/{flags,mpi_flags,src,topo,kernels,lib,railgauge,railgauge-probe,librailgauge*} b/ 2>/dev/null || true
     words=(-C "$OLDPWD" BUILD="$PWD/b" DESTDIR="$PWD/dest" PREFIX="/opt/my gauge" LIBDIR=/usr/lib/x86_64-linux-gnu MANDIR=/man DOCDIR=/doc UNITDIR=/units)
     make -s "${words[@]}" SAN="$RG_SAN" install
     [ -x "dest/opt/my gauge/bin/railgauge" ]
@@ -52,7 +52,7 @@ setup_file() {
     done
     grep -qx 'ExecStart=/opt/my gauge/bin/railgauge check .*' dest/units/railgauge-check.service
     # what runs on the machine itself; a container has the image's own folders, and pages speak of the usual ones
-    run ! grep -rIl --exclude='*.yaml' --exclude-dir=man --exclude-dir=doc /usr/local dest
+    run ! grep -rIl --exclude='*.yaml' --exclude=Containerfile --exclude-dir=man --exclude-dir=doc /usr/local dest
     [ "$(sed -n 's/^libdir=//p' dest/usr/lib/x86_64-linux-gnu/pkgconfig/railgauge.pc)" = /usr/lib/x86_64-linux-gnu ]
     [[ $(PKG_CONFIG_PATH=dest/usr/lib/x86_64-linux-gnu/pkgconfig pkg-config --cflags railgauge) == '-I/opt/my\ gauge/include '* ]]
     mv "dest/opt/my gauge/share" "dest/elsewhere" # not beside the program: only the path within it is left

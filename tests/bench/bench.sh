@@ -195,7 +195,6 @@ plan --quick|2|400|plan DIR/topology.json --dry-run --quick
 export slurm-yaml|1|400|export --format slurm-yaml --fabric gb200-nvl72 --racks SIZE -o $work/x
 export slurm-tree|1|400|export --format slurm-tree --fabric gb200-nvl72 --racks SIZE -o $work/x
 export slurm-block|1|400|export --format slurm-block --fabric gb200-nvl72 --racks SIZE -o $work/x
-export topograph-model|1|400|export --format topograph-model --fabric gb200-nvl72 --racks SIZE -o $work/x
 report|10|400|report DIR -q -o $work/x
 compare|10|400|compare DIR DIR
 declared|10|400|declared DIR

@@ -38,7 +38,7 @@ sources() {
     cc -shared -Wl,--undefined=railgauge_open -Wl,--undefined=railgauge_group_open -Wl,--undefined=railgauge_job_open -Wl,-Map,"$BATS_TEST_TMPDIR/map" \
         -o "$BATS_TEST_TMPDIR/x.so" -Wl,--start-group "$build"/lib/*.a -Wl,--end-group $(pkg-config --libs jansson) -lm
     for name in $(grep -oE '/lib/[a-z]+\.a\([a-z_0-9]+\.c' "$BATS_TEST_TMPDIR/map" | sed 's/.*(//' | sort -u); do
-        ls src/{base,matrix,step,step/price,step/search,place,measure,record}/"$name" topo/{,*/,*/*/}"$name" 2>/dev/null || true
+        ls src/{base,matrix,step,step/price,step/search,place,measure,measure/device,record}/"$name" topo/{,*/,*/*/}"$name" 2>/dev/null || true
     done
 }
 

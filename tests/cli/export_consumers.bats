@@ -250,7 +250,8 @@ PY
 }
 
 @test "what is dead or not known is told apart in numeric formats" {
-    bad=$BATS_TEST_DIRNAME/../bad/export
+    "$BATS_TEST_DIRNAME/../bad/expand.sh" "$BATS_TEST_TMPDIR/expanded"
+    bad=$BATS_TEST_TMPDIR/expanded/bad/export
     railgauge export --format tsv "$bad/pair-dead.json" -o dead.tsv
     [ "$(awk -F'\t' '$1 == "n00" && $2 == "n02" { print $5, $6 }' dead.tsv)" = "inf 0" ]
     [ "$(awk -F'\t' '$1 == "n02" && $2 == "n00" { print ($5 > 0 && $6 > 0) }' dead.tsv)" = 1 ]
@@ -341,12 +342,13 @@ for suite in [root] + list(root):
     for kind in ("failure", "error"):
         assert int(suite.get(kind + "s")) == sum(c.find(kind) is not None for c in cases), (suite.get("name"), kind)
     assert int(suite.get("skipped")) == sum(c.find("skipped") is not None for c in cases)
-checks, hosts = root
+checks, hosts, racks = root
 names = [(c.get("classname"), c.get("name")) for c in root.iter("testcase")]
 assert len(checks) == len(accept["checks"])
 assert {c.get("name") for c in checks if c.find("failure") is not None} == {c["what"] for c in accept["checks"] if c["verdict"] == "FAIL"}
 bad = {c.get("name"): c.find("failure").get("message") for c in hosts if c.find("failure") is not None}
 assert set(bad) == {"r00n04", "r01n03"}, bad
+assert [c.find("failure") is not None for c in racks] == [r["verdict"] == "FAIL" for r in accept["racks"]] == [True, True]
 assert "NIC" in bad["r00n04"] and "no answer" in bad["r01n03"]
 PY
     # UNKNOWN is an error, or skipped where the limits do not ask for it.

@@ -152,7 +152,7 @@ count() {
         (.alpha_s *= 2 | .beta_s_per_B *= 2 | .points[] |= [.[0], .[1] * 2, .[2] * 2, .[3] * 2, .[4]])' \
         good/matrix.json > case/matrix.json
     railgauge seal case/matrix.json > /dev/null
-    run -1 railgauge accept case
+    run -1 railgauge accept case/matrix.json # its points say otherwise
     echo "${lines[0]}"
     [[ ${lines[0]} == "FAIL: "*"; reduce_scatter "*" ranks, "*" domains of "*": "[45]*" %, limit 75.0 %, preset hgx-h100, modelled within "[23]?" %" ]]
 }

@@ -15,7 +15,7 @@ exist() {
         case $words in
         \"*\") grep -qF "@test $words {" "$top/$file" ;;
         "") [ -x "$top/$file" ] ;;
-        *) grep -q "cmocka_unit_test[a-z_]*($words\b\|TEST($words)" "$top/$file" ;;
+        *) grep -q "cmocka_unit_test[a-z_]*($words\b\|^ *TEST[A-Z_]*($words\b" "$top/$file" ;;
         esac || { echo "$file has no test $words"; return 1; }
     done < <(named "$1")
 }

@@ -124,19 +124,19 @@ struct fake_kernel {
 };
 
 static const struct fake_kernel kernels[] = {
-    {"rg_preset", "w", -1, 0, true, preset},
-    {"rg_fill", "pnP", 1, 1, false, fill},
-    {"rg_find", "pnPw", 1, 1, false, find},
-    {"rg_fill_onehot", "pnH", 1, 1, false, filled_onehot},
-    {"rg_find_onehot", "pnHw", 1, 1, false, found_onehot},
-    {"rg_find_average", "pnHw", 1, 1, false, found_average},
-    {"rg_copy", "qqn", 2, 1, false, copy},
-    {"rg_copy_bytes", "ppn", 2, 1, false, copy_bytes},
-    {"rg_read", "qnw", 1, 1, false, read},
+    {"rg_preset", "w", -1, 0, true, preset, {0}},
+    {"rg_fill", "pnP", 1, 1, false, fill, {0}},
+    {"rg_find", "pnPw", 1, 1, false, find, {0}},
+    {"rg_fill_onehot", "pnH", 1, 1, false, filled_onehot, {0}},
+    {"rg_find_onehot", "pnHw", 1, 1, false, found_onehot, {0}},
+    {"rg_find_average", "pnHw", 1, 1, false, found_average, {0}},
+    {"rg_copy", "qqn", 2, 1, false, copy, {0}},
+    {"rg_copy_bytes", "ppn", 2, 1, false, copy_bytes, {0}},
+    {"rg_read", "qnw", 1, 1, false, read, {0}},
     {"rg_pass", "qqnnn", 2, 16, false, pass, {4, 3}},
-    {"rg_chain", "unn", 1, 8, false, chain},
-    {"rg_chase", "unnw", -1, 0, true, chase},
-    {"rg_load", "np", -1, 0, true, load},
+    {"rg_chain", "unn", 1, 8, false, chain, {0}},
+    {"rg_chase", "unnw", -1, 0, true, chase, {0}},
+    {"rg_load", "np", -1, 0, true, load, {0}},
 };
 
 const struct fake_kernel *fake_kernel_find(const char *name)

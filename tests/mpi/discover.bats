@@ -101,7 +101,7 @@ hosts() { jq -r '[.hosts.rows[][0]] | join(" ")' "$1"; }
     # What a campaign measured on them, and one rack of both, as a label would say.
     jq '.levels.rack = ["r0"] | .endpoints.rows |= map(.[3] = 0) | .sources[0][3] = "label"' topology.json >racks.json
     railgauge seal racks.json
-    for f in k8s-labels volcano topograph topograph-model; do
+    for f in k8s-labels volcano topograph; do
         railgauge export --format $f racks.json --partial -o $f.out
         grep -q gpu-1.cluster $f.out
         run ! grep worker- $f.out
