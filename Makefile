@@ -375,7 +375,7 @@ fuzz: $(FUZZ)
 C_FILES  := $(shell git ls-files '*.c' '*.h' 2>/dev/null || find src topo tests -name '*.[ch]')
 SH_FILES := $(wildcard .ci/run jobs/*.sh jobs/health/*.sh tests/*.sh tests/*/*.sh)
 # Names of ours, abbreviations of data sets, the Fo of manual pages and \nin of awk: not misspelt.
-WORDS    := nd,nin,seach,upto,thi,toom,oom,fo,shwo,mesure,whats
+WORDS    := nd,rovider,nin,seach,upto,thi,toom,oom,fo,shwo,mesure,whats
 # The manual: a page for each command, made of its rows and the sections of the sources.
 PAGE_SOURCES := src/railgauge.1 src/railgauge-calibrate.1
 PAGES := $(BUILD)/man/railgauge.1

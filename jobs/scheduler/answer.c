@@ -14,7 +14,9 @@
  *
  * The matrix is opened again when its file changes; if the new one is damaged, the old one answers on.  The
  * socket is for its owner alone (0600); a scheduler that runs as another user gets a group. */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
@@ -67,7 +69,8 @@ static int hosts_of(const json_t *names, int *hosts, const char **unknown)
     size_t i;
     json_t *name;
 
-    json_array_foreach (names, i, name) {
+    json_array_foreach(names, i, name)
+    {
         *unknown = json_string_value(name) ? json_string_value(name) : "(not a string)";
         hosts[i] = railgauge_host_find(matrix, *unknown);
         if (hosts[i] < 0)
@@ -88,8 +91,7 @@ static json_t *rank_lists(const struct railgauge_job *job, const json_t *lists)
     const char *unknown = NULL;
     json_t *list, *out = json_object(), *times = json_array(), *order = json_array();
 
-    json_array_foreach (lists, i, list)
-        total += json_array_size(list);
+    json_array_foreach(lists, i, list) total += json_array_size(list);
     int *hosts = calloc(total + 1, sizeof(*hosts)), *cheapest = calloc(n + 1, sizeof(*cheapest));
     size_t *start = calloc(n + 1, sizeof(*start));
     double *seconds = calloc(n + 1, sizeof(*seconds));
@@ -101,7 +103,9 @@ static json_t *rank_lists(const struct railgauge_job *job, const json_t *lists)
         start[i + 1] = start[i] + (size_t)(count < 0 ? 0 : count);
     }
     if (bad < 0) {
-        json_object_set_new(out, "error", unknown ? json_sprintf("%s: no such host", unknown) : json_string("no memory"));
+        json_object_set_new(out, "error",
+                            unknown ? json_sprintf("%s: no such host", unknown)
+                                    : json_string("no memory"));
     } else {
         int priced = railgauge_rank(job, hosts, start, (int)n, seconds, cheapest, err);
         for (i = 0; i < n; i++) {
@@ -129,7 +133,8 @@ static json_t *best_hosts(const struct railgauge_job *job, const json_t *names, 
     char err[256] = "";
     double seconds = NAN;
     json_t *out = NULL, *chosen;
-    int *hosts = calloc((size_t)n + 1, sizeof(*hosts)), *best = calloc((size_t)(need > 0 ? need : 0) + 1, sizeof(*best));
+    int *hosts = calloc((size_t)n + 1, sizeof(*hosts)),
+        *best = calloc((size_t)(need > 0 ? need : 0) + 1, sizeof(*best));
 
     if (!hosts || !best)
         out = failed("no memory");
@@ -143,7 +148,8 @@ static json_t *best_hosts(const struct railgauge_job *job, const json_t *names, 
         chosen = json_array();
         for (int i = 0; i < need; i++)
             json_array_append_new(chosen, json_string(railgauge_host_name(matrix, best[i])));
-        out = json_pack("{s:o, s:o, s:b}", "hosts", chosen, "seconds", seconds_json(seconds), "exact", exact);
+        out = json_pack("{s:o, s:o, s:b}", "hosts", chosen, "seconds", seconds_json(seconds),
+                        "exact", exact);
     }
     free(hosts);
     free(best);
@@ -167,7 +173,9 @@ static json_t *answer(const char *line)
     else if (railgauge_job_open(&job, matrix, text, err) < 0)
         out = failed(err);
     else {
-        out = json_is_array(lists) ? rank_lists(job, lists) : best_hosts(job, names, (int)json_integer_value(json_object_get(asked, "need")));
+        out = json_is_array(lists)
+                  ? rank_lists(job, lists)
+                  : best_hosts(job, names, (int)json_integer_value(json_object_get(asked, "need")));
         railgauge_job_close(job);
     }
     json_decref(asked);

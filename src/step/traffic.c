@@ -214,17 +214,15 @@ static void add_ulysses(struct traffic_list *s, const struct attention *a, doubl
 {
     int v = a->v_dim ? a->v_dim : a->head_dim;
 
-    add_inside(s,
-               s->s->tokens * a->heads / s->l->size[AXIS_TP] * (a->head_dim + v) *
-                   ACTIVATION_BYTES / 2,
-               2 * (forward + 1) * n,
-               &(struct inside){
-                   "cp all_to_all of queries and outputs", AXIS_CP, EXPOSE_CP, OP_ALL_TO_ALL,
-                   "n d s/cp b 2 / tp each, and their gradients (Jacobs et al. 2023, 3.2)"});
-    add_inside(s, kv_bytes(s, a) / 2, 2 * (forward + 1) * n,
-               &(struct inside){
-                   "cp all_to_all of keys and values", AXIS_CP, EXPOSE_CP, OP_ALL_TO_ALL,
-                   "kv d s/cp b 2 / tp each, and their gradients (Jacobs et al. 2023, 3.2)"});
+    add_inside(
+        s, s->s->tokens * a->heads / s->l->size[AXIS_TP] * (a->head_dim + v) * ACTIVATION_BYTES / 2,
+        2 * (forward + 1) * n,
+        &(struct inside){"cp all_to_all of queries and outputs", AXIS_CP, EXPOSE_CP, OP_ALL_TO_ALL,
+                         "n d s/cp b 2 / tp each, and their gradients (Jacobs et al. 2023, 3.2)"});
+    add_inside(
+        s, kv_bytes(s, a) / 2, 2 * (forward + 1) * n,
+        &(struct inside){"cp all_to_all of keys and values", AXIS_CP, EXPOSE_CP, OP_ALL_TO_ALL,
+                         "kv d s/cp b 2 / tp each, and their gradients (Jacobs et al. 2023, 3.2)"});
 }
 
 /* With all_to_all inside, a rank has u times the tokens and a u-th of the heads: hops carry the same
