@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* threads.c - preloaded (LD_PRELOAD): when the process ends, "threads N" into the file that
- * COUNT_THREADS names: how many it has started. */
+/* threads.c - preloaded (LD_PRELOAD): when a process ends, a line "threads N" into the file that
+ * COUNT_THREADS names: how many it has started.  Processes that it starts add lines of their own. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -21,7 +21,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)
 __attribute__((destructor)) static void tell(void)
 {
     const char *path = getenv("COUNT_THREADS");
-    FILE *f = path ? fopen(path, "w") : NULL;
+    FILE *f = path ? fopen(path, "a") : NULL;
 
     if (f) {
         fprintf(f, "threads %d\n", atomic_load(&started));
