@@ -2,13 +2,14 @@
 # build.sh deb|rpm DIR - packages of this commit, made in DIR by the distribution's own tools.
 #   sh jobs/packages/build.sh deb /tmp/packages     # dpkg-dev debhelper and what debian/control names
 #   sh jobs/packages/build.sh rpm /tmp/packages     # rpm-build (Debian: rpm) and what railgauge.spec names
-# Environment: DEB_BUILD_OPTIONS, as dpkg-buildpackage has it (nocheck: no unit tests); RPMFLAGS, words for rpmbuild.
+# Environment: DEB_BUILD_OPTIONS and DEB_BUILD_PROFILES, as dpkg-buildpackage has them (nocheck in both: no unit tests);
+# RPMFLAGS, words for rpmbuild.
 set -eu
-[ $# -eq 2 ] || { sed -n '2,5s/^# //p' "$0" >&2; exit 64; }
+[ $# -eq 2 ] || { sed -n '2,6s/^# //p' "$0" >&2; exit 64; }
 kind=$1
-cd "$(dirname "$0")/../.."
 mkdir -p "$2"
 out=$(cd "$2" && pwd)
+cd "$(dirname "$0")/../.."
 make -s dist BUILD="$out/dist" >/dev/null
 tar=$(echo "$out"/dist/railgauge-*.tar.gz)
 version=${tar##*/railgauge-} version=${version%.tar.gz}
@@ -27,8 +28,7 @@ deb)
     # The date of the commit, so that the same sources make the same packages.
     printf 'railgauge (%s-1) unstable; urgency=medium\n\n  * New upstream release: NEWS.md says what changed.\n\n -- %s  %s\n' "$version" \
         "$(sed -n 's/^Maintainer: //p' debian/control)" "$(date -u -R -d "@$(stat -c %Y LICENSE)")" >debian/changelog
-    # shellcheck disable=SC2086
-    dpkg-buildpackage -us -uc ${DPKGFLAGS:-}
+    dpkg-buildpackage -us -uc
     ;;
 rpm)
     mkdir -p "$out/rpm/SOURCES"

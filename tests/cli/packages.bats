@@ -19,12 +19,12 @@ setup() { cd "$BATS_TEST_TMPDIR" || return 1; }
 in_root() { timeout 900 chroot "$root" env -u PYTHONPATH HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin sh -ec "$1" 3>&-; }
 
 @test "Debian 13: four packages, without an error of lintian's; they install, measure, answer a C program, and leave nothing" {
-    root=$("$top/tests/chroot.sh" --user $$ trixie debhelper dpkg-dev git lintian libjansson-dev libexpat1-dev libyaml-dev libhwloc-dev \
+    root=$("$top/tests/chroot.sh" --user $$ trixie build-essential debhelper dpkg-dev git lintian libjansson-dev libexpat1-dev libyaml-dev libhwloc-dev \
         libopenmpi-dev openmpi-bin pkg-config 2>why) || skip "$(tail -n 1 why)"
     rm -rf "${root:?}/opt/rg/packages" && mkdir -p "$root/opt/rg/packages"
     git clone -q --no-hardlinks "$top" "$root/opt/rg/packages/src"
     in_root 'cd /opt/rg/packages; git config --global --add safe.directory "*"
-        DEB_BUILD_OPTIONS="nocheck parallel=2" sh src/jobs/packages/build.sh deb out' >log 2>&1 || { tail -20 log; false; }
+        DEB_BUILD_OPTIONS="nocheck parallel=2" DEB_BUILD_PROFILES=nocheck sh src/jobs/packages/build.sh deb out' >log 2>&1 || { tail -20 log; false; }
     in_root 'cd /opt/rg/packages/out; lintian --fail-on error --tag-display-limit 0 *.changes' >lintian 2>&1 || { cat lintian; false; }
     cat lintian
     before=$(in_root 'find /usr /etc -newer /opt/rg/packages/out -path "*railgauge*"')
