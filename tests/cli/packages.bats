@@ -53,6 +53,7 @@ in_root() { timeout 900 chroot "$root" env -u PYTHONPATH HOME=/root PATH=/usr/sb
         rpmlint out/rpm/RPMS/*/*.rpm >lint 2>&1 || true
         # Signatures and groups are the distributor's; "writen" and the like would be ours.
         run grep ': E: ' lint
+        echo "$output"
         run ! grep -vE 'no-signature|no-group-tag|non-standard-group|no-changelogname-tag|unknown-key|library-without-ldconfig|invalid-license|lsb|dir-or-file-in-usr-local|no-binary' <<<"$output"
     fi
 }
