@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """ask.py SOCKET JOB NEED HOST... - the cheapest NEED of these free hosts, from answer.c: what a scheduler's plugin does."""
 import json
 import socket
