@@ -204,10 +204,11 @@ $(BUILD)/$(SONAME): src/librailgauge.map $(LIB)
 	    $(if $(SAN),,-Wl,-z,defs) $(HELD:%=-Wl,--wrap=%) -Wl,--undefined=railgauge_open -Wl,--undefined=railgauge_group_open -Wl,--undefined=railgauge_job_open -o $@ $(LIB) $(JSON_LIBS) -lm
 	$(Q)ln -sf $(SONAME) $(BUILD)/librailgauge.so
 
-# It stays in the process: NCCL closes it with the last communicator, and may yet make another.
+# It stays in the process: NCCL closes it with the last communicator, and may yet make another.  Its name is that of its
+# link among the libraries, or ldconfig would make a link of its own there, which no package owns.
 $(PLUGIN): $(call obj,$(PLUGIN_SRC))
 	@echo "  LINK $@"
-	$(Q)$(CC) $(SANFLAGS) $(HARDEN_LD) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,-z,nodelete $(if $(SAN),,-Wl,-z,defs) -o $@ $^ -pthread -ldl
+	$(Q)$(CC) $(SANFLAGS) $(HARDEN_LD) $(LDFLAGS) -shared -Wl,-soname,libnccl-profiler-railgauge.so -Wl,-z,nodelete $(if $(SAN),,-Wl,-z,defs) -o $@ $^ -pthread -ldl
 	$(Q)ln -sf $(@F) $(BUILD)/libnccl-profiler-railgauge.so
 $(call obj,$(PLUGIN_SRC)): override CFLAGS += -fvisibility=hidden
 

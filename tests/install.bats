@@ -84,6 +84,7 @@ setup_file() {
 @test "the profiler plugin exports NCCL's tables only and needs libc only" {
     lib="$ROOT/usr/local/lib/railgauge/librailgauge-nccl.so"
     exported=$(nm -D --defined-only "$lib" | awk '$2 ~ /[TDBRW]/ && $3 !~ /^_/ { print $3 }' | sort | xargs)
+    readelf -d "$lib" | grep -F 'Library soname: [libnccl-profiler-railgauge.so]'
     [ "$exported" = "$(printf 'ncclProfiler_v%d\n' 1 2 3 4 5 6 7 | xargs)" ]
     [ -n "$RG_SAN" ] || [ "$(readelf -d "$lib" | grep -c '(NEEDED)')" -eq "$(readelf -d "$lib" | grep -c 'libc\.so\.6')" ]
 }

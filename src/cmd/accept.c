@@ -154,25 +154,31 @@ static int learn(const struct args *a, struct err *err)
     return rc;
 }
 
+static int judge_one(const struct args *a, struct err *err)
+{
+    struct judged j;
+
+    judged_init(&j);
+    int rc = judged_open(&j, &a->of, err);
+    if (rc == 0)
+        rc = show(&j, a, err);
+    if (rc == 0)
+        rc = a->style == JUDGED_NAGIOS ? (int)j.accept.verdict : accept_code(&j.accept);
+    judged_free(&j);
+    return rc;
+}
+
 static int cmd_accept(int argc, char **argv, struct err *err)
 {
     struct args a = {0};
-    struct judged j;
+    int rc = EXIT_GOOD;
 
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
-    if (a.list) {
+    if (a.list)
         list_checks();
-        return EXIT_GOOD;
-    }
-    if (a.learn)
-        return learn(&a, err);
-    judged_init(&j);
-    int rc = judged_open(&j, &a.of, err);
-    if (rc == 0)
-        rc = show(&j, &a, err);
-    if (rc == 0)
-        rc = a.style == JUDGED_NAGIOS ? (int)j.accept.verdict : accept_code(&j.accept);
-    judged_free(&j);
+    else
+        rc = a.learn ? learn(&a, err) : judge_one(&a, err);
+    free(a.dir);
     return rc;
 }
 
