@@ -350,6 +350,9 @@ static void choose_auto(struct probe_args *a, struct world *w)
 /* Time that a launcher may take to meet all ranks in MPI_Finalize; thousands need seconds. */
 static const double FINALIZE_SEC = 20;
 
+/* Time for the goodbyes of the other ranks, behind MPI_Finalize; without it they look killed. */
+enum { GOODBYE_USEC = 300000 };
+
 static bool simulated; /* SimGrid: all ranks are in one process, with simulated time */
 
 /* From here on ranks that hang or die are named; the verdict is written beside `output`. */
@@ -614,6 +617,9 @@ int main(int argc, char **argv)
     MPI_Finalize();
     watch_stop(why);
     int code = rc == 0 || (err.code == EXIT_CUT && watch_asked()) ? EXIT_GOOD : err.code;
+    if (code != EXIT_GOOD &&
+        !simulated) /* mpirun ends all ranks then: let them say goodbye before */
+        usleep(GOODBYE_USEC);
     if (nccl_wait_left()) { /* exit() must not destroy objects that these calls use */
         fflush(NULL);
         _exit(code);
